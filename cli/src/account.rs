@@ -1,10 +1,10 @@
-//! The user that PostgreSQL runs as: our own, or `nobody` where we are root.
+//! The user that PostgreSQL runs as: this process's user, or `nobody` if that is root.
 //!
 //! PostgreSQL refuses to run as root. `nobody` then owns the cluster and its socket folder, and
-//! nothing else: the data folder stays root's, with its group let through but not let in (0710),
-//! so that a broken-into server can neither read nor replace the secrets that lie beside it. Other
-//! processes of `nobody` can reach its socket, though: on a machine that has such, use a user of
-//! your own.
+//! nothing else. The data folder stays root's; its group may pass through it but not list it (0710),
+//! so a compromised server can neither read nor replace the secrets beside its cluster. Other
+//! processes of `nobody` can reach the socket, though: on a machine that has such processes, run
+//! Archway as a dedicated user.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -20,19 +20,19 @@ const NOBODY: u32 = if cfg!(target_os = "macos") {
     65_534
 };
 
-/// Whose rights a child process has.
+/// The account of a child process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Account {
-    /// The user that started us.
+    /// The user of this process.
     Own,
-    /// The user `nobody`, because we are root.
+    /// The user `nobody`, because this process is root's.
     Nobody,
 }
 
-/// Why the account can't reach the data.
+/// Why the account cannot reach the data.
 #[derive(Debug, thiserror::Error)]
 pub enum AccountError {
-    /// A folder on the way lets others not pass.
+    /// A parent folder is not searchable by the account.
     #[error(
         "PostgreSQL can't run as root and runs as user {NOBODY} (nobody), which {} (mode {mode:04o}) \
          doesn't let through; choose a data folder elsewhere with --data", folder.display()
@@ -43,12 +43,12 @@ pub enum AccountError {
         /// Its permission bits.
         mode: u32,
     },
-    /// The operating system said no.
+    /// The operating system refused.
     #[error("giving PostgreSQL's user access to {}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// The operating system's answer.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
@@ -64,7 +64,7 @@ impl Account {
         }
     }
 
-    /// The account's user id, which is its group's too where it isn't ours.
+    /// The account's user id. For `nobody` it is the group id as well.
     pub(crate) fn uid(self) -> u32 {
         match self {
             Account::Own => rustix::process::geteuid().as_raw(),
@@ -72,7 +72,7 @@ impl Account {
         }
     }
 
-    /// Makes `command` run under this account. (`uid` drops our supplementary groups, too.)
+    /// Makes `command` run under this account. (`uid` also drops supplementary groups.)
     pub(crate) fn apply(self, command: &mut Command) {
         match self {
             Account::Own => {}
@@ -82,7 +82,7 @@ impl Account {
         }
     }
 
-    /// Gives a folder of ours to the account.
+    /// Makes the account the owner of a folder.
     pub(crate) fn give(self, path: &Path) -> Result<(), AccountError> {
         match self {
             Account::Own => Ok(()),
@@ -90,9 +90,9 @@ impl Account {
         }
     }
 
-    /// Lets the account pass through the data folder, and checks that it gets that far. `data`
-    /// is absolute and without links.
-    pub(crate) fn let_through(self, data: &Path) -> Result<(), AccountError> {
+    /// Lets the account pass through the data folder, and checks that it can reach it. `data` is
+    /// absolute and contains no links.
+    pub(crate) fn grant_passage(self, data: &Path) -> Result<(), AccountError> {
         match self {
             Account::Own => Ok(()),
             Account::Nobody => {
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_folder_that_stops_the_way_is_named() {
+    fn the_folder_that_is_not_searchable_is_named() {
         let home = tempfile::tempdir().unwrap();
         let closed = home.path().join("closed");
         fs::create_dir(&closed).unwrap();

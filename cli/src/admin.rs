@@ -1,11 +1,11 @@
-//! Administration by command: tenants, projects, keys, principals, limits, memory, the audit
-//! trail, what state things are in, and `apply`.
+//! Administration commands: tenants, projects, keys, principals, limits, memory, the audit trail,
+//! status, and `apply`.
 //!
-//! Each command connects as the owner of the database, does its work in one transaction and
-//! prints what it did: a table or a few lines for people, one JSON document with `--json`. A
-//! command that refuses says so on standard error and changed nothing.
+//! Each command connects as the database's owner, works in one transaction and prints the result: a
+//! table or a few lines for people, one JSON document with `--json`. A command that fails reports the
+//! error on standard error, and changes nothing.
 
-// What can be asked, then what all of it stands on.
+// Commands, then what they share.
 pub mod tenant;
 pub mod project;
 pub mod key;
@@ -18,65 +18,65 @@ pub mod status;
 pub mod apply;
 
 mod connect;
-mod told;
-mod whose;
-mod spending;
+mod typed_args;
+mod tenant_selector;
+mod limit_targets;
 mod input;
 mod print;
 
-use crate::tenants::TenantError;
 use archway_gateway::secrets::SecretError;
 
 use crate::dev::ProjectsError;
 use crate::output::OutputError;
+use crate::tenants::TenantError;
 pub use apply::ApplyError;
-pub use audit::KnownError;
+pub use audit::KnownEndsError;
 pub use connect::ConnectError;
 
 /// Why an administrative command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
-    /// There is no database to work on.
+    /// The database cannot be used.
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// The change was refused.
     #[error(transparent)]
     Tenants(#[from] TenantError),
-    /// The root secret is not right.
+    /// The root secret is invalid.
     #[error(transparent)]
     Secret(#[from] SecretError),
     /// The file can't be applied.
     #[error(transparent)]
     Apply(#[from] ApplyError),
-    /// A folder can't be served by `archway dev`.
+    /// `archway dev` cannot serve a folder.
     #[error(transparent)]
     Projects(#[from] ProjectsError),
-    /// What an earlier verification printed can't be used.
+    /// The report of an earlier verification cannot be used.
     #[error(transparent)]
-    Known(#[from] KnownError),
-    /// Audit records were changed or removed; the answer that was printed says which.
+    KnownEnds(#[from] KnownEndsError),
+    /// Audit records were changed or removed. The printed report says which.
     #[error(
         "the audit trail is not what gateways wrote: keep the database as it is, and find out who \
          can write to it"
     )]
     Tampered,
-    /// What was asked for makes no sense here; says what would.
+    /// The request is invalid; the message says what would be valid.
     #[error("{0}")]
     Refused(String),
-    /// Something is not ready; the answer that was printed says what.
+    /// Something is not ready. The printed answer says what.
     #[error("not ready: {0}")]
     NotReady(String),
-    /// Standard output can't be written.
+    /// Standard output cannot be written.
     #[error("writing to standard output")]
     Output(#[source] OutputError),
 }
 
-/// Lets a deletion pass that was confirmed by its slug, given twice.
+/// Refuses an erasure unless `--confirm` repeats the name of what it erases.
 fn confirmed(given: Option<&str>, slug: &str, stakes: &str) -> Result<(), AdminError> {
     if given == Some(slug) {
         return Ok(());
     }
     Err(AdminError::Refused(format!(
-        "this erases {stakes}, and there is no way back; to do it, add --confirm {slug}"
+        "this erases {stakes}, and cannot be undone; to do it, add --confirm {slug}"
     )))
 }

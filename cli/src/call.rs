@@ -1,10 +1,10 @@
-//! `archway call`: one call of a tool, made as an agent makes it.
+//! `archway call`: one tool call, made as an agent makes it.
 //!
-//! For `helm test`, for scripts, and for whoever wants to see an answer without a client: the whole
-//! way is taken, from the URL to a worker and back.
+//! For `helm test`, for scripts, and for seeing an answer without a client: it exercises the whole path,
+//! from the URL to a worker and back.
 //!
-//! What a reader would get wrong: a call that is tried again (`--wait`) may have been done before.
-//! All tries carry one idempotency key, so that a write is done once.
+//! What a reader would get wrong: a retried call (`--wait`) may have run before. All attempts carry one
+//! idempotency key, so a write happens once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,31 +22,31 @@ use exchange::Exchange;
 pub use error::CallError;
 
 mod exchange;
-mod answer;
+mod tool_result;
 mod error;
 
-/// The variable that holds the key itself. Not an option: a command line can be seen by others.
+/// The variable with the key itself. Not an option, because other users can see command lines.
 pub(crate) const KEY: &str = "ARCHWAY_API_KEY";
-/// Between two tries.
+/// Between two attempts.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What `archway call` is told.
+/// Arguments of `archway call`.
 #[derive(Debug, clap::Args)]
 pub struct CallArgs {
     /// The tool.
     #[arg(value_name = "TOOL", default_value = "hello")]
     tool: String,
-    /// The endpoint, as clients have it: `https://archway.example.com/mcp`.
+    /// The endpoint, as clients use it: `https://archway.example.com/mcp`.
     #[arg(long, env = "ARCHWAY_URL", value_name = "URL", value_parser = endpoint)]
     url: Url,
     /// File with the API key. It wins over the variable `ARCHWAY_API_KEY`, which holds the key
     /// itself.
     #[arg(long, env = "ARCHWAY_API_KEY_FILE", value_name = "FILE")]
     key_file: Option<PathBuf>,
-    /// What the tool is given: a JSON object.
+    /// The tool's arguments: a JSON object.
     #[arg(long, value_name = "JSON", default_value = "{}", value_parser = arguments)]
     arguments: Map<String, Value>,
-    /// Try again, a second apart and for so long, while nobody answers there, the key is not known
+    /// Retry once a second for this long, while the endpoint is unreachable, the key is not known
     /// yet, or the tool is unavailable; at most 600.
     #[arg(
         long,
@@ -55,7 +55,7 @@ pub struct CallArgs {
         value_parser = clap::value_parser!(u64).range(..=600)
     )]
     wait: u64,
-    /// Print the whole result as one line of JSON, also that of a tool that failed.
+    /// Print the whole result as one line of JSON, even if the tool failed.
     #[arg(long)]
     json: bool,
 }
@@ -67,12 +67,12 @@ pub async fn run(args: CallArgs) -> Result<(), CallError> {
     let until = Instant::now() + Duration::from_secs(args.wait);
     let answer = loop {
         let answer = exchange.ask().await;
-        let passes = match &answer {
-            Ok(answer) => answer.is_passing(),
-            Err(failure) => failure.is_passing(),
+        let may_retry = match &answer {
+            Ok(answer) => answer.is_temporary(),
+            Err(failure) => failure.is_temporary(),
         };
-        // Another try would begin too late.
-        if !passes || Instant::now() + PAUSE > until {
+        // The next attempt would begin too late.
+        if !may_retry || Instant::now() + PAUSE > until {
             break answer?;
         }
         sleep(PAUSE).await;
@@ -90,7 +90,7 @@ pub async fn run(args: CallArgs) -> Result<(), CallError> {
     Ok(())
 }
 
-/// The credential: of the file, where one is named.
+/// The credential: from the file if one is named, else from the environment.
 fn key(file: Option<&Path>) -> Result<SecretString, CallError> {
     let text = match file {
         Some(path) => fs::read_to_string(path).map_err(|source| CallError::KeyFile {
@@ -108,7 +108,7 @@ fn key(file: Option<&Path>) -> Result<SecretString, CallError> {
     Ok(key.into())
 }
 
-/// A URL without a path means the gateway's endpoint.
+/// Parses the endpoint. A URL without a path means the gateway's `/mcp`.
 pub(crate) fn endpoint(text: &str) -> Result<Url, String> {
     const FORM: &str = "write it as https://host/mcp";
     let mut url: Url = text.parse().map_err(|_bad| FORM.to_owned())?;
@@ -117,7 +117,7 @@ pub(crate) fn endpoint(text: &str) -> Result<Url, String> {
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(format!(
-            "a URL holds no credential: the key comes from {KEY}"
+            "the URL must not contain a credential: the key comes from {KEY}"
         ));
     }
     if url.path() == "/" {
@@ -127,7 +127,7 @@ pub(crate) fn endpoint(text: &str) -> Result<Url, String> {
 }
 
 fn arguments(text: &str) -> Result<Map<String, Value>, String> {
-    serde_json::from_str(text).map_err(|error| format!("no JSON object: {error}"))
+    serde_json::from_str(text).map_err(|error| format!("not a JSON object: {error}"))
 }
 
 #[cfg(test)]

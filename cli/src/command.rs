@@ -1,4 +1,4 @@
-//! The command line: what can be asked of the binary, and who answers.
+//! The command line: its commands, and dispatch to them.
 
 use std::time::Duration;
 
@@ -42,53 +42,53 @@ pub struct CommandLine {
 enum Command {
     /// Run everything on this machine, for the repository in a folder.
     Dev(Box<DevArgs>),
-    /// Run a gateway: agents speak MCP to it, it speaks gRPC to workers.
+    /// Run a gateway: agents speak MCP to it, and it speaks gRPC to workers.
     Gateway(Box<GatewayArgs>),
-    /// Run a worker, confined to the repositories it serves.
+    /// Run a worker, confined to the repositories that it serves.
     Worker(Box<WorkerArgs>),
-    /// Bring a database to this version's schema, and set the passwords of the runtime roles.
+    /// Migrate a database to this version's schema, and set the passwords of the runtime roles.
     Migrate(MigrateArgs),
-    // Its own documentation is longer than a line.
+    // `ApplyArgs` documents it: its help has several paragraphs.
     Apply(Box<ApplyArgs>),
-    /// Make, list, disable and erase tenants.
+    /// Create, list, change, disable and erase tenants.
     Tenant(TenantArgs),
     /// Add, list, change, remove and erase a tenant's projects.
     Project(Box<ProjectArgs>),
     /// Issue, list, revoke and rotate API keys.
     Key(KeyArgs),
-    /// Take back the tokens of OIDC issuers' principals, and list whose were.
+    /// Revoke the tokens of OIDC principals, and list revocations.
     Principal(PrincipalArgs),
-    /// Set and show how much tenants, keys and sessions may spend.
+    /// Set and show the limits of tenants, keys and sessions.
     Limits(LimitsArgs),
-    /// Show how far the indexes of projects are, and have one made now.
+    /// Show the state of project indexes, and have one built now.
     Index(IndexArgs),
     /// Erase what agents wrote to memory.
     Memory(MemoryArgs),
-    /// Print, verify and prune the records of who called what.
+    /// Export, verify and prune the records of who called what.
     Audit(Box<AuditArgs>),
-    /// Say what the database holds, and whether gateways are ready.
+    /// Show the state of the installation and of its gateways.
     Status(StatusArgs),
-    /// Make the secrets of an installation, where they are missing: root secret, pass keys,
-    /// passwords of the database's roles, a first API key. Nothing that is there is replaced, unless
-    /// another key is asked for.
+    /// Create the secrets of an installation that are missing: root secret, pass keys, passwords of
+    /// the database roles, a first API key. Existing secrets are never replaced, except that
+    /// `--new-key` issues another API key.
     Init(InitArgs),
     /// Print what to paste into a client so that it uses an API key.
     Settings(SettingsArgs),
-    /// Make the secret that a gateway keeps.
+    /// Create a gateway's root secret.
     #[command(subcommand)]
     Secret(SecretCommand),
-    /// Make the keys by which workers believe gateways.
+    /// Create the keys by which workers verify passes of gateways.
     #[command(subcommand)]
     PassKey(PassKeyCommand),
-    /// Ask the admin port of a gateway or worker whether it is ready; ends with 1 if it is not.
+    /// Check on its admin port that a gateway or worker is ready; exits with 1 if it is not.
     Healthcheck(HealthcheckArgs),
-    /// Call a tool of a gateway once and print its answer; ends with 1 if the call failed. The API
+    /// Call a tool of a gateway once and print its answer; exits with 1 if the call failed. The API
     /// key comes from the variable `ARCHWAY_API_KEY` or from a file, never from the command line.
     Call(CallArgs),
 }
 
-/// How long threads may go on that a command left blocked when it ended.
-const LEFT_BEHIND: Duration = Duration::from_secs(1);
+/// How long blocked threads may outlive the command that started them.
+const BLOCKED_THREADS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -126,12 +126,12 @@ pub enum CommandError {
     /// `archway call`.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// No threads to run on.
+    /// No runtime could be started.
     #[error("starting the asynchronous runtime")]
     Runtime(#[source] std::io::Error),
 }
 
-/// Runs the command to its end.
+/// Runs the command to completion.
 pub fn run(line: CommandLine) -> Result<(), CommandError> {
     #[cfg(target_env = "gnu")]
     crate::allocator::bound();
@@ -172,24 +172,23 @@ where
         .build();
     let runtime = runtime.map_err(CommandError::Runtime)?;
     let done = runtime.block_on(command);
-    // A thread that waits for a process may never end; whoever asked for the stop does not wait for
-    // it, too.
-    runtime.shutdown_timeout(LEFT_BEHIND);
+    // A blocked thread may never return, and whoever stopped the command must not wait for it.
+    runtime.shutdown_timeout(BLOCKED_THREADS_TIMEOUT);
     Ok(done?)
 }
 
 impl Command {
-    /// What is logged unless it was said: processes that run for long tell of their start and end.
+    /// The default log filter. Long-running processes log their start and their end.
     fn default_log(&self) -> &'static str {
         match self {
             Command::Gateway(_) | Command::Worker(_) => "info,rmcp=error",
-            // What it warned of may be over.
+            // dev::restart logs that an outage it warned of is over, at level info.
             Command::Dev(_) => "warn,archway::dev=info,rmcp=error",
             _ => "warn,rmcp=error",
         }
     }
 
-    /// Whether it records traces.
+    /// Whether the command records traces.
     fn records(&self) -> bool {
         match self {
             Command::Dev(args) => args.otlp.is_on(),
@@ -214,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_leaves_a_thread_blocked_ends_all_the_same() {
+    fn a_command_ends_while_a_thread_is_blocked() {
         let (_never, blocked) = mpsc::channel::<()>();
         let (ended, hears) = mpsc::channel();
         std::thread::spawn(move || {

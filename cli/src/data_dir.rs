@@ -1,9 +1,9 @@
-//! The folder where `dev` keeps everything: made private, and claimed by one process at a time.
+//! The folder with all data of `dev`: private, and claimed by one process at a time.
 //!
-//! What a reader would get wrong: the claim is the lock on `archway.lock`, not the file, which
-//! stays behind and means nothing by itself; the kernel frees the lock however its holder ends.
-//! Permissions are changed only after the lock is held, and only in a folder that is empty or
-//! carries that file: `--data /tmp` must not make `/tmp` private.
+//! What a reader would get wrong: the claim is the lock on `archway.lock`, not the file itself, which
+//! remains afterwards. The kernel releases the lock however its holder ends. Permissions are changed
+//! only after the lock is held, and only in a folder that is empty or contains that file: `--data /tmp`
+//! must not make `/tmp` private.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -18,18 +18,18 @@ use aws_lc_rs::digest;
 pub(crate) const ROOT_SECRET: &str = "root-secret";
 const LOCK: &str = "archway.lock";
 
-/// A data folder that this process has claimed, until the value and its clones are dropped.
+/// A data folder that this process has claimed, until the value and all clones are dropped.
 #[derive(Clone, Debug)]
 pub struct DataDir {
     path: PathBuf,
-    // Held for its lock.
+    // Open for its lock only.
     lock: Arc<File>,
 }
 
-/// Why a data folder can't be used.
+/// Why a data folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DataDirError {
-    /// Another process holds it.
+    /// Another process has claimed it.
     #[error(
         "data folder {} is in use by another `archway dev` ({}); stop that one, or choose another \
          folder with --data", path.display(), holder(*.pid)
@@ -37,33 +37,33 @@ pub enum DataDirError {
     InUse {
         /// The folder.
         path: PathBuf,
-        /// The holder's process id, if it could be read.
+        /// The process id of that process, if it could be read.
         pid: Option<u32>,
     },
-    /// It holds somebody's files, and none of Archway's.
+    /// It contains other files, and none of Archway's.
     #[error(
-        "{} is not empty and no data folder of Archway; choose an empty or a new folder with --data",
+        "{} is not empty and not a data folder of Archway; choose an empty or a new folder with --data",
         .0.display()
     )]
     NotOurs(PathBuf),
-    /// There is no home directory to put the default folder into.
+    /// The default folder needs a home directory, and there is none.
     #[error("no home directory is known; name a data folder with --data")]
     NoHome,
-    /// The operating system said no.
+    /// The operating system refused.
     #[error("{what} {}", path.display())]
     Io {
-        /// What was tried.
+        /// What was attempted.
         what: &'static str,
-        /// On which file or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// The operating system's answer.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
 }
 
 impl DataDir {
-    /// Makes the folder where missing (mode 0700), and claims it.
+    /// Creates the folder if it is missing (mode 0700), and claims it.
     pub fn open(path: &Path) -> Result<Self, DataDirError> {
         make(path)?;
         let path = resolve(path)?;
@@ -74,9 +74,9 @@ impl DataDir {
         Ok(DataDir { path, lock })
     }
 
-    /// Whether the folder at this path is still the one that was claimed. Once it is deleted, the
-    /// lock is on a file without a name, and another process may claim a new folder at its path. A
-    /// folder that can't be asked now counts as claimed: it is there.
+    /// Whether the folder at this path is still the claimed one. After it is deleted, the lock is on an
+    /// unlinked file, and another process may claim a new folder at its path. If the folder cannot
+    /// be examined for another reason, it exists, and counts as claimed.
     pub fn is_still_claimed(&self) -> bool {
         let file = |data: fs::Metadata| (data.dev(), data.ino());
         let held = self.lock.metadata().map(file);
@@ -86,8 +86,8 @@ impl DataDir {
         }
     }
 
-    /// Where data goes unless `--data` says otherwise: `/var/lib/archway` for root, else the
-    /// platform's folder for a user's data.
+    /// The folder without `--data`: `/var/lib/archway` for root, else the platform's folder for user
+    /// data.
     pub fn default_path() -> Result<PathBuf, DataDirError> {
         if rustix::process::geteuid().is_root() {
             return Ok(PathBuf::from("/var/lib/archway"));
@@ -102,30 +102,30 @@ impl DataDir {
         &self.path
     }
 
-    /// Eight hexadecimal digits that stand for this folder, for names in places that other
-    /// data folders share.
+    /// Eight hexadecimal digits derived from the folder's path, for names in folders that several data
+    /// folders share.
     pub fn fingerprint(&self) -> String {
         short_hash(self.path.as_os_str().as_bytes())
     }
 
-    /// The fingerprint of a folder that another process may have claimed; `None` if there is no
-    /// such folder.
+    /// The fingerprint of a folder that another process may have claimed; `None` if it does not
+    /// exist.
     pub(crate) fn fingerprint_of(path: &Path) -> Option<String> {
         Some(short_hash(resolve(path).ok()?.as_os_str().as_bytes()))
     }
 
-    /// Reads a file of the folder; `None` if there is none.
+    /// Reads a file of the folder; `None` if it does not exist.
     pub fn read(&self, name: &str) -> Result<Option<String>, DataDirError> {
         read(&self.path, name)
     }
 
-    /// Writes a file that only its owner may read (mode 0600), whole or not at all.
+    /// Writes a file that only its owner may read (mode 0600), atomically.
     pub fn write(&self, name: &str, text: &str) -> Result<(), DataDirError> {
         write(&self.path, name, text)
     }
 }
 
-/// [`DataDir::read`] of a folder that another process may have claimed.
+/// [`DataDir::read`] for a folder that another process may have claimed.
 pub(crate) fn read(folder: &Path, name: &str) -> Result<Option<String>, DataDirError> {
     let path = folder.join(name);
     match fs::read_to_string(&path) {
@@ -135,7 +135,7 @@ pub(crate) fn read(folder: &Path, name: &str) -> Result<Option<String>, DataDirE
     }
 }
 
-/// [`DataDir::write`] to a folder that another process may have claimed.
+/// [`DataDir::write`] for a folder that another process may have claimed.
 pub(crate) fn write(folder: &Path, name: &str, text: &str) -> Result<(), DataDirError> {
     let path = folder.join(name);
     let draft = folder.join(format!("{name}.new"));
@@ -143,7 +143,7 @@ pub(crate) fn write(folder: &Path, name: &str, text: &str) -> Result<(), DataDir
     fs::rename(&draft, &path).map_err(failed("writing", &path))
 }
 
-/// Eight hexadecimal digits of the SHA-256 of `bytes`: for telling names apart, not for secrets.
+/// Eight hexadecimal digits of the SHA-256 of `bytes`: to distinguish names, not for secrets.
 pub(crate) fn short_hash(bytes: &[u8]) -> String {
     let hash = digest::digest(&digest::SHA256, bytes);
     let first = hash.as_ref().iter().take(4);
@@ -152,7 +152,7 @@ pub(crate) fn short_hash(bytes: &[u8]) -> String {
 
 fn make(path: &Path) -> Result<(), DataDirError> {
     if let Some(parent) = path.parent() {
-        // With the user's own umask: as root, PostgreSQL's user must get through.
+        // The umask applies: if this process is root, PostgreSQL's user must be able to pass through.
         fs::create_dir_all(parent).map_err(failed("making", parent))?;
     }
     match DirBuilder::new().mode(0o700).create(path) {
@@ -220,7 +220,7 @@ fn write_synced(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// The XDG rule ignores a relative `XDG_DATA_HOME`.
+/// A relative `XDG_DATA_HOME` is ignored, as the XDG specification says.
 fn user_path(home: Option<PathBuf>, data_home: Option<PathBuf>) -> Option<PathBuf> {
     let home = home.filter(|home| home.is_absolute());
     let base = if cfg!(target_os = "macos") {
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_with_other_files_is_refused_and_left_as_it_was() {
+    fn a_folder_with_other_files_is_refused_and_unchanged() {
         let home = tempfile::tempdir().unwrap();
         fs::set_permissions(home.path(), Permissions::from_mode(0o755)).unwrap();
         fs::write(home.path().join("thesis.tex"), "").unwrap();
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fingerprint_is_the_folders_own_and_stays() {
+    fn the_fingerprint_is_unique_and_stable() {
         let home = tempfile::tempdir().unwrap();
         let a = DataDir::open(&home.path().join("a")).unwrap().fingerprint();
         let b = DataDir::open(&home.path().join("b")).unwrap().fingerprint();

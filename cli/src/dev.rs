@@ -1,10 +1,10 @@
 //! `archway dev`: everything on one machine, for the repository in a folder.
 //!
-//! Starts in the order in which things need each other (data folder, ports, Postgres, schema,
-//! tenant and key, worker, gateway) and stops the other way round. What is cheap and may be
-//! refused comes first: nobody waits for Postgres to hear that a port is in use.
+//! Starts in the order of dependencies (data folder, ports, Postgres, schema, tenant and key, worker,
+//! gateway) and stops in reverse. Cheap steps that can fail come first: a port in use is reported
+//! before Postgres starts.
 
-// In the order a start meets them.
+// In the order of a start.
 mod announce;
 mod credentials;
 mod database;
@@ -12,7 +12,7 @@ mod listen;
 mod projects;
 mod seed;
 mod stack;
-// And what goes on while it runs.
+// Runs all the time.
 mod restart;
 
 use std::path::PathBuf;
@@ -42,29 +42,29 @@ use stack::{Plan, Stack};
 
 /// The tenant of everything that `dev` serves.
 pub(crate) const TENANT: &str = "dev";
-/// Where the MCP Inspector's page comes from.
+/// The origins of the MCP Inspector's page.
 const INSPECTOR: [&str; 2] = ["http://localhost:6274", "http://127.0.0.1:6274"];
 
-/// What `archway dev` is told.
+/// Arguments of `archway dev`.
 #[derive(Debug, clap::Args)]
 pub struct DevArgs {
-    /// The repository: any folder, with git or without. The first one stays what calls mean that
-    /// name no project; later ones are served beside it, each as a project of its own.
+    /// The repository: any folder, with or without git. The first one stays the default of calls that
+    /// name no project; later ones are served as further projects.
     #[arg(long, value_name = "PATH", default_value = ".")]
     repo: PathBuf,
-    /// Where the database and the key are kept [default: the user's data folder].
+    /// Where the database and the key are stored [default: the user's data folder].
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// The port of the MCP endpoint; 0 for any that is free.
+    /// The port of the MCP endpoint; 0 means any free port.
     #[arg(long, value_name = "N", default_value = "7676")]
     port: u16,
-    /// The port of /healthz, /readyz and /metrics, on this machine only; 0 for any that is free.
+    /// The port of /healthz, /readyz and /metrics, on this machine only; 0 means any free port.
     #[arg(long, value_name = "N", default_value = "0")]
     admin_port: u16,
-    /// Accept connections from other machines, too. They are not encrypted.
+    /// Accept connections from other machines as well. They are not encrypted.
     #[arg(long)]
     open_bind: bool,
-    /// Use this database instead of an embedded one, as its owner:
+    /// Use this database instead of the embedded one, as its owner:
     /// `postgres://user:password@host/database`.
     #[arg(long, value_name = "URL")]
     database_url: Option<SecretString>,
@@ -84,7 +84,7 @@ pub struct DevArgs {
     pub(crate) otlp: OtlpArgs,
     /// Print one line of JSON when ready,
     /// `{url, api_key, tenant, project, repo_project, projects, admin_url}`, and nothing else:
-    /// `project` is read by calls that name none, `repo_project` is what --repo names.
+    /// `project` is the default of calls that name none, `repo_project` is what --repo names.
     #[arg(long)]
     json: bool,
 }
@@ -92,45 +92,45 @@ pub struct DevArgs {
 /// Why `dev` did not start, or ended.
 #[derive(Debug, thiserror::Error)]
 pub enum DevError {
-    /// Its data folder can't be used.
+    /// Its data folder cannot be used.
     #[error(transparent)]
     DataDir(#[from] DataDirError),
-    /// The repository can't be served.
+    /// The repository cannot be served.
     #[error(transparent)]
     Projects(#[from] ProjectsError),
-    /// Its port can't be used.
+    /// A port cannot be bound.
     #[error(transparent)]
     Listen(#[from] ListenError),
-    /// What makes vectors is not set up right.
+    /// The embedder is misconfigured.
     #[error(transparent)]
     Embedder(#[from] EmbedderConfigError),
-    /// The chat model is not set up right.
+    /// The chat model is misconfigured.
     #[error(transparent)]
     Chat(#[from] PlaceError),
-    /// It has no database.
+    /// There is no database.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// Its tenant, projects and key can't be set up.
+    /// Its tenant, projects and key cannot be set up.
     #[error(transparent)]
     Seed(#[from] SeedError),
     /// Gateway or worker failed.
     #[error(transparent)]
     Stack(#[from] StackError),
-    /// Traces can't be exported as it was said.
+    /// The export of traces is misconfigured.
     #[error(transparent)]
     Otlp(#[from] OtlpError),
-    /// Signals can't be received.
+    /// Signals cannot be received.
     #[error("waiting for signals")]
     Signals(#[source] std::io::Error),
-    /// Standard output can't be written.
+    /// Standard output cannot be written.
     #[error("writing to standard output")]
     Output(#[source] OutputError),
-    /// It was stopped while starting.
+    /// It was stopped during its start.
     #[error("interrupted before it was ready")]
     Interrupted,
 }
 
-/// Runs until Ctrl-C or SIGTERM, or until something fails.
+/// Runs until Ctrl-C or SIGTERM, or until a part fails.
 pub async fn run(args: DevArgs) -> Result<(), DevError> {
     let mut signals = Signals::listen().map_err(DevError::Signals)?;
     let exporting = Exporting::begin(args.otlp.read("archway-dev")?)?;
@@ -138,7 +138,7 @@ pub async fn run(args: DevArgs) -> Result<(), DevError> {
         dev = Box::pin(Dev::start(&args)) => dev?,
         () = signals.stop() => return Err(DevError::Interrupted),
     };
-    // Whoever does not read where it is ready has no use for it.
+    // If the announcement cannot be written, its reader is gone, and `dev` ends.
     let ended = match dev.announce(args.json) {
         Ok(()) => tokio::select! {
             () = signals.stop() => Ok(()),
@@ -146,25 +146,25 @@ pub async fn run(args: DevArgs) -> Result<(), DevError> {
         },
         unread => unread,
     };
-    signals.end_at_the_next_one();
+    signals.exit_on_next();
     let stopped = dev.stop().await;
     exporting.finish().await;
     ended.and(stopped)
 }
 
-/// Everything that runs, in the order in which it is stopped.
+/// All parts, in the order in which they are stopped.
 struct Dev {
     stack: Stack,
     database: Database,
     listening: listen::Addresses,
     console: bool,
     api_key: SecretString,
-    /// What calls mean that name no project.
+    /// The slug of the project of calls that name none.
     default: String,
-    /// What `--repo` names.
+    /// The project that `--repo` names.
     project: Project,
     served: Vec<Project>,
-    // Dropped last: while it is claimed, nobody else touches what the others use.
+    // Dropped last: until then no other process may touch what the fields above use.
     data: DataDir,
 }
 
@@ -226,7 +226,7 @@ impl Dev {
         announcement.print(as_json).map_err(DevError::Output)
     }
 
-    /// Keeps the database running, until that can't be, or gateway or worker end by themselves.
+    /// Keeps the database running. Returns if that is impossible, or if gateway or worker end.
     async fn failed(&mut self) -> DevError {
         tokio::select! {
             error = self.database.keep() => error.into(),
@@ -234,7 +234,7 @@ impl Dev {
         }
     }
 
-    /// Stops all of it, also if a part fails at that; the first failure is told.
+    /// Stops all parts, even if stopping one fails. Returns the first failure.
     async fn stop(self) -> Result<(), DevError> {
         let stack = self.stack.stop().await;
         let database = self.database.stop().await;
@@ -243,7 +243,7 @@ impl Dev {
     }
 }
 
-/// Names and origins that `dev` answers to, whatever else was named.
+/// The host names and origins that `dev` accepts, in addition to the configured ones.
 fn guard(asked: &GuardConfig, listening: &listen::Addresses) -> GuardConfig {
     let mut guard = asked.clone();
     guard.allowed_hosts.extend(listening.hosts());

@@ -1,13 +1,13 @@
-//! How a role ends: first it says so, then it takes no more, then it waits for what it has.
+//! Graceful shutdown of a role: announce it, stop accepting, wait for calls in flight.
 //!
-//! 1. A signal: `/readyz` answers 503 from now on, everything else goes on for `--drain-delay`, so
-//!    that load balancers notice before the listener is gone.
-//!    A worker tells its gateways, too, and gives them a second for it: if the delay is shorter, the
-//!    rest of that second comes out of the next step.
-//! 2. No new connections; calls in flight finish, connections are closed after their answers.
-//! 3. After `--drain-timeout` the calls that still run are answered `unavailable`.
+//! 1. On a signal, `/readyz` answers 503. Everything else continues for `--drain-delay`, so that load
+//!    balancers notice before the listener closes. A worker also notifies its gateways, and gives them
+//!    at least 1 s: if the delay is shorter, the rest of that second is part of the next step.
+//! 2. No new connections are accepted. Calls in flight finish, and connections close after their
+//!    answers.
+//! 3. After `--drain-timeout`, calls that still run are answered `unavailable`.
 //!
-//! A second signal ends the process at once, at any time.
+//! A second signal ends the process immediately, at any time.
 
 use std::time::Duration;
 
@@ -15,15 +15,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::signals::Signals;
 
-/// What calls that were ended, and half-sent requests, may take to be gone.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long aborted calls and half-sent requests may take to end.
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How a gateway or worker ends after SIGTERM or Ctrl-C.
+/// How a gateway or worker shuts down after SIGTERM or Ctrl-C.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Shutdown")]
 pub struct DrainArgs {
-    /// Seconds for which it goes on serving after the signal, while /readyz already answers 503:
-    /// what its load balancer takes to notice.
+    /// Seconds for which it continues to serve after the signal, while /readyz answers 503 already:
+    /// the time its load balancer takes to notice.
     #[arg(
         long,
         env = "ARCHWAY_DRAIN_DELAY",
@@ -32,7 +32,7 @@ pub struct DrainArgs {
         value_parser = clap::value_parser!(u64).range(0..=60)
     )]
     pub drain_delay: u64,
-    /// Seconds that calls in flight then have to finish, 1 to 25; the rest is answered
+    /// Seconds that calls in flight then have to finish, 1 to 25; the others are answered
     /// `unavailable`.
     #[arg(
         long,
@@ -45,14 +45,14 @@ pub struct DrainArgs {
 }
 
 impl DrainArgs {
-    /// How long calls in flight have.
+    /// The time that calls in flight have.
     pub(crate) fn limit(&self) -> Duration {
         Duration::from_secs(self.drain_timeout)
     }
 
-    /// Runs `serving` until it ends, or until a signal and the drain after it. `announce` is
-    /// called at the signal, `stop` cancelled after the delay. What `serving` gave; `None` if it
-    /// was cut off because it did not end in time.
+    /// Runs `serving` until it ends, or until a signal and the drain after it. `announce` is called
+    /// on the signal; `stop` is cancelled after the delay. Returns the output of `serving`; `None`
+    /// if it did not end in time and was cut off.
     pub(crate) async fn run<T>(
         &self,
         mut signals: Signals,
@@ -65,17 +65,17 @@ impl DrainArgs {
             ended = &mut serving => return Some(ended),
             () = signals.stop() => {}
         }
-        tracing::info!("asked to stop: calls in flight finish first");
+        tracing::info!("shutting down: waiting for calls in flight");
         announce();
-        signals.end_at_the_next_one();
+        signals.exit_on_next();
         tokio::select! {
             ended = &mut serving => return Some(ended),
             () = tokio::time::sleep(Duration::from_secs(self.drain_delay)) => {}
         }
         stop.cancel();
-        let ended = tokio::time::timeout(self.limit() + LAST_WORDS, serving).await;
+        let ended = tokio::time::timeout(self.limit() + CLEANUP_TIMEOUT, serving).await;
         if ended.is_err() {
-            tracing::warn!("connections were still open at the end of the drain");
+            tracing::warn!("connections were still open when the drain timeout ended");
         }
         ended.ok()
     }

@@ -1,8 +1,8 @@
-//! `archway gateway`: the front door as a process of its own.
+//! `archway gateway`: a gateway as a process of its own.
 //!
-//! Only the files that its options name and its two ports have to be there at the start. Postgres,
-//! workers and the store of limits may come later, or come back: `/readyz` says what is missing.
-//! Every replica is given the same secret and pass key.
+//! Only the files named by options and its two ports must be available at start. Postgres, workers and
+//! the limits store may become available later: `/readyz` reports what is missing. All replicas share
+//! one root secret and one pass key.
 
 use std::io;
 use std::net::SocketAddr;
@@ -27,10 +27,10 @@ use crate::otlp::{Exporting, OtlpArgs, OtlpError};
 use crate::password_file::{self, PasswordFileError};
 use crate::signals::Signals;
 
-/// What `archway gateway` is told.
+/// Arguments of `archway gateway`.
 #[derive(Debug, clap::Args)]
 pub struct GatewayArgs {
-    /// Where agents connect, on `/mcp`; port 0 for any that is free.
+    /// Where agents connect, on `/mcp`; port 0 means any free port.
     #[arg(
         long,
         env = "ARCHWAY_LISTEN",
@@ -38,7 +38,7 @@ pub struct GatewayArgs {
         default_value = "0.0.0.0:8080"
     )]
     listen: SocketAddr,
-    /// Where probes and Prometheus ask for /healthz, /readyz and /metrics, without a credential.
+    /// Where probes and Prometheus get /healthz, /readyz and /metrics, without a credential.
     #[arg(
         long,
         env = "ARCHWAY_ADMIN_LISTEN",
@@ -46,19 +46,19 @@ pub struct GatewayArgs {
         default_value = "0.0.0.0:9090"
     )]
     admin_listen: SocketAddr,
-    /// File with the root secret, newest line first: `archway secret generate` makes a line. The
-    /// same for all gateways and for the commands that issue keys.
+    /// File with the root secret, newest line first: `archway secret generate` makes a line. All
+    /// gateways and the commands that issue keys share it.
     #[arg(long, env = "ARCHWAY_SECRET_FILE", value_name = "FILE")]
     secret_file: PathBuf,
-    /// File with the private key that passes are signed with: `archway pass-key generate` makes
-    /// it, and the public one for workers.
+    /// File with the private key that signs passes: `archway pass-key generate` makes it, and the
+    /// public one for workers.
     #[arg(long, env = "ARCHWAY_PASS_KEY_FILE", value_name = "FILE")]
     pass_key_file: PathBuf,
     #[command(flatten)]
     gateway: GatewayConfig,
     #[command(flatten)]
     store: StoreConfig,
-    /// File with the password of the database's role, where the URL holds none.
+    /// File with the password of the database role, if the URL holds none.
     #[arg(long, env = "ARCHWAY_DATABASE_PASSWORD_FILE", value_name = "FILE")]
     database_password_file: Option<PathBuf>,
     #[command(flatten)]
@@ -70,31 +70,31 @@ pub struct GatewayArgs {
 /// Why a gateway did not start, or ended.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayCommandError {
-    /// The root secret can't be used.
+    /// The root secret cannot be used.
     #[error("--secret-file (ARCHWAY_SECRET_FILE) can't be used")]
     Secret(#[from] SecretError),
-    /// The pass key can't be used.
+    /// The pass key cannot be used.
     #[error("--pass-key-file (ARCHWAY_PASS_KEY_FILE) can't be used")]
     PassKey(#[from] PassFileError),
-    /// The addresses of workers or of the store of limits are malformed.
+    /// The addresses of workers or of the limits store are malformed.
     #[error(transparent)]
     Config(#[from] GatewayConfigError),
     /// The database URL is malformed, or its role the wrong one.
     #[error("--database-url (ARCHWAY_DATABASE_URL) can't be used")]
     Store(#[from] StoreError),
-    /// A file that the database URL names is of no use.
+    /// A file that the database URL names cannot be used.
     #[error("--database-url (ARCHWAY_DATABASE_URL) can't be used")]
     DatabaseFile(#[from] DatabaseFileError),
-    /// The password of the database's role can't be used.
+    /// The password of the database role cannot be used.
     #[error("--database-password-file (ARCHWAY_DATABASE_PASSWORD_FILE) can't be used")]
     Password(#[from] PasswordFileError),
-    /// A port can't be had.
+    /// A port cannot be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// Traces can't be exported as it was said.
+    /// The export of traces is misconfigured.
     #[error(transparent)]
     Otlp(#[from] OtlpError),
-    /// Signals can't be received.
+    /// Signals cannot be received.
     #[error("waiting for signals")]
     Signals(#[source] io::Error),
     /// The listeners failed.
@@ -110,7 +110,7 @@ pub async fn run(mut args: GatewayArgs) -> Result<(), GatewayCommandError> {
     let password = args.database_password_file.as_deref();
     args.store.database_url = password_file::complete(&args.store.database_url, password)?;
     let stores = Stores::new(&args.store)?;
-    // Only looked at: each connection reads the files again.
+    // Checked only: each connection reads the files again.
     read_files(migrate::options(&args.store.database_url).map_err(StoreError::Url)?)?;
     let collector = args.otlp.read("archway-gateway")?;
     if collector.is_none() {
@@ -129,9 +129,9 @@ pub async fn run(mut args: GatewayArgs) -> Result<(), GatewayCommandError> {
     }
     let exporting = Exporting::begin(collector)?;
     let stop = CancellationToken::new();
-    // `/readyz` tells of a Postgres that does not answer.
+    // If Postgres does not answer, `/readyz` reports it.
     let unbound = |error: &StoreError| matches!(error, StoreError::Unbound { .. });
-    let wrong_role = database_role::wrong(|| stores.check_role(), unbound);
+    let wrong_role = database_role::unbound_role(|| stores.check_role(), unbound);
     let serving = async {
         let listener = TcpListener::from_std(listener).map_err(GatewayCommandError::Serve)?;
         let admin = TcpListener::from_std(admin).map_err(GatewayCommandError::Serve)?;

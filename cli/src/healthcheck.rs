@@ -1,8 +1,7 @@
-//! `archway healthcheck`: is the gateway or worker behind an admin port ready?
+//! `archway healthcheck`: checks whether the gateway or worker behind an admin port is ready.
 //!
-//! For container health checks and scripts: it ends with 0 if so, else with 1, and says why. One
-//! image serves both roles, so several ports can be named: the first one that accepts a connection
-//! is used.
+//! For container health checks and scripts: it exits with 0 if so, else with 1 and the reason. One image
+//! serves both roles, so several ports can be named, and the first one that accepts a connection is used.
 
 use std::time::Duration;
 
@@ -13,16 +12,16 @@ use serde::Serialize;
 use crate::http_get::{self, HttpGetError};
 use crate::output::{self, OutputError};
 
-/// How long the process may take to say that it is ready.
+/// How long the process may take to answer.
 const LIMIT: Duration = Duration::from_secs(2);
-/// Characters of an answer that are repeated.
+/// How many characters of an answer are repeated.
 const LONGEST: usize = 1_000;
 
-/// What `archway healthcheck` is told.
+/// Arguments of `archway healthcheck`.
 #[derive(Debug, clap::Args)]
 pub struct HealthcheckArgs {
-    /// The admin port to query, as `http://host:port`: a gateway's is 9090 by default, a worker's
-    /// 9091. May be repeated, or several named with commas: the first URL that accepts a
+    /// The admin port to check, as `http://host:port`: a gateway's is 9090 by default, a worker's
+    /// 9091. May be repeated, or several separated by commas: the first URL that accepts a
     /// connection is used.
     #[arg(
         long,
@@ -41,19 +40,19 @@ pub struct HealthcheckArgs {
 /// Why the check failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HealthcheckError {
-    /// It answers, and is not ready.
+    /// The process answers that it is not ready.
     #[error("not ready: {0}")]
     NotReady(String),
-    /// It does not answer.
+    /// The process does not answer.
     #[error("not ready")]
     Unreachable(#[from] HttpGetError),
-    /// Nowhere to print.
+    /// Standard output cannot be written.
     #[error("writing to standard output")]
     Output(#[source] OutputError),
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct ReadinessReport<'a> {
     ready: bool,
     reason: &'a str,
 }
@@ -64,7 +63,7 @@ pub async fn run(args: HealthcheckArgs) -> Result<(), HealthcheckError> {
     let reason = reason(&asked);
     let ready = matches!(&asked, Ok((status, _)) if status.is_success());
     if args.json {
-        let answer = Answer {
+        let answer = ReadinessReport {
             ready,
             reason: &reason,
         };
@@ -81,17 +80,17 @@ pub async fn run(args: HealthcheckArgs) -> Result<(), HealthcheckError> {
     }
 }
 
-/// What is said of it on one line.
+/// The reason on one line.
 fn reason(asked: &Result<(StatusCode, String), HttpGetError>) -> String {
     match asked {
-        // What answers there may not be ours.
+        // Bounded, because another program may be listening on the port.
         Ok((_, body)) => body.trim().chars().take(LONGEST).collect(),
         Err(error) => Chain(error).to_string(),
     }
 }
 
-/// The first answer, or why the last that was asked gave none. Who listens and is silent is not
-/// passed over for another: that may be the very process that hangs.
+/// The first answer, or the last error. A port that accepts the connection but does not answer is not
+/// skipped: its process may be the one that hangs.
 async fn ask(urls: &[Uri]) -> Result<(StatusCode, String), HttpGetError> {
     let mut asked = Err(HttpGetError::Address(Uri::default()));
     for url in urls {
@@ -126,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_path_is_given_it_is_readyz_that_is_asked() {
+    fn any_path_is_replaced_by_readyz() {
         for given in [
             "http://[::1]:9",
             "http://[::1]:9/",
@@ -140,13 +139,13 @@ mod tests {
         }
     }
 
-    /// Answers one connection with this status; its address.
+    /// Answers one connection with this status. Returns the address.
     async fn listening(status: &'static str) -> Uri {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(async move {
             let (mut socket, _) = listener.accept().await.unwrap();
-            // Nobody is answered who did not ask yet.
+            // Answers only after the request arrived.
             let asked = socket.read(&mut [0; 1024]).await;
             assert!(asked.unwrap() > 0);
             let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
@@ -156,8 +155,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_port_where_somebody_listens_decides() {
-        // Bound, so that nobody else gets the port, and not listening.
+    async fn the_first_port_that_accepts_a_connection_is_used() {
+        // Bound but not listening, so that no other process gets the port.
         let bound = TcpSocket::new_v4().unwrap();
         bound.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let silent = format!("http://{}", bound.local_addr().unwrap());
@@ -169,7 +168,7 @@ mod tests {
         assert_eq!(status(&[ill, well]).await.unwrap(), 503);
         let nobody = ask(&[silent.clone(), silent]).await;
         assert!(matches!(nobody, Err(HttpGetError::Connect { .. })));
-        // To programs, too, with the system's word.
+        // For programs as well, with the system's error.
         let reason = reason(&nobody);
         assert!(reason.contains("onnection refused"), "{reason}");
     }

@@ -1,10 +1,9 @@
-//! What a gateway or worker is called that was given no name.
+//! The default name of a gateway or worker.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// The host's name and the port it listens on, `box-7000`, so that several on one host have several
-/// names, and each has its own again after a restart. An address of several that the host has
-/// stands between them.
+/// The host's name and the port it listens on, as `box-7000`: unique among several on one host, and
+/// the same after a restart. A specific listening address is put between them.
 pub(crate) fn name_at(address: SocketAddr, otherwise: &str) -> String {
     let port = address.port();
     match address.ip() {
@@ -13,7 +12,7 @@ pub(crate) fn name_at(address: SocketAddr, otherwise: &str) -> String {
     }
 }
 
-/// The host's name, or this one where it has none.
+/// The host's name, or `otherwise` if it has none.
 pub(crate) fn host_name(otherwise: &str) -> String {
     let system = rustix::system::uname();
     let name = system.nodename().to_string_lossy();
@@ -33,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_that_listen_on_one_host_have_names_of_their_own() {
+    fn processes_on_one_host_have_distinct_names() {
         let host = host_name("worker");
         let names = [
             ("0.0.0.0:7000", "7000"),

@@ -1,4 +1,4 @@
-//! `archway init`: makes the secrets of an installation, each for those who may hold it.
+//! `archway init`: creates the secrets of an installation, each in the folder of its users.
 //!
 //! ```text
 //! gateway/  secret  pass.key  database.pw
@@ -6,16 +6,15 @@
 //! owner/    database.pw  api.key
 //! ```
 //!
-//! What is there stays as it is, so it can run before every start; but for the API key, if another one is asked
-//! for (`--new-key`). A file has its name only once
-//! all of it is written: one that a power cut left half-made would be kept for ever.
+//! Existing files stay as they are, so it can run before every start; only `--new-key` replaces the API
+//! key. A file gets its name after it was written completely: otherwise a power failure could leave a
+//! truncated secret, which later runs would keep.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::tenants::{TenantError, generate_key};
 use archway_gateway::secrets::{RootSecret, SecretError};
 use archway_proto::pass::PassError;
 use archway_proto::pass::files::{PassFileError, PassKeyPair, load_minter, load_public_keys};
@@ -26,24 +25,25 @@ use serde::Serialize;
 
 use crate::key_file::write_new;
 use crate::output::{self, OutputError};
+use crate::tenants::{TenantError, generate_key};
 
-/// For one user alone.
+/// For its user only.
 const PRIVATE: u32 = 0o600;
-/// For those who are in the user's group, too: PostgreSQL, which runs as another user.
+/// For its user's group as well: PostgreSQL, which runs as another user.
 const OF_GROUP: u32 = 0o640;
 const PUBLIC: u32 = 0o644;
 /// Random bytes of a password.
 const PASSWORD_BYTES: usize = 32;
 
-/// What `archway init` is told.
+/// Arguments of `archway init`.
 #[derive(Debug, clap::Args)]
 pub struct InitArgs {
-    /// The folder that they are kept in, in one of its own for gateways (`gateway`), workers
-    /// (`worker`) and whoever owns the database (`owner`).
+    /// The folder for the secrets, with a folder each for gateways (`gateway`), workers (`worker`)
+    /// and the database's owner (`owner`).
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Make another API key in place of the one in `owner/api.key`, which goes on until it is revoked: `archway apply`
-    /// takes the new one, `archway key revoke` ends the old one.
+    /// Replace the API key in `owner/api.key` by a new one. The old key stays valid until it is
+    /// revoked: `archway apply` adds the new one, `archway key revoke` ends the old one.
     #[arg(long)]
     new_key: bool,
     /// Print one line of JSON: `{"made", "kept"}`.
@@ -51,54 +51,54 @@ pub struct InitArgs {
     json: bool,
 }
 
-/// Why secrets are missing yet.
+/// Why secrets are still missing.
 #[derive(Debug, thiserror::Error)]
 pub enum InitError {
-    /// No random bytes.
+    /// The random number generator failed.
     #[error("the cryptographic library failed")]
     Random,
-    /// No root secret.
+    /// The root secret could not be created.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// No pass keys.
+    /// The pass keys could not be created.
     #[error(transparent)]
     PassKey(#[from] PassError),
-    /// No API key.
+    /// The API key could not be created.
     #[error(transparent)]
     ApiKey(#[from] TenantError),
-    /// The private key is of no use.
+    /// The private key cannot be used.
     #[error(transparent)]
     PassFile(#[from] PassFileError),
-    /// It was lost, and workers believe no other.
+    /// The private key is missing, and workers trust no other.
     #[error(
-        "{} is missing, and the public key that belongs to it is there: bring it back, or make \
-         both anew with `archway pass-key generate --private FILE --public FILE --force` and \
-         restart gateways and workers", .0.display()
+        "{} is missing, and its public key exists: restore it, or make both anew with `archway \
+         pass-key generate --private FILE --public FILE --force` and restart gateways and workers",
+        .0.display()
     )]
     NoPrivateKey(PathBuf),
-    /// Workers would believe no gateway.
+    /// Workers would trust no gateway.
     #[error(
-        "{} is not of the private key beside it: bring the right one back, or remove it to have it \
-         made from the private key", .0.display()
+        "{} is not the public key of the private key beside it: restore the right one, or remove it to \
+         have it made from the private key", .0.display()
     )]
     OtherPublicKey(PathBuf),
-    /// A folder or file can't be made.
+    /// A folder or file could not be created.
     #[error("making {}", path.display())]
     Make {
-        /// Which.
+        /// The folder or file.
         path: PathBuf,
-        /// The operating system's answer.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
-    /// Nowhere to print.
+    /// Standard output cannot be written.
     #[error("writing to standard output")]
     Output(#[source] OutputError),
 }
 
-/// What became of each file: its name in the folder.
+/// The files that were made, and those that were kept, by name in the folder.
 #[derive(Debug, Default, PartialEq, Serialize)]
-struct Report {
+struct InitReport {
     made: Vec<&'static str>,
     kept: Vec<&'static str>,
 }
@@ -113,8 +113,8 @@ pub fn run(args: &InitArgs) -> Result<(), InitError> {
     output::print(&answer, args.json).map_err(InitError::Output)
 }
 
-fn make_all(folder: &Path, new_key: bool) -> Result<Report, InitError> {
-    // Who may read one of those in it must be let through.
+fn make_all(folder: &Path, new_key: bool) -> Result<InitReport, InitError> {
+    // Users of one of its folders must be able to pass through it.
     let made = DirBuilder::new().recursive(true).mode(0o755).create(folder);
     made.map_err(failed(folder))?;
     for (name, mode) in [("gateway", 0o700), ("worker", 0o700), ("owner", 0o750)] {
@@ -122,7 +122,7 @@ fn make_all(folder: &Path, new_key: bool) -> Result<Report, InitError> {
     }
     let mut files = Files {
         folder,
-        report: Report::default(),
+        report: InitReport::default(),
     };
     files.make("gateway/secret", PRIVATE, || {
         Ok(RootSecret::generate_line()?)
@@ -140,9 +140,9 @@ fn make_all(folder: &Path, new_key: bool) -> Result<Report, InitError> {
     Ok(files.report)
 }
 
-/// A folder that is there already may be a volume: it gets its mode all the same.
+/// Creates a folder and sets its mode. An existing folder, such as a volume, gets the mode as well.
 fn make_folder(path: &Path, mode: u32) -> Result<(), InitError> {
-    // Recursive: it may be there.
+    // `recursive` accepts an existing folder.
     let made = match DirBuilder::new().recursive(true).mode(mode).create(path) {
         Ok(()) => fs::set_permissions(path, Permissions::from_mode(mode)),
         failed => failed,
@@ -152,7 +152,7 @@ fn make_folder(path: &Path, mode: u32) -> Result<(), InitError> {
 
 struct Files<'a> {
     folder: &'a Path,
-    report: Report,
+    report: InitReport,
 }
 
 impl Files<'_> {
@@ -169,7 +169,7 @@ impl Files<'_> {
         self.write(name, mode, &line()?)
     }
 
-    /// The public key can be told from the private one, which is so written first.
+    /// The public key can be derived from the private one, so the private key is written first.
     fn make_pair(&mut self, private: &'static str, public: &'static str) -> Result<(), InitError> {
         match (self.has(private), self.has(public)) {
             (true, has_public) => {
@@ -194,7 +194,7 @@ impl Files<'_> {
         self.folder.join(name).symlink_metadata().is_ok()
     }
 
-    /// A link is made only where nothing is: of two that run at once the second fails, and replaces nothing.
+    /// A hard link never replaces a file: if two processes run at once, the second one fails.
     fn write(&mut self, name: &'static str, mode: u32, line: &str) -> Result<(), InitError> {
         self.put(name, mode, line, |draft, path| {
             fs::hard_link(draft, path)?;
@@ -202,7 +202,7 @@ impl Files<'_> {
         })
     }
 
-    /// Whatever is there is no more. Readers find the old line or the new one, and never a part.
+    /// Replaces the file, if any. Readers see the old line or the new one, never a part.
     fn replace(&mut self, name: &'static str, mode: u32, line: &str) -> Result<(), InitError> {
         self.put(name, mode, line, |draft, path| fs::rename(draft, path))
     }
@@ -216,7 +216,7 @@ impl Files<'_> {
     ) -> Result<(), InitError> {
         let path = self.folder.join(name);
         let draft = path.with_extension(format!("{}.draft", std::process::id()));
-        // Its mode is said again: the umask may have taken something from it.
+        // The mode is set again, because the umask may have cleared bits.
         let written = write_new(&draft, line, mode)
             .and_then(|()| fs::set_permissions(&draft, Permissions::from_mode(mode)))
             .and_then(|()| place(&draft, &path));
@@ -229,7 +229,7 @@ impl Files<'_> {
     }
 }
 
-impl Report {
+impl InitReport {
     fn text(&self) -> String {
         let lines = |what, names: &[&str]| -> String {
             let lines = names.iter().map(|name| format!("{what} {name}\n"));
@@ -245,7 +245,7 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> InitError {
     move |source| InitError::Make { path, source }
 }
 
-/// Hexadecimal: it needs no escaping anywhere.
+/// Hexadecimal, which needs no escaping anywhere.
 fn password() -> Result<String, InitError> {
     let mut bytes = [0; PASSWORD_BYTES];
     rand::fill(&mut bytes).map_err(|_unspecified| InitError::Random)?;
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_is_good_for_its_purpose_and_nobody_elses() {
+    fn every_file_is_usable_and_has_its_mode() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("a/b");
         assert_eq!(make_all(&folder, false).unwrap().made, ALL);
@@ -314,12 +314,12 @@ mod tests {
             ["gateway", "worker", "owner"].map(mode),
             [0o700, 0o700, 0o750]
         );
-        // Whoever is in the owner's group gets to its folder.
+        // Members of the owner's group can reach its folder.
         assert_eq!(mode(".") & 0o111, 0o111);
     }
 
     #[test]
-    fn what_is_there_stays_and_what_is_missing_is_made() {
+    fn existing_files_stay_and_missing_ones_are_made() {
         let place = tempfile::tempdir().unwrap();
         make_all(place.path(), false).unwrap();
         let before = contents(place.path());
@@ -372,7 +372,10 @@ mod tests {
         let other = PassKeyPair::generate().unwrap();
         fs::write(place.path().join("worker/pass.pub"), other.public_line()).unwrap();
         let refusal = make_all(place.path(), false).unwrap_err().to_string();
-        assert!(refusal.contains("worker/pass.pub is not of"), "{refusal}");
+        assert!(
+            refusal.contains("worker/pass.pub is not the public key"),
+            "{refusal}"
+        );
 
         lose("gateway/pass.key");
         let refusal = make_all(place.path(), false).unwrap_err().to_string();

@@ -1,9 +1,9 @@
-//! The one binary's parts: the command line, the commands, and the embedded PostgreSQL that `dev`
-//! and the tests run on.
+//! The parts of the binary `archway`: the command line, its commands, and the embedded PostgreSQL that
+//! `dev` and the tests run on.
 //!
-//! This crate is the composition root: the only one that knows gateway and workers both.
+//! This crate is the composition root: the only one that knows both the gateway and the workers.
 
-// What the binary runs, then what its commands use.
+// Commands, then what they use.
 pub mod command;
 pub mod admin;
 pub mod tenants;
@@ -18,8 +18,8 @@ pub mod settings;
 pub mod healthcheck;
 pub mod call;
 
-// What `apply` and `dev` want of the database.
-pub mod wanted;
+// The state that `apply` and `dev` reconcile the database to.
+pub mod desired;
 
 pub mod http_get;
 pub mod logging;

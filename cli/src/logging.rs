@@ -1,7 +1,7 @@
-//! The log: to standard error, so that standard output stays a command's answer.
+//! The log: on standard error, because standard output holds a command's answer.
 //!
-//! A line may repeat what others wrote. What misleads is shown here for all of them, so no place that
-//! logs has to: in text as `\u{202e}`, an event a line; in JSON as JSON's own escapes.
+//! A line may repeat what others wrote. Misleading characters are escaped here, for all callers: in text
+//! as `\u{202e}`, with one event per line; in JSON as JSON's own escapes.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -16,18 +16,18 @@ use tracing_subscriber::{EnvFilter, Registry};
 
 use crate::otlp;
 
-/// How much is logged, and how it looks.
+/// What is logged, and in which format.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Logging")]
 pub struct LogArgs {
-    /// What is logged: error, warn, info, debug, trace, or a list such as
-    /// `warn,archway_gateway=debug` [default: `warn,rmcp=error`; of gateway and worker
-    /// `info,rmcp=error`; of dev `warn,archway::dev=info,rmcp=error`].
+    /// The log filter: error, warn, info, debug, trace, or a list such as
+    /// `warn,archway_gateway=debug` [default: `warn,rmcp=error`; for gateway and worker
+    /// `info,rmcp=error`; for dev `warn,archway::dev=info,rmcp=error`].
     #[arg(
         long, env = "ARCHWAY_LOG", value_name = "FILTER", value_parser = filter, global = true
     )]
     pub log: Option<String>,
-    /// How a line of the log looks.
+    /// The format of log lines.
     #[arg(
         long,
         env = "ARCHWAY_LOG_FORMAT",
@@ -38,17 +38,17 @@ pub struct LogArgs {
     pub log_format: LogFormat,
 }
 
-/// How a line of the log looks.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogFormat {
-    /// For people; in colour on a terminal.
+    /// For people; coloured on a terminal.
     Text,
-    /// An object a line, for programs.
+    /// One object per line, for programs.
     Json,
 }
 
-/// Starts logging, `default` unless something was asked for, and with `traces` what statements are
-/// recorded by. Does nothing if the process logs already.
+/// Starts logging with the filter of `args`, else `default`, and with `traces` also the recording of
+/// statements. Does nothing if the process logs already.
 pub fn start(args: &LogArgs, default: &str, traces: bool) {
     let filter = EnvFilter::new(args.log.as_deref().unwrap_or(default));
     // OpenTelemetry's own events repeat what a collector answered, which may echo a key.
@@ -61,18 +61,18 @@ pub fn start(args: &LogArgs, default: &str, traces: bool) {
         .with(traces.then(otlp::statements))
         .with(traces.then(otlp::rejections))
         .try_init();
-    // Only a second start fails, and the first one's choice stands.
+    // Only a second start fails, and the first one stays in effect.
     started.ok();
 }
 
-/// What writes the log. Its filter is its own: what the log shows decides nothing about traces.
+/// The log layer. It has its own filter, so that the log's filter does not affect traces.
 fn lines<W: Write + 'static>(
     out: impl Fn() -> W + Send + Sync + 'static,
     format: LogFormat,
     coloured: bool,
     filter: impl layer::Filter<Registry> + Send + Sync + 'static,
 ) -> Box<dyn Layer<Registry> + Send + Sync> {
-    // A failure to write goes to standard error too, and that panics once the reader is gone.
+    // A write error would be reported on standard error too, and that panics after its reader is gone.
     let lines = tracing_subscriber::fmt::layer().log_internal_errors(false);
     match format {
         LogFormat::Text => {
@@ -81,13 +81,13 @@ fn lines<W: Write + 'static>(
             lines.with_filter(filter).boxed()
         }
         LogFormat::Json => {
-            let lines = lines.json().with_writer(move || Visible(out()));
+            let lines = lines.json().with_writer(move || EscapingWriter(out()));
             lines.with_filter(filter).boxed()
         }
     }
 }
 
-/// A field of an event or a span, as text shows it. All that others wrote comes by here.
+/// Formats a field of an event or span as text, escaped. All text from others passes here.
 fn field(out: &mut Writer<'_>, field: &Field, value: &dyn std::fmt::Debug) -> std::fmt::Result {
     let value = format!("{value:?}");
     let value = on_one_line(&value);
@@ -97,10 +97,10 @@ fn field(out: &mut Writer<'_>, field: &Field, value: &dyn std::fmt::Debug) -> st
     }
 }
 
-/// Writes JSON with what misleads shown. An event is written at once.
-struct Visible<W>(W);
+/// Escapes misleading characters in JSON. Each event is a single write.
+struct EscapingWriter<W>(W);
 
-impl<W: Write> Write for Visible<W> {
+impl<W: Write> Write for EscapingWriter<W> {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(event);
         self.0.write_all(visible_json(&text).as_bytes())?;
@@ -125,13 +125,13 @@ mod tests {
 
     use super::*;
 
-    /// Of each kind one: turns text around, shows nothing, carries hidden bytes, moves a cursor, ends a line.
+    /// One character of each kind: reverses text, is invisible, hides bytes, moves a cursor, ends a line.
     const NAME: &str = "p\u{202e}q\u{200b}r\u{e0041}s\u{1b}[2Jt\u{9b}1Au\nv";
 
     #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<u8>>>);
+    struct CapturedLog(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Kept {
+    impl Write for CapturedLog {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().extend(bytes);
             Ok(bytes.len())
@@ -142,10 +142,10 @@ mod tests {
         }
     }
 
-    /// What is logged of events that name a project in each way there is.
+    /// The log of events that contain the name in every possible way.
     fn logged(format: LogFormat, coloured: bool) -> String {
-        let kept = Kept::default();
-        let out = kept.clone();
+        let captured = CapturedLog::default();
+        let out = captured.clone();
         let layer = lines(
             move || out.clone(),
             format,
@@ -159,17 +159,17 @@ mod tests {
             let error: &dyn std::error::Error = &error;
             tracing::warn!(error, raw = NAME, "second");
         });
-        let bytes = kept.0.lock().clone();
+        let bytes = captured.0.lock().clone();
         String::from_utf8(bytes).unwrap()
     }
 
     #[test]
-    fn nothing_in_a_line_of_text_misleads_and_an_event_is_a_line() {
+    fn text_lines_are_escaped_and_an_event_is_one_line() {
         let text = logged(LogFormat::Text, false);
         assert!(!misleads(&text), "{text}");
         assert_eq!(text.lines().count(), 2, "{text}");
         let shown = r"p\u{202e}q\u{200b}r\u{e0041}s\u{1b}[2Jt\u{9b}1Au\nv";
-        // The span, the field, the message; Rust's own way to show an error is as good.
+        // The span, the field, the message; Rust's own Debug escapes are as good.
         assert!(text.matches(shown).count() >= 6, "{text}");
     }
 
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn json_for_programs_shows_all_of_it_and_means_the_same() {
+    fn json_is_escaped_and_keeps_its_values() {
         let text = logged(LogFormat::Json, false);
         assert!(!misleads(&text), "{text}");
         let first: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! The binary `archway`: parses, runs, and tells how it went.
+//! The binary `archway`: parses the command line, runs the command, reports failures.
 
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
@@ -10,25 +10,27 @@ use clap::Parser;
 fn main() -> ExitCode {
     let line = match CommandLine::try_parse() {
         Ok(line) => line,
-        Err(told) => return tell(&told),
+        Err(error) => return print_usage(&error),
     };
     match command::run(line) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if output::is_closed(&error) => ExitCode::from(output::CLOSED),
         Err(error) => {
-            // Nobody to tell is no reason to fail otherwise.
+            // If standard error is closed as well, the exit status still reports the failure.
             std::io::stderr().write_all(report(&error).as_bytes()).ok();
             ExitCode::FAILURE
         }
     }
 }
 
-/// Prints what was asked about the command line, or what is wrong with it.
-fn tell(told: &clap::Error) -> ExitCode {
-    match told.print() {
-        Err(error) if !told.use_stderr() && error.kind() == ErrorKind::BrokenPipe => {
+/// Prints help, the version, or what is wrong with the command line.
+fn print_usage(usage: &clap::Error) -> ExitCode {
+    match usage.print() {
+        Err(error) if !usage.use_stderr() && error.kind() == ErrorKind::BrokenPipe => {
             ExitCode::from(output::CLOSED)
         }
-        Ok(()) | Err(_) => u8::try_from(told.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),
+        Ok(()) | Err(_) => {
+            u8::try_from(usage.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+        }
     }
 }

@@ -1,12 +1,12 @@
-//! `archway migrate`: brings the database to this version's schema, and gives the runtime roles
-//! their passwords.
+//! `archway migrate`: migrates the database to this version's schema, and sets the passwords of the
+//! runtime roles.
 //!
-//! Runs as the owner of the tables. Gateways and workers never migrate: they connect as roles
-//! that own nothing. Two migrations at one time wait for each other on an advisory lock; both wait
-//! for tables that somebody else holds, and let gateways and workers pass meanwhile.
+//! Runs as the owner of the tables. Gateways and workers never migrate: their roles own nothing.
+//! Concurrent migrations wait for one another on an advisory lock. A migration that waits for a table
+//! held by another session lets gateways and workers proceed meanwhile.
 
-mod patient;
-mod reach;
+mod lock_timeout;
+mod reachability;
 mod roles;
 
 use std::path::PathBuf;
@@ -20,16 +20,16 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use crate::output::{self, OutputError};
 use crate::password_file::{self, PasswordFileError};
 
-pub use reach::ReachError;
-pub(crate) use reach::reach;
+pub use reachability::UnreachableError;
+pub(crate) use reachability::check_reachable;
 
-/// What Postgres calls a table that isn't there: nobody ever migrated.
+/// SQLSTATE of a missing table: the database was never migrated.
 const NO_SUCH_TABLE: &str = "42P01";
 
-/// What `archway migrate` is told.
+/// Arguments of `archway migrate`.
 #[derive(Debug, clap::Args)]
 pub struct MigrateArgs {
-    /// The database, as the role that owns its tables and may make roles:
+    /// The database, as the role that owns its tables and may create roles:
     /// `postgres://user:password@host/database`.
     #[arg(
         long,
@@ -38,78 +38,78 @@ pub struct MigrateArgs {
         value_name = "URL"
     )]
     database_url: SecretString,
-    /// File with the password of that role, where the URL holds none.
+    /// File with the password of that role, if the URL holds none.
     #[arg(
         long,
         env = "ARCHWAY_MIGRATE_DATABASE_PASSWORD_FILE",
         value_name = "FILE"
     )]
     database_password_file: Option<PathBuf>,
-    /// File with the password that the role `archway_gateway` gets, in plain ASCII; a line end at
-    /// its end is no part of it [default: the role keeps what it has].
+    /// File with the new password of the role `archway_gateway`, in plain ASCII; a final newline is
+    /// ignored [default: the role keeps its password].
     #[arg(long, value_name = "FILE")]
     gateway_password_file: Option<PathBuf>,
     /// The same for the role `archway_worker`.
     #[arg(long, value_name = "FILE")]
     worker_password_file: Option<PathBuf>,
-    /// Make the roles and give them their passwords, and leave the database as it is: for a server on which a
-    /// dump is restored.
+    /// Create the roles and set their passwords, without migrating: for a server on which a dump is
+    /// restored.
     #[arg(long)]
     roles_only: bool,
 }
 
-/// Why a database is not migrated.
+/// Why a database was not migrated.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrateError {
-    /// The URL is none.
+    /// The URL cannot be parsed.
     #[error("the database URL can't be read")]
     Url(#[source] sqlx::Error),
-    /// A file that the URL names is of no use.
+    /// A file that the URL names cannot be used.
     #[error(transparent)]
     File(#[from] DatabaseFileError),
-    /// Nobody answers there, or not to us.
+    /// The server cannot be reached, or refuses the connection.
     #[error("connecting to the database")]
-    Connect(#[source] ReachError),
-    /// The database has migrations that this build does not, or that say something else here.
+    Connect(#[source] UnreachableError),
+    /// The database has migrations that this build lacks or that differ from its own.
     #[error(
         "this database was made by another build of archway; use that one, or another database \
          (`archway dev`: another folder with --data)"
     )]
     OtherBuild(#[source] Migration),
-    /// Somebody holds what a migration needs, for longer than it is tried.
+    /// Another session holds what a migration needs, and the retries are used up.
     #[error(
-        "another session holds a table that is migrated, or migrates, too: end it (`select pid, query, \
-         xact_start from pg_stat_activity order by xact_start` shows the oldest first), and run \
-         `archway migrate` again"
+        "another session holds a table that is being migrated, or is migrating as well: end it (`select \
+         pid, query, xact_start from pg_stat_activity order by xact_start` shows the oldest first), and \
+         run `archway migrate` again"
     )]
     Held(#[source] Migration),
-    /// The roles are not made.
+    /// The roles could not be created.
     #[error("making the roles archway_gateway and archway_worker")]
     Roles(#[source] sqlx::Error),
-    /// A migration failed; those before it are in place.
+    /// A migration failed. The earlier ones stay applied.
     #[error("migrating the database")]
     Migrate(#[source] Migration),
-    /// A password file is of no use.
+    /// A password file cannot be used.
     #[error(transparent)]
     Password(#[from] PasswordFileError),
     /// The cryptographic library failed.
     #[error("the cryptographic library failed")]
     Crypto,
-    /// A role's password was not set.
+    /// A role's password could not be set.
     #[error("setting the password of {role}")]
     SetPassword {
         /// The role.
         role: &'static str,
-        /// The database's answer.
+        /// The database's error.
         #[source]
         source: sqlx::Error,
     },
-    /// Nowhere to print.
+    /// Standard output cannot be written.
     #[error("writing to standard output")]
     Output(#[source] OutputError),
 }
 
-/// Why a database can't be worked on as it is.
+/// Why a database's schema cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SchemaError {
     /// It has fewer migrations than this build.
@@ -117,12 +117,12 @@ pub enum SchemaError {
         "the database is at schema {found}, this archway needs {wanted}: run `archway migrate`"
     )]
     Older {
-        /// The number of its newest migration; 0: it has none.
+        /// The number of its newest migration; 0 if it has none.
         found: i64,
-        /// The number of ours.
+        /// The number of this build's.
         wanted: i64,
     },
-    /// It has all of ours, and more.
+    /// It has all of this build's migrations, and more.
     #[error(
         "the database is at schema {found}, made by a newer build of archway (this one's is \
          {wanted}): use that one"
@@ -130,10 +130,10 @@ pub enum SchemaError {
     Newer {
         /// The number of its newest migration.
         found: i64,
-        /// The number of ours.
+        /// The number of this build's.
         wanted: i64,
     },
-    /// It has migrations that say something else here.
+    /// Its migrations differ from this build's.
     #[error(
         "the database is at schema {found}, made by another build of archway (this one's is \
          {wanted}): use that one"
@@ -141,10 +141,10 @@ pub enum SchemaError {
     OtherBuild {
         /// The number of its newest migration.
         found: i64,
-        /// The number of ours.
+        /// The number of this build's.
         wanted: i64,
     },
-    /// It can't be asked.
+    /// The query failed.
     #[error("reading the database's schema version")]
     Query(#[source] sqlx::Error),
 }
@@ -187,7 +187,7 @@ pub async fn check(owner: &PgPool) -> Result<i64, SchemaError> {
 
 /// Runs the command.
 pub async fn run(args: MigrateArgs) -> Result<(), MigrateError> {
-    // Read before anything is changed.
+    // Files are read before anything is changed.
     let gateway = args
         .gateway_password_file
         .as_deref()
@@ -202,68 +202,69 @@ pub async fn run(args: MigrateArgs) -> Result<(), MigrateError> {
     let owner = connect(&password_file::complete(&args.database_url, own)?).await?;
     let mut done = Vec::new();
     if args.roles_only {
-        roles::make(&owner).await.map_err(MigrateError::Roles)?;
+        roles::create(&owner).await.map_err(MigrateError::Roles)?;
         done.push("roles archway_gateway, archway_worker".to_owned());
     } else {
-        done.push(bring_up(&owner).await?);
+        done.push(migrate_and_report(&owner).await?);
     }
     let passwords = [("archway_gateway", gateway), ("archway_worker", worker)];
     for (role, password) in passwords {
         if let Some(password) = password {
-            roles::give(&owner, role, &password).await?;
+            roles::set_password(&owner, role, &password).await?;
             done.push(format!("password of {role}"));
         }
     }
     owner.close().await;
-    // For the log of a Job or an init container; whoever doesn't read it has all of it done.
+    // For the log of a Job or an init container. A closed output doesn't undo the work.
     output::print(&done.join("\n"), false).map_err(MigrateError::Output)
 }
 
-/// Migrates, unless the schema is of a newer build; says which the database has now, and had when this began:
-/// of several that migrate at once one does it, and the others wait.
-async fn bring_up(owner: &PgPool) -> Result<String, MigrateError> {
+/// Migrates, unless a newer build made the schema. Reports the schema's number now and before: of
+/// several concurrent migrations, one does the work and the others wait.
+async fn migrate_and_report(owner: &PgPool) -> Result<String, MigrateError> {
     let before = check(owner).await;
-    // Of a rollback: gateways and workers find out by themselves whether they can work with it.
+    // After a rollback. Gateways and workers check for themselves whether they can use the schema.
     if let Err(SchemaError::Newer { found, wanted }) = before {
         tracing::warn!(
             found,
             wanted,
-            "a newer build of archway made this schema: it is left as it is"
+            "a newer build of archway made this schema; it stays unchanged"
         );
-        return Ok(format!("schema {found}, left as it is"));
+        return Ok(format!("schema {found}, unchanged: it is a newer build's"));
     }
     migrate(owner).await?;
     Ok(match before {
         Ok(version) => format!("schema {version}, unchanged"),
         Err(SchemaError::Older { found: 0, wanted }) => format!("schema {wanted}, new"),
         Err(SchemaError::Older { found, wanted }) => format!("schema {wanted}, was {found}"),
-        // What could not be asked before is as it should be now.
+        // The earlier check failed, but the schema is right now.
         Err(_) => "schema migrated".to_owned(),
     })
 }
 
-/// Brings the database that `owner` is connected to, to this version's schema. Changes nothing
-/// where that was done before.
+/// Migrates the database of `owner` to this version's schema. Idempotent.
 pub async fn migrate(owner: &PgPool) -> Result<(), MigrateError> {
-    let ended = patient::run(&MIGRATIONS, owner).await;
+    let ended = lock_timeout::run(&MIGRATIONS, owner).await;
     ended.map_err(|error| match error {
         Migration::VersionMismatch(_) | Migration::VersionMissing(_) => {
             MigrateError::OtherBuild(error)
         }
-        error if patient::is_held(&error) => MigrateError::Held(error),
+        error if lock_timeout::is_lock_timeout(&error) => MigrateError::Held(error),
         error => MigrateError::Migrate(error),
     })
 }
 
 async fn connect(url: &SecretString) -> Result<PgPool, MigrateError> {
     let options = read_files(options(url).map_err(MigrateError::Url)?)?;
-    reach(&options).await.map_err(MigrateError::Connect)?;
+    check_reachable(&options)
+        .await
+        .map_err(MigrateError::Connect)?;
     let pool = PgPoolOptions::new().max_connections(2);
     let connected = pool.connect_with(options).await;
     connected.map_err(|error| MigrateError::Connect(error.into()))
 }
 
-/// The options of a URL. sqlx would take that of another kind of database, too.
+/// Parses a URL. sqlx alone would accept URLs of other databases, too.
 pub(crate) fn options(url: &SecretString) -> Result<PgConnectOptions, sqlx::Error> {
     let text = url.expose_secret();
     if text.starts_with("postgres://") || text.starts_with("postgresql://") {
@@ -285,7 +286,7 @@ mod tests {
     use crate::data_dir::DataDir;
     use crate::postgres::{EmbeddedPostgres, PostgresConfig};
 
-    /// A server of its own, and the folder that it lives in.
+    /// A server of its own, and its folder.
     pub(super) async fn scratch() -> (tempfile::TempDir, EmbeddedPostgres) {
         let folder = tempfile::tempdir_in("/tmp").unwrap();
         let data = DataDir::open(folder.path()).unwrap();
@@ -294,8 +295,8 @@ mod tests {
         (folder, postgres)
     }
 
-    /// From soon on, of the gateway's role.
-    async fn ask_for_passwords(owner: &PgPool) {
+    /// Makes the server require passwords of the gateway's role, soon.
+    async fn require_passwords(owner: &PgPool) {
         let file: String = sqlx::query_scalar("show hba_file")
             .fetch_one(owner)
             .await
@@ -311,7 +312,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn migrating_twice_is_migrating_once_and_roles_get_their_passwords() {
+    async fn migrating_is_idempotent_and_roles_get_their_passwords() {
         let (folder, postgres) = scratch().await;
         let file = folder.path().join("password");
         fs::write(&file, "it's; drop role archway_worker --\n").unwrap();
@@ -336,7 +337,7 @@ mod tests {
         .unwrap();
         assert_eq!(stored, [("archway_gateway".to_owned(), true)]);
 
-        ask_for_passwords(&owner).await;
+        require_passwords(&owner).await;
         let gateway = postgres.owner().username("archway_gateway");
         let log_in = async |password| gateway.clone().password(password).connect().await;
         let asked = async {
@@ -345,7 +346,7 @@ mod tests {
             }
         };
         let asked = tokio::time::timeout(Duration::from_secs(10), asked).await;
-        asked.expect("the server asks for passwords");
+        asked.expect("the server requires passwords");
         let session = log_in("it's; drop role archway_worker --").await.unwrap();
         session.close().await.unwrap();
         owner.close().await;
@@ -353,7 +354,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_that_set_one_password_at_once_all_succeed() {
+    async fn concurrent_settings_of_one_password_all_succeed() {
         let (folder, postgres) = scratch().await;
         let file = folder.path().join("password");
         fs::write(&file, "hush").unwrap();

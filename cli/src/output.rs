@@ -1,12 +1,12 @@
-//! The one way to standard output, and how a failure is reported.
+//! The only way to standard output, and the format of failures.
 //!
-//! Others name projects, workers and subjects, and what they wrote stands in answers. Nothing of it
-//! may move a terminal's cursor, reverse text or hide: people see such characters as `\u{202e}`.
-//! Programs get them as JSON's own escapes, which are the same value.
+//! Projects, workers and subjects are named by others, and answers contain what others wrote. None of
+//! it may move a terminal's cursor, reverse text or hide. People see such characters as `\u{202e}`.
+//! Programs get JSON escapes, which have the same value.
 //!
 //! A reader may close the pipe early, as `head` does. The command then ends silently, with the status
-//! that a shell reports for a program which SIGPIPE ended. The signal itself stays ignored: it would
-//! also end a command, or a role, whose database connection breaks.
+//! that a shell reports for a program ended by SIGPIPE. The signal itself stays ignored: it would also
+//! end a command, or a role, whose database connection breaks.
 
 use std::error::Error;
 use std::io::{self, ErrorKind, Write};
@@ -16,12 +16,12 @@ use archway_proto::misleading::{escape, visible_json};
 /// The exit status after the reader closed standard output: 128 + SIGPIPE.
 pub const CLOSED: u8 = 141;
 
-/// Standard output can't be written.
+/// Standard output cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct OutputError(#[from] io::Error);
 
-/// Writes an answer to standard output, with a line end: text for people, or JSON for programs.
+/// Writes an answer to standard output, with a final newline: text for people, or JSON for programs.
 pub(crate) fn print(answer: &str, as_json: bool) -> Result<(), OutputError> {
     let shown = match as_json {
         true => visible_json(answer),
@@ -42,7 +42,7 @@ pub fn is_closed(error: &(dyn Error + 'static)) -> bool {
         || error.source().is_some_and(is_closed)
 }
 
-/// What failed, and line by line why.
+/// A failure and its chain of causes, one per line.
 pub fn report(error: &dyn Error) -> String {
     let mut text = format!("archway: {error}\n");
     let mut source = error.source();
@@ -62,7 +62,7 @@ mod tests {
     struct Outer(#[source] io::Error);
 
     #[test]
-    fn a_failure_is_told_with_its_causes_and_nothing_that_misleads() {
+    fn a_failure_is_reported_with_its_causes_escaped() {
         let cause = io::Error::other("name\u{1b}[2J\u{200b}");
         let expected = "archway: project p\\u{202e}q\n  because: name\\u{1b}[2J\\u{200b}\n";
         assert_eq!(report(&Outer(cause)), expected);

@@ -1,7 +1,7 @@
-//! `archway pass-key`: makes the key pair by which workers believe a gateway's passes.
+//! `archway pass-key`: makes the key pair with which workers verify a gateway's passes.
 //!
-//! The private file is readable by its owner alone and neither file replaces another unless that
-//! is asked for: a lost private key costs nothing but a new pair, an overwritten one an outage.
+//! Only its owner can read the private file, and neither file is replaced unless that is requested: a
+//! lost private key costs a new pair, an overwritten one an outage.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,28 +15,28 @@ use crate::output::{self, OutputError};
 
 const PRIVATE_MODE: u32 = 0o600;
 const PUBLIC_MODE: u32 = 0o644;
-/// What the files are called in a folder.
+/// The file names in a folder.
 const PRIVATE_FILE: &str = "pass.key";
 const PUBLIC_FILE: &str = "pass.pub";
 
-/// What `archway pass-key` can do.
+/// Subcommands of `archway pass-key`.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum PassKeyCommand {
     /// Make a pair: the private key is for gateways (`ARCHWAY_PASS_KEY_FILE`), the public one for
     /// workers (`ARCHWAY_PASS_PUBLIC_FILE`). To replace a pair: add the new public key to the
     /// workers' file as a second line and restart them, give gateways the new private key, then
-    /// take the old line out.
+    /// remove the old line.
     Generate(GenerateArgs),
 }
 
-/// Where the pair goes.
+/// Where the pair is written.
 #[derive(Clone, Debug, clap::Args)]
 pub struct GenerateArgs {
-    /// File that the private key is written to, readable by you alone. Without files or a
-    /// folder the pair is printed.
+    /// File for the private key, readable by its owner only. Without files or a folder the pair is
+    /// printed.
     #[arg(long, value_name = "FILE", requires = "public", group = "files")]
     private: Option<PathBuf>,
-    /// File that the public key is written to.
+    /// File for the public key.
     #[arg(
         long,
         value_name = "FILE",
@@ -44,10 +44,10 @@ pub struct GenerateArgs {
         conflicts_with = "out"
     )]
     public: Option<PathBuf>,
-    /// Folder that both are written to, as `pass.key` and `pass.pub`. It has to be there.
+    /// Folder for both, as `pass.key` and `pass.pub`. It must exist.
     #[arg(long, value_name = "DIR", group = "files")]
     out: Option<PathBuf>,
-    /// Replace files that are there already.
+    /// Replace existing files.
     #[arg(long, requires = "files")]
     force: bool,
     /// Print one line of JSON: `{"private", "public"}`, or with files
@@ -56,25 +56,25 @@ pub struct GenerateArgs {
     json: bool,
 }
 
-/// Why there is no pair.
+/// Why no pair was made.
 #[derive(Debug, thiserror::Error)]
 pub enum PassKeyCommandError {
-    /// No random bytes.
+    /// The random number generator failed.
     #[error(transparent)]
     Generate(#[from] PassError),
-    /// A file is in the way.
+    /// A file exists.
     #[error("{} is there already: choose another name, or --force to replace it", .0.display())]
     Exists(PathBuf),
-    /// A file can't be written.
+    /// A file cannot be written.
     #[error("writing {}", path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        /// The system's word.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// Nowhere to print.
+    /// Standard output cannot be written.
     #[error("writing to standard output")]
     Output(#[source] OutputError),
 }
@@ -88,13 +88,13 @@ pub fn run(command: &PassKeyCommand) -> Result<(), PassKeyCommandError> {
             write_pair(&pair, &private, &public, args.force)?;
             about_files(&pair, &private, &public, args.json)
         }
-        None => in_words(&pair, args.json),
+        None => as_text(&pair, args.json),
     };
     output::print(&answer, args.json).map_err(PassKeyCommandError::Output)
 }
 
 impl GenerateArgs {
-    /// The private and the public file, unless the pair is to be printed.
+    /// The private and the public file; `None` to print the pair.
     fn files(&self) -> Option<(PathBuf, PathBuf)> {
         let named = self.private.clone().zip(self.public.clone());
         let within = |out: &PathBuf| (out.join(PRIVATE_FILE), out.join(PUBLIC_FILE));
@@ -118,7 +118,7 @@ fn about_files(pair: &PassKeyPair, private: &Path, public: &Path, as_json: bool)
     )
 }
 
-fn in_words(pair: &PassKeyPair, as_json: bool) -> String {
+fn as_text(pair: &PassKeyPair, as_json: bool) -> String {
     let (private, public) = (pair.private_line(), pair.public_line());
     if as_json {
         return json!({ "private": private, "public": public }).to_string();
@@ -129,7 +129,7 @@ fn in_words(pair: &PassKeyPair, as_json: bool) -> String {
     )
 }
 
-/// Writes both files, or neither if one is in the way.
+/// Writes both files, or neither if one exists.
 fn write_pair(
     pair: &PassKeyPair,
     private: &Path,
@@ -137,7 +137,7 @@ fn write_pair(
     force: bool,
 ) -> Result<(), PassKeyCommandError> {
     if !force {
-        // Told before anything is written; `create_new` holds it against a race.
+        // Checked before anything is written; `create_new` prevents a race.
         for path in [private, public] {
             if path.symlink_metadata().is_ok() {
                 return Err(PassKeyCommandError::Exists(path.to_owned()));
@@ -148,8 +148,8 @@ fn write_pair(
     write(public, pair.public_line(), PUBLIC_MODE, force)
 }
 
-/// A file that is replaced keeps neither its mode nor a reader of half of it: the new one is
-/// written beside it and takes its name.
+/// With `force`, writes a new file and renames it, so that the replaced file's mode is not kept and no
+/// reader sees a partial file.
 fn write(path: &Path, line: &str, mode: u32, force: bool) -> Result<(), PassKeyCommandError> {
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::AlreadyExists if !force => PassKeyCommandError::Exists(path.to_owned()),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_gets_both_files_under_the_names_that_are_documented() {
+    fn a_folder_gets_both_files_under_their_documented_names() {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().to_str().unwrap();
         run(&parse(&["--out", out, "--json"]).unwrap()).unwrap();
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_and_files_exclude_each_other_and_force_needs_either() {
+    fn a_folder_excludes_files_and_force_needs_either() {
         assert!(parse(&["--out", "a", "--private", "b", "--public", "c"]).is_err());
         assert!(parse(&["--out", "a", "--public", "c"]).is_err());
         assert!(parse(&["--private", "b"]).is_err());

@@ -1,7 +1,7 @@
-//! Passwords of database roles, kept in files: what `archway migrate` sets them from, and what a
-//! database URL without one is completed by.
+//! Passwords of database roles in files: `archway migrate` sets them from there, and a database URL
+//! without a password is completed with one.
 //!
-//! A file is what container platforms mount, and nobody has to write `/` as `%2F` in it.
+//! Container platforms mount secrets as files, and a file needs no escaping of `/` as `%2F`.
 
 use std::fs;
 use std::io;
@@ -9,34 +9,34 @@ use std::path::{Path, PathBuf};
 
 use secrecy::{ExposeSecret, SecretString};
 
-/// Why a password file is of no use. Never carries the password.
+/// Why a password file cannot be used. Never contains the password.
 #[derive(Debug, thiserror::Error)]
 pub enum PasswordFileError {
-    /// It can't be read.
+    /// It cannot be read.
     #[error("reading the password file {}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// The operating system's answer.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
-    /// It holds no password.
+    /// It is empty.
     #[error("the password file {} is empty", .0.display())]
     Empty(PathBuf),
-    /// It holds what clients might each send differently.
+    /// It contains characters that clients encode differently.
     #[error(
         "the password file {} holds more than one line, or characters that are not plain ASCII; \
          choose a password of letters, digits and signs", .0.display()
     )]
     Odd(PathBuf),
-    /// Which of the two is meant?
+    /// Both the URL and the file hold a password.
     #[error(
         "the database URL holds a password, and {} is to be read for one: leave one of them out",
         .0.display()
     )]
     Twice(PathBuf),
-    /// A password of nobody.
+    /// The URL names no role for the password.
     #[error(
         "the database URL names no role for the password in {}: write it as \
          postgres://role@host/database", .0.display()
@@ -44,7 +44,7 @@ pub enum PasswordFileError {
     Nobodys(PathBuf),
 }
 
-/// Reads a password; a line end at its end is no part of it.
+/// Reads a password, without a final newline.
 pub(crate) fn read(path: &Path) -> Result<SecretString, PasswordFileError> {
     let text = fs::read_to_string(path).map_err(|source| PasswordFileError::Read {
         path: path.to_owned(),
@@ -54,14 +54,14 @@ pub(crate) fn read(path: &Path) -> Result<SecretString, PasswordFileError> {
     if password.is_empty() {
         return Err(PasswordFileError::Empty(path.to_owned()));
     }
-    // Others would have to be normalized (SASLprep), which not every client does alike.
+    // Non-ASCII passwords would need normalization (SASLprep), which clients implement differently.
     if !password.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
         return Err(PasswordFileError::Odd(path.to_owned()));
     }
     Ok(password.into())
 }
 
-/// A database URL with the password of `file`, or as it is if there is no such file.
+/// A database URL with the password of `file`; unchanged without a file.
 pub(crate) fn complete(
     url: &SecretString,
     file: Option<&Path>,
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_gets_the_password_of_its_file_whatever_signs_it_has() {
+    fn any_password_of_a_file_is_encoded_into_the_url() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("password");
         fs::write(&file, "a/b@c:%d e?#\n").unwrap();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_for_a_url_with_a_password_or_without_a_role_is_refused() {
+    fn a_file_needs_a_url_with_a_role_and_without_a_password() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("password");
         fs::write(&file, "sesame").unwrap();

@@ -1,13 +1,13 @@
-//! Embedded PostgreSQL: a real server of this machine's own binaries, for `dev` and the tests.
+//! Embedded PostgreSQL: a real server, run from this machine's own binaries, for `dev` and the tests.
 //!
-//! It keeps its cluster in `<data>/postgres`, its log in `<data>/postgres.log`, and listens on a
-//! unix socket in a private folder only; whoever can reach that socket is trusted. It ends with
-//! this process, however that ends ([`supervisor`]); the next start recovers what a crash left.
+//! Its cluster is in `<data>/postgres`, its log in `<data>/postgres.log`. It listens only on a unix
+//! socket in a private folder, and trusts every client that can reach the socket. It ends with this
+//! process, however that ends ([`supervisor`]); the next start recovers after a crash.
 
-// In the order a start meets them.
+// In the order of a start.
 mod binaries;
 mod cluster;
-mod leftover;
+mod stale_cluster;
 mod supervisor;
 
 use std::io;
@@ -25,7 +25,7 @@ use crate::socket_dir::{SocketDir, SocketDirError};
 
 pub use binaries::BinariesError;
 pub use cluster::ClusterError;
-pub use leftover::LeftoverError;
+pub use stale_cluster::StaleClusterError;
 use supervisor::Server;
 pub use supervisor::SupervisorError;
 
@@ -34,20 +34,20 @@ use cluster::Cluster;
 
 /// The cluster's superuser, who owns the database of the same name.
 const OWNER: &str = "archway";
-/// What its socket folder is for.
+/// The purpose of its socket folder.
 const SOCKETS: &str = "pg";
-/// How long a start may take; recovery after a crash is most of it.
+/// How long a start may take. Recovery after a crash can take most of it.
 const START: Duration = Duration::from_secs(60);
-/// How long a server may take to stop before it is told to leave everything as it is.
+/// How long a server may take to stop before it is killed.
 const STOP: Duration = Duration::from_secs(15);
-/// Between two attempts to connect to a server that is starting.
+/// Between two attempts to connect to a starting server.
 const POLL: Duration = Duration::from_millis(10);
 
 /// Which PostgreSQL to run.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct PostgresConfig {
-    /// Folder with PostgreSQL's server programs (`initdb`, `postgres`) [default: looked for in
-    /// PATH and in the usual places].
+    /// Folder with PostgreSQL's server programs (`initdb`, `postgres`) [default: searched in PATH
+    /// and in the usual places].
     #[arg(
         long = "postgres-bin",
         env = "ARCHWAY_POSTGRES_BIN",
@@ -56,7 +56,7 @@ pub struct PostgresConfig {
     pub bin: Option<PathBuf>,
 }
 
-/// A running server. Dropping it asks the server to stop and doesn't wait; [`stop`] waits.
+/// A running server. Dropping it requests a stop without waiting; [`stop`] waits.
 ///
 /// [`stop`]: EmbeddedPostgres::stop
 #[derive(Debug)]
@@ -70,40 +70,40 @@ pub struct EmbeddedPostgres {
     log: PathBuf,
 }
 
-/// Why there is no embedded server, or no longer.
+/// Why the embedded server does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum PostgresError {
-    /// No fitting server programs.
+    /// No suitable server programs.
     #[error(transparent)]
     Binaries(#[from] BinariesError),
-    /// The account it runs as can't reach the data.
+    /// Its account cannot reach the data.
     #[error(transparent)]
     Account(#[from] AccountError),
-    /// The cluster can't be made or read.
+    /// The cluster cannot be created or read.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
-    /// An earlier server won't go.
+    /// An earlier server does not stop.
     #[error(transparent)]
-    Leftover(#[from] LeftoverError),
-    /// No place for its socket.
+    StaleCluster(#[from] StaleClusterError),
+    /// No socket folder.
     #[error(transparent)]
     SocketDir(#[from] SocketDirError),
-    /// Whatever is at the data folder's path now is not ours.
+    /// The data folder's path is no longer this process's folder.
     #[error("its data folder is gone, or another `archway dev` has it ({})", .0.display())]
     Unclaimed(PathBuf),
-    /// The process failed.
+    /// The server process failed.
     #[error(transparent)]
     Supervisor(#[from] SupervisorError),
-    /// It runs, and doesn't let us in.
+    /// It runs, but accepts no connection.
     #[error("PostgreSQL did not get ready within {} s", START.as_secs())]
     NotReady(#[source] sqlx::Error),
-    /// Its database could not be made.
+    /// Its database could not be created.
     #[error("making the database {OWNER:?}")]
     Database(#[source] sqlx::Error),
 }
 
 impl PostgresError {
-    /// What failed in one line: of a server that ended, how, and the last lines of its log.
+    /// The failure on one line. For a server that ended: how, and the last lines of its log.
     pub fn in_a_line(&self) -> String {
         match self {
             PostgresError::Supervisor(error) => error.in_a_line(),
@@ -113,14 +113,14 @@ impl PostgresError {
 }
 
 impl EmbeddedPostgres {
-    /// Starts the server of `data`, making its cluster where there is none (about 3 s, else a
-    /// fifth of one), and returns once it takes connections.
+    /// Starts the server of `data`, and returns once it accepts connections: after about 0.2 s, or
+    /// 3 s if its cluster must be created.
     pub async fn start(data: &DataDir, config: &PostgresConfig) -> Result<Self, PostgresError> {
         let account = Account::for_servers();
-        account.let_through(data.path())?;
+        account.grant_passage(data.path())?;
         let cluster = Cluster::in_data_dir(data, account);
         let binaries = Binaries::find(config.bin.as_deref(), cluster.major()?)?;
-        let stale_pid = leftover::stop(cluster.folder()).await?;
+        let stale_pid = stale_cluster::stop(cluster.folder()).await?;
         let cluster = cluster.ensure(&binaries).await?;
         let sockets = SocketDir::claim(data, SOCKETS, account)?;
         let log = data.path().join("postgres.log");
@@ -141,7 +141,7 @@ impl EmbeddedPostgres {
     }
 
     /// How the owner connects to the server that another process runs for this data folder; `None`
-    /// if none does.
+    /// if there is none.
     pub fn of_another_process(data: &Path) -> Option<PgConnectOptions> {
         let fingerprint = DataDir::fingerprint_of(data)?;
         let account = Account::for_servers();
@@ -149,8 +149,8 @@ impl EmbeddedPostgres {
         Some(options(&sockets, OWNER))
     }
 
-    /// How the owner of the database `archway`, a superuser, connects. No password is needed;
-    /// [`PgConnectOptions::username`] turns it into any other role's.
+    /// Connection options of the owner of the database `archway`, a superuser without a password.
+    /// [`PgConnectOptions::username`] makes them another role's.
     pub fn owner(&self) -> PgConnectOptions {
         options(self.sockets.path(), OWNER)
     }
@@ -160,18 +160,18 @@ impl EmbeddedPostgres {
         self.owner().to_url_lossy().into()
     }
 
-    /// Returns if the server ends by itself, with what happened. May be dropped and asked again.
+    /// Returns if the server ends by itself, with the reason. Cancel-safe.
     pub async fn ended(&mut self) -> PostgresError {
         let end = self.server.ended().await;
         self.remove_socket();
         end.into()
     }
 
-    /// Starts the server again after it ended, at the same socket, and returns once it takes
-    /// connections. The cluster must be there: one that is gone is not replaced by an empty one. A
-    /// server that is still recovering after a minute is waited for, since ending it would only make
-    /// it begin anew. Where the data folder is no longer claimed, nothing in it or at the socket is
-    /// touched: [`PostgresError::Unclaimed`]. May be dropped and asked again.
+    /// Starts the server again after it ended, at the same socket, and returns once it accepts
+    /// connections. The cluster must exist: a missing one is never replaced by an empty one. A
+    /// server that still recovers after a minute is waited for, as killing it would only make it
+    /// start over. If the data folder is no longer claimed, nothing in it or at the socket is
+    /// touched, and the result is [`PostgresError::Unclaimed`]. Cancel-safe.
     pub async fn start_again(&mut self) -> Result<(), PostgresError> {
         let started = self.relaunch().await;
         if started.is_err() {
@@ -185,18 +185,18 @@ impl EmbeddedPostgres {
         let major = self.cluster.existing_major()?;
         let binaries = Binaries::find(self.bin.as_deref(), Some(major))?;
         self.check_claim()?;
-        let stale_pid = leftover::stop(self.cluster.folder()).await?;
+        let stale_pid = stale_cluster::stop(self.cluster.folder()).await?;
         let sockets = self.sockets.path();
         self.server = launch(&self.cluster, &binaries, sockets, stale_pid, &self.log)?;
         loop {
             match self.first_connection(START).await {
                 Err(PostgresError::NotReady(error)) => tracing::warn!(
                     error = %Chain(&error),
-                    "PostgreSQL is not ready yet, most likely it recovers: it is waited for"
+                    "PostgreSQL is not ready yet, most likely because it recovers; waiting"
                 ),
                 Err(error) => return Err(error),
                 Ok(connection) => {
-                    // It showed that the server answers; how it is closed is of no matter.
+                    // It has shown that the server answers; closing it may fail.
                     connection.close().await.ok();
                     return Ok(());
                 }
@@ -204,7 +204,7 @@ impl EmbeddedPostgres {
         }
     }
 
-    /// Stops the server in an orderly way: connections are closed, everything is on disk.
+    /// Stops the server gracefully: connections are closed, and everything is on disk.
     pub async fn stop(mut self) -> Result<(), PostgresError> {
         self.server.stop(STOP).await?;
         if self.data.is_still_claimed() {
@@ -220,15 +220,15 @@ impl EmbeddedPostgres {
         }
     }
 
-    /// Removes what a server that was killed left: at a socket that is there and refuses, each of our
-    /// connections would be tried for as long as it may take. A missing one fails at once. Another
-    /// process that has the data folder by now has its own server at the socket.
+    /// Removes the socket that a killed server left. While it exists, each connection attempt is refused
+    /// and retried until its timeout; without it, attempts fail at once. If another process has
+    /// claimed the data folder by now, the socket is its server's.
     fn remove_socket(&self) {
         if !self.data.is_still_claimed() {
             return;
         }
         let socket = self.sockets.path().join(socket_name());
-        // A server that ends in an orderly way removes it itself.
+        // A server that stops gracefully removes it itself.
         std::fs::remove_file(socket).ok();
     }
 
@@ -257,8 +257,8 @@ fn socket_name() -> String {
     format!(".s.PGSQL.{}", cluster::PORT)
 }
 
-/// Starts the cluster's server. `stale_pid` is the number in a pid file that another program has
-/// by now: the server must not take it for a server of its own cluster.
+/// Starts the cluster's server. `stale_pid` is the number in a pid file that now belongs to another
+/// program: the server must not take that program for a server of its cluster.
 fn launch(
     cluster: &Cluster,
     binaries: &Binaries,
@@ -274,7 +274,7 @@ fn launch(
 }
 
 fn options(sockets: &Path, database: &str) -> PgConnectOptions {
-    // Every setting that `PGHOST`, `PGPORT`, … of the user's shell could bend is stated.
+    // Sets everything that `PGHOST`, `PGPORT`, … in the user's environment could change.
     PgConnectOptions::new_without_pgpass()
         .socket(sockets)
         .port(cluster::PORT)

@@ -1,4 +1,4 @@
-//! `archway secret`: makes the root secret, of which sessions, cursors and key hashes are derived.
+//! `archway secret`: makes the root secret, from which session, cursor and key secrets are derived.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use archway_gateway::secrets::{RootSecret, SecretError};
 use crate::key_file::write_new;
 use crate::output::{self, OutputError};
 
-/// What `archway secret` can do.
+/// Subcommands of `archway secret`.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum SecretCommand {
-    /// Make a new line for the file that `ARCHWAY_SECRET_FILE` names. To rotate the secret, put
-    /// it before the others: older lines go on verifying what they made.
+    /// Make a new line for the file that `ARCHWAY_SECRET_FILE` names. To rotate the secret, put it
+    /// before the others: older lines still verify what they made.
     Generate {
-        /// A new file for it, which only its user may read (0600) [default: standard output].
+        /// A new file for it, readable by its owner only (0600) [default: standard output].
         #[arg(long, value_name = "FILE", conflicts_with = "json")]
         out: Option<PathBuf>,
         /// Print it as one line of JSON: `{"line"}`.
@@ -23,21 +23,21 @@ pub enum SecretCommand {
     },
 }
 
-/// Why there is no new secret.
+/// Why no secret was made.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretCommandError {
-    /// No random bytes.
+    /// The random number generator failed.
     #[error(transparent)]
     Generate(#[from] SecretError),
-    /// Nowhere to print it.
+    /// Standard output cannot be written.
     #[error("writing to standard output")]
     Output(#[source] OutputError),
-    /// No such file can be made. A secret that is there is never replaced.
+    /// The file cannot be created. An existing secret is never replaced.
     #[error("making the file {}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// The operating system's answer.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
@@ -48,7 +48,7 @@ pub fn run(command: &SecretCommand) -> Result<(), SecretCommandError> {
     let SecretCommand::Generate { out, json } = command;
     let line = RootSecret::generate_line()?;
     if let Some(path) = out {
-        return keep(path, &line);
+        return store(path, &line);
     }
     let answer = match *json {
         true => serde_json::json!({ "line": line }).to_string(),
@@ -57,7 +57,7 @@ pub fn run(command: &SecretCommand) -> Result<(), SecretCommandError> {
     output::print(&answer, *json).map_err(SecretCommandError::Output)
 }
 
-fn keep(path: &Path, line: &str) -> Result<(), SecretCommandError> {
+fn store(path: &Path, line: &str) -> Result<(), SecretCommandError> {
     write_new(path, line, 0o600).map_err(|source| SecretCommandError::File {
         path: path.to_owned(),
         source,
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_kept_from_others_and_never_replaced() {
+    fn a_secret_is_private_and_never_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("secret");
         let generate = || {

@@ -1,21 +1,20 @@
-//! `archway settings`: what to paste into a client, for whoever is handed a key.
+//! `archway settings`: prints what to paste into a client that uses a given key.
 //!
-//! `archway dev` prints the same. Nothing is asked: neither whether the address answers, nor
-//! whether the key is good.
+//! `archway dev` prints the same. Nothing is contacted: neither the address nor the key is checked.
 
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use crate::tenants::key_id;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::call;
 use crate::output::{self, OutputError};
+use crate::tenants::key_id;
 
 mod clients;
 
-/// What `archway settings` is told.
+/// Arguments of `archway settings`.
 #[derive(Debug, clap::Args)]
 pub struct SettingsArgs {
     /// The endpoint as clients reach it: `https://archway.example.com/mcp`.
@@ -29,22 +28,22 @@ pub struct SettingsArgs {
     json: bool,
 }
 
-/// Why there are no settings.
+/// Why no settings were printed.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// The key can't be read.
+    /// The key cannot be read.
     #[error("reading the API key from {}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// The operating system's answer.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
-    /// There is something else in its file.
+    /// The file contains something else.
     #[error("{} holds no API key: `archway key issue` makes one", .0.display())]
     NoKey(PathBuf),
-    /// Nowhere to print.
+    /// Standard output cannot be written.
     #[error("writing to standard output")]
     Output(#[source] OutputError),
 }
@@ -65,13 +64,13 @@ pub fn run(args: &SettingsArgs) -> Result<(), SettingsError> {
     output::print(&answer, args.json).map_err(SettingsError::Output)
 }
 
-/// The endpoint as `archway call` takes it, if it can stand in a shell's line and in JSON as it is.
+/// Parses the endpoint. It must need no quoting in a shell or in JSON.
 fn endpoint(text: &str) -> Result<String, String> {
     let url = call::endpoint(text)?.to_string();
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/[]%".contains(&byte);
     match url.bytes().all(is_plain) {
         true => Ok(url),
-        false => Err("an endpoint has neither query nor quotes: https://host/mcp".to_owned()),
+        false => Err("an endpoint has no query and no quotes: https://host/mcp".to_owned()),
     }
 }
 
@@ -98,7 +97,7 @@ mod tests {
     const URL: &str = "http://127.0.0.1:7676/mcp";
 
     #[test]
-    fn each_block_with_the_key_says_what_to_do_with_it() {
+    fn each_block_with_the_key_has_a_warning() {
         let text = text_of(URL, &"awy_key".into());
         let blocks: Vec<&str> = text.split("\n\n").collect();
         assert!(
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_one_of_the_web_and_a_key_is_a_key() {
+    fn an_invalid_address_or_key_is_refused() {
         assert_eq!(endpoint(URL), Ok(URL.to_owned()));
         for bad in ["127.0.0.1:8080", "/mcp", "ftp://host/mcp", "http://", ""] {
             assert!(endpoint(bad).is_err(), "{bad}");

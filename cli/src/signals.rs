@@ -1,14 +1,14 @@
-//! Ctrl-C, SIGTERM, and the terminal that is closed: all mean an orderly stop, and the second
-//! one an immediate end. (Postgres stops by itself then, see `postgres::supervisor`.)
+//! Ctrl-C, SIGTERM, and a closed terminal: each requests a graceful stop, and a second one ends the
+//! process immediately. (Postgres then stops by itself, see `postgres::supervisor`.)
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// How a process ends that was interrupted, by custom.
+/// The conventional exit status of an interrupted process.
 const INTERRUPTED: i32 = 130;
 
-/// The signals that ask for a stop, received from `listen` on.
+/// The stop signals, received since `listen`.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -24,7 +24,7 @@ impl Signals {
         })
     }
 
-    /// Returns once a stop was asked for.
+    /// Returns when a stop was requested.
     pub(crate) async fn stop(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
@@ -33,8 +33,8 @@ impl Signals {
         }
     }
 
-    /// From here on, one more signal ends the process.
-    pub(crate) fn end_at_the_next_one(mut self) {
+    /// From now on, one more signal ends the process.
+    pub(crate) fn exit_on_next(mut self) {
         tokio::spawn(async move {
             self.stop().await;
             std::process::exit(INTERRUPTED);

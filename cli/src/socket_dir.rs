@@ -1,9 +1,9 @@
 //! Short private folders for unix sockets.
 //!
-//! A socket's path ends at 107 bytes (103 on macOS), so sockets can't stand in the data folder,
-//! whose depth is the user's. They stand in `$XDG_RUNTIME_DIR/archway-<fingerprint>`, else in
-//! `/tmp/archway-<fingerprint>`. In `/tmp` anybody may have made that folder before us: it is
-//! opened without following links, its owner checked, and changed through the descriptor only.
+//! A socket's path has at most 107 bytes (103 on macOS), and the data folder can be at any depth, so
+//! sockets are elsewhere: in `$XDG_RUNTIME_DIR/archway-<fingerprint>`, else in
+//! `/tmp/archway-<fingerprint>`. In `/tmp` any user may have created that folder before. So it is
+//! opened without following links, its owner is checked, and it is changed through the descriptor only.
 
 use std::fs::{DirBuilder, File, Permissions};
 use std::io;
@@ -15,55 +15,55 @@ use rustix::fs::{Mode, OFlags};
 use crate::account::Account;
 use crate::data_dir::DataDir;
 
-/// What fits into `sockaddr_un` everywhere.
+/// The longest path that fits into `sockaddr_un` on all platforms.
 const MAX_SOCKET_PATH: usize = 103;
-/// The longest name of a socket that stands in such a folder, its slash included.
+/// The longest socket name in such a folder, with its slash.
 const LONGEST_SOCKET: usize = "/.s.PGSQL.5432.lock".len();
 
-/// A folder (mode 0700) that only one account can look into. Removed on drop if it is empty.
+/// A folder (mode 0700) that only one account can read. Removed on drop if it is empty.
 #[derive(Debug)]
 pub struct SocketDir {
     path: PathBuf,
 }
 
-/// Why there is no place for a socket.
+/// Why there is no socket folder.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketDirError {
-    /// Somebody else made a folder of that name.
+    /// Another user created a folder of that name.
     #[error("{} belongs to user id {owner}; remove it, or set XDG_RUNTIME_DIR", path.display())]
     Foreign {
         /// The folder.
         path: PathBuf,
-        /// Whose it is.
+        /// That user's id.
         owner: u32,
     },
-    /// The operating system said no.
+    /// The operating system refused.
     #[error("making the socket folder {}", path.display())]
     Io {
         /// The folder.
         path: PathBuf,
-        /// The operating system's answer.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
 }
 
 impl SocketDir {
-    /// The folder of `data` for `purpose`, owned by `account`. That `data` is claimed says that
-    /// nobody else is using it.
+    /// The folder of `data` for `purpose`, owned by `account`. Since `data` is claimed, no other
+    /// process uses it.
     pub(crate) fn claim(
         data: &DataDir,
         purpose: &str,
         account: Account,
     ) -> Result<Self, SocketDirError> {
         let name = name(&data.fingerprint(), purpose);
-        let path = place(runtime_dir(account), &name);
+        let path = folder_path(runtime_dir(account), &name);
         make_private(&path, account)?;
         Ok(SocketDir { path })
     }
 
-    /// Where another process of `account` put `socket` for `purpose`, if it did. Whoever started
-    /// that process may have had another runtime folder, or none.
+    /// The folder in which another process of `account` has `socket` for `purpose`, if any. That
+    /// process may have had a different runtime folder, or none.
     pub(crate) fn find(
         fingerprint: &str,
         purpose: &str,
@@ -71,14 +71,17 @@ impl SocketDir {
         socket: &str,
     ) -> Option<PathBuf> {
         let name = name(fingerprint, purpose);
-        let places = [place(runtime_dir(account), &name), place(None, &name)];
+        let candidates = [
+            folder_path(runtime_dir(account), &name),
+            folder_path(None, &name),
+        ];
         let own = rustix::process::geteuid().as_raw();
-        places.into_iter().find(|path| {
+        candidates.into_iter().find(|path| {
             let folder = path
                 .symlink_metadata()
                 .ok()
                 .filter(|folder| folder.is_dir());
-            // In /tmp anybody may have made a folder of this name.
+            // In /tmp any user may have created a folder of this name.
             folder.is_some_and(|folder| [own, account.uid()].contains(&folder.uid()))
                 && path.join(socket).exists()
         })
@@ -89,16 +92,16 @@ impl SocketDir {
         &self.path
     }
 
-    /// Removes the folder with the sockets in it, whose servers are gone.
+    /// Removes the folder with its sockets, whose servers have ended.
     pub(crate) fn remove(self) {
-        // What stays is found again by the next start.
+        // The next start finds and reuses what remains.
         std::fs::remove_dir_all(&self.path).ok();
     }
 }
 
 impl Drop for SocketDir {
     fn drop(&mut self) {
-        // A folder that still holds a socket is in use, or found again by the next start.
+        // A folder that still contains a socket is in use, or reused by the next start.
         std::fs::remove_dir(&self.path).ok();
     }
 }
@@ -107,7 +110,7 @@ fn name(fingerprint: &str, purpose: &str) -> String {
     format!("archway-{fingerprint}-{purpose}")
 }
 
-/// Root's own runtime folder lets no other account through.
+/// Root's runtime folder is not accessible to other accounts.
 fn runtime_dir(account: Account) -> Option<PathBuf> {
     match account {
         Account::Own => std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from),
@@ -115,7 +118,7 @@ fn runtime_dir(account: Account) -> Option<PathBuf> {
     }
 }
 
-fn place(runtime_dir: Option<PathBuf>, name: &str) -> PathBuf {
+fn folder_path(runtime_dir: Option<PathBuf>, name: &str) -> PathBuf {
     let fits = |path: &PathBuf| path.as_os_str().len() + LONGEST_SOCKET <= MAX_SOCKET_PATH;
     runtime_dir
         .filter(|dir| dir.is_absolute() && dir.is_dir())
@@ -163,18 +166,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_runtime_folder_is_passed_over() {
+    fn a_long_runtime_folder_is_not_used() {
         let long = tempfile::tempdir().unwrap();
         let deep = long.path().join("d".repeat(80));
         std::fs::create_dir(&deep).unwrap();
         assert_eq!(
-            place(Some(deep), "archway-1"),
+            folder_path(Some(deep), "archway-1"),
             PathBuf::from("/tmp/archway-1")
         );
-        assert_eq!(place(None, "archway-1"), PathBuf::from("/tmp/archway-1"));
+        assert_eq!(
+            folder_path(None, "archway-1"),
+            PathBuf::from("/tmp/archway-1")
+        );
         let short = Path::new("/tmp").to_owned();
         assert_eq!(
-            place(Some(short), "archway-1"),
+            folder_path(Some(short), "archway-1"),
             PathBuf::from("/tmp/archway-1")
         );
     }
@@ -193,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_was_left_behind_is_taken_again_and_made_private() {
+    fn a_leftover_folder_is_reused_and_made_private() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("left");
         std::fs::create_dir(&path).unwrap();

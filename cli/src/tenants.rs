@@ -1,12 +1,13 @@
-//! Administration: tenants, projects, keys, limits and memory, as the owner of the database.
+//! Administration of tenants, projects, keys, limits, memory and the audit trail, as the database's
+//! owner.
 //!
-//! Not on the path of a call: `archway dev`, the administration commands and the tests use it. It
-//! runs under the owning role, which row-level security does not bind; a gateway has no such pool.
+//! The administration commands, `archway dev` and the tests use it. It runs under the owning role,
+//! which row-level security does not bind. No gateway has such a pool, so this code is not in the
+//! gateway's crate, although it reads and writes the gateway's tables.
 //!
-//! Everything happens in a [`TenantsTx`]: what belongs together is done together or not at all.
-//! What a reader would get wrong: those that change wait for one another on a lock of the whole
-//! database, so what one of them looked up is still so when it writes; those that only read wait
-//! for nobody and see one moment.
+//! All work happens in a [`TenantsTx`], so related changes commit together or not at all. What a
+//! reader would get wrong: changes wait for one another on a database-wide lock, so what a change
+//! looked up still holds when it writes. Reads wait for nothing and see one point in time.
 
 use archway_gateway::{
     secrets::RootSecret,
@@ -17,21 +18,21 @@ use uuid::Uuid;
 
 use error::query;
 
-pub use audit::{AuditChain, AuditPlace};
-pub use census::{Census, GatewaySeen, WorkerSeen};
+pub use audit::{AuditChain, ExportPosition};
+pub use census::{Census, ReportedGateway, ReportedWorker};
 pub use error::TenantError;
 pub use indexes::IndexState;
 pub use issue::{IssuedKey, generate_key, key_id};
 pub use keys::{Key, KeyRequest, KeyState};
-pub use limits::{LimitError, SetLimits, Spender};
-pub use memory::{MemoryError, Remembered};
+pub use limits::{LimitError, LimitOwner, SetLimits};
+pub use memory::{MemoryError, MemoryItem};
 pub use names::{LONGEST_SLUG, is_project_slug};
 pub use principals::RevokedPrincipal;
 pub use projects::{Project, ProjectSettings};
 pub use prune::AuditCuts;
 pub use tenant::Tenant;
 
-// What there is, then what is said of all of it.
+// The administered objects, then the rules and errors they share.
 mod tenant;
 mod projects;
 mod keys;
@@ -47,20 +48,20 @@ mod census;
 mod error;
 mod names;
 
-/// Any number, as long as every build takes the same.
+/// The key of the advisory lock that changes take. Arbitrary, but the same in every build.
 const CHANGING: i64 = 0x6172_6368_7761_7901;
-/// How long a change waits for another.
+/// How long a change waits for another change's lock.
 const LOCK_TIMEOUT: &str = "10s";
-/// How long one statement may take: erasing a large tenant is the longest.
+/// How long one statement may take. Erasing a large tenant takes longest.
 const STATEMENT_TIMEOUT: &str = "5min";
 
-/// Administration over the owner's pool.
+/// Administration through a pool of the database's owner.
 #[derive(Clone, Debug)]
 pub struct Tenants {
     owner: PgPool,
 }
 
-/// One transaction of the owner's. Dropped without [`TenantsTx::commit`], it changed nothing.
+/// One transaction of the database's owner. Dropped without [`TenantsTx::commit`], it changes nothing.
 #[derive(Debug)]
 pub struct TenantsTx {
     tx: Transaction<'static, Postgres>,
@@ -72,7 +73,7 @@ impl Tenants {
         Tenants { owner }
     }
 
-    /// Begins a change. Waits at most 10 s for another that is under way.
+    /// Begins a change. Waits at most 10 s for another change to end.
     ///
     /// # Errors
     /// [`TenantError::Busy`] after that time.
@@ -95,17 +96,17 @@ impl Tenants {
         Ok(TenantsTx { tx })
     }
 
-    /// Begins to read: everything as it was at one moment, whatever others change meanwhile.
+    /// Begins a read-only transaction, which sees one point in time whatever changes meanwhile.
     pub async fn read(&self) -> Result<TenantsTx, TenantError> {
-        let mut tx = self.owner.begin().await.map_err(query("begin to read"))?;
+        let mut tx = self.owner.begin().await.map_err(query("begin a read"))?;
         sqlx::query!("set transaction isolation level repeatable read, read only")
             .execute(&mut *tx)
             .await
-            .map_err(query("begin to read"))?;
+            .map_err(query("begin a read"))?;
         Ok(TenantsTx { tx })
     }
 
-    /// Does one piece of work as a change of its own.
+    /// Runs `work` in a transaction of its own and commits it.
     pub async fn change<T>(
         &self,
         work: impl AsyncFnOnce(&mut TenantsTx) -> Result<T, TenantError>,
@@ -116,13 +117,13 @@ impl Tenants {
         Ok(done)
     }
 
-    /// [`TenantsTx::create_tenant`] as a change of its own.
+    /// [`TenantsTx::create_tenant`] in a transaction of its own.
     pub async fn create_tenant(&self, slug: &str) -> Result<Uuid, TenantError> {
         self.change(async |tx| tx.create_tenant(slug, None).await)
             .await
     }
 
-    /// [`TenantsTx::add_project`] as a change of its own, with the built-in path rules.
+    /// [`TenantsTx::add_project`] in a transaction of its own, with the built-in path rules.
     pub async fn add_project(
         &self,
         tenant: Uuid,
@@ -137,7 +138,7 @@ impl Tenants {
             .await
     }
 
-    /// [`TenantsTx::issue_key`] as a change of its own.
+    /// [`TenantsTx::issue_key`] in a transaction of its own.
     pub async fn issue_key(
         &self,
         tenant: Uuid,
@@ -148,7 +149,7 @@ impl Tenants {
             .await
     }
 
-    /// [`TenantsTx::revoke_key`] as a change of its own.
+    /// [`TenantsTx::revoke_key`] in a transaction of its own.
     pub async fn revoke_key(&self, id: &str) -> Result<(), TenantError> {
         self.change(async |tx| tx.revoke_key(id).await.map(|_changed| ()))
             .await
@@ -156,7 +157,7 @@ impl Tenants {
 }
 
 impl TenantsTx {
-    /// Makes everything that was done last.
+    /// Commits the transaction.
     pub async fn commit(self) -> Result<(), TenantError> {
         self.tx.commit().await.map_err(query("commit a change"))
     }

@@ -1,11 +1,11 @@
-//! Which cryptography TLS uses, said once for the whole process.
+//! The cryptography provider of TLS, chosen once for the whole process.
 //!
-//! Two implementations are linked in, since the libraries that speak TLS each bring theirs; rustls
-//! then takes neither by itself, and whoever asked it to would panic.
+//! Two providers are linked, because each TLS library brings its own. Then rustls has no default, and
+//! would panic when it needs one.
 
-/// Has TLS use AWS-LC, as everything else here does. To call it again changes nothing.
+/// Makes AWS-LC the TLS provider. Idempotent.
 pub fn choose_cryptography() {
-    // An error says that it was chosen before.
+    // An error means that a provider was chosen before.
     rustls::crypto::aws_lc_rs::default_provider()
         .install_default()
         .ok();
@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_chosen_once_and_for_all() {
+    fn the_provider_is_chosen_once() {
         choose_cryptography();
         choose_cryptography();
         assert!(CryptoProvider::get_default().is_some());

@@ -1,8 +1,8 @@
-//! `archway worker`: one worker as a process of its own.
+//! `archway worker`: a worker as a process of its own.
 //!
-//! What a reader would get wrong: the main thread confines itself to the repositories *before*
-//! the runtime exists, since only threads that start later inherit that. So everything that is
-//! read from elsewhere (keys, the number of cores) is read first, and ports are bound first.
+//! What a reader would get wrong: the main thread confines itself to the repositories *before* the
+//! runtime exists, because only threads that start later inherit the confinement. So everything outside
+//! of it (keys, the number of cores) is read first, and ports are bound first.
 
 use std::io;
 use std::net::SocketAddr;
@@ -29,10 +29,10 @@ use crate::otlp::{Collector, Exporting, OtlpArgs, OtlpError};
 use crate::password_file::{self, PasswordFileError};
 use crate::signals::Signals;
 
-/// What `archway worker` is told.
+/// Arguments of `archway worker`.
 #[derive(Debug, clap::Args)]
 pub struct WorkerArgs {
-    /// Where gateways connect, by gRPC; port 0 for any that is free.
+    /// Where gateways connect, by gRPC; port 0 means any free port.
     #[arg(
         long,
         env = "ARCHWAY_WORKER_LISTEN",
@@ -40,7 +40,7 @@ pub struct WorkerArgs {
         default_value = "0.0.0.0:7000"
     )]
     listen: SocketAddr,
-    /// Where probes and Prometheus ask for /healthz, /readyz and /metrics, without a credential.
+    /// Where probes and Prometheus get /healthz, /readyz and /metrics, without a credential.
     #[arg(
         long,
         env = "ARCHWAY_WORKER_ADMIN_LISTEN",
@@ -48,20 +48,20 @@ pub struct WorkerArgs {
         default_value = "0.0.0.0:9091"
     )]
     admin_listen: SocketAddr,
-    /// Folder of the repositories: a project is the folder `<tenant>/<project>` beneath it. The
-    /// worker reads nothing else of the file system but its cache.
+    /// Folder of the repositories: a project is the folder `<tenant>/<project>` below it. Otherwise
+    /// the worker can read only its cache.
     #[arg(long, env = "ARCHWAY_REPOS", value_name = "DIR")]
     repos: PathBuf,
-    /// File with the public keys of gateways, one or two: `archway pass-key generate` makes it,
-    /// and the private one for gateways.
+    /// File with the public keys of gateways, one or two: `archway pass-key generate` makes it, and
+    /// the private one for gateways.
     #[arg(long, env = "ARCHWAY_PASS_PUBLIC_FILE", value_name = "FILE")]
     pass_public_file: PathBuf,
-    /// What it is called where an administrator asks which workers see a project; each worker needs
-    /// a name of its own [default: the host's name and the port, as `box-7000`].
+    /// Its name in lists of workers; each worker needs a unique one [default: the host's name and the
+    /// port, as `box-7000`].
     #[arg(long, env = "ARCHWAY_WORKER_NAME", value_name = "NAME", value_parser = checked)]
     name: Option<String>,
-    /// Refuse to run where the kernel can't confine the worker to the repositories (no Landlock).
-    /// The variable says `1` or `0`, `true` or `false`, `yes` or `no`, `on` or `off`.
+    /// Refuse to run if the kernel cannot confine the worker to the repositories (no Landlock). The
+    /// variable takes `1` or `0`, `true` or `false`, `yes` or `no`, `on` or `off`.
     #[arg(
         long,
         env = "ARCHWAY_REQUIRE_CONFINEMENT",
@@ -72,7 +72,7 @@ pub struct WorkerArgs {
     tls: TlsConfig,
     #[command(flatten)]
     worker: WorkerConfig,
-    /// File with the password of the database's role, where the URL holds none.
+    /// File with the password of the database role, if the URL holds none.
     #[arg(long, env = "ARCHWAY_DATABASE_PASSWORD_FILE", value_name = "FILE")]
     database_password_file: Option<PathBuf>,
     #[command(flatten)]
@@ -84,53 +84,53 @@ pub struct WorkerArgs {
 /// Why a worker did not start, or ended.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerCommandError {
-    /// The public keys can't be used.
+    /// The public keys cannot be used.
     #[error("--pass-public-file (ARCHWAY_PASS_PUBLIC_FILE) can't be used")]
     PassKey(#[from] PassFileError),
-    /// Certificate and key can't be used.
+    /// Certificate and key cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The repositories' folder can't be read.
+    /// The repositories' folder cannot be read.
     #[error("--repos (ARCHWAY_REPOS) {} can't be read: name the folder with the repositories", path.display())]
     Repos {
         /// The folder.
         path: PathBuf,
-        /// The system's word.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
     /// The database URL is malformed, or its role the wrong one.
     #[error("--database-url (ARCHWAY_DATABASE_URL) can't be used")]
     Store(#[from] StoreError),
-    /// The password of the database's role can't be used.
+    /// The password of the database role cannot be used.
     #[error("--database-password-file (ARCHWAY_DATABASE_PASSWORD_FILE) can't be used")]
     Password(#[from] PasswordFileError),
-    /// A port can't be had.
+    /// A port cannot be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
     /// The kernel refused to confine it.
     #[error(transparent)]
     Confine(#[from] ConfineError),
-    /// The kernel can't, and `--require-confinement` was given.
+    /// The kernel cannot confine it, and `--require-confinement` is set.
     #[error(
         "this kernel has no Landlock, so the worker can't be confined: use one that has (Linux \
          5.13 and later, where /sys/kernel/security/lsm lists it), or leave \
          --require-confinement out"
     )]
     NotConfined,
-    /// The cache can't be where it was said to be.
+    /// The cache cannot be at its configured place.
     #[error(transparent)]
     Cache(#[from] CacheFolderError),
-    /// Its index or its chat model is not set up right.
+    /// Its index or its chat model is misconfigured.
     #[error(transparent)]
     Parts(#[from] WorkerPartsError),
-    /// No threads to run on.
+    /// No runtime could be started.
     #[error("starting the asynchronous runtime")]
     Runtime(#[source] io::Error),
-    /// Traces can't be exported as it was said.
+    /// The export of traces is misconfigured.
     #[error(transparent)]
     Otlp(#[from] OtlpError),
-    /// Signals can't be received.
+    /// Signals cannot be received.
     #[error("waiting for signals")]
     Signals(#[source] io::Error),
     /// The worker failed.
@@ -141,10 +141,10 @@ pub enum WorkerCommandError {
     Admin(#[source] io::Error),
 }
 
-/// Runs until a signal, and then to the end of the drain. Confines the calling thread for good,
-/// so call it on the main one, and outside of any runtime.
+/// Runs until a signal, and then to the end of the drain. Permanently confines the calling thread, so
+/// it must be the main one, outside of any runtime.
 pub fn run(args: WorkerArgs) -> Result<(), WorkerCommandError> {
-    let start = Start::prepare(args)?;
+    let start = PreparedWorker::prepare(args)?;
     start.confine()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(start.threads.get())
@@ -152,13 +152,13 @@ pub fn run(args: WorkerArgs) -> Result<(), WorkerCommandError> {
         .build()
         .map_err(WorkerCommandError::Runtime)?;
     let served = runtime.block_on(start.serve());
-    // A status of a large tree may still run; nobody waits for it any longer.
+    // A blocking thread may still compute the status of a large tree. Its result is not needed.
     runtime.shutdown_timeout(LEFT_BEHIND);
     served
 }
 
-/// What was read and bound while that was possible.
-struct Start {
+/// What was read and bound before the confinement.
+struct PreparedWorker {
     args: WorkerArgs,
     mounts: Mounts,
     verifier: PassVerifier,
@@ -170,7 +170,7 @@ struct Start {
     admin: std::net::TcpListener,
 }
 
-impl Start {
+impl PreparedWorker {
     fn prepare(mut args: WorkerArgs) -> Result<Self, WorkerCommandError> {
         let keys = files::load_public_keys(&args.pass_public_file)?;
         let tls = args.tls.read()?;
@@ -187,7 +187,7 @@ impl Start {
         store.url = password_file::complete(&store.url, password)?;
         let parts = WorkerParts::read(&args.worker)?;
         let collector = args.otlp.read("archway-worker")?;
-        // Read from files of the kernel that are out of reach later.
+        // Determined by kernel files that cannot be read once confined.
         let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         if args.worker.search_threads == 0 {
             args.worker.search_threads = cores.get();
@@ -203,7 +203,7 @@ impl Start {
             Some(tls) => Listener::Tls(listener, tls),
             None => Listener::Tcp(listener),
         };
-        Ok(Start {
+        Ok(PreparedWorker {
             verifier: PassVerifier::new(&keys, args.worker.pool.clone()),
             mounts: Mounts::beneath(repos),
             parts,
@@ -241,9 +241,9 @@ impl Start {
         let (stores, admin) = (worker.stores(), worker.admin());
         let probes = admin.clone().serve(self.admin);
         let stop = CancellationToken::new();
-        // Tools that read repositories go on while Postgres does not answer.
+        // Tools that read repositories work even if Postgres does not answer.
         let unbound = |error: &StoreError| matches!(error, StoreError::Unbound { .. });
-        let wrong_role = database_role::wrong(|| stores.check_role(), unbound);
+        let wrong_role = database_role::unbound_role(|| stores.check_role(), unbound);
         let serving = async {
             tokio::select! {
                 served = worker.serve(self.listener, stop.clone()) => Ok(served?),

@@ -1,4 +1,4 @@
-//! `docs/CONFIGURATION.md` says what the command line says: the page is written by this test.
+//! Holds `docs/CONFIGURATION.md` to the command line. This test can write the page.
 //!
 //! After a change of an option: `ARCHWAY_WRITE_DOCS=1 cargo test -p archway --test configuration`.
 
@@ -48,7 +48,7 @@ fn one_variable_means_one_thing_and_no_secret_is_shown_in_help() {
             };
             let variable = variable.to_str().unwrap().to_owned();
             let is_ours = variable.starts_with("ARCHWAY_");
-            // OpenTelemetry's own names, which collectors' operators know.
+            // OpenTelemetry's own names, which operators of collectors know.
             let is_standard = variable.starts_with("OTEL_") && name(arg).starts_with("--otlp-");
             assert!(is_ours || is_standard, "{path}: {variable}");
             let secret = [
@@ -87,8 +87,8 @@ fn page() -> String {
     page
 }
 
-/// The commands that do something, with their whole names, in the order of the help. An option of
-/// a group of commands is one of each; those of all commands are left to the page's first table.
+/// All commands that do something, with their full names, in the order of the help. Each has the options
+/// of its group. Options of all commands are only in the page's first table.
 fn commands() -> Vec<(String, Command)> {
     fn collect(
         path: &str,
@@ -145,7 +145,7 @@ fn section(title: &str, about: Option<&str>, arguments: &[&Arg]) -> String {
     section
 }
 
-/// `--flag`, or `<NAME>` of one that is told by its place.
+/// `--flag`, or `<NAME>` for a positional argument.
 fn name(arg: &Arg) -> String {
     match arg.get_long() {
         Some(long) => format!("--{long}"),
@@ -161,7 +161,7 @@ fn usage(arg: &Arg) -> String {
     format!("{} {}", name(arg), value(arg))
 }
 
-/// What the help calls the value.
+/// The value's name in the help.
 fn value(arg: &Arg) -> String {
     let named = arg.get_value_names().and_then(|names| names.first());
     named.map_or_else(
@@ -170,7 +170,7 @@ fn value(arg: &Arg) -> String {
     )
 }
 
-/// Where a default is worked out when it is needed, the help says which.
+/// A default that is computed at runtime is named in the help text.
 const IN_WORDS: &str = " [default: ";
 
 fn default(arg: &Arg) -> String {
@@ -181,7 +181,7 @@ fn default(arg: &Arg) -> String {
     if let Some((_, words)) = help(arg).split_once(IN_WORDS) {
         return words.trim_end_matches(['.', ']']).to_owned();
     }
-    // Of a flag without a value it says nothing.
+    // A flag without a value has no default to show.
     if !matches!(arg.get_action(), ArgAction::Set | ArgAction::Append) || values.is_empty() {
         return String::new();
     }
@@ -213,7 +213,7 @@ fn help(arg: &Arg) -> String {
         .unwrap_or_default()
 }
 
-/// On one line, with the full stop that clap takes off. What looks like a tag of HTML is text.
+/// On one line, with the full stop that clap removes. `<` is escaped, so that nothing is taken for HTML.
 fn sentence(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let parts = line

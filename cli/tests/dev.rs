@@ -1,4 +1,4 @@
-//! `archway dev` as a program is used: started, asked, stopped, killed.
+//! `archway dev` as a user runs it: started, called, stopped, killed.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
@@ -17,18 +17,18 @@ use tempfile::TempDir;
 #[path = "dev/postgres.rs"]
 mod postgres;
 
-/// A data folder and a repository beside it, where PostgreSQL's user gets to even if we are root.
-struct Place(TempDir);
+/// A data folder and a repository, readable by PostgreSQL's user even if the test runs as root.
+struct Workspace(TempDir);
 
-impl Place {
+impl Workspace {
     fn new() -> Self {
-        let place = tempfile::Builder::new()
+        let workspace = tempfile::Builder::new()
             .prefix("archway-test-")
             .tempdir_in("/tmp")
             .unwrap();
-        std::fs::create_dir(place.path().join("My Site")).unwrap();
-        std::fs::write(place.path().join("My Site/greeting.txt"), "sesame\n").unwrap();
-        Place(place)
+        std::fs::create_dir(workspace.path().join("My Site")).unwrap();
+        std::fs::write(workspace.path().join("My Site/greeting.txt"), "sesame\n").unwrap();
+        Workspace(workspace)
     }
 
     fn data(&self) -> std::path::PathBuf {
@@ -51,7 +51,7 @@ impl Place {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // From here on it does not outlive the test, however that ends.
+        // From here on, dropping the value ends the process, however the test ends.
         let mut dev = Dev {
             log: Log::of(child.stderr.take().unwrap()),
             output: BufReader::new(child.stdout.take().unwrap()),
@@ -78,7 +78,7 @@ struct Dev {
     log: Log,
 }
 
-/// What it wrote to standard error so far: a process whose log nobody reads stops at a full pipe.
+/// Its standard error so far. It is always read, because a full pipe would stop the process.
 struct Log(Arc<Mutex<String>>);
 
 impl Log {
@@ -100,7 +100,7 @@ impl Log {
         self.0.lock().clone()
     }
 
-    /// How many of its lines say so.
+    /// How many of its lines contain a text.
     fn says(&self, what: &str) -> usize {
         let text = self.text();
         text.lines().filter(|line| line.contains(what)).count()
@@ -116,7 +116,7 @@ impl Dev {
         Pid::from_raw(self.child.id().try_into().unwrap()).unwrap()
     }
 
-    /// The text of a tool's answer.
+    /// The text of a tool's result.
     fn call(&self, tool: &str, arguments: &str) -> String {
         let answer = self.post(tool, arguments);
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -152,7 +152,7 @@ impl Dev {
         answer
     }
 
-    /// The answer of its admin port.
+    /// An answer of its admin port.
     fn admin(&self, path: &str) -> String {
         let address = self.text("admin_url").strip_prefix("http://").unwrap();
         let mut stream = TcpStream::connect(address).unwrap();
@@ -174,7 +174,7 @@ impl Dev {
         (status, rest)
     }
 
-    /// How it ends, within a deadline.
+    /// Waits for its end, within a deadline.
     fn ended(&mut self) -> ExitStatus {
         let mut status = None;
         wait_until("dev ends", || {
@@ -187,7 +187,7 @@ impl Dev {
 
 impl Drop for Dev {
     fn drop(&mut self) {
-        // One that has ended can't be killed, and is waited for at once.
+        // Killing an ended process fails, and waiting for it returns at once.
         self.child.kill().ok();
         self.child.wait().ok();
     }
@@ -201,7 +201,7 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// An orphan that nobody reaps stays in the table, without a command line.
+/// Whether a process is gone. A zombie that was not reaped has no command line.
 fn is_gone(pid: Pid) -> bool {
     let line = std::fs::read(
         Path::new("/proc")
@@ -213,8 +213,8 @@ fn is_gone(pid: Pid) -> bool {
 
 #[test]
 fn dev_answers_calls_stops_cleanly_and_restarts_with_the_same_key() {
-    let place = Place::new();
-    let first = place.start();
+    let workspace = Workspace::new();
+    let first = workspace.start();
     assert_eq!(
         (first.text("tenant"), first.text("project")),
         ("dev", "my-site")
@@ -232,9 +232,9 @@ fn dev_answers_calls_stops_cleanly_and_restarts_with_the_same_key() {
     assert_eq!(metrics.matches("# EOF\n").count(), 1);
     assert!(metrics.ends_with("# EOF\n"), "{metrics}");
     assert_eq!(first.log.text(), "", "a good start has nothing to tell");
-    let (key, server) = (first.text("api_key").to_owned(), place.server());
+    let (key, server) = (first.text("api_key").to_owned(), workspace.server());
 
-    let refused = place.command().output().unwrap();
+    let refused = workspace.command().output().unwrap();
     assert!(!refused.status.success());
     let why = String::from_utf8(refused.stderr).unwrap();
     assert!(
@@ -248,7 +248,7 @@ fn dev_answers_calls_stops_cleanly_and_restarts_with_the_same_key() {
     assert_eq!(rest, "");
     assert!(is_gone(server));
 
-    let second = place.start();
+    let second = workspace.start();
     assert_eq!(second.text("api_key"), key);
     second.call("hello", "{}");
     assert!(second.end(Signal::TERM).0.success());
@@ -256,17 +256,17 @@ fn dev_answers_calls_stops_cleanly_and_restarts_with_the_same_key() {
 
 #[test]
 fn killed_it_takes_postgres_along_and_the_next_start_works() {
-    let place = Place::new();
-    let first = place.start();
-    let (key, server) = (first.text("api_key").to_owned(), place.server());
+    let workspace = Workspace::new();
+    let first = workspace.start();
+    let (key, server) = (first.text("api_key").to_owned(), workspace.server());
     first.end(Signal::KILL);
     wait_until("PostgreSQL ends", || is_gone(server));
 
-    let second = place.start();
+    let second = workspace.start();
     assert_eq!(second.text("api_key"), key);
-    // Not waiting for the old server to be gone, this time.
+    // This time without waiting for the old server to be gone.
     second.end(Signal::KILL);
-    let third = place.start();
+    let third = workspace.start();
     third.call("hello", "{}");
     assert!(third.end(Signal::TERM).0.success());
 }

@@ -1,5 +1,5 @@
-//! `archway gateway` and `archway worker` as they are run: processes of their own that are
-//! started, asked, stopped and started again.
+//! `archway gateway` and `archway worker` as separate processes that are started, called, stopped and
+//! restarted.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -21,14 +21,14 @@ mod database;
 #[path = "../../tests/src/self_signed.rs"]
 mod self_signed;
 
-#[path = "roles/door.rs"]
-mod door;
+#[path = "roles/proxy.rs"]
+mod proxy;
 
-#[path = "roles/held.rs"]
-mod held;
+#[path = "roles/table_locks.rs"]
+mod table_locks;
 
-#[path = "roles/kept_tools.rs"]
-mod kept_tools;
+#[path = "roles/cached_tools.rs"]
+mod cached_tools;
 
 #[path = "roles/names.rs"]
 mod names;
@@ -45,8 +45,8 @@ mod starts;
 #[path = "roles/reported.rs"]
 mod reported;
 
-#[path = "roles/wire.rs"]
-mod wire;
+#[path = "roles/worker_tls.rs"]
+mod worker_tls;
 
 #[path = "processes/stage.rs"]
 mod stage;
@@ -77,7 +77,7 @@ fn a_call_passes_gateway_and_worker_and_both_report_health() {
         read.status == 200 && read.body.contains("sesame"),
         "{read:?}"
     );
-    // A link out of the repository leads nowhere.
+    // A link out of the repository is not followed.
     let link = stage
         .call(&gateway, "read_file", r#"{"path":"passwd"}"#)
         .unwrap();
@@ -121,7 +121,7 @@ fn a_call_passes_gateway_and_worker_and_both_report_health() {
 fn a_stopping_gateway_finishes_its_calls_and_accepts_no_more() {
     let stage = Stage::set();
     let (worker, gateway) = stage.both();
-    let held = stage.hold_projects();
+    let table_locks = stage.hold_projects();
     let answer = stage.call_in_flight(&gateway, &worker);
     gateway.signal(Signal::TERM);
     gateway.becomes(503, "draining");
@@ -134,7 +134,7 @@ fn a_stopping_gateway_finishes_its_calls_and_accepts_no_more() {
         &format!("http://{}", gateway.admin),
     ]);
     assert!(refusal(check).contains("not ready: draining"));
-    drop(held);
+    drop(table_locks);
     let answer = answer.recv().unwrap().unwrap();
     assert!(answer.body.contains("sesame"), "{answer:?}");
     assert!(answer.head.contains("connection: close"), "{answer:?}");
@@ -178,7 +178,7 @@ fn a_stopping_worker_ends_its_calls_and_may_rejoin_its_gateway() {
     let address = worker.address.clone();
     let gateway = Role::start(stage.gateway(&address));
     gateway.becomes(200, "ready");
-    let held = stage.hold_projects();
+    let table_locks = stage.hold_projects();
     let answer = stage.call_in_flight(&gateway, &worker);
     worker.signal(Signal::TERM);
     worker.becomes(503, "draining");
@@ -192,7 +192,7 @@ fn a_stopping_worker_ends_its_calls_and_may_rejoin_its_gateway() {
     }
     let (code, log) = worker.end();
     assert_eq!(code, Some(0), "{log}");
-    drop(held);
+    drop(table_locks);
 
     let nobody = stage.call(&gateway, "read_file", READ).unwrap();
     assert!(
@@ -211,11 +211,11 @@ fn a_stopping_worker_ends_its_calls_and_may_rejoin_its_gateway() {
 fn a_stopping_worker_finishes_its_calls() {
     let stage = Stage::set();
     let (worker, gateway) = stage.both();
-    let held = stage.hold_projects();
+    let table_locks = stage.hold_projects();
     let answer = stage.call_in_flight(&gateway, &worker);
     worker.signal(Signal::TERM);
     worker.becomes(503, "draining");
-    drop(held);
+    drop(table_locks);
     let answer = answer.recv().unwrap().unwrap();
     assert!(answer.body.contains("sesame"), "{answer:?}");
     let (code, log) = worker.end();
@@ -231,7 +231,7 @@ fn a_frozen_gateway_delays_neither_a_workers_exit_nor_its_writes() {
     let gateway = Role::start(stage.gateway(&worker.address));
     gateway.becomes(200, "ready");
     let _silent = std::net::TcpStream::connect(&worker.address).unwrap();
-    // The writer waits for this one, and the next read waits in the queue.
+    // The writer waits for this lock, and the next read waits in the queue.
     let written = stage.hold("file_accesses");
     let read = || stage.call(&gateway, "read_file", READ).unwrap();
     assert!(read().body.contains("sesame"));

@@ -1,5 +1,5 @@
-//! Traces of processes: what gateway and worker export to a collector, what they do with one that is
-//! of no use, and what their logs never say.
+//! Traces of processes: what gateway and worker export, how they handle an unusable collector, and what their
+//! logs never contain.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use tokio::time::Instant;
 
 use collector::{Collector, Exported, Manner};
-use http::{Answer, Connection, get, tool_call};
+use http::{Connection, HttpResponse, get, tool_call};
 use role::{Role, wait_until};
 use stage::Stage;
 
@@ -38,11 +38,11 @@ const READ: &str = r#"{"path":"greeting.txt"}"#;
 const LIFT: &str = "insert into limits (tenant_id, level, of, per_minute) \
     select id, level, of, 0 from tenants, unnest(array['session', 'key', 'tenant']) level, \
     unnest(array['total', 'hello']) of where not (level = 'session' and of = 'total')";
-/// A gateway's count of spans that found no place in the queue.
+/// A gateway's count of spans that found the queue full.
 const QUEUE_FULL: &str = r#"archway_gateway_spans_lost_total{reason="queue_full"} "#;
 const NOT_TAKEN: &str = r#"archway_gateway_spans_lost_total{reason="not_taken"} "#;
 const EXPORTED: &str = "archway_gateway_spans_exported_total ";
-/// What an export to a collector that hangs takes.
+/// How long an export to a hanging collector takes.
 const EXPORT: Duration = Duration::from_secs(5);
 
 impl Stage {
@@ -50,7 +50,7 @@ impl Stage {
         self.runtime.block_on(Collector::start())
     }
 
-    /// A worker and a gateway that export to this URL all that they may.
+    /// A worker and a gateway that export everything to this URL.
     fn recording(&self, url: &str) -> (Role, Role) {
         let mut worker = self.worker("127.0.0.1:0");
         worker.args(["--otlp-endpoint", url]);
@@ -68,7 +68,13 @@ impl Stage {
         (worker, gateway)
     }
 
-    fn call_within(&self, gateway: &Role, trace: &str, tool: &str, arguments: &str) -> Answer {
+    fn call_within(
+        &self,
+        gateway: &Role,
+        trace: &str,
+        tool: &str,
+        arguments: &str,
+    ) -> HttpResponse {
         let body = tool_call(1, tool, arguments);
         let request = http::message(&self.key, &body);
         let parent = format!("traceparent: 00-{trace}-{CALLER}-01\r\nHost:");
@@ -84,7 +90,7 @@ fn new_trace() -> String {
     uuid::Uuid::new_v4().simple().to_string()
 }
 
-/// What a gateway counts under this name.
+/// The value of a gateway's counter.
 fn counted(gateway: &Role, name: &str) -> u64 {
     let text = get(&gateway.admin, "/metrics").unwrap().body;
     let line = text.lines().find_map(|line| line.strip_prefix(name));
@@ -111,7 +117,7 @@ fn one_trace_spans_both_processes_and_shutdown_loses_no_span() {
     let answer = stage.call_within(&gateway, &trace, "read_file", READ);
     assert!(answer.body.contains("sesame"), "{answer:?}");
     assert!(!answer.head.contains("traceparent"), "{answer:?}");
-    // At once: what is queued is sent at the end.
+    // Immediately: queued spans are exported during shutdown.
     let asked = Instant::now();
     for role in [gateway, worker] {
         role.signal(Signal::TERM);
@@ -145,10 +151,10 @@ fn one_trace_spans_both_processes_and_shutdown_loses_no_span() {
     let tool = one(&spans, "execute_tool read_file", "internal");
     assert_eq!(tool.parent, taken.id);
     let statement = one(&spans, "SELECT projects", "client");
-    let place = (statement.service.as_str(), statement.parent.as_str());
-    assert_eq!(place, ("archway-worker", tool.id.as_str()));
+    let database = (statement.service.as_str(), statement.parent.as_str());
+    assert_eq!(database, ("archway-worker", tool.id.as_str()));
     assert!(statement.end - statement.start < 5_000_000_000);
-    // The key is the collector's to see.
+    // The collector may receive the key.
     let key = |it: &tonic::metadata::MetadataMap| it.get("x-key").is_some_and(|it| it == "hunter2");
     assert!(collector.headers().iter().any(key));
 }
@@ -174,7 +180,7 @@ fn traces_go_by_grpc_and_by_http_compressed_as_the_variables_say() {
         let trace = new_trace();
         stage.call_within(&gateway, &trace, "hello", "{}");
         wait_until("a batch was exported", || counted(&gateway, EXPORTED) > 0);
-        // Rejected spans of a batch that was accepted are lost, too.
+        // Rejected spans of an accepted batch are lost as well.
         let rejected = || collector.headers().len() as u64;
         wait_until("one a batch is lost", || {
             counted(&gateway, NOT_TAKEN) == rejected()
@@ -217,13 +223,13 @@ fn a_hanging_collector_slows_nothing_and_lost_spans_are_counted() {
                 "{answer:?}"
             );
         }
-        // In all, since a busy machine may hold up any one of them.
+        // The sum, because a busy machine may delay any single call.
         let took = asked.elapsed();
         assert!(took < 50 * EXPORT, "as if each waited for one: {took:?}");
     }
     wait_until("a batch was given up", || counted(&gateway, NOT_TAKEN) > 0);
     assert_eq!(counted(&gateway, EXPORTED), 0);
-    // Nor does it hold up the end.
+    // Shutdown is not delayed either.
     for role in [gateway, worker] {
         let asked = Instant::now();
         role.signal(Signal::TERM);

@@ -1,7 +1,7 @@
 //! A tenant's administration takes effect on every notified gateway, in less than a second on an idle
 //! machine: its limits, those of its keys, and the pool that serves it.
 
-use archway::tenants::{Spender, Tenants};
+use archway::tenants::{LimitOwner, Tenants};
 use archway_gateway::terms::Level;
 use e2e::{
     Client, Harness, Key, Repo, Stack, Tenant, http::Response, until_enforced, until_limit_enforced,
@@ -48,20 +48,20 @@ async fn a_changed_limit_holds_on_every_gateway_once_notified() {
         .unwrap()
         .to_owned();
     let found = tenants.change(async |tx| tx.find_key(&id).await).await;
-    let one = Spender {
+    let one = LimitOwner {
         tenant,
         lineage: Some(found.unwrap().lineage),
     };
-    let all = Spender {
+    let all = LimitOwner {
         lineage: None,
         ..one
     };
-    let set = async |whose: Spender, per_minute| {
+    let set = async |whose: LimitOwner, per_minute| {
         let set =
             tenants.change(async |tx| tx.set_limit(whose, Level::Key, "hello", per_minute).await);
         assert!(set.await.unwrap(), "it was another");
     };
-    let unset = async |whose: Spender| {
+    let unset = async |whose: LimitOwner| {
         let unset = tenants.change(async |tx| tx.unset_limit(whose, Level::Key, "hello").await);
         assert!(unset.await.unwrap(), "it was set");
     };

@@ -1,11 +1,11 @@
-//! `archway apply`: makes the database say what a file says, and tells what that changed.
+//! `archway apply`: changes the database to match a file, and reports the changes.
 //!
-//! The file is read ([`document`]), becomes what is wanted ([`wanted`]), and that is carried out in
-//! one transaction ([`crate::wanted`]): all of it or nothing.
+//! The file is parsed ([`document`]), becomes the desired state ([`from_document`]), and is applied in one
+//! transaction ([`crate::desired`]): all of it or nothing.
 
-// In the order a file meets them.
+// In the order in which a file passes them.
 mod document;
-mod wanted;
+mod from_document;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,38 +16,37 @@ use archway_gateway::secrets::RootSecret;
 use secrecy::SecretString;
 
 use super::AdminError;
-use super::connect::{ConnectError, KeySecret, Place};
+use super::connect::{ConnectError, Installation, KeySecret};
 use super::print::{Answer, print};
+use crate::desired::{self, ApplyReport, DesiredState, Prune, ReconcileError};
 use crate::migrate::SchemaError;
-use crate::wanted::{Prune, Report, Wanted, WantedError, carry_out};
 use document::Document;
 
-/// No file of this size was written by hand.
+/// The largest file, in bytes. No file of this size is written by hand.
 const LARGEST: u64 = 4 << 20;
 
-/// Make the database say what a file says: tenants, limits, projects and keys.
+/// Make the database match a file: tenants, limits, projects and keys.
 ///
-/// The file is the truth about what it lists: a field that is left out has its default, except for
-/// `disabled`, `pool` and `limits`, which are left alone. Applied twice, it changes nothing the second time. A key's
-/// secret is not in the file: `from_env` names the variable that holds a key made by `archway key
-/// generate`, unless --key-file says that a file does. A new key there is the successor of the one
+/// The file is the truth about what it lists: an omitted field has its default, except for
+/// `disabled`, `pool` and `limits`, which stay unchanged. Applied a second time, it changes nothing.
+/// A key's secret is not in the file: `from_env` names the variable that holds a key made by
+/// `archway key generate`, unless --key-file names a file for it. A new key there succeeds the one
 /// with the same label, which stays good until it is revoked.
 #[derive(Debug, clap::Args)]
 pub struct ApplyArgs {
     /// The file (YAML or JSON); `-` for standard input.
     #[arg(short, long, value_name = "FILE", required_unless_present = "schema")]
     file: Option<PathBuf>,
-    /// A file that holds the key which `from_env: NAME` means, instead of a variable; may be
-    /// repeated.
+    /// A file with the key that `from_env: NAME` means, instead of a variable; may be repeated.
     #[arg(long = "key-file", value_name = "NAME=FILE", value_parser = key_file)]
     key_files: Vec<(String, PathBuf)>,
-    /// Say what would be changed, and change nothing.
+    /// ApplyReport what would be changed, and change nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Also put out of use what the file doesn't list. Of each tenant that it names: its other
-    /// projects are removed if it has a list `projects`, its other keys revoked if it has a list
-    /// `keys`; other limits of a tenant or key that has `limits` are as by default again. With `--prune=tenants`, tenants it doesn't name are disabled as well. Nothing is
-    /// ever erased.
+    /// Also disable what the file doesn't list. For each tenant that it names: if it has a list
+    /// `projects`, other projects are removed; if it has a list `keys`, other keys are revoked.
+    /// Other limits of a tenant or key are unset if that has `limits`. With `--prune=tenants`,
+    /// tenants that it doesn't name are disabled as well. Nothing is ever erased.
     #[arg(
         long,
         value_enum,
@@ -57,7 +56,7 @@ pub struct ApplyArgs {
         default_missing_value = "contents"
     )]
     prune: Option<Prune>,
-    /// Do nothing, and end with 0, where a newer build made the database's schema: after a rollback.
+    /// Do nothing and exit with 0 if a newer build made the database's schema: after a rollback.
     #[arg(long)]
     unless_newer: bool,
     /// Print the file's JSON Schema, for editors, and do nothing else.
@@ -66,26 +65,26 @@ pub struct ApplyArgs {
     #[command(flatten)]
     secret: KeySecret,
     #[command(flatten)]
-    place: Place,
+    installation: Installation,
 }
 
 /// Why a file was not applied. Nothing was changed then.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
-    /// It can't be read.
+    /// The file cannot be read.
     #[error("reading {}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// The operating system's answer.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
-    /// It is larger than anybody means.
+    /// The file is too large.
     #[error("{} is larger than {} MiB", .0.display(), LARGEST >> 20)]
     TooLarge(PathBuf),
-    /// It doesn't say what such a file says; the source tells line and column.
-    #[error("{} is not right", path.display())]
+    /// The file is invalid; the source has line and column.
+    #[error("{} is not valid", path.display())]
     Document {
         /// The file.
         path: PathBuf,
@@ -93,60 +92,60 @@ pub enum ApplyError {
         #[source]
         source: document::DocumentError,
     },
-    /// A file for a key that the document doesn't have.
+    /// A key file that no entry of the document uses.
     #[error(
-        "--key-file {0} is for no key: no from_env of the file says {0}, so a key that is meant to be \
-         a new one would not be taken"
+        "--key-file {0} is unused: no from_env of the file is {0}, so a key that is meant to be new \
+         would not be stored"
     )]
     NobodysKey(String),
-    /// Two entries are one.
+    /// Two entries are the same.
     #[error("{0} is listed twice")]
     Twice(String),
-    /// One entry makes no sense.
+    /// An entry is invalid.
     #[error("{place}: {problem}")]
     Entry {
-        /// Which: `tenant acme, key ci`.
+        /// The entry: `tenant acme, key ci`.
         place: String,
         /// What is wrong with it.
         problem: String,
     },
-    /// The variable that a key should be in is not set.
+    /// The variable of a key is not set.
     #[error(
         "{place}: the environment variable {variable} is not set, and no --key-file names it; \
          `archway key generate` makes a key for it"
     )]
     NoVariable {
-        /// Which key.
+        /// The entry.
         place: String,
         /// The variable's name.
         variable: String,
     },
-    /// One entry was refused, or the database failed.
+    /// An entry was refused, or the database failed.
     #[error(transparent)]
-    Wanted(#[from] WantedError),
+    Reconcile(#[from] ReconcileError),
 }
 
 /// Runs the command.
 pub async fn run(args: ApplyArgs) -> Result<(), AdminError> {
     let Some(file) = args.file.as_deref().filter(|_| !args.schema) else {
-        return print(&document::Schema::new(), args.place.json);
+        return print(&document::Schema::new(), args.installation.json);
     };
     let keys = read_keys(&args.key_files)?;
     let document = read(file)?;
     if let Some(name) = keys.keys().find(|name| !document.names_key(name)) {
         return Err(ApplyError::NobodysKey(name.clone()).into());
     }
-    let wanted = Wanted::from_document(document, &keys)?;
-    let secret: Option<RootSecret> = match wanted.has_keys() {
-        true => Some(args.place.secret(&args.secret.file)?),
+    let state = DesiredState::from_document(document, &keys)?;
+    let secret: Option<RootSecret> = match state.has_keys() {
+        true => Some(args.installation.secret(&args.secret.file)?),
         false => None,
     };
     let (dry_run, prune) = (args.dry_run, args.prune);
-    let applied = args.place.change_unless(dry_run, async |tx, _| {
+    let applied = args.installation.change_unless(dry_run, async |tx, _| {
         if let Some(secret) = &secret {
             args.secret.check(tx, secret).await?;
         }
-        let report = carry_out(tx, &wanted, secret.as_ref(), prune).await;
+        let report = desired::apply(tx, &state, secret.as_ref(), prune).await;
         Ok(report.map_err(ApplyError::from)?)
     });
     let mut report = match applied.await {
@@ -157,10 +156,10 @@ pub async fn run(args: ApplyArgs) -> Result<(), AdminError> {
         applied => applied?,
     };
     report.dry_run = dry_run;
-    print(&report, args.place.json)
+    print(&report, args.installation.json)
 }
 
-/// Whether the schema is a newer build's.
+/// Whether a newer build made the schema.
 fn is_newer(error: &AdminError) -> bool {
     let AdminError::Connect(ConnectError::Schema(schema)) = error else {
         return false;
@@ -168,18 +167,18 @@ fn is_newer(error: &AdminError) -> bool {
     matches!(schema, SchemaError::Newer { .. })
 }
 
-/// Keys by the names of `from_env`.
-type Keys = BTreeMap<String, SecretString>;
+/// KeysByName by the names of `from_env`.
+type KeysByName = BTreeMap<String, SecretString>;
 
 fn key_file(text: &str) -> Result<(String, PathBuf), &'static str> {
     let named = text.split_once('=');
     let named = named.filter(|(name, file)| !name.is_empty() && !file.is_empty());
-    let (name, file) = named.ok_or("write it as NAME=FILE, with the name that from_env has")?;
+    let (name, file) = named.ok_or("write it as NAME=FILE, with the name of from_env")?;
     Ok((name.to_owned(), file.into()))
 }
 
-fn read_keys(files: &[(String, PathBuf)]) -> Result<Keys, ApplyError> {
-    let mut keys = Keys::new();
+fn read_keys(files: &[(String, PathBuf)]) -> Result<KeysByName, ApplyError> {
+    let mut keys = KeysByName::new();
     for (name, path) in files {
         let text = std::fs::read_to_string(path).map_err(|source| ApplyError::Read {
             path: path.clone(),
@@ -193,13 +192,13 @@ fn read_keys(files: &[(String, PathBuf)]) -> Result<Keys, ApplyError> {
     Ok(keys)
 }
 
-impl Answer for Report {
+impl Answer for ApplyReport {
     fn text(&self) -> String {
-        Report::text(self)
+        ApplyReport::text(self)
     }
 }
 
-/// The JSON Schema of the file, which `--schema` prints: for whoever writes such files by program.
+/// The JSON Schema of the file, as `--schema` prints it, for programs that write such files.
 pub fn schema() -> serde_json::Value {
     document::Schema::new().value()
 }

@@ -1,15 +1,14 @@
-//! `archway audit`: who called what, and whether the trail of it is whole.
+//! `archway audit`: reads, verifies and prunes the record of who called what.
 //!
-//! Gateways write a record a call, chained by MACs under the root secret (`archway_gateway::audit`). Here
-//! they are read, verified and, month by month, pruned.
+//! Gateways write one record per call, chained by MACs under the root secret
+//! (`archway_gateway::audit`). Pruning removes whole months.
 
-mod known;
+mod known_ends;
 mod verify;
 
 use std::io::{self, BufWriter, Write};
 use std::time::{Duration, SystemTime};
 
-use crate::tenants::{AuditPlace, TenantsTx};
 use archway_gateway::audit::chain::{Row, hex};
 use clap::Subcommand;
 use jiff::civil::Date;
@@ -17,31 +16,32 @@ use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::connect::{Place, SecretFile};
+use super::connect::{Installation, SecretFile};
 use super::print::{Answer, moment, print};
 use super::{AdminError, confirmed};
-pub use known::KnownError;
+use crate::tenants::{ExportPosition, TenantsTx};
+pub use known_ends::KnownEndsError;
 use verify::VerifyArgs;
 
-/// How long after its end a month's records may still be written.
+/// How long after a month ended its records may still be written.
 const LAST_WRITTEN: Duration = Duration::from_secs(86_400);
 
-/// What `archway audit` is told.
+/// Arguments of `archway audit`.
 #[derive(Debug, clap::Args)]
 pub struct AuditArgs {
     #[command(subcommand)]
     command: AuditCommand,
     #[command(flatten)]
-    place: Place,
+    installation: Installation,
 }
 
 #[derive(Debug, Subcommand)]
 enum AuditCommand {
-    /// Print a tenant's records, a JSON object a line, in the order in which calls ended.
+    /// Print a tenant's records, one JSON object per line, in the order in which calls ended.
     Export(ExportArgs),
-    // Its own documentation is longer than a line.
+    // `VerifyArgs` documents it: its help has several paragraphs.
     Verify(VerifyArgs),
-    /// Remove the months before one, of all tenants. There is no way back: export them first.
+    /// Remove the months before one, of all tenants. This cannot be undone: export them first.
     Prune(PruneArgs),
 }
 
@@ -60,10 +60,10 @@ struct ExportArgs {
 
 #[derive(Debug, clap::Args)]
 struct PruneArgs {
-    /// The first month that stays: `2026-10`.
+    /// The first month to keep: `2026-10`.
     #[arg(long, value_name = "MONTH", value_parser = read_month)]
     before: (String, SystemTime),
-    /// The month again, to say that this is meant.
+    /// The month again, to confirm.
     #[arg(long, value_name = "MONTH")]
     confirm: Option<String>,
     #[command(flatten)]
@@ -72,17 +72,21 @@ struct PruneArgs {
 
 /// Runs the command.
 pub async fn run(args: AuditArgs) -> Result<(), AdminError> {
-    let (place, json) = (&args.place, args.place.json);
+    let (installation, json) = (&args.installation, args.installation.json);
     match &args.command {
-        AuditCommand::Export(which) => place.read(async |tx, _| export(tx, which).await).await,
-        AuditCommand::Verify(which) => verify::run(place, which).await,
-        AuditCommand::Prune(which) => print(&prune(place, which).await?, json),
+        AuditCommand::Export(which) => {
+            installation
+                .read(async |tx, _| export(tx, which).await)
+                .await
+        }
+        AuditCommand::Verify(which) => verify::run(installation, which).await,
+        AuditCommand::Prune(which) => print(&prune(installation, which).await?, json),
     }
 }
 
-/// A record, as it is exported.
+/// A record as exported.
 #[derive(Serialize)]
-struct Exported<'a> {
+struct ExportedRecord<'a> {
     tenant: &'a str,
     chain: String,
     number: i64,
@@ -93,7 +97,7 @@ struct Exported<'a> {
 
 async fn export(tx: &mut TenantsTx, which: &ExportArgs) -> Result<(), AdminError> {
     let tenant = tx.find_tenant(&which.tenant).await?;
-    let mut behind = AuditPlace::from(which.since.unwrap_or(SystemTime::UNIX_EPOCH));
+    let mut behind = ExportPosition::from(which.since.unwrap_or(SystemTime::UNIX_EPOCH));
     let until = which.until.unwrap_or_else(SystemTime::now);
     let mut out = BufWriter::new(io::stdout().lock());
     loop {
@@ -101,7 +105,7 @@ async fn export(tx: &mut TenantsTx, which: &ExportArgs) -> Result<(), AdminError
         let Some(last) = page.last() else {
             return out.flush().map_err(unwritten);
         };
-        behind = AuditPlace::behind(last);
+        behind = ExportPosition::behind(last);
         for row in &page {
             write(&mut out, &which.tenant, row).map_err(unwritten)?;
         }
@@ -116,7 +120,7 @@ fn write(out: &mut impl Write, tenant: &str, row: &Row) -> io::Result<()> {
     let record = RawValue::from_string(row.record.clone())?;
     let at =
         Timestamp::from_microsecond(row.at).map_or_else(|_| String::new(), |at| at.to_string());
-    let exported = Exported {
+    let exported = ExportedRecord {
         tenant,
         chain: row.chain.to_string(),
         number: row.number,
@@ -129,12 +133,12 @@ fn write(out: &mut impl Write, tenant: &str, row: &Row) -> io::Result<()> {
 }
 
 #[derive(Serialize)]
-struct Pruned<'a> {
+struct PrunedMonths<'a> {
     before: &'a str,
     months: u32,
 }
 
-impl Answer for Pruned<'_> {
+impl Answer for PrunedMonths<'_> {
     fn text(&self) -> String {
         match self.months {
             0 => format!("no month before {} has audit records", self.before),
@@ -146,23 +150,27 @@ impl Answer for Pruned<'_> {
     }
 }
 
-async fn prune<'a>(place: &Place, which: &'a PruneArgs) -> Result<Pruned<'a>, AdminError> {
+async fn prune<'a>(
+    installation: &Installation,
+    which: &'a PruneArgs,
+) -> Result<PrunedMonths<'a>, AdminError> {
     let (month, before) = &which.before;
     if *before + LAST_WRITTEN > SystemTime::now() {
         let now = moment(SystemTime::now());
         return Err(AdminError::Refused(format!(
-            "a month stays until a day after it ended (it is {now}): name an earlier one"
+            "a month can be pruned a day after it ended (it is {now}): name an earlier one"
         )));
     }
     let stakes = format!("the audit records of all tenants before {month}");
     confirmed(which.confirm.as_deref(), month, &stakes)?;
-    let secret = place.secret(&which.secret)?;
-    // The longest part of it, for which no call and no other command has to wait.
-    let verified = place.read(async |tx, _| Ok(tx.verify_audit_cuts(*before, &secret).await?));
+    let secret = installation.secret(&which.secret)?;
+    // Verification takes longest. Doing it before the change keeps calls and other commands from waiting.
+    let verified =
+        installation.read(async |tx, _| Ok(tx.verify_audit_cuts(*before, &secret).await?));
     let verified = verified.await?;
     let months =
-        place.change(async |tx, _| Ok(tx.prune_audit(*before, &verified, &secret).await?));
-    Ok(Pruned {
+        installation.change(async |tx, _| Ok(tx.prune_audit(*before, &verified, &secret).await?));
+    Ok(PrunedMonths {
         before: month,
         months: months.await?,
     })
@@ -178,7 +186,7 @@ fn read_moment(text: &str) -> Result<SystemTime, String> {
         .ok_or_else(|| "expected 2026-11-22T05:00:00Z, or a day as 2026-11-22".to_owned())
 }
 
-/// A month, and its beginning in UTC.
+/// A month and its beginning in UTC.
 fn read_month(text: &str) -> Result<(String, SystemTime), String> {
     let first = format!("{text}-01");
     let is_month = text.len() == 7;
@@ -203,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn months_are_read_and_days_are_none() {
+    fn months_are_read_and_days_are_refused() {
         let (name, begins) = read_month("2026-10").unwrap();
         assert_eq!(
             (name.as_str(), moment(begins)),

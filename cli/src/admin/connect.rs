@@ -1,16 +1,15 @@
-//! Where administration finds the database and the root secret.
+//! Finds the database and the root secret of the installation to administer.
 //!
-//! As a URL, where there is an installation; else a running `archway dev` of this machine is asked
-//! over its server's socket. `--data` that was typed wins over a URL that the environment holds.
+//! An installation is named by its database's URL. Otherwise a running `archway dev` on this machine is
+//! used, through its server's socket. A typed `--data` wins over a URL from the environment.
 //!
-//! What a reader would get wrong: the root secret must be the one that the gateways have, else the
-//! keys made here are good nowhere. So a database that was given by URL is never paired with the
-//! default data folder's secret, nor that of `archway dev` with a secret from the environment.
+//! What a reader would get wrong: the root secret must be the gateways' own, or new keys are good
+//! nowhere. So a database named by URL is never combined with the secret of the default data folder,
+//! and that of `archway dev` never with a secret from the environment.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::tenants::{TenantError, Tenants, TenantsTx};
 use archway_gateway::secrets::{RootSecret, SecretError};
 use archway_workers::store::{DatabaseFileError, read_files};
 use secrecy::SecretString;
@@ -18,27 +17,28 @@ use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
 use super::AdminError;
-use super::told::Told;
+use super::typed_args::TypedArgs;
 use crate::data_dir::{DataDir, DataDirError, ROOT_SECRET};
-use crate::migrate::{self, ReachError, SchemaError};
+use crate::migrate::{self, SchemaError, UnreachableError};
 use crate::password_file::{self, PasswordFileError};
 use crate::postgres::EmbeddedPostgres;
+use crate::tenants::{TenantError, Tenants, TenantsTx};
 
-/// How long a server may take to let us in.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long connecting to the server may take.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Which installation a command is about, and how it answers.
+/// Which installation to administer, and the answer's format.
 #[derive(Debug, clap::Args)]
-pub(super) struct Place {
+pub(super) struct Installation {
     #[command(flatten)]
-    told: Told<PlaceArgs>,
-    /// Answer with one JSON document.
+    flags: TypedArgs<InstallationArgs>,
+    /// Print the answer as one JSON document.
     #[arg(long, global = true)]
     pub(super) json: bool,
 }
 
 #[derive(Debug, clap::Args)]
-struct PlaceArgs {
+struct InstallationArgs {
     /// The database, as the role that owns its tables [default: that of the `archway dev` that runs
     /// on this machine].
     #[arg(
@@ -50,7 +50,7 @@ struct PlaceArgs {
         help_heading = "Installation"
     )]
     database_url: Option<SecretString>,
-    /// File with the password of that role, where the URL holds none.
+    /// File with the password of that role, if the URL holds none.
     #[arg(
         long,
         env = "ARCHWAY_MIGRATE_DATABASE_PASSWORD_FILE",
@@ -59,8 +59,8 @@ struct PlaceArgs {
         help_heading = "Installation"
     )]
     database_password_file: Option<PathBuf>,
-    /// The data folder of `archway dev`; named, it wins over a database that only the environment
-    /// names [default: the user's].
+    /// The data folder of `archway dev`. If typed, it wins over a database from the environment
+    /// [default: the user's].
     #[arg(long, global = true, value_name = "DIR", help_heading = "Installation")]
     data: Option<PathBuf>,
 }
@@ -69,13 +69,13 @@ struct PlaceArgs {
 #[derive(Debug, clap::Args)]
 pub(super) struct SecretFile {
     #[command(flatten)]
-    told: Told<SecretArgs>,
+    flags: TypedArgs<SecretArgs>,
 }
 
 #[derive(Debug, clap::Args)]
 struct SecretArgs {
-    /// The root secret, which must be the gateways' [default: that of the `archway dev` that is
-    /// asked, whatever the environment names].
+    /// The root secret, which must be the gateways' [default: that of the `archway dev` in use,
+    /// whatever the environment names].
     #[arg(
         long,
         env = "ARCHWAY_SECRET_FILE",
@@ -85,67 +85,67 @@ struct SecretArgs {
     secret_file: Option<PathBuf>,
 }
 
-/// The same for commands that make keys.
+/// The root secret, for commands that create keys.
 #[derive(Debug, clap::Args)]
 pub(super) struct KeySecret {
     #[command(flatten)]
     pub(super) file: SecretFile,
-    /// Take the root secret though no key that is good was made under it: the gateways' is lost,
-    /// and this one takes its place.
+    /// Accept a root secret under which no live key was made: the gateways' secret is lost, and this
+    /// one replaces it.
     #[arg(long, help_heading = "Installation")]
     replace_secret: bool,
 }
 
-/// Why there is no database to work on.
+/// Why no database can be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// Neither of the two ways leads anywhere.
+    /// No URL, and no running `archway dev`.
     #[error(
         "there is no database: name one with --database-url (or ARCHWAY_MIGRATE_DATABASE_URL), or \
          start `archway dev` (none runs for the data folder {}; another is named with --data)",
         .0.display()
     )]
     Nowhere(PathBuf),
-    /// The URL is none.
+    /// The URL cannot be parsed.
     #[error("--database-url can't be read as postgres://user:password@host/database")]
     Url(#[source] sqlx::Error),
-    /// The owner's password can't be used.
+    /// The owner's password cannot be used.
     #[error("--database-password-file (ARCHWAY_MIGRATE_DATABASE_PASSWORD_FILE) can't be used")]
     Password(#[from] PasswordFileError),
-    /// Nobody answers there, or not to us.
+    /// The server cannot be reached, or refuses the connection.
     #[error("connecting to the database as its owner")]
-    Connect(#[source] ReachError),
-    /// A file that the URL names is of no use.
+    Connect(#[source] UnreachableError),
+    /// A file that the URL names cannot be used.
     #[error(transparent)]
     File(#[from] DatabaseFileError),
-    /// The data folder can't be found.
+    /// The data folder cannot be used.
     #[error(transparent)]
     DataDir(#[from] DataDirError),
     /// The schema is not this version's.
     #[error(transparent)]
     Schema(#[from] SchemaError),
-    /// Keys can't be made without it.
+    /// Creating keys needs it.
     #[error(
         "the root secret is missing: name the gateways' with --secret-file (or ARCHWAY_SECRET_FILE)"
     )]
     NoSecret,
-    /// The root secret is not right.
+    /// The root secret is invalid.
     #[error(transparent)]
     Secret(#[from] SecretError),
 }
 
-/// A database of this version's schema, that answers.
+/// A connected database with this version's schema.
 pub(super) struct Connected {
     tenants: Tenants,
     /// The number of its newest migration.
     pub(super) schema: i64,
-    /// The data folder of the `archway dev` whose database it is.
+    /// The data folder, if it is the database of `archway dev`.
     pub(super) dev: Option<PathBuf>,
     pool: PgPool,
 }
 
-impl Place {
-    /// Does `work` as one change: all of it is done if it succeeds, else nothing.
+impl Installation {
+    /// Runs `work` in one transaction, committed if `work` succeeds.
     pub(super) async fn change<T>(
         &self,
         work: impl AsyncFnOnce(&mut TenantsTx, &Connected) -> Result<T, AdminError>,
@@ -153,7 +153,7 @@ impl Place {
         self.change_unless(false, work).await
     }
 
-    /// The same, undone at its end if this is a dry run.
+    /// [`Installation::change`], rolled back if `dry_run` is set.
     pub(super) async fn change_unless<T>(
         &self,
         dry_run: bool,
@@ -165,7 +165,7 @@ impl Place {
         done
     }
 
-    /// Does `work` that only reads, and waits for no change that is under way.
+    /// Runs `work` in a read-only transaction, which waits for no change in progress.
     pub(super) async fn read<T>(
         &self,
         work: impl AsyncFnOnce(&mut TenantsTx, &Connected) -> Result<T, AdminError>,
@@ -176,16 +176,16 @@ impl Place {
         read
     }
 
-    /// Connects, and checks the schema. Who asks only once has [`Place::read`].
+    /// Connects, and checks the schema. [`Installation::read`] suits a single read.
     pub(super) async fn connect(&self) -> Result<Connected, ConnectError> {
         let (options, dev) = self.find()?;
         let options = options.application_name("archway-admin");
-        migrate::reach(&options)
+        migrate::check_reachable(&options)
             .await
             .map_err(ConnectError::Connect)?;
         let pool = PgPoolOptions::new()
             .max_connections(1)
-            .acquire_timeout(PATIENCE)
+            .acquire_timeout(TIMEOUT)
             .connect_with(options)
             .await
             .map_err(|error| ConnectError::Connect(error.into()))?;
@@ -201,11 +201,11 @@ impl Place {
     /// The root secret of the installation.
     pub(super) fn secret(&self, file: &SecretFile) -> Result<RootSecret, ConnectError> {
         let (_, dev) = self.find()?;
-        // A `dev` that was given its database by URL keeps its secret in its data folder, too.
-        let kept = dev.or_else(|| self.told.args.data.clone());
+        // An `archway dev` with a database by URL has its secret in its data folder as well.
+        let kept = dev.or_else(|| self.flags.values.data.clone());
         let kept = kept.map(|data| data.join(ROOT_SECRET));
-        let named = file.told.args.secret_file.clone();
-        let path = if file.told.is_typed("secret_file") {
+        let named = file.flags.values.secret_file.clone();
+        let path = if file.flags.is_typed("secret_file") {
             named
         } else {
             kept.or(named)
@@ -215,7 +215,7 @@ impl Place {
 
     fn find(&self) -> Result<(PgConnectOptions, Option<PathBuf>), ConnectError> {
         if let Some(url) = self.url() {
-            let password = self.told.args.database_password_file.as_deref();
+            let password = self.flags.values.database_password_file.as_deref();
             let url = password_file::complete(url, password)?;
             let options = migrate::options(&url).map_err(ConnectError::Url)?;
             return Ok((read_files(options)?, None));
@@ -227,24 +227,24 @@ impl Place {
         }
     }
 
-    /// The database's, unless a data folder was typed and it was not.
+    /// The database's URL. Ignored if `--data` was typed and the URL was not.
     fn url(&self) -> Option<&SecretString> {
-        let passed_over = self.told.args.data.is_some() && !self.told.is_typed("database_url");
-        self.told
-            .args
+        let passed_over = self.flags.values.data.is_some() && !self.flags.is_typed("database_url");
+        self.flags
+            .values
             .database_url
             .as_ref()
             .filter(|_| !passed_over)
     }
 
     fn data_folder(&self) -> Result<PathBuf, DataDirError> {
-        let data = self.told.args.data.clone();
+        let data = self.flags.values.data.clone();
         data.map_or_else(DataDir::default_path, Ok)
     }
 }
 
 impl KeySecret {
-    /// Rejects a root secret that issued no live key, unless the operator confirms it.
+    /// Refuses a root secret that made none of the live keys, unless `--replace-secret` is given.
     ///
     /// # Errors
     /// [`TenantError::OtherSecret`].
@@ -261,7 +261,7 @@ impl KeySecret {
 }
 
 impl Connected {
-    /// Does `work` as one change, undone at its end if this is a dry run.
+    /// Runs `work` in one transaction, rolled back if `dry_run` is set.
     pub(super) async fn change_unless<T>(
         &self,
         dry_run: bool,
@@ -275,7 +275,7 @@ impl Connected {
         Ok(done)
     }
 
-    /// Does `work` that only reads, as of one moment.
+    /// Runs `work` in a read-only transaction, as of one point in time.
     pub(super) async fn read<T>(
         &self,
         work: impl AsyncFnOnce(&mut TenantsTx, &Connected) -> Result<T, AdminError>,
@@ -283,7 +283,7 @@ impl Connected {
         work(&mut self.tenants.read().await?, self).await
     }
 
-    /// Says goodbye to the server.
+    /// Closes the connection.
     pub(super) async fn close(self) {
         self.pool.close().await;
     }

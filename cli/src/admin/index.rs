@@ -1,77 +1,78 @@
-//! `archway index`: how far the index of each project is, and having the workers make it now.
+//! `archway index`: shows the state of project indexes, and has workers index now.
 //!
-//! Workers index by themselves; nobody has to ask. `run` is for who wants to see it done, or has
-//! mended what was in its way.
+//! Workers index on their own. `run` is for operators who want to watch it, or who removed the cause
+//! of a failure.
 
-mod bar;
+mod progress_bar;
 
 use std::time::Duration;
 
-use crate::tenants::{IndexState, TenantsTx};
 use clap::Subcommand;
 use serde::Serialize;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::AdminError;
-use super::connect::{Connected, Place};
+use super::connect::{Connected, Installation};
 use super::print::{Answer, moment, print, table, table_by_tenant};
-use super::whose::Whose;
-use bar::Bar;
+use super::tenant_selector::TenantSelector;
+use crate::tenants::{IndexState, TenantsTx};
+use progress_bar::ProgressBar;
 
-/// How often a wait looks how far it is.
-const LOOK: Duration = Duration::from_millis(250);
-/// How long nothing may happen while a run is waited for. Workers look every 2 s; a lease that a
-/// killed one left runs for 20 s.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Characters of a commit's id that are shown to people.
-const SHORT: usize = 12;
+/// How often a wait polls the state.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// How long a wait tolerates no progress. Workers poll every 2 s, and the lease of a killed worker
+/// expires after 20 s.
+const STALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Characters of a commit id that people are shown.
+const SHORT_COMMIT: usize = 12;
 
-/// What `archway index` is told.
+/// Arguments of `archway index`.
 #[derive(Debug, clap::Args)]
 pub struct IndexArgs {
     #[command(subcommand)]
     command: IndexCommand,
     #[command(flatten)]
-    place: Place,
+    installation: Installation,
 }
 
 #[derive(Debug, Subcommand)]
 enum IndexCommand {
-    /// Show how far the indexes of projects are.
+    /// Show the state of project indexes.
     Status {
         #[command(flatten)]
-        whose: Whose,
+        selector: TenantSelector,
         /// Only this project.
         #[arg(long, value_name = "SLUG")]
         project: Option<String>,
     },
-    /// Have the workers look at a project now, and wait until its index is whole.
+    /// Have the workers index a project now, and wait until its index is complete.
     Run {
         #[command(flatten)]
-        of: Of,
+        of: TenantArg,
         /// The project.
         #[arg(long, value_name = "SLUG")]
         project: String,
-        /// Don't wait for it.
+        /// Don't wait for completion.
         #[arg(long)]
         no_wait: bool,
     },
 }
 
-/// Whose projects.
+/// The tenant of a project.
 #[derive(Debug, clap::Args)]
-struct Of {
+struct TenantArg {
     /// The tenant's slug [default: the only tenant].
     tenant: Option<String>,
 }
 
 /// Runs the command.
 pub async fn run(args: IndexArgs) -> Result<(), AdminError> {
-    let (place, json) = (&args.place, args.place.json);
+    let (installation, json) = (&args.installation, args.installation.json);
     match &args.command {
-        IndexCommand::Status { whose, project } => {
-            let states = place.read(async |tx, _| all_states(tx, whose, project.as_deref()).await);
+        IndexCommand::Status { selector, project } => {
+            let states =
+                installation.read(async |tx, _| all_states(tx, selector, project.as_deref()).await);
             print(&states.await?, json)
         }
         IndexCommand::Run {
@@ -79,10 +80,10 @@ pub async fn run(args: IndexArgs) -> Result<(), AdminError> {
             project,
             no_wait,
         } => {
-            // One connection for all of it.
-            let connected = place.connect().await?;
+            // One connection for the request and the polls.
+            let connected = installation.connect().await?;
             let states = async {
-                ask(&connected, of, project).await?;
+                request(&connected, of, project).await?;
                 if !no_wait {
                     wait(&connected, of, project).await?;
                 }
@@ -96,15 +97,15 @@ pub async fn run(args: IndexArgs) -> Result<(), AdminError> {
     }
 }
 
-/// The indexes of one tenant's projects, or of all tenants', or those of projects of this name.
+/// The indexes of one tenant's projects, or of all tenants', optionally only projects of this name.
 async fn all_states(
     tx: &mut TenantsTx,
-    whose: &Whose,
+    selector: &TenantSelector,
     project: Option<&str>,
-) -> Result<States, AdminError> {
+) -> Result<IndexList, AdminError> {
     let mut indexes = Vec::new();
-    for (tenant, id) in whose.find(tx).await? {
-        if let (Some(project), Some(_)) = (project, whose.one()) {
+    for (tenant, id) in selector.resolve(tx).await? {
+        if let (Some(project), Some(_)) = (project, selector.slug()) {
             tx.find_project(id, project).await?;
         }
         indexes.extend(rows(tx, (&tenant, id), project).await?);
@@ -113,16 +114,20 @@ async fn all_states(
         let why = format!("no tenant has a project {project}: `archway project list` shows all");
         return Err(AdminError::Refused(why));
     }
-    let tenant = whose.one().map(str::to_owned);
-    Ok(States { tenant, indexes })
+    let tenant = selector.slug().map(str::to_owned);
+    Ok(IndexList { tenant, indexes })
 }
 
-/// The index of a tenant's project.
-async fn states(tx: &mut TenantsTx, of: &Of, project: &str) -> Result<States, AdminError> {
+/// The index of one project.
+async fn states(
+    tx: &mut TenantsTx,
+    of: &TenantArg,
+    project: &str,
+) -> Result<IndexList, AdminError> {
     let (tenant, id) = of.find(tx).await?;
     tx.find_project(id, project).await?;
     let indexes = rows(tx, (&tenant, id), Some(project)).await?;
-    Ok(States {
+    Ok(IndexList {
         tenant: Some(tenant),
         indexes,
     })
@@ -132,27 +137,27 @@ async fn rows(
     tx: &mut TenantsTx,
     (tenant, id): (&str, Uuid),
     project: Option<&str>,
-) -> Result<Vec<Row>, AdminError> {
+) -> Result<Vec<ListedIndex>, AdminError> {
     let states = tx.index_states(id).await?.into_iter();
     let states = states.filter(|state| project.is_none_or(|slug| state.project == slug));
-    Ok(states.map(|state| Row::of(tenant, state)).collect())
+    Ok(states.map(|state| ListedIndex::of(tenant, state)).collect())
 }
 
-async fn ask(connected: &Connected, of: &Of, project: &str) -> Result<(), AdminError> {
+async fn request(connected: &Connected, of: &TenantArg, project: &str) -> Result<(), AdminError> {
     connected
         .change_unless(false, async |tx, _| {
             let (_, tenant) = of.find(tx).await?;
             let project = tx.find_project(tenant, project).await?;
-            // Without any, the first worker that sees the project begins one unasked.
+            // If there is no index yet, the first worker that sees the project begins one anyway.
             tx.ask_for_index(tenant, project.id).await?;
             Ok(())
         })
         .await
 }
 
-/// Waits until no index of the project is asked for any longer, showing how far it is.
-async fn wait(connected: &Connected, of: &Of, project: &str) -> Result<(), AdminError> {
-    let bar = Bar::new();
+/// Waits until the project's index is complete, and shows progress.
+async fn wait(connected: &Connected, of: &TenantArg, project: &str) -> Result<(), AdminError> {
+    let bar = ProgressBar::new();
     let (mut seen, mut since) = (None, Instant::now());
     loop {
         let states = connected.read(async |tx, _| states(tx, of, project).await);
@@ -172,16 +177,16 @@ async fn wait(connected: &Connected, of: &Of, project: &str) -> Result<(), Admin
         if seen != Some(now) {
             (seen, since) = (Some(now), Instant::now());
         }
-        if since.elapsed() > PATIENCE {
-            let why = "no worker that sees the project indexes it: `archway project list` says \
-                which see it, and --indexing must not be off there";
+        if since.elapsed() > STALL_TIMEOUT {
+            let why = "no worker that sees the project indexes it: `archway project list` shows \
+                which workers see it, and --indexing must not be off there";
             return Err(AdminError::NotReady(why.to_owned()));
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-impl Of {
+impl TenantArg {
     /// The tenant's slug and id.
     async fn find(&self, tx: &mut TenantsTx) -> Result<(String, Uuid), AdminError> {
         if let Some(slug) = &self.tenant {
@@ -190,36 +195,36 @@ impl Of {
         match <[_; 1]>::try_from(tx.tenants().await?) {
             Ok([only]) => Ok((only.slug.clone(), only.id)),
             Err(_none_or_several) => Err(AdminError::Refused(
-                "name the tenant: there is not just one; `archway tenant list` shows them"
+                "name the tenant: there is not exactly one; `archway tenant list` shows them"
                     .to_owned(),
             )),
         }
     }
 }
 
-/// The indexes of a tenant, or of all.
+/// The indexes of one tenant, or of all.
 #[derive(Serialize)]
-struct States {
+struct IndexList {
     /// Null: all tenants.
     tenant: Option<String>,
-    indexes: Vec<Row>,
+    indexes: Vec<ListedIndex>,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct ListedIndex {
     tenant: String,
     project: String,
     /// `whole`, `running`, `waiting` or `failed`.
     state: &'static str,
-    /// Null without git, or before the first.
+    /// Null without git, or before the first index.
     commit: Option<String>,
     indexed_at: Option<String>,
-    /// Texts that are indexed,
+    /// Texts that are indexed.
     done: u64,
-    /// of so many.
+    /// Texts in all.
     total: u64,
     chunks: u64,
-    /// Home, embedding model and form.
+    /// Vector store, embedding model and index format.
     made_by: Option<String>,
     failure: Option<String>,
     #[serde(skip)]
@@ -228,9 +233,9 @@ struct Row {
     is_asked: bool,
 }
 
-impl Row {
-    fn of(tenant: &str, state: IndexState) -> Row {
-        Row {
+impl ListedIndex {
+    fn of(tenant: &str, state: IndexState) -> ListedIndex {
+        ListedIndex {
             tenant: tenant.to_owned(),
             state: match (&state.failure, state.indexed_at) {
                 _ if state.is_running => "running",
@@ -252,12 +257,16 @@ impl Row {
     }
 }
 
-impl Answer for States {
+impl Answer for IndexList {
     fn text(&self) -> String {
         let rows = self.indexes.iter();
         let header = ["project", "state", "texts", "chunks", "commit", "indexed"];
         match self.tenant {
-            Some(_) => table(header, rows.map(Row::cells).collect(), "no projects"),
+            Some(_) => table(
+                header,
+                rows.map(ListedIndex::cells).collect(),
+                "no projects",
+            ),
             None => {
                 let rows = rows.map(|row| (row.tenant.clone(), row.cells()));
                 table_by_tenant(header, rows.collect(), "no projects")
@@ -266,7 +275,7 @@ impl Answer for States {
     }
 }
 
-impl Row {
+impl ListedIndex {
     fn cells(&self) -> [String; 6] {
         let commit = self.commit.as_deref().unwrap_or("-");
         let state = match &self.failure {
@@ -278,7 +287,7 @@ impl Row {
             state,
             format!("{}/{}", self.done, self.total),
             self.chunks.to_string(),
-            commit.chars().take(SHORT).collect(),
+            commit.chars().take(SHORT_COMMIT).collect(),
             self.indexed_at
                 .clone()
                 .unwrap_or_else(|| "never".to_owned()),

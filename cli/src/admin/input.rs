@@ -1,4 +1,4 @@
-//! What operators write and more than one command reads: durations, ends of keys, globs, families.
+//! Input that several commands parse: durations, ends of keys, globs, tool families.
 
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
@@ -11,26 +11,24 @@ use jiff::{Timestamp, Unit};
 
 use super::AdminError;
 
-/// A length of time: `90d`, `2w`, `24h`, `30m`, `45s`, or `0`.
+/// A duration: `90d`, `2w`, `24h`, `30m`, `45s`, or `0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Length(pub(super) Duration);
 
-/// When a key ends: a length of time from now, a day (its first moment in UTC), or a moment.
+/// When a key ends: a duration from now, a day (its first moment in UTC), or a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct End(pub(super) SystemTime);
+pub(super) struct KeyEnd(pub(super) SystemTime);
 
-/// Why a text is neither.
+/// Why a text is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TimeError {
-    #[error("expected a length of time like 90d, 2w, 24h, 30m or 45s")]
+    #[error("expected a duration like 90d, 2w, 24h, 30m or 45s")]
     Length,
-    #[error(
-        "expected a length of time (90d), a day (2027-01-31) or a moment (2027-01-31T12:00:00Z)"
-    )]
-    End,
+    #[error("expected a duration (90d), a day (2027-01-31) or a moment (2027-01-31T12:00:00Z)")]
+    KeyEnd,
     #[error("expected a day (2027-01-31) or a moment (2027-01-31T12:00:00Z)")]
     Moment,
-    #[error("that moment is over")]
+    #[error("that moment is in the past")]
     Over,
 }
 
@@ -55,7 +53,7 @@ impl FromStr for Length {
             number.len() + 1 == text.len() && number.bytes().all(|b| b.is_ascii_digit());
         let number: Option<u64> = number.parse().ok().filter(|_| is_number);
         let length = number.and_then(|number| number.checked_mul(seconds));
-        // A century is as good as for ever, and every clock reaches it.
+        // A century is as good as unlimited, and every clock can represent it.
         let length = length.filter(|length| *length <= 100 * 366 * 24 * 60 * 60);
         Ok(Length(Duration::from_secs(
             length.ok_or(TimeError::Length)?,
@@ -63,37 +61,39 @@ impl FromStr for Length {
     }
 }
 
-impl FromStr for End {
+impl FromStr for KeyEnd {
     type Err = TimeError;
 
     fn from_str(text: &str) -> Result<Self, TimeError> {
         let now = SystemTime::now();
         let end = match text.parse::<Length>() {
             Ok(Length(length)) => now + length,
-            Err(_no_length) => End::at(text).map_err(|_no_moment| TimeError::End)?.0,
+            Err(_no_length) => KeyEnd::at(text).map_err(|_no_moment| TimeError::KeyEnd)?.0,
         };
         if end <= now {
             return Err(TimeError::Over);
         }
-        Ok(End(end))
+        Ok(KeyEnd(end))
     }
 }
 
-impl End {
-    /// A day or a moment, also one that is over. To the second, so that a file that is applied
-    /// again says the same.
-    pub(super) fn at(text: &str) -> Result<End, TimeError> {
+impl KeyEnd {
+    /// A day or a moment, which may be in the past. Rounded to the second, so that a file applied
+    /// again changes nothing.
+    pub(super) fn at(text: &str) -> Result<KeyEnd, TimeError> {
         let day = text.parse::<Date>().ok().filter(|_| text.len() == 10);
         let moment = match day {
             Some(day) => day.to_zoned(TimeZone::UTC).map(|day| day.timestamp()),
             None => text.parse::<Timestamp>(),
         };
         let moment = moment.and_then(|moment| moment.round(Unit::Second));
-        Ok(End(moment.map_err(|_no_moment| TimeError::Moment)?.into()))
+        Ok(KeyEnd(
+            moment.map_err(|_no_moment| TimeError::Moment)?.into(),
+        ))
     }
 }
 
-/// Checks globs by the rules that workers read them with.
+/// Checks globs with the rules that workers apply.
 pub(super) fn check_globs<'a>(
     open: bool,
     globs: impl IntoIterator<Item = &'a String>,
@@ -116,10 +116,10 @@ fn bad_glob(glob: &str, error: &GlobError) -> AdminError {
     let place = error.position.map_or_else(String::new, |position| {
         format!(", at character {}", position + 1)
     });
-    AdminError::Refused(format!("{glob:?} is no glob: {error}{place}"))
+    AdminError::Refused(format!("{glob:?} is not a glob: {error}{place}"))
 }
 
-/// Checks that families are such that tools of this version have.
+/// Checks that tools of this version have these families.
 pub(super) fn check_families(families: Option<&[String]>) -> Result<(), AdminError> {
     let registry = tools::registry().map_err(|error| AdminError::Refused(error.to_string()))?;
     let mut known: Vec<&str> = registry
@@ -133,7 +133,7 @@ pub(super) fn check_families(families: Option<&[String]>) -> Result<(), AdminErr
     match families.find(|family| !known.contains(&family.as_str())) {
         None => Ok(()),
         Some(family) => Err(AdminError::Refused(format!(
-            "there is no family of tools called {family:?}; there are {}",
+            "there is no tool family {family:?}; there are {}",
             known.join(", ")
         ))),
     }
@@ -165,20 +165,20 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_a_length_a_day_or_a_moment_and_not_over() {
-        let day = End::at("2027-01-31").unwrap();
-        assert_eq!(End::at("2027-01-31T01:00:00.4+01:00"), Ok(day));
-        let soon: End = "1h".parse().unwrap();
+    fn an_end_is_a_duration_a_day_or_a_moment_in_the_future() {
+        let day = KeyEnd::at("2027-01-31").unwrap();
+        assert_eq!(KeyEnd::at("2027-01-31T01:00:00.4+01:00"), Ok(day));
+        let soon: KeyEnd = "1h".parse().unwrap();
         let left = soon.0.duration_since(SystemTime::now()).unwrap();
         assert!((3_590..=3_600).contains(&left.as_secs()), "{left:?}");
-        assert_eq!("2001-01-01".parse::<End>(), Err(TimeError::Over));
-        assert_eq!("0".parse::<End>(), Err(TimeError::Over));
-        assert_eq!("tomorrow".parse::<End>(), Err(TimeError::End));
-        assert_eq!(End::at("90d"), Err(TimeError::Moment));
+        assert_eq!("2001-01-01".parse::<KeyEnd>(), Err(TimeError::Over));
+        assert_eq!("0".parse::<KeyEnd>(), Err(TimeError::Over));
+        assert_eq!("tomorrow".parse::<KeyEnd>(), Err(TimeError::KeyEnd));
+        assert_eq!(KeyEnd::at("90d"), Err(TimeError::Moment));
     }
 
     #[test]
-    fn what_is_no_glob_or_family_is_named() {
+    fn invalid_globs_and_families_are_named() {
         check_globs(true, &["docs/**".to_owned(), "*.env".to_owned()]).unwrap();
         let refusal = check_globs(false, &["a[b".to_owned()]).unwrap_err();
         assert!(refusal.to_string().contains("\"a[b\""), "{refusal}");

@@ -1,57 +1,57 @@
-//! `archway key`: issues API keys, lists them, revokes and rotates them.
+//! `archway key`: issues, lists, revokes and rotates API keys.
 //!
-//! A key's secret is in the answer that makes it, once, and nowhere else.
+//! Only the answer that creates a key holds its secret.
 
 mod answer;
 
-use crate::tenants::{Key, KeyRequest, TenantError, TenantsTx, generate_key};
 use archway_proto::catalog::Scope;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Subcommand, value_parser};
 
 use super::AdminError;
-use super::connect::{KeySecret, Place};
-use super::input::{End, Length, check_families};
+use super::connect::{Installation, KeySecret};
+use super::input::{KeyEnd, Length, check_families};
 use super::print::print;
-use super::whose::Whose;
-use answer::{Issued, List, Revoked, Rotated};
+use super::tenant_selector::TenantSelector;
+use crate::tenants::{Key, KeyRequest, TenantError, TenantsTx, generate_key};
+use answer::{KeyList, NewKeyAnswer, RevokedKey, RotatedKey};
 
-/// What `archway key` is told.
+/// Arguments of `archway key`.
 #[derive(Debug, clap::Args)]
 pub struct KeyArgs {
     #[command(subcommand)]
     command: KeyCommand,
     #[command(flatten)]
-    place: Place,
+    installation: Installation,
 }
 
 #[derive(Debug, Subcommand)]
 enum KeyCommand {
-    /// Print a new random key and store it nowhere: for the variable that `from_env` names in the
-    /// file of `archway apply`.
+    /// Print a new random key without storing it: for the variable that `from_env` names in the file
+    /// of `archway apply`.
     Generate,
-    /// Issue a key, and print its secret this once.
+    /// Issue a key, and print its secret once.
     Issue(Box<IssueArgs>),
-    /// List a tenant's keys, or those of all, never a secret.
+    /// List the keys of a tenant, or of all; never a secret.
     List {
         #[command(flatten)]
-        whose: Whose,
+        selector: TenantSelector,
     },
-    /// Revoke a key, for ever: it is refused within a second.
+    /// Revoke a key for good: it is refused within a second.
     Revoke {
-        /// The key's id: what stands between the first two underscores.
+        /// The key's id: the part between the first two underscores.
         #[arg(value_parser = key_id)]
         id: String,
-        /// Refuse unless the key is this tenant's.
+        /// Refuse unless the key belongs to this tenant.
         #[arg(long)]
         tenant: Option<String>,
     },
-    /// Issue the successor of a key: the same rights, limits and sessions. Its secret is printed
-    /// this once.
+    /// Issue a key's successor, with the same rights, limits and sessions. Its secret is printed
+    /// once.
     Rotate(Box<RotateArgs>),
 }
 
-/// A key's id. A whole key is taken for its id and told no further: it would stand in answers.
+/// A key's id. Accepts a whole key but returns its id only, so that no answer repeats a secret.
 pub(super) fn key_id(text: &str) -> Result<String, String> {
     let Some(rest) = text.strip_prefix("awy_") else {
         return Ok(text.to_owned());
@@ -64,13 +64,13 @@ pub(super) fn key_id(text: &str) -> Result<String, String> {
 struct IssueArgs {
     #[command(flatten)]
     of: OfTenant,
-    /// For people, to tell it from others.
+    /// A name for people.
     #[arg(long, default_value = "", hide_default_value = true)]
     label: String,
     /// When it ends: 90d, 2027-01-31 (that day's first moment in UTC) or RFC 3339 [default: never].
-    #[arg(long, value_name = "END", value_parser = value_parser!(End))]
-    expires: Option<End>,
-    /// What it may do. `admin` grants nothing on the MCP endpoint, and implies no other.
+    #[arg(long, value_name = "END", value_parser = value_parser!(KeyEnd))]
+    expires: Option<KeyEnd>,
+    /// What it may do. `admin` grants nothing on the MCP endpoint, and implies no other scope.
     #[arg(
         long,
         value_name = "SCOPES",
@@ -79,13 +79,13 @@ struct IssueArgs {
         value_parser = scope_parser()
     )]
     scopes: Vec<Scope>,
-    /// The projects it sees, at most 200 [default: all of the tenant's, also later ones].
+    /// The projects it may read, at most 200 [default: all of the tenant's, later ones included].
     #[arg(long, value_name = "SLUGS", value_delimiter = ',')]
     projects: Option<Vec<String>>,
-    /// The families of tools it sees [default: all, also later ones].
+    /// The tool families it may call [default: all, later ones included].
     #[arg(long, value_name = "FAMILIES", value_delimiter = ',')]
     families: Option<Vec<String>>,
-    /// The project that calls mean unless they name another.
+    /// The project of calls that name none.
     #[arg(long, value_name = "SLUG")]
     default_project: Option<String>,
     /// How many agents share it.
@@ -100,47 +100,47 @@ struct RotateArgs {
     /// The older key's id.
     #[arg(value_parser = key_id)]
     id: String,
-    /// For how long the older key is good yet: 24h, 7d, … or 0.
+    /// How long the older key stays good: 24h, 7d, … or 0.
     #[arg(long, value_name = "LENGTH", default_value = "24h", value_parser = value_parser!(Length))]
     overlap: Length,
-    /// When the new key ends [default: it lives as long as the older one was given].
-    #[arg(long, value_name = "END", value_parser = value_parser!(End))]
-    expires: Option<End>,
+    /// When the new key ends [default: it gets the older key's lifetime].
+    #[arg(long, value_name = "END", value_parser = value_parser!(KeyEnd))]
+    expires: Option<KeyEnd>,
     #[command(flatten)]
     secret: KeySecret,
 }
 
-/// A tenant, by position or by name.
+/// A tenant, by position or by option.
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct OfTenant {
     /// The tenant's slug.
     #[arg(value_name = "TENANT")]
     tenant: Option<String>,
-    /// The same, by name.
+    /// The tenant's slug, as an option.
     #[arg(long = "tenant", value_name = "TENANT")]
     named: Option<String>,
 }
 
 /// Runs the command.
 pub async fn run(args: KeyArgs) -> Result<(), AdminError> {
-    let (place, json) = (&args.place, args.place.json);
+    let (installation, json) = (&args.installation, args.installation.json);
     match &args.command {
-        KeyCommand::Generate => print(&Issued::unstored(&generate_key()?), json),
+        KeyCommand::Generate => print(&NewKeyAnswer::unstored(&generate_key()?), json),
         KeyCommand::Issue(issue) => {
             check_families(issue.families.as_deref())?;
-            let secret = place.secret(&issue.secret.file)?;
-            let key = place.change(async |tx, _| {
+            let secret = installation.secret(&issue.secret.file)?;
+            let key = installation.change(async |tx, _| {
                 issue.secret.check(tx, &secret).await?;
                 let tenant = tx.find_tenant(issue.of.slug()).await?;
                 Ok(tx.issue_key(tenant, &secret, &issue.terms()).await?)
             });
-            print(&Issued::stored(&key.await?), json)
+            print(&NewKeyAnswer::stored(&key.await?), json)
         }
-        KeyCommand::List { whose } => {
-            let list = place.read(async |tx, _| {
-                let mut list = List::new(whose.one());
-                for (tenant, id) in whose.find(tx).await? {
+        KeyCommand::List { selector } => {
+            let list = installation.read(async |tx, _| {
+                let mut list = KeyList::new(selector.slug());
+                for (tenant, id) in selector.resolve(tx).await? {
                     list.add(&tenant, tx.keys(id).await?);
                 }
                 Ok(list)
@@ -148,12 +148,13 @@ pub async fn run(args: KeyArgs) -> Result<(), AdminError> {
             print(&list.await?, json)
         }
         KeyCommand::Revoke { id, tenant } => {
-            let revoked = place.change(async |tx, _| Ok(revoke(tx, id, tenant.as_deref()).await?));
-            print(&Revoked::new(id, revoked.await?), json)
+            let revoked =
+                installation.change(async |tx, _| Ok(revoke(tx, id, tenant.as_deref()).await?));
+            print(&RevokedKey::new(id, revoked.await?), json)
         }
         KeyCommand::Rotate(rotate) => {
-            let secret = place.secret(&rotate.secret.file)?;
-            let rotated = place.change(async |tx, _| {
+            let secret = installation.secret(&rotate.secret.file)?;
+            let rotated = installation.change(async |tx, _| {
                 rotate.secret.check(tx, &secret).await?;
                 let end = rotate.expires.map(|end| end.0);
                 let overlap = rotate.overlap.0;
@@ -161,12 +162,12 @@ pub async fn run(args: KeyArgs) -> Result<(), AdminError> {
                 Ok((key, tx.find_key(&rotate.id).await?))
             });
             let (key, older) = rotated.await?;
-            print(&Rotated::new(&key, &older), json)
+            print(&RotatedKey::new(&key, &older), json)
         }
     }
 }
 
-/// The key of this id, if it is this tenant's: another's is told like one that nobody has.
+/// A key of this tenant. Another tenant's key is reported like an unknown one.
 pub(super) async fn of_tenant(
     tx: &mut TenantsTx,
     id: &str,
@@ -200,7 +201,7 @@ fn scope_parser() -> impl TypedValueParser<Value = Scope> {
 impl OfTenant {
     fn slug(&self) -> &str {
         let slug = self.tenant.as_deref().or(self.named.as_deref());
-        // The group is required: clap lets nobody come here without either.
+        // Unreachable: the group is required, so clap demands one of them.
         slug.unwrap_or_default()
     }
 }

@@ -1,58 +1,57 @@
-//! `archway limits`: how much tenants, keys and sessions may spend, other than by default.
+//! `archway limits`: sets and shows what tenants, keys and sessions may spend.
 //!
-//! What is in force is said by the code that gateways go by ([`Terms`]); which tools there are, by
-//! the workers' registry. Nothing here knows a number.
+//! The gateways' own code decides which limits apply ([`Terms`]), and the workers' registry which tools
+//! exist. This file knows no default.
 
 mod answer;
-mod words;
+mod set_args;
 
-use crate::tenants::{Key, KeyState, Spender, TenantError, TenantsTx};
 use archway_gateway::terms::{Level, Terms};
 use clap::Subcommand;
 
 use super::AdminError;
-use super::connect::Place;
+use super::connect::Installation;
 use super::key::{key_id, of_tenant};
+use super::limit_targets;
 use super::print::print;
-use super::spending;
-use answer::{Changed, Changes, Shown};
-use words::{Given, SetArgs};
+use crate::tenants::{Key, KeyState, LimitOwner, TenantError, TenantsTx};
+use answer::{EffectiveLimits, LimitChange, LimitChanges};
+use set_args::{RequestedLimits, SetArgs};
 
-/// What `archway limits` is told.
+/// Arguments of `archway limits`.
 #[derive(Debug, clap::Args)]
 pub struct LimitsArgs {
     #[command(subcommand)]
     command: LimitsCommand,
     #[command(flatten)]
-    place: Place,
+    installation: Installation,
 }
 
 #[derive(Debug, Subcommand)]
 enum LimitsCommand {
-    // Its own documentation is longer than a line.
+    // Its arguments document it: the help has several paragraphs.
     Set(Box<SetArgs>),
-    /// Take back what was set at a level: what is less specific is in force again, within a
-    /// second.
+    /// Unset limits at a level: the less specific ones apply again, within a second.
     Unset {
         #[command(flatten)]
-        of: Of,
+        of: LimitNames,
         #[command(flatten)]
-        at: At,
+        at: LimitScope,
     },
-    /// Show what is in force, level by level, and where it comes from: for any key of a tenant
-    /// that one agent uses, or for one key.
+    /// Show the limits that apply, level by level, and where each was set: for one key, or for any
+    /// key of a tenant that one agent uses and that has no limits of its own.
     Show {
         #[command(flatten)]
-        of: Of,
-        /// For this key, with what was set for it and its number of agents.
+        of: LimitNames,
+        /// For this key, with its own limits and its number of agents.
         #[arg(long, value_name = "ID", value_parser = key_id)]
         key: Option<String>,
     },
 }
 
-/// A tenant, and names of what has a limit.
+/// A tenant, and names that limits are set for.
 #[derive(Debug, clap::Args)]
-struct Of {
+struct LimitNames {
     /// The tenant's slug, then tools, `prompts/get` or `total`.
     #[arg(value_name = "TENANT|NAME", required_unless_present = "tenant")]
     words: Vec<String>,
@@ -61,32 +60,32 @@ struct Of {
     tenant: Option<String>,
 }
 
-impl Of {
+impl LimitNames {
     /// The tenant's slug, and the names.
     fn read(&self) -> (&str, &[String]) {
         match (&self.tenant, self.words.split_first()) {
             (Some(tenant), _) => (tenant, &self.words),
             (None, Some((tenant, names))) => (tenant, names),
-            // clap lets nobody come here without either.
+            // Unreachable: clap requires one of them.
             (None, None) => ("", &[]),
         }
     }
 }
 
-/// Whose limit, and at which level.
+/// TenantSelector limit, and at which level.
 #[derive(Debug, clap::Args)]
-struct At {
-    /// For this key alone, and for what it is rotated to [default: for all keys of the tenant].
+struct LimitScope {
+    /// For this key alone, and its successors by rotation [default: for all keys of the tenant].
     #[arg(long, value_name = "ID", value_parser = key_id)]
     key: Option<String>,
-    /// What is bounded: each session, each key, or the tenant [default: key with --key, else
+    /// What the limit bounds: each session, each key, or the tenant [default: key with --key, else
     /// tenant].
     #[arg(long, value_enum, value_name = "LEVEL")]
     level: Option<Level>,
 }
 
-impl At {
-    /// The level of what is named.
+impl LimitScope {
+    /// The given level, or its default.
     fn level(&self) -> Level {
         let named = match self.key {
             Some(_) => Level::Key,
@@ -98,36 +97,41 @@ impl At {
 
 /// Runs the command.
 pub async fn run(args: LimitsArgs) -> Result<(), AdminError> {
-    let (place, json) = (&args.place, args.place.json);
+    let (installation, json) = (&args.installation, args.installation.json);
     match &args.command {
-        LimitsCommand::Set(args) => print(&set(place, args.given()).await?, json),
-        LimitsCommand::Unset { of, at } => print(&unset(place, of, at).await?, json),
-        LimitsCommand::Show { of, key } => print(&show(place, of, key.as_deref()).await?, json),
+        LimitsCommand::Set(args) => print(&set(installation, args.requested()).await?, json),
+        LimitsCommand::Unset { of, at } => print(&unset(installation, of, at).await?, json),
+        LimitsCommand::Show { of, key } => {
+            print(&show(installation, of, key.as_deref()).await?, json)
+        }
     }
 }
 
-async fn set<'a>(place: &Place, given: &'a Given) -> Result<Changes<'a>, AdminError> {
+async fn set<'a>(
+    installation: &Installation,
+    given: &'a RequestedLimits,
+) -> Result<LimitChanges<'a>, AdminError> {
     if !given.force {
-        spending::check_names(given.limits.iter().map(|(name, _)| name.as_str()))?;
+        limit_targets::check_names(given.limits.iter().map(|(name, _)| name.as_str()))?;
     }
     let level = given.at.level();
-    let set = place.change(async |tx, _| {
+    let set = installation.change(async |tx, _| {
         let key = given.at.key.as_deref();
-        let (whose, key) = spender(tx, &given.tenant, key).await?;
+        let (owner, key) = spender(tx, &given.tenant, key).await?;
         if let Some(key) = key.filter(|key| key.state != KeyState::Live) {
             return Err(not_good(&given.tenant, &key));
         }
         let mut changes = Vec::with_capacity(given.limits.len());
         for (name, per_minute) in &given.limits {
-            changes.push(Changed {
+            changes.push(LimitChange {
                 name,
                 per_minute: Some(*per_minute),
-                changed: tx.set_limit(whose, level, name, *per_minute).await?,
+                changed: tx.set_limit(owner, level, name, *per_minute).await?,
             });
         }
         Ok(changes)
     });
-    Ok(Changes {
+    Ok(LimitChanges {
         tenant: &given.tenant,
         key: given.at.key.as_deref(),
         level,
@@ -135,23 +139,27 @@ async fn set<'a>(place: &Place, given: &'a Given) -> Result<Changes<'a>, AdminEr
     })
 }
 
-async fn unset<'a>(place: &Place, of: &'a Of, at: &'a At) -> Result<Changes<'a>, AdminError> {
+async fn unset<'a>(
+    installation: &Installation,
+    of: &'a LimitNames,
+    at: &'a LimitScope,
+) -> Result<LimitChanges<'a>, AdminError> {
     let level = at.level();
     let (tenant, names) = of.read();
     if names.is_empty() {
         return Err(AdminError::Refused(
-            "name what shall have its default again: tools, prompts/get or total".to_owned(),
+            "name the limits to unset: tools, prompts/get or total".to_owned(),
         ));
     }
-    let unset = place.change(async |tx, _| {
-        let (whose, _) = spender(tx, tenant, at.key.as_deref()).await?;
+    let unset = installation.change(async |tx, _| {
+        let (owner, _) = spender(tx, tenant, at.key.as_deref()).await?;
         let mut changes = Vec::with_capacity(names.len());
         for name in names {
-            let changed = tx.unset_limit(whose, level, name).await?;
+            let changed = tx.unset_limit(owner, level, name).await?;
             if !changed {
-                spending::check_names([name.as_str()])?;
+                limit_targets::check_names([name.as_str()])?;
             }
-            changes.push(Changed {
+            changes.push(LimitChange {
                 name,
                 per_minute: None,
                 changed,
@@ -159,7 +167,7 @@ async fn unset<'a>(place: &Place, of: &'a Of, at: &'a At) -> Result<Changes<'a>,
         }
         Ok(changes)
     });
-    Ok(Changes {
+    Ok(LimitChanges {
         tenant,
         key: at.key.as_deref(),
         level,
@@ -168,53 +176,53 @@ async fn unset<'a>(place: &Place, of: &'a Of, at: &'a At) -> Result<Changes<'a>,
 }
 
 async fn show<'a>(
-    place: &Place,
-    of: &'a Of,
+    installation: &Installation,
+    of: &'a LimitNames,
     key: Option<&'a str>,
-) -> Result<Shown<'a>, AdminError> {
+) -> Result<EffectiveLimits<'a>, AdminError> {
     let (tenant, names) = of.read();
-    let found = place.read(async |tx, _| {
-        let (whose, key) = spender(tx, tenant, key).await?;
-        Ok((whose, key, tx.limits(whose.tenant).await?))
+    let found = installation.read(async |tx, _| {
+        let (owner, key) = spender(tx, tenant, key).await?;
+        Ok((owner, key, tx.limits(owner.tenant).await?))
     });
-    let (whose, found, limits) = found.await?;
-    let overrides = limits.in_force(whose.lineage);
-    // What was set with --force for a tool that this build doesn't know is in force, too.
+    let (owner, found, limits) = found.await?;
+    let overrides = limits.applicable(owner.lineage);
+    // A limit may be set with --force for a tool that this build doesn't have.
     let is_set = |name: &&str| overrides.iter().any(|set| set.of == **name);
     let asked = names.iter().map(String::as_str);
-    spending::check_names(asked.filter(|name| !is_set(name)))?;
+    limit_targets::check_names(asked.filter(|name| !is_set(name)))?;
     let agents = found.map_or(1, |key| key.terms.agents);
     let terms = Terms::new(agents, overrides.clone());
-    let mut shown = Shown::new(tenant, key, agents);
-    shown.add(&spending::all()?, &overrides, &terms);
+    let mut shown = EffectiveLimits::new(tenant, key, agents);
+    shown.add(&limit_targets::all()?, &overrides, &terms);
     shown.only(names);
     Ok(shown)
 }
 
-/// A tenant, or the lineage of one of its keys.
+/// The owner of limits: a tenant, or the lineage of one of its keys.
 async fn spender(
     tx: &mut TenantsTx,
     slug: &str,
     key: Option<&str>,
-) -> Result<(Spender, Option<Key>), TenantError> {
+) -> Result<(LimitOwner, Option<Key>), TenantError> {
     let key = match key {
         Some(id) => Some(of_tenant(tx, id, slug).await?),
         None => None,
     };
-    let whose = Spender {
+    let owner = LimitOwner {
         tenant: tx.find_tenant(slug).await?,
         lineage: key.as_ref().map(|key| key.lineage),
     };
-    Ok((whose, key))
+    Ok((owner, key))
 }
 
 fn not_good(tenant: &str, key: &Key) -> AdminError {
     AdminError::Refused(format!(
-        "key {} is {}; name one that is good (`archway key list {tenant}`): a limit of its lineage \
-         goes for all of them",
+        "key {} is {}; name a live one (`archway key list {tenant}`): a limit applies to the key's \
+         whole lineage",
         key.id,
         match key.state {
-            KeyState::Live => "good",
+            KeyState::Live => "live",
             KeyState::Expired => "expired",
             KeyState::Revoked => "revoked",
         }

@@ -1,29 +1,29 @@
-//! `archway memory`: what agents wrote down that must not stand there.
+//! `archway memory`: erases what agents wrote and must not remain.
 //!
-//! Memory is append-only, and so is this: of what is erased a tombstone stays in its place, and who
-//! erased it and why is kept in the table `memory_erasures`.
+//! Memory is append-only, and so is this: a tombstone replaces what is erased, and the table
+//! `memory_erasures` records who erased it and why.
 
-use crate::tenants::Remembered;
 use clap::Subcommand;
 use serde::Serialize;
 
-use super::connect::Place;
+use super::connect::Installation;
 use super::print::{Answer, print};
 use super::{AdminError, confirmed};
+use crate::tenants::MemoryItem;
 
-/// What `archway memory` is told.
+/// Arguments of `archway memory`.
 #[derive(Debug, clap::Args)]
 pub struct MemoryArgs {
     #[command(subcommand)]
     command: MemoryCommand,
     #[command(flatten)]
-    place: Place,
+    installation: Installation,
 }
 
 #[derive(Debug, Subcommand)]
 enum MemoryCommand {
-    /// Erase an entry or a discovery, as one that holds a secret. There is no way back. Numbers and
-    /// counts stay; who erased it and why is kept.
+    /// Erase an entry or a discovery, such as one that holds a secret. This cannot be undone. Numbers
+    /// and counts stay; who erased it and why is recorded.
     Erase(EraseArgs),
 }
 
@@ -35,23 +35,23 @@ struct EraseArgs {
     project: String,
     /// An entry by its number, as `progress_log.jsonl/7` or `decisions.jsonl/7`, or a discovery by
     /// its id, as `discoveries/ID`.
-    what: Remembered,
-    /// Why, for whoever asks later: 1 to 500 characters.
+    what: MemoryItem,
+    /// Why, for later readers: 1 to 500 characters.
     #[arg(long)]
     reason: String,
-    /// What is erased again, to say that this is meant.
+    /// The item's name again, to confirm.
     #[arg(long, value_name = "WHAT")]
     confirm: Option<String>,
 }
 
 #[derive(Serialize)]
-struct Erased<'a> {
+struct ErasedItem<'a> {
     tenant: &'a str,
     project: &'a str,
     erased: String,
 }
 
-impl Answer for Erased<'_> {
+impl Answer for ErasedItem<'_> {
     fn text(&self) -> String {
         format!(
             "project {}/{}: {} erased",
@@ -63,7 +63,7 @@ impl Answer for Erased<'_> {
 /// Runs the command.
 pub async fn run(args: MemoryArgs) -> Result<(), AdminError> {
     let MemoryCommand::Erase(which) = &args.command;
-    let erased = args.place.change(async |tx, _| {
+    let erased = args.installation.change(async |tx, _| {
         let tenant = tx.find_tenant(&which.tenant).await?;
         let project = tx.find_project(tenant, &which.project).await?;
         let what = which.what.to_string();
@@ -71,11 +71,11 @@ pub async fn run(args: MemoryArgs) -> Result<(), AdminError> {
         confirmed(which.confirm.as_deref(), &what, &stakes)?;
         tx.erase_memory(tenant, project.id, &which.what, &which.reason)
             .await?;
-        Ok(Erased {
+        Ok(ErasedItem {
             tenant: &which.tenant,
             project: &which.project,
             erased: what,
         })
     });
-    print(&erased.await?, args.place.json)
+    print(&erased.await?, args.installation.json)
 }

@@ -1,46 +1,45 @@
-//! `archway principal`: callers by tokens of OIDC issuers, whom no command makes.
+//! `archway principal`: callers with tokens of OIDC issuers. Issuers create them, not Archway.
 //!
-//! What can be done here is to take back what tokens they have. Whether they get others is their
-//! issuer's to say.
+//! A command can revoke the tokens they have. Whether they get new ones is up to their issuer.
 
-use crate::tenants::RevokedPrincipal;
 use clap::Subcommand;
 use serde::Serialize;
 
 use super::AdminError;
-use super::connect::Place;
+use super::connect::Installation;
 use super::print::{Answer, harmless, moment, print, table};
+use crate::tenants::RevokedPrincipal;
 
-/// What `archway principal` is told.
+/// Arguments of `archway principal`.
 #[derive(Debug, clap::Args)]
 pub struct PrincipalArgs {
     #[command(subcommand)]
     command: PrincipalCommand,
     #[command(flatten)]
-    place: Place,
+    installation: Installation,
 }
 
 #[derive(Debug, Subcommand)]
 enum PrincipalCommand {
-    /// Refuse the tokens that were issued to somebody before now, within a second and in every
-    /// tenant; and, since the issuer's clock may be ahead, those that it makes within its `leeway`
-    /// (60 s) from now. Later ones are good: lock the account there first.
+    /// Refuse a principal's tokens that were issued before now, within a second and in every tenant.
+    /// The issuer's clock may be ahead, so tokens issued within its `leeway` (60 s) from now are
+    /// refused as well. Later ones are good: lock the account at the issuer first.
     Revoke(RevokeArgs),
-    /// List whose tokens were taken back of late: for two hours, by when all of them have ended.
+    /// List principals whose tokens were revoked within the last two hours. Older tokens have expired.
     List,
 }
 
 #[derive(Debug, clap::Args)]
 struct RevokeArgs {
-    /// The issuer's URL, letter by letter as its tokens say it in `iss`.
+    /// The issuer's URL, exactly as its tokens have it in `iss`.
     #[arg(long, value_name = "URL", value_parser = issuer)]
     issuer: String,
-    /// Who: what its tokens say in `sub`, or in the claim that `subject_claim` names.
+    /// The subject: what its tokens have in `sub`, or in the claim that `subject_claim` names.
     #[arg(long, value_name = "SUBJECT")]
     subject: String,
 }
 
-/// An issuer's name is a URL: anything else is no issuer's, and would be refused in vain.
+/// An issuer is named by its URL; a revocation of any other name would have no effect.
 fn issuer(text: &str) -> Result<String, String> {
     let rest = text
         .strip_prefix("https://")
@@ -53,20 +52,20 @@ fn issuer(text: &str) -> Result<String, String> {
 }
 
 #[derive(Serialize)]
-struct Revoked {
+struct RevokedTokens {
     issuer: String,
     subject: String,
     issued_before: String,
 }
 
 #[derive(Serialize)]
-struct List {
-    revoked: Vec<Revoked>,
+struct RevokedTokensList {
+    revoked: Vec<RevokedTokens>,
 }
 
-impl From<RevokedPrincipal> for Revoked {
+impl From<RevokedPrincipal> for RevokedTokens {
     fn from(principal: RevokedPrincipal) -> Self {
-        Revoked {
+        RevokedTokens {
             issuer: principal.issuer,
             subject: principal.subject,
             issued_before: moment(principal.before),
@@ -74,7 +73,7 @@ impl From<RevokedPrincipal> for Revoked {
     }
 }
 
-impl Answer for Revoked {
+impl Answer for RevokedTokens {
     fn text(&self) -> String {
         let (issuer, subject) = (harmless(&self.issuer), harmless(&self.subject));
         format!(
@@ -85,10 +84,10 @@ impl Answer for Revoked {
     }
 }
 
-impl Answer for List {
+impl Answer for RevokedTokensList {
     fn text(&self) -> String {
         let rows = self.revoked.iter().map(|revoked| {
-            let Revoked {
+            let RevokedTokens {
                 issuer,
                 subject,
                 issued_before,
@@ -98,24 +97,28 @@ impl Answer for List {
         table(
             ["issuer", "subject", "issued before"],
             rows.collect(),
-            "no principal's tokens were taken back of late",
+            "no principal's tokens were revoked within the last two hours",
         )
     }
 }
 
 /// Runs the command.
 pub async fn run(args: PrincipalArgs) -> Result<(), AdminError> {
-    let (place, json) = (&args.place, args.place.json);
+    let (installation, json) = (&args.installation, args.installation.json);
     match &args.command {
         PrincipalCommand::Revoke(RevokeArgs { issuer, subject }) => {
             let revoked =
-                place.change(async |tx, _| Ok(tx.revoke_principal(issuer, subject).await?));
-            print(&Revoked::from(revoked.await?), json)
+                installation.change(async |tx, _| Ok(tx.revoke_principal(issuer, subject).await?));
+            print(&RevokedTokens::from(revoked.await?), json)
         }
         PrincipalCommand::List => {
-            let revoked = place.read(async |tx, _| Ok(tx.revoked_principals().await?));
-            let revoked = revoked.await?.into_iter().map(Revoked::from).collect();
-            print(&List { revoked }, json)
+            let revoked = installation.read(async |tx, _| Ok(tx.revoked_principals().await?));
+            let revoked = revoked
+                .await?
+                .into_iter()
+                .map(RevokedTokens::from)
+                .collect();
+            print(&RevokedTokensList { revoked }, json)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How answers are printed: one JSON document for programs, a few lines or a table for people.
+//! Printing of answers: one JSON document for programs, a few lines or a table for people.
 
 use std::io;
 use std::time::SystemTime;
@@ -10,9 +10,9 @@ use serde::Serialize;
 use super::AdminError;
 use crate::output;
 
-/// What a command answers. Its JSON is an interface: members are added, not renamed.
+/// A command's answer. Its JSON is an interface: members are added, never renamed.
 pub(super) trait Answer: Serialize {
-    /// The same for people, without a line end at its end.
+    /// The answer as text for people, without a final newline.
     fn text(&self) -> String;
 }
 
@@ -36,8 +36,8 @@ pub(super) fn moment(moment: SystemTime) -> String {
     )
 }
 
-/// Columns as wide as their widest cell, two spaces between them, a line each. `none` stands in
-/// for a table without rows.
+/// Columns as wide as their widest cell, separated by two spaces, one row per line. `none` replaces a
+/// table without rows.
 pub(super) fn table<const N: usize>(
     header: [&str; N],
     rows: Vec<[String; N]>,
@@ -47,7 +47,7 @@ pub(super) fn table<const N: usize>(
     aligned(header.to_vec(), rows.collect(), none)
 }
 
-/// [`table`] of what several tenants have: a row's tenant stands before it.
+/// A [`table`] of several tenants' rows, with the tenant as its first column.
 pub(super) fn table_by_tenant<const N: usize>(
     header: [&str; N],
     rows: Vec<(String, [String; N])>,
@@ -66,7 +66,7 @@ fn aligned(header: Vec<&str>, rows: Vec<Vec<String>>, none: &str) -> String {
     }
     let mut widths = vec![0; header.len()];
     let header = header.into_iter().map(str::to_owned).collect();
-    // A cell stays on its line, and is as wide as it is shown.
+    // Escaping comes first: it keeps a cell on its line and decides its width.
     let harmless = |row: Vec<String>| row.iter().map(|cell| harmless(cell)).collect();
     let rows: Vec<Vec<String>> = std::iter::once(header)
         .chain(rows.into_iter().map(harmless))
@@ -80,7 +80,7 @@ fn aligned(header: Vec<&str>, rows: Vec<Vec<String>>, none: &str) -> String {
     lines.join("\n")
 }
 
-/// `a, b`, or a word for a list that says nothing.
+/// `a, b`; `otherwise` for an empty or absent list.
 pub(super) fn listed(items: Option<&[String]>, otherwise: &str) -> String {
     match items {
         Some(items) if !items.is_empty() => items.join(", "),
@@ -96,7 +96,7 @@ fn line(row: &[String], widths: &[usize]) -> String {
     padded.join("  ").trim_end().to_owned()
 }
 
-/// What others say of themselves, as a worker its name, on one line and with nothing hidden in it.
+/// Escapes what others named, such as a worker's name: one line, nothing hidden.
 pub(super) fn harmless(cell: &str) -> String {
     on_one_line(cell).into_owned()
 }

@@ -1,24 +1,24 @@
-//! `archway project`: which repositories a tenant has, and which paths of them are open.
+//! `archway project`: a tenant's repositories, and which of their paths are readable.
 //!
-//! A project is the folder `<repos>/<tenant>/<slug>` that the workers mount; the database only says
-//! that it is to be served, and by which path rules.
+//! A project is the folder `<repos>/<tenant>/<slug>` that the workers mount. The database says whether
+//! it is served, and by which path rules.
 
 mod answer;
 
 use std::path::{Path, PathBuf};
 
-use crate::tenants::{ProjectSettings, TenantsTx};
 use clap::{ArgGroup, Subcommand};
 
-use super::connect::{Connected, Place};
+use super::connect::{Connected, Installation};
 use super::input::check_globs;
 use super::print::print;
-use super::whose::Whose;
+use super::tenant_selector::TenantSelector;
 use super::{AdminError, confirmed};
 use crate::dev::{self, remember_folder};
-use answer::{Done, List};
+use crate::tenants::{ProjectSettings, TenantsTx};
+use answer::{ProjectChange, ProjectList};
 
-/// The options of `set`, of which it needs one.
+/// The options of `set`, which requires one of them.
 const CHANGES: [&str; 8] = [
     "name",
     "allow",
@@ -30,13 +30,13 @@ const CHANGES: [&str; 8] = [
     "clear_close",
 ];
 
-/// What `archway project` is told.
+/// Arguments of `archway project`.
 #[derive(Debug, clap::Args)]
 pub struct ProjectArgs {
     #[command(subcommand)]
     command: ProjectCommand,
     #[command(flatten)]
-    place: Place,
+    installation: Installation,
 }
 
 #[derive(Debug, Subcommand)]
@@ -44,44 +44,44 @@ enum ProjectCommand {
     /// Add a project: its workers serve the folder `<repos>/<tenant>/<slug>`.
     Add {
         #[command(flatten)]
-        which: Which,
+        which: ProjectName,
         #[command(flatten)]
-        settings: SettingsArgs,
+        settings: ProjectSettingsArgs,
         /// The folder, for `archway dev` only: it is served from its next start on.
         #[arg(long, value_name = "DIR")]
         path: Option<PathBuf>,
     },
-    /// List a tenant's projects, or those of all, and which workers see them; they look every 5 s.
+    /// List the projects of a tenant, or of all, and the workers that see them (they look every 5 s).
     List {
         #[command(flatten)]
-        whose: Whose,
+        selector: TenantSelector,
     },
-    /// Change a project's name or path rules; workers go by them within 5 s.
+    /// Change a project's name or path rules; workers apply them within 5 s.
     #[command(group(ArgGroup::new("change").args(CHANGES).multiple(true).required(true)))]
     Set {
         #[command(flatten)]
-        which: Which,
+        which: ProjectName,
         #[command(flatten)]
-        settings: SettingsArgs,
+        settings: ProjectSettingsArgs,
         #[command(flatten)]
         clear: ClearArgs,
     },
-    /// Remove a project: it answers to nobody within 5 s, what is stored about it stays.
+    /// Remove a project: workers stop serving it within 5 s; what is stored about it stays.
     Remove {
         #[command(flatten)]
-        which: Which,
+        which: ProjectName,
     },
-    /// Bring a removed project back, with what is stored about it.
+    /// Restore a removed project, with what is stored about it.
     Restore {
         #[command(flatten)]
-        which: Which,
+        which: ProjectName,
     },
-    /// Erase what is stored about a removed project, and free its slug. There is no way back; the
+    /// Erase what is stored about a removed project, and free its slug. This cannot be undone. The
     /// folder itself is not touched.
     Purge {
         #[command(flatten)]
-        which: Which,
-        /// The slug again, to say that this is meant.
+        which: ProjectName,
+        /// The slug again, to confirm.
         #[arg(long, value_name = "SLUG")]
         confirm: Option<String>,
     },
@@ -89,31 +89,31 @@ enum ProjectCommand {
 
 /// A project.
 #[derive(Debug, clap::Args)]
-struct Which {
+struct ProjectName {
     /// The tenant's slug.
     tenant: String,
     /// The project's slug: `[a-z0-9][a-z0-9-]{0,62}`.
     slug: String,
 }
 
-/// What can be decided about a project. Globs may be repeated, and are in the style of gitignore.
+/// A project's settings. Globs may be repeated, and are in the style of gitignore.
 #[derive(Debug, clap::Args)]
-struct SettingsArgs {
+struct ProjectSettingsArgs {
     /// Its name for people [default: the slug].
     #[arg(long)]
     name: Option<String>,
-    /// What `read_repo_file` may read [default: paths, docs, .claude/memory, templates, examples].
+    /// Globs that `read_repo_file` may read [default: paths, docs, .claude/memory, templates, examples].
     #[arg(long, value_name = "GLOB")]
     allow: Vec<String>,
-    /// Opens names that are blocked everywhere, like `.env.example`.
+    /// Globs that allow names which are blocked by default, such as `.env.example`.
     #[arg(long, value_name = "GLOB")]
     open: Vec<String>,
-    /// Closes further names; wins over `--open`.
+    /// Globs that block further names; wins over `--open`.
     #[arg(long, value_name = "GLOB")]
     close: Vec<String>,
 }
 
-/// What goes back to its default.
+/// Settings to reset to their defaults.
 #[derive(Debug, clap::Args)]
 struct ClearArgs {
     /// Show the slug again.
@@ -122,26 +122,26 @@ struct ClearArgs {
     /// Let `read_repo_file` read the built-in list again.
     #[arg(long, conflicts_with = "allow")]
     clear_allow: bool,
-    /// Open nothing any more.
+    /// Allow no further names.
     #[arg(long, conflicts_with = "open")]
     clear_open: bool,
-    /// Close nothing any more.
+    /// Block no further names.
     #[arg(long, conflicts_with = "close")]
     clear_close: bool,
 }
 
 /// Runs the command.
 pub async fn run(args: ProjectArgs) -> Result<(), AdminError> {
-    let (place, json) = (&args.place, args.place.json);
+    let (installation, json) = (&args.installation, args.installation.json);
     let change = match &args.command {
-        ProjectCommand::List { whose } => return list(place, whose).await,
+        ProjectCommand::List { selector } => return list(installation, selector).await,
         ProjectCommand::Add {
             which,
             settings,
             path,
         } => {
             let path = path.as_deref();
-            place
+            installation
                 .change(async |tx, to| add(tx, which, settings, path.map(|path| (to, path))).await)
                 .await
         }
@@ -150,18 +150,22 @@ pub async fn run(args: ProjectArgs) -> Result<(), AdminError> {
             settings,
             clear,
         } => {
-            place
+            installation
                 .change(async |tx, _| set(tx, which, settings, clear).await)
                 .await
         }
         ProjectCommand::Remove { which } => {
-            place.change(async |tx, _| remove(tx, which).await).await
+            installation
+                .change(async |tx, _| remove(tx, which).await)
+                .await
         }
         ProjectCommand::Restore { which } => {
-            place.change(async |tx, _| restore(tx, which).await).await
+            installation
+                .change(async |tx, _| restore(tx, which).await)
+                .await
         }
         ProjectCommand::Purge { which, confirm } => {
-            place
+            installation
                 .change(async |tx, _| purge(tx, which, confirm.as_deref()).await)
                 .await
         }
@@ -169,24 +173,24 @@ pub async fn run(args: ProjectArgs) -> Result<(), AdminError> {
     print(&change?, json)
 }
 
-async fn list(place: &Place, whose: &Whose) -> Result<(), AdminError> {
-    let list = place.read(async |tx, _| {
-        let mut list = List::new(whose.one());
-        for (tenant, id) in whose.find(tx).await? {
+async fn list(installation: &Installation, selector: &TenantSelector) -> Result<(), AdminError> {
+    let list = installation.read(async |tx, _| {
+        let mut list = ProjectList::new(selector.slug());
+        for (tenant, id) in selector.resolve(tx).await? {
             let workers = tx.workers_by_project(id).await?;
             list.add(&tenant, tx.projects(id).await?, workers);
         }
         Ok(list)
     });
-    print(&list.await?, place.json)
+    print(&list.await?, installation.json)
 }
 
 async fn add<'a>(
     tx: &mut TenantsTx,
-    which: &'a Which,
-    settings: &SettingsArgs,
+    which: &'a ProjectName,
+    settings: &ProjectSettingsArgs,
     path: Option<(&Connected, &Path)>,
-) -> Result<Done<'a>, AdminError> {
+) -> Result<ProjectChange<'a>, AdminError> {
     settings.check()?;
     let tenant = tx.find_tenant(&which.tenant).await?;
     let settings = settings.over(ProjectSettings::default());
@@ -201,28 +205,34 @@ async fn add<'a>(
 
 async fn set<'a>(
     tx: &mut TenantsTx,
-    which: &'a Which,
-    settings: &SettingsArgs,
+    which: &'a ProjectName,
+    settings: &ProjectSettingsArgs,
     clear: &ClearArgs,
-) -> Result<Done<'a>, AdminError> {
+) -> Result<ProjectChange<'a>, AdminError> {
     settings.check()?;
     let tenant = tx.find_tenant(&which.tenant).await?;
     let project = tx.find_project(tenant, &which.slug).await?;
-    let wanted = settings.over(clear.from(project.settings.clone()));
-    if wanted == project.settings {
+    let changed = settings.over(clear.from(project.settings.clone()));
+    if changed == project.settings {
         return Ok(which.done("unchanged"));
     }
-    tx.set_project(project.id, &wanted).await?;
+    tx.set_project(project.id, &changed).await?;
     Ok(which.done("changed"))
 }
 
-async fn remove<'a>(tx: &mut TenantsTx, which: &'a Which) -> Result<Done<'a>, AdminError> {
+async fn remove<'a>(
+    tx: &mut TenantsTx,
+    which: &'a ProjectName,
+) -> Result<ProjectChange<'a>, AdminError> {
     let tenant = tx.find_tenant(&which.tenant).await?;
     tx.remove_project(tenant, &which.slug).await?;
     Ok(which.done("removed"))
 }
 
-async fn restore<'a>(tx: &mut TenantsTx, which: &'a Which) -> Result<Done<'a>, AdminError> {
+async fn restore<'a>(
+    tx: &mut TenantsTx,
+    which: &'a ProjectName,
+) -> Result<ProjectChange<'a>, AdminError> {
     let tenant = tx.find_tenant(&which.tenant).await?;
     let changed = tx.restore_project(tenant, &which.slug).await?;
     Ok(which.done(if changed { "restored" } else { "in use before" }))
@@ -230,9 +240,9 @@ async fn restore<'a>(tx: &mut TenantsTx, which: &'a Which) -> Result<Done<'a>, A
 
 async fn purge<'a>(
     tx: &mut TenantsTx,
-    which: &'a Which,
+    which: &'a ProjectName,
     confirm: Option<&str>,
-) -> Result<Done<'a>, AdminError> {
+) -> Result<ProjectChange<'a>, AdminError> {
     let tenant = tx.find_tenant(&which.tenant).await?;
     let stakes = format!("everything stored about {}/{}", which.tenant, which.slug);
     confirmed(confirm, &which.slug, &stakes)?;
@@ -240,9 +250,9 @@ async fn purge<'a>(
     Ok(which.done("erased"))
 }
 
-impl Which {
-    fn done(&self, done: &'static str) -> Done<'_> {
-        Done::new(&self.tenant, &self.slug, done)
+impl ProjectName {
+    fn done(&self, done: &'static str) -> ProjectChange<'_> {
+        ProjectChange::new(&self.tenant, &self.slug, done)
     }
 
     fn has_no_path(&self) -> AdminError {
@@ -256,13 +266,13 @@ impl Which {
     }
 }
 
-impl SettingsArgs {
+impl ProjectSettingsArgs {
     fn check(&self) -> Result<(), AdminError> {
         check_globs(true, &self.open)?;
         check_globs(false, self.allow.iter().chain(&self.close))
     }
 
-    /// `settings` with what was named in place of what was there.
+    /// `settings`, replaced by those that were given.
     fn over(&self, settings: ProjectSettings) -> ProjectSettings {
         let or = |named: &Vec<String>, there: Vec<String>| match named.as_slice() {
             [] => there,
@@ -280,7 +290,7 @@ impl SettingsArgs {
 }
 
 impl ClearArgs {
-    /// `settings` without what is cleared.
+    /// `settings` without those to clear.
     fn from(&self, settings: ProjectSettings) -> ProjectSettings {
         let kept = |clear: bool, list| if clear { Vec::new() } else { list };
         ProjectSettings {

@@ -1,38 +1,37 @@
-//! `archway status`: what the database says of the installation, and what its gateways say of
-//! themselves.
+//! `archway status`: the state of the installation in the database, and what its gateways report.
 
 use std::collections::BTreeMap;
 
-use crate::tenants::{Census, GatewaySeen};
 use archway_gateway::store::{IndexOverview, LimitsOverview};
 use archway_proto::chain::Chain;
 use http::Uri;
 use serde::Serialize;
 
 use super::AdminError;
-use super::connect::Place;
+use super::connect::Installation;
 use super::print::{Answer, print, table};
 use crate::healthcheck::admin_url;
-use asking::{Asked, ask_all};
+use crate::tenants::{Census, ReportedGateway};
 use gateway::{BreakerRow, GatewayRow};
+use query::{GatewayTarget, query_all};
 use refusals::RefusalRow;
 use tools::ToolRow;
 
-mod asking;
-mod found;
+mod query;
+mod discovered;
 mod gateway;
 mod indexes;
 mod limits;
 mod refusals;
 mod tools;
 
-/// What `archway status` is told.
+/// Arguments of `archway status`.
 #[derive(Debug, clap::Args)]
 pub struct StatusArgs {
-    /// The admin port of a gateway, as http://host:port; may be repeated, or several named with
-    /// commas. Ends with 1 unless all of them are ready. Without it the gateways are asked that told
-    /// Postgres within 30 s that they run: on this host, or at an address of a private network; one that
-    /// can't be reached from here is listed and decides nothing.
+    /// The admin port of a gateway, as http://host:port; may be repeated, or several separated by
+    /// commas. Exits with 1 unless all of them are ready. Without it, the gateways that reported to
+    /// Postgres within 30 s are queried, on this host or at an address of a private network. One that
+    /// cannot be reached from here is listed, and does not affect the exit status.
     #[arg(
         long = "admin-url",
         env = "ARCHWAY_ADMIN_URLS",
@@ -42,20 +41,24 @@ pub struct StatusArgs {
     )]
     admin_urls: Vec<Uri>,
     #[command(flatten)]
-    place: Place,
+    installation: Installation,
 }
 
-/// Runs the command. Gateways are asked whether or not Postgres answers: they may tell why not.
+/// Runs the command. Gateways are queried even if Postgres is down: they may know why.
 pub async fn run(args: StatusArgs) -> Result<(), AdminError> {
-    let named: Vec<Asked> = args.admin_urls.into_iter().map(Asked::named).collect();
-    let (known, mut gateways) = tokio::join!(known(&args.place), ask_all(&named));
+    let named: Vec<GatewayTarget> = args
+        .admin_urls
+        .into_iter()
+        .map(GatewayTarget::named)
+        .collect();
+    let (known, mut gateways) = tokio::join!(known(&args.installation), query_all(&named));
     let (known, failure) = match known {
         Err(failure) if gateways.is_empty() => return Err(failure),
         Err(failure) => (None, Some(failure)),
         Ok(known) => (Some(known), None),
     };
     if let (true, Some(known)) = (named.is_empty(), &known) {
-        gateways = ask_all(&found::asked(&known.running)).await;
+        gateways = query_all(&discovered::asked(&known.running)).await;
     }
     let waiting: Vec<&str> = gateways
         .iter()
@@ -72,22 +75,22 @@ pub async fn run(args: StatusArgs) -> Result<(), AdminError> {
         breakers: gateway::breakers(&gateways),
         gateways,
     };
-    print(&status, args.place.json)?;
+    print(&status, args.installation.json)?;
     failure.or(not_ready).map_or(Ok(()), Err)
 }
 
-/// What the database says, in one transaction.
-async fn known(place: &Place) -> Result<Known, AdminError> {
-    let read = place.read(async |tx, to| {
-        let (running, gateways_running) = tx.gateways_seen().await?;
-        let workers = tx.workers_seen().await?.into_iter();
+/// Reads the database's part in one transaction.
+async fn known(installation: &Installation) -> Result<DatabaseState, AdminError> {
+    let read = installation.read(async |tx, to| {
+        let (running, gateways_running) = tx.reported_gateways().await?;
+        let workers = tx.reported_workers().await?.into_iter();
         let workers = workers.map(|worker| WorkerRow {
             name: worker.name,
             pool: worker.pool,
             projects: worker.projects,
             last_seen_seconds: worker.seconds_ago,
         });
-        Ok(Known {
+        Ok(DatabaseState {
             schema: to.schema,
             counts: Counts::from(tx.census().await?),
             workers: workers.collect(),
@@ -102,63 +105,63 @@ async fn known(place: &Place) -> Result<Known, AdminError> {
 
 #[derive(Serialize)]
 struct Status {
-    /// Whether all gateways that were named or answered are, and the database answers.
+    /// Whether the database answers, and all gateways that were named or reached are ready.
     ready: bool,
-    /// Why the database told nothing; absent where it did.
+    /// Why the database could not be read; absent if it could.
     #[serde(skip_serializing_if = "Option::is_none")]
     database: Option<String>,
     #[serde(flatten)]
-    known: Option<Known>,
+    known: Option<DatabaseState>,
     gateways: Vec<GatewayRow>,
-    /// The circuits that are not closed, of all gateways that were asked: of tenants' own those that they list
-    /// (`tenant_circuits_open_total` of their status says how many there are).
+    /// Circuits that are not closed, of all queried gateways. A gateway lists only some tenants'
+    /// circuits; `tenant_circuits_open_total` of its status is their number.
     breakers: Vec<BreakerRow>,
-    /// What all gateways that were asked refused lately, the most frequent first.
+    /// Recent refusals of all queried gateways, the most frequent first.
     refusals: Vec<RefusalRow>,
-    /// Over all gateways that were asked, by name.
+    /// Calls of all queried gateways, by tool.
     tools: BTreeMap<String, ToolRow>,
 }
 
-/// What the database says.
+/// What the database reports.
 #[derive(Serialize)]
-struct Known {
+struct DatabaseState {
     schema: i64,
     #[serde(flatten)]
     counts: Counts,
-    /// How far indexing is.
+    /// The state of indexes.
     indexes: IndexOverview,
-    /// What may be spent other than by default.
+    /// Limits that differ from the defaults.
     limits: LimitsOverview,
-    /// Those that reported a project's folder within the last 90 s.
+    /// Workers that reported a project's folder within the last 90 s.
     workers: Vec<WorkerRow>,
-    /// The gateways that said within the last 30 s that they run, at most 64,
+    /// Gateways that reported within the last 30 s, at most 64.
     #[serde(skip)]
-    running: Vec<GatewaySeen>,
-    /// of so many.
+    running: Vec<ReportedGateway>,
+    /// The number of all such gateways.
     gateways_running: u64,
 }
 
 #[derive(Serialize)]
 struct Counts {
-    tenants: Tenants,
-    projects: Projects,
-    keys: Keys,
+    tenants: TenantCounts,
+    projects: ProjectCounts,
+    keys: KeyCounts,
 }
 
 #[derive(Serialize)]
-struct Tenants {
+struct TenantCounts {
     in_use: u64,
     disabled: u64,
 }
 
 #[derive(Serialize)]
-struct Projects {
+struct ProjectCounts {
     served: u64,
     removed: u64,
 }
 
 #[derive(Serialize)]
-struct Keys {
+struct KeyCounts {
     live: u64,
     expired: u64,
     revoked: u64,
@@ -168,9 +171,9 @@ struct Keys {
 struct WorkerRow {
     name: String,
     pool: String,
-    /// How many projects it sees.
+    /// How many projects it serves.
     projects: u64,
-    /// How long ago it reported them.
+    /// Seconds since it reported them.
     last_seen_seconds: u64,
 }
 
@@ -188,15 +191,15 @@ impl WorkerRow {
 impl From<Census> for Counts {
     fn from(census: Census) -> Self {
         Counts {
-            tenants: Tenants {
+            tenants: TenantCounts {
                 in_use: census.tenants.saturating_sub(census.disabled_tenants),
                 disabled: census.disabled_tenants,
             },
-            projects: Projects {
+            projects: ProjectCounts {
                 served: census.projects,
                 removed: census.removed_projects,
             },
-            keys: Keys {
+            keys: KeyCounts {
                 live: census.live_keys,
                 expired: census.expired_keys,
                 revoked: census.revoked_keys,
@@ -219,14 +222,14 @@ impl Answer for Status {
                 tables.extend(indexes::shown(&known.indexes));
                 tables.extend(limits::shown(&known.limits));
             }
-            None => tables.insert(0, "the database told nothing".to_owned()),
+            None => tables.insert(0, "the database could not be read".to_owned()),
         }
         tables.extend(tools::shown(&self.tools));
         tables.join("\n\n")
     }
 }
 
-impl Known {
+impl DatabaseState {
     /// Counts, and the workers that reported.
     fn tables(&self) -> Vec<String> {
         let Counts {

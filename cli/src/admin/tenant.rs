@@ -1,40 +1,39 @@
-//! `archway tenant`: makes tenants, lists and changes them, puts them out of use, erases them.
+//! `archway tenant`: creates, lists, changes, disables and erases tenants.
 
-use crate::tenants::{Tenant, TenantError, TenantsTx};
 use clap::{ArgGroup, Subcommand};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::connect::{Connected, Place};
+use super::connect::{Connected, Installation};
 use super::print::{Answer, moment, print, table};
 use super::{AdminError, confirmed};
+use crate::tenants::{Tenant, TenantError, TenantsTx};
 
-/// What `archway tenant` is told.
+/// Arguments of `archway tenant`.
 #[derive(Debug, clap::Args)]
 pub struct TenantArgs {
     #[command(subcommand)]
     command: TenantCommand,
     #[command(flatten)]
-    place: Place,
+    installation: Installation,
 }
 
 #[derive(Debug, Subcommand)]
 enum TenantCommand {
-    /// Make a tenant: a customer or team, whose projects and keys no other tenant meets.
+    /// Create a tenant: a customer or team. No other tenant sees its projects or keys.
     Create {
         /// Its name in addresses, folders and settings: `[a-z0-9][a-z0-9-]{0,62}`.
         slug: String,
         /// Its name for people [default: the slug].
         #[arg(long)]
         name: Option<String>,
-        /// The pool of workers that serves it [default: shared].
+        /// The worker pool that serves it [default: shared].
         #[arg(long, value_name = "NAME")]
         pool: Option<String>,
     },
     /// List all tenants.
     List,
-    /// Change a tenant's name, or the pool of workers that serves it: gateways go by it within a
-    /// second.
+    /// Change a tenant's name or worker pool. Gateways apply a new pool within a second.
     #[command(group(ArgGroup::new("change").args(["name", "pool"]).multiple(true).required(true)))]
     Set {
         /// The tenant's slug.
@@ -46,21 +45,21 @@ enum TenantCommand {
         #[arg(long, value_name = "NAME")]
         pool: Option<String>,
     },
-    /// Put a tenant out of use: its credentials are refused within a second, its data stays.
+    /// Disable a tenant: its credentials are refused within a second, its data stays.
     Disable {
         /// The tenant's slug.
         slug: String,
     },
-    /// Put a disabled tenant into use again.
+    /// Enable a disabled tenant again.
     Enable {
         /// The tenant's slug.
         slug: String,
     },
-    /// Erase a disabled tenant and everything that is its own. There is no way back.
+    /// Erase a disabled tenant and everything that belongs to it. This cannot be undone.
     Purge {
         /// The tenant's slug.
         slug: String,
-        /// The slug again, to say that this is meant.
+        /// The slug again, to confirm.
         #[arg(long, value_name = "SLUG")]
         confirm: Option<String>,
     },
@@ -68,23 +67,25 @@ enum TenantCommand {
 
 /// Runs the command.
 pub async fn run(args: TenantArgs) -> Result<(), AdminError> {
-    let (place, json) = (&args.place, args.place.json);
+    let (installation, json) = (&args.installation, args.installation.json);
     let (slug, done) = match &args.command {
         TenantCommand::List => {
-            let tenants = place.read(async |tx, _| Ok(tx.tenants().await?)).await?;
-            let tenants = tenants.into_iter().map(Row::from).collect();
-            return print(&List { tenants }, json);
+            let tenants = installation
+                .read(async |tx, _| Ok(tx.tenants().await?))
+                .await?;
+            let tenants = tenants.into_iter().map(ListedTenant::from).collect();
+            return print(&TenantList { tenants }, json);
         }
         TenantCommand::Create { slug, name, pool } => {
-            let hint = create(place, slug, name.as_deref(), pool.as_deref()).await?;
-            return print(&Done::new(slug, "created").hinting(hint), json);
+            let hint = create(installation, slug, name.as_deref(), pool.as_deref()).await?;
+            return print(&TenantChange::new(slug, "created").hinting(hint), json);
         }
         TenantCommand::Set { slug, name, pool } => {
-            let hint = set(place, slug, name.as_deref(), pool.as_deref()).await?;
-            return print(&Done::new(slug, "changed").hinting(hint), json);
+            let hint = set(installation, slug, name.as_deref(), pool.as_deref()).await?;
+            return print(&TenantChange::new(slug, "changed").hinting(hint), json);
         }
         TenantCommand::Disable { slug } => {
-            let changed = set_disabled(place, slug, true).await?;
+            let changed = set_disabled(installation, slug, true).await?;
             (
                 slug,
                 if changed {
@@ -95,20 +96,20 @@ pub async fn run(args: TenantArgs) -> Result<(), AdminError> {
             )
         }
         TenantCommand::Enable { slug } => {
-            let changed = set_disabled(place, slug, false).await?;
+            let changed = set_disabled(installation, slug, false).await?;
             (slug, if changed { "enabled" } else { "enabled before" })
         }
         TenantCommand::Purge { slug, confirm } => {
-            purge(place, slug, confirm.as_deref()).await?;
+            purge(installation, slug, confirm.as_deref()).await?;
             (slug, "erased")
         }
     };
-    print(&Done::new(slug, done), json)
+    print(&TenantChange::new(slug, done), json)
 }
 
-/// Answers with a hint, if there is one.
+/// Creates the tenant. Returns a hint if its pool has no known workers.
 async fn create(
-    place: &Place,
+    installation: &Installation,
     slug: &str,
     name: Option<&str>,
     pool: Option<&str>,
@@ -117,11 +118,11 @@ async fn create(
         let tenant = tx.create_tenant(slug, name).await?;
         Ok(move_to(tx, tenant, pool).await?)
     };
-    place.change(create).await
+    installation.change(create).await
 }
 
 async fn set(
-    place: &Place,
+    installation: &Installation,
     slug: &str,
     name: Option<&str>,
     pool: Option<&str>,
@@ -133,10 +134,10 @@ async fn set(
         }
         Ok(move_to(tx, tenant, pool).await?)
     };
-    place.change(set).await
+    installation.change(set).await
 }
 
-/// Gives a tenant the pool, if one is named; a hint if nobody is known to work there.
+/// Moves a tenant to `pool`, if given. Returns a hint if the pool has no known workers.
 async fn move_to(
     tx: &mut TenantsTx,
     tenant: Uuid,
@@ -145,28 +146,36 @@ async fn move_to(
     let Some(pool) = pool else { return Ok(None) };
     tx.set_pool(tenant, pool).await?;
     let is_there = tx
-        .workers_seen()
+        .reported_workers()
         .await?
         .iter()
         .any(|worker| worker.pool == pool);
     Ok((!is_there).then(|| {
         format!(
-            "no worker of pool {pool} has reported a project within the last 90 s: until one \
-             serves the tenant (archway worker --pool {pool}), and gateways know it (archway gateway \
-             --worker {pool}=URL), its calls are answered unavailable"
+            "no worker of pool {pool} has reported a project within the last 90 s: calls are answered \
+             unavailable until a worker serves the tenant (archway worker --pool {pool}) and gateways \
+             know it (archway gateway --worker {pool}=URL)"
         )
     }))
 }
 
-async fn set_disabled(place: &Place, slug: &str, disabled: bool) -> Result<bool, AdminError> {
+async fn set_disabled(
+    installation: &Installation,
+    slug: &str,
+    disabled: bool,
+) -> Result<bool, AdminError> {
     let set = async |tx: &mut TenantsTx, _: &Connected| {
         let tenant = tx.find_tenant(slug).await?;
         Ok(tx.set_disabled(tenant, disabled).await?)
     };
-    place.change(set).await
+    installation.change(set).await
 }
 
-async fn purge(place: &Place, slug: &str, confirm: Option<&str>) -> Result<(), AdminError> {
+async fn purge(
+    installation: &Installation,
+    slug: &str,
+    confirm: Option<&str>,
+) -> Result<(), AdminError> {
     let purge = async |tx: &mut TenantsTx, _: &Connected| {
         let tenant = tx.find_tenant(slug).await?;
         let (projects, keys) = (tx.projects(tenant).await?, tx.keys(tenant).await?);
@@ -175,22 +184,22 @@ async fn purge(place: &Place, slug: &str, confirm: Option<&str>) -> Result<(), A
         confirmed(confirm, slug, &stakes)?;
         Ok(tx.purge_tenant(slug).await?)
     };
-    place.change(purge).await
+    installation.change(purge).await
 }
 
 /// What was done to a tenant.
 #[derive(Serialize)]
-struct Done<'a> {
+struct TenantChange<'a> {
     tenant: &'a str,
     done: &'static str,
-    /// What to look at, though it was done.
+    /// Advice, although the change succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
 }
 
-impl<'a> Done<'a> {
+impl<'a> TenantChange<'a> {
     fn new(tenant: &'a str, done: &'static str) -> Self {
-        Done {
+        TenantChange {
             tenant,
             done,
             hint: None,
@@ -198,11 +207,11 @@ impl<'a> Done<'a> {
     }
 
     fn hinting(self, hint: Option<String>) -> Self {
-        Done { hint, ..self }
+        TenantChange { hint, ..self }
     }
 }
 
-impl Answer for Done<'_> {
+impl Answer for TenantChange<'_> {
     fn text(&self) -> String {
         let text = format!("tenant {}: {}", self.tenant, self.done);
         match &self.hint {
@@ -213,12 +222,12 @@ impl Answer for Done<'_> {
 }
 
 #[derive(Serialize)]
-struct List {
-    tenants: Vec<Row>,
+struct TenantList {
+    tenants: Vec<ListedTenant>,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct ListedTenant {
     slug: String,
     name: String,
     pool: String,
@@ -228,9 +237,9 @@ struct Row {
     disabled_at: Option<String>,
 }
 
-impl From<Tenant> for Row {
+impl From<Tenant> for ListedTenant {
     fn from(tenant: Tenant) -> Self {
-        Row {
+        ListedTenant {
             slug: tenant.slug,
             name: tenant.name,
             pool: tenant.pool,
@@ -242,7 +251,7 @@ impl From<Tenant> for Row {
     }
 }
 
-impl Answer for List {
+impl Answer for TenantList {
     fn text(&self) -> String {
         let header = [
             "tenant",
@@ -253,7 +262,7 @@ impl Answer for List {
             "created",
             "state",
         ];
-        let row = |row: &Row| {
+        let row = |row: &ListedTenant| {
             [
                 row.slug.clone(),
                 row.name.clone(),

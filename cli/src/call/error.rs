@@ -1,4 +1,4 @@
-//! Why a call has no good answer, and what its caller does next.
+//! Why a call failed, and what the caller can do about it.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use http::StatusCode;
 
 use crate::output::OutputError;
 
-/// Why the command ends with 1. Never carries the key.
+/// Why the command exits with 1. Never contains the key.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// No credential was given.
@@ -16,82 +16,82 @@ pub enum CallError {
          --key-file; `archway key issue` makes one"
     )]
     NoKey,
-    /// The file of the credential can't be read.
+    /// The credential's file cannot be read.
     #[error("--key-file (ARCHWAY_API_KEY_FILE) {} can't be read", path.display())]
     KeyFile {
         /// The file.
         path: PathBuf,
-        /// The operating system's answer.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
-    /// The credential holds what no header can carry.
-    #[error("the API key has characters that no key has: was another file or a part of it taken?")]
+    /// The credential has characters that no header can carry.
+    #[error("the API key has characters that no key has: was another file, or only a part, read?")]
     KeyForm,
-    /// This machine's certificates are of no use.
+    /// This machine has no usable certificate store.
     #[error(
-        "https can't be spoken: this machine has no authorities to check certificates against \
-         (SSL_CERT_FILE names a file with them)"
+        "https is not available: this machine has no certificate authorities (SSL_CERT_FILE names a \
+         file with them)"
     )]
     Client(#[source] reqwest::Error),
-    /// Asked, and in vain.
+    /// The call was made and failed.
     #[error(transparent)]
     Call(#[from] CallFailure),
-    /// Nowhere to print.
+    /// Standard output cannot be written.
     #[error("writing to standard output")]
     Output(#[source] OutputError),
 }
 
-/// Why a try has no result.
+/// Why an attempt has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum CallFailure {
-    /// Nobody there, or its answer broke off.
+    /// The connection failed, or the answer broke off.
     #[error(
-        "{place} can't be reached: check the URL, and that a gateway runs there; --wait SECONDS \
+        "{origin} can't be reached: check the URL, and that a gateway runs there; --wait SECONDS \
          waits for it"
     )]
     Unreachable {
         /// The endpoint's scheme, host and port.
-        place: String,
-        /// Its reason, without the URL.
+        origin: String,
+        /// The cause, without the URL.
         #[source]
         source: reqwest::Error,
     },
-    /// The answer has no end that makes sense.
-    #[error("{place} answers more than {most} bytes: is this a gateway's URL?")]
+    /// The answer exceeds the bound.
+    #[error("{origin} answers with more than {most} bytes: is this a gateway's URL?")]
     TooLong {
         /// The endpoint's scheme, host and port.
-        place: String,
-        /// The bound.
+        origin: String,
+        /// The bound, in bytes.
         most: usize,
     },
-    /// HTTP says no.
-    #[error("{place} answers {status}{said}: {}", advice(*status, *retry_after))]
+    /// An HTTP error.
+    #[error("{origin} answers {status}{said}: {}", advice(*status, *retry_after))]
     Status {
         /// The endpoint's scheme, host and port.
-        place: String,
-        /// What it says.
+        origin: String,
+        /// The status.
         status: StatusCode,
-        /// Its words, if they are such that people read: they follow a comma.
+        /// The answer's message, if it has a readable one, after a comma.
         said: String,
-        /// Seconds to wait, by its word.
+        /// Seconds to wait, by its `Retry-After`.
         retry_after: Option<u64>,
     },
-    /// Whoever answers does not speak MCP.
-    #[error("{place} does not answer as MCP does: the URL is that of a gateway's /mcp")]
+    /// The answer is not MCP.
+    #[error("{origin} does not answer with MCP: give the URL of a gateway's /mcp")]
     NotMcp {
         /// The endpoint's scheme, host and port.
-        place: String,
+        origin: String,
     },
-    /// JSON-RPC says no.
+    /// A JSON-RPC error.
     #[error("not called: {message} (JSON-RPC error {code}): {}", refusal_advice(*code))]
     Refused {
-        /// Of JSON-RPC.
+        /// The error's code.
         code: i64,
-        /// Its words.
+        /// The error's message.
         message: String,
     },
-    /// The tool ran, and failed.
+    /// The tool ran and failed.
     #[error("{tool} failed: {said}")]
     Tool {
         /// The tool's name.
@@ -102,11 +102,11 @@ pub enum CallFailure {
 }
 
 impl CallFailure {
-    /// Whether it may be over by itself soon.
-    pub(super) fn is_passing(&self) -> bool {
+    /// Whether the failure may be temporary.
+    pub(super) fn is_temporary(&self) -> bool {
         match self {
             CallFailure::Unreachable { .. } => true,
-            // A key that was issued just now, a gateway that starts, a proxy before none.
+            // The key was just issued, the gateway is starting, or a proxy has no gateway yet.
             CallFailure::Status { status, .. } => matches!(
                 *status,
                 StatusCode::UNAUTHORIZED
@@ -122,42 +122,42 @@ impl CallFailure {
     }
 }
 
-/// JSON-RPC's code for a fault of whoever answers.
+/// JSON-RPC's code for a server fault.
 const INTERNAL_ERROR: i64 = -32603;
 
-/// What to do about an error of JSON-RPC.
+/// What to do about a JSON-RPC error.
 fn refusal_advice(code: i64) -> &'static str {
     match code {
         INTERNAL_ERROR => {
-            "the call itself may be right; the logs of the gateway and of its workers say what \
-             failed in them"
+            "the call itself may be valid; the logs of the gateway and its workers show what \
+             failed"
         }
         _ => "check the tool's name and --arguments",
     }
 }
 
-/// What to do about a status.
+/// What to do about an HTTP status.
 fn advice(status: StatusCode, retry_after: Option<u64>) -> String {
     let advice = match status {
         StatusCode::UNAUTHORIZED => {
-            "give a key of this installation that is not revoked (`archway key list`), or have one \
-             made (`archway key issue`)"
+            "use a key of this installation that is not revoked (`archway key list`), or issue one \
+             (`archway key issue`)"
         }
         StatusCode::FORBIDDEN => {
             "the key lacks a scope, or the gateway does not serve this host name (its operator \
-             names those that it does with --allowed-host)"
+             allows host names with --allowed-host)"
         }
-        StatusCode::NOT_FOUND => "the endpoint is the path /mcp of a gateway: check the URL",
+        StatusCode::NOT_FOUND => "the endpoint is a gateway's path /mcp: check the URL",
         StatusCode::TOO_MANY_REQUESTS => match retry_after {
             Some(seconds) => return format!("try again in {seconds} s"),
             None => "try again in a minute",
         },
         StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
-            "`archway healthcheck` asks a gateway's admin port what is missing; --wait SECONDS \
-             tries again"
+            "`archway healthcheck` queries a gateway's admin port for what is missing; --wait \
+             SECONDS retries"
         }
-        _ if status.is_redirection() => "give the URL that it leads to",
-        _ => "check that the URL is a gateway's, and what is before it",
+        _ if status.is_redirection() => "use the URL that it redirects to",
+        _ => "check that the URL is a gateway's, and any proxy before it",
     };
     advice.to_owned()
 }
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_of_the_gateway_is_not_laid_to_the_arguments() {
+    fn a_server_fault_is_not_blamed_on_the_arguments() {
         let said = |code| {
             let message = "it broke".to_owned();
             CallFailure::Refused { code, message }.to_string()

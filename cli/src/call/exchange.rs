@@ -1,7 +1,7 @@
-//! One `tools/call` as a request of MCP 2026-07-28, which stands for itself: no session before it.
+//! One `tools/call` as a self-contained request of MCP 2026-07-28, without a session.
 //!
-//! Each try has its time and its answer a bound, connecting and the last byte included. Plain HTTP
-//! goes by no proxy: the key would be there for it to read.
+//! Each attempt has a deadline, and its answer a bound; both include connecting and the last byte. Plain
+//! HTTP bypasses proxies, because they could read the key.
 
 use std::time::Duration;
 
@@ -17,20 +17,20 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::answer::Answer;
 use super::error::{CallError, CallFailure};
+use super::tool_result::ToolResult;
 
 const REVISION: &str = "2026-07-28";
 const METHOD: &str = "tools/call";
-/// A gateway answers within 30 s, whatever its workers do.
-const PATIENCE: Duration = Duration::from_secs(35);
-const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
-/// A worker's largest result, and what the gateway adds.
+/// A gateway answers within 30 s, even if its workers don't.
+const TIMEOUT: Duration = Duration::from_secs(35);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The largest result of a worker, and what the gateway adds to it.
 const LARGEST: usize = MAX_MESSAGE_BYTES + 64 * 1024;
-/// Characters of an answer that is no result which are repeated.
+/// How many characters of an unexpected answer are repeated.
 const MOST_REPEATED: usize = 300;
 
-/// A call, ready to be made as often as it takes.
+/// A prepared call, which can be made repeatedly.
 pub(super) struct Exchange {
     http: Client,
     url: Url,
@@ -47,12 +47,12 @@ impl Exchange {
     ) -> Result<Self, CallError> {
         let builder = Client::builder()
             .user_agent(concat!("archway/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT_PATIENCE)
-            .timeout(PATIENCE)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(TIMEOUT)
             .redirect(Policy::none());
         let http = match url.scheme() {
             "https" => builder,
-            // Nor do the machine's authorities have to be there.
+            // Plain HTTP doesn't need the machine's certificate authorities.
             _ => builder.no_proxy().tls_certs_only([]),
         };
         Ok(Exchange {
@@ -63,8 +63,8 @@ impl Exchange {
         })
     }
 
-    /// Makes the call once.
-    pub(super) async fn ask(&self) -> Result<Answer, CallFailure> {
+    /// Makes one attempt.
+    pub(super) async fn ask(&self) -> Result<ToolResult, CallFailure> {
         let request = self.http.post(self.url.clone());
         let request = request.headers(self.headers.clone());
         let sent = request.body(self.body.clone()).send().await;
@@ -83,14 +83,14 @@ impl Exchange {
         }
         if !status.is_success() {
             return Err(CallFailure::Status {
-                place: self.place(),
+                origin: self.origin(),
                 status,
                 said: said(&message, &body),
                 retry_after,
             });
         }
-        Answer::of(message).ok_or_else(|| CallFailure::NotMcp {
-            place: self.place(),
+        ToolResult::of(message).ok_or_else(|| CallFailure::NotMcp {
+            origin: self.origin(),
         })
     }
 
@@ -103,7 +103,7 @@ impl Exchange {
         {
             if body.len() + part.len() > LARGEST {
                 return Err(CallFailure::TooLong {
-                    place: self.place(),
+                    origin: self.origin(),
                     most: LARGEST,
                 });
             }
@@ -114,18 +114,18 @@ impl Exchange {
 
     fn unreachable(&self, error: reqwest::Error) -> CallFailure {
         CallFailure::Unreachable {
-            place: self.place(),
+            origin: self.origin(),
             source: error.without_url(),
         }
     }
 
-    /// Without the path, which people may keep to themselves.
-    fn place(&self) -> String {
+    /// The URL's origin. The path is omitted, as it may be confidential.
+    fn origin(&self) -> String {
         self.url.origin().ascii_serialization()
     }
 }
 
-/// Whether a JSON-RPC error of this status says more than the status does.
+/// Whether a JSON-RPC error with this status says more than the status does.
 fn speaks_for_itself(status: StatusCode) -> bool {
     matches!(
         status,
@@ -133,7 +133,7 @@ fn speaks_for_itself(status: StatusCode) -> bool {
     )
 }
 
-/// The headers of 2026-07-28, which repeat what the body says.
+/// The headers of MCP 2026-07-28, which repeat parts of the body.
 fn headers(key: &SecretString, tool: &str) -> Result<HeaderMap, CallError> {
     let credential = format!("Bearer {}", key.expose_secret());
     let mut credential =
@@ -156,7 +156,7 @@ fn headers(key: &SecretString, tool: &str) -> Result<HeaderMap, CallError> {
     ]))
 }
 
-/// What is no plain header travels in base64.
+/// A tool's name as a header: base64 unless it is plain ASCII.
 fn name(tool: &str) -> HeaderValue {
     let plain = tool.bytes().all(|byte| byte.is_ascii_graphic()) && !tool.starts_with("=?");
     let plain = plain.then(|| HeaderValue::from_str(tool).ok()).flatten();
@@ -191,7 +191,7 @@ fn retry_after(headers: &HeaderMap) -> Option<u64> {
     headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()
 }
 
-/// What a refusal says in words; a page for browsers says nothing.
+/// A refusal's readable message. Empty for HTML pages and JSON.
 fn said(message: &Value, body: &[u8]) -> String {
     let text = match message["error"]["message"].as_str() {
         Some(text) => text.to_owned(),
@@ -203,7 +203,7 @@ fn said(message: &Value, body: &[u8]) -> String {
     format!(", {}", repeated(&text))
 }
 
-/// On one line, and not longer than makes sense.
+/// One line of bounded length.
 fn repeated(text: &str) -> String {
     let start: String = text.chars().take(MOST_REPEATED).collect();
     on_one_line(&start.replace(char::is_whitespace, " ")).into_owned()

@@ -1,5 +1,5 @@
-//! What `dev` says once it is ready: to a person, everything to paste into a client; to a program
-//! (`--json`), one line.
+//! What `dev` prints when it is ready: settings to paste into clients for people, or one line of JSON
+//! (`--json`).
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,39 +12,39 @@ use super::projects::Project;
 use crate::output::{self, OutputError};
 use crate::settings;
 
-/// A running `dev`, as its user needs to know it.
+/// The facts about a running `dev` that its user needs.
 pub(super) struct Announcement<'a> {
     /// The MCP endpoint on this machine.
     pub(super) url: &'a str,
-    /// The same for other machines, where it is open to them.
+    /// The endpoint for other machines, if it is open to them.
     pub(super) open_url: Option<&'a str>,
     pub(super) admin: SocketAddr,
-    /// Whether the admin port has the operator's page.
+    /// Whether the admin port serves the console.
     pub(super) console: bool,
     pub(super) api_key: &'a SecretString,
     pub(super) tenant: &'a str,
-    /// The slug of what a call without `project` means. Its folder may be gone.
+    /// The slug of the project of calls that name none. Its folder may be missing.
     pub(super) default: &'a str,
-    /// What `--repo` names.
+    /// The project that `--repo` names.
     pub(super) repo: &'a Project,
-    /// All that can be asked, that one included.
+    /// All served projects, that one included.
     pub(super) served: &'a [Project],
     pub(super) data: &'a Path,
 }
 
 /// The answer to `--json`.
 #[derive(Serialize)]
-struct Line<'a> {
+struct ReadyLine<'a> {
     url: &'a str,
     api_key: &'a str,
     tenant: &'a str,
-    /// What a call without `project` means.
+    /// The project of calls that name none.
     project: &'a str,
-    /// What `--repo` names, which is another once the key has a default.
+    /// The project that `--repo` names. It differs from `project` if the key's default is another.
     repo_project: &'a str,
-    /// All that can be asked.
+    /// All served projects.
     projects: Vec<&'a str>,
-    /// Where `/healthz`, `/readyz` and `/metrics` are.
+    /// The base URL of `/healthz`, `/readyz` and `/metrics`.
     admin_url: &'a str,
 }
 
@@ -61,7 +61,7 @@ impl Announcement<'_> {
 
     fn line(&self) -> serde_json::Result<String> {
         let admin_url = format!("http://{}", self.admin);
-        serde_json::to_string(&Line {
+        serde_json::to_string(&ReadyLine {
             url: self.url,
             api_key: self.api_key.expose_secret(),
             tenant: self.tenant,
@@ -74,8 +74,8 @@ impl Announcement<'_> {
 
     fn text(&self) -> String {
         let mut text = format!("\nArchway is ready at {}\n\n{}", self.url, self.facts());
-        text.push_str(&self.beside());
-        text.push_str("\nPaste into your client. The key in it stays good across restarts.\n");
+        text.push_str(&self.default_hint());
+        text.push_str("\nPaste into your client. The key stays valid across restarts.\n");
         text.push_str(&settings::text_of(self.url, self.api_key));
         text.push_str("\nCtrl-C stops everything.\n");
         text
@@ -87,7 +87,7 @@ impl Announcement<'_> {
         let mut facts = match self.served.iter().find(is_default) {
             Some(default) => format!("  project   {}\n", shown(default)),
             None => format!(
-                "  project   {}  (its folder is gone: calls have to name another)\n",
+                "  project   {}  (its folder is missing: calls must name another)\n",
                 self.default
             ),
         };
@@ -102,21 +102,21 @@ impl Announcement<'_> {
         }
         if let Some(url) = self.open_url {
             facts.push_str(&format!(
-                "  network   {url}  (not encrypted: anybody on the way can read the key)\n"
+                "  network   {url}  (not encrypted: the key can be read in transit)\n"
             ));
         }
         facts
     }
 
-    /// What has to be said where `--repo` names another project than calls mean.
-    fn beside(&self) -> String {
+    /// A hint for when `--repo` names another project than calls use by default.
+    fn default_hint(&self) -> String {
         let (default, repo) = (self.default, &self.repo.slug);
         if default == repo {
             return String::new();
         }
         format!(
-            "\nThe key was first made for {default}, and calls that name no project go on reading that.\n\
-             For {repo}, calls say \"project\": \"{repo}\". A key that reads it by default:\n  \
+            "\nThe key was first made for {default}, and calls that name no project still read that one.\n\
+             For {repo}, calls pass \"project\": \"{repo}\". A key that reads it by default:\n  \
              archway key issue {} --default-project {repo} --data {}\n",
             self.tenant,
             self.data.display()
@@ -148,7 +148,7 @@ mod tests {
         })
     }
 
-    /// The same, started for another repository than its key was made for.
+    /// The same, started for another repository than the key was made for.
     fn with_another<T>(check: impl FnOnce(&Announcement<'_>) -> T) -> T {
         with(|it| {
             check(&Announcement {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn for_programs_it_is_one_line() {
+    fn json_is_one_line() {
         let expected = concat!(
             r#"{"url":"http://127.0.0.1:7676/mcp","api_key":"awy_key","tenant":"dev","#,
             r#""project":"site","repo_project":"site","projects":["docs","site"],"#,
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn another_repository_than_calls_mean_is_told_with_what_calls_say_for_it() {
+    fn another_repository_is_announced_with_the_argument_for_it() {
         assert!(with(|it| !it.text().contains("name no project")));
         with_another(|it| {
             let text = it.text();
@@ -181,7 +181,7 @@ mod tests {
                 text.contains("made for site, and calls that name no"),
                 "{text}"
             );
-            assert!(text.contains(r#"calls say "project": "docs""#), "{text}");
+            assert!(text.contains(r#"calls pass "project": "docs""#), "{text}");
         });
         with(|it| {
             let text = Announcement {
@@ -190,7 +190,7 @@ mod tests {
             }
             .text();
             assert!(
-                text.contains("project   gone  (its folder is gone"),
+                text.contains("project   gone  (its folder is missing"),
                 "{text}"
             );
         });
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn for_people_it_has_the_projects_and_what_to_paste() {
+    fn text_has_the_projects_and_client_settings() {
         with(|it| {
             let text = it.text();
             assert!(text.contains(&settings::text_of(it.url, it.api_key)));

@@ -1,8 +1,8 @@
-//! The database of `dev`: the embedded server, or the one that was given.
+//! The database of `dev`: the embedded server, or one given by URL.
 //!
-//! Gateway and worker meet row-level security here as in production: under the embedded server
-//! they log in as their own roles. On a given server those roles may have passwords that are none
-//! of our business, so each connection of the owner's takes on the role at its start.
+//! Row-level security applies to gateway and worker as in production. With the embedded server they log
+//! in as their own roles. On a given server the passwords of those roles are unknown, so connections log
+//! in as the owner and assume the role at their start.
 
 use std::time::Duration;
 
@@ -16,15 +16,15 @@ use crate::data_dir::DataDir;
 use crate::migrate::{self, MigrateError};
 use crate::postgres::{EmbeddedPostgres, PostgresConfig, PostgresError};
 
-/// The longest that `--key-grace` allows: a day.
+/// The maximum of `--key-grace`: a day.
 const OWN_KEY_GRACE: Duration = Duration::from_secs(86_400);
 
-/// A database that answers.
+/// A database that is in use.
 #[derive(Debug)]
 pub(super) enum Database {
-    /// Ours to stop.
+    /// Started and stopped by `dev`.
     Embedded(EmbeddedPostgres),
-    /// Somebody's; how its owner connects.
+    /// Another server; connection options of its owner.
     Given(Box<PgConnectOptions>),
 }
 
@@ -34,16 +34,16 @@ pub enum DatabaseError {
     /// The embedded server failed.
     #[error(transparent)]
     Postgres(#[from] PostgresError),
-    /// `--database-url` can't be read.
+    /// `--database-url` cannot be parsed.
     #[error("--database-url can't be read as postgres://user:password@host/database")]
     Url(#[source] sqlx::Error),
-    /// The database doesn't take us.
+    /// The database refuses the connection.
     #[error("connecting to the database as its owner")]
     Connect(#[source] sqlx::Error),
-    /// Its schema can't be brought up to date.
+    /// Its schema cannot be migrated.
     #[error(transparent)]
     Migrate(#[from] MigrateError),
-    /// The owner can't act for the runtime roles.
+    /// The owner cannot be granted the runtime roles.
     #[error("granting the roles archway_gateway and archway_worker to the database's owner")]
     Grant(#[source] sqlx::Error),
 }
@@ -66,7 +66,7 @@ impl Database {
         }
     }
 
-    /// A small pool of its owner's, with the schema up to date.
+    /// A small pool of its owner, after migrating the schema.
     pub(super) async fn owner_pool(&self) -> Result<PgPool, DatabaseError> {
         let pool = PgPoolOptions::new().max_connections(2);
         let pool = pool
@@ -81,15 +81,15 @@ impl Database {
         Ok(pool)
     }
 
-    /// The URL under which a runtime role connects.
+    /// The URL with which a runtime role connects.
     pub(super) fn runtime_url(&self, role: &str) -> SecretString {
         let url = match self {
             Database::Embedded(postgres) => postgres.owner().username(role).to_url_lossy(),
             Database::Given(owner) => {
                 let mut url = owner.to_url_lossy();
-                let told: Vec<(String, String)> = url.query_pairs().into_owned().collect();
-                // sqlx writes files so, and takes all of it for a name when it reads that again.
-                let names = told
+                let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
+                // sqlx writes `file: PATH`, and would parse all of that as the path.
+                let names = pairs
                     .iter()
                     .map(|(name, value)| (name, value.strip_prefix("file: ").unwrap_or(value)));
                 url.query_pairs_mut().clear().extend_pairs(names);
@@ -103,22 +103,22 @@ impl Database {
         String::from(url).into()
     }
 
-    /// What tells this database from others that are used with the same data folder; `None` for
-    /// the embedded one.
+    /// Identifies this database among those used with the same data folder; `None` for the
+    /// embedded one.
     pub(super) fn label(&self) -> Option<String> {
         match self {
             Database::Embedded(_) => None,
             Database::Given(owner) => {
-                let place = owner.get_socket().map(|path| path.display().to_string());
-                let place = place.unwrap_or_else(|| owner.get_host().to_owned());
+                let host = owner.get_socket().map(|path| path.display().to_string());
+                let host = host.unwrap_or_else(|| owner.get_host().to_owned());
                 let database = owner.get_database().unwrap_or_else(|| owner.get_username());
-                Some(format!("{place}:{}/{database}", owner.get_port()))
+                Some(format!("{host}:{}/{database}", owner.get_port()))
             }
         }
     }
 
-    /// Starts the embedded server again whenever it ends by itself; a given one is its owner's.
-    /// Returns once there is nothing to start it in.
+    /// Restarts the embedded server whenever it ends by itself. A given server is not managed. Returns
+    /// if the data folder is gone.
     pub(super) async fn keep(&mut self) -> DatabaseError {
         match self {
             Database::Embedded(postgres) => restart::keep(postgres).await.into(),
@@ -126,8 +126,8 @@ impl Database {
         }
     }
 
-    /// How long a key that the database confirmed is good while the database is away. Keys of the
-    /// embedded one can be revoked nowhere else, so that none can be meanwhile.
+    /// How long a confirmed key stays valid while the database is down. For the embedded database
+    /// that is a day: while it is down, no key can be revoked.
     pub(super) fn key_grace(&self) -> Duration {
         match self {
             Database::Embedded(_) => OWN_KEY_GRACE,
@@ -151,7 +151,7 @@ impl Database {
     }
 }
 
-/// A superuser may take on any role, others those they belong to.
+/// Superusers may assume any role, others only roles that were granted to them.
 async fn grant_roles(owner: &PgPool) -> Result<(), sqlx::Error> {
     sqlx::query(
         "do $$ begin \
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn on_a_given_server_the_owner_takes_on_the_role() {
+    fn on_a_given_server_the_owner_assumes_the_role() {
         let url = "postgres://me:p%40ss@db:5433/mine?options=-c%20search_path%3Dx";
         let database = Database::Given(Box::new(url.parse().unwrap()));
         let url = database.runtime_url("archway_worker");
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_given_server_the_roles_believe_the_owners_authority() {
+    fn on_a_given_server_the_roles_trust_the_owners_authority() {
         let url = "postgres://me@db/mine?sslmode=verify-full&sslrootcert=%2Fa%20b%2Fca.pem";
         let owner: PgConnectOptions = url.parse().unwrap();
         let authority = |options: &PgConnectOptions| {
@@ -195,9 +195,9 @@ mod tests {
             let found = url.query_pairs().find(|(name, _)| name == "sslrootcert");
             found.map(|(_, file)| file.into_owned())
         };
-        let told = authority(&owner);
-        assert!(told.is_some());
+        let expected = authority(&owner);
+        assert!(expected.is_some());
         let url = Database::Given(Box::new(owner)).runtime_url("archway_worker");
-        assert_eq!(authority(&url.expose_secret().parse().unwrap()), told);
+        assert_eq!(authority(&url.expose_secret().parse().unwrap()), expected);
     }
 }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 
 use crate::bind::own_address;
 
-/// Bound, not yet served.
+/// Bound, but not yet served.
 pub(super) struct Listeners {
     pub(super) mcp: TcpListener,
     pub(super) admin: TcpListener,
@@ -17,16 +17,16 @@ pub(super) struct Listeners {
 pub(super) struct Addresses {
     /// The MCP endpoint on this machine.
     pub(super) url: String,
-    /// The MCP endpoint from other machines, where it is open to them.
+    /// The MCP endpoint for other machines, if it is open to them.
     pub(super) open_url: Option<String>,
     open_host: Option<IpAddr>,
     pub(super) admin: SocketAddr,
 }
 
-/// Why a port can't be had.
+/// Why a port cannot be bound.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Another program has it.
+    /// Another program uses it.
     #[error("port {port} is in use by another program; choose another with {option}")]
     InUse {
         /// The port.
@@ -34,29 +34,29 @@ pub enum ListenError {
         /// The option that chooses it.
         option: &'static str,
     },
-    /// The operating system said no.
+    /// The operating system refused.
     #[error("listening on port {port} ({option})")]
     Bind {
         /// The port.
         port: u16,
         /// The option that chooses it.
         option: &'static str,
-        /// Its answer.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
 }
 
 impl Listeners {
-    /// Binds both ports (0: any that is free): the admin port on loopback, the other there or,
-    /// if `open`, on all addresses.
+    /// Binds both ports (0: any free one): the admin port on loopback, the MCP port on loopback or, if
+    /// `open`, on all addresses.
     pub(super) fn bind(port: u16, admin_port: u16, open: bool) -> Result<Self, ListenError> {
-        let place = if open {
+        let ip = if open {
             Ipv4Addr::UNSPECIFIED
         } else {
             Ipv4Addr::LOCALHOST
         };
-        let (mcp, address) = bind(place, port, "--port")?;
+        let (mcp, address) = bind(ip, port, "--port")?;
         let (admin, admin_address) = bind(Ipv4Addr::LOCALHOST, admin_port, "--admin-port")?;
         let port = address.port();
         let open_host = open.then(own_address).flatten();
@@ -75,7 +75,7 @@ impl Listeners {
 }
 
 impl Addresses {
-    /// The names a request may call us by.
+    /// The host names that requests may use.
     pub(super) fn hosts(&self) -> impl Iterator<Item = String> {
         let loopback = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned);
         loopback
@@ -85,11 +85,11 @@ impl Addresses {
 }
 
 fn bind(
-    place: Ipv4Addr,
+    ip: Ipv4Addr,
     port: u16,
     option: &'static str,
 ) -> Result<(TcpListener, SocketAddr), ListenError> {
-    let bound = TcpListener::bind((place, port)).and_then(|listener| {
+    let bound = TcpListener::bind((ip, port)).and_then(|listener| {
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         Ok((listener, address))

@@ -1,15 +1,15 @@
-//! The folders that `dev` serves, and the project each of them is.
+//! The folders that `dev` serves, and the project of each.
 //!
-//! A folder is remembered with its slug once it was served, so that the agent's settings, its
-//! memory and the answers of other projects go on meaning the same. Two folders of one name get
-//! two slugs; a folder that is gone keeps its own, because what was written under it is its own.
+//! A served folder is remembered with its slug, so that agents' settings, memory and other projects keep
+//! their meaning. Two folders of one name get different slugs. A missing folder keeps its slug, since
+//! what was written under it belongs to it.
 
 use std::path::{Path, PathBuf};
 
-use crate::tenants::{LONGEST_SLUG, is_project_slug};
 use serde::{Deserialize, Serialize};
 
 use crate::data_dir::{self, DataDir, DataDirError};
+use crate::tenants::{LONGEST_SLUG, is_project_slug};
 
 const FILE: &str = "projects.json";
 
@@ -27,25 +27,25 @@ pub(super) struct Projects {
     projects: Vec<Project>,
 }
 
-/// Why a folder can't be served.
+/// Why a folder cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectsError {
-    /// It isn't there, or no folder.
-    #[error("{} is no folder that can be served", path.display())]
+    /// It does not exist, or is not a folder.
+    #[error("{} is not a folder that can be served", path.display())]
     NoFolder {
-        /// What was named.
+        /// The given path.
         path: PathBuf,
-        /// The operating system's answer, if it had one.
+        /// The operating system's error, if any.
         #[source]
         source: Option<std::io::Error>,
     },
     /// Agents could read the secrets in the data folder.
     #[error(
-        "the data folder {} lies inside the repository, where agents could read its secrets; \
-         choose another with --data, or another repository with --repo", .0.display()
+        "the data folder {} is inside the repository, where agents could read its secrets; choose \
+         another with --data, or another repository with --repo", .0.display()
     )]
     HoldsData(PathBuf),
-    /// One folder would be two projects, or one project two folders.
+    /// The folder already has another slug, or the slug another folder.
     #[error("project {slug} is the folder {} already", path.display())]
     Known {
         /// The project.
@@ -53,22 +53,22 @@ pub enum ProjectsError {
         /// Its folder.
         path: PathBuf,
     },
-    /// The file of the remembered folders can't be read or written.
+    /// The file of remembered folders cannot be read or written.
     #[error(transparent)]
     DataDir(#[from] DataDirError),
-    /// The file of the remembered folders is damaged, or a folder's path is not UTF-8.
-    #[error("the list of served folders ({}) is not right; mend or delete it", path.display())]
+    /// The file of remembered folders is damaged, or a folder's path is not UTF-8.
+    #[error("the list of served folders ({}) is not valid; repair or delete it", path.display())]
     List {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The parse error.
         #[source]
         source: serde_json::Error,
     },
 }
 
 impl Project {
-    /// The folder's own name, where the slug isn't that.
+    /// The folder's own name, if it differs from the slug.
     pub(super) fn display_name(&self) -> Option<&str> {
         self.path
             .file_name()?
@@ -78,8 +78,8 @@ impl Project {
 }
 
 impl Projects {
-    /// Loads what is remembered, adds `repo` if it is new, and saves. Returns the project of
-    /// `repo`, and all whose folders are there now, that one included.
+    /// Loads the remembered folders, adds `repo` if it is new, and saves. Returns the project of
+    /// `repo`, and all projects whose folders exist, that one included.
     pub(super) fn with_repo(
         data: &DataDir,
         repo: &Path,
@@ -142,8 +142,8 @@ impl Projects {
     }
 }
 
-/// Makes a folder the project of this slug, from the next start of the `dev` on that keeps its data
-/// in `data`.
+/// Makes a folder the project of this slug, from the next start of the `dev` with this data folder
+/// on.
 pub(crate) fn remember_folder(data: &Path, slug: &str, repo: &Path) -> Result<(), ProjectsError> {
     let (data, path) = (find(data)?, find(repo)?);
     if data.starts_with(&path) {
@@ -184,7 +184,7 @@ fn find(repo: &Path) -> Result<PathBuf, ProjectsError> {
     }
 }
 
-/// `[a-z0-9][a-z0-9-]{0,62}` from any name: what doesn't fit becomes a hyphen.
+/// `[a-z0-9][a-z0-9-]{0,62}` from any name: other characters become hyphens.
 fn slugify(name: &str) -> String {
     let mut slug = String::new();
     for character in name.chars().map(|c| c.to_ascii_lowercase()) {
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_of_one_name_get_slugs_of_their_own_and_keep_them() {
+    fn folders_of_one_name_get_distinct_stable_slugs() {
         let home = tempfile::tempdir().unwrap();
         let data = DataDir::open(&home.path().join("data")).unwrap();
         let folder = |name: &str| {
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_folder_is_refused_by_name() {
+    fn a_path_that_is_no_folder_is_named_in_the_refusal() {
         let home = tempfile::tempdir().unwrap();
         let data = DataDir::open(&home.path().join("data")).unwrap();
         let refusal = Projects::with_repo(&data, Path::new("/nowhere/at all")).unwrap_err();
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_was_named_for_a_slug_is_served_under_it() {
+    fn a_folder_is_served_under_the_slug_it_was_given() {
         let home = tempfile::tempdir().unwrap();
         let data = DataDir::open(&home.path().join("data")).unwrap();
         let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_list_is_named_and_left_alone() {
+    fn a_damaged_list_is_named_and_unchanged() {
         let home = tempfile::tempdir().unwrap();
         let data = DataDir::open(&home.path().join("data")).unwrap();
         let repo = tempfile::tempdir().unwrap();

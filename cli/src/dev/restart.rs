@@ -1,13 +1,13 @@
-//! Starts the embedded PostgreSQL again when it ends by itself. All that needs none goes on
-//! meanwhile: files, searches and history are read, and keys are good by their grace.
+//! Restarts the embedded PostgreSQL when it ends by itself. Meanwhile everything that needs no database
+//! continues: files, searches and history are read, and keys stay valid for their grace period.
 //!
-//! A server that ended may do so again at once, as on a full disk or over a damaged cluster. So the
-//! first attempts come ever further apart, and after them one a minute. `dev` does not end with
-//! them: its user would lose the tools that still answer, and once the cause is gone everything
-//! works again without a word to us. Nothing is repaired, emptied or made anew here: PostgreSQL's
-//! own recovery alone touches the cluster.
+//! A server that ended may end again at once, for example on a full disk or a damaged cluster. So the
+//! first attempts are increasingly far apart, and later ones a minute. `dev` does not end with them: its
+//! user would lose the tools that still work, and once the cause is removed, everything works again by
+//! itself. Nothing is repaired, emptied or recreated here: only PostgreSQL's own recovery touches the
+//! cluster.
 //!
-//! One thing ends `dev`: a data folder that is gone, or that another `dev` made anew at the same path.
+//! One thing ends `dev`: its data folder was deleted, or another `dev` recreated it at the same path.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::postgres::{EmbeddedPostgres, PostgresError};
 
-/// Before each of the first attempts.
+/// Pauses before the first attempts.
 const QUICK: [Duration; 6] = [
     Duration::ZERO,
     Duration::from_secs(1),
@@ -25,12 +25,12 @@ const QUICK: [Duration; 6] = [
     Duration::from_secs(8),
     Duration::from_secs(15),
 ];
-/// Before each attempt after those.
+/// Pause before each later attempt.
 const SLOW: Duration = Duration::from_secs(60);
-/// A server that ran for so long has all quick attempts again.
+/// After a run this long, the quick attempts start over.
 const STEADY: Duration = Duration::from_secs(60);
 
-/// Starts the server again each time it ends, until this is dropped. Returns once the data folder is
+/// Restarts the server each time it ends, until this future is dropped. Returns once the data folder is
 /// no longer claimed.
 pub(super) async fn keep(server: &mut EmbeddedPostgres) -> PostgresError {
     let mut attempts = Attempts::default();
@@ -40,8 +40,8 @@ pub(super) async fn keep(server: &mut EmbeddedPostgres) -> PostgresError {
         attempts.after_a_run(began.elapsed());
         tracing::warn!(
             error = end.in_a_line(),
-            "PostgreSQL ended and is started again; meanwhile files, searches and history are \
-             served, and memory answers `unavailable`"
+            "PostgreSQL ended and is restarted; meanwhile files, searches and history are served, \
+             and memory answers `unavailable`"
         );
         if let Err(unclaimed) = revive(server, &mut attempts).await {
             return unclaimed;
@@ -49,12 +49,12 @@ pub(super) async fn keep(server: &mut EmbeddedPostgres) -> PostgresError {
     }
 }
 
-/// Tries until it runs, or must not.
+/// Retries until the server runs, or must not be started.
 async fn revive(
     server: &mut EmbeddedPostgres,
     attempts: &mut Attempts,
 ) -> Result<(), PostgresError> {
-    let mut told = String::new();
+    let mut last = String::new();
     loop {
         sleep(attempts.pause()).await;
         attempts.made += 1;
@@ -66,35 +66,35 @@ async fn revive(
             Err(unclaimed @ PostgresError::Unclaimed(_)) => return Err(unclaimed),
             Err(error) => {
                 let error = error.in_a_line();
-                attempts.tell(&error, error == told);
-                told = error;
+                attempts.log(&error, error == last);
+                last = error;
             }
         }
     }
 }
 
-/// How often it was tried, since the server last ran for long.
+/// Attempts since the server last ran for at least [`STEADY`].
 #[derive(Default)]
 struct Attempts {
     made: usize,
 }
 
 impl Attempts {
-    /// The server ran for so long. One that ends right after each start has no more attempts for it.
+    /// Resets the attempts after a long run. A server that ends right after each start uses them up.
     fn after_a_run(&mut self, ran: Duration) {
         if ran >= STEADY {
             self.made = 0;
         }
     }
 
-    /// What is waited before the next one.
+    /// The pause before the next attempt.
     fn pause(&self) -> Duration {
         QUICK.get(self.made).copied().unwrap_or(SLOW)
     }
 
-    /// Says that the last one failed: each of the quick ones, and of those that follow each that
-    /// fails in another way than the one before.
-    fn tell(&self, error: &str, is_known: bool) {
+    /// Logs that the last attempt failed: each quick attempt, and of later ones those that fail in
+    /// another way than the one before.
+    fn log(&self, error: &str, is_known: bool) {
         let (attempts, most) = (self.made, QUICK.len());
         let next_s = self.pause().as_secs();
         match attempts.cmp(&most) {
@@ -103,18 +103,18 @@ impl Attempts {
                 most,
                 next_s,
                 error,
-                "PostgreSQL was not started again"
+                "PostgreSQL could not be restarted"
             ),
             Ordering::Equal => tracing::error!(
                 attempts,
                 next_s,
                 error,
-                "PostgreSQL can't be started again: files, searches and history are still served, \
-                 memory is not; mend what its log says, and it is tried again every minute"
+                "PostgreSQL could not be restarted: files, searches and history are still served, \
+                 memory is not; fix what its log shows; it is retried every minute"
             ),
             Ordering::Greater if is_known => {}
             Ordering::Greater => {
-                tracing::warn!(attempts, next_s, error, "PostgreSQL was not started again");
+                tracing::warn!(attempts, next_s, error, "PostgreSQL could not be restarted");
             }
         }
     }
@@ -124,7 +124,7 @@ impl Attempts {
 mod tests {
     use super::*;
 
-    /// The pauses in seconds before so many attempts, each followed by a run of this length.
+    /// The pauses in seconds before `count` attempts, each followed by a run of this length.
     fn pauses(attempts: &mut Attempts, count: usize, ran: Duration) -> Vec<u64> {
         let mut next = || {
             let pause = attempts.pause().as_secs();
@@ -136,13 +136,13 @@ mod tests {
     }
 
     #[test]
-    fn attempts_come_ever_further_apart_and_then_one_a_minute() {
+    fn attempts_are_increasingly_far_apart_then_one_a_minute() {
         let tried = pauses(&mut Attempts::default(), 9, Duration::ZERO);
         assert_eq!(tried, [0, 1, 2, 4, 8, 15, 60, 60, 60]);
     }
 
     #[test]
-    fn only_a_server_that_ran_for_a_minute_has_the_quick_attempts_again() {
+    fn a_run_of_a_minute_restores_the_quick_attempts() {
         let mut attempts = Attempts::default();
         let nearly = STEADY - Duration::from_secs(1);
         assert_eq!(pauses(&mut attempts, 3, nearly), [0, 1, 2]);

@@ -1,12 +1,9 @@
-//! Puts into the database what calls need to be answered: tenant, projects and key, by the code
-//! that applies an operator's file.
+//! Seeds the database with what calls need: tenant, projects and key, through the same code as
+//! `archway apply`.
 //!
-//! What was changed by command since stays: names, path rules, the key's scopes and end, projects that
-//! were removed. Only the folder that `--repo` names comes back, because its user asks for it.
+//! Changes made by commands since then stay: names, path rules, the key's scopes and end, removed
+//! projects. Only the folder that `--repo` names is restored, because its user asks for it.
 
-use crate::tenants::{
-    KeyRequest, Project as StoredProject, TenantError, Tenants, TenantsTx, generate_key, key_id,
-};
 use archway_gateway::secrets::RootSecret;
 use secrecy::{ExposeSecret, SecretString};
 
@@ -15,40 +12,43 @@ use super::credentials::{self, CredentialsError, KeyFile};
 use super::database::{Database, DatabaseError};
 use super::projects::Project;
 use crate::data_dir::DataDir;
-use crate::wanted::{
-    Wanted, WantedError, WantedKey, WantedName, WantedProject, WantedTenant, carry_out,
+use crate::desired::{
+    self, DesiredKey, DesiredName, DesiredProject, DesiredState, DesiredTenant, ReconcileError,
+};
+use crate::tenants::{
+    KeyRequest, Project as StoredProject, TenantError, Tenants, TenantsTx, generate_key, key_id,
 };
 
-/// Why the database has not what calls need.
+/// Why the database could not be seeded.
 #[derive(Debug, thiserror::Error)]
 pub enum SeedError {
-    /// It doesn't answer, or its schema is not right.
+    /// It does not answer, or its schema is not right.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// The secrets can't be kept.
+    /// The secrets cannot be stored.
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
-    /// It can't be looked at.
+    /// It cannot be read.
     #[error(transparent)]
     Tenants(#[from] TenantError),
     /// Tenant, projects or key were refused.
     #[error(transparent)]
-    Wanted(#[from] WantedError),
+    Reconcile(#[from] ReconcileError),
 }
 
-/// What was put there, as the rest of `dev` needs it.
+/// What was seeded, as far as the rest of `dev` needs it.
 pub(super) struct Seeded {
     pub(super) secret: RootSecret,
     pub(super) api_key: SecretString,
-    /// The slug of the project that calls with the key mean unless they name another.
+    /// The slug of the project of calls that name none.
     pub(super) default: String,
     /// The folders whose projects were not removed.
     pub(super) served: Vec<Project>,
 }
 
-/// Brings the schema up to date and makes tenant, projects and key what they shall be. A new key means
-/// `project` where a call names none; one that is there goes on meaning what it did, so that pasted
-/// settings do not read another repository all at once.
+/// Migrates the schema and applies tenant, projects and key. `project` becomes a new key's default
+/// project. An existing key keeps its default, so that pasted settings do not suddenly read another
+/// repository.
 pub(super) async fn seed(
     data: &DataDir,
     database: &Database,
@@ -59,26 +59,26 @@ pub(super) async fn seed(
     let tenants = Tenants::new(owner.clone());
     let secret = credentials::root_secret(data)?;
     let file = KeyFile::of(database, data);
-    let kept = good_key(&tenants, &secret, file.read()?).await?;
-    let (api_key, is_new) = match kept {
-        Some(kept) => (kept, false),
+    let stored_key = good_key(&tenants, &secret, file.read()?).await?;
+    let (api_key, is_new) = match stored_key {
+        Some(stored_key) => (stored_key, false),
         None => (generate_key()?.api_key, true),
     };
     let mut tx = tenants.begin().await?;
     let removed = removed(&mut tx).await?;
     let still = |folder: &Project| folder == project || !removed.contains(&folder.slug);
     let served: Vec<Project> = served.into_iter().filter(still).collect();
-    let there = terms_of(&mut tx, &api_key).await?;
-    let is_kept = |slug: &String| *slug == project.slug || !removed.contains(slug);
-    let default = there
+    let stored = terms_of(&mut tx, &api_key).await?;
+    let is_served = |slug: &String| *slug == project.slug || !removed.contains(slug);
+    let default = stored
         .as_ref()
         .and_then(|terms| terms.default_project.clone());
     let default = default
-        .filter(is_kept)
+        .filter(is_served)
         .unwrap_or_else(|| project.slug.clone());
-    let terms = changed(there, &default);
-    let wanted = wanted(&served, &api_key, terms);
-    carry_out(&mut tx, &wanted, Some(&secret), None).await?;
+    let terms = changed_terms(stored, &default);
+    let state = desired_state(&served, &api_key, terms);
+    desired::apply(&mut tx, &state, Some(&secret), None).await?;
     tx.commit().await?;
     owner.close().await;
     if is_new {
@@ -92,15 +92,19 @@ pub(super) async fn seed(
     })
 }
 
-/// The kept key, if this database takes it.
+/// The stored key, if it is valid in this database.
 async fn good_key(
     tenants: &Tenants,
     secret: &RootSecret,
-    kept: Option<SecretString>,
+    stored_key: Option<SecretString>,
 ) -> Result<Option<SecretString>, TenantError> {
-    let Some(kept) = kept else { return Ok(None) };
-    let good = tenants.key_is_good(secret, kept.expose_secret()).await?;
-    Ok(good.map(|_id| kept))
+    let Some(stored_key) = stored_key else {
+        return Ok(None);
+    };
+    let good = tenants
+        .key_is_good(secret, stored_key.expose_secret())
+        .await?;
+    Ok(good.map(|_id| stored_key))
 }
 
 /// The slugs of the projects that were removed by command.
@@ -118,7 +122,7 @@ async fn removed(tx: &mut TenantsTx) -> Result<Vec<String>, TenantError> {
         .collect())
 }
 
-/// The key's own terms, if it has any yet.
+/// The stored terms of the key, if it exists.
 async fn terms_of(
     tx: &mut TenantsTx,
     key: &SecretString,
@@ -130,35 +134,39 @@ async fn terms_of(
     }
 }
 
-/// The key's terms, its own where it has any, with this default. `None` if it has these: it is left
-/// alone, with a project that was removed since, too.
-fn changed(there: Option<KeyRequest>, default: &str) -> Option<KeyRequest> {
+/// The key's terms with this default project. `None` if nothing changes: then the key is not written,
+/// even if it names a project that was removed since.
+fn changed_terms(stored: Option<KeyRequest>, default: &str) -> Option<KeyRequest> {
     let new = || KeyRequest {
         label: "archway dev".to_owned(),
         ..KeyRequest::default()
     };
-    let wanted = KeyRequest {
+    let terms = KeyRequest {
         default_project: Some(default.to_owned()),
-        ..there.clone().unwrap_or_else(new)
+        ..stored.clone().unwrap_or_else(new)
     };
-    Some(wanted).filter(|wanted| there.as_ref() != Some(wanted))
+    Some(terms).filter(|terms| stored.as_ref() != Some(terms))
 }
 
-fn wanted(served: &[Project], api_key: &SecretString, terms: Option<KeyRequest>) -> Wanted {
-    let key = |terms| WantedKey {
+fn desired_state(
+    served: &[Project],
+    api_key: &SecretString,
+    terms: Option<KeyRequest>,
+) -> DesiredState {
+    let key = |terms| DesiredKey {
         text: api_key.clone(),
         terms,
         limits: None,
     };
-    let project = |folder: &Project| WantedProject {
+    let project = |folder: &Project| DesiredProject {
         slug: folder.slug.clone(),
-        name: WantedName::AtFirst(folder.display_name().map(str::to_owned)),
+        name: DesiredName::AtFirst(folder.display_name().map(str::to_owned)),
         globs: None,
     };
-    Wanted {
-        tenants: vec![WantedTenant {
+    DesiredState {
+        tenants: vec![DesiredTenant {
             slug: TENANT.to_owned(),
-            name: WantedName::AtFirst(None),
+            name: DesiredName::AtFirst(None),
             disabled: None,
             pool: None,
             limits: None,

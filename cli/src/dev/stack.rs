@@ -1,8 +1,8 @@
-//! One worker and the gateway in this process, talking gRPC over a unix socket as they would
-//! between hosts.
+//! One worker and the gateway in this process. They talk gRPC over a unix socket, as they would between
+//! hosts.
 //!
-//! The worker lives on a thread of its own, which confined itself to the served folders before
-//! its runtime was built; the gateway runs on ours.
+//! The worker runs on a thread of its own, which confines itself to the served folders before its
+//! runtime is built. The gateway runs on the caller's runtime.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -40,18 +40,18 @@ use crate::socket_dir::{SocketDir, SocketDirError};
 
 /// The pool of the one worker.
 const POOL: &str = "shared";
-/// What the worker is called in `archway project list`.
+/// The worker's name in `archway project list`.
 const WORKER: &str = "dev";
-/// Where the worker keeps what is costly to make, in the data folder.
+/// The worker's cache folder, in the data folder.
 const CACHE: &str = "cache";
-/// Connections to the database, of the gateway and of the worker each.
+/// Database connections of the gateway and of the worker, each.
 const CONNECTIONS: u32 = 8;
-/// How long gateway and worker may take to find each other.
+/// How long gateway and worker may take to connect.
 const READY: Duration = Duration::from_secs(20);
-/// How long calls in flight may hold up the end.
+/// How long calls in flight may delay the shutdown.
 const DRAIN: Duration = Duration::from_secs(10);
 
-/// What the stack is made of.
+/// The parts of the stack.
 pub(super) struct Plan<'a> {
     pub(super) data: &'a DataDir,
     pub(super) database: &'a Database,
@@ -73,7 +73,7 @@ pub(super) struct Stack {
     sockets: SocketDir,
 }
 
-/// Why the stack doesn't run.
+/// Why the stack does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum StackError {
     /// No key to sign passes with.
@@ -82,28 +82,28 @@ pub enum StackError {
     /// No folder for the worker's socket.
     #[error(transparent)]
     SocketDir(#[from] SocketDirError),
-    /// A socket could not be had.
+    /// A socket could not be created.
     #[error("{0}")]
     Socket(&'static str, #[source] io::Error),
     /// The worker failed.
     #[error(transparent)]
     Worker(#[from] WorkerError),
-    /// The gateway could not be put together.
-    #[error("putting the gateway together")]
+    /// The gateway could not be created.
+    #[error("creating the gateway")]
     Gateway(#[from] archway_gateway::GatewayConfigError),
-    /// The gateway's database URL is not right.
+    /// The gateway's database URL is invalid.
     #[error(transparent)]
     Store(#[from] archway_gateway::store::StoreError),
     /// The gateway failed.
     #[error("serving MCP")]
     Serve(#[source] io::Error),
-    /// A part of it died.
+    /// A task panicked.
     #[error("a part of Archway ended by a bug")]
     Died(#[from] JoinError),
-    /// A part of it ended though nobody had asked it to.
+    /// A part ended by itself.
     #[error("the {0} ended by itself")]
     Ended(&'static str),
-    /// Gateway and worker did not find each other.
+    /// The gateway did not reach the worker in time.
     #[error("the gateway did not reach its worker within {} s", READY.as_secs())]
     NotReady,
 }
@@ -155,7 +155,7 @@ impl Stack {
         }
     }
 
-    /// Ends both, the gateway first; calls in flight finish, within a bound.
+    /// Stops both, the gateway first. Calls in flight finish, within a bound.
     pub(super) async fn stop(self) -> Result<(), StackError> {
         self.shutdown.cancel();
         let drained = drain(self.gateway).await;
@@ -166,7 +166,7 @@ impl Stack {
     }
 }
 
-/// Waits for the gateway, unless it has ended already and said why.
+/// Waits for the gateway, unless it has ended already.
 async fn drain(gateway: JoinHandle<io::Result<()>>) -> Result<(), StackError> {
     if gateway.is_finished() {
         return Ok(());
@@ -209,7 +209,7 @@ async fn start_worker(
         mounts.link(TENANT, &project.slug, project.path.clone())
     });
     let verifier = PassVerifier::new(&[public_key], POOL);
-    // One that an earlier process left doesn't answer any more: the data folder is ours alone.
+    // A socket of an earlier process has no server any more, since the data folder is claimed.
     std::fs::remove_file(&socket).ok();
     let listener = UnixListener::bind(&socket)
         .map_err(|error| StackError::Socket("making the worker's socket", error))?;

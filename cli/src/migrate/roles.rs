@@ -1,5 +1,5 @@
-//! The runtime roles: made without a schema, since a dump that is restored on a new server names
-//! them, and given their passwords.
+//! The runtime roles: created independently of the schema, since a restored dump needs them to exist,
+//! and given their passwords.
 
 mod scram;
 
@@ -10,12 +10,12 @@ use sqlx::{Connection, Executor, PgConnection, PgPool};
 
 use super::MigrateError;
 
-/// How often a password is set where others are setting it, too, and the pause between: gateways that
-/// start at once each migrate first, and no lock of a database reaches a role.
+/// How often setting a password is attempted, and the pause in between. Gateways that start at the same
+/// time each migrate first, and a lock of one database does not cover roles, which belong to the server.
 const PASSWORD_TRIES: u32 = 50;
 const PASSWORD_PAUSE: Duration = Duration::from_millis(50);
 
-/// As the first migration makes them, which a test holds it to.
+/// The same as in the first migration. A test compares them.
 const ROLES: &str = "
 do $$
 declare
@@ -33,13 +33,13 @@ begin
 end
 $$";
 
-/// Makes those of both that are missing.
-pub(super) async fn make(owner: &PgPool) -> Result<(), sqlx::Error> {
+/// Creates the roles that are missing.
+pub(super) async fn create(owner: &PgPool) -> Result<(), sqlx::Error> {
     owner.execute(ROLES).await.map(drop)
 }
 
-/// Gives a role its password.
-pub(super) async fn give(
+/// Sets a role's password.
+pub(super) async fn set_password(
     owner: &PgPool,
     role: &'static str,
     password: &SecretString,
@@ -48,7 +48,7 @@ pub(super) async fn give(
     let failed = |source| MigrateError::SetPassword { role, source };
     let mut connection = owner.acquire().await.map_err(failed)?;
     let mut tries = PASSWORD_TRIES;
-    while let Err(error) = set_password(&mut connection, role, &verifier).await {
+    while let Err(error) = send_verifier(&mut connection, role, &verifier).await {
         tries -= 1;
         if tries == 0 || !is_contended(&error) {
             return Err(failed(error));
@@ -58,15 +58,16 @@ pub(super) async fn give(
     Ok(())
 }
 
-/// Whether somebody else changed the role at that moment. PostgreSQL has no code for it.
+/// Whether another session changed the role at the same time. PostgreSQL has no SQLSTATE for it.
 fn is_contended(error: &sqlx::Error) -> bool {
     let refusal = error.as_database_error();
     refusal.is_some_and(|it| it.message().starts_with("tuple concurrently updated"))
 }
 
-/// The server may log whatever it is sent, so it is sent what it stores, which is good for no
-/// login. `alter role` takes no parameters: the verifier goes in as a setting of the transaction.
-async fn set_password(
+/// Sends what PostgreSQL stores of the password, because the server may log any statement, and the
+/// stored form does not allow logging in. `alter role` takes no parameters, so the verifier is passed
+/// as a setting of the transaction.
+async fn send_verifier(
     connection: &mut PgConnection,
     role: &str,
     verifier: &SecretString,
@@ -94,7 +95,7 @@ mod tests {
     use crate::migrate::MIGRATIONS;
     use crate::migrate::tests::scratch;
 
-    /// Each role with all that it may do, but for its number.
+    /// Each role with all its attributes, except its oid.
     async fn roles(owner: &PgPool) -> Vec<String> {
         let all = "select (to_jsonb(r) - 'oid')::text from pg_roles r \
                    where rolname like 'archway\\_%' order by rolname";
@@ -102,11 +103,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn roles_that_are_made_alone_are_those_that_migrations_make() {
+    async fn separately_created_roles_equal_those_of_the_migrations() {
         let (_folder, postgres) = scratch().await;
         let owner = PgPool::connect(&postgres.owner_url()).await.unwrap();
-        make(&owner).await.unwrap();
-        make(&owner).await.unwrap();
+        create(&owner).await.unwrap();
+        create(&owner).await.unwrap();
         let alone = roles(&owner).await;
         assert_eq!(alone.len(), 2, "{alone:?}");
         let dropped = owner.execute("drop role archway_gateway, archway_worker");

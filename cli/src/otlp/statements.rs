@@ -1,10 +1,10 @@
-//! Statements of SQL as spans: made of what sqlx tells the log when one ended.
+//! SQL statements as spans, made from what sqlx logs when a statement ends.
 //!
-//! So there is a span for each statement, whoever sends it, and none of the stores has to say so.
-//! What a reader would get wrong: whether the log shows statements decides nothing here, since each
-//! listener has its own filter, and while nothing is recorded sqlx is told that nobody listens.
-//! sqlx does not tell whether the statement failed; the span around it does. Only its first word and
-//! the first name it speaks of are kept: text of ours, but nobody has to read it to be sure.
+//! So each statement has a span, whichever code sends it, and the stores need no instrumentation.
+//! What a reader would get wrong: the log's filter does not matter here, since each subscriber layer has
+//! its own, and sqlx logs nothing while no layer listens. sqlx does not report failures; the enclosing span
+//! does. Only the first word and the first name of a statement are recorded. Statements are Archway's own
+//! text, but this makes that obvious.
 
 use std::time::{Duration, SystemTime};
 
@@ -18,12 +18,12 @@ use tracing_subscriber::filter::{LevelFilter, dynamic_filter_fn};
 use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::LookupSpan;
 
-/// What sqlx calls what it tells of statements.
+/// The target of sqlx's events about statements.
 const TARGET: &str = "sqlx::query";
-/// What a name that a statement speaks of stands behind.
+/// The words after which a statement names a table.
 const BEFORE_NAMES: [&str; 4] = ["from", "into", "update", "join"];
 
-/// Listens to sqlx while something is recorded.
+/// Listens to sqlx while a span is recorded.
 pub(crate) fn layer<S>() -> impl Layer<S> + Send + Sync
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
@@ -45,24 +45,24 @@ struct Statements;
 
 impl<S: Subscriber> Layer<S> for Statements {
     fn on_event(&self, event: &Event<'_>, _cx: Context<'_, S>) {
-        let mut told = Told::default();
-        event.record(&mut told);
-        told.record();
+        let mut statement = LoggedStatement::default();
+        event.record(&mut statement);
+        statement.record();
     }
 }
 
-/// What sqlx tells of one statement.
+/// The fields of sqlx's event.
 #[derive(Debug, Default)]
-struct Told {
+struct LoggedStatement {
     /// Its first words.
     summary: String,
-    /// All of it, where that is more.
+    /// The whole statement, if it is longer.
     statement: String,
     seconds: f64,
     rows: Option<i64>,
 }
 
-impl Visit for Told {
+impl Visit for LoggedStatement {
     fn record_str(&mut self, field: &Field, value: &str) {
         match field.name() {
             "summary" => value.clone_into(&mut self.summary),
@@ -86,8 +86,8 @@ impl Visit for Told {
     fn record_debug(&mut self, _field: &Field, _value: &dyn std::fmt::Debug) {}
 }
 
-impl Told {
-    /// A span that ended now.
+impl LoggedStatement {
+    /// Records a span that ends now.
     fn record(self) {
         let took = Duration::try_from_secs_f64(self.seconds).unwrap_or_default();
         let now = SystemTime::now();
@@ -128,7 +128,7 @@ impl Statement {
         let mut words = text.split_whitespace();
         let first = words.next().unwrap_or_default();
         let operation = first.to_ascii_uppercase();
-        // One that asks no table calls a function.
+        // A statement without a table calls a function.
         let called = || identifier(words.next()?);
         Statement {
             name: named(text).or_else(called),
@@ -137,7 +137,7 @@ impl Statement {
     }
 }
 
-/// The first name of a table, or of what stands for one, outside of parentheses if there is any.
+/// The first name of a table or its substitute, outside of parentheses if possible.
 fn named(text: &str) -> Option<String> {
     let mut depth = 0_usize;
     let mut before = "";
@@ -158,7 +158,7 @@ fn named(text: &str) -> Option<String> {
     found.map(|(_, name)| name)
 }
 
-/// The name that a word begins with.
+/// The name at the beginning of a word.
 fn identifier(word: &str) -> Option<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let name: String = word.chars().take_while(|c| is_part(*c)).collect();
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_statement_is_told_by_its_first_word_and_what_it_is_about() {
+    fn a_statement_is_named_by_its_first_word_and_target() {
         for (text, operation, name) in [
             (
                 "select id, body from memories where a = $1",

@@ -1,8 +1,8 @@
 //! Finds PostgreSQL's server programs on this machine.
 //!
-//! Debian and Ubuntu keep them out of PATH, a folder per major version, and so does Homebrew. A
-//! cluster opens only under the major version that made it, so an existing cluster decides, and
-//! a new one gets the newest.
+//! Debian, Ubuntu and Homebrew install them outside of PATH, in a folder per major version. A cluster
+//! can only be opened by the major version that created it. So an existing cluster determines the
+//! version, and a new one gets the newest.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,8 +10,8 @@ use std::process::Command;
 /// The oldest major version that the migrations are tested with.
 const OLDEST: u32 = 15;
 
-/// Folders of folders: each match of `<parent>/<prefix>*<suffix>` may hold the programs.
-const PLACES: [(&str, &str, &str); 9] = [
+/// Patterns of folders: each match of `<parent>/<prefix>*/<suffix>` may contain the programs.
+const FOLDERS: [(&str, &str, &str); 9] = [
     ("/usr/lib/postgresql", "", "bin"),         // Debian, Ubuntu
     ("/usr", "pgsql-", "bin"),                  // PostgreSQL's own RPMs
     ("/usr/lib", "postgresql", "bin"),          // openSUSE
@@ -37,17 +37,17 @@ pub enum BinariesError {
     #[error(
         "no PostgreSQL server (version {OLDEST} or newer) was found on this machine\n\
          \n    install one:            {install}\
-         \n    or say where it is:     --postgres-bin DIR (the folder with initdb and postgres)\
+          \n    or name its folder:     --postgres-bin DIR (the folder with initdb and postgres)\
          \n    or use another server:  --database-url postgres://user:password@host/database"
     )]
     NotFound {
         /// The command that installs one here.
         install: &'static str,
     },
-    /// The folder that was named has no usable programs.
+    /// The named folder has no usable programs.
     #[error("{} has no initdb and postgres of version {OLDEST} or newer that run here", .0.display())]
     Named(PathBuf),
-    /// The cluster was made by another version than those at hand.
+    /// Another version created the cluster.
     #[error(
         "the data was written by PostgreSQL {wanted}, and this machine has {}; install version \
          {wanted}, or choose a new data folder with --data",
@@ -56,14 +56,14 @@ pub enum BinariesError {
     OtherVersion {
         /// The version that can read the cluster.
         wanted: u32,
-        /// Those that were found.
+        /// The versions found.
         found: Vec<u32>,
     },
 }
 
 impl Binaries {
     /// The programs in `named`, else the newest in PATH and the usual places; of major version
-    /// `wanted`, if a cluster wants one.
+    /// `wanted`, if a cluster requires one.
     pub(super) fn find(named: Option<&Path>, wanted: Option<u32>) -> Result<Self, BinariesError> {
         let found: Vec<Binaries> = match named {
             Some(folder) => {
@@ -99,7 +99,7 @@ impl Binaries {
 
 fn choose(found: Vec<Binaries>, wanted: Option<u32>) -> Result<Binaries, BinariesError> {
     let Some(wanted) = wanted else {
-        // The first of equals: PATH comes before the usual places.
+        // The first of equals wins: PATH precedes the usual places.
         let newest = found
             .into_iter()
             .reduce(|a, b| if b.major > a.major { b } else { a });
@@ -126,7 +126,7 @@ fn choose(found: Vec<Binaries>, wanted: Option<u32>) -> Result<Binaries, Binarie
 fn candidates() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    for (parent, prefix, suffix) in PLACES {
+    for (parent, prefix, suffix) in FOLDERS {
         let Ok(entries) = std::fs::read_dir(parent) else {
             continue;
         };
@@ -164,7 +164,7 @@ fn install_command() -> &'static str {
     command_for(&std::fs::read_to_string("/etc/os-release").unwrap_or_default())
 }
 
-/// By `ID` and `ID_LIKE` of os-release(5), the most telling first.
+/// Chosen by `ID` and `ID_LIKE` of os-release(5), the most specific first.
 fn command_for(os_release: &str) -> &'static str {
     let value = |key: &str| {
         let line = os_release
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_read_as_every_packager_writes_them() {
+    fn version_strings_of_all_packagers_are_parsed() {
         let debian = "postgres (PostgreSQL) 15.13 (Debian 15.13-0+deb12u1)\n";
         assert_eq!(major_version(debian), Some(15));
         assert_eq!(
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_cluster_gets_the_newest_and_an_old_one_its_own() {
+    fn a_new_cluster_gets_the_newest_version_and_an_old_one_its_own() {
         let all = found(&[
             ("/path", 16),
             ("/usr/lib/postgresql/15/bin", 15),
@@ -230,13 +230,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_found_names_the_way_out() {
+    fn the_error_names_the_alternatives() {
         let refusal = choose(Vec::new(), None).unwrap_err().to_string();
         assert!(refusal.contains("--database-url"), "{refusal}");
     }
 
     #[test]
-    fn the_install_command_is_the_systems_own() {
+    fn the_install_command_fits_the_system() {
         assert!(command_for("ID=debian\n").starts_with("sudo apt-get"));
         assert!(
             command_for("NAME=x\nID=linuxmint\nID_LIKE=\"ubuntu debian\"\n").contains("apt-get")
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_folder_without_programs_is_refused_and_not_passed_over() {
+    fn a_named_folder_without_programs_is_refused() {
         let empty = tempfile::tempdir().unwrap();
         let refusal = Binaries::find(Some(empty.path()), None).unwrap_err();
         assert!(matches!(refusal, BinariesError::Named(_)));

@@ -1,9 +1,8 @@
-//! The cluster: its folder, how it is made, and the settings its server runs with.
+//! The cluster: its folder, its creation, and its server's settings.
 //!
-//! A cluster is made beside its place and renamed into it, so that an `initdb` that was killed
-//! half way leaves nothing that looks like a cluster. The settings are given on the command line
-//! at each start: the files that `initdb` wrote stay as they are, for whoever opens the cluster
-//! with other tools.
+//! A cluster is created beside its final path and then renamed, so that a killed `initdb` leaves nothing
+//! that looks like a cluster. Settings are passed on the command line at each start: the files of
+//! `initdb` stay unchanged, so that other tools can open the cluster.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -19,14 +18,14 @@ use crate::data_dir::DataDir;
 /// The number in the socket's name. There is no TCP port.
 pub(super) const PORT: u16 = 5432;
 
-/// Sized for a laptop. What makes it durable (fsync, full page writes) is left on.
+/// Sized for a laptop. Durability (fsync, full page writes) stays enabled.
 const SETTINGS: [&str; 11] = [
     "listen_addresses=",
     "unix_socket_permissions=0700",
     "max_connections=60",
     "shared_buffers=64MB",
-    "jit=off",           // compiling costs more than our short queries
-    "wal_level=minimal", // nobody replicates from here
+    "jit=off",           // compiling costs more than these short queries
+    "wal_level=minimal", // there is no replication
     "max_wal_senders=0",
     "min_wal_size=32MB",
     "max_wal_size=256MB",
@@ -41,44 +40,44 @@ pub(super) struct Cluster {
     account: Account,
 }
 
-/// Why a cluster can't be made or used.
+/// Why a cluster cannot be created or used.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
-    /// A folder of that name holds no cluster.
+    /// The folder exists and contains no cluster.
     #[error("{} holds no PostgreSQL cluster (its PG_VERSION can't be read)", folder.display())]
     NoCluster {
         /// The folder.
         folder: PathBuf,
-        /// The operating system's answer, if it was that.
+        /// The operating system's error, if any.
         #[source]
         source: Option<io::Error>,
     },
-    /// `initdb` did not do it.
+    /// `initdb` failed.
     #[error("initdb failed ({status}):\n{output}")]
     Initdb {
-        /// How it ended.
+        /// Its exit status.
         status: std::process::ExitStatus,
-        /// What it wrote.
+        /// Its output.
         output: String,
     },
-    /// The account can't be given the folder.
+    /// The account cannot become the folder's owner.
     #[error(transparent)]
     Account(#[from] AccountError),
-    /// The operating system said no.
+    /// The operating system refused.
     #[error("{what} {}", path.display())]
     Io {
-        /// What was tried.
+        /// What was attempted.
         what: &'static str,
-        /// On which file or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// The operating system's answer.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
 }
 
 impl Cluster {
-    /// The place of the cluster that belongs to `data`.
+    /// The cluster of `data`, which may not exist yet.
     pub(super) fn in_data_dir(data: &DataDir, account: Account) -> Self {
         Cluster {
             folder: data.path().join("postgres"),
@@ -91,7 +90,7 @@ impl Cluster {
         &self.folder
     }
 
-    /// The major version that made the cluster; `None` if there is none yet.
+    /// The major version of the cluster; `None` if it does not exist yet.
     pub(super) fn major(&self) -> Result<Option<u32>, ClusterError> {
         if !self.folder.exists() {
             return Ok(None);
@@ -108,7 +107,7 @@ impl Cluster {
             .map_err(|_not_a_number| no_cluster(None))
     }
 
-    /// The major version that made the cluster, which must be there.
+    /// The major version of the cluster, which must exist.
     pub(super) fn existing_major(&self) -> Result<u32, ClusterError> {
         let missing = || ClusterError::NoCluster {
             folder: self.folder.clone(),
@@ -117,7 +116,7 @@ impl Cluster {
         self.major()?.ok_or_else(missing)
     }
 
-    /// Makes the cluster if there is none. Runs `initdb` on the blocking pool.
+    /// Creates the cluster if it does not exist. Runs `initdb` on the blocking pool.
     pub(super) async fn ensure(self, binaries: &Binaries) -> Result<Self, ClusterError> {
         if self.folder.exists() {
             return Ok(self);
@@ -141,7 +140,7 @@ impl Cluster {
 
     fn create(&self, initdb: &Path) -> Result<(), ClusterError> {
         let draft = self.folder.with_extension("new");
-        // C.UTF-8 knows the letters of all languages; systems without it have C.
+        // C.UTF-8 classifies the letters of all languages; C is the fallback.
         match self.initdb(initdb, &draft, "C.UTF-8") {
             Err(ClusterError::Initdb { output, .. }) if output.contains("invalid locale name") => {
                 self.initdb(initdb, &draft, "C")?;
@@ -185,8 +184,8 @@ impl Cluster {
     }
 }
 
-/// A program of PostgreSQL's, in a folder it may look into and without what the user's shell has
-/// set for another server.
+/// A PostgreSQL program, in a working directory that it may read, and without the environment that the
+/// user set for another server.
 fn postgres_command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir("/").env("LC_ALL", "C");

@@ -1,13 +1,13 @@
-//! Ties the server's life to this process's.
+//! Ties the server's lifetime to this process's.
 //!
-//! Postgres must not outlive us, however we end, `kill -9` included, and must not hear the
-//! terminal's Ctrl-C before us. The usual means don't do: a parent-death signal is Linux's alone
-//! and follows the *thread* that started the child, and setting it takes unsafe code between
-//! fork and exec. So a small shell stands between, in a process group of its own, and holds the
-//! reading end of a pipe whose writing end only we have. When we end, in any way, the kernel
-//! closes it, `read` returns, and the server is asked for a fast shutdown (SIGINT). The shell
-//! ends when the server does, with its status, so waiting for the shell is waiting for the server.
-//! Should the shell be killed, its reader still holds the pipe and does its work.
+//! Postgres must not outlive this process, even if that is killed by `kill -9`, and must not receive the
+//! terminal's Ctrl-C first. The usual means are not sufficient: a parent-death signal exists on Linux
+//! only, follows the *thread* that started the child, and needs unsafe code between fork and exec. So a
+//! small shell runs in between, in its own process group, with the reading end of a pipe whose writing
+//! end only this process has. When this process ends, the kernel closes the pipe, `read` returns, and
+//! the server gets a fast shutdown (SIGINT). The shell ends when the server does, with its status, so
+//! waiting for the shell is waiting for the server. If the shell is killed, its reader still has the
+//! pipe and does its work.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -22,10 +22,11 @@ use tokio::task::JoinHandle;
 
 use crate::account::Account;
 
-/// Descriptor 3 keeps the pipe: a shell gives background commands no standard input. The signal is
-/// repeated because a server that has only just been started is still deaf to it. A server that is
-/// still there after 10 s is told to end at once (SIGQUIT): the next start recovers, as after a crash.
-/// Whoever stops it waits for 15 s. Before the shell ends it ends the reader, whose signal might otherwise meet another process's number one day.
+/// Descriptor 3 holds the pipe: a shell gives background commands no standard input. The signal is
+/// repeated, because a server that was just started ignores it. A server that still runs after 10 s gets
+/// an immediate shutdown (SIGQUIT): the next start recovers, as after a crash. [`Server::stop`] allows
+/// 15 s for that. The shell ends the reader before it ends itself, as the reader's signal might otherwise
+/// reach another process that got the server's number.
 const SUPERVISE: &str = r#"
 exec 3<&0 </dev/null
 "$@" 3<&- &
@@ -43,9 +44,9 @@ kill "$reader" 2>/dev/null
 exit "$status"
 "#;
 
-/// A log file that has grown beyond this is begun anew, in bytes.
+/// A log file larger than this is truncated, in bytes.
 const MAX_LOG: u64 = 4 << 20;
-/// Levels of PostgreSQL's log with which a server ends.
+/// Levels in PostgreSQL's log with which a server ends.
 const FATAL: [&str; 2] = ["FATAL:", "PANIC:"];
 /// How much of the log an error quotes, in bytes.
 const QUOTE: u64 = 2048;
@@ -53,57 +54,57 @@ const QUOTE: u64 = 2048;
 /// A server and the pipe that keeps it running.
 #[derive(Debug)]
 pub(super) struct Server {
-    // Held for being open; closing it stops the server.
+    // Held open; closing it stops the server.
     lifeline: Option<ChildStdin>,
     ended: JoinHandle<io::Result<ExitStatus>>,
-    log: Log,
+    log: ServerLog,
 }
 
 #[derive(Debug)]
-struct Log {
+struct ServerLog {
     path: PathBuf,
     /// Where this run's part begins.
     start: u64,
 }
 
-/// What became of a server.
+/// How a server ended.
 #[derive(Debug, thiserror::Error)]
 pub enum SupervisorError {
     /// It could not be started.
     #[error("starting PostgreSQL")]
     Spawn(#[source] io::Error),
-    /// It ended though nobody had asked it to.
+    /// It ended by itself.
     #[error("PostgreSQL ended by itself ({status}); its log {} says:\n{said}", log.display())]
     Ended {
-        /// How.
+        /// Its exit status.
         status: String,
         /// Its log file.
         log: PathBuf,
         /// The end of this run's log.
         said: String,
     },
-    /// It was asked to stop and didn't.
-    #[error("PostgreSQL did not stop within {} s; its log is {}", patience.as_secs(), log.display())]
-    Stays {
+    /// It did not stop when requested.
+    #[error("PostgreSQL did not stop within {} s; its log is {}", limit.as_secs(), log.display())]
+    StillRunning {
         /// How long it had.
-        patience: Duration,
+        limit: Duration,
         /// Its log file.
         log: PathBuf,
     },
-    /// Its log can't be opened.
+    /// Its log cannot be opened.
     #[error("opening the log {}", path.display())]
     Log {
         /// The file.
         path: PathBuf,
-        /// The operating system's answer.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
 }
 
 impl SupervisorError {
-    /// What became of the server in one line, with the end of its log: from the last line that
-    /// says why it ended, if there is one, to the last of all.
+    /// The failure on one line. For a server that ended, with the end of its log: from the last line
+    /// that names a fatal error, if there is one.
     pub(super) fn in_a_line(&self) -> String {
         match self {
             SupervisorError::Ended { status, said, .. } => {
@@ -114,7 +115,7 @@ impl SupervisorError {
     }
 }
 
-/// The last line, and those before it back to the last that PostgreSQL itself ended with.
+/// The last line, and those before it back to the last fatal error.
 fn last_lines(said: &str) -> String {
     let lines: Vec<&str> = said
         .lines()
@@ -136,7 +137,7 @@ impl Server {
         account: Account,
         log: PathBuf,
     ) -> Result<Self, SupervisorError> {
-        let (log, output) = Log::open(log)?;
+        let (log, output) = ServerLog::open(log)?;
         let errors = output.try_clone().map_err(SupervisorError::Spawn)?;
         let mut shell = supervised(server);
         shell
@@ -155,7 +156,7 @@ impl Server {
         })
     }
 
-    /// Returns once the server has ended; not to be asked again after that.
+    /// Returns once the server has ended. Must not be called again after that.
     pub(super) async fn ended(&mut self) -> SupervisorError {
         let status = match (&mut self.ended).await {
             Ok(Ok(status)) => status.to_string(),
@@ -169,23 +170,23 @@ impl Server {
         }
     }
 
-    /// Asks the server to stop, and waits.
-    pub(super) async fn stop(&mut self, patience: Duration) -> Result<(), SupervisorError> {
+    /// Requests a stop, and waits for it.
+    pub(super) async fn stop(&mut self, limit: Duration) -> Result<(), SupervisorError> {
         drop(self.lifeline.take());
         if self.ended.is_finished() {
             return Ok(());
         }
-        match tokio::time::timeout(patience, &mut self.ended).await {
+        match tokio::time::timeout(limit, &mut self.ended).await {
             Ok(_ended) => Ok(()),
-            Err(_elapsed) => Err(SupervisorError::Stays {
-                patience,
+            Err(_elapsed) => Err(SupervisorError::StillRunning {
+                limit,
                 log: self.log.path.clone(),
             }),
         }
     }
 }
 
-impl Log {
+impl ServerLog {
     fn open(path: PathBuf) -> Result<(Self, File), SupervisorError> {
         let mut options = OpenOptions::new();
         let opened = options
@@ -201,7 +202,7 @@ impl Log {
                 Ok((file, start))
             });
         match opened {
-            Ok((file, start)) => Ok((Log { path, start }, file)),
+            Ok((file, start)) => Ok((ServerLog { path, start }, file)),
             Err(source) => Err(SupervisorError::Log { path, source }),
         }
     }
@@ -243,10 +244,10 @@ fn supervised(server: Command) -> Command {
 mod tests {
     use super::*;
 
-    /// Background commands of a shell ignore both signals; `env` gives back the second.
+    /// A shell's background commands ignore both signals; `env` restores the second.
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn a_server_that_is_deaf_to_a_fast_shutdown_is_told_to_end_at_once() {
+    async fn a_server_that_ignores_a_fast_shutdown_is_killed() {
         let home = tempfile::tempdir().unwrap();
         let mut deaf = Command::new("env");
         deaf.args(["--default-signal=QUIT", "sleep", "60"]);
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_servers_end_is_told_in_one_line_by_what_its_log_says_last() {
+    fn a_servers_end_is_one_line_with_the_end_of_its_log() {
         let ended = |said: &str| {
             let error = SupervisorError::Ended {
                 status: "exit status: 1".to_owned(),

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A data folder that PostgreSQL's user can reach, also where the tests run as root.
+/// A data folder that PostgreSQL's user can reach, even if the tests run as root.
 fn home() -> TempDir {
     tempfile::Builder::new()
         .prefix("archway-test-")
@@ -59,7 +59,7 @@ fn supervisors(data: &DataDir) -> Vec<Pid> {
 
 async fn gone(pid: Pid) {
     let gone = async {
-        // An orphan that nobody reaps stays in the table, without a command line.
+        // A zombie that was not reaped stays in the table, without a command line.
         let line = format!("/proc/{}/cmdline", pid.as_raw_pid());
         while test_kill_process(pid).is_ok() && std::fs::read(&line).is_ok_and(|l| !l.is_empty()) {
             tokio::time::sleep(POLL).await;
@@ -71,7 +71,7 @@ async fn gone(pid: Pid) {
 }
 
 #[tokio::test]
-async fn what_was_written_is_there_at_the_second_start() {
+async fn data_survives_a_restart() {
     let home = home();
     let data = DataDir::open(home.path()).unwrap();
     let first = start(&data).await;
@@ -107,7 +107,7 @@ async fn it_listens_on_a_private_socket_only() {
 }
 
 #[tokio::test]
-async fn a_server_that_dies_is_noticed_and_the_next_one_recovers() {
+async fn a_dead_server_is_noticed_and_the_next_one_recovers() {
     let home = home();
     let data = DataDir::open(home.path()).unwrap();
     let mut first = start(&data).await;
@@ -141,7 +141,7 @@ async fn a_dead_server_is_restarted_at_the_same_socket_with_its_data() {
 }
 
 #[tokio::test]
-async fn a_cluster_that_is_gone_is_not_replaced_by_an_empty_one() {
+async fn a_missing_cluster_is_not_replaced_by_an_empty_one() {
     let home = home();
     let data = DataDir::open(home.path()).unwrap();
     let mut postgres = start(&data).await;
@@ -203,12 +203,12 @@ async fn a_recreated_data_folder_is_left_to_its_new_owner_and_server() {
 }
 
 #[tokio::test]
-async fn a_server_stops_once_the_pipe_closes_even_if_its_supervisor_was_killed() {
+async fn the_closed_pipe_stops_a_server_whose_supervisor_was_killed() {
     let home = home();
     let data = DataDir::open(home.path()).unwrap();
     let mut postgres = start(&data).await;
     let server = postmaster(&data);
-    // The shell leads the process group that it and the server make up.
+    // The shell leads the process group of itself and the server.
     kill_process(
         rustix::process::getpgid(Some(server)).unwrap(),
         Signal::KILL,
@@ -222,7 +222,7 @@ async fn a_server_stops_once_the_pipe_closes_even_if_its_supervisor_was_killed()
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_server_without_any_supervisor_is_stopped_by_the_next_start() {
+async fn the_next_start_stops_a_server_without_supervisor() {
     let home = home();
     let data = DataDir::open(home.path()).unwrap();
     let mut first = start(&data).await;
@@ -244,7 +244,7 @@ async fn a_server_without_any_supervisor_is_stopped_by_the_next_start() {
 }
 
 #[tokio::test]
-async fn a_pid_file_that_names_another_program_stops_nobody() {
+async fn a_pid_file_of_another_program_stops_no_process() {
     let home = home();
     let data = DataDir::open(home.path()).unwrap();
     let mut first = start(&data).await;

@@ -1,23 +1,23 @@
-//! What each client is given, in the order of `docs/src/clients.md`, which a test holds against it.
+//! The settings of each client, in the order of `docs/src/clients.md`. A test compares them.
 
 use secrecy::{ExposeSecret, SecretString};
 
-/// What the curl line asks.
+/// The call in the curl line.
 const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_repo_overview","arguments":{"max_depth":1}}}"#;
 
-/// Beside a file with the key whose client reads no variables.
+/// The note for a file with the key, for clients that cannot read variables.
 const KEEP: &str = "Do not commit this file.";
-/// Beside one whose client does.
+/// The note for clients that can.
 const KEEP_OR_NAME: &str =
     "Do not commit this file, or write ${env:ARCHWAY_API_KEY} in place of the key.";
 
-/// One client.
+/// A client and its settings.
 pub(super) struct Client {
-    /// What it is called, and the file that it reads.
+    /// The client's name, and the file that it reads.
     pub(super) name: &'static str,
-    /// A command, or the file.
+    /// A command, or the file's content.
     pub(super) text: String,
-    /// Where the key may stand, and how the client is told to read it from the environment.
+    /// A warning about the key in the file, or how to read the key from the environment.
     pub(super) note: Option<&'static str>,
 }
 
@@ -27,7 +27,7 @@ impl Client {
     }
 }
 
-/// All of them. Neither URL nor key holds anything to escape.
+/// All clients. Neither URL nor key contains anything to escape.
 pub(super) fn all(url: &str, key: &SecretString) -> Vec<Client> {
     let key = key.expose_secret();
     let claude_code = Client::new(
@@ -60,7 +60,7 @@ pub(super) fn all(url: &str, key: &SecretString) -> Vec<Client> {
     first.chain(files).chain([inspector, curl]).collect()
 }
 
-/// Those that keep servers in a file.
+/// Clients that read servers from a file.
 fn with_files(url: &str, key: &str) -> [Client; 7] {
     let file = |servers, url_is| file(servers, url_is, url, key);
     [
@@ -98,7 +98,7 @@ fn with_files(url: &str, key: &str) -> [Client; 7] {
     ]
 }
 
-/// The file in which most clients keep MCP servers, each with names of its own.
+/// The file format of most clients, with each client's own names.
 fn file(servers: &str, url_is: &str, url: &str, key: &str) -> String {
     format!(
         r#"{{
@@ -112,8 +112,8 @@ fn file(servers: &str, url_is: &str, url: &str, key: &str) -> String {
     )
 }
 
-/// It takes a key through a program of its own alone, which refuses plain HTTP elsewhere than on this
-/// machine unless it is told to. Blanks in arguments don't reach it on every system.
+/// Claude Desktop accepts a key only through a separate program, which refuses plain HTTP to other machines
+/// unless `--allow-http` is given. On some systems, blanks in arguments are lost.
 fn claude_desktop(url: &str, key: &str) -> String {
     let plain = match url.starts_with("http:") {
         true => r#", "--allow-http""#,
@@ -132,7 +132,7 @@ fn claude_desktop(url: &str, key: &str) -> String {
     )
 }
 
-/// It reads the key from the environment alone.
+/// Codex reads the key only from the environment.
 fn codex(url: &str) -> String {
     format!("[mcp_servers.archway]\nurl = \"{url}\"\nbearer_token_env_var = \"ARCHWAY_API_KEY\"")
 }
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_file_is_json_with_one_server_and_codex_alone_has_toml() {
+    fn each_file_is_json_with_one_server_except_codex_toml() {
         for url in [
             "http://127.0.0.1:7676/mcp",
             "https://archway.example.com/mcp",

@@ -1,4 +1,4 @@
-//! The audit trail as its reader finds it: chains, their records, and where they were cut.
+//! Reading the audit trail: chains, their records, and where chains were cut.
 
 use std::time::SystemTime;
 
@@ -13,39 +13,39 @@ use uuid::Uuid;
 
 use super::{TenantError, TenantsTx, error::query, micros};
 
-/// Records read at a time.
+/// Records per page.
 const PAGE: i64 = 2_000;
 
-/// A chain that there is something of.
+/// A chain with records, or with an anchor that marks where its records were pruned.
 #[derive(Clone, Debug)]
 pub struct AuditChain {
-    /// Which.
+    /// Its id.
     pub id: Uuid,
     /// Where it was cut, if its first records were pruned.
     pub anchor: Option<ChainPosition>,
 }
 
-/// Where the next page of an export begins: behind this record.
+/// A position in an export: the next page begins after it.
 #[derive(Clone, Copy, Debug)]
-pub struct AuditPlace {
+pub struct ExportPosition {
     at: i64,
     chain: Uuid,
     number: i64,
 }
 
-impl AuditPlace {
-    /// Before all records from a moment on.
+impl ExportPosition {
+    /// The position before all records from `moment` on.
     pub fn from(moment: SystemTime) -> Self {
-        AuditPlace {
+        ExportPosition {
             at: micros(moment),
             chain: Uuid::nil(),
             number: 0,
         }
     }
 
-    /// Behind a record.
+    /// The position after a record.
     pub fn behind(row: &Row) -> Self {
-        AuditPlace {
+        ExportPosition {
             at: row.at,
             chain: row.chain,
             number: row.number,
@@ -54,7 +54,8 @@ impl AuditPlace {
 }
 
 impl TenantsTx {
-    /// The chains of a tenant, the oldest first. An anchor that nobody with the secret sealed is none.
+    /// A tenant's chains, ordered by id. An anchor without a valid seal of the root secret is
+    /// ignored.
     pub async fn audit_chains(
         &mut self,
         tenant: Uuid,
@@ -86,7 +87,7 @@ impl TenantsTx {
         Ok(chains.collect())
     }
 
-    /// Records of a chain behind this one, in order: some thousand at most.
+    /// A page of a chain's records after `behind`, in order. At most 2,000.
     pub async fn audit_rows(
         &mut self,
         tenant: Uuid,
@@ -95,7 +96,7 @@ impl TenantsTx {
     ) -> Result<Vec<Row>, TenantError> {
         let (number, at) = behind.map_or((0, 0), |row| (row.number, row.at));
         let rows = sqlx::query_as!(
-            Kept,
+            AuditRow,
             r#"select chain, number, (extract(epoch from at) * 1000000)::bigint as "at!", record, mac
                from audit_records
                where tenant_id = $1 and chain = $2
@@ -114,16 +115,16 @@ impl TenantsTx {
         Ok(rows.into_iter().map(Row::from).collect())
     }
 
-    /// Records of a tenant behind a place and before a moment, in the order in which calls ended: some
-    /// thousand at most.
+    /// A page of a tenant's records after a position and before a moment, in the order in which calls
+    /// ended. At most 2,000.
     pub async fn audit_page(
         &mut self,
         tenant: Uuid,
-        behind: AuditPlace,
+        behind: ExportPosition,
         until: SystemTime,
     ) -> Result<Vec<Row>, TenantError> {
         let rows = sqlx::query_as!(
-            Kept,
+            AuditRow,
             r#"select chain, number, (extract(epoch from at) * 1000000)::bigint as "at!", record, mac
                from audit_records
                where tenant_id = $1
@@ -146,7 +147,7 @@ impl TenantsTx {
     }
 }
 
-/// An anchor as Postgres has it, if it has one.
+/// The columns of an anchor's row, if there is one.
 pub(super) struct Anchor {
     pub(super) number: Option<i64>,
     pub(super) mac: Option<Vec<u8>>,
@@ -154,7 +155,7 @@ pub(super) struct Anchor {
 }
 
 impl Anchor {
-    /// Where it says that a chain of a tenant was cut, if somebody with the secret said so.
+    /// Where a tenant's chain was cut. `None` unless the root secret sealed it.
     pub(super) fn place(self, of: (Uuid, Uuid), secret: &RootSecret) -> Option<ChainPosition> {
         let place = ChainPosition {
             number: self.number?,
@@ -164,8 +165,8 @@ impl Anchor {
     }
 }
 
-/// A record as Postgres has it.
-struct Kept {
+/// A row of `audit_records`.
+struct AuditRow {
     chain: Uuid,
     number: i64,
     at: i64,
@@ -173,19 +174,19 @@ struct Kept {
     mac: Vec<u8>,
 }
 
-impl From<Kept> for Row {
-    fn from(kept: Kept) -> Self {
+impl From<AuditRow> for Row {
+    fn from(row: AuditRow) -> Self {
         Row {
-            chain: kept.chain,
-            number: kept.number,
-            at: kept.at,
-            record: kept.record,
-            mac: sized(&kept.mac),
+            chain: row.chain,
+            number: row.number,
+            at: row.at,
+            record: row.record,
+            mac: sized(&row.mac),
         }
     }
 }
 
-/// A MAC as kept: the table has none of another length.
+/// A MAC from a row. The table's constraint holds its length.
 pub(super) fn sized(mac: &[u8]) -> Mac {
     mac.try_into().unwrap_or_default()
 }

@@ -1,57 +1,58 @@
-//! What the database says of the whole installation: counts, and the workers that reported.
+//! The state of the whole installation in the database: counts, and workers and gateways that
+//! reported recently.
 
 use archway_gateway::store::{IndexOverview, LimitsOverview};
 
 use super::{TenantError, TenantsTx, error::query};
 
-/// How many there are.
+/// Counts of tenants, projects and keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Census {
     /// Tenants, disabled ones included.
     pub tenants: u64,
-    /// Of these, disabled.
+    /// Disabled tenants.
     pub disabled_tenants: u64,
     /// Projects that are served.
     pub projects: u64,
-    /// Projects that were removed and not erased.
+    /// Projects that were removed but not purged.
     pub removed_projects: u64,
     /// Keys neither revoked nor expired.
     pub live_keys: u64,
-    /// Keys whose time is over.
+    /// Expired keys.
     pub expired_keys: u64,
-    /// Keys that were revoked.
+    /// Revoked keys.
     pub revoked_keys: u64,
 }
 
 /// A worker that reported its folders within the last 90 s.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WorkerSeen {
+pub struct ReportedWorker {
     /// Its name.
     pub name: String,
-    /// Its pool.
+    /// The pool it belongs to.
     pub pool: String,
-    /// How many projects it sees.
+    /// How many projects it serves.
     pub projects: u64,
-    /// How long ago it reported, in seconds by the clock of the database.
+    /// Seconds since it reported, by the database's clock.
     pub seconds_ago: u64,
 }
 
-/// Gateways that are told at most.
+/// The most gateways that are listed.
 const MOST_GATEWAYS: i64 = 64;
 
-/// A gateway that said within the last 30 s that it runs.
+/// A gateway that reported within the last 30 s.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GatewaySeen {
+pub struct ReportedGateway {
     /// Its name.
     pub name: String,
-    /// What its host calls itself.
+    /// Its host's name.
     pub host: String,
-    /// `address:port` of its admin port, as it said.
+    /// `address:port` of its admin port, as it reported.
     pub admin: String,
 }
 
 impl TenantsTx {
-    /// Counts everything.
+    /// Counts tenants, projects and keys.
     pub async fn census(&mut self) -> Result<Census, TenantError> {
         let row = sqlx::query!(
             r#"select t.all as "tenants!", t.disabled as "disabled_tenants!",
@@ -67,7 +68,7 @@ impl TenantsTx {
         )
         .fetch_one(&mut *self.tx)
         .await
-        .map_err(query("count"))?;
+        .map_err(query("count tenants, projects and keys"))?;
         Ok(Census {
             tenants: row.tenants.unsigned_abs(),
             disabled_tenants: row.disabled_tenants.unsigned_abs(),
@@ -79,20 +80,20 @@ impl TenantsTx {
         })
     }
 
-    /// How the indexes of all projects stand.
+    /// The state of all projects' indexes.
     pub async fn index_overview(&mut self) -> Result<IndexOverview, TenantError> {
         let read = IndexOverview::read(&mut *self.tx).await;
-        read.map_err(query("read how indexes stand"))
+        read.map_err(query("read the state of indexes"))
     }
 
-    /// What may be spent other than by default.
+    /// The limits that differ from the defaults.
     pub async fn limits_overview(&mut self) -> Result<LimitsOverview, TenantError> {
         let read = LimitsOverview::read(&mut *self.tx).await;
         read.map_err(query("list limits"))
     }
 
-    /// The workers that reported lately and see a project, by name.
-    pub async fn workers_seen(&mut self) -> Result<Vec<WorkerSeen>, TenantError> {
+    /// Workers that reported a project within the last 90 s, by name.
+    pub async fn reported_workers(&mut self) -> Result<Vec<ReportedWorker>, TenantError> {
         let rows = sqlx::query!(
             r#"select worker, pool, count(*) as "projects!",
                       extract(epoch from now() - max(seen_at))::bigint as "seconds_ago!"
@@ -103,18 +104,18 @@ impl TenantsTx {
         .fetch_all(&mut *self.tx)
         .await
         .map_err(query("list workers"))?;
-        let workers = rows.into_iter().map(|row| WorkerSeen {
+        let workers = rows.into_iter().map(|row| ReportedWorker {
             name: row.worker,
             pool: row.pool,
             projects: row.projects.unsigned_abs(),
-            // One that reports while this is read may be ahead of it.
+            // A worker that reports during this query may be ahead of the transaction's clock.
             seconds_ago: row.seconds_ago.max(0).unsigned_abs(),
         });
         Ok(workers.collect())
     }
 
-    /// The gateways that run, by name, at most 64; and how many there are.
-    pub async fn gateways_seen(&mut self) -> Result<(Vec<GatewaySeen>, u64), TenantError> {
+    /// Gateways that reported within the last 30 s, by name: at most 64 of them, and the total count.
+    pub async fn reported_gateways(&mut self) -> Result<(Vec<ReportedGateway>, u64), TenantError> {
         let rows = sqlx::query!(
             r#"select name, host, admin, count(*) over () as "all_rows!"
                from gateways where seen_at > now() - interval '30 seconds'
@@ -125,7 +126,7 @@ impl TenantsTx {
         .await
         .map_err(query("list gateways"))?;
         let total = rows.first().map_or(0, |row| row.all_rows.unsigned_abs());
-        let gateways = rows.into_iter().map(|row| GatewaySeen {
+        let gateways = rows.into_iter().map(|row| ReportedGateway {
             name: row.name,
             host: row.host,
             admin: row.admin,

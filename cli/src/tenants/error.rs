@@ -1,22 +1,22 @@
-//! Why an administrative change was refused. Read by operators: names what they named.
+//! Why an administrative change was refused. The messages name what the operator named.
 
 use super::{LimitError, MemoryError, keys::MOST_PROJECTS};
 
 /// Why an administrative change was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum TenantError {
-    /// Not a slug.
+    /// The text is not a slug.
     #[error("{0:?} is not a slug: lower-case letters, digits and hyphens, at most 63")]
     Slug(String),
-    /// A word that addresses of architecture resources need.
+    /// A word that addresses of architecture resources reserve.
     #[error("no project can be called {0:?}: the words adr, pattern and guideline are reserved")]
     Reserved(String),
-    /// A name or label that can't be shown.
+    /// The name or label cannot be shown.
     #[error("{what} {text:?} is too long (over 200 characters) or holds control characters")]
     Text {
         /// `name` or `label`.
         what: &'static str,
-        /// What was asked for.
+        /// The rejected text.
         text: String,
     },
     /// The slug is in use.
@@ -24,24 +24,24 @@ pub enum TenantError {
     Exists {
         /// `tenant` or `project`.
         kind: &'static str,
-        /// The slug that was asked for.
+        /// The requested slug.
         slug: String,
     },
-    /// Nothing has this name.
-    #[error("there is no {kind} {name}; `{}` tells which there are", list_of(kind))]
+    /// No object has this name.
+    #[error("there is no {kind} {name}; `{}` lists what exists", list_of(kind))]
     Missing {
         /// `tenant`, `project` or `key`.
         kind: &'static str,
-        /// The slug or id that was asked for.
+        /// The requested slug or id.
         name: String,
     },
-    /// The project was removed, and its rows are still there.
+    /// The project was removed, and its rows still exist.
     #[error(
         "project {0} was removed: `archway project restore` brings it back, `archway project purge` \
          erases it and frees its slug"
     )]
     Removed(String),
-    /// Only what was put out of use can be erased.
+    /// Only a disabled tenant or a removed project can be erased.
     #[error("{kind} {slug} is in use; {first} it first")]
     InUse {
         /// `tenant` or `project`.
@@ -51,81 +51,82 @@ pub enum TenantError {
         /// `disable` or `remove`.
         first: &'static str,
     },
-    /// A list that narrows a key to nothing.
-    #[error("a key that is narrowed needs at least one {0}")]
+    /// A key was restricted to an empty list.
+    #[error("a key restricted by {0} needs at least one {0}")]
     Nothing(&'static str),
-    /// More projects than a pass carries.
+    /// More projects than fit into a pass.
     #[error(
-        "a key can be narrowed to at most {MOST_PROJECTS} projects, not {0}: issue several keys, or \
+        "a key can be restricted to at most {MOST_PROJECTS} projects, not {0}: issue several keys, or \
          one for all projects"
     )]
     Projects(usize),
-    /// A key's share of agents.
+    /// The number of agents that share a key is out of range.
     #[error("a key is for 1 to 10000 agents, not {0}")]
     Agents(u32),
-    /// A key's default project must be one that the key may read.
-    #[error("the default project {0} is not among the projects of the key")]
+    /// The default project is not among the key's projects.
+    #[error("the default project {0} is not among the key's projects")]
     DefaultOutside(String),
-    /// A limit that makes no sense.
+    /// The limit is invalid.
     #[error(transparent)]
     Limit(#[from] LimitError),
-    /// Records that would be removed are not what was written.
+    /// The records to remove are not what gateways wrote.
     #[error(
-        "audit records that would be removed are not what gateways wrote: `archway audit verify` says \
+        "the audit records to remove are not what gateways wrote: `archway audit verify` shows \
          which; nothing was removed"
     )]
     Tampered,
-    /// Nothing in memory that could be erased so.
+    /// The erasure of memory was refused.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// The text is no key.
-    #[error("the text is no API key; `archway key generate` makes one")]
+    /// The text is not a key.
+    #[error("the text is not an API key; `archway key generate` makes one")]
     NoKey,
-    /// The key's id is another tenant's, or its secret differs from what is stored.
+    /// Another tenant has a key with this id, or the stored secret differs.
     #[error("key {0} is in use for something else; `archway key generate` makes a new one")]
     KeyTaken(String),
-    /// A key ends when it is rotated; another successor would be given that end.
-    #[error("key {id} was rotated before, and its successor {successor} is good: rotate that one")]
+    /// The key was rotated before. Another successor would inherit the end that this rotation set, so
+    /// only the newest key of a lineage can be rotated.
+    #[error("key {id} was rotated before, and its successor {successor} is live: rotate that one")]
     Rotated {
-        /// The key that was to be rotated.
+        /// The key to rotate.
         id: String,
-        /// What took its place.
+        /// The key that succeeded it.
         successor: String,
     },
-    /// The root secret verifies none of the keys that are good: it is not the gateways'.
+    /// No live key was made under the root secret, so it is not the gateways'.
     #[error(
-        "none of the {0} keys that are good was made under this root secret, so it is not the \
-         gateways': name theirs with --secret-file; if theirs is lost and this one takes its \
-         place, say so with --replace-secret"
+        "none of the {0} live keys was made under this root secret, so it is not the gateways': name \
+         theirs with --secret-file; if theirs is lost and this one replaces it, add \
+         --replace-secret"
     )]
     OtherSecret(u64),
-    /// What was revoked stays so.
+    /// A revoked key stays revoked.
     #[error("key {0} was revoked and can't be used again; make a new one")]
     KeyRevoked(String),
-    /// Another change is under way.
-    #[error("another administrative change is under way; try again when it is done")]
+    /// Another change is in progress.
+    #[error("another administrative change is in progress; try again when it is done")]
     Busy,
-    /// No token can name such a subject.
+    /// No token can have this subject.
     #[error("a subject has 1 to 255 bytes and no control characters")]
     Subject,
-    /// No random bytes could be had.
+    /// The random number generator failed.
     #[error("the cryptographic library failed")]
     Crypto,
     /// Postgres failed.
-    #[error("asking Postgres to {what}")]
+    #[error("querying Postgres to {what}")]
     Query {
-        /// What was to be done.
+        /// The purpose of the query.
         what: &'static str,
-        /// What sqlx said.
+        /// sqlx's error.
         #[source]
         source: sqlx::Error,
     },
 }
 
-/// What Postgres says when it waited for a lock long enough.
+/// SQLSTATE of a lock timeout.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
 
-/// The command that lists what there is.
+/// The command that lists objects of a kind.
 fn list_of(kind: &str) -> &'static str {
     match kind {
         "project" => "archway project list TENANT",
@@ -134,7 +135,7 @@ fn list_of(kind: &str) -> &'static str {
     }
 }
 
-/// For `map_err`: names what was to be done.
+/// For `map_err`: adds the purpose of the query.
 pub(super) fn query(what: &'static str) -> impl FnOnce(sqlx::Error) -> TenantError {
     move |source| {
         let code = source.as_database_error().and_then(|error| error.code());
@@ -145,7 +146,7 @@ pub(super) fn query(what: &'static str) -> impl FnOnce(sqlx::Error) -> TenantErr
     }
 }
 
-/// For `ok_or_else`: nothing has this name.
+/// For `ok_or_else`: the object does not exist.
 pub(super) fn missing(kind: &'static str, name: impl Into<String>) -> TenantError {
     TenantError::Missing {
         kind,

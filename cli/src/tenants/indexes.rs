@@ -1,6 +1,7 @@
-//! Administration of indexes: how they stand, and that one is wanted now.
+//! Administration of indexes: their state, and requests to index now.
 //!
-//! The workers own the tables: functions of their migration answer, which only the owner may call.
+//! The workers own these tables. Functions of their migration do the work, and only the owner may call
+//! them.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,36 +9,36 @@ use uuid::Uuid;
 
 use super::{TenantError, TenantsTx, error::query};
 
-/// How the index of a project stands.
+/// The state of a project's index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexState {
     /// The project's slug.
     pub project: String,
-    /// Home, embedding model and form; `None` before any worker began one.
+    /// Vector store, embedding model and index format; `None` before any worker began.
     pub made_by: Option<String>,
-    /// HEAD's commit when it was last whole.
+    /// HEAD's commit when the index was last complete.
     pub commit: Option<String>,
-    /// When it was last whole.
+    /// When the index was last complete.
     pub indexed_at: Option<SystemTime>,
-    /// Texts that are indexed,
+    /// Texts that are indexed.
     pub done: u64,
-    /// of so many.
+    /// Texts in all.
     pub total: u64,
-    /// Chunks of all these texts.
+    /// Chunks of all texts.
     pub chunks: u64,
-    /// A worker is at it.
+    /// Whether a worker is indexing it.
     pub is_running: bool,
-    /// Somebody asked for it, and no worker came yet.
+    /// Whether indexing was requested and no worker has picked it up yet.
     pub is_asked: bool,
-    /// Why it was not made whole, when that was last tried.
+    /// Why the last attempt did not complete.
     pub failure: Option<String>,
 }
 
 impl TenantsTx {
-    /// How the indexes of a tenant's projects stand, by slug, the latest of a project first.
+    /// The state of the indexes of a tenant's projects, by slug, the latest of a project first.
     ///
     /// # Errors
-    /// If Postgres gives no answer.
+    /// If Postgres does not answer.
     pub async fn index_states(&mut self, tenant: Uuid) -> Result<Vec<IndexState>, TenantError> {
         let rows = sqlx::query!(
             r#"select project as "project!", made_by, commit_id,
@@ -48,7 +49,7 @@ impl TenantsTx {
         )
         .fetch_all(&mut *self.tx)
         .await
-        .map_err(query("read how indexes stand"))?;
+        .map_err(query("read the state of indexes"))?;
         let count = |number: Option<i64>| u64::try_from(number.unwrap_or(0)).unwrap_or(0);
         let states = rows.into_iter().map(|row| IndexState {
             project: row.project,
@@ -65,10 +66,10 @@ impl TenantsTx {
         Ok(states.collect())
     }
 
-    /// Has the workers look at a project's index now; false if none of them began one yet.
+    /// Requests that workers index a project now. Returns false if no worker has begun an index yet.
     ///
     /// # Errors
-    /// If Postgres gives no answer.
+    /// If Postgres does not answer.
     pub async fn ask_for_index(
         &mut self,
         tenant: Uuid,
@@ -80,7 +81,7 @@ impl TenantsTx {
             project
         );
         let asked = asked.fetch_one(&mut *self.tx).await;
-        Ok(asked.map_err(query("ask for an index"))? > 0)
+        Ok(asked.map_err(query("request an index"))? > 0)
     }
 }
 

@@ -1,7 +1,7 @@
-//! Making API keys: issued, rotated, or taken over from a text that was made before.
+//! Creating API keys: issued, rotated, or taken from a text that was generated earlier.
 //!
-//! A key's secret exists in the answer and nowhere else: what is stored is an HMAC of it, and which
-//! line of the root secret keyed it.
+//! A key's secret exists only in the answer. The database stores its HMAC, and which line of the
+//! root secret keyed it.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,7 +13,7 @@ use super::{
     Key, KeyRequest, KeyState, TenantError, TenantsTx, error::query, keys::scope_names, micros,
 };
 
-/// A key at the one moment its secret is known. `Debug` doesn't show it.
+/// A new key with its secret, which is known only now. `Debug` doesn't show it.
 #[derive(Debug)]
 pub struct IssuedKey {
     /// The public part.
@@ -22,15 +22,15 @@ pub struct IssuedKey {
     pub api_key: SecretString,
 }
 
-/// A key as it is stored.
+/// A key to store.
 struct NewKey<'a> {
     text: &'a SecretString,
-    /// Whose successor it is; `None`: nobody's.
+    /// The lineage of the key it succeeds; `None` for a new lineage.
     lineage: Option<Uuid>,
     terms: &'a KeyRequest,
 }
 
-/// A random key that is stored nowhere: good once a tenant takes it, see [`TenantsTx::take_key`].
+/// A random key that is stored nowhere. It is good once [`TenantsTx::take_key`] stores it.
 pub fn generate_key() -> Result<IssuedKey, TenantError> {
     let key = KeyText::generate().map_err(|_unspecified| TenantError::Crypto)?;
     Ok(IssuedKey {
@@ -50,7 +50,7 @@ pub fn key_id(text: &SecretString) -> Option<String> {
 }
 
 impl TenantsTx {
-    /// Issues a key with a lineage of its own. Its secret is in the answer and nowhere else.
+    /// Issues a key with a lineage of its own. Only the answer holds its secret.
     pub async fn issue_key(
         &mut self,
         tenant: Uuid,
@@ -68,8 +68,8 @@ impl TenantsTx {
         Ok(key)
     }
 
-    /// Makes a key that was generated before one of the tenant's. If it has another of the same
-    /// label that was not revoked, this one is its successor and continues its lineage.
+    /// Stores a key that was generated earlier. If the tenant has an unrevoked key with the same
+    /// label, the new key is its successor and continues its lineage.
     pub async fn take_key(
         &mut self,
         tenant: Uuid,
@@ -87,14 +87,14 @@ impl TenantsTx {
         self.store_key(tenant, secret, new).await
     }
 
-    /// Issues a key with the lineage and the rights of an older one, which is good for `overlap`
-    /// yet (0: no longer). The new one lives until `expires_at`, else for as long as the last of
-    /// the lineage was given. Rights are passed on as they are, also to a project that was removed
-    /// since.
+    /// Issues a key with the lineage and the rights of an older one, which stays good for `overlap`
+    /// (0: it ends now). The new key ends at `expires_at`; without it, it lives as long as the
+    /// lineage's last key was issued for. Rights are copied unchecked, also those to a project that
+    /// was removed since.
     ///
     /// # Errors
-    /// [`TenantError::KeyRevoked`] for an older key that was, [`TenantError::Rotated`] for one
-    /// whose successor is good.
+    /// [`TenantError::KeyRevoked`] if the older key was revoked, [`TenantError::Rotated`] if its
+    /// successor is live.
     pub async fn rotate_key(
         &mut self,
         id: &str,
@@ -130,7 +130,7 @@ impl TenantsTx {
         Ok(key)
     }
 
-    /// The lineage that a key of this label continues: of the last that was not revoked.
+    /// The lineage that a key with this label continues: that of the newest unrevoked one.
     async fn lineage_of(&mut self, tenant: Uuid, label: &str) -> Result<Option<Uuid>, TenantError> {
         sqlx::query_scalar!(
             r#"select lineage from api_keys
@@ -144,8 +144,8 @@ impl TenantsTx {
         .map_err(query("find a key's lineage"))
     }
 
-    /// For how long a key's lineage is given, if not for ever. Its last key says so: the end of
-    /// any other came from being rotated.
+    /// The lifetime that a key's lineage was issued for; `None` if it never ends. The lineage's last
+    /// key decides: rotation set the end of all others.
     async fn given(&mut self, older: &Key) -> Result<Option<Duration>, TenantError> {
         let keys = self.keys(older.tenant).await?.into_iter();
         let successors = keys

@@ -1,7 +1,7 @@
-//! Administration of API keys that exist: listed, changed, revoked.
+//! Administration of existing API keys: list, change, revoke.
 //!
-//! Nothing here knows a secret: what is stored is an HMAC of it, and which line of the root secret
-//! keyed that. Making keys stands in `issue.rs`.
+//! Nothing here knows a secret: the database stores its HMAC, and which line of the root secret keyed
+//! it. `issue.rs` creates keys.
 
 use std::time::SystemTime;
 
@@ -15,31 +15,31 @@ use super::{
     names::check_text,
 };
 
-/// Projects that a key may be narrowed to. Each call carries them to its worker in its pass, which
-/// has to fit into the headers of a request.
+/// The most projects that a key can be restricted to. Every call's pass carries them, and the pass
+/// has to fit into a request's headers.
 pub(super) const MOST_PROJECTS: usize = 200;
 
 /// What a key may do, and for how long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRequest {
-    /// For people.
+    /// A name for people.
     pub label: String,
-    /// What it carries. Without any it is good, and may do nothing.
+    /// Its scopes. A key without any is valid and may do nothing.
     pub scopes: Vec<Scope>,
-    /// The project slugs it may read, at most 200; `None` for all of the tenant's.
+    /// Slugs of the projects that it may read, at most 200; `None` for all of the tenant's.
     pub projects: Option<Vec<String>>,
-    /// The families of tools it covers; `None` for all.
+    /// The tool families that it covers; `None` for all.
     pub families: Option<Vec<String>>,
-    /// The project a call without `project` means; must be among `projects`.
+    /// The project of calls that name none; must be among `projects`.
     pub default_project: Option<String>,
     /// How many agents share it: 1 to 10,000.
     pub agents: u32,
-    /// Until when it is good; `None` until revoked.
+    /// When it ends; `None`: when it is revoked.
     pub expires_at: Option<SystemTime>,
 }
 
 impl Default for KeyRequest {
-    /// A key that reads and writes memory, for all projects and one agent, until revoked.
+    /// A key that reads, and writes memory: for all projects, for one agent, until revoked.
     fn default() -> Self {
         KeyRequest {
             label: String::new(),
@@ -53,14 +53,14 @@ impl Default for KeyRequest {
     }
 }
 
-/// Whether a key is good, by Postgres' clock. Those of a disabled tenant are refused besides.
+/// Whether a key is good, by Postgres' clock. A disabled tenant's keys are refused regardless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyState {
-    /// It is.
+    /// Neither expired nor revoked.
     Live,
-    /// Its time is over.
+    /// Past its end.
     Expired,
-    /// It was revoked.
+    /// Revoked.
     Revoked,
 }
 
@@ -69,9 +69,9 @@ pub enum KeyState {
 pub struct Key {
     /// The public part.
     pub id: String,
-    /// Whose it is.
+    /// The tenant it belongs to.
     pub tenant: Uuid,
-    /// The same for a key and what it was rotated to.
+    /// The same for a key and its successors by rotation.
     pub lineage: Uuid,
     /// What it may do.
     pub terms: KeyRequest,
@@ -81,7 +81,7 @@ pub struct Key {
     pub state: KeyState,
 }
 
-/// A row of `api_keys` without what proves the secret.
+/// A row of `api_keys` without its hash.
 struct KeyRow {
     id: String,
     tenant_id: Uuid,
@@ -117,7 +117,7 @@ impl TenantsTx {
         Ok(rows.into_iter().map(Key::from).collect())
     }
 
-    /// The key of this id, whosever it is.
+    /// The key with this id, of any tenant.
     pub async fn find_key(&mut self, id: &str) -> Result<Key, TenantError> {
         let row = sqlx::query_as!(
             KeyRow,
@@ -135,7 +135,7 @@ impl TenantsTx {
         row.map(Key::from).ok_or_else(|| missing("key", id))
     }
 
-    /// Makes these the terms of a key; gateways go by them within a second.
+    /// Replaces the terms of a key. Gateways apply them within a second.
     pub async fn set_key(&mut self, id: &str, terms: &KeyRequest) -> Result<(), TenantError> {
         let key = self.find_key(id).await?;
         let terms = self.checked(key.tenant, terms).await?;
@@ -159,7 +159,7 @@ impl TenantsTx {
         Ok(())
     }
 
-    /// Revokes the key of this id, for ever; whether it was not yet. Gateways refuse it within a
+    /// Revokes a key for good. Returns whether it was not revoked before. Gateways refuse it within a
     /// second.
     pub async fn revoke_key(&mut self, id: &str) -> Result<bool, TenantError> {
         self.find_key(id).await?;
@@ -173,8 +173,8 @@ impl TenantsTx {
         Ok(changed.rows_affected() > 0)
     }
 
-    /// The terms in the order they are kept in, if a key of this tenant can have them now: a
-    /// project may have been removed since a key got them.
+    /// The terms in their stored order, checked against the tenant's current projects: a project may
+    /// have been removed since a key got them.
     pub async fn checked(
         &mut self,
         tenant: Uuid,
@@ -208,7 +208,7 @@ impl TenantsTx {
 }
 
 impl KeyRequest {
-    /// The same terms, each list in order and without repetitions, so that equal ones are alike.
+    /// The same terms with each list sorted and without duplicates, so that equal terms compare equal.
     #[must_use]
     pub fn sorted(mut self) -> KeyRequest {
         self.scopes.sort_unstable();

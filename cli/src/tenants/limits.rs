@@ -1,68 +1,66 @@
-//! Administration of limits: what is set otherwise than by default, for a tenant or for one key.
+//! Administration of limits: those that were set for a tenant or for one key.
 //!
-//! What a key's row says outlives the key: it goes by lineage, so a rotation changes nothing.
-//! Gateways go by a change within a second: the table's trigger tells them to read the tenant's
-//! keys again. What no row says is [`Terms`](archway_gateway::terms::Terms)' to say.
+//! A key's limits are stored by lineage, so they survive its rotation. Gateways apply a change within
+//! a second: the table's trigger notifies them to read the tenant's keys again. Defaults come from
+//! [`Terms`](archway_gateway::terms::Terms).
 
 use archway_gateway::terms::{Level, MEMORY, MOST, Override, TOTAL};
 use uuid::Uuid;
 
 use super::{TenantError, TenantsTx, error::query};
 
-/// Bytes of a name at most.
+/// The longest name, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// Whose limits: those of all keys of a tenant, or of one lineage of keys.
+/// The owner of a limit: a tenant, for all its keys, or one lineage of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spender {
+pub struct LimitOwner {
     /// The tenant.
     pub tenant: Uuid,
-    /// The lineage of one of its keys; `None`: all of them.
+    /// The lineage of a key; `None` for all keys of the tenant.
     pub lineage: Option<Uuid>,
 }
 
 /// Why a limit can't be set.
 #[derive(Debug, thiserror::Error)]
 pub enum LimitError {
-    /// Not a name that anything with a limit has.
+    /// The name cannot be that of a tool or method.
     #[error(
-        "{0:?} is no name of a limit: a lower-case letter, then lower-case letters, digits, _ and \
-         /, at most 64 in all"
+        "{0:?} is not a valid name of a limit: a lower-case letter, then lower-case letters, \
+         digits, _ and /, at most 64 in all"
     )]
     Name(String),
-    /// More than is counted.
+    /// Above the maximum.
     #[error("a limit is 0 (none) to {MOST} a minute, not {0}")]
     TooMuch(u32),
-    /// Sessions are bounded tool by tool.
+    /// A session has limits per tool only.
     #[error(
         "a session has no total of its own: limit its tools at level session, or the total at \
          level key or tenant"
     )]
     SessionTotal,
-    /// Memory belongs to a tenant.
-    #[error("the room for memory is a tenant's: set {MEMORY} at level tenant, without a key")]
+    /// Memory is limited per tenant only.
+    #[error("memory is limited per tenant: set {MEMORY} at level tenant, without a key")]
     MemoryLevel,
-    /// A key decides nothing for the others.
-    #[error(
-        "what one key may spend says nothing of its tenant: with a key, the level is key or session"
-    )]
+    /// A limit of one key cannot bind its tenant.
+    #[error("a key's limit does not bind its tenant: with a key, the level is key or session")]
     TenantOfKey,
 }
 
-/// Everything that is set for a tenant and its keys.
+/// All limits that were set for a tenant and its keys.
 #[derive(Clone, Debug)]
 pub struct SetLimits(Vec<(Option<Uuid>, Override)>);
 
 impl SetLimits {
-    /// What goes for a key of this lineage, or for one that nothing was set for: the tenant's, and
-    /// its own. As [`Terms`](archway_gateway::terms::Terms) takes them.
-    pub fn in_force(&self, lineage: Option<Uuid>) -> Vec<Override> {
+    /// The limits that apply to a key of this lineage, or to a key without limits of its own: the
+    /// tenant's, then the key's. [`Terms`](archway_gateway::terms::Terms) takes them in this order.
+    pub fn applicable(&self, lineage: Option<Uuid>) -> Vec<Override> {
         let of_tenant = self.of(None);
         let own = self.of(lineage).filter(|set| set.of_key);
         of_tenant.chain(own).cloned().collect()
     }
 
-    /// What is set for this lineage alone; for `None` what is set for the tenant.
+    /// The limits set for this lineage alone; for `None`, those set for the tenant.
     pub fn of(&self, lineage: Option<Uuid>) -> impl Iterator<Item = &Override> {
         let rows = self.0.iter();
         rows.filter(move |(of, _)| *of == lineage)
@@ -71,7 +69,7 @@ impl SetLimits {
 }
 
 impl TenantsTx {
-    /// What is set for a tenant and its keys, in a fixed order.
+    /// The limits set for a tenant and its keys, in a fixed order.
     pub async fn limits(&mut self, tenant: Uuid) -> Result<SetLimits, TenantError> {
         let rows = sqlx::query!(
             r#"select lineage, level, of, per_minute from limits where tenant_id = $1
@@ -93,20 +91,20 @@ impl TenantsTx {
         Ok(SetLimits(limits.collect()))
     }
 
-    /// Sets a limit of a tool, of `prompts/get` or of the total, a minute; 0 is no limit at that
-    /// level. Whether it was another before.
+    /// Sets a limit per minute of a tool, of `prompts/get` or of the total; 0 removes the limit at
+    /// that level. Returns whether it changed.
     ///
     /// # Errors
-    /// [`TenantError::Limit`] for one that makes no sense. Whether there is such a tool is not
-    /// looked at: workers of another build may have it.
+    /// [`TenantError::Limit`] for an invalid combination. Unknown tools are accepted, since workers
+    /// of another build may have them.
     pub async fn set_limit(
         &mut self,
-        whose: Spender,
+        owner: LimitOwner,
         level: Level,
         of: &str,
         per_minute: u32,
     ) -> Result<bool, TenantError> {
-        check(whose, level, of)?;
+        check(owner, level, of)?;
         let stored = i32::try_from(per_minute)
             .ok()
             .filter(|_| per_minute <= MOST);
@@ -116,8 +114,8 @@ impl TenantsTx {
              on conflict (tenant_id, lineage, level, of) \
              do update set per_minute = excluded.per_minute \
              where limits.per_minute <> excluded.per_minute",
-            whose.tenant,
-            whose.lineage,
+            owner.tenant,
+            owner.lineage,
             level.name(),
             of,
             stored.ok_or(LimitError::TooMuch(per_minute))?
@@ -128,36 +126,35 @@ impl TenantsTx {
         Ok(changed.rows_affected() > 0)
     }
 
-    /// Takes a limit back that was set: what is less specific is in force again. Whether it was
-    /// set.
+    /// Unsets a limit, so that the less specific one applies. Returns whether it was set.
     pub async fn unset_limit(
         &mut self,
-        whose: Spender,
+        owner: LimitOwner,
         level: Level,
         of: &str,
     ) -> Result<bool, TenantError> {
         let changed = sqlx::query!(
             "delete from limits where tenant_id = $1 and lineage is not distinct from $2 \
                  and level = $3 and of = $4",
-            whose.tenant,
-            whose.lineage,
+            owner.tenant,
+            owner.lineage,
             level.name(),
             of
         )
         .execute(&mut *self.tx)
         .await
-        .map_err(query("take a limit back"))?;
+        .map_err(query("unset a limit"))?;
         Ok(changed.rows_affected() > 0)
     }
 }
 
-/// As the schema has it, in words.
-fn check(whose: Spender, level: Level, of: &str) -> Result<(), LimitError> {
+/// The schema's constraints, checked early for a readable error.
+fn check(owner: LimitOwner, level: Level, of: &str) -> Result<(), LimitError> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let fits = of.len() <= LONGEST_NAME
         && of.bytes().next().is_some_and(|b| b.is_ascii_lowercase())
         && of.bytes().all(|byte| plain(byte) || b"_/".contains(&byte));
-    match (level, whose.lineage) {
+    match (level, owner.lineage) {
         _ if !fits => Err(LimitError::Name(of.chars().take(LONGEST_NAME).collect())),
         (Level::Session, _) if of == TOTAL => Err(LimitError::SessionTotal),
         (Level::Session | Level::Key, _) if of == MEMORY => Err(LimitError::MemoryLevel),
@@ -171,12 +168,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_schema_refuses_is_refused_in_words() {
-        let all = Spender {
+    fn limits_that_the_schema_forbids_are_refused_with_a_reason() {
+        let all = LimitOwner {
             tenant: Uuid::nil(),
             lineage: None,
         };
-        let one = Spender {
+        let one = LimitOwner {
             lineage: Some(Uuid::nil()),
             ..all
         };
@@ -187,7 +184,7 @@ mod tests {
             let refused = check(all, Level::Key, name);
             assert!(matches!(refused, Err(LimitError::Name(_))), "{name}");
         }
-        let refused = |whose, level, of| check(whose, level, of).unwrap_err();
+        let refused = |owner, level, of| check(owner, level, of).unwrap_err();
         assert!(matches!(
             refused(one, Level::Session, TOTAL),
             LimitError::SessionTotal
@@ -207,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_for_a_key_is_its_tenants_and_its_own() {
+    fn a_key_has_its_tenants_limits_and_its_own() {
         let (own, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
         let set = |lineage: Option<Uuid>, per_minute| {
             let set = Override {
@@ -220,7 +217,7 @@ mod tests {
         };
         let limits = SetLimits(vec![set(None, 1), set(Some(own), 2), set(Some(other), 3)]);
         let of = |lineage| {
-            let sets = limits.in_force(lineage).into_iter();
+            let sets = limits.applicable(lineage).into_iter();
             sets.map(|set| set.per_minute).collect::<Vec<_>>()
         };
         assert_eq!(of(None), [1]);

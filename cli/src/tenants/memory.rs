@@ -1,6 +1,7 @@
-//! Administration of memory: what an agent wrote down is erased, and that it was is kept.
+//! Administration of memory: erases what an agent wrote, and records that it was erased.
 //!
-//! The workers own the tables: functions of their migration do it, which only the owner may call.
+//! The workers own the tables. Functions of their migration do the work, and only the owner may call
+//! them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,21 +10,21 @@ use uuid::Uuid;
 
 use super::{TenantError, TenantsTx, error::query};
 
-/// Characters of a reason at most.
+/// The longest reason, in characters.
 const LONGEST_REASON: usize = 500;
 /// The memory files, as tools name them.
 const FILES: [&str; 2] = ["progress_log.jsonl", "decisions.jsonl"];
-/// What stands before a discovery's id.
+/// What precedes a discovery's id in a name.
 const DISCOVERIES: &str = "discoveries";
 
-/// Something that was written to a project's memory: `progress_log.jsonl/7`, `discoveries/<id>`.
+/// An item of a project's memory: `progress_log.jsonl/7`, `discoveries/<id>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Remembered {
-    /// An entry, by its file and its number in it.
+pub enum MemoryItem {
+    /// A line of a memory file.
     Entry {
-        /// Of the memory files, one.
+        /// One of the memory files.
         file: &'static str,
-        /// From 1.
+        /// Its number in the file, from 1.
         number: i64,
     },
     /// A discovery, by its id.
@@ -33,56 +34,56 @@ pub enum Remembered {
 /// Why memory can't be erased.
 #[derive(Debug, thiserror::Error)]
 pub enum MemoryError {
-    /// Not a name of anything in memory.
+    /// The text does not name an item of memory.
     #[error(
-        "{0:?} names nothing in memory: give progress_log.jsonl/NUMBER, decisions.jsonl/NUMBER or \
+        "{0:?} is not an item of memory: give progress_log.jsonl/NUMBER, decisions.jsonl/NUMBER or \
          discoveries/ID"
     )]
     Name(String),
-    /// Nothing is there to be erased.
+    /// There is nothing to erase.
     #[error("{0} was never written in this project, or was erased before")]
-    Nothing(Remembered),
-    /// The reason is kept: it must say something.
+    Nothing(MemoryItem),
+    /// The reason is recorded, so it must not be empty.
     #[error("a reason has 1 to {LONGEST_REASON} characters")]
     Reason,
 }
 
-impl FromStr for Remembered {
+impl FromStr for MemoryItem {
     type Err = MemoryError;
 
     fn from_str(text: &str) -> Result<Self, MemoryError> {
         let read = || {
             let (place, which) = text.split_once('/')?;
             if place == DISCOVERIES {
-                return Some(Remembered::Discovery(which.parse().ok()?));
+                return Some(MemoryItem::Discovery(which.parse().ok()?));
             }
             let file = FILES.into_iter().find(|file| *file == place)?;
             let number = which.parse().ok().filter(|number| *number > 0)?;
-            Some(Remembered::Entry { file, number })
+            Some(MemoryItem::Entry { file, number })
         };
         read().ok_or_else(|| MemoryError::Name(text.chars().take(200).collect()))
     }
 }
 
-impl fmt::Display for Remembered {
+impl fmt::Display for MemoryItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Remembered::Entry { file, number } => write!(f, "{file}/{number}"),
-            Remembered::Discovery(id) => write!(f, "{DISCOVERIES}/{id}"),
+            MemoryItem::Entry { file, number } => write!(f, "{file}/{number}"),
+            MemoryItem::Discovery(id) => write!(f, "{DISCOVERIES}/{id}"),
         }
     }
 }
 
 impl TenantsTx {
-    /// Erases what was written, and keeps that it was, by whom and why. Counts and numbers stay.
+    /// Erases an item, and records who erased it and why. Counts and numbers stay.
     ///
     /// # Errors
-    /// [`MemoryError::Nothing`] where nothing is left to erase.
+    /// [`MemoryError::Nothing`] if the item does not exist or was erased before.
     pub async fn erase_memory(
         &mut self,
         tenant: Uuid,
         project: Uuid,
-        what: &Remembered,
+        what: &MemoryItem,
         reason: &str,
     ) -> Result<(), TenantError> {
         let letters = reason.trim().chars().count();
@@ -90,7 +91,7 @@ impl TenantsTx {
             return Err(MemoryError::Reason.into());
         }
         let erased = match what {
-            Remembered::Entry { file, number } => {
+            MemoryItem::Entry { file, number } => {
                 let erased = sqlx::query_scalar!(
                     r#"select erase_memory_entry($1, $2, $3, $4, $5) as "erased!""#,
                     tenant,
@@ -101,7 +102,7 @@ impl TenantsTx {
                 );
                 erased.fetch_one(&mut *self.tx).await
             }
-            Remembered::Discovery(id) => {
+            MemoryItem::Discovery(id) => {
                 let erased = sqlx::query_scalar!(
                     r#"select erase_discovery($1, $2, $3, $4) as "erased!""#,
                     tenant,
@@ -124,14 +125,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_memory_has_a_name_that_reads_back() {
+    fn names_of_memory_items_parse_back() {
         let id = "8f14e45f-ceea-467f-a9d2-2b1c3d4e5f60";
         for name in [
             "progress_log.jsonl/7",
             "decisions.jsonl/1",
             &format!("discoveries/{id}"),
         ] {
-            let what: Remembered = name.parse().unwrap();
+            let what: MemoryItem = name.parse().unwrap();
             assert_eq!(what.to_string(), *name);
         }
         for bad in [
@@ -143,7 +144,7 @@ mod tests {
             "discoveries/x",
         ] {
             assert!(
-                matches!(bad.parse::<Remembered>(), Err(MemoryError::Name(_))),
+                matches!(bad.parse::<MemoryItem>(), Err(MemoryError::Name(_))),
                 "{bad}"
             );
         }

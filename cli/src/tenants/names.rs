@@ -1,17 +1,17 @@
-//! Which slugs and names can be had: the same rules for all commands, and as the schema has them.
+//! Rules for slugs and names. All commands share them, and they match the schema's.
 
 use archway_gateway::slug;
 
 use super::TenantError;
 
-/// Words that addresses of architecture resources need.
+/// Slugs that would collide with addresses of architecture resources.
 const RESERVED: [&str; 3] = ["adr", "pattern", "guideline"];
-/// Characters of a slug at most.
+/// The longest slug, in characters.
 pub const LONGEST_SLUG: usize = slug::LONGEST;
-/// Characters of a name or label at most.
+/// The longest name or label, in characters.
 const LONGEST_NAME: usize = 200;
 
-/// Whether a project can be called so: `[a-z0-9][a-z0-9-]{0,62}`, and no reserved word.
+/// Whether a project may have this slug: `[a-z0-9][a-z0-9-]{0,62}`, and not a reserved word.
 pub fn is_project_slug(slug: &str) -> bool {
     check_project_slug(slug).is_ok()
 }
@@ -30,7 +30,7 @@ pub(super) fn check_project_slug(slug: &str) -> Result<(), TenantError> {
     Ok(())
 }
 
-/// Names and labels are shown in terminals, one a line.
+/// Terminals show names and labels, each on one line.
 pub(super) fn check_text(what: &'static str, text: &str) -> Result<(), TenantError> {
     let fits = text.chars().count() <= LONGEST_NAME && !text.chars().any(char::is_control);
     fits.then_some(()).ok_or_else(|| TenantError::Text {
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_projects_slug_is_none_of_the_reserved_words() {
+    fn a_project_cannot_have_a_reserved_slug() {
         assert!(check_project_slug("adr-2").is_ok());
         for word in RESERVED {
             let refused = check_project_slug(word);

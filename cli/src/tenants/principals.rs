@@ -1,5 +1,4 @@
-//! Principals of OIDC issuers, as far as administration knows them: those whose tokens were taken
-//! back. Who else there is, only their issuers know.
+//! OIDC principals whose tokens were revoked. The database knows no others: only the issuers do.
 
 use std::time::SystemTime;
 
@@ -7,31 +6,32 @@ use archway_gateway::Identity;
 
 use super::{TenantError, TenantsTx, error::query, moment};
 
-/// A principal whose tokens were taken back.
+/// A principal whose tokens were revoked.
 #[derive(Clone, Debug)]
 pub struct RevokedPrincipal {
-    /// The issuer's URL, as its tokens write it.
+    /// The issuer's URL, exactly as in its tokens.
     pub issuer: String,
-    /// Whom it calls so.
+    /// The subject that the issuer's tokens name.
     pub subject: String,
-    /// Tokens that were issued before are refused, and those from within the issuer's leeway after.
+    /// Tokens issued before this moment are refused, and so are those issued within the issuer's
+    /// leeway after it.
     pub before: SystemTime,
 }
 
 impl TenantsTx {
-    /// Has every gateway refuse, within a second, the tokens of this subject that were issued before
-    /// now; since when they are refused. One that is issued later is good, once the issuer's leeway
-    /// has passed: nobody knows by how much of it its clock is ahead.
+    /// Revokes the tokens of this subject that were issued before now. Every gateway refuses them
+    /// within a second. A token issued after the issuer's leeway has passed is good; until then it is
+    /// refused, because the issuer's clock may be ahead.
     ///
     /// # Errors
-    /// [`TenantError::Subject`] for one that no token can name.
+    /// [`TenantError::Subject`] if no token can have this subject.
     pub async fn revoke_principal(
         &mut self,
         issuer: &str,
         subject: &str,
     ) -> Result<RevokedPrincipal, TenantError> {
         let identity = Identity::new(issuer, subject).ok_or(TenantError::Subject)?;
-        // The moment of the change itself, not of the transaction, which may have waited.
+        // The time of this statement. The transaction may have begun earlier and waited.
         let before = sqlx::query_scalar!(
             r#"insert into principals (id, issuer, subject, revoked_before)
                values ($1, $2, $3, clock_timestamp())
@@ -51,8 +51,8 @@ impl TenantsTx {
         })
     }
 
-    /// Whose tokens were taken back of late, the last one first. Tokens have ended by themselves
-    /// within two hours, and gateways forget it then.
+    /// Principals whose tokens were revoked within the last two hours, the newest first. By then all
+    /// tokens have expired, and gateways delete the row.
     pub async fn revoked_principals(&mut self) -> Result<Vec<RevokedPrincipal>, TenantError> {
         let rows = sqlx::query!(
             r#"select issuer, subject,

@@ -1,7 +1,7 @@
-//! Administration of projects: added, listed, changed, removed, brought back, erased.
+//! Administration of projects: add, list, change, remove, restore, erase.
 //!
-//! A removed project answers to nobody and keeps its rows and its slug: what was written about
-//! one repository must not turn up in another. Only erasing the rows frees the slug.
+//! A removed project is served to no caller, and keeps its rows and its slug: what was written about
+//! one repository must not appear in another. Only erasing the rows frees the slug.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -15,16 +15,16 @@ use super::{
     names::{check_project_slug, check_text},
 };
 
-/// What an operator decides about a project. The default: shows its slug, built-in path rules.
+/// What an operator sets for a project. Default: shows its slug, built-in path rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProjectSettings {
     /// Its display name; `None` shows the slug.
     pub name: Option<String>,
-    /// Globs of what `read_repo_file` may read; `None` for the built-in list.
+    /// Globs that `read_repo_file` may read; `None` for the built-in list.
     pub allow: Option<Vec<String>>,
-    /// Globs that open names which the path rules block.
+    /// Globs that allow names which the path rules block.
     pub open: Vec<String>,
-    /// Globs that close further names.
+    /// Globs that block further names.
     pub close: Vec<String>,
 }
 
@@ -33,13 +33,13 @@ pub struct ProjectSettings {
 pub struct Project {
     /// Its id.
     pub id: Uuid,
-    /// Its slug: the folder's name below the tenant's.
+    /// Its slug: its folder's name below the tenant's folder.
     pub slug: String,
-    /// What was decided about it.
+    /// Its settings.
     pub settings: ProjectSettings,
     /// When it was added.
     pub created_at: SystemTime,
-    /// Since when it answers to nobody; `None` while it is served.
+    /// When it was removed; `None` while it is served.
     pub removed_at: Option<SystemTime>,
 }
 
@@ -106,8 +106,8 @@ impl TenantsTx {
         Ok(rows.into_iter().map(Project::from).collect())
     }
 
-    /// By project, the workers that reported its folder within the last 90 s, by name. A project
-    /// that none sees is not among them.
+    /// Workers that reported each project's folder within the last 90 s, by name. A project that no
+    /// worker reported is missing from the map.
     pub async fn workers_by_project(
         &mut self,
         tenant: Uuid,
@@ -137,8 +137,8 @@ impl TenantsTx {
         }
     }
 
-    /// Makes these the settings of a project. The globs must have been checked; workers go by
-    /// them within 5 s.
+    /// Replaces a project's settings. The globs must have been checked. Workers apply them within
+    /// 5 s.
     pub async fn set_project(
         &mut self,
         project: Uuid,
@@ -160,7 +160,7 @@ impl TenantsTx {
         Ok(())
     }
 
-    /// Removes a project: it answers to nobody within 5 s, its rows stay.
+    /// Removes a project. Workers stop serving it within 5 s; its rows stay.
     pub async fn remove_project(&mut self, tenant: Uuid, slug: &str) -> Result<(), TenantError> {
         let project = self.find_project(tenant, slug).await?;
         sqlx::query!(
@@ -173,8 +173,7 @@ impl TenantsTx {
         Ok(())
     }
 
-    /// Brings a removed project back, with everything that was kept of it; whether that changed
-    /// anything.
+    /// Restores a removed project with all its rows. Returns whether it was removed.
     pub async fn restore_project(&mut self, tenant: Uuid, slug: &str) -> Result<bool, TenantError> {
         let project = self.find_any_project(tenant, slug).await?;
         let changed = sqlx::query!(
@@ -187,7 +186,7 @@ impl TenantsTx {
         Ok(changed.rows_affected() > 0)
     }
 
-    /// Erases a removed project: every row about it, in every table. Its slug is free then.
+    /// Erases a removed project: every row about it, in every table. This frees its slug.
     ///
     /// # Errors
     /// [`TenantError::InUse`] unless it was removed.
@@ -200,7 +199,7 @@ impl TenantsTx {
                 first: "remove",
             });
         }
-        // What is about it goes with it, by its foreign keys.
+        // Foreign keys delete the rows about it.
         sqlx::query!("delete from projects where id = $1", project.id)
             .execute(&mut *self.tx)
             .await

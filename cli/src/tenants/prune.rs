@@ -1,8 +1,8 @@
-//! The end of the audit trail's months: verified, cut off, removed.
+//! Pruning the audit trail by month: verify, cut, remove.
 //!
-//! To verify a month takes long, and while a chain is cut nothing may be written to any. So it is
-//! read before, when nobody waits, and under the lock only where a chain is cut elsewhere than it
-//! was then: by another's pruning, or for records that came late.
+//! Verifying a month takes long, and while a chain is cut nothing may be appended to any chain. So
+//! chains are verified first, without a lock. Under the lock, a chain is verified again only if it is
+//! now cut elsewhere: another command pruned it, or late records arrived.
 
 use std::{collections::BTreeMap, time::SystemTime};
 
@@ -27,20 +27,20 @@ const WHAT: &str = "prune audit records";
 /// A chain of a tenant.
 type Chain = (Uuid, Uuid);
 
-/// Where chains are to be cut; up to there they were as they had been written.
+/// Verified cuts: up to each, the chain is as gateways wrote it.
 #[derive(Clone, Debug, Default)]
 pub struct AuditCuts(BTreeMap<Chain, Cut>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cut {
-    /// The last record that goes.
+    /// The last record to remove.
     last: ChainPosition,
     /// Where the chain was cut before.
     before: Option<ChainPosition>,
 }
 
 impl TenantsTx {
-    /// Verifies what [`TenantsTx::prune_audit`] of the same moment would remove, all of which it reads.
+    /// Verifies every record that [`TenantsTx::prune_audit`] would remove for the same moment.
     ///
     /// # Errors
     /// [`TenantError::Tampered`].
@@ -56,9 +56,9 @@ impl TenantsTx {
         Ok(AuditCuts(cuts))
     }
 
-    /// Removes the months that ended before a moment, of all tenants, and keeps where their chains were
-    /// cut; how many there were. The moment is the beginning of a month in UTC. What is removed was
-    /// verified, or is now: what was tampered with stays, for whoever looks into it.
+    /// Removes the months that ended before a moment, of all tenants, and stores where their chains
+    /// were cut. Returns how many months there were. The moment is the beginning of a month in UTC.
+    /// Chains that `verified` doesn't cover are verified now, so tampered records stay as evidence.
     ///
     /// # Errors
     /// [`TenantError::Tampered`].
@@ -68,7 +68,7 @@ impl TenantsTx {
         verified: &AuditCuts,
         secret: &RootSecret,
     ) -> Result<u32, TenantError> {
-        // Nothing may be written between the cuts and the end of what is behind them.
+        // Nothing may be appended between computing the cuts and removing what precedes them.
         sqlx::query!("lock table audit_records in share row exclusive mode")
             .execute(&mut *self.tx)
             .await
@@ -91,7 +91,7 @@ impl TenantsTx {
         Ok(pruned.unsigned_abs())
     }
 
-    /// Where chains are cut for what is before a moment to go.
+    /// Where each chain must be cut to remove the records before a moment.
     async fn audit_cuts(
         &mut self,
         before: i64,
@@ -125,7 +125,7 @@ impl TenantsTx {
         Ok(cuts.collect())
     }
 
-    /// Reads a chain up to where it is to be cut.
+    /// Verifies a chain up to its cut.
     async fn verify_cut(
         &mut self,
         (tenant, chain): Chain,
@@ -137,7 +137,7 @@ impl TenantsTx {
         loop {
             let page = self.audit_rows(tenant, chain, behind.as_ref()).await?;
             let rows = page.iter().filter(|row| row.number <= last.number);
-            rows.for_each(|row| verifier.check(row));
+            rows.for_each(|row| verifier.take(row));
             let is_past = page.last().is_none_or(|row| row.number > last.number);
             behind = page.into_iter().last();
             if is_past {
@@ -148,7 +148,7 @@ impl TenantsTx {
         is_whole.then_some(()).ok_or(TenantError::Tampered)
     }
 
-    /// Says where a chain is cut.
+    /// Stores where a chain is cut.
     async fn cut(
         &mut self,
         (tenant, chain): Chain,
@@ -170,7 +170,7 @@ impl TenantsTx {
         )
         .execute(&mut *self.tx)
         .await
-        .map_err(query("keep where audit records were cut"))?;
+        .map_err(query("store where audit records were cut"))?;
         Ok(())
     }
 }

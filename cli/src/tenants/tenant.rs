@@ -1,4 +1,4 @@
-//! Administration of tenants: made, listed, put out of use, erased.
+//! Administration of tenants: create, list, change, disable, erase.
 
 use std::time::SystemTime;
 
@@ -18,22 +18,22 @@ pub struct Tenant {
     pub id: Uuid,
     /// Its slug.
     pub slug: String,
-    /// Its display name: the slug unless set.
+    /// Its display name; the slug unless set.
     pub name: String,
-    /// The pool of workers that serves it: `shared` unless set.
+    /// The worker pool that serves it; `shared` unless set.
     pub pool: String,
-    /// When it was made.
+    /// When it was created.
     pub created_at: SystemTime,
-    /// Since when every credential of it is refused; `None` while it is in use.
+    /// When it was disabled; all its credentials are refused since. `None` while it is in use.
     pub disabled_at: Option<SystemTime>,
-    /// How many projects it has, removed ones not counted.
+    /// How many projects it has, without removed ones.
     pub projects: u64,
     /// How many of its keys are neither revoked nor expired.
     pub live_keys: u64,
 }
 
 impl TenantsTx {
-    /// Makes a tenant; without a name it shows its slug.
+    /// Creates a tenant; without a name it shows its slug.
     pub async fn create_tenant(
         &mut self,
         slug: &str,
@@ -86,7 +86,7 @@ impl TenantsTx {
         Ok(tenants.collect())
     }
 
-    /// The id of the tenant of this slug.
+    /// The id of the tenant with this slug.
     pub async fn find_tenant(&mut self, slug: &str) -> Result<Uuid, TenantError> {
         sqlx::query_scalar!("select id from tenants where slug = $1", slug)
             .fetch_optional(&mut *self.tx)
@@ -103,7 +103,7 @@ impl TenantsTx {
             .map_err(query("find a tenant"))
     }
 
-    /// Gives a tenant another display name.
+    /// Changes a tenant's display name.
     pub async fn rename_tenant(&mut self, tenant: Uuid, name: &str) -> Result<(), TenantError> {
         check_text("name", name)?;
         sqlx::query!("update tenants set name = $2 where id = $1", tenant, name)
@@ -113,8 +113,8 @@ impl TenantsTx {
         Ok(())
     }
 
-    /// Has a tenant served by the workers of another pool; whether it was another. Gateways send
-    /// its calls there within a second. Whether it has workers is not looked at.
+    /// Moves a tenant to another worker pool. Returns whether the pool changed. Gateways route its
+    /// calls there within a second. The pool need not have workers.
     pub async fn set_pool(&mut self, tenant: Uuid, pool: &str) -> Result<bool, TenantError> {
         check_slug(pool)?;
         let changed = sqlx::query!(
@@ -124,12 +124,12 @@ impl TenantsTx {
         )
         .execute(&mut *self.tx)
         .await
-        .map_err(query("give a tenant another pool"))?;
+        .map_err(query("move a tenant to another pool"))?;
         Ok(changed.rows_affected() > 0)
     }
 
-    /// Puts a tenant out of use, or into use again; whether that changed anything. Gateways refuse
-    /// its credentials, or take them, within a second.
+    /// Disables or enables a tenant. Returns whether that changed anything. Gateways refuse or accept
+    /// its credentials within a second.
     pub async fn set_disabled(
         &mut self,
         tenant: Uuid,
@@ -147,7 +147,7 @@ impl TenantsTx {
         Ok(changed.rows_affected() > 0)
     }
 
-    /// Erases a disabled tenant: every row that is its own, in every table. Its slug is free then.
+    /// Erases a disabled tenant: all its rows, in every table. This frees its slug.
     ///
     /// # Errors
     /// [`TenantError::InUse`] unless it is disabled.
@@ -167,7 +167,7 @@ impl TenantsTx {
                 first: "disable",
             });
         }
-        // The rest goes with the tenant or with its projects, by its foreign keys.
+        // Foreign keys delete the remaining rows, with the tenant or with its projects.
         sqlx::query!(
             "with keys as (delete from api_keys where tenant_id = $1) \
              delete from projects where tenant_id = $1",

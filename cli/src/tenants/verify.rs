@@ -1,7 +1,7 @@
-//! Whether keys that are stored go with a root secret.
+//! Whether stored keys were made under a root secret.
 //!
-//! What a reader would get wrong: a secret that is not the gateways' is a secret like any other;
-//! only the keys that are stored tell. Keys made or hashed anew under it are good nowhere.
+//! What a reader would get wrong: a wrong root secret looks like any other, and only the stored keys
+//! reveal it. No gateway accepts a key that was made or rehashed under a wrong secret.
 
 use archway_gateway::{KeyText, secrets::RootSecret};
 use secrecy::{ExposeSecret, SecretString};
@@ -9,11 +9,11 @@ use secrecy::{ExposeSecret, SecretString};
 use super::{KeyState, TenantError, Tenants, TenantsTx, error::query};
 
 impl TenantsTx {
-    /// Whether this can be the gateways' root secret: where keys are good, one of its lines made
-    /// one of them. What another secret hashed, no gateway takes.
+    /// Checks that this can be the gateways' root secret: if there are live keys, one of its lines
+    /// made one of them.
     ///
     /// # Errors
-    /// [`TenantError::OtherSecret`] if it can't.
+    /// [`TenantError::OtherSecret`] if no live key was made under it.
     pub async fn check_secret(&mut self, secret: &RootSecret) -> Result<(), TenantError> {
         let lines = sqlx::query!(
             r#"select secret_line, count(*) as "keys!" from api_keys
@@ -30,11 +30,12 @@ impl TenantsTx {
         Err(TenantError::OtherSecret(keys))
     }
 
-    /// Whether what is stored under this key's id is this key. Where the line of the root secret
-    /// that hashed it is gone, so that no gateway could tell, the key is hashed anew.
+    /// Checks that the key stored under this id is this key. If the line of the root secret that
+    /// hashed it is gone, so that no gateway can verify it, the key is rehashed. Returns whether
+    /// it was.
     ///
     /// # Errors
-    /// [`TenantError::KeyTaken`] if the secret is another, [`TenantError::KeyRevoked`].
+    /// [`TenantError::KeyTaken`] if the stored secret differs, [`TenantError::KeyRevoked`].
     pub async fn confirm_key(
         &mut self,
         secret: &RootSecret,
@@ -67,14 +68,13 @@ impl TenantsTx {
         )
         .execute(&mut *self.tx)
         .await
-        .map_err(query("hash a key anew"))?;
+        .map_err(query("rehash a key"))?;
         Ok(true)
     }
 }
 
 impl Tenants {
-    /// The id of a key that is good now: known, not revoked or expired, its secret right under
-    /// `secret`; `None` for any other text.
+    /// The id of a live key whose secret is right under `secret`; `None` for any other text.
     pub async fn key_is_good(
         &self,
         secret: &RootSecret,

@@ -4,7 +4,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::place::{Done, Place, bare};
+use crate::installation::{CommandResult, Installation, bare};
 
 pub(crate) const FILE: &str = "
 tenants:
@@ -29,21 +29,26 @@ tenants:
 ";
 
 pub(crate) fn generated() -> String {
-    let made = Done::of(bare().args(["key", "generate"])).ok();
+    let made = CommandResult::of(bare().args(["key", "generate"])).ok();
     made.trim().to_owned()
 }
 
 /// Applies a text with a key in the variable `ACME_CI`.
-pub(crate) fn apply(place: &Place, text: &str, key: &str, options: &[&str]) -> Done {
-    let file = place.file("tenants.yaml", text);
-    let mut command = place.archway();
+pub(crate) fn apply(
+    installation: &Installation,
+    text: &str,
+    key: &str,
+    options: &[&str],
+) -> CommandResult {
+    let file = installation.file("tenants.yaml", text);
+    let mut command = installation.archway();
     command.env("ACME_CI", key).args(["apply", "-f", &file]);
-    Done::of(command.args(options))
+    CommandResult::of(command.args(options))
 }
 
-/// Everything that can be applied, as one text.
-pub(crate) fn everything(place: &Place) -> Vec<String> {
-    place.texts(
+/// Everything that `apply` can change, as one text.
+pub(crate) fn everything(installation: &Installation) -> Vec<String> {
+    installation.texts(
         "select row_to_json(t)::text from tenants t \
          union all select row_to_json(p)::text from projects p \
          union all select row_to_json(k)::text from api_keys k order by 1",
@@ -52,9 +57,9 @@ pub(crate) fn everything(place: &Place) -> Vec<String> {
 
 #[test]
 fn a_file_is_made_true_and_a_second_run_changes_nothing() {
-    let (place, key) = (Place::new(), generated());
+    let (installation, key) = (Installation::new(), generated());
     let id = key.split('_').nth(1).unwrap();
-    let first = apply(&place, FILE, &key, &[]).ok();
+    let first = apply(&installation, FILE, &key, &[]).ok();
     assert_eq!(
         first,
         format!(
@@ -62,35 +67,35 @@ fn a_file_is_made_true_and_a_second_run_changes_nothing() {
              created key acme/ci {id}\ncreated tenant zeta\nunchanged 0\n"
         )
     );
-    assert!(place.takes(&key));
-    let listed = &place.json("key list acme")["keys"][0];
+    assert!(installation.takes(&key));
+    let listed = &installation.json("key list acme")["keys"][0];
     assert_eq!(
         (&listed["agents"], &listed["families"]),
         (&json!(4), &json!(["files"]))
     );
     assert_eq!(listed["expires_at"], "2099-01-31T00:00:00Z");
-    let project = &place.json("project list acme")["projects"][1];
+    let project = &installation.json("project list acme")["projects"][1];
     assert_eq!(
         (&project["allow"], &project["close"]),
         (&json!(["docs/**"]), &json!(["private/"]))
     );
 
-    let before = everything(&place);
-    assert_eq!(apply(&place, FILE, &key, &[]).ok(), "unchanged 5\n");
-    assert_eq!(everything(&place), before);
+    let before = everything(&installation);
+    assert_eq!(apply(&installation, FILE, &key, &[]).ok(), "unchanged 5\n");
+    assert_eq!(everything(&installation), before);
 }
 
 #[test]
 fn differences_are_applied_and_named() {
-    let (place, key) = (Place::new(), generated());
-    apply(&place, FILE, &key, &[]).ok();
-    place.run("project remove acme docs").ok();
+    let (installation, key) = (Installation::new(), generated());
+    apply(&installation, FILE, &key, &[]).ok();
+    installation.run("project remove acme docs").ok();
     let changed = FILE
         .replace("name: Acme", "disabled: true")
         .replace("        close: [private/]\n", "")
         .replace("agents: 4", "agents: 5")
         .replace("scopes: [tools:read]", "scopes: [memory:write, tools:read]");
-    let report = apply(&place, &changed, &key, &["--json"]).json();
+    let report = apply(&installation, &changed, &key, &["--json"]).json();
     let change = |action: &str, kind: &str, name: &str, fields: &[&str]| {
         let mut change = json!({ "action": action, "kind": kind, "name": name });
         if !fields.is_empty() {
@@ -112,25 +117,28 @@ fn differences_are_applied_and_named() {
     ];
     let wanted = json!({ "dry_run": false, "changes": changes, "unchanged": 1 });
     assert_eq!(report, wanted);
-    assert_eq!(apply(&place, &changed, &key, &[]).ok(), "unchanged 5\n");
-    // What the file doesn't say about `disabled` stays.
-    assert!(!place.takes(&key));
+    assert_eq!(
+        apply(&installation, &changed, &key, &[]).ok(),
+        "unchanged 5\n"
+    );
+    // The file has no `disabled`, so that stays.
+    assert!(!installation.takes(&key));
     let silent = changed.replace("    disabled: true\n", "");
-    apply(&place, &silent, &key, &[]).ok();
-    assert!(!place.takes(&key));
+    apply(&installation, &silent, &key, &[]).ok();
+    assert!(!installation.takes(&key));
 }
 
 #[test]
 fn a_dry_run_says_the_same_and_changes_nothing() {
-    let (place, key) = (Place::new(), generated());
-    let dry = apply(&place, FILE, &key, &["--dry-run"]).ok();
-    assert_eq!(everything(&place), Vec::<String>::new());
-    let wet = apply(&place, FILE, &key, &[]).ok();
+    let (installation, key) = (Installation::new(), generated());
+    let dry = apply(&installation, FILE, &key, &["--dry-run"]).ok();
+    assert_eq!(everything(&installation), Vec::<String>::new());
+    let wet = apply(&installation, FILE, &key, &[]).ok();
     assert_eq!(dry, format!("{wet}dry run: nothing was changed\n"));
-    let before = everything(&place);
+    let before = everything(&installation);
     let less = "tenants: [{slug: acme, projects: [], keys: []}]";
     let dry = apply(
-        &place,
+        &installation,
         less,
         &key,
         &["--dry-run", "--prune=tenants", "--json"],
@@ -138,27 +146,27 @@ fn a_dry_run_says_the_same_and_changes_nothing() {
     .json();
     assert_eq!(dry["dry_run"], true);
     assert_eq!(dry["changes"].as_array().unwrap().len(), 5, "{dry}");
-    assert_eq!(everything(&place), before);
+    assert_eq!(everything(&installation), before);
 }
 
 #[test]
 fn pruning_disables_what_the_file_does_not_list() {
-    let (place, key) = (Place::new(), generated());
-    apply(&place, FILE, &key, &[]).ok();
-    place.run("tenant create other").ok();
-    place.run("project add other site").ok();
-    let issued = place.json("key issue acme --label by-hand");
+    let (installation, key) = (Installation::new(), generated());
+    apply(&installation, FILE, &key, &[]).ok();
+    installation.run("tenant create other").ok();
+    installation.run("project add other site").ok();
+    let issued = installation.json("key issue acme --label by-hand");
     let by_hand = issued["api_key"].as_str().unwrap();
 
     let less = "tenants: [{slug: acme, name: Acme, projects: [{slug: docs}]}]";
-    assert_eq!(apply(&place, less, &key, &[]).ok(), "unchanged 2\n");
-    // No list of keys: keys are left alone.
-    let pruned = apply(&place, less, &key, &["--prune"]).ok();
+    assert_eq!(apply(&installation, less, &key, &[]).ok(), "unchanged 2\n");
+    // Without a list of keys, keys stay.
+    let pruned = apply(&installation, less, &key, &["--prune"]).ok();
     assert_eq!(pruned, "removed project acme/site\nunchanged 2\n");
-    assert!(place.takes(&key) && place.takes(by_hand));
+    assert!(installation.takes(&key) && installation.takes(by_hand));
 
     let none = "tenants: [{slug: acme, name: Acme, keys: []}]";
-    let pruned = apply(&place, none, &key, &["--prune"]).ok();
+    let pruned = apply(&installation, none, &key, &["--prune"]).ok();
     assert_eq!(
         pruned
             .lines()
@@ -166,78 +174,78 @@ fn pruning_disables_what_the_file_does_not_list() {
             .count(),
         2
     );
-    assert!(!place.takes(&key) && !place.takes(by_hand));
+    assert!(!installation.takes(&key) && !installation.takes(by_hand));
     let active = "select slug from tenants where disabled_at is null order by 1";
-    assert_eq!(place.texts(active), ["acme", "other", "zeta"]);
+    assert_eq!(installation.texts(active), ["acme", "other", "zeta"]);
 
-    let pruned = apply(&place, none, &key, &["--prune=tenants"]).ok();
+    let pruned = apply(&installation, none, &key, &["--prune=tenants"]).ok();
     assert_eq!(
         pruned,
         "disabled tenant other\ndisabled tenant zeta\nunchanged 1\n"
     );
-    assert_eq!(place.texts(active), ["acme"]);
+    assert_eq!(installation.texts(active), ["acme"]);
     // Nothing was erased.
-    assert_eq!(place.count("select count(*) from projects"), 3);
-    assert_eq!(place.count("select count(*) from api_keys"), 2);
+    assert_eq!(installation.count("select count(*) from projects"), 3);
+    assert_eq!(installation.count("select count(*) from api_keys"), 2);
 }
 
 #[test]
 fn a_refused_entry_undoes_the_others() {
-    let (place, key) = (Place::new(), generated());
+    let (installation, key) = (Installation::new(), generated());
     let text = format!("{FILE}  - slug: Not-A-Slug\n");
-    let refusal = apply(&place, &text, &key, &[]).refusal();
+    let refusal = apply(&installation, &text, &key, &[]).refusal();
     assert!(
         refusal.contains("tenant Not-A-Slug") && refusal.contains("is not a slug"),
         "{refusal}"
     );
     let text = FILE.replace("projects: [site]", "projects: [site, nowhere]");
-    let refusal = apply(&place, &text, &key, &[]).refusal();
+    let refusal = apply(&installation, &text, &key, &[]).refusal();
     assert!(refusal.contains("there is no project nowhere"), "{refusal}");
     let text = FILE.replace("- slug: docs", "- slug: adr");
     assert!(
-        apply(&place, &text, &key, &[])
+        apply(&installation, &text, &key, &[])
             .refusal()
             .contains("reserved")
     );
-    assert_eq!(everything(&place), Vec::<String>::new());
+    assert_eq!(everything(&installation), Vec::<String>::new());
 }
 
 #[test]
 fn an_invalid_file_is_refused_with_the_location() {
-    let (place, key) = (Place::new(), generated());
+    let (installation, key) = (Installation::new(), generated());
     let text = FILE.replace("    name: Acme\n", "    bounds: {calls: 5}\n");
-    let refusal = apply(&place, &text, &key, &[]).refusal();
-    assert!(refusal.contains("tenants.yaml is not right"), "{refusal}");
+    let refusal = apply(&installation, &text, &key, &[]).refusal();
+    assert!(refusal.contains("tenants.yaml is not valid"), "{refusal}");
     assert!(
         refusal.contains("bounds") && refusal.contains("line 4"),
         "{refusal}"
     );
     let text = FILE.replace("tools:read", "tools:reed");
     assert!(
-        apply(&place, &text, &key, &[])
+        apply(&installation, &text, &key, &[])
             .refusal()
             .contains("tools:reed")
     );
     let text = FILE.replace("families: [files]", "families: [fils]");
     assert!(
-        apply(&place, &text, &key, &[])
+        apply(&installation, &text, &key, &[])
             .refusal()
             .contains("basics, files")
     );
-    let missing = place.run("apply -f /nowhere/tenants.yaml").refusal();
+    let missing = installation.run("apply -f /nowhere/tenants.yaml").refusal();
     assert!(
         missing.contains("reading /nowhere/tenants.yaml"),
         "{missing}"
     );
-    assert_eq!(place.run("apply").code, 2);
+    assert_eq!(installation.run("apply").code, 2);
 }
 
 #[test]
 fn concurrent_applies_create_everything_once() {
-    let (place, key) = (Place::new(), generated());
-    let file = place.file("tenants.yaml", FILE);
+    let (installation, key) = (Installation::new(), generated());
+    let file = installation.file("tenants.yaml", FILE);
     let start = |_| -> Child {
-        let mut command = place.archway();
+        let mut command = installation.archway();
         command
             .env("ACME_CI", &key)
             .args(["apply", "--json", "-f", &file]);
@@ -261,18 +269,18 @@ fn concurrent_applies_create_everything_once() {
 
 #[test]
 fn the_file_may_come_from_standard_input_and_its_schema_is_printed() {
-    let place = Place::new();
-    let file = place.file("in", "tenants: [{slug: acme}]");
-    let mut command = place.archway();
+    let installation = Installation::new();
+    let file = installation.file("in", "tenants: [{slug: acme}]");
+    let mut command = installation.archway();
     command
         .args(["apply", "-f", "-"])
         .stdin(std::fs::File::open(file).unwrap());
     assert_eq!(
-        Done::of(&mut command).ok(),
+        CommandResult::of(&mut command).ok(),
         "created tenant acme\nunchanged 0\n"
     );
 
-    let shown = Done::of(bare().args(["apply", "--schema"])).ok();
+    let shown = CommandResult::of(bare().args(["apply", "--schema"])).ok();
     let schema: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(schema["additionalProperties"], false);
     assert!(schema["$defs"]["KeyEntry"]["properties"]["from_env"]["description"].is_string());

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::apply::{apply, generated};
-use crate::place::Place;
+use crate::installation::Installation;
 
 const FILE: &str = "
 tenants:
@@ -20,17 +20,17 @@ tenants:
 ";
 
 /// Every row, in order.
-fn rows(place: &Place) -> Vec<String> {
-    place.texts(
+fn rows(installation: &Installation) -> Vec<String> {
+    installation.texts(
         "select concat_ws(' ', lineage is not null, level, of, per_minute) from limits order by 1",
     )
 }
 
 #[test]
 fn limits_and_pool_are_made_true_and_a_second_run_changes_nothing() {
-    let (place, key) = (Place::new(), generated());
+    let (installation, key) = (Installation::new(), generated());
     let id = key.split('_').nth(1).unwrap();
-    let first = apply(&place, FILE, &key, &[]).ok();
+    let first = apply(&installation, FILE, &key, &[]).ok();
     assert_eq!(
         first,
         format!(
@@ -45,20 +45,20 @@ fn limits_and_pool_are_made_true_and_a_second_run_changes_nothing() {
         "f tenant total 20000",
         "t session hello 5",
     ];
-    assert_eq!(rows(&place), all);
-    assert_eq!(place.texts("select pool from tenants"), ["own"]);
-    assert_eq!(apply(&place, FILE, &key, &[]).ok(), "unchanged 6\n");
+    assert_eq!(rows(&installation), all);
+    assert_eq!(installation.texts("select pool from tenants"), ["own"]);
+    assert_eq!(apply(&installation, FILE, &key, &[]).ok(), "unchanged 6\n");
     assert_eq!(
-        apply(&place, FILE, &key, &["--prune"]).ok(),
+        apply(&installation, FILE, &key, &["--prune"]).ok(),
         "unchanged 6\n"
     );
-    assert_eq!(rows(&place), all);
+    assert_eq!(rows(&installation), all);
 }
 
 #[test]
 fn limits_that_differ_change_and_unlisted_ones_go_by_pruning_only() {
-    let (place, key) = (Place::new(), generated());
-    apply(&place, FILE, &key, &[]).ok();
+    let (installation, key) = (Installation::new(), generated());
+    apply(&installation, FILE, &key, &[]).ok();
     let changed = FILE
         .replace("pool: own", "pool: shared")
         .replace(
@@ -66,7 +66,7 @@ fn limits_that_differ_change_and_unlisted_ones_go_by_pruning_only() {
             "key: {grep_codebase: 60}",
         )
         .replace("session: {hello: 5}", "key: {hello: 6}");
-    let report = apply(&place, &changed, &key, &["--json"]).json();
+    let report = apply(&installation, &changed, &key, &["--json"]).json();
     let changes = json!([
         { "action": "changed", "kind": "tenant", "name": "acme", "fields": ["pool"] },
         {
@@ -79,8 +79,8 @@ fn limits_that_differ_change_and_unlisted_ones_go_by_pruning_only() {
         (&report["changes"], &report["unchanged"]),
         (&changes, &json!(2))
     );
-    let dry = apply(&place, &changed, &key, &["--prune", "--dry-run"]).ok();
-    let pruned = apply(&place, &changed, &key, &["--prune"]).ok();
+    let dry = apply(&installation, &changed, &key, &["--prune", "--dry-run"]).ok();
+    let pruned = apply(&installation, &changed, &key, &["--prune"]).ok();
     assert_eq!(
         pruned,
         "removed limit acme key total\nremoved limit acme/ci session hello\nunchanged 5\n"
@@ -91,40 +91,40 @@ fn limits_that_differ_change_and_unlisted_ones_go_by_pruning_only() {
         "f tenant total 20000",
         "t key hello 6",
     ];
-    assert_eq!(rows(&place), left);
-    // Without the words, all of it is left alone.
+    assert_eq!(rows(&installation), left);
+    // Without `limits` and `pool`, they stay.
     let silent = "tenants: [{slug: acme, keys: [{label: ci, from_env: ACME_CI}]}]";
     assert_eq!(
-        apply(&place, silent, &key, &["--prune"]).ok(),
+        apply(&installation, silent, &key, &["--prune"]).ok(),
         "unchanged 2\n"
     );
     let none = "tenants: [{slug: acme, limits: {}}]";
-    let pruned = apply(&place, none, &key, &["--prune"]).ok();
+    let pruned = apply(&installation, none, &key, &["--prune"]).ok();
     assert_eq!(
         pruned,
         "removed limit acme key grep_codebase\nremoved limit acme tenant total\nunchanged 1\n"
     );
-    assert_eq!(rows(&place), ["t key hello 6"]);
+    assert_eq!(rows(&installation), ["t key hello 6"]);
 }
 
 #[test]
 fn a_changed_limit_is_reported_with_old_and_new_number() {
-    let (place, key) = (Place::new(), generated());
-    apply(&place, FILE, &key, &[]).ok();
+    let (installation, key) = (Installation::new(), generated());
+    apply(&installation, FILE, &key, &[]).ok();
     let changed = FILE.replace("total: 20000", "total: 5");
     assert_eq!(
-        apply(&place, &changed, &key, &[]).ok(),
+        apply(&installation, &changed, &key, &[]).ok(),
         "changed limit acme tenant total: 20000 to 5 a minute\nunchanged 5\n"
     );
 }
 
 #[test]
 fn an_invalid_limit_is_refused_with_its_location_and_undoes_the_rest() {
-    let (place, key) = (Place::new(), generated());
+    let (installation, key) = (Installation::new(), generated());
     let refusal = |from: &str, to: &str| {
         let text = FILE.replace(from, to);
         assert_ne!(text, FILE);
-        apply(&place, &text, &key, &[]).refusal()
+        apply(&installation, &text, &key, &[]).refusal()
     };
     let unknown = refusal("grep_codebase", "grep_code_base");
     assert!(
@@ -146,7 +146,7 @@ fn an_invalid_limit_is_refused_with_its_location_and_undoes_the_rest() {
         assert!(told.contains("line 12"), "{told}");
     }
     assert!(refusal("pool: own", "pool: 'Not one'").contains("is not a slug"));
-    // What is pasted where a number or a name belongs is told no further.
+    // A secret that was pasted for a number or a name is not repeated.
     for (from, to) in [
         ("hello: 5", format!("hello: {key}")),
         ("hello: 5", format!("{key}: 5")),
@@ -156,5 +156,5 @@ fn an_invalid_limit_is_refused_with_its_location_and_undoes_the_rest() {
         let told = refusal(from, &to);
         assert!(!told.contains(&key), "{told}");
     }
-    assert_eq!(place.count("select count(*) from tenants"), 0);
+    assert_eq!(installation.count("select count(*) from tenants"), 0);
 }

@@ -1,4 +1,4 @@
-//! `archway audit`, about the calls of a running `archway dev`.
+//! `archway audit`, for the calls of a running `archway dev`.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use serde_json::{Value, json};
 
 use crate::dev::{Dev, Home};
-use crate::place::Place;
+use crate::installation::Installation;
 
 /// Calls `hello` once.
 fn call(dev: &Dev) {
@@ -32,7 +32,7 @@ fn call(dev: &Dev) {
     assert!(answer.contains("Hello from Archway!"), "{answer}");
 }
 
-/// Three calls of a `dev` that ended, and so wrote what it had to write; and one that runs.
+/// Three calls of a `dev` that ended and so flushed its records, and a new `dev` that runs.
 fn called() -> (Home, Dev) {
     let home = Home::new();
     let dev = home.start("site");
@@ -113,27 +113,30 @@ fn a_removed_chain_is_detected() {
 
 #[test]
 fn past_months_are_pruned_once_confirmed_and_the_current_one_never() {
-    let place = Place::new();
-    place.run("tenant create acme").ok();
-    place.sql(
+    let installation = Installation::new();
+    installation.run("tenant create acme").ok();
+    installation.sql(
         "create table audit_records_2020_01 partition of audit_records \
              for values from ('2020-01-01Z') to ('2020-02-01Z'); \
          insert into audit_records (tenant_id, chain, number, at, record, mac) \
              select id, gen_random_uuid(), 1, '2020-01-15Z', '{\"kind\":\"begin\"}', \
                     sha256('x') from tenants;",
     );
-    let unsure = place.run("audit prune --before 2020-02").refusal();
+    let unsure = installation.run("audit prune --before 2020-02").refusal();
     assert!(unsure.contains("add --confirm 2020-02"), "{unsure}");
-    let tampered = place.run("audit prune --before 2020-02 --confirm 2020-02");
+    let tampered = installation.run("audit prune --before 2020-02 --confirm 2020-02");
     assert!(tampered.refusal().contains("nothing was removed"));
-    assert_eq!(place.count("select count(*) from audit_records"), 1);
-    place.sql("delete from audit_records");
-    let done = place.json("audit prune --before 2020-02 --confirm 2020-02");
+    assert_eq!(installation.count("select count(*) from audit_records"), 1);
+    installation.sql("delete from audit_records");
+    let done = installation.json("audit prune --before 2020-02 --confirm 2020-02");
     assert_eq!(done, json!({ "before": "2020-02", "months": 1 }));
     let partitions = "select count(*) from pg_inherits where inhparent = 'audit_records'::regclass";
-    assert_eq!(place.count(partitions), 0);
-    let later = place
+    assert_eq!(installation.count(partitions), 0);
+    let later = installation
         .run("audit prune --before 2999-01 --confirm 2999-01")
         .refusal();
-    assert!(later.contains("a month stays until"), "{later}");
+    assert!(
+        later.contains("a month can be pruned a day after"),
+        "{later}"
+    );
 }

@@ -1,12 +1,12 @@
-//! Where commands find their database, and which they refuse.
+//! How commands find their database, and which databases they refuse.
 
-use crate::place::{Done, Place, bare};
+use crate::installation::{CommandResult, Installation, bare};
 
 #[test]
 fn without_a_database_both_ways_to_one_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().to_str().unwrap();
-    let refusal = Done::of(bare().args(["tenant", "list", "--data", data])).refusal();
+    let refusal = CommandResult::of(bare().args(["tenant", "list", "--data", data])).refusal();
     for way in [
         "--database-url",
         "ARCHWAY_MIGRATE_DATABASE_URL",
@@ -21,75 +21,76 @@ fn without_a_database_both_ways_to_one_are_named() {
 #[test]
 fn a_database_that_does_not_answer_is_refused_without_its_password() {
     let url = "postgres://me:hush@127.0.0.1:1/archway";
-    let refusal = Done::of(bare().args(["tenant", "list", "--database-url", url])).refusal();
+    let refusal =
+        CommandResult::of(bare().args(["tenant", "list", "--database-url", url])).refusal();
     assert!(refusal.contains("connecting to the database"), "{refusal}");
     assert!(!refusal.contains("hush"), "{refusal}");
 }
 
 #[test]
 fn a_database_of_another_schema_is_refused_with_advice() {
-    let place = Place::unmigrated();
-    let refusal = place.run("tenant list").refusal();
+    let installation = Installation::unmigrated();
+    let refusal = installation.run("tenant list").refusal();
     assert!(refusal.contains("run `archway migrate`"), "{refusal}");
 
-    let made = place.run("migrate").ok();
+    let made = installation.run("migrate").ok();
     assert!(
         made.starts_with("schema ") && made.ends_with(", new\n"),
         "{made}"
     );
-    place.run("tenant list").ok();
-    place.sql(
+    installation.run("tenant list").ok();
+    installation.sql(
         "delete from _sqlx_migrations where version = (select max(version) from _sqlx_migrations)",
     );
-    let refusal = place.run("tenant list").refusal();
+    let refusal = installation.run("tenant list").refusal();
     assert!(refusal.contains("run `archway migrate`"), "{refusal}");
 
-    let place = Place::new();
-    place.sql(
+    let installation = Installation::new();
+    installation.sql(
         "insert into _sqlx_migrations (version, description, success, checksum, execution_time) \
          values (9999, 'later', true, '\\x00', 0)",
     );
-    let refusal = place.run("tenant create acme").refusal();
+    let refusal = installation.run("tenant create acme").refusal();
     assert!(
         refusal.contains("schema 9999") && refusal.contains("a newer build"),
         "{refusal}"
     );
-    assert_eq!(place.count("select count(*) from tenants"), 0);
+    assert_eq!(installation.count("select count(*) from tenants"), 0);
 
-    // After a rollback nothing is held up by it, and nothing is changed.
-    let left = place.run("migrate");
+    // After a rollback, `--unless-newer` succeeds and changes nothing.
+    let left = installation.run("migrate");
     assert_eq!(
         (left.code, left.out.trim()),
-        (0, "schema 9999, left as it is")
+        (0, "schema 9999, unchanged: it is a newer build's")
     );
     assert!(
         left.err.contains("a newer build of archway made"),
         "{}",
         left.err
     );
-    let file = place.file("tenants.yaml", "tenants: [{slug: acme}]");
-    let refusal = place.run(&format!("apply -f {file}")).refusal();
+    let file = installation.file("tenants.yaml", "tenants: [{slug: acme}]");
+    let refusal = installation.run(&format!("apply -f {file}")).refusal();
     assert!(refusal.contains("a newer build"), "{refusal}");
-    let left = place.run(&format!("apply -f {file} --unless-newer"));
+    let left = installation.run(&format!("apply -f {file} --unless-newer"));
     assert_eq!((left.code, left.out.as_str()), (0, ""), "{}", left.err);
-    assert_eq!(place.count("select count(*) from tenants"), 0);
-    place.sql("update _sqlx_migrations set checksum = '\\x00' where version = 1");
-    let refusal = place.run("migrate").refusal();
+    assert_eq!(installation.count("select count(*) from tenants"), 0);
+    installation.sql("update _sqlx_migrations set checksum = '\\x00' where version = 1");
+    let refusal = installation.run("migrate").refusal();
     assert!(refusal.contains("another build"), "{refusal}");
 }
 
 #[test]
 fn keys_need_the_root_secret_of_the_gateways() {
-    let place = Place::new();
-    place.run("tenant create acme").ok();
-    let mut command = place.archway();
+    let installation = Installation::new();
+    installation.run("tenant create acme").ok();
+    let mut command = installation.archway();
     command
         .env_remove("ARCHWAY_SECRET_FILE")
         .args(["key", "issue", "acme"]);
-    let refusal = Done::of(&mut command).refusal();
+    let refusal = CommandResult::of(&mut command).refusal();
     assert!(refusal.contains("--secret-file"), "{refusal}");
-    let weak = place.file("weak", "a:c2hvcnQ=");
-    let refusal = place
+    let weak = installation.file("weak", "a:c2hvcnQ=");
+    let refusal = installation
         .run(&format!("key issue acme --secret-file {weak}"))
         .refusal();
     assert!(refusal.contains("archway secret generate"), "{refusal}");
@@ -97,15 +98,15 @@ fn keys_need_the_root_secret_of_the_gateways() {
 
 #[test]
 fn a_root_secret_that_issued_no_valid_key_is_refused() {
-    let place = Place::new();
-    place.run("tenant create acme").ok();
-    let old = place.json("key issue acme");
+    let installation = Installation::new();
+    installation.run("tenant create acme").ok();
+    let old = installation.json("key issue acme");
     let id = old["id"].as_str().unwrap();
-    let line = Done::of(bare().args(["secret", "generate"])).ok();
-    let other = place.file("other", &line);
+    let line = CommandResult::of(bare().args(["secret", "generate"])).ok();
+    let other = installation.file("other", &line);
     let (issue, rotate) = ("key issue acme".to_owned(), format!("key rotate {id}"));
     for command in [&issue, &rotate] {
-        let refusal = place
+        let refusal = installation
             .run(&format!("{command} --secret-file {other}"))
             .refusal();
         assert!(
@@ -113,32 +114,41 @@ fn a_root_secret_that_issued_no_valid_key_is_refused() {
             "{refusal}"
         );
     }
-    assert_eq!(place.count("select count(*) from api_keys"), 1);
+    assert_eq!(installation.count("select count(*) from api_keys"), 1);
 
-    // A line that made one of them is enough, though a newer one makes the next.
-    let secret = std::fs::read_to_string(place.folder.path().join("secret")).unwrap();
-    place.file("other", &format!("{line}{secret}\n"));
-    place.run(&format!("{issue} --secret-file {other}")).ok();
-    // Keys that are good nowhere say nothing.
-    place.sql("update api_keys set revoked_at = now()");
-    let line = Done::of(bare().args(["secret", "generate"])).ok();
-    place.file("other", &line);
-    place.run(&format!("{issue} --secret-file {other}")).ok();
-    assert!(place.run(&issue).refusal().contains("none of the 1 keys"));
-    place.run(&format!("{issue} --replace-secret")).ok();
+    // A line that made one live key is enough, even if a newer line makes the next.
+    let secret = std::fs::read_to_string(installation.folder.path().join("secret")).unwrap();
+    installation.file("other", &format!("{line}{secret}\n"));
+    installation
+        .run(&format!("{issue} --secret-file {other}"))
+        .ok();
+    // Keys that are no longer live don't count.
+    installation.sql("update api_keys set revoked_at = now()");
+    let line = CommandResult::of(bare().args(["secret", "generate"])).ok();
+    installation.file("other", &line);
+    installation
+        .run(&format!("{issue} --secret-file {other}"))
+        .ok();
+    assert!(
+        installation
+            .run(&issue)
+            .refusal()
+            .contains("none of the 1 keys")
+    );
+    installation.run(&format!("{issue} --replace-secret")).ok();
 }
 
 #[test]
 fn a_data_folder_that_was_typed_wins_over_a_database_of_the_environment() {
-    let place = Place::new();
-    let data = place.folder.path().join("data");
+    let installation = Installation::new();
+    let data = installation.folder.path().join("data");
     let data = data.to_str().unwrap();
     for line in [
         format!("tenant list --data {data}"),
         format!("tenant --data {data} list"),
         format!("key issue acme --data {data}"),
     ] {
-        let refusal = place.run(&line).refusal();
+        let refusal = installation.run(&line).refusal();
         assert!(refusal.contains("there is no database"), "{refusal}");
         assert!(refusal.contains(data), "{refusal}");
     }
@@ -147,9 +157,9 @@ fn a_data_folder_that_was_typed_wins_over_a_database_of_the_environment() {
         "tenant",
         "list",
         "--database-url",
-        &place.url(),
+        &installation.url(),
         "--data",
         data,
     ]);
-    Done::of(&mut command).ok();
+    CommandResult::of(&mut command).ok();
 }

@@ -1,4 +1,4 @@
-//! Administration of a running `archway dev`, which is found by its data folder.
+//! Administration of a running `archway dev`, found by its data folder.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -10,12 +10,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::place::{Done, bare};
+use crate::installation::{CommandResult, bare};
 
-/// Nothing takes longer; what is not true by then will not be.
+/// Longer than any wait takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A data folder, and folders to serve beside it, where PostgreSQL's user gets to.
+/// A data folder, and folders to serve, all readable by PostgreSQL's user.
 pub(crate) struct Home(TempDir);
 
 /// A running `archway dev`.
@@ -54,13 +54,13 @@ impl Home {
         Dev { child, ready }
     }
 
-    pub(crate) fn run(&self, line: &str) -> Done {
+    pub(crate) fn run(&self, line: &str) -> CommandResult {
         let mut command = bare();
         command.args(line.split_whitespace());
-        Done::of(command.arg("--data").arg(self.path("data")))
+        CommandResult::of(command.arg("--data").arg(self.path("data")))
     }
 
-    /// The slugs of the projects that are not removed, with the workers' view left out.
+    /// The slugs of the projects that are not removed.
     fn served(&self) -> Vec<String> {
         let list = self.run("project list dev --json").json();
         let projects = list["projects"].as_array().unwrap().iter();
@@ -107,16 +107,16 @@ fn a_running_dev_is_administered_without_naming_a_database_or_a_secret() {
     RootSecret::load(&home.path("data/root-secret")).unwrap();
     assert_eq!(home.run("status --json").json()["keys"]["live"], 2);
 
-    // Its own secret is taken, whatever the environment has for an installation, unless typed.
+    // Its own secret is used, whatever the environment names, unless a secret is typed.
     let other = home.path("other");
-    let line = Done::of(bare().args(["secret", "generate"])).ok();
+    let line = CommandResult::of(bare().args(["secret", "generate"])).ok();
     std::fs::write(&other, line).unwrap();
     let issue = |options: &[&str]| {
         let mut command = bare();
         command.env("ARCHWAY_SECRET_FILE", &other);
         command.env("ARCHWAY_MIGRATE_DATABASE_URL", "postgres://127.0.0.1:1/no");
         command.args(["key", "issue", "dev"]).args(options);
-        Done::of(command.arg("--data").arg(home.path("data")))
+        CommandResult::of(command.arg("--data").arg(home.path("data")))
     };
     issue(&["--label", "yours"]).ok();
     let typed = issue(&["--secret-file", other.to_str().unwrap()]).refusal();
@@ -149,7 +149,7 @@ fn settings_made_by_command_outlive_a_restart() {
     home.run("project remove dev site").ok();
     second.stop();
 
-    // What `--repo` names is wanted again; what was removed besides stays away.
+    // `--repo` restores its own project; the other removed project stays removed.
     let third = home.start("site");
     assert_eq!(
         (third.key(), home.served()),
@@ -203,7 +203,7 @@ fn a_key_that_names_a_removed_project_does_not_keep_dev_from_starting() {
     let mut command = bare();
     command.env("KEY", first.key()).args(["apply", "-f"]);
     command.arg(&tenants).arg("--data").arg(home.path("data"));
-    Done::of(&mut command).ok();
+    CommandResult::of(&mut command).ok();
     home.run("project remove dev handbook").ok();
     let key = first.key().to_owned();
     first.stop();
@@ -249,7 +249,7 @@ fn starting_for_another_repository_keeps_the_default_and_says_so() {
         let mut call = bare();
         call.args(["call", "read_file", "--arguments", &arguments, "--url"]);
         call.arg(dev.ready["url"].as_str().unwrap());
-        Done::of(call.env("ARCHWAY_API_KEY", dev.key())).ok()
+        CommandResult::of(call.env("ARCHWAY_API_KEY", dev.key())).ok()
     };
     let told = |dev: &Dev| {
         let slugs = dev.ready["projects"].as_array().unwrap().iter();
@@ -273,7 +273,7 @@ fn starting_for_another_repository_keeps_the_default_and_says_so() {
     home.run("project remove dev site").ok();
     second.stop();
 
-    // Nothing can mean a project that was removed.
+    // A removed project cannot be the default.
     let third = home.start("handbook");
     assert_eq!(told(&third), as_told("handbook", "handbook", "handbook"));
     assert!(read(&third, "").contains("in handbook"));

@@ -2,39 +2,39 @@
 
 use serde_json::{Value, json};
 
-use crate::place::Place;
+use crate::installation::Installation;
 
-/// What a gateway is told of a key: the limits that are set for it and for its tenant, in order.
-fn found(place: &Place, id: &str) -> Vec<String> {
-    place.texts(&format!(
+/// The limits that a gateway reads for a key: its own and its tenant's, in order.
+fn found(installation: &Installation, id: &str) -> Vec<String> {
+    installation.texts(&format!(
         "select concat_ws(' ', l->>'level', l->>'of', l->>'per_minute', l->>'of_key') \
          from find_api_key('{id}'), jsonb_array_elements(limits) l order by 1"
     ))
 }
 
-fn issue(place: &Place, options: &str) -> String {
-    let issued = place.json(&format!("key issue acme {options}"));
+fn issue(installation: &Installation, options: &str) -> String {
+    let issued = installation.json(&format!("key issue acme {options}"));
     issued["id"].as_str().unwrap().to_owned()
 }
 
-/// A line of what `limits show` says, by the name it begins with.
+/// A line of `limits show`, by its name.
 fn line(shown: &str, name: &str) -> String {
     let line = shown.lines().find(|line| line.starts_with(name)).unwrap();
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn place() -> Place {
-    let place = Place::new();
-    place.run("tenant create acme").ok();
-    place
+fn installation() -> Installation {
+    let installation = Installation::new();
+    installation.run("tenant create acme").ok();
+    installation
 }
 
 #[test]
 fn a_limit_that_is_set_notifies_gateways_and_shows_its_source() {
-    let place = place();
-    let key = issue(&place, "--label ci --agents 3");
-    let other = issue(&place, "--label other");
-    let set = |line: &str| place.run(&format!("limits set {line}")).ok();
+    let installation = installation();
+    let key = issue(&installation, "--label ci --agents 3");
+    let other = issue(&installation, "--label other");
+    let set = |line: &str| installation.run(&format!("limits set {line}")).ok();
     assert_eq!(
         set("acme total=0 grep_codebase=500"),
         "tenant acme, level tenant: total unlimited\n\
@@ -46,7 +46,7 @@ fn a_limit_that_is_set_notifies_gateways_and_shows_its_source() {
         "--tenant acme --key {key} --tool grep_codebase 90"
     ));
     assert_eq!(
-        found(&place, &other),
+        found(&installation, &other),
         [
             "session grep_codebase 7 false",
             "tenant grep_codebase 500 false",
@@ -54,12 +54,12 @@ fn a_limit_that_is_set_notifies_gateways_and_shows_its_source() {
         ]
     );
     assert_eq!(
-        found(&place, &key)[..2],
+        found(&installation, &key)[..2],
         ["key grep_codebase 90 true", "key total 9000 true"]
     );
 
-    let shown = place.run("limits show acme").ok();
-    assert!(shown.starts_with("any key of tenant acme that nothing is set for, 1 agent\n"));
+    let shown = installation.run("limits show acme").ok();
+    assert!(shown.starts_with("any key of tenant acme without limits of its own, 1 agent\n"));
     assert_eq!(
         line(&shown, "total"),
         "total - - 1200 unlimited (set for the tenant)"
@@ -75,7 +75,9 @@ fn a_limit_that_is_set_notifies_gateways_and_shows_its_source() {
         "list_projects 1 unlimited unlimited unlimited"
     );
 
-    let shown = place.run(&format!("limits show acme --key {key}")).ok();
+    let shown = installation
+        .run(&format!("limits show acme --key {key}"))
+        .ok();
     assert!(shown.starts_with(&format!("key {key} of tenant acme, 3 agents\n")));
     assert_eq!(line(&shown, "hello"), "hello 1 100 300 1000");
     assert_eq!(
@@ -86,15 +88,15 @@ fn a_limit_that_is_set_notifies_gateways_and_shows_its_source() {
 
 #[test]
 fn json_output_shows_the_same_limits() {
-    let place = place();
-    let key = issue(&place, "");
-    let set = place.json(&format!("limits set acme --key {key} hello=0 total=5"));
+    let installation = installation();
+    let key = issue(&installation, "");
+    let set = installation.json(&format!("limits set acme --key {key} hello=0 total=5"));
     let hello = json!({ "name": "hello", "per_minute": 0, "changed": true });
     assert_eq!((&set["level"], &set["limits"][0]), (&json!("key"), &hello));
-    let again = place.json(&format!("limits set acme --key {key} hello=0"));
+    let again = installation.json(&format!("limits set acme --key {key} hello=0"));
     assert_eq!(again["limits"][0]["changed"], false);
 
-    let shown = place.json(&format!("limits show acme --key {key} total hello"));
+    let shown = installation.json(&format!("limits show acme --key {key} total hello"));
     let by =
         |per_minute: Value, origin: &str| json!({ "per_minute": per_minute, "origin": origin });
     let limits = json!([
@@ -113,15 +115,15 @@ fn json_output_shows_the_same_limits() {
 
 #[test]
 fn clearing_a_limit_restores_the_previous_one() {
-    let place = place();
-    let key = issue(&place, "");
-    place
+    let installation = installation();
+    let key = issue(&installation, "");
+    installation
         .run("limits set acme --level key hello=5 total=6")
         .ok();
-    place
+    installation
         .run(&format!("limits set acme --key {key} hello=7"))
         .ok();
-    let unset = place
+    let unset = installation
         .run(&format!("limits unset acme --key {key} hello total"))
         .ok();
     assert_eq!(
@@ -130,54 +132,53 @@ fn clearing_a_limit_restores_the_previous_one() {
             "key {key}, level key: hello not set\nkey {key}, level key: total not set, as before\n"
         )
     );
-    let shown = place.run(&format!("limits show acme --key {key}")).ok();
+    let shown = installation
+        .run(&format!("limits show acme --key {key}"))
+        .ok();
     assert!(line(&shown, "hello").contains(" 5 (set for the tenant) "));
-    let unset = place.json("limits unset --tenant acme --level key hello total");
+    let unset = installation.json("limits unset --tenant acme --level key hello total");
     let total = json!({ "name": "total", "per_minute": null, "changed": true });
     assert_eq!(unset["limits"][1], total);
-    assert_eq!(found(&place, &key), Vec::<String>::new());
+    assert_eq!(found(&installation, &key), Vec::<String>::new());
 }
 
 #[test]
 fn a_limit_of_a_key_goes_for_its_successor_and_ends_with_neither() {
-    let place = place();
-    let old = issue(&place, "");
-    let rotated = place.json(&format!("key rotate {old}"));
+    let installation = installation();
+    let old = issue(&installation, "");
+    let rotated = installation.json(&format!("key rotate {old}"));
     let new = rotated["id"].as_str().unwrap();
-    place
+    installation
         .run(&format!("limits set acme --key {old} hello=5"))
         .ok();
-    assert_eq!(found(&place, new), ["key hello 5 true"]);
-    place.run(&format!("key revoke {old}")).ok();
-    let refusal = place
+    assert_eq!(found(&installation, new), ["key hello 5 true"]);
+    installation.run(&format!("key revoke {old}")).ok();
+    let refusal = installation
         .run(&format!("limits set acme --key {old} hello=6"))
         .refusal();
-    assert!(
-        refusal.contains("is revoked; name one that is good"),
-        "{refusal}"
-    );
-    place
+    assert!(refusal.contains("is revoked; name a live one"), "{refusal}");
+    installation
         .run(&format!("limits set acme --key {new} hello=6"))
         .ok();
-    assert_eq!(found(&place, new), ["key hello 6 true"]);
+    assert_eq!(found(&installation, new), ["key hello 6 true"]);
 }
 
 #[test]
 fn invalid_limits_are_refused_and_change_nothing() {
-    let place = place();
-    place.run("tenant create zeta").ok();
-    let key = issue(&place, "");
-    let refusal = |line: &str| place.run(&format!("limits {line}")).refusal();
+    let installation = installation();
+    installation.run("tenant create zeta").ok();
+    let key = issue(&installation, "");
+    let refusal = |line: &str| installation.run(&format!("limits {line}")).refusal();
     assert!(refusal("set acme --level session total=5").contains("no total of its own"));
     let line = format!("set acme --key {key} --level tenant hello=5");
-    assert!(refusal(&line).contains("says nothing of its tenant"));
+    assert!(refusal(&line).contains("does not bind its tenant"));
     assert!(refusal("set acme hello=5 helo=6").contains("did you mean hello?"));
     assert!(refusal("unset acme helo").contains("did you mean hello?"));
     assert!(refusal("show acme helo").contains("did you mean hello?"));
-    assert!(refusal("unset acme").contains("name what shall have its default again"));
-    assert!(refusal("set acme --force No-Name=5").contains("is no name of a limit"));
+    assert!(refusal("unset acme").contains("name the limits to unset"));
+    assert!(refusal("set acme --force No-Name=5").contains("is not a valid name of a limit"));
     assert!(refusal("set nobody hello=5").contains("there is no tenant nobody"));
-    // Another tenant's key is told like one that nobody has.
+    // Another tenant's key is reported like an unknown one.
     for (tenant, id) in [("zeta", key.as_str()), ("acme", "aaaaaaaaaaaa")] {
         let refusal = refusal(&format!("set {tenant} --key {id} hello=5"));
         assert!(
@@ -195,23 +196,27 @@ fn invalid_limits_are_refused_and_change_nothing() {
         "hello=5",
         "acme",
     ] {
-        let refused = place.run(&format!("limits set {line}"));
+        let refused = installation.run(&format!("limits set {line}"));
         assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{line}");
     }
-    assert_eq!(place.count("select count(*) from limits"), 0);
+    assert_eq!(installation.count("select count(*) from limits"), 0);
 }
 
 #[test]
 fn a_tool_of_another_build_can_be_limited_shown_and_let_go() {
-    let place = place();
-    place
+    let installation = installation();
+    installation
         .run("limits set acme --force git_log_of_tomorrow=5")
         .ok();
-    let shown = place.run("limits show acme git_log_of_tomorrow").ok();
+    let shown = installation
+        .run("limits show acme git_log_of_tomorrow")
+        .ok();
     assert_eq!(
         line(&shown, "git_log"),
         "git_log_of_tomorrow - unlimited unlimited 5 (set for the tenant)"
     );
-    place.run("limits unset acme git_log_of_tomorrow").ok();
-    assert_eq!(place.count("select count(*) from limits"), 0);
+    installation
+        .run("limits unset acme git_log_of_tomorrow")
+        .ok();
+    assert_eq!(installation.count("select count(*) from limits"), 0);
 }

@@ -1,8 +1,8 @@
-//! Administration as an operator does it: the built binary against a database of its own.
+//! Administration as an operator does it: the built binary, with a database per test.
 
 #![expect(clippy::unwrap_used, reason = "a test")]
 
-mod place;
+mod installation;
 
 mod apply;
 mod apply_keys;
@@ -10,7 +10,7 @@ mod apply_limits;
 mod audit;
 mod connecting;
 mod dev;
-mod found;
+mod discovered;
 mod keys;
 mod limits;
 mod memory;

@@ -1,27 +1,27 @@
-//! Names that hide, turn text around or move a cursor, in all that commands print.
+//! Names that hide text, reverse it or move a cursor, in everything that commands print.
 
 use std::collections::BTreeSet;
 
 use archway_proto::misleading::misleads;
 use serde_json::{Value, json};
 
-use crate::place::{Done, Place, bare};
+use crate::installation::{CommandResult, Installation, bare};
 use crate::status::telling_port;
 
-/// Turns text around, shows nothing, carries hidden bytes, clears a terminal.
+/// Reverses text, is invisible, hides bytes, clears a terminal.
 const NAME: &str = "p\u{202e}q\u{200b}r\u{e0041}s\u{1b}[2J";
 /// The same as people see it.
 const SHOWN: &str = r"p\u{202e}q\u{200b}r\u{e0041}s\u{1b}[2J";
-/// What shows something: each command of it is tried below.
+/// Commands that show something. Each is tested below.
 const SHOWING: [&str; 3] = ["list", "show", "status"];
 
-/// Everything in it that has no form of its own is called by that name.
-fn named() -> Place {
-    let place = Place::new();
-    place.run("tenant create acme").ok();
-    place.run("project add acme site").ok();
-    place.run("key issue acme").ok();
-    place.sql(&format!(
+/// An installation in which everything without a fixed format has that name.
+fn named() -> Installation {
+    let installation = Installation::new();
+    installation.run("tenant create acme").ok();
+    installation.run("project add acme site").ok();
+    installation.run("key issue acme").ok();
+    installation.sql(&format!(
         "update tenants set name = '{NAME}'; \
          update projects set name = '{NAME}', close_globs = array['{NAME}']; \
          update api_keys set label = '{NAME}'; \
@@ -31,10 +31,10 @@ fn named() -> Place {
          insert into indexes (tenant_id, project_id, made_by, failure) \
          select tenant_id, id, 'x', '{NAME}' from projects"
     ));
-    place
+    installation
 }
 
-/// What a gateway says of itself, with names that its workers and callers chose.
+/// A gateway's status, with names that its workers and callers chose.
 fn gateway() -> String {
     let sums = json!({ "invocations": 1, "failures": 0, "timeouts": 0, "total_ms": 1 });
     let worker = json!({ "pool": NAME, "address": NAME, "state": NAME, "in_flight": 0 });
@@ -46,10 +46,10 @@ fn gateway() -> String {
     telling_port(told.to_string())
 }
 
-/// The commands of all nouns that show something, as `--help` lists them.
+/// All commands that show something, as `--help` lists them.
 fn showing() -> BTreeSet<String> {
     let commands = |words: &[&str]| {
-        let help = Done::of(bare().args(words).arg("--help")).ok();
+        let help = CommandResult::of(bare().args(words).arg("--help")).ok();
         let listed = help
             .split_once("Commands:\n")
             .map(|(_, rest)| rest.to_owned());
@@ -73,8 +73,8 @@ fn showing() -> BTreeSet<String> {
 
 #[test]
 fn every_command_escapes_misleading_characters_in_names() {
-    let place = named();
-    // The command, and how often the name stands in it at least.
+    let installation = named();
+    // The command, and how often the name must appear at least.
     let table = [
         ("tenant list", "tenant list", 1),
         ("project list", "project list acme", 3),
@@ -89,46 +89,48 @@ fn every_command_escapes_misleading_characters_in_names() {
     let tried: BTreeSet<String> = table.iter().map(|(it, ..)| (*it).to_owned()).collect();
     assert_eq!(tried, showing(), "each is in this table");
     for (_, line, times) in table {
-        let shown = place.run(line).ok();
+        let shown = installation.run(line).ok();
         assert!(!misleads(&shown), "{line}: {shown}");
         assert!(shown.matches(SHOWN).count() >= times, "{line}: {shown}");
 
-        let answer = place.run(&format!("{line} --json")).ok();
+        let answer = installation.run(&format!("{line} --json")).ok();
         assert!(!misleads(&answer), "{line}: {answer}");
         let exact: Value = serde_json::from_str(&answer).unwrap();
         let read = exact.to_string();
         let name = json!(NAME).to_string();
         assert!(read.matches(&name).count() >= times, "{line}: {answer}");
     }
-    let list = place.json("tenant list");
+    let list = installation.json("tenant list");
     assert_eq!(list["tenants"][0]["name"], NAME);
 }
 
 #[test]
 fn misleading_characters_from_gateways_are_escaped() {
-    let place = Place::new();
-    let shown = place.run(&format!("status --admin-url {}", gateway())).ok();
+    let installation = Installation::new();
+    let shown = installation
+        .run(&format!("status --admin-url {}", gateway()))
+        .ok();
     assert!(!misleads(&shown), "{shown}");
     assert!(shown.matches(SHOWN).count() >= 10, "{shown}");
-    let status = place.json(&format!("status --admin-url {}", gateway()));
+    let status = installation.json(&format!("status --admin-url {}", gateway()));
     assert_eq!(status["breakers"][0]["pool"], NAME);
 }
 
 #[test]
 fn misleading_characters_in_refusals_are_escaped() {
-    let place = named();
+    let installation = named();
     for refused in [
-        place
+        installation
             .archway()
             .args(["project", "add", NAME, "site"])
             .output(),
-        place
+        installation
             .archway()
             .args(["project", "add", "acme", NAME])
             .output(),
-        place
+        installation
             .archway()
-            .args(["apply", "-f", &place.file("a.yaml", NAME)])
+            .args(["apply", "-f", &installation.file("a.yaml", NAME)])
             .output(),
     ] {
         let refused = refused.unwrap();

@@ -1,15 +1,15 @@
-//! Commands whose answer nobody reads to its end, as in `archway tenant list | head`.
+//! Commands whose output is not read to its end, as in `archway tenant list | head`.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
 use crate::dev::Home;
-use crate::place::{Place, bare};
+use crate::installation::{Installation, bare};
 
-/// What a shell reports for a program that a closed pipe ended.
+/// The status that a shell reports for a program ended by a closed pipe.
 const CLOSED: Option<i32> = Some(141);
 
-/// Asserts that the command ends silently, with the usual status, where nobody reads what it prints.
+/// Asserts that the command ends silently, with the usual status, if its output is closed.
 fn ends_silently(command: &mut Command) {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -32,22 +32,22 @@ fn words(command: &mut Command, line: &str) {
 
 #[test]
 fn a_command_without_a_reader_ends_silently() {
-    let place = Place::new();
-    place.run("tenant create acme").ok();
-    place.run("project add acme site").ok();
-    let key = place.run("key issue acme").ok();
+    let installation = Installation::new();
+    installation.run("tenant create acme").ok();
+    installation.run("project add acme site").ok();
+    let key = installation.run("key issue acme").ok();
     let key = key
         .lines()
         .find_map(|line| line.split_whitespace().find(|it| it.starts_with("awy_")));
-    let key = place.file("key", key.unwrap());
-    let tenants = place.file("tenants.yaml", "tenants: [{slug: acme}]");
-    place.sql(
+    let key = installation.file("key", key.unwrap());
+    let tenants = installation.file("tenants.yaml", "tenants: [{slug: acme}]");
+    installation.sql(
         "create table audit_records_2020_01 partition of audit_records \
              for values from ('2020-01-01Z') to ('2020-02-01Z'); \
          insert into audit_records (tenant_id, chain, number, at, record, mac) \
              select id, gen_random_uuid(), 1, '2020-01-15Z', '{}', sha256('x') from tenants",
     );
-    let folder = place.folder.path().display().to_string();
+    let folder = installation.folder.path().display().to_string();
     let lines = [
         "--help".to_owned(),
         "dev --help".to_owned(),
@@ -70,19 +70,19 @@ fn a_command_without_a_reader_ends_silently() {
         "audit export --tenant acme".to_owned(),
     ];
     for line in lines {
-        words(&mut place.archway(), &line);
+        words(&mut installation.archway(), &line);
     }
 }
 
 #[test]
 fn a_command_whose_reader_leaves_early_ends_silently() {
-    let place = Place::new();
-    // More than any pipe holds.
-    place.sql(
+    let installation = Installation::new();
+    // More than a pipe buffers.
+    installation.sql(
         "insert into tenants (slug, name) \
                select 'tenant-' || n, n from generate_series(1, 20000) n",
     );
-    let mut list = place.archway();
+    let mut list = installation.archway();
     list.args(["tenant", "list", "--json"]);
     list.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut list = list.spawn().unwrap();

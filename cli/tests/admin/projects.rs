@@ -2,15 +2,15 @@
 
 use serde_json::json;
 
-use crate::place::{Done, Place};
+use crate::installation::{CommandResult, Installation};
 
-fn with_acme() -> Place {
-    let place = Place::new();
-    place.run("tenant create acme").ok();
-    place
+fn with_acme() -> Installation {
+    let installation = Installation::new();
+    installation.run("tenant create acme").ok();
+    installation
 }
 
-/// A line of a table by its columns.
+/// The columns of a table's line.
 fn columns(line: &str) -> Vec<&str> {
     let columns = line.split("  ").map(str::trim);
     columns.filter(|column| !column.is_empty()).collect()
@@ -18,14 +18,14 @@ fn columns(line: &str) -> Vec<&str> {
 
 #[test]
 fn a_project_is_added_with_its_rules() {
-    let place = with_acme();
+    let installation = with_acme();
     let added = "project add acme site --open .env.example --close private/ --close *.key";
-    assert_eq!(place.run(added).ok(), "project acme/site: added\n");
-    place
+    assert_eq!(installation.run(added).ok(), "project acme/site: added\n");
+    installation
         .run("project add acme docs --name Handbook --allow **")
         .ok();
 
-    let list = place.json("project list acme");
+    let list = installation.json("project list acme");
     let (docs, site) = (&list["projects"][0], &list["projects"][1]);
     assert_eq!(
         (&docs["slug"], &docs["name"]),
@@ -39,21 +39,21 @@ fn a_project_is_added_with_its_rules() {
 
 #[test]
 fn unnamed_settings_stay_and_cleared_ones_get_their_default() {
-    let place = with_acme();
-    place
+    let installation = with_acme();
+    installation
         .run("project add acme site --open .env.example --close *.key")
         .ok();
     let set = "project set acme site --name Site --close secret/ --clear-open";
-    assert_eq!(place.run(set).ok(), "project acme/site: changed\n");
-    assert_eq!(place.run(set).ok(), "project acme/site: unchanged\n");
-    place
+    assert_eq!(installation.run(set).ok(), "project acme/site: changed\n");
+    assert_eq!(installation.run(set).ok(), "project acme/site: unchanged\n");
+    installation
         .run("project add acme docs --name Handbook --allow ** --close a")
         .ok();
-    place
+    installation
         .run("project set acme docs --clear-allow --clear-name")
         .ok();
 
-    let list = place.run("project list acme").ok();
+    let list = installation.run("project list acme").ok();
     let lines: Vec<Vec<&str>> = list.lines().map(columns).collect();
     let header = [
         "project", "name", "workers", "allow", "open", "close", "state",
@@ -87,21 +87,21 @@ fn unnamed_settings_stay_and_cleared_ones_get_their_default() {
 
 #[test]
 fn the_list_says_which_workers_saw_the_folder_lately() {
-    let place = with_acme();
-    place.run("project add acme site").ok();
-    place.sql(
+    let installation = with_acme();
+    installation.run("project add acme site").ok();
+    installation.sql(
         "insert into worker_mounts (worker, pool, tenant_id, project_id, seen_at) \
          select worker, 'shared', tenant_id, id, now() - age from projects, \
              (values ('worker-b', interval '80 s'), ('worker-a', '0 s'), ('gone', '91 s')) \
              seen (worker, age)",
     );
-    let list = place.json("project list acme");
+    let list = installation.json("project list acme");
     assert_eq!(
         list["projects"][0]["workers"],
         json!(["worker-a", "worker-b"])
     );
     assert!(
-        place
+        installation
             .run("project list acme")
             .ok()
             .contains("worker-a, worker-b")
@@ -110,52 +110,54 @@ fn the_list_says_which_workers_saw_the_folder_lately() {
 
 #[test]
 fn a_removed_project_keeps_its_slug_until_it_is_purged_and_can_come_back() {
-    let place = with_acme();
-    place.run("project add acme site --close private/").ok();
+    let installation = with_acme();
+    installation
+        .run("project add acme site --close private/")
+        .ok();
     let purge = "project purge acme site --confirm site";
     assert!(
-        place
+        installation
             .run(purge)
             .refusal()
             .contains("in use; remove it first")
     );
-    place.run("project remove acme site").ok();
-    let refusal = place.run("project add acme site").refusal();
+    installation.run("project remove acme site").ok();
+    let refusal = installation.run("project add acme site").refusal();
     assert!(refusal.contains("project purge"), "{refusal}");
     assert!(
-        place
+        installation
             .run("project remove acme site")
             .refusal()
             .contains("was removed")
     );
 
     assert_eq!(
-        place.run("project restore acme site").ok(),
+        installation.run("project restore acme site").ok(),
         "project acme/site: restored\n"
     );
     assert_eq!(
-        place.run("project restore acme site").ok(),
+        installation.run("project restore acme site").ok(),
         "project acme/site: in use before\n"
     );
-    let list = place.json("project list acme");
+    let list = installation.json("project list acme");
     assert_eq!(list["projects"][0]["close"], json!(["private/"]));
 
-    place.run("project remove acme site").ok();
-    let refusal = place.run("project purge acme site").refusal();
+    installation.run("project remove acme site").ok();
+    let refusal = installation.run("project purge acme site").refusal();
     assert!(refusal.contains("add --confirm site"), "{refusal}");
-    assert_eq!(place.run(purge).ok(), "project acme/site: erased\n");
-    place.run("project add acme site").ok();
+    assert_eq!(installation.run(purge).ok(), "project acme/site: erased\n");
+    installation.run("project add acme site").ok();
     assert_eq!(
-        place.json("project list acme")["projects"][0]["close"],
+        installation.json("project list acme")["projects"][0]["close"],
         json!([])
     );
 }
 
 #[test]
 fn invalid_arguments_are_refused_by_name() {
-    let place = with_acme();
-    place.run("project add acme site").ok();
-    let refusal = |line: &str| place.run(line).refusal();
+    let installation = with_acme();
+    installation.run("project add acme site").ok();
+    let refusal = |line: &str| installation.run(line).refusal();
     assert!(refusal("project add acme site").contains("there already is a project site"));
     assert!(refusal("project add nobody site").contains("there is no tenant nobody"));
     assert!(refusal("project set acme docs --name x").contains("`archway project list TENANT`"));
@@ -168,28 +170,28 @@ fn invalid_arguments_are_refused_by_name() {
     for option in ["--allow", "--open", "--close"] {
         let refused = refusal(&format!("project set acme site {option} ok {option} a[b"));
         assert!(
-            refused.contains("\"a[b\" is no glob") && refused.contains("character 2"),
+            refused.contains("\"a[b\" is not a glob") && refused.contains("character 2"),
             "{refused}"
         );
     }
     let named = ["project", "set", "acme", "site", "--name", "a\u{1b}[2J"];
     assert!(
-        Done::of(place.archway().args(named))
+        CommandResult::of(installation.archway().args(named))
             .refusal()
             .contains("control characters")
     );
     let elsewhere = refusal("project add acme docs --path /tmp");
     assert!(elsewhere.contains("<repos>/acme/docs"), "{elsewhere}");
     assert_eq!(
-        place.json("project list acme")["projects"]
+        installation.json("project list acme")["projects"]
             .as_array()
             .unwrap()
             .len(),
         1
     );
-    assert_eq!(place.run("project set acme site").code, 2);
+    assert_eq!(installation.run("project set acme site").code, 2);
     assert_eq!(
-        place
+        installation
             .run("project set acme site --name x --clear-name")
             .code,
         2
@@ -198,37 +200,37 @@ fn invalid_arguments_are_refused_by_name() {
 
 #[test]
 fn without_a_tenant_all_projects_are_listed_with_their_tenants() {
-    let place = with_acme();
-    place.run("tenant create zeta").ok();
+    let installation = with_acme();
+    installation.run("tenant create zeta").ok();
     for project in ["acme site", "zeta docs", "zeta site"] {
-        place.run(&format!("project add {project}")).ok();
+        installation.run(&format!("project add {project}")).ok();
     }
     let all = [("acme", "site"), ("zeta", "docs"), ("zeta", "site")];
     for (list, kind, name) in [
         ("project list", "projects", "slug"),
         ("index status", "indexes", "project"),
     ] {
-        let found = place.json(list);
+        let found = installation.json(list);
         assert_eq!(found["tenant"], json!(null), "{list}");
         let rows = found[kind].as_array().unwrap().iter();
         let rows: Vec<_> = rows.map(|row| (&row["tenant"], &row[name])).collect();
         let expected = all.map(|(tenant, project)| (json!(tenant), json!(project)));
         assert_eq!(rows, expected.each_ref().map(|(a, b)| (a, b)), "{list}");
 
-        let text = place.run(list).ok();
+        let text = installation.run(list).ok();
         let lines: Vec<Vec<&str>> = text.lines().map(columns).collect();
         assert_eq!(lines[0][..2], ["tenant", "project"], "{list}");
         let whose: Vec<_> = lines[1..].iter().map(|line| (line[0], line[1])).collect();
         assert_eq!(whose, all, "{list}");
         for of_one in ["zeta", "--tenant zeta"] {
-            let found = place.json(&format!("{list} {of_one}"));
+            let found = installation.json(&format!("{list} {of_one}"));
             assert_eq!(found["tenant"], "zeta");
             assert_eq!(found[kind].as_array().unwrap().len(), 2);
         }
     }
-    let docs = place.json("index status --project docs");
+    let docs = installation.json("index status --project docs");
     assert_eq!(docs["indexes"][0]["tenant"], "zeta");
-    let refusal = place.run("index status --project none").refusal();
+    let refusal = installation.run("index status --project none").refusal();
     assert!(
         refusal.contains("no tenant has a project none"),
         "{refusal}"

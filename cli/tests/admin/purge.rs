@@ -1,8 +1,8 @@
-//! `archway tenant purge`: nothing of a tenant is left, in any table there is.
+//! `archway tenant purge`: no row of the tenant is left, in any table.
 
-use crate::place::Place;
+use crate::installation::Installation;
 
-/// A row for each tenant or project, in the tables that no command writes.
+/// Statements that add a row per tenant or project to the tables that no command writes.
 const ROWS: &str = "
     insert into sessions (tenant_id, principal, id, expires_at)
         select id, 'key:x', gen_random_uuid(), now() + interval '1 day' from tenants;
@@ -40,9 +40,9 @@ const ROWS: &str = "
         select id, gen_random_uuid(), 1, sha256('x'), sha256('x') from tenants;
 ";
 
-/// Every table whose rows are a tenant's, of this version or a later one.
-fn tables(place: &Place) -> Vec<String> {
-    let tables = place.texts(
+/// All tables with a tenant's rows, in this version or a later one.
+fn tables(installation: &Installation) -> Vec<String> {
+    let tables = installation.texts(
         "select c.table_name::text from information_schema.columns c \
          join information_schema.tables t using (table_schema, table_name) \
          where c.column_name = 'tenant_id' and c.table_schema = 'public' \
@@ -54,19 +54,23 @@ fn tables(place: &Place) -> Vec<String> {
 
 #[test]
 fn purging_a_tenant_leaves_no_row_of_it_and_every_row_of_others() {
-    let place = Place::new();
+    let installation = Installation::new();
     for tenant in ["acme", "zeta"] {
-        place.run(&format!("tenant create {tenant}")).ok();
-        place.run(&format!("project add {tenant} site")).ok();
-        place.run(&format!("project add {tenant} gone")).ok();
-        place.run(&format!("project remove {tenant} gone")).ok();
-        place.run(&format!("key issue {tenant}")).ok();
-        place.run(&format!("limits set {tenant} hello=5")).ok();
+        installation.run(&format!("tenant create {tenant}")).ok();
+        installation.run(&format!("project add {tenant} site")).ok();
+        installation.run(&format!("project add {tenant} gone")).ok();
+        installation
+            .run(&format!("project remove {tenant} gone"))
+            .ok();
+        installation.run(&format!("key issue {tenant}")).ok();
+        installation
+            .run(&format!("limits set {tenant} hello=5"))
+            .ok();
     }
-    place.sql(ROWS);
-    let tables = tables(&place);
+    installation.sql(ROWS);
+    let tables = tables(&installation);
     let count = |table: &str, slug: &str| {
-        place.count(&format!(
+        installation.count(&format!(
             "select count(*) from {table} join tenants t on t.id = tenant_id where t.slug = '{slug}'"
         ))
     };
@@ -74,32 +78,32 @@ fn purging_a_tenant_leaves_no_row_of_it_and_every_row_of_others() {
     for table in &tables {
         assert!(count(table, "acme") > 0, "give {table} a row in this test");
     }
-    let id = place
+    let id = installation
         .texts("select id::text from tenants where slug = 'acme'")
         .remove(0);
 
     let purge = "tenant purge acme --confirm acme";
     assert!(
-        place
+        installation
             .run(purge)
             .refusal()
             .contains("in use; disable it first")
     );
-    place.run("tenant disable acme").ok();
+    installation.run("tenant disable acme").ok();
     for unsure in ["tenant purge acme", "tenant purge acme --confirm zeta"] {
-        let refusal = place.run(unsure).refusal();
+        let refusal = installation.run(unsure).refusal();
         assert!(refusal.contains("projects (2) and keys (1)"), "{refusal}");
         assert!(refusal.contains("--confirm acme"), "{refusal}");
     }
     assert!(count("projects", "acme") > 0);
-    assert_eq!(place.run(purge).ok(), "tenant acme: erased\n");
+    assert_eq!(installation.run(purge).ok(), "tenant acme: erased\n");
     for table in &tables {
-        let left = place.count(&format!(
+        let left = installation.count(&format!(
             "select count(*) from {table} where tenant_id = '{id}'"
         ));
         assert_eq!(left, 0, "{table}");
     }
     let still: Vec<i64> = tables.iter().map(|table| count(table, "zeta")).collect();
     assert_eq!(still, of_zeta);
-    place.run("tenant create acme").ok();
+    installation.run("tenant create acme").ok();
 }

@@ -5,30 +5,32 @@ use std::net::TcpListener;
 
 use serde_json::json;
 
-use crate::place::Place;
+use crate::installation::Installation;
 
 #[test]
 fn the_database_is_counted() {
-    let place = Place::new();
+    let installation = Installation::new();
     for tenant in ["acme", "zeta"] {
-        place.run(&format!("tenant create {tenant}")).ok();
+        installation.run(&format!("tenant create {tenant}")).ok();
     }
-    place.run("tenant disable zeta").ok();
+    installation.run("tenant disable zeta").ok();
     for project in ["site", "docs"] {
-        place.run(&format!("project add acme {project}")).ok();
+        installation
+            .run(&format!("project add acme {project}"))
+            .ok();
     }
-    place.run("project remove acme docs").ok();
+    installation.run("project remove acme docs").ok();
     for _ in 0..3 {
-        place.run("key issue acme").ok();
+        installation.run("key issue acme").ok();
     }
-    place.sql(
+    installation.sql(
         "with k as (select id, row_number() over () as n from api_keys) \
          update api_keys set revoked_at = case when n = 1 then now() end, \
              expires_at = case when n = 2 then now() end from k where k.id = api_keys.id; \
          insert into worker_mounts (worker, pool, tenant_id, project_id, seen_at) \
          select 'worker-a', 'shared', tenant_id, id, now() - interval '20 seconds' from projects",
     );
-    let status = place.json("status");
+    let status = installation.json("status");
     assert_eq!(status["ready"], true);
     assert_eq!(status["tenants"], json!({ "in_use": 1, "disabled": 1 }));
     assert_eq!(status["projects"], json!({ "served": 1, "removed": 1 }));
@@ -43,10 +45,10 @@ fn the_database_is_counted() {
         "name": "worker-a", "pool": "shared", "projects": 2, "last_seen_seconds": null,
     }]);
     assert_eq!(workers, expected);
-    let newest = place.count("select max(version) from _sqlx_migrations");
+    let newest = installation.count("select max(version) from _sqlx_migrations");
     assert_eq!(status["schema"], newest);
 
-    let shown = place.run("status").ok();
+    let shown = installation.run("status").ok();
     assert!(
         shown.contains("keys      1 live, 1 expired, 1 revoked"),
         "{shown}"
@@ -54,10 +56,10 @@ fn the_database_is_counted() {
     let row = shown.lines().find(|line| line.contains("worker-a  shared"));
     assert!(row.is_some_and(|row| row.ends_with(" s ago")), "{shown}");
     assert!(shown.contains("reported folders to Postgres"), "{shown}");
-    assert!(shown.contains("no gateway was asked"), "{shown}");
+    assert!(shown.contains("no gateway was queried"), "{shown}");
 }
 
-/// Answers one request, as a gateway without `/status`, and tells where.
+/// Answers one request, like a gateway without `/status`. Returns its URL.
 pub(crate) fn admin_port(status: &'static str, body: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -78,16 +80,16 @@ pub(crate) fn admin_port(status: &'static str, body: &'static str) -> String {
 
 #[test]
 fn gateways_are_queried_and_one_not_ready_fails_the_command() {
-    let place = Place::new();
+    let installation = Installation::new();
     let ready = admin_port("200 OK", "ready\n");
-    let status = place.json(&format!("status --admin-url {ready}"));
+    let status = installation.json(&format!("status --admin-url {ready}"));
     assert_eq!(status["gateways"][0]["reason"], "ready");
 
     let ready = admin_port("200 OK", "ready\n");
     let waiting = admin_port("503 Service Unavailable", "no worker was seen yet\n");
     let nobody = "http://127.0.0.1:1";
     let all = format!("status --json --admin-url {ready},{waiting} --admin-url {nobody}");
-    let done = place.run(&all);
+    let done = installation.run(&all);
     assert_eq!(done.code, 1);
     assert!(
         done.err.contains(&waiting) && done.err.contains(nobody),
@@ -103,7 +105,7 @@ fn gateways_are_queried_and_one_not_ready_fails_the_command() {
     assert_eq!(verdicts[2]["ready"], false);
 }
 
-/// Answers `/readyz`, then `/status` with `body`, and tells where.
+/// Answers `/readyz`, then `/status` with `body`. Returns its URL.
 pub(crate) fn telling_port(body: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -125,7 +127,7 @@ pub(crate) fn telling_port(body: String) -> String {
 
 #[test]
 fn circuits_that_are_not_closed_are_shown_and_all_of_them_to_programs() {
-    let place = Place::new();
+    let installation = Installation::new();
     let circuit = |family: &str, state: &str| {
         json!({
             "pool": "shared", "family": family, "state": state,
@@ -141,7 +143,7 @@ fn circuits_that_are_not_closed_are_shown_and_all_of_them_to_programs() {
         "tenant_circuits_open": [tenants], "tenant_circuits_open_total": 3,
     });
     let url = telling_port(told.to_string());
-    let shown = place.run(&format!("status --admin-url {url}")).ok();
+    let shown = installation.run(&format!("status --admin-url {url}")).ok();
     for (family, tenant, state, wait) in [
         ("search", "-", "open", "4 s"),
         ("git", "acme", "half-open", "-"),
@@ -156,7 +158,7 @@ fn circuits_that_are_not_closed_are_shown_and_all_of_them_to_programs() {
     assert!(shown.contains("2 more tenants"), "{shown}");
 
     let url = telling_port(told.to_string());
-    let status = place.json(&format!("status --admin-url {url}"));
+    let status = installation.json(&format!("status --admin-url {url}"));
     assert_eq!(status["gateways"][0]["status"], told);
     let breakers = status["breakers"].as_array().unwrap();
     let of: Vec<_> = breakers
@@ -174,13 +176,13 @@ fn circuits_that_are_not_closed_are_shown_and_all_of_them_to_programs() {
 
     let closed = json!({ "circuits": [circuit("files", "closed")] });
     let url = telling_port(closed.to_string());
-    let shown = place.run(&format!("status --admin-url {url}")).ok();
+    let shown = installation.run(&format!("status --admin-url {url}")).ok();
     assert!(shown.contains("circuits: all closed"), "{shown}");
 }
 
 #[test]
 fn calls_of_tools_are_added_up_over_gateways() {
-    let place = Place::new();
+    let installation = Installation::new();
     let told = |hello: u64, late: u64| {
         let sums = |invocations: u64, failures: u64| {
             json!({
@@ -191,7 +193,9 @@ fn calls_of_tools_are_added_up_over_gateways() {
         json!({ "tools": { "hello": sums(hello, 0), "git_blame": sums(1, late) } }).to_string()
     };
     let urls = || format!("{},{}", telling_port(told(3, 0)), telling_port(told(4, 1)));
-    let shown = place.run(&format!("status --admin-url {}", urls())).ok();
+    let shown = installation
+        .run(&format!("status --admin-url {}", urls()))
+        .ok();
     let cells = |tool: &str| {
         let line = shown.lines().find(|line| line.starts_with(tool)).unwrap();
         line.split_whitespace()
@@ -200,7 +204,7 @@ fn calls_of_tools_are_added_up_over_gateways() {
     };
     assert_eq!(cells("hello"), ["hello", "7", "0", "0", "10", "ms"]);
     assert_eq!(cells("git_blame"), ["git_blame", "2", "1", "1", "10", "ms"]);
-    let status = place.json(&format!("status --admin-url {}", urls()));
+    let status = installation.json(&format!("status --admin-url {}", urls()));
     assert_eq!(
         status["tools"]["hello"],
         json!({ "invocations": 7, "failures": 0, "timeouts": 0, "total_ms": 70 })
@@ -209,7 +213,7 @@ fn calls_of_tools_are_added_up_over_gateways() {
 
 #[test]
 fn workers_and_the_store_of_limits_are_shown_as_each_gateway_sees_them() {
-    let place = Place::new();
+    let installation = Installation::new();
     let worker = |address: &str, state: &str, in_flight: u64| json!({ "pool": "gold", "address": address, "state": state, "in_flight": in_flight });
     let told = json!({
         "version": "9.9.9", "limits_store": "away",
@@ -219,7 +223,7 @@ fn workers_and_the_store_of_limits_are_shown_as_each_gateway_sees_them() {
         telling_port(told.to_string()),
         telling_port("{}".to_owned()),
     );
-    let shown = place
+    let shown = installation
         .run(&format!("status --admin-url {url},{without}"))
         .ok();
     let line = |text: &str| shown.lines().find(|line| line.contains(text)).unwrap();
@@ -235,6 +239,6 @@ fn workers_and_the_store_of_limits_are_shown_as_each_gateway_sees_them() {
     assert!(store.contains(&url) && !store.contains(&without), "{shown}");
 
     let url = telling_port(told.to_string());
-    let status = place.json(&format!("status --admin-url {url}"));
+    let status = installation.json(&format!("status --admin-url {url}"));
     assert_eq!(status["gateways"][0]["status"]["limits_store"], "away");
 }

@@ -1,20 +1,20 @@
-//! The embedded PostgreSQL ends while `archway dev` runs: by a kill, and over a cluster that can't be
-//! started. What needs no database goes on, and what needs it works again by itself.
+//! The embedded PostgreSQL ends while `archway dev` runs: killed, or with a cluster that cannot be
+//! started. Meanwhile what needs no database works, and afterwards everything works again.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::process::{Signal, kill_process, test_kill_process};
 
-use crate::{Dev, Place, wait_until};
+use crate::{Dev, Workspace, wait_until};
 
 const ENTRY: &str = r#"{"file":"progress_log.jsonl","entry":{"timestamp":"2026-01-07T14:00:00Z","event":"walrus"}}"#;
 const FOUND: &str = r#"{"query":"walrus"}"#;
 const READ: &str = r#"{"path":"greeting.txt"}"#;
-const NOT_STARTED: &str = "PostgreSQL was not started again";
+const NOT_STARTED: &str = "PostgreSQL could not be restarted";
 
-impl Place {
-    /// Its repository has all files in a commit from now on.
+impl Workspace {
+    /// Commits all files of the repository.
     fn commit(&self) {
         let site = self.0.path().join("My Site");
         for line in ["init -q", "add -A", "commit -q -m sesame"] {
@@ -22,12 +22,12 @@ impl Place {
         }
     }
 
-    /// Kills the server, and nothing besides.
+    /// Kills the server only.
     fn kill_server(&self) {
         kill_process(self.server(), Signal::KILL).unwrap();
     }
 
-    /// The file without which no server starts.
+    /// The file without which the server cannot start.
     fn control(&self) -> PathBuf {
         self.data().join("postgres/global/pg_control")
     }
@@ -71,17 +71,17 @@ impl Dev {
 
 #[test]
 fn a_postgres_that_is_killed_runs_again_by_itself_and_dev_goes_on() {
-    let place = Place::new();
-    place.commit();
-    let dev = place.start();
+    let workspace = Workspace::new();
+    workspace.commit();
+    let dev = workspace.start();
     dev.reads();
     assert!(dev.writes());
     for time in 1..=2 {
-        let server = place.server();
-        place.kill_server();
+        let server = workspace.server();
+        workspace.kill_server();
         dev.reads();
         wait_until("memory is there again", || dev.remembers());
-        assert_ne!(place.server(), server);
+        assert_ne!(workspace.server(), server);
         dev.reads();
         wait_until("it is said", || {
             dev.log.says("PostgreSQL runs again") == time
@@ -90,47 +90,47 @@ fn a_postgres_that_is_killed_runs_again_by_itself_and_dev_goes_on() {
         assert!(dev.writes(), "{}", dev.log.text());
     }
     assert!(test_kill_process(dev.pid()).is_ok());
-    let server = place.server();
+    let server = workspace.server();
     assert!(dev.end(Signal::TERM).0.success());
     assert!(crate::is_gone(server));
 }
 
 #[test]
 fn failed_starts_of_postgres_are_rare_logged_and_recover() {
-    let place = Place::new();
-    place.commit();
-    let dev = place.start();
+    let workspace = Workspace::new();
+    workspace.commit();
+    let dev = workspace.start();
     dev.reads();
     assert!(dev.writes());
-    let control = place.control();
+    let control = workspace.control();
     let aside = control.with_extension("aside");
     std::fs::rename(&control, &aside).unwrap();
-    place.kill_server();
+    workspace.kill_server();
 
     wait_until("three attempts failed", || dev.log.says(NOT_STARTED) >= 3);
     dev.reads();
     assert!(dev.is_unavailable("search_memory", FOUND));
     assert!(dev.is_unavailable("write_memory_entry", ENTRY));
-    let log = std::fs::read_to_string(place.data().join("postgres.log")).unwrap();
+    let log = std::fs::read_to_string(workspace.data().join("postgres.log")).unwrap();
     let last = log.lines().last().unwrap();
     assert!(last.starts_with("but could not open file"), "{log}");
     let quoted = dev.log.says("its log ends: but could not open file");
     assert_eq!(quoted, dev.log.says(NOT_STARTED), "{}", dev.log.text());
-    assert!(!place.data().join("postgres.new").exists());
+    assert!(!workspace.data().join("postgres.new").exists());
 
     std::fs::rename(&aside, &control).unwrap();
     wait_until("memory is there again", || dev.remembers());
     dev.reads();
     assert!(dev.writes());
-    // Each attempt was told of, and within half a minute there are six at most.
-    let log = std::fs::read_to_string(place.data().join("postgres.log")).unwrap();
+    // Each attempt was logged; there are at most six within half a minute.
+    let log = std::fs::read_to_string(workspace.data().join("postgres.log")).unwrap();
     let tried = log.matches("could not find the database system").count();
     assert_eq!(dev.log.says(NOT_STARTED), tried, "{log}");
     assert!((3..6).contains(&tried), "{log}");
-    // What is written now is indexed, and changes of keys are heard.
-    let file = place.0.path().join("My Site/octopus.txt");
+    // New content is indexed, and key changes are noticed.
+    let file = workspace.0.path().join("My Site/octopus.txt");
     std::fs::write(file, "octopus\n").unwrap();
-    place.commit();
+    workspace.commit();
     wait_until("it is found by its words", || {
         let found = dev.call("context_search", r#"{"query":"octopus"}"#);
         found.contains("octopus.txt")
@@ -139,7 +139,7 @@ fn failed_starts_of_postgres_are_rare_logged_and_recover() {
     let mut revoke = Command::new(env!("CARGO_BIN_EXE_archway"));
     revoke
         .args(["key", "revoke", key, "--data"])
-        .arg(place.data());
+        .arg(workspace.data());
     assert!(revoke.status().unwrap().success());
     wait_until("the key is refused", || {
         dev.post("hello", "{}").starts_with("HTTP/1.1 401")
@@ -149,14 +149,14 @@ fn failed_starts_of_postgres_are_rare_logged_and_recover() {
 
 #[test]
 fn dev_and_its_postgres_end_when_the_data_folder_is_deleted() {
-    let place = Place::new();
-    let mut dev = place.start();
-    let server = place.server();
+    let workspace = Workspace::new();
+    let mut dev = workspace.start();
+    let server = workspace.server();
     wait_until("the folder is deleted", || {
         // PostgreSQL may write into it meanwhile.
-        std::fs::remove_dir_all(place.data()).is_ok() || !place.data().exists()
+        std::fs::remove_dir_all(workspace.data()).is_ok() || !workspace.data().exists()
     });
-    // It may have noticed by itself.
+    // It may have ended by itself already.
     kill_process(server, Signal::KILL).ok();
     assert!(!dev.ended().success());
     wait_until("it says why", || {
@@ -164,20 +164,20 @@ fn dev_and_its_postgres_end_when_the_data_folder_is_deleted() {
             .says("its data folder is gone, or another `archway dev` has it")
             == 1
     });
-    assert!(!place.data().exists());
+    assert!(!workspace.data().exists());
 
-    let second = place.start();
+    let second = workspace.start();
     second.call("hello", "{}");
     assert!(second.end(Signal::TERM).0.success());
 }
 
 #[test]
 fn dev_stops_on_request_while_postgres_cannot_start() {
-    let place = Place::new();
-    let dev = place.start();
-    let control = place.control();
+    let workspace = Workspace::new();
+    let dev = workspace.start();
+    let control = workspace.control();
     std::fs::rename(&control, control.with_extension("aside")).unwrap();
-    place.kill_server();
+    workspace.kill_server();
     wait_until("an attempt failed", || dev.log.says(NOT_STARTED) >= 1);
     let (status, rest) = dev.end(Signal::INT);
     assert!(status.success(), "{status}");

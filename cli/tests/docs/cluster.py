@@ -17,12 +17,12 @@ sys.path.insert(0, str(root / "tests" / "chart"))
 
 from cluster.server import Server  # noqa: E402
 
-# What stands in a stage for what a pod has by its Secrets.
+# What the stage has in place of the Secrets of a pod.
 OWN = {"ARCHWAY_MIGRATE_DATABASE_URL": "DOCS_OWNER_URL", "ARCHWAY_SECRET_FILE": "DOCS_SECRET_FILE"}
 ADMIN_PORT = re.compile(r"http://10\.[0-9.]+:9090")
-# What a cluster fills in of arguments: variables, and $ for $$.
+# Substitutions of a cluster in arguments: variables, and $ for $$.
 REFERENCE = re.compile(r"\$(?:\$|\(([-._a-zA-Z0-9]+)\))")
-# Seconds that no command of a page takes.
+# Longer than any command of a page takes, in seconds.
 PATIENCE = 25
 
 
@@ -33,7 +33,7 @@ def administer(pod):
     container = pod["spec"]["containers"][0]
     told = {it["name"]: it.get("value", "") for it in container["env"]}
     urls = ADMIN_PORT.sub(os.environ["DOCS_GATEWAY_ADMIN"], told.get("ARCHWAY_ADMIN_URLS", ""))
-    # All gateways are the stage's one.
+    # All gateways are the stage's only one.
     given = {"ARCHWAY_ADMIN_URLS": ",".join(dict.fromkeys(urls.split(",")))} if urls else {}
     given |= {name: os.environ[own] for name, own in OWN.items() if name in told}
     arguments = [REFERENCE.sub(lambda it: told[it[1]] if it[1] else "$", arg) for arg in container["args"]]

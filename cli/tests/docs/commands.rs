@@ -1,5 +1,5 @@
-//! Each command of README, the book and the pages beside chart and compose file is run, and says what its
-//! page shows.
+//! Runs every command of README, the book and the pages for chart and Compose, and compares the output
+//! with what the page shows.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::expected_output::{Bound, missing, substitute};
 use crate::pages::pages;
 use crate::stage::Stage;
 use crate::steps::{Command, Scenario, Step, found};
-use crate::told::{Bound, missing, put_in};
 
-/// What can't be run here, by how it begins, and why.
+/// Commands that cannot be run here, by their beginning, with the reason.
 const NOT_RUN: [(&str, &str); 2] = [
     (
         "tests/",
@@ -21,7 +21,7 @@ const NOT_RUN: [(&str, &str); 2] = [
     (".ci/", "it runs tests/run"),
 ];
 
-/// What stages there are to be set (`stage.rs`): a test below runs each kind.
+/// The kinds of stages (`stage.rs`). A test below runs each kind.
 const KINDS: [&str; 11] = [
     "alerted",
     "called",
@@ -36,7 +36,7 @@ const KINDS: [&str; 11] = [
     "syncer",
 ];
 
-/// Commands that change nothing. What they tell of may be seconds away yet: they are asked again.
+/// Commands that change nothing. What they show may take seconds to appear, so they are repeated.
 const LOOKS: [&str; 7] = [
     "archway status",
     "archway project list",
@@ -46,14 +46,14 @@ const LOOKS: [&str; 7] = [
     "archway audit verify",
     "curl",
 ];
-/// By then it has come: workers say every 30 s which projects they see.
+/// When it must have appeared: workers report their projects every 30 s.
 const PATIENCE: Duration = Duration::from_secs(60);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
-/// Scenarios of a kind that run at a time: each starts processes of its own.
+/// How many scenarios of a kind run at a time. Each starts its own processes.
 const AT_ONCE: usize = 4;
 
 fn why_not_run(command: &Command) -> Option<&'static str> {
-    // Variables that are set for it alone are no part of its name.
+    // Variables that are set for one command only are not part of its name.
     let mut words = command.text.split_whitespace();
     let name = words.find(|word| !word.contains('='))?;
     let found = NOT_RUN.iter().find(|(begin, _)| name.starts_with(begin));
@@ -76,7 +76,7 @@ fn every_command_belongs_to_a_scenario_or_can_not_be_run_here() {
         for command in found.homeless {
             match why_not_run(&command) {
                 Some(why) => drop(excused.insert(why)),
-                None => homeless.push(format!("{}: {}", command.place, command.text)),
+                None => homeless.push(format!("{}: {}", command.installation, command.text)),
             }
         }
     }
@@ -149,7 +149,7 @@ fn commands_of_docker_compose_do_what_pages_say() {
     run_all("compose");
 }
 
-/// All scenarios of a kind, some side by side.
+/// Runs all scenarios of a kind, some concurrently.
 fn run_all(kind: &str) {
     assert!(KINDS.contains(&kind), "say it there, too");
     let pages = pages();
@@ -171,7 +171,7 @@ fn run_all(kind: &str) {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n\n"));
 }
 
-/// Runs it to its end or to the first command that does not do what its page says.
+/// Runs a scenario to its end, or to the first command whose output differs from its page.
 fn run(scenario: &Scenario) -> Result<(), String> {
     let mut stage = match Stage::set(&scenario.kind) {
         Ok(stage) => stage,
@@ -186,12 +186,14 @@ fn run(scenario: &Scenario) -> Result<(), String> {
     let mut bound = Bound::new();
     for step in &scenario.steps {
         match step {
-            Step::File { name, text } => stage.write(name, &put_in(&stage.put_in(text), &bound)),
+            Step::File { name, text } => {
+                stage.write(name, &substitute(&stage.substitute(text), &bound))
+            }
             Step::Command(command) => {
                 obey(&mut stage, command, &mut bound).map_err(|why| {
                     format!(
                         "{} ({}/{}): {why}",
-                        command.place, scenario.kind, scenario.name
+                        command.installation, scenario.kind, scenario.name
                     )
                 })?;
             }
@@ -201,7 +203,7 @@ fn run(scenario: &Scenario) -> Result<(), String> {
 }
 
 fn obey(stage: &mut Stage, command: &Command, bound: &mut Bound) -> Result<(), String> {
-    let text = put_in(&stage.put_in(&command.text), bound);
+    let text = substitute(&stage.substitute(&command.text), bound);
     let again = LOOKS.iter().any(|look| command.text.starts_with(look));
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -210,7 +212,7 @@ fn obey(stage: &mut Stage, command: &Command, bound: &mut Bound) -> Result<(), S
             _ if answer.code != 0 => Some(format!("ended with {}", answer.code)),
             None => None,
             Some(shown) => {
-                let shown: Vec<String> = shown.iter().map(|line| stage.put_in(line)).collect();
+                let shown: Vec<String> = shown.iter().map(|line| stage.substitute(line)).collect();
                 let missing = missing(&shown, &answer.said, bound);
                 missing.map(|line| format!("the page shows: {line}"))
             }

@@ -1,11 +1,11 @@
-//! A figure that a page quotes stands in docs/PERFORMANCE.md, where its day and command are.
+//! Every figure that a page quotes is in docs/PERFORMANCE.md, which has its date and command.
 
 use std::collections::BTreeSet;
 
 use crate::pages::{Page, root};
 
 const MEASURED: &str = "docs/PERFORMANCE.md";
-/// Pages that quote figures, by the title above them; from there to the next title of its level.
+/// Pages that quote figures, by heading. The section ends at the next heading of its level.
 const QUOTES: [(&str, &str); 3] = [
     ("README.md", "## How fast"),
     ("README.md", "## Where it stands"),
@@ -13,7 +13,7 @@ const QUOTES: [(&str, &str); 3] = [
 ];
 const UNITS: [&str; 9] = ["s", "ms", "µs", "KB", "MB", "KiB", "MiB", "GiB", "%"];
 
-/// A number as it is written, and the unit that follows it, if one does.
+/// A number as written, with the unit that follows it, if any.
 type Figure = (String, Option<&'static str>);
 
 #[test]
@@ -43,7 +43,7 @@ fn each_line_with_a_figure_quotes_one_that_was_measured() {
     assert!(quoted > 10, "pages quote figures: {quoted}");
 }
 
-/// The lines below a title, up to the next one of two marks.
+/// The lines below a heading, up to the next heading of level two.
 fn section<'a>(text: &'a str, title: &str) -> Vec<&'a str> {
     let mut lines = text.lines().skip_while(|line| *line != title);
     assert!(lines.next().is_some(), "no page has the title {title}");

@@ -1,4 +1,4 @@
-//! What pages lead to is there: files, headings, pages of the book, tests that are named.
+//! Links of pages lead to existing files, headings and book pages, and named tests exist.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use crate::pages::{Page, pages, root};
 
 /// The table of contents of the book.
 const SUMMARY: &str = "docs/src/SUMMARY.md";
-/// The page that names tests as its evidence.
+/// The page that names tests as evidence.
 const SECURITY: &str = "docs/src/security.md";
 
 #[test]
@@ -57,7 +57,7 @@ fn leads(page: &Page, target: &str, anchors: &BTreeMap<&str, Vec<String>>) -> Re
     }
 }
 
-/// The path that a page's link names, relative to the root.
+/// The path of a page's link, relative to the root.
 fn beside(page: &str, link: &str) -> Option<String> {
     let mut path = PathBuf::from(page);
     path.pop();
@@ -87,7 +87,7 @@ fn the_table_of_contents_lists_each_page_of_the_book_once() {
     assert_eq!(listed, pages);
 }
 
-/// `name` in `tests/it/file.rs`, each in a cell or a sentence of the page about security.
+/// `name` in `tests/it/file.rs`, in a cell or sentence of the security page.
 #[test]
 fn every_test_that_the_security_page_names_exists() {
     let page = Page::read(&root().join(SECURITY));

@@ -1,13 +1,12 @@
-//! The pages that people read, held against what is there: links lead somewhere, tests that are named
-//! exist, and each command in them is run, in a real shell, by the built binary.
+//! Holds the documentation to reality: links lead somewhere, named tests exist, and every command is run
+//! in a real shell, by the built binary.
 //!
-//! A block of commands (`sh`, `bash`, `console`) belongs to a scenario, which a comment above it names
-//! and readers don't see: `<!-- scenario: KIND/NAME -->`. The blocks of one scenario in one page run in
-//! order in one shell, on a stage of their kind (`stage.rs`). What a `console` block shows after a
-//! command is compared with what the command said, `…` standing for anything. A block under
-//! `<!-- file: NAME -->` is written to a file before, one under `<!-- sample: TOOL ARGUMENTS -->` is what
-//! that call answers (`samples.rs`). What can't be run stands in `commands.rs`, with the
-//! reason.
+//! A block of commands (`sh`, `bash`, `console`) belongs to a scenario. A comment above it, invisible to
+//! readers, names the scenario: `<!-- scenario: KIND/NAME -->`. The blocks of one scenario in one page run
+//! in order in one shell, on a stage of their kind (`stage.rs`). The output in a `console` block is
+//! compared with the command's output; `…` matches anything. A block below `<!-- file: NAME -->` is
+//! written to a file first. A block below `<!-- sample: TOOL ARGUMENTS -->` is the answer of that call
+//! (`samples.rs`). `commands.rs` lists what cannot be run, with the reason.
 
 #![expect(
     clippy::unwrap_used,
@@ -16,19 +15,19 @@
     reason = "a test"
 )]
 
-// In the order in which a page comes to be run.
+// In the order in which a page is processed.
 mod pages;
 mod links;
-mod words;
+mod inline_code;
 mod settings;
 mod samples;
 mod figures;
 mod steps;
-mod told;
+mod expected_output;
 mod shell;
 mod stage;
 mod commands;
 
 #[expect(dead_code, reason = "the administration's tests need all of it")]
-#[path = "../admin/place.rs"]
-mod place;
+#[path = "../admin/installation.rs"]
+mod installation;

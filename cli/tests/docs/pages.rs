@@ -1,4 +1,4 @@
-//! Markdown as far as these tests need it: fenced blocks with the marks above them, headings, links.
+//! The part of Markdown that these tests need: fenced blocks with marks above them, headings, links.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,15 +13,15 @@ pub(crate) struct Page {
 /// A fenced block.
 #[derive(Debug)]
 pub(crate) struct Block {
-    /// Of its fence, counted from 1.
+    /// The line of its fence, from 1.
     pub(crate) line: usize,
     pub(crate) language: String,
-    /// What stands in a comment just above it.
+    /// The mark in a comment just above it.
     pub(crate) mark: Option<Mark>,
     pub(crate) text: String,
 }
 
-/// What a comment above a block says of it.
+/// What a comment above a block says about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Mark {
     Scenario(String),
@@ -29,7 +29,7 @@ pub(crate) enum Mark {
     Sample(String),
 }
 
-/// A line of a page, and whether it stands in a fence.
+/// A line of a page, and whether it is in a fence.
 enum Line<'a> {
     Fence(&'a str),
     Inside(&'a str),
@@ -41,7 +41,7 @@ pub(crate) fn root() -> PathBuf {
     here.parent().unwrap().to_owned()
 }
 
-/// README and its neighbours, everything in `docs`, what stands beside chart and compose file.
+/// README and its neighbours, everything in `docs`, and the pages for chart and Compose.
 pub(crate) fn pages() -> Vec<Page> {
     let names = [
         "README.md",
@@ -123,7 +123,7 @@ impl Page {
         blocks
     }
 
-    /// Puts a text into a block in place of what stands there.
+    /// Replaces the content of a block.
     pub(crate) fn replace(&mut self, block: &Block, text: &str) {
         let mut lines: Vec<&str> = self.text.split('\n').collect();
         let there = block.line..block.line + block.text.lines().count();
@@ -131,7 +131,7 @@ impl Page {
         self.text = lines.join("\n");
     }
 
-    /// The names by which headings are linked to.
+    /// The anchors of its headings.
     pub(crate) fn anchors(&self) -> Vec<String> {
         let mut anchors: Vec<String> = Vec::new();
         for (_, line) in self.lines() {
@@ -151,7 +151,7 @@ impl Page {
         anchors
     }
 
-    /// Code within sentences, on one line each.
+    /// Inline code, one line each.
     pub(crate) fn code(&self) -> Vec<String> {
         let mut found = Vec::new();
         let mut paragraph = String::new();
@@ -168,7 +168,7 @@ impl Page {
         found
     }
 
-    /// Where its links lead, with the lines that they stand in.
+    /// The targets of its links, with their lines.
     pub(crate) fn links(&self) -> Vec<(usize, String)> {
         let mut links = Vec::new();
         for (number, line) in self.lines() {
@@ -196,7 +196,7 @@ impl Mark {
     }
 }
 
-/// What stands between two equal runs of backticks.
+/// The text between two equal runs of backticks.
 fn spans(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -213,7 +213,7 @@ fn spans(text: &str) -> Vec<String> {
     found
 }
 
-/// As GitHub and mdBook make it of a heading.
+/// A heading's anchor, as GitHub and mdBook make it.
 fn anchor(title: &str) -> String {
     let kept = title.to_lowercase();
     let kept = kept.chars().filter_map(|it| match it {

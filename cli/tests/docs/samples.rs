@@ -1,4 +1,4 @@
-//! Sample answers of README: what a real call says, of a repository that is always the same.
+//! Sample answers in README: those of real calls, on a repository that is always the same.
 //!
 //! After a change: `ARCHWAY_WRITE_DOCS=1 tests/run -p archway --test docs -- samples`.
 
@@ -8,11 +8,11 @@ use crate::pages::{Block, Mark, Page, root};
 use crate::stage::Stage;
 
 const PAGE: &str = "README.md";
-/// Columns that a value may take on one line.
+/// The width of a value on one line, in columns.
 const WIDTH: usize = 100;
-/// Milliseconds, which are of this run only: each is shown as 1.
+/// Durations in milliseconds, which differ in each run. Each is shown as 1.
 const TIMES: [&str; 2] = ["searchTime", "io.archway/durationMs"];
-/// What is known some time after the first call only.
+/// Fields that are known only some time after the first call.
 const LATER: &str = "dirty";
 
 #[test]
@@ -22,7 +22,7 @@ fn sample_answers_equal_those_of_real_calls() {
     let samples: Vec<(Block, String)> = page.blocks().into_iter().filter_map(sample).collect();
     assert_eq!(samples.len(), 2, "an answer, and a refusal");
     let mut wrong = Vec::new();
-    // From the last on, so that lines above stay where they are.
+    // From the last block on, so that earlier line numbers stay valid.
     for (block, call) in samples.into_iter().rev() {
         let made = made(&mut stage, &call);
         if made != block.text {
@@ -48,10 +48,10 @@ fn sample(block: Block) -> Option<(Block, String)> {
     }
 }
 
-/// The block of a call: `TOOL ARGUMENTS`, and what it says.
+/// The content of a call's block: `TOOL ARGUMENTS`, and its answer.
 fn made(stage: &mut Stage, call: &str) -> String {
     let (tool, arguments) = call.split_once(' ').unwrap();
-    let url = stage.put_in("http://127.0.0.1:7676/mcp");
+    let url = stage.substitute("http://127.0.0.1:7676/mcp");
     let command = format!("archway call {tool} --json --url {url} --arguments '{arguments}'");
     let said = stage.shell.run(&command).said;
     let result = said
@@ -69,7 +69,7 @@ fn made(stage: &mut Stage, call: &str) -> String {
     format!("{call}\n\n{answer}\n")
 }
 
-/// Takes out what is of this run only.
+/// Replaces what differs in each run.
 fn settle(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -86,7 +86,7 @@ fn settle(value: &mut Value) {
     }
 }
 
-/// JSON on one line where it fits behind so many columns, else broken between members or items.
+/// JSON on one line if it fits into the width from this column on, else broken between members or items.
 fn laid_out(value: &Value, column: usize) -> String {
     let line = on_one_line(value);
     if column + line.chars().count() <= WIDTH {
@@ -106,7 +106,7 @@ fn laid_out(value: &Value, column: usize) -> String {
     format!("{open}\n{margin}{lines}\n{}{close}", " ".repeat(column))
 }
 
-/// As many short parts on a line as fit.
+/// Fills lines with as many short parts as fit.
 fn filled(parts: &[String], column: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {

@@ -1,4 +1,4 @@
-//! What `archway settings` prints for each client, and the page that shows it.
+//! The output of `archway settings` for each client, and the page that shows it.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use crate::pages::{Page, root};
 
 const URL: &str = "http://127.0.0.1:7676/mcp";
 const PAGE: &str = "docs/src/clients.md";
-/// Of each client that has a file: where it reads the URL, and what it sends as its credential.
+/// For each client with a file: where it reads the URL, and the credential that it sends.
 const FILES: [(&str, &str, &str); 7] = [
     (
         "Claude Desktop",
@@ -48,7 +48,7 @@ const FILES: [(&str, &str, &str); 7] = [
     ),
 ];
 
-/// What is printed for one client.
+/// The output for one client.
 struct Printed {
     /// `Codex, in ~/.codex/config.toml`.
     name: String,
@@ -98,7 +98,7 @@ impl Printed {
     }
 }
 
-/// Tables and texts: Codex has no more.
+/// Converts tables and strings; Codex uses nothing else.
 fn table(table: &DeTable<'_>) -> Value {
     let members = table.iter().map(|(name, value)| {
         let value = match value.get_ref() {
@@ -134,7 +134,7 @@ fn each_client_file_parses_and_has_url_and_key_where_they_are_read() {
             note.contains("Do not commit this file"),
             "{client}"
         );
-        // What stands in the key's place is a value of the format, too.
+        // The placeholder for the key is a valid value as well.
         if let Some((_, rest)) = note.split_once("write ") {
             let variable = rest.split(' ').next().unwrap();
             assert!(variable.contains("ARCHWAY_API_KEY"), "{note}");

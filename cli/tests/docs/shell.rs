@@ -1,4 +1,4 @@
-//! One bash for one scenario: it is given a command, and says what that said and how it ended.
+//! One bash per scenario: it runs commands, and returns their output and exit code.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
@@ -8,27 +8,27 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// Nothing that a page shows takes longer; what does is ended with all that it started.
+/// Longer than any command of a page takes. A longer one is killed with all its children.
 const PATIENCE: Duration = Duration::from_secs(100);
-/// What stands before a command's exit code; no command says it.
+/// Precedes a command's exit code. No command prints it.
 const MARK: char = '\u{1e}';
 
-/// A shell, and with it whatever it left running.
+/// A shell, with all processes that it left running.
 pub(crate) struct Shell {
     child: Child,
     input: ChildStdin,
     lines: Receiver<String>,
 }
 
-/// How a command went.
-pub(crate) struct Answer {
+/// The result of a command.
+pub(crate) struct CommandOutput {
     pub(crate) code: i32,
-    /// Both of its outputs.
+    /// Standard output and standard error.
     pub(crate) said: String,
 }
 
 impl Shell {
-    /// Starts one with an environment that the caller has set.
+    /// Starts a shell with the environment that the caller has set.
     pub(crate) fn start(mut command: Command) -> Shell {
         command.args(["--noprofile", "--norc"]).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -52,8 +52,8 @@ impl Shell {
         shell
     }
 
-    /// Runs a command to its end; an output that has no line end gets one.
-    pub(crate) fn run(&mut self, command: &str) -> Answer {
+    /// Runs a command to its end. A final newline is added to its output if missing.
+    pub(crate) fn run(&mut self, command: &str) -> CommandOutput {
         let asked = format!("{{ {command}\n}} </dev/null\nprintf '\\n\\036%d\\n' $?\n");
         self.input.write_all(asked.as_bytes()).unwrap();
         let mut said = Vec::new();
@@ -71,7 +71,7 @@ impl Shell {
                 said.push(line);
                 continue;
             };
-            return Answer {
+            return CommandOutput {
                 code: code.parse().unwrap(),
                 said: said.join("\n").trim_end().to_owned(),
             };
@@ -82,7 +82,7 @@ impl Shell {
 impl Drop for Shell {
     fn drop(&mut self) {
         let group = Pid::from_raw(self.child.id().try_into().unwrap()).unwrap();
-        // What was started in the background belongs to its group, and ends as it is meant to.
+        // Background processes are in its group, and are terminated gracefully.
         kill_process_group(group, Signal::TERM).ok();
         kill_process_group(group, Signal::KILL).ok();
         self.child.wait().ok();

@@ -1,6 +1,6 @@
-//! What the commands of a scenario stand on: a folder, a database, programs, names that mean something.
+//! The surroundings of a scenario's commands: a folder, a database, programs, resolvable names.
 //!
-//! | kind | what is there before its first command |
+//! | kind | what exists before its first command |
 //! |---|---|
 //! | `hosts` | two empty databases, files of passwords, repositories; nothing runs |
 //! | `prepared` | a migrated database, all secrets; the roles don't run, their options are variables |
@@ -15,8 +15,8 @@
 //! | `syncer` | the same, with a release whose repositories are on a shared volume |
 //! | `compose` | an installation, as if Compose had started it |
 //!
-//! Programs of the page are found in `bin/`, then where they are. Pages name hosts that are nobody's;
-//! here those names stand for what runs.
+//! Programs of a page are found in `bin/` first, then in their real folders. Host names in pages don't
+//! exist; they are replaced by addresses of the stage's processes.
 
 mod kinds;
 mod names;
@@ -28,19 +28,19 @@ use std::process::{Child, Command};
 
 use tempfile::TempDir;
 
+use crate::installation::Installation;
 use crate::pages::root;
-use crate::place::Place;
 use crate::shell::Shell;
 use names::{Ports, Role};
 
-/// A scenario's surroundings, which end with it.
+/// A scenario's surroundings, removed when it ends.
 pub(crate) struct Stage {
     pub(crate) shell: Shell,
-    /// What a page says, and what stands for it here.
+    /// Texts of pages, and what replaces them here.
     names: Vec<(String, String)>,
     folder: TempDir,
     _cluster: Option<Cluster>,
-    _databases: Vec<Place>,
+    _databases: Vec<Installation>,
 }
 
 /// The double, which ends when its input is closed.
@@ -53,17 +53,17 @@ impl Drop for Cluster {
     }
 }
 
-/// Why a scenario can't be run on this machine.
+/// Why a scenario cannot be run on this machine.
 pub(crate) struct Absent(pub(crate) &'static str);
 
 impl Stage {
-    /// Sets one up; panics if there is no such kind.
+    /// Sets one up. Panics if the kind does not exist.
     pub(crate) fn set(kind: &str) -> Result<Stage, Absent> {
         kinds::set(kind)
     }
 
-    /// A page's text with what stands here for its names.
-    pub(crate) fn put_in(&self, text: &str) -> String {
+    /// A page's text with its names replaced.
+    pub(crate) fn substitute(&self, text: &str) -> String {
         let names = self.names.iter();
         names.fold(text.to_owned(), |text, (shown, here)| {
             text.replace(shown, here)
@@ -76,7 +76,7 @@ impl Stage {
         fs::write(path, text).unwrap();
     }
 
-    /// Runs what has to succeed before the first command of a page.
+    /// Runs a command that must succeed before the page's first command.
     fn prepare(&mut self, command: &str) -> String {
         let answer = self.shell.run(command);
         assert_eq!(answer.code, 0, "{command}: {}", answer.said);
@@ -84,7 +84,7 @@ impl Stage {
     }
 }
 
-/// An empty folder with a repository at `repos/acme/site` and, as `site`, another.
+/// An empty folder with a repository at `repos/acme/site` and another at `site`.
 fn folder() -> TempDir {
     let mut folder = tempfile::Builder::new();
     let folder = folder.prefix("archway-docs-").tempdir_in("/tmp").unwrap();
@@ -100,12 +100,16 @@ fn folder() -> TempDir {
     folder
 }
 
-fn repository(place: &Path) {
-    fs::create_dir_all(place.join("src")).unwrap();
-    fs::write(place.join("src/greeting.txt"), "the word is sesame\n").unwrap();
+fn repository(installation: &Path) {
+    fs::create_dir_all(installation.join("src")).unwrap();
+    fs::write(
+        installation.join("src/greeting.txt"),
+        "the word is sesame\n",
+    )
+    .unwrap();
     let git = |arguments: &[&str]| {
         let mut git = Command::new("git");
-        git.args(["-C", place.to_str().unwrap(), "-c", "user.name=a"]);
+        git.args(["-C", installation.to_str().unwrap(), "-c", "user.name=a"]);
         git.args(["-c", "user.email=a@example.com"]).args(arguments);
         git.env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_NOSYSTEM", "1");
@@ -117,7 +121,7 @@ fn repository(place: &Path) {
     git(&["commit", "--quiet", "--message=first"]);
 }
 
-/// A shell in a folder, told of nothing but what these tests are about.
+/// A shell in a folder, whose environment has only what these tests need.
 fn shell(folder: &Path, ports: &Ports, variables: &[(&str, String)]) -> Shell {
     let mut bash = Command::new("bash");
     for (name, _) in std::env::vars_os() {
@@ -146,7 +150,7 @@ fn shell(folder: &Path, ports: &Ports, variables: &[(&str, String)]) -> Shell {
     Shell::start(bash)
 }
 
-/// The stand-ins first, then PostgreSQL's own programs: those on a PATH may be of another version.
+/// The stand-ins first, then PostgreSQL's programs: those in PATH may be of another version.
 fn programs() -> String {
     let stand_ins = root().join("cli/tests/docs/bin");
     let path = std::env::var_os("PATH").unwrap();

@@ -1,11 +1,11 @@
-//! A page's blocks as steps: files that are written, commands with what they are said to answer.
+//! Turns a page's blocks into steps: files to write, and commands with expected outputs.
 
 use crate::pages::{Block, Mark, Page};
 
-/// The languages of blocks that hold commands.
+/// The languages of blocks that contain commands.
 const SHELLS: [&str; 3] = ["sh", "bash", "console"];
 
-/// What happens in a scenario, in order.
+/// A step of a scenario, in order.
 #[derive(Debug)]
 pub(crate) enum Step {
     File { name: String, text: String },
@@ -15,9 +15,9 @@ pub(crate) enum Step {
 #[derive(Debug)]
 pub(crate) struct Command {
     /// `README.md:120`.
-    pub(crate) place: String,
+    pub(crate) installation: String,
     pub(crate) text: String,
-    /// What the page shows; none in a block that shows nothing.
+    /// The expected output; `None` in a block without outputs.
     pub(crate) shown: Option<Vec<String>>,
 }
 
@@ -25,22 +25,22 @@ pub(crate) struct Command {
 #[derive(Debug)]
 pub(crate) struct Scenario {
     pub(crate) page: String,
-    /// Which stage it wants.
+    /// The kind of its stage.
     pub(crate) kind: String,
     pub(crate) name: String,
     pub(crate) steps: Vec<Step>,
 }
 
-/// What a page asks to be run, and what it shows without saying in which scenario.
+/// What a page requires to be run, and outputs that belong to no scenario.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct PageSteps {
     pub(crate) scenarios: Vec<Scenario>,
     pub(crate) homeless: Vec<Command>,
 }
 
-pub(crate) fn found(page: &Page) -> Found {
-    let mut found = Found::default();
-    // Files are for the scenario whose command comes next.
+pub(crate) fn found(page: &Page) -> PageSteps {
+    let mut found = PageSteps::default();
+    // Files belong to the scenario whose command comes next.
     let mut files = Vec::new();
     for block in page.blocks() {
         let is_shell = SHELLS.contains(&block.language.as_str());
@@ -57,7 +57,7 @@ pub(crate) fn found(page: &Page) -> Found {
                     .steps
                     .extend(commands.into_iter().map(Step::Command));
             }
-            // Made by samples.rs.
+            // `samples.rs` writes it.
             Some(Mark::Sample(_)) => {}
             None if is_shell || prompts(&block) => {
                 found.homeless.extend(commands(page, &block));
@@ -73,7 +73,7 @@ pub(crate) fn found(page: &Page) -> Found {
     found
 }
 
-impl Found {
+impl PageSteps {
     fn scenario(&mut self, page: &Page, name: &str) -> &mut Scenario {
         let (kind, name) = name.split_once('/').unwrap_or((name, ""));
         let known = self
@@ -93,7 +93,7 @@ impl Found {
     }
 }
 
-/// A block without a language that shows a prompt is one of commands, too.
+/// Whether a block without a language shows a prompt. It contains commands as well.
 fn prompts(block: &Block) -> bool {
     block.language.is_empty() && block.text.lines().any(|line| line.starts_with("$ "))
 }
@@ -105,7 +105,7 @@ fn commands(page: &Page, block: &Block) -> Vec<Command> {
     }
 }
 
-/// A block of commands alone. A line that ends in `\`, or whose quotes are open, goes on.
+/// A block of commands only. A line continues if it ends in `\` or has open quotes.
 fn plain(page: &Page, block: &Block) -> Vec<Command> {
     let mut commands: Vec<Command> = Vec::new();
     let mut open = false;
@@ -122,7 +122,7 @@ fn plain(page: &Page, block: &Block) -> Vec<Command> {
     commands
 }
 
-/// `$ ` begins a command, what follows is its answer.
+/// `$ ` begins a command; the lines after it are its output.
 fn transcript(page: &Page, block: &Block) -> Vec<Command> {
     let mut commands: Vec<Command> = Vec::new();
     let mut open = false;
@@ -147,13 +147,13 @@ fn transcript(page: &Page, block: &Block) -> Vec<Command> {
 
 fn command(page: &Page, block: &Block, index: usize, line: &str) -> Command {
     Command {
-        place: format!("{}:{}", page.path, block.line + 1 + index),
+        installation: format!("{}:{}", page.path, block.line + 1 + index),
         text: line.to_owned(),
         shown: None,
     }
 }
 
-/// The line belongs to the last command, too.
+/// Appends a line to the last command.
 fn go_on(commands: &mut [Command], line: &str) {
     let last = commands.last_mut().unwrap();
     last.text.push('\n');
@@ -194,6 +194,6 @@ mod tests {
             .map(|it| it.shown.clone().unwrap())
             .collect();
         assert_eq!(shown, [vec!["b", "", "c"], vec![]]);
-        assert_eq!(found.homeless[1].place, "page.md:6");
+        assert_eq!(found.homeless[1].installation, "page.md:6");
     }
 }

@@ -1,18 +1,18 @@
-//! Listeners at a worker's address that are no workers.
+//! Listeners at a worker's address that are not workers.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How an impostor treats whoever connects.
+/// How an impostor treats connections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Manner {
-    /// Answers with what is no HTTP/2.
+    /// Answers with something other than HTTP/2.
     Babbles,
-    /// Takes everything and says nothing.
+    /// Reads everything and writes nothing.
     IsSilent,
-    /// Ends the connection at once.
+    /// Closes the connection at once.
     HangsUp,
 }
 
@@ -28,14 +28,14 @@ impl Manner {
                 std::io::copy(&mut caller, &mut std::io::sink()).ok();
             }
             Manner::HangsUp => {
-                // The preface is taken, so that the end is an end and no reset.
+                // The preface is read, so that closing ends the connection rather than resetting it.
                 caller.read_exact(&mut [0; 24]).ok();
             }
         }
     }
 }
 
-/// A listener that lives as long as the test's process.
+/// A listener that lives as long as the test process.
 #[derive(Debug)]
 pub(crate) struct Impostor {
     address: String,
@@ -67,7 +67,7 @@ impl Impostor {
         &self.address
     }
 
-    /// Connections that were made to it.
+    /// How many connections were made to it.
     pub(crate) fn met(&self) -> u64 {
         self.met.load(Ordering::Relaxed)
     }

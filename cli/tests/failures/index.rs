@@ -1,5 +1,5 @@
-//! A worker is killed while it makes an index: another goes on from what is at home, and until all
-//! is there nobody is served what is half made.
+//! A worker is killed while it indexes. Another continues from what is stored, and until all of it is
+//! there, no search uses the incomplete index.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,30 +10,30 @@ use serde_json::{Value, json};
 use sqlx::ConnectOptions;
 use tokio::time::Instant;
 
+use crate::embedding_service::{EmbeddingService, MARK};
 use crate::http::{Connection, message, tool_call};
 use crate::role::{LOOK, Role, archway, wait_until};
 use crate::scene::Scene;
-use crate::vectors::{MARK, Vectors};
 
-/// A batch of the indexer's, which is one request of it.
+/// A batch of the indexer, which is one request to the service.
 const BATCH: usize = 64;
-/// Files at first: several batches.
+/// The number of files at first: several batches.
 const FILES: usize = 3 * BATCH;
-/// By when another worker has made the index whole: half a minute on a machine that has nothing else
-/// to do, and here others work as well.
+/// When another worker must have completed the index: half a minute on an idle machine, and more here,
+/// where other tests run.
 const TAKEN_OVER: Duration = Duration::from_secs(90);
 
-/// A project that is indexed with vectors of a service.
+/// A project that is indexed with a service's embedding_service.
 struct Indexed {
     scene: Scene,
-    vectors: Vectors,
+    embedding_service: EmbeddingService,
 }
 
-/// What a search was answered: the failure, or what it found.
-type Answer = Result<Value, Value>;
+/// The result of a search: the failure, or the matches.
+type SearchOutcome = Result<Value, Value>;
 
 impl Indexed {
-    /// A repository, and a service that answers so many of the index's requests.
+    /// A repository, and a service that answers this many index requests.
     fn set(answers: usize) -> Indexed {
         let scene = Scene::set();
         let site = scene.stage.path("repos/acme/site");
@@ -41,13 +41,13 @@ impl Indexed {
         git(&site, &["init", "-q"]);
         let indexed = Indexed {
             scene,
-            vectors: Vectors::start(answers),
+            embedding_service: EmbeddingService::start(answers),
         };
         indexed.commit("first", FILES);
         indexed
     }
 
-    /// Commits so many files in a folder; the commit's id.
+    /// Commits this many files in a folder. Returns the commit id.
     fn commit(&self, folder: &str, files: usize) -> String {
         let site = self.scene.stage.path("repos/acme/site");
         std::fs::create_dir_all(site.join(folder)).unwrap();
@@ -63,13 +63,13 @@ impl Indexed {
     fn worker(&self) -> Role {
         let mut command = self.scene.stage.worker("127.0.0.1:0");
         command
-            .env("ARCHWAY_EMBEDDER_URL", &self.vectors.url)
+            .env("ARCHWAY_EMBEDDER_URL", &self.embedding_service.url)
             .env("ARCHWAY_EMBEDDER_MODEL", "double")
             .env("ARCHWAY_EMBEDDER_DIMENSIONS", "2");
         Role::start(command)
     }
 
-    /// How many texts of the marked files are at home.
+    /// How many texts of the marked files are stored.
     fn at_home(&self) -> usize {
         let count = sqlx::query_scalar("select count(*) from index_texts where chunks > 0");
         let stage = &self.scene.stage;
@@ -83,17 +83,17 @@ impl Indexed {
     /// Waits until a worker waits for the service in the middle of a run.
     fn stops_half_way(&self, at_home: usize) {
         wait_until("a batch is at home, and the next is not", || {
-            self.vectors.stands_still() && self.at_home() >= at_home
+            self.embedding_service.stands_still() && self.at_home() >= at_home
         });
     }
 
-    /// Asks again and again until an answer is as wanted, which the others must not be; how long
-    /// that took.
+    /// Repeats a search until its answer is `wanted`, which earlier answers must not be. Returns how
+    /// long that took.
     fn until(
         &self,
         gateway: &Role,
-        is_whole: impl Fn(&Answer) -> bool,
-        check: impl Fn(&Answer),
+        is_whole: impl Fn(&SearchOutcome) -> bool,
+        check: impl Fn(&SearchOutcome),
     ) -> (Value, Duration) {
         let began = Instant::now();
         let search = tool_call(1, "context_search", r#"{"query":"greeting","limit":20}"#);
@@ -111,8 +111,8 @@ impl Indexed {
     }
 }
 
-/// What an answer's result says.
-fn read(body: &str) -> Answer {
+/// Parses an answer's result.
+fn read(body: &str) -> SearchOutcome {
     let answer: Value = serde_json::from_str(body).unwrap();
     let result = &answer["result"];
     if result["isError"] == true {
@@ -142,7 +142,7 @@ fn another_worker_completes_a_killed_workers_index_within_30_seconds() {
     let gateway = site.scene.gateway(&[&two]);
     one.signal(Signal::KILL);
     one.end();
-    site.vectors.answer(usize::MAX);
+    site.embedding_service.answer(usize::MAX);
     let (found, took) = site.until(&gateway, Result::is_ok, |refused| {
         let refused = refused.as_ref().unwrap_err();
         assert_eq!(refused["code"], "index_not_ready", "{refused}");
@@ -154,7 +154,7 @@ fn another_worker_completes_a_killed_workers_index_within_30_seconds() {
     assert_eq!(found["index"]["behind"], 0, "{found}");
     assert!(found["totalFound"].as_u64() >= Some(100), "{found}");
     assert_eq!(site.at_home(), FILES + 1, "and the greeting");
-    let asked = site.vectors.asked();
+    let asked = site.embedding_service.asked();
     let (first, later) = asked.split_first().unwrap();
     let twice = later.iter().flatten().find(|text| first.contains(text));
     assert_eq!(twice, None, "what is at home is not made again");
@@ -167,16 +167,16 @@ fn during_a_takeover_the_last_complete_index_answers() {
     let gateway = site.scene.gateway(&[&one]);
     let (found, _) = site.until(&gateway, Result::is_ok, |_| ());
     let first = found["index"]["commit"].clone();
-    site.vectors.answer(1);
+    site.embedding_service.answer(1);
     let second = site.commit("second", 2 * BATCH);
     site.stops_half_way(FILES + BATCH);
     let two = site.worker();
     let gateway = site.scene.gateway(&[&two]);
     one.signal(Signal::KILL);
     one.end();
-    site.vectors.answer(usize::MAX);
+    site.embedding_service.answer(usize::MAX);
     let is_of = |commit: Value| {
-        move |answer: &Answer| answer.as_ref().unwrap()["index"]["commit"] == commit
+        move |answer: &SearchOutcome| answer.as_ref().unwrap()["index"]["commit"] == commit
     };
     let (found, took) = site.until(&gateway, is_of(json!(second)), |before| {
         assert!(is_of(first.clone())(before), "{before:?}");
@@ -203,12 +203,12 @@ fn waiting_for_an_index_uses_one_connection_and_ends_when_complete() {
     let mut run = archway(&["index", "run", "acme", "--project", "site", "--json"]);
     run.env(
         "ARCHWAY_MIGRATE_DATABASE_URL",
-        stage.place().to_url_lossy().as_str(),
+        stage.database().to_url_lossy().as_str(),
     )
     .stdout(Stdio::piped())
     .stderr(Stdio::piped());
     let run = run.spawn().unwrap();
-    // It looks four times a second.
+    // It polls four times a second.
     let lasts = "select count(*) from pg_stat_activity where application_name = 'archway-admin' \
                  and datname = current_database() and now() - backend_start > interval '1 second'";
     wait_until("a connection outlasts several looks", || {
@@ -216,7 +216,7 @@ fn waiting_for_an_index_uses_one_connection_and_ends_when_complete() {
         let count: i64 = stage.runtime.block_on(count).unwrap();
         count == 1
     });
-    site.vectors.answer(usize::MAX);
+    site.embedding_service.answer(usize::MAX);
     let told = run.wait_with_output().unwrap();
     assert!(told.status.success(), "{told:?}");
     let told: Value = serde_json::from_slice(&told.stdout).unwrap();

@@ -1,8 +1,8 @@
-//! Clients under whose calls parts are taken away.
+//! Clients that call while parts fail.
 //!
-//! Each keeps one connection and calls without a pause. While all was well every call was answered
-//! once, and each later answer must say the same: an answer that is whole but another call's, or
-//! an empty list from a worker that just started, counts as broken like a cut connection.
+//! Each has one connection and calls without a pause. Every call is answered once before anything fails,
+//! and each later answer must be the same. A complete answer to another call, or an empty list from a
+//! worker that just started, counts as broken, like a cut connection.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::http::{Answer, Connection, message, tool_call};
+use crate::http::{Connection, HttpResponse, message, tool_call};
 use crate::role::{LOOK, wait_until};
 
-/// What the clients call, in turn: every family, and answers small and large.
+/// The calls, in turn: every family, with small and large answers.
 const CALLS: [(&str, &str); 6] = [
     ("hello", "{}"),
     ("read_file", r#"{"path":"greeting.txt"}"#),
@@ -26,35 +26,35 @@ const CALLS: [(&str, &str); 6] = [
     ("grep_codebase", r#"{"pattern":"fn \\w+_7"}"#),
     ("search_files", r#"{"pattern":"needle 7"}"#),
 ];
-/// Fields that tell of the moment, not of the question.
+/// Fields that depend on the time, not on the arguments.
 const MOMENTS: [&str; 3] = ["timestamp", "searchTime", "duration_ms"];
-/// Clients at once.
+/// Concurrent clients.
 pub(crate) const CLIENTS: usize = 12;
-/// What went wrong is kept up to here: the first say most.
+/// How many errors are recorded: the first ones say most.
 const MOST_KEPT: usize = 20;
-/// Letters of each.
+/// How many characters of each are recorded.
 const MOST_SAID: usize = 500;
 
-/// What the clients saw.
+/// What the clients observed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
-    /// Calls answered as they were while all was well.
+    /// Calls with the expected answer.
     pub(crate) good: u64,
     /// Failures that tell an agent what to do, by code.
     pub(crate) told: BTreeMap<String, u64>,
-    /// What no client should meet, in words.
+    /// Descriptions of what no client should observe.
     pub(crate) broken: Vec<String>,
-    /// The longest of all calls, good or not.
+    /// The longest of all calls, whatever the outcome.
     pub(crate) slowest: Duration,
 }
 
 impl Tally {
-    /// Calls that were told why they failed.
+    /// Calls that failed with a reason.
     pub(crate) fn failed(&self) -> u64 {
         self.told.values().sum()
     }
 
-    /// Asserts that every call was answered well.
+    /// Asserts that every call had the expected answer.
     pub(crate) fn assert_lossless(&self) {
         let lossless = self.broken.is_empty() && self.told.is_empty() && self.good > 0;
         assert!(lossless, "{self:?}");
@@ -75,18 +75,18 @@ pub(crate) struct Load {
 
 struct Shared {
     key: String,
-    /// What each of [`CALLS`] is answered.
+    /// The expected answers of [`CALLS`].
     expected: Vec<Value>,
     tally: Mutex<Tally>,
-    /// Since when each client waits for an answer.
+    /// Since when each client has waited for an answer.
     waiting: Mutex<Vec<Instant>>,
     next_id: AtomicU64,
     stop: AtomicBool,
 }
 
 impl Load {
-    /// Has each call answered once at the first gateway, then starts the clients: each at one of
-    /// the gateways, and at the next one whenever it is sent away.
+    /// Makes each call once at the first gateway, then starts the clients. Each uses one of the gateways,
+    /// and the next one whenever it is disconnected.
     pub(crate) fn start(key: &str, gateways: &[&str]) -> Load {
         let mut first = Connection::open(gateways[0]).unwrap();
         let expected = CALLS.map(|(tool, arguments)| {
@@ -117,17 +117,17 @@ impl Load {
         }
     }
 
-    /// What was seen so far.
+    /// The observations so far.
     pub(crate) fn so_far(&self) -> Tally {
         self.shared.tally.lock().clone()
     }
 
-    /// Forgets what was seen; what is in flight now counts for what comes.
+    /// Resets the observations. Calls in flight count for the new ones.
     pub(crate) fn begin_again(&self) -> Tally {
         std::mem::take(&mut *self.shared.tally.lock())
     }
 
-    /// Waits until so many more calls were answered well.
+    /// Waits until `more` further calls were answered well.
     pub(crate) fn passes(&self, more: u64) {
         let goal = self.so_far().good + more;
         wait_until(&format!("{more} more good calls"), || {
@@ -145,7 +145,7 @@ impl Load {
             .unwrap_or_default()
     }
 
-    /// Waits for the answers that are due, and ends.
+    /// Waits for the calls in flight, and ends.
     pub(crate) fn stop(mut self) -> Tally {
         self.end();
         self.so_far()
@@ -154,7 +154,7 @@ impl Load {
     fn end(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         for client in self.clients.drain(..) {
-            // A client that panicked has said why.
+            // A client that panicked has printed why.
             client.join().ok();
         }
     }
@@ -169,7 +169,7 @@ impl Drop for Load {
 /// One client.
 struct Client<'a> {
     shared: &'a Shared,
-    /// The one it is at comes first.
+    /// The current one comes first.
     gateways: Vec<String>,
     connection: Option<Connection>,
 }
@@ -201,13 +201,13 @@ impl Client<'_> {
             }
             drop(tally);
             if !well {
-                // An agent thinks before it tries again.
+                // Like an agent, which pauses before it retries.
                 std::thread::sleep(LOOK);
             }
         }
     }
 
-    /// Makes one call: `None` if it was answered well, else the code of its failure.
+    /// Makes one call. Returns `None` if it was answered well, else the failure's code.
     fn call(&mut self, which: usize) -> Result<Option<String>, String> {
         let (tool, arguments) = CALLS[which];
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
@@ -231,7 +231,7 @@ impl Client<'_> {
             .ok_or_else(|| format!("{tool} answered {result}, not {expected}"))
     }
 
-    /// The kept connection, else a new one to the first gateway that takes one.
+    /// The open connection, else a new one to the first gateway that accepts it.
     fn connection(&mut self) -> Result<Connection, String> {
         if let Some(kept) = self.connection.take() {
             return Ok(kept);
@@ -247,7 +247,7 @@ impl Client<'_> {
 }
 
 /// The result of the call with this id.
-fn result(answer: &Answer, id: u64) -> Result<Value, String> {
+fn result(answer: &HttpResponse, id: u64) -> Result<Value, String> {
     let mut message: Value = serde_json::from_str(&answer.body)
         .map_err(|error| format!("{} with {:?}: {error}", answer.status, answer.body))?;
     let own = answer.status == 200 && message["id"] == id && message["result"].is_object();
@@ -255,7 +255,7 @@ fn result(answer: &Answer, id: u64) -> Result<Value, String> {
         .ok_or_else(|| format!("{} with {message}", answer.status))
 }
 
-/// What a call says, whenever it says it.
+/// A result without what depends on the time.
 fn said(result: &Value) -> Value {
     let mut said = result["structuredContent"].clone();
     if let Some(fields) = said.as_object_mut() {
@@ -266,8 +266,8 @@ fn said(result: &Value) -> Value {
     said
 }
 
-/// The code of a failure that says when to come back. What it means to say otherwise is broken.
-fn code(result: &Value, answer: &Answer) -> Result<String, String> {
+/// The code of a failure that says when to retry. Any other result is broken.
+fn code(result: &Value, answer: &HttpResponse) -> Result<String, String> {
     let error = &result["_meta"]["io.archway/error"]["error"];
     let seconds = error["details"]["retry_after_seconds"].as_f64();
     let helps = seconds.is_some_and(|seconds| seconds > 0.0)

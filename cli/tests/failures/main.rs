@@ -1,6 +1,6 @@
-//! Parts of Archway are killed, frozen, drained and replaced while clients call, each part a
-//! process of its own over a real database and files. No client may lose a call that another
-//! worker could answer, and where none can, it is told when to come back.
+//! Parts of Archway are killed, frozen, drained and replaced while clients call. Each part is a separate
+//! process with a real database and files. No client may lose a call that another worker could answer; if
+//! no worker can, the client is told when to retry.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -31,15 +31,14 @@ mod memory;
 mod relay;
 mod scene;
 mod unread;
-mod vectors;
+mod embedding_service;
 
-/// Good calls that show that all is well.
+/// How many successful calls show that everything works.
 const ENOUGH: u64 = 200;
-/// No call takes longer, whatever happens to its worker: half of the default deadline and a bit,
-/// the time in which a gateway finds out about a worker that is frozen; and what a busy machine adds,
-/// short of the deadline.
+/// The longest call, whatever happens to its worker: half of the default deadline, after which a gateway
+/// notices a frozen worker, and what a busy machine adds, still below the deadline.
 const BEARABLE: Duration = Duration::from_millis(9_500);
-/// By when calls pass again once workers are back: a circuit tries after 5 s.
+/// When calls must succeed again after workers are back: a circuit tries after 5 s.
 const BACK_AGAIN: Duration = Duration::from_secs(12);
 
 #[test]
@@ -70,7 +69,7 @@ fn without_workers_calls_get_a_retry_time_and_tools_stay_listed() {
     let addresses = [one.address.clone(), two.address.clone()];
     one.signal(Signal::KILL);
     one.end();
-    // A call that loses both would be taken for one that kills: each is answered in between.
+    // A call that loses both workers would be taken for one that kills workers, so each is answered in between.
     load.passes(ENOUGH);
     assert_eq!(scene.tools(&gateway), listed);
     load.begin_again();
@@ -148,7 +147,7 @@ fn calls_succeed_again_after_all_workers_froze_past_a_deadline() {
     for worker in [&one, &two] {
         worker.signal(Signal::STOP);
     }
-    // Whatever was in flight has lost both by then.
+    // All calls in flight have lost both workers by then.
     wait_until("calls are given up", || {
         load.so_far().failed() >= CLIENTS as u64
     });
@@ -172,7 +171,7 @@ fn a_frozen_worker_is_left_out_and_another_answers_its_calls() {
     let load = scene.load(&[&gateway]);
     load.passes(ENOUGH);
     one.signal(Signal::STOP);
-    // All that the frozen one had are answered, by the other, and no more are sent there.
+    // The other worker answers all calls of the frozen one, which gets no more calls.
     wait_until("it is found out", || {
         load.begin_again();
         load.passes(ENOUGH);
@@ -193,7 +192,7 @@ fn calls_fail_fast_while_a_worker_is_slow_and_succeed_afterwards() {
     let gateway = Role::start(command);
     gateway.becomes(200, "ready");
     let listed = scene.tools(&gateway);
-    // More than half of the deadline, and within it.
+    // More than half of the deadline, but less than all of it.
     relay.delay(Duration::from_millis(1_200));
     let load = scene.load(&[&gateway]);
     wait_until("the circuits open", || {

@@ -1,6 +1,6 @@
-//! Writers of memory while a worker is killed: what was acknowledged is there, exactly once.
+//! Writers of memory while a worker is killed: each acknowledged entry is stored exactly once.
 //!
-//! `ARCHWAY_TEST_ENTRIES=10000` is the long form; by default there are fewer.
+//! `ARCHWAY_TEST_ENTRIES=10000` is the long form; the default is shorter.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use crate::http::{Connection, message};
 use crate::role::{LOOK, wait_until};
 use crate::scene::{Scene, served};
 
-/// Writers at once, each at a connection of its own.
+/// Concurrent writers, each with its own connection.
 const WRITERS: usize = 64;
 const FILES: [&str; 2] = ["progress_log.jsonl", "decisions.jsonl"];
-/// Entries of all writers, unless the environment says otherwise.
+/// Entries of all writers, unless the environment sets another number.
 const ENTRIES: usize = 1_280;
-/// How often a writer repeats itself under one key.
+/// How often a writer retries with one key.
 const MOST_TRIES: usize = 200;
 
-/// An entry that was acknowledged: its file, its number, what it says.
+/// An acknowledged entry: file, number, text.
 type Acknowledged = (String, i64, String);
 
-/// What became of one writer's entries.
+/// The outcome of one writer's entries.
 #[derive(Default)]
 struct Written {
     acknowledged: Vec<Acknowledged>,
-    /// What it was not told of, and did not repeat.
+    /// Entries that were neither acknowledged nor retried.
     unknown: Vec<String>,
 }
 
@@ -42,8 +42,8 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes so many entries. Every other writer names a key and repeats itself until it is told;
-    /// the rest write once and leave the second try to the gateway.
+    /// Writes `entries` entries. Every other writer sends a key and retries until it is acknowledged; the
+    /// others write once and leave retrying to the gateway.
     fn run(mut self, entries: usize) -> Written {
         let mut written = Written::default();
         for number in 0..entries {
@@ -67,7 +67,7 @@ impl Writer {
         written
     }
 
-    /// The count that was acknowledged, if any was.
+    /// The acknowledged count, if any.
     fn write(&mut self, file: &str, event: &str, keyed: bool) -> Option<i64> {
         let entry = json!({ "timestamp": "2026-01-07T14:00:00Z", "event": event });
         let arguments = json!({ "file": file, "entry": entry });
@@ -112,7 +112,7 @@ fn start(
         .collect()
 }
 
-/// What each file holds, in order: numbers and events.
+/// The content of each file, in order: numbers and events.
 fn stored(scene: &Scene) -> BTreeMap<String, Vec<(i64, String)>> {
     let rows = sqlx::query_as(
         "select file::text, number, entry::json->>'event' from memory_entries order by file, number",
@@ -126,7 +126,7 @@ fn stored(scene: &Scene) -> BTreeMap<String, Vec<(i64, String)>> {
     files
 }
 
-/// Asserts that each file is numbered without a gap, and that nothing is there twice: all events.
+/// Asserts that each file is numbered without gaps and has no duplicates. Returns all events.
 fn assert_numbered(files: &BTreeMap<String, Vec<(i64, String)>>) -> BTreeSet<&String> {
     let mut events = BTreeSet::new();
     for (file, entries) in files {
@@ -164,8 +164,8 @@ fn each_acknowledged_entry_is_stored_exactly_once_if_a_worker_dies() {
     for writer in &written {
         let mut last = BTreeMap::new();
         for (file, number, event) in &writer.acknowledged {
-            let place = usize::try_from(*number).unwrap() - 1;
-            assert_eq!(&files[file][place].1, event, "{file} {number}");
+            let database = usize::try_from(*number).unwrap() - 1;
+            assert_eq!(&files[file][database].1, event, "{file} {number}");
             let before = last.insert(file, number);
             assert!(
                 before < Some(number),

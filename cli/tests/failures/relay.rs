@@ -1,5 +1,4 @@
-//! A network between a gateway and its worker that can be made slow: what goes through keeps its
-//! order and arrives late.
+//! A network between a gateway and its worker that can be delayed. Data keeps its order.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -11,15 +10,15 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A relay that lives as long as the test's process.
+/// A relay that lives as long as the test process.
 pub(crate) struct Relay {
     pub(crate) address: String,
-    /// Milliseconds by which a worker's words are late.
+    /// The delay of the worker's data, in milliseconds.
     delay: Arc<AtomicU64>,
 }
 
 impl Relay {
-    /// In front of the worker at this address.
+    /// Starts a relay to the worker at this address.
     pub(crate) fn start(worker: &str) -> Relay {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -35,14 +34,14 @@ impl Relay {
         Relay { address, delay }
     }
 
-    /// Has the worker's words be late by so much from now on.
+    /// Delays the worker's data by this much from now on.
     pub(crate) fn delay(&self, by: Duration) {
         let milliseconds = u64::try_from(by.as_millis()).unwrap();
         self.delay.store(milliseconds, Ordering::Relaxed);
     }
 }
 
-/// Passes on what each says, the worker's words late.
+/// Forwards both directions; the worker's data is delayed.
 fn join(gateway: TcpStream, worker: TcpStream, delay: &Arc<AtomicU64>) {
     let prompt = Arc::new(AtomicU64::new(0));
     let back = (worker.try_clone().unwrap(), gateway.try_clone().unwrap());

@@ -1,5 +1,5 @@
-//! A stage on which parts fail: files to search, limits out of the way, and one scenario at a
-//! time, since each wants the machine for itself.
+//! The setup of failure tests: files to search, lifted limits, and one scenario at a time, because each needs the
+//! whole machine.
 
 use std::path::Path;
 
@@ -12,17 +12,17 @@ use crate::stage::Stage;
 
 static TURN: Mutex<()> = Mutex::new(());
 
-/// What the load spends, which is far more than an agent may.
+/// What the load spends, far more than the default limits allow.
 const LIFT: &str = "insert into limits (tenant_id, level, of, per_minute) \
     select id, level, of, 0 from tenants, unnest(array['session', 'key', 'tenant']) level, \
     unnest(array['total', 'hello', 'read_file', 'list_files', 'grep_codebase', 'search_files', \
                  'write_memory_entry', 'context_search']) of \
     where not (level = 'session' and of = 'total') on conflict do nothing";
 
-/// A stage for one scenario.
+/// The setup of one scenario.
 pub(crate) struct Scene {
     pub(crate) stage: Stage,
-    /// Given back last.
+    /// Released last.
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -68,13 +68,13 @@ impl Scene {
         gateway
     }
 
-    /// Clients at these gateways.
+    /// Clients that call these gateways.
     pub(crate) fn load(&self, gateways: &[&Role]) -> Load {
         let addresses: Vec<&str> = gateways.iter().map(|role| role.address.as_str()).collect();
         Load::start(&self.stage.key, &addresses)
     }
 
-    /// The answer to `tools/list`, to the byte.
+    /// The exact answer to `tools/list`.
     pub(crate) fn tools(&self, gateway: &Role) -> String {
         let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
         let list = message(&self.stage.key, list);
@@ -83,12 +83,12 @@ impl Scene {
     }
 }
 
-/// The calls a worker has answered.
+/// How many calls a worker has answered.
 pub(crate) fn served(worker: &Role) -> u64 {
     counted(worker, "archway_worker_tool_calls_total")
 }
 
-/// A counter of a role, over all its labels.
+/// A counter of a role, summed over its labels.
 pub(crate) fn counted(role: &Role, name: &str) -> u64 {
     let metrics = get(&role.admin, "/metrics").unwrap().body;
     let own = metrics.lines().filter(|line| line.starts_with(name));

@@ -1,6 +1,5 @@
-//! Answers that nobody reads: four tenants request hundreds of large ones, over HTTP/1 and HTTP/2, and
-//! read none. The gateway runs under a memory limit, at which it aborts, and another tenant's calls go
-//! on.
+//! Unread answers: four tenants request hundreds of large answers, over HTTP/1 and HTTP/2, and read none. The
+//! gateway runs under a memory limit, at which it aborts, and another tenant's calls continue.
 //!
 //! The limit is `RLIMIT_DATA`, which needs no privilege. It counts all private writable memory, touched
 //! or not, so it is stricter than a container's limit of as many bytes.
@@ -106,7 +105,7 @@ async fn connect(address: &str) -> http2::SendRequest<Full<Bytes>> {
     client
 }
 
-/// Sends a request; the answer, of which nothing was read, if one came.
+/// Sends a request. Returns its response, with the body unread, if one came.
 async fn send(
     mut client: http2::SendRequest<Full<Bytes>>,
     key: String,
@@ -150,7 +149,7 @@ fn limited_gateway(scene: &Scene, worker: &Role) -> Role {
     gateway
 }
 
-/// A tenant with a project of its own that has the file; its key.
+/// A tenant with its own project that has the file. Returns its key.
 fn tenant(scene: &Scene, slug: &str) -> String {
     let site = scene.stage.path(&format!("repos/{slug}/site"));
     std::fs::create_dir_all(&site).unwrap();
@@ -169,7 +168,7 @@ fn tenant(scene: &Scene, slug: &str) -> String {
     })
 }
 
-/// Sends requests over and over on a connection of HTTP/2 and reads no answer but that of `hello`.
+/// Sends requests repeatedly on a connection of HTTP/2 and reads only answers of `hello`.
 async fn stall(address: String, key: String) {
     let client = connect(&address).await;
     let mut unread = JoinSet::new();
@@ -191,7 +190,7 @@ async fn stall(address: String, key: String) {
     }
 }
 
-/// Starts the attack of one tenant; its connections of HTTP/1.
+/// Starts the attack of one tenant. Returns its HTTP/1 connections.
 fn attack(scene: &Scene, address: &str, key: &str) -> Vec<TcpStream> {
     let mut plain = Vec::new();
     for kind in LARGE.into_iter().cycle().take(PLAIN) {
@@ -231,8 +230,8 @@ fn unread_answers_of_four_tenants_cost_a_fifth_neither_memory_nor_time() {
         .iter()
         .map(|key| attack(&scene, &gateway.address, key));
     let _plain: Vec<Vec<TcpStream>> = attacks.collect();
-    let held = || counted(&gateway, "archway_gateway_unread_answer_bytes");
-    wait_until("much is unread", || held() > MOST_UNREAD / 2);
+    let table_locks = || counted(&gateway, "archway_gateway_unread_answer_bytes");
+    wait_until("much is unread", || table_locks() > MOST_UNREAD / 2);
     let hello = HELLO.plain(&calm_key);
     let (mut slowest, mut most) = (Duration::ZERO, 0);
     for _ in 0..CALM_CALLS {
@@ -242,7 +241,7 @@ fn unread_answers_of_four_tenants_cost_a_fifth_neither_memory_nor_time() {
         assert!(message["result"].is_object(), "{answer:?}");
         assert_ne!(message["result"]["isError"], json!(true), "{answer:?}");
         slowest = slowest.max(began.elapsed());
-        most = most.max(held());
+        most = most.max(table_locks());
         std::thread::sleep(Duration::from_millis(500));
     }
     let short = ["ended", "refused"].map(|what| {

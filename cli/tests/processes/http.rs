@@ -1,20 +1,20 @@
-//! HTTP as these tests speak it: requests written by hand over a connection that may be kept.
+//! HTTP for these tests: hand-written requests over a connection that can be reused.
 
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Write};
 use std::net::TcpStream;
 
 use crate::role::PATIENCE;
 
-/// An HTTP answer.
+/// An HTTP response.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     /// In lower case.
     pub(crate) head: String,
     pub(crate) body: String,
 }
 
-/// A connection, for one request after the other.
+/// A connection for consecutive requests.
 pub(crate) struct Connection {
     reader: BufReader<TcpStream>,
 }
@@ -28,8 +28,8 @@ impl Connection {
         Ok(Connection { reader })
     }
 
-    /// Sends a request and reads its answer.
-    pub(crate) fn exchange(&mut self, request: &str) -> std::io::Result<Answer> {
+    /// Sends a request and reads the response.
+    pub(crate) fn exchange(&mut self, request: &str) -> std::io::Result<HttpResponse> {
         self.reader.get_mut().write_all(request.as_bytes())?;
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
@@ -40,7 +40,7 @@ impl Connection {
         let head = head.to_lowercase();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         let body = self.body(&head)?;
-        Ok(Answer { status, head, body })
+        Ok(HttpResponse { status, head, body })
     }
 
     fn body(&mut self, head: &str) -> std::io::Result<String> {
@@ -61,13 +61,12 @@ impl Connection {
     }
 }
 
-pub(crate) fn get(address: &str, path: &str) -> std::io::Result<Answer> {
+pub(crate) fn get(address: &str, path: &str) -> std::io::Result<HttpResponse> {
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     Connection::open(address)?.exchange(&request)
 }
 
-/// A message as a request. It does not ask for the connection's end: whether it comes is the
-/// gateway's choice.
+/// A message as a request. It does not ask to close the connection: the gateway decides.
 pub(crate) fn message(key: &str, body: &str) -> String {
     format!(
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\
@@ -77,7 +76,7 @@ pub(crate) fn message(key: &str, body: &str) -> String {
     )
 }
 
-/// A call as a message.
+/// A tool call as a message.
 pub(crate) fn tool_call(id: u64, tool: &str, arguments: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#

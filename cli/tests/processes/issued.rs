@@ -1,11 +1,11 @@
-//! Certificates as openssl makes them, of authorities that nobody else knows.
+//! Certificates of private authorities, made by openssl.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use crate::stage::Stage;
 
-/// An authority, and a server's certificate of it.
+/// An authority, and a server certificate that it issued.
 pub(crate) struct Issued {
     pub(crate) authority: PathBuf,
     pub(crate) certificate: PathBuf,
@@ -18,7 +18,7 @@ fn openssl(command: &mut Command) {
 }
 
 impl Stage {
-    /// A new authority in a folder of this name, and a certificate of it for the host `name`.
+    /// Creates an authority in a folder of this name, and a certificate for the host `name`.
     pub(crate) fn issue(&self, folder: &str, name: &str) -> Issued {
         let subject = format!("/CN=authority {folder}");
         let folder = self.path(folder);

@@ -1,6 +1,6 @@
-//! A role as a process, whose addresses are read from its log.
+//! A role as a process. Its addresses are read from its log.
 //!
-//! The log is read as it is written: a process whose log nobody reads stops at a full pipe.
+//! The log is always read, because a full pipe would stop the process.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -12,22 +12,22 @@ use serde_json::Value;
 
 use crate::http::get;
 
-/// Nothing takes longer; what is not true by then will not be.
+/// Longer than any wait takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
-/// Between two looks at a condition.
+/// Between two polls of a condition.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
 
-/// A process that runs.
+/// A running process.
 pub(crate) struct Role {
     child: Child,
     pub(crate) address: String,
     pub(crate) admin: String,
-    /// Its lines, since it said where it listens.
+    /// The lines of its log after the one with its addresses.
     pub(crate) log: Receiver<String>,
 }
 
 impl Role {
-    /// Starts it; returns once it says where it listens.
+    /// Starts it, and returns once it has logged its addresses.
     pub(crate) fn start(mut command: Command) -> Role {
         let mut child = command
             .stdout(Stdio::null())
@@ -35,7 +35,7 @@ impl Role {
             .spawn()
             .unwrap();
         let log = lines(child.stderr.take().unwrap());
-        // A gateway may find its workers before it says so.
+        // A gateway may log that it found its workers before its addresses.
         let fields = log.iter().find_map(|line| {
             let said: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
             let fields = said["fields"].clone();
@@ -51,7 +51,7 @@ impl Role {
         }
     }
 
-    /// The process.
+    /// Its process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -61,7 +61,7 @@ impl Role {
         kill_process(pid, signal).unwrap();
     }
 
-    /// Waits until `/readyz` answers so.
+    /// Waits until `/readyz` answers with this status and reason.
     pub(crate) fn becomes(&self, status: u16, reason: &str) {
         wait_until(&format!("{status} {reason}"), || {
             let answer = get(&self.admin, "/readyz");
@@ -69,7 +69,7 @@ impl Role {
         });
     }
 
-    /// Waits for its end: exit code and the rest of its log.
+    /// Waits for its end. Returns the exit code and the rest of its log.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         let rest: Vec<String> = self.log.iter().collect();
         (self.child.wait().unwrap().code(), rest.join("\n"))
@@ -78,7 +78,7 @@ impl Role {
 
 impl Drop for Role {
     fn drop(&mut self) {
-        // Ended already, mostly.
+        // It has usually ended already.
         self.child.kill().ok();
         self.child.wait().ok();
     }
@@ -94,8 +94,8 @@ fn lines(log: std::process::ChildStderr) -> Receiver<String> {
     lines
 }
 
-/// The binary, with nothing of the environment of whoever runs the tests: no options, no proxies, no
-/// defaults for connections to Postgres.
+/// The binary without the environment of the tests: no options, no proxies, no defaults for Postgres
+/// connections.
 pub(crate) fn archway(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_archway"));
     for (name, _) in std::env::vars_os() {
@@ -111,7 +111,7 @@ pub(crate) fn archway(arguments: &[&str]) -> Command {
     command
 }
 
-/// Looks again and again until it holds.
+/// Polls a condition until it holds.
 pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) {
     let deadline = SystemTime::now() + PATIENCE;
     while !holds() {

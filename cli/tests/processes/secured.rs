@@ -1,4 +1,4 @@
-//! A Postgres that is spoken to by TLS alone, with passwords, on a port of loopback.
+//! A Postgres that accepts only TLS with passwords, on a loopback port.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -14,13 +14,13 @@ use tokio::runtime::Runtime;
 use crate::issued::Issued;
 use crate::role::wait_until;
 
-/// Of each role, the owner included; a URL takes it as it is.
+/// The password of every role, the owner included. It needs no escaping in a URL.
 pub(crate) const PASSWORD: &str = "hunter2-sesame";
 
-/// Runs the server until the other end of standard input is gone, however it goes.
+/// Runs the server until its standard input closes, for any reason.
 const KEEPER: &str = r#""$@" & server=$!; read -r _; kill -INT "$server"; wait "$server""#;
 
-/// The server, which ends with it.
+/// The server, which ends with this value.
 pub(crate) struct Secured {
     programs: PathBuf,
     folder: TempDir,
@@ -29,7 +29,7 @@ pub(crate) struct Secured {
 }
 
 impl Secured {
-    /// Makes a cluster whose server shows the certificate `issued`, and starts it.
+    /// Creates a cluster whose server has the certificate `issued`, and starts it.
     pub(crate) fn start(runtime: &Runtime, issued: &Issued) -> Secured {
         let folder = tempfile::tempdir_in("/tmp").unwrap();
         let programs = runtime.block_on(cluster(folder.path()));
@@ -62,7 +62,7 @@ impl Secured {
         secured
     }
 
-    /// Runs the server, until it takes connections.
+    /// Starts the server, and returns once it accepts connections.
     pub(crate) fn begin(&mut self) {
         let data = self.folder.path().join("postgres");
         let owner = fs::metadata(&data).unwrap().uid();
@@ -88,7 +88,7 @@ impl Secured {
         command.stdin(Stdio::piped());
         command.stdout(Stdio::null()).stderr(Stdio::null());
         self.keeper = Some(command.spawn().unwrap());
-        // The last line; the port is open before that, to who is told to come later.
+        // The last line of the log. The port is open earlier, but rejects connections until then.
         let state = self.folder.path().join("postgres/postmaster.pid");
         wait_until("the server takes connections", || {
             let state = fs::read_to_string(&state).unwrap_or_default();
@@ -96,7 +96,7 @@ impl Secured {
         });
     }
 
-    /// Ends the server, and with it every connection.
+    /// Stops the server, which closes all connections.
     pub(crate) fn end(&mut self) {
         if let Some(mut keeper) = self.keeper.take() {
             drop(keeper.stdin.take());
@@ -104,7 +104,7 @@ impl Secured {
         }
     }
 
-    /// Where `role` finds it under the name `host`, by `authority`.
+    /// A URL for `role` with the host name `host`, trusting `authority`.
     pub(crate) fn url(&self, role: &str, host: &str, authority: &Path) -> String {
         let (port, authority) = (self.port, authority.display());
         format!(
@@ -119,7 +119,7 @@ impl Drop for Secured {
     }
 }
 
-/// A cluster in `folder` whose owner has a password; the folder of the server's programs.
+/// Creates a cluster in `folder` whose owner has a password. Returns the folder of the programs.
 async fn cluster(folder: &Path) -> PathBuf {
     let data = DataDir::open(folder).unwrap();
     let config = PostgresConfig::default();

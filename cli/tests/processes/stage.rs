@@ -1,4 +1,4 @@
-//! What tests of processes stand on: a migrated database with a tenant, files and a key.
+//! The setup of process tests: a migrated database with a tenant, files and a key.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -17,22 +17,22 @@ use tokio::runtime::Runtime;
 
 use crate::role::archway;
 
-/// A database, files and a key, for processes to be started on.
+/// A database, files and a key for processes.
 pub(crate) struct Stage {
     pub(crate) runtime: Runtime,
     /// Connected as the owner of its tables.
     pub(crate) owner: PgPool,
     name: String,
-    /// Of a Postgres of our own, where none was given.
+    /// The embedded Postgres, if the environment names none.
     _postgres: Option<EmbeddedPostgres>,
-    /// Of `acme`, good for everything.
+    /// A key of `acme` for everything.
     pub(crate) key: String,
     folder: TempDir,
 }
 
 impl Stage {
-    /// Tenant `acme` with the project `site`, where `greeting.txt` says sesame and `passwd` is a
-    /// link to a file of the host.
+    /// Sets up tenant `acme` with the project `site`. Its `greeting.txt` contains "sesame", and its
+    /// `passwd` is a link to a file of the host.
     pub(crate) fn set() -> Stage {
         let folder = tempfile::Builder::new()
             .prefix("archway-roles-")
@@ -55,10 +55,10 @@ impl Stage {
         let name = format!("roles_{}", uuid::Uuid::new_v4().simple());
         let statement = format!("create database {name}");
         runtime.block_on(run(&admin, statement));
-        let place = admin.database(&name);
-        migrate(&place);
+        let database = admin.database(&name);
+        migrate(&database);
         let pool = PgPoolOptions::new().max_connections(3);
-        let owner = runtime.block_on(pool.connect_with(place)).unwrap();
+        let owner = runtime.block_on(pool.connect_with(database)).unwrap();
         let tenants = Tenants::new(owner.clone());
         let key = runtime.block_on(async {
             let acme = tenants.create_tenant("acme").await.unwrap();
@@ -81,15 +81,15 @@ impl Stage {
         self.folder.path().join(name)
     }
 
-    pub(crate) fn place(&self) -> PgConnectOptions {
+    pub(crate) fn database(&self) -> PgConnectOptions {
         PgConnectOptions::clone(&self.owner.connect_options())
     }
 
     pub(crate) fn url(&self, role: &str) -> String {
-        self.place().username(role).to_url_lossy().into()
+        self.database().username(role).to_url_lossy().into()
     }
 
-    /// `archway gateway` for `worker`, on ports that are free.
+    /// `archway gateway` for `worker`, on free ports.
     pub(crate) fn gateway(&self, worker: &str) -> Command {
         let mut command = archway(&["gateway", "--log-format", "json"]);
         command
@@ -102,7 +102,7 @@ impl Stage {
         command
     }
 
-    /// `archway worker` at `address`, all of it through the environment.
+    /// `archway worker` at `address`, configured by environment variables only.
     pub(crate) fn worker(&self, address: &str) -> Command {
         let mut command = archway(&["worker"]);
         command
@@ -119,22 +119,22 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        let place = self.place().database("postgres");
+        let database = self.database().database("postgres");
         let statement = format!("drop database {} with (force)", self.name);
         self.runtime.block_on(async {
             self.owner.close().await;
-            run(&place, statement).await;
+            run(&database, statement).await;
         });
     }
 }
 
-/// Writes a file that its owner alone may read: others are warned of.
+/// Writes a file that only its owner can read; otherwise a warning would be logged.
 pub(crate) fn private(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
     std::fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
 }
 
-/// The cluster of `tests/run`, else one of our own.
+/// The cluster of `tests/run`, else an embedded one.
 async fn cluster(folder: &Path) -> (Option<EmbeddedPostgres>, PgConnectOptions) {
     if let Some(url) = std::env::var_os("ARCHWAY_TEST_DATABASE_URL") {
         return (None, url.to_str().unwrap().parse().unwrap());
@@ -146,15 +146,15 @@ async fn cluster(folder: &Path) -> (Option<EmbeddedPostgres>, PgConnectOptions) 
     (Some(postgres), owner)
 }
 
-async fn run(place: &PgConnectOptions, statement: String) {
-    let mut connection = place.connect().await.unwrap();
+async fn run(database: &PgConnectOptions, statement: String) {
+    let mut connection = database.connect().await.unwrap();
     let done = sqlx::query(AssertSqlSafe(statement)).execute(&mut connection);
     done.await.unwrap();
 }
 
-fn migrate(place: &PgConnectOptions) {
+fn migrate(database: &PgConnectOptions) {
     let mut command = archway(&["migrate"]);
-    let url = place.to_url_lossy().to_string();
+    let url = database.to_url_lossy().to_string();
     let done = command.env("ARCHWAY_MIGRATE_DATABASE_URL", url).output();
     let done = done.unwrap();
     assert!(done.status.success(), "{done:?}");

@@ -1,4 +1,4 @@
-//! `archway call`, at a gateway and a worker that are processes of their own.
+//! `archway call`, with a gateway and a worker as separate processes.
 
 use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::door::{Door, identity};
+use crate::proxy::{Proxy, identity};
 use crate::refused::refusal;
 use crate::role::{Role, archway};
 use crate::stage::Stage;
@@ -25,7 +25,7 @@ impl Stage {
     }
 }
 
-/// Runs a command that is meant to succeed: what it printed.
+/// The output of a command that must succeed.
 fn printed(mut command: Command) -> String {
     let Output {
         status,
@@ -70,7 +70,7 @@ fn a_failed_tool_fails_the_command_with_its_suggestion() {
     let result: Value = serde_json::from_slice(&whole.stdout).unwrap();
     assert_eq!(whole.status.code(), Some(1));
     assert_eq!(result["isError"], true);
-    // Not waited for: it would fail again.
+    // No retry: it would fail again.
     let mut patient = stage.calling(&gateway.address, &missing);
     patient.args(["--wait", "600"]);
     assert!(refusal(patient).contains("file_not_found"));
@@ -114,7 +114,7 @@ fn an_absent_gateway_is_reported_at_once_or_waited_for_on_request() {
         role.signal(Signal::KILL);
         role.end();
     }
-    // In the gateway's place: whoever connects is cut off.
+    // In the gateway's database, a listener that closes connections.
     let nobody = TcpListener::bind(&address).unwrap();
     let impatient = stage.calling(&address, &[]).stderr(Stdio::piped()).spawn();
     drop(nobody.accept().unwrap());
@@ -133,7 +133,7 @@ fn an_absent_gateway_is_reported_at_once_or_waited_for_on_request() {
     let mut gateway = stage.gateway(&of_worker);
     gateway.env("ARCHWAY_LISTEN", &address);
     let gateway = Role::start(gateway);
-    // The gateway is there, and its worker is not.
+    // The gateway runs, its worker does not.
     let unavailable = refusal(stage.calling(&gateway.address, &[]));
     assert!(unavailable.contains("unavailable"), "{unavailable}");
     let _worker = Role::start(stage.worker(&of_worker));
@@ -151,10 +151,10 @@ fn waiting_covers_an_unknown_key_and_a_proxy_without_backend() {
         "503 Service Unavailable",
         "502 Bad Gateway",
     ];
-    let door = Door::refusing(refusals, &gateway.address);
-    let address = format!("127.0.0.1:{}", door.port);
+    let proxy = Proxy::refusing(refusals, &gateway.address);
+    let address = format!("127.0.0.1:{}", proxy.port);
     assert!(printed(stage.calling(&address, &["hello", "--wait", "60"])).contains(HELLO));
-    door.was_passed();
+    proxy.was_passed();
 }
 
 #[test]
@@ -163,11 +163,14 @@ fn permanent_failures_are_not_waited_for() {
     for (statuses, told) in [
         (&["403 Forbidden"], "--allowed-host"),
         (&["429 Too Many Requests"], "try again in a minute"),
-        (&["301 Moved Permanently"], "give the URL that it leads to"),
+        (
+            &["301 Moved Permanently"],
+            "use the URL that it redirects to",
+        ),
     ] {
-        // A second request would be handed to nobody.
-        let door = Door::refusing(statuses, "127.0.0.1:1");
-        let address = format!("127.0.0.1:{}", door.port);
+        // There is no listener for a second request.
+        let proxy = Proxy::refusing(statuses, "127.0.0.1:1");
+        let address = format!("127.0.0.1:{}", proxy.port);
         let said = refusal(stage.calling(&address, &["hello", "--wait", "600"]));
         assert!(said.contains(statuses[0]) && said.contains(told), "{said}");
     }
@@ -178,12 +181,12 @@ fn a_call_over_https_trusts_only_the_authorities_of_its_machine() {
     let stage = Stage::set();
     let (_worker, gateway) = stage.both();
     let (tls, certificate) = identity(&stage.path(""));
-    let door = Door::secured(tls.clone(), &gateway.address);
+    let proxy = Proxy::secured(tls.clone(), &gateway.address);
     let mut call = stage.calling("", &[]);
-    call.env("ARCHWAY_URL", format!("https://localhost:{}", door.port));
+    call.env("ARCHWAY_URL", format!("https://localhost:{}", proxy.port));
     call.env("SSL_CERT_FILE", &certificate);
     assert!(printed(call).contains(HELLO));
-    door.was_passed();
+    proxy.was_passed();
 
     let elsewhere = stage.path("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();

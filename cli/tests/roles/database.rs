@@ -1,4 +1,4 @@
-//! TLS to Postgres, under an authority of its owner's: who is believed, also later and by the confined.
+//! TLS to Postgres under a private authority, including reconnects and confined workers.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,14 +15,14 @@ use crate::stage::{Stage, private};
 const TENANTS: &str =
     "{tenants: [{slug: acme, projects: [{slug: site}], keys: [{label: ci, from_env: CI}]}]}";
 
-/// Runs a command that is meant to succeed: what it printed.
+/// The output of a command that must succeed.
 fn printed(command: &mut Command) -> String {
     let done = command.output().unwrap();
     assert!(done.status.success(), "{done:?}");
     String::from_utf8(done.stdout).unwrap()
 }
 
-/// Waits until a line of the log tells all of it. No line has the password.
+/// Waits until a log line contains all texts. No line may contain the password.
 fn says(role: &Role, told: &[&str]) {
     wait_until(&format!("a line says {told:?}"), || {
         role.log.try_iter().any(|line| {
@@ -39,14 +39,14 @@ fn confines() -> bool {
 }
 
 impl Stage {
-    /// An authority, and a server that shows its certificate for `localhost`.
+    /// An authority, and a server with its certificate for `localhost`.
     fn secured(&self) -> (Issued, Secured) {
         let issued = self.issue("postgres", "localhost");
         let secured = Secured::start(&self.runtime, &issued);
         (issued, secured)
     }
 
-    /// `archway` with this command, as the owner of the database at `url`.
+    /// An `archway` command, as the owner of the database at `url`.
     fn owner(&self, url: &str, arguments: &[&str]) -> Command {
         let mut command = archway(arguments);
         command.env("ARCHWAY_MIGRATE_DATABASE_URL", url);
@@ -54,7 +54,7 @@ impl Stage {
         command
     }
 
-    /// Brings the schema there, with passwords for the roles, then a tenant: its key.
+    /// Migrates, sets the roles' passwords and creates a tenant. Returns its key.
     fn furnish(&self, url: &str) -> String {
         let (password, tenants) = (self.path("password"), self.path("tenants.yaml"));
         private(&password, PASSWORD);
@@ -105,7 +105,7 @@ fn a_private_authority_is_trusted_even_after_its_file_is_replaced() {
     };
     assert!(write("before"));
 
-    // As who renews certificates does it: another file takes the name.
+    // As certificate renewal does it: another file takes the name.
     let renewed = stage.path("renewed");
     std::fs::copy(&issued.authority, &renewed).unwrap();
     std::fs::rename(&renewed, &issued.authority).unwrap();

@@ -1,4 +1,4 @@
-//! What several workers and gateways of one host are called.
+//! Default names of several workers and gateways on one host.
 
 use sqlx::ConnectOptions;
 
@@ -7,17 +7,17 @@ use crate::role::{Role, archway, wait_until};
 use crate::stage::Stage;
 
 impl Stage {
-    /// A worker that was given no name.
+    /// A worker without a configured name.
     fn nameless(&self) -> Role {
         let mut worker = self.worker("127.0.0.1:0");
         worker.env_remove("ARCHWAY_WORKER_NAME");
         Role::start(worker)
     }
 
-    /// The names of the workers that `archway status` shows.
+    /// The names of the workers in `archway status`.
     fn shown(&self) -> Vec<String> {
         let mut status = archway(&["status", "--json"]);
-        let url = self.place().to_url_lossy().to_string();
+        let url = self.database().to_url_lossy().to_string();
         let done = status.env("ARCHWAY_MIGRATE_DATABASE_URL", url).output();
         let status: serde_json::Value = serde_json::from_slice(&done.unwrap().stdout).unwrap();
         let workers = status["workers"].as_array().unwrap().iter();
@@ -29,7 +29,7 @@ impl Stage {
     }
 }
 
-/// What it is called where it was given no name.
+/// The name that it logs.
 fn called(role: &Role) -> String {
     let host = rustix::system::uname();
     let port = role.address.rsplit(':').next().unwrap();

@@ -1,4 +1,4 @@
-//! What `/readyz` says, while parts come and go and when the end is near.
+//! `/readyz` while dependencies come and go, and during shutdown.
 
 use std::time::{Duration, SystemTime};
 
@@ -29,10 +29,10 @@ fn readiness_fails_before_shutdown_and_a_second_signal_ends_at_once() {
 #[test]
 fn readiness_fails_without_workers_or_postgres_and_recovers() {
     let stage = Stage::set();
-    // The way to Postgres is a link that comes and goes.
-    let sockets = stage.place().get_socket().unwrap().clone();
+    // The connection to Postgres is a relay that can be stopped.
+    let sockets = stage.database().get_socket().unwrap().clone();
     let link = stage.path("sockets");
-    let url = stage.place().username("archway_gateway").socket(&link);
+    let url = stage.database().username("archway_gateway").socket(&link);
     let url = sqlx::ConnectOptions::to_url_lossy(&url).to_string();
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = port.local_addr().unwrap().to_string();
@@ -45,7 +45,7 @@ fn readiness_fails_without_workers_or_postgres_and_recovers() {
     gateway.becomes(503, "no worker was seen yet");
     let worker = Role::start(stage.worker(&address));
     gateway.becomes(503, "postgres does not answer");
-    // Workers need no Postgres to be ready.
+    // Workers are ready without Postgres.
     worker.becomes(200, "ready");
     let away = stage.call(&gateway, "hello", "{}").unwrap();
     assert!(
@@ -94,7 +94,7 @@ fn an_unreachable_limit_store_is_reported_with_its_fallback() {
                 .any(|line| line.contains(told) && says(line))
         });
     };
-    // It may still start; what lasts is warned of.
+    // The store may still be starting; a lasting outage is logged as a warning.
     says("INFO", "the store of limits is not there yet");
     says("WARN", "the store of limits is away");
 }

@@ -1,4 +1,4 @@
-//! Starts that can not be: each says what to do.
+//! Starts that are refused: each error says what to do.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use crate::role::{LOOK, PATIENCE};
 use crate::stage::Stage;
 
-/// Runs a command that is meant to fail soon: what it said.
+/// The error of a command that must fail soon.
 pub(crate) fn refusal(mut command: Command) -> String {
     let mut child = command
         .stdout(Stdio::null())
@@ -26,14 +26,14 @@ pub(crate) fn refusal(mut command: Command) -> String {
 }
 
 impl Stage {
-    /// Why a gateway does not run with this variable set so.
+    /// The error of a gateway with this variable.
     fn gateway_with(&self, variable: &str, value: impl AsRef<Path>) -> String {
         let mut command = self.gateway("127.0.0.1:1");
         command.env(variable, value.as_ref());
         refusal(command)
     }
 
-    /// Why a worker does not run with this variable set so.
+    /// The error of a worker with this variable.
     fn worker_with(&self, variable: &str, value: impl AsRef<Path>) -> String {
         let mut command = self.worker("127.0.0.1:0");
         command.env(variable, value.as_ref());
@@ -92,8 +92,8 @@ fn an_invalid_or_owner_database_url_is_refused_and_not_repeated() {
             "{refusal}"
         );
     }
-    // Found out once Postgres answers: the owner would see every tenant's rows.
-    let owner = stage.url(stage.place().get_username());
+    // Detected once Postgres answers: the owner would see every tenant's rows.
+    let owner = stage.url(stage.database().get_username());
     for refusal in [
         stage.gateway_with(URL, &owner),
         stage.worker_with(URL, &owner),
@@ -169,7 +169,7 @@ fn a_boolean_variable_takes_the_usual_words_only() {
     let switched = |word: &str| {
         let mut command = stage.worker("127.0.0.1:0");
         command.env("ARCHWAY_REQUIRE_CONFINEMENT", word);
-        // What is refused after the options are understood.
+        // A later error shows that the option was accepted.
         command.env("ARCHWAY_REPOS", stage.path("missing"));
         let Output { status, stderr, .. } = command.output().unwrap();
         (status.code(), String::from_utf8(stderr).unwrap())

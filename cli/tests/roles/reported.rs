@@ -1,4 +1,4 @@
-//! What a worker tells of the projects whose folders it sees.
+//! What a worker reports about the projects whose folders it sees.
 
 use tokio::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ impl Stage {
         self.runtime.block_on(done).unwrap();
     }
 
-    /// Waits until a count is this. Fails if that takes longer than two looks of a worker.
+    /// Waits for a count. Fails if it takes longer than two polls of a worker.
     fn soon(&self, what: &str, query: &'static str, count: i64) {
         let began = Instant::now();
         wait_until(what, || self.count(query) == count);

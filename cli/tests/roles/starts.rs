@@ -1,4 +1,4 @@
-//! What the logs of a good start say: nothing that asks for somebody.
+//! The logs of a good start: nothing in them needs attention.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -14,7 +14,7 @@ use crate::http::{Connection, get, message, tool_call};
 use crate::role::wait_until;
 use crate::stage::Stage;
 
-/// A process and its log from the first line on.
+/// A process, and its log from the first line on.
 struct Logged {
     child: Child,
     log: PathBuf,
@@ -30,7 +30,7 @@ impl Logged {
 
     fn lines(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(&self.log).unwrap();
-        // The last line may be half written.
+        // The last line may be incomplete.
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
         let lines = whole.lines();
         lines
@@ -38,7 +38,7 @@ impl Logged {
             .collect()
     }
 
-    /// What a field of some line says, once there is one.
+    /// A field of any line, once there is one.
     fn field(&self, name: &str) -> String {
         let find = || {
             let lines = self.lines().into_iter();
@@ -68,13 +68,13 @@ impl Logged {
         self.lines().iter().any(|line| of(line).contains(what))
     }
 
-    /// Ends it, and asserts that its log never asked for anybody.
+    /// Ends it, and asserts that it logged no warning.
     fn ends_well(mut self) {
         let pid = Pid::from_raw(self.child.id().try_into().unwrap()).unwrap();
         kill_process(pid, Signal::TERM).unwrap();
         assert!(self.child.wait().unwrap().success());
         for line in self.lines() {
-            // Where this kernel can't confine, each worker warns of it.
+            // If the kernel cannot confine it, each worker warns.
             let said = line["fields"]["message"].as_str().unwrap_or_default();
             let unconfined = said.starts_with("not confined");
             let level = line["level"].as_str().unwrap();
@@ -85,7 +85,7 @@ impl Logged {
 
 impl Drop for Logged {
     fn drop(&mut self) {
-        // Ended already, mostly.
+        // It has usually ended already.
         self.child.kill().ok();
         self.child.wait().ok();
     }
@@ -96,7 +96,7 @@ fn free_port() -> String {
     port.local_addr().unwrap().to_string()
 }
 
-/// A store of limits at this address.
+/// A limits store at this address.
 struct Redis(Child);
 
 impl Redis {
@@ -134,7 +134,7 @@ impl Stage {
         assert!(answer.body.contains("sesame"), "{answer:?}");
     }
 
-    /// The gateway is ready, answers from the worker and shares limits; neither log has a warning.
+    /// The gateway is ready, answers from the worker and shares limits. Neither log has a warning.
     fn all_is_well(&self, gateway: Logged, worker: Logged) {
         gateway.is_ready();
         self.reads(&gateway);
@@ -204,7 +204,7 @@ fn a_gateway_survives_the_loss_of_its_log_reader() {
     let mut command = stage.gateway(&address);
     command.stdout(Stdio::null());
     let mut child = command.stderr(errors).spawn().unwrap();
-    // The command holds the other end of the pipe, too.
+    // The command holds the other end of the pipe as well.
     drop(command);
     let mut lines = BufReader::new(log).lines();
     let listens = lines.find_map(|line| {
@@ -212,7 +212,7 @@ fn a_gateway_survives_the_loss_of_its_log_reader() {
         Some(line["fields"]["admin"].as_str()?.to_owned())
     });
     drop(lines);
-    // From here on each line of its log is refused.
+    // From here on, writing to its log fails.
     let _worker = Logged::start(stage.worker(&address), &stage.path("worker.log"));
     let admin = listens.unwrap();
     wait_until("it is ready", || {

@@ -1,4 +1,4 @@
-//! What logs never say, however much they say: any secret that a process was given or shown.
+//! No log contains a secret that a process was given or shown, at any log level.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,15 +19,15 @@ const QDRANT: &str = "hunter-qdrant";
 const COLLECTOR: &str = "hunter-collector";
 const CHAT: &str = "hunter-chat";
 const OWNERS_DATABASE: &str = "hunter-owner";
-/// How every token begins that an issuer or a gateway signs: passes are said nowhere either.
+/// The beginning of every token of an issuer or gateway. No log contains a pass either.
 const SIGNED: &str = "eyJ";
 
 impl Stage {
-    /// Where the role's rows are, by a password: whether it is asked for is Postgres' choice.
+    /// The URL of the role's database, with a password that Postgres may or may not require.
     fn url_with(&self, role: &str, password: &str) -> String {
         use sqlx::ConnectOptions;
-        let place = self.place().username(role).password(password);
-        place.to_url_lossy().into()
+        let database = self.database().username(role).password(password);
+        database.to_url_lossy().into()
     }
 
     fn secret_file(&self, name: &str, text: &str) -> PathBuf {
@@ -36,12 +36,12 @@ impl Stage {
         path
     }
 
-    /// Both processes, with all the secrets that they can have, and logs that say all they can.
+    /// Both processes, with all possible secrets, at the most verbose log level.
     fn talkative(&self, collector: &str) -> (Role, Role) {
-        // Nobody listens there: what is said of failures is looked at, too.
+        // Nothing listens there, so that errors are logged as well.
         let nowhere = "127.0.0.1:9";
         let mut worker = self.worker("127.0.0.1:0");
-        let url = self.place().username("archway_worker");
+        let url = self.database().username("archway_worker");
         worker
             .env(
                 "ARCHWAY_DATABASE_URL",
@@ -80,7 +80,7 @@ impl Stage {
 
     fn secrets(&self) -> Vec<String> {
         let file = |name| fs::read_to_string(self.path(name)).unwrap();
-        // Of `id:base64` and of a key file the last word is the secret.
+        // The last word of `id:base64`, and of a key file, is the secret.
         let last = |text: &str| {
             text.trim()
                 .rsplit([':', ' ', '\n'])
@@ -122,7 +122,7 @@ fn no_log_line_contains_a_secret_and_each_names_its_trace() {
         let answer = stage.call_within(&gateway, &trace, tool, arguments);
         assert_eq!(answer.status, 200, "{answer:?}");
     }
-    // A key that is nearly right, and one that is none.
+    // A key that is almost right, and one that is malformed.
     let nearly = format!("{}x", stage.key);
     let token = format!("{SIGNED}hbGciOiJFZERTQSJ9.{SIGNED}zdWIiOiJtZSJ9.c2lnbmVk");
     for key in [nearly.as_str(), "hunter-nobody", &token] {
@@ -155,7 +155,7 @@ fn no_log_line_contains_a_secret_and_each_names_its_trace() {
 #[test]
 fn no_admin_command_prints_a_password_or_key_at_any_log_level() {
     let stage = Stage::set();
-    let owner = stage.place();
+    let owner = stage.database();
     let url = sqlx::ConnectOptions::to_url_lossy(&owner.password(OWNERS_DATABASE));
     let gateway = stage.secret_file("gateway.pw", GATEWAYS_DATABASE);
     let worker = stage.secret_file("worker.pw", WORKERS_DATABASE);
@@ -187,7 +187,7 @@ fn no_admin_command_prints_a_password_or_key_at_any_log_level() {
     }
 }
 
-/// What a command that succeeds says, in all.
+/// The whole output of a command that must succeed.
 fn printed(command: &mut std::process::Command) -> String {
     let done = command.output().unwrap();
     assert!(done.status.success(), "{done:?}");
@@ -195,7 +195,7 @@ fn printed(command: &mut std::process::Command) -> String {
     out + &log
 }
 
-/// One object, with the ids of a trace where it belongs to one.
+/// A log line as an object; if it belongs to a trace, with the trace's ids.
 fn is_well_formed(line: &str) {
     let said: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
     let is_text = |name: &str| said[name].is_string();

@@ -1,4 +1,4 @@
-//! What spans say of calls that were not finished: late, ended by the worker's end, or begun again.
+//! Spans of unfinished calls: those that are late, ended with their worker, or retried.
 
 use std::sync::mpsc::{Receiver, channel};
 
@@ -13,7 +13,7 @@ const CALL: &str = "archway.v1.Worker/Call";
 const IN_FLIGHT: &str = "archway_worker_tool_calls_in_flight 1\n";
 
 impl Stage {
-    /// A worker and a gateway with more to say, which export all that they record.
+    /// A verbose worker and gateway, which export everything that they record.
     fn recorded(&self, url: &str, worker: &[(&str, &str)], gateway: &[&str]) -> (Role, Role) {
         let worker = self.recorded_worker(url, worker);
         let gateway = self.recorded_gateway(url, &worker, gateway);
@@ -36,7 +36,7 @@ impl Stage {
         gateway
     }
 
-    /// The text of the answer to a call of this trace, which is under way.
+    /// The text of the result of a call in this trace.
     fn begun(&self, gateway: &Role, trace: &str) -> Receiver<String> {
         let (send, answer) = channel();
         let request = message(&self.key, &tool_call(1, "read_file", READ));
@@ -50,7 +50,7 @@ impl Stage {
         answer
     }
 
-    /// Keeps calls from ending, for as long as this lives.
+    /// Keeps calls from ending while it lives.
     fn locked(&self) -> sqlx::Transaction<'static, sqlx::Postgres> {
         self.runtime.block_on(async {
             let mut tx = self.owner.begin().await.unwrap();

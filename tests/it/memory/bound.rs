@@ -1,6 +1,6 @@
 //! A tenant's memory has a bound, which the operator sets.
 
-use archway::tenants::{Spender, Tenants};
+use archway::tenants::{LimitOwner, Tenants};
 use archway_gateway::terms::{Level, MEMORY};
 use e2e::{Client, Harness, Repo, Stack, Tenant};
 use serde_json::json;
@@ -14,7 +14,7 @@ async fn set_room(stack: &Stack, mib: u32) {
             .await
             .unwrap(),
     );
-    let whose = Spender {
+    let whose = LimitOwner {
         tenant: stack.tenant_id("acme"),
         lineage: None,
     };

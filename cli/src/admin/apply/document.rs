@@ -1,7 +1,7 @@
-//! The file of `archway apply`: its shape, its JSON Schema, and how it is read.
+//! The file of `archway apply`: its shape, its JSON Schema, and its parser.
 //!
-//! Field docs are what an editor shows. An unknown word is refused with its line and column: one
-//! that was passed over would be a limit that nobody keeps.
+//! Editors show the field docs. Unknown words are refused with line and column: ignoring one could
+//! drop a limit silently.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::admin::print::Answer;
 
-/// Tenants, their limits, projects and keys, as they shall be.
+/// The desired tenants, with their limits, projects and keys.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Archway tenants")]
@@ -23,7 +23,7 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// Whether a key of it is to be taken from this name.
+    /// Whether one of its keys has this `from_env`.
     pub(super) fn names_key(&self, name: &str) -> bool {
         let tenants = self.tenants.iter();
         let mut keys = tenants.flat_map(|tenant| tenant.keys.iter().flatten());
@@ -38,19 +38,19 @@ pub(super) struct TenantEntry {
     /// Its name in addresses, folders and settings.
     #[schemars(regex(pattern = r"^[a-z0-9][a-z0-9-]{0,62}$"))]
     pub(super) slug: String,
-    /// Its name for people; the slug if left out.
+    /// Its name for people; the slug if omitted.
     pub(super) name: Option<String>,
-    /// Whether all its credentials are refused; left as it is if left out.
+    /// Whether all its credentials are refused; unchanged if omitted.
     pub(super) disabled: Option<bool>,
-    /// The pool of workers that serves it; left as it is if left out, `shared` at first.
+    /// The worker pool that serves it; unchanged if omitted, `shared` for a new tenant.
     #[schemars(regex(pattern = r"^[a-z0-9][a-z0-9-]{0,62}$"))]
     pub(super) pool: Option<String>,
-    /// What it and its keys may spend, other than by default. If left out, that is left alone, also
-    /// by --prune.
+    /// Limits of it and its keys that differ from the defaults. If omitted, they stay unchanged,
+    /// even with --prune.
     pub(super) limits: Option<TenantLimits>,
-    /// Its projects. If left out, they are left alone, also by --prune.
+    /// Its projects. If omitted, they stay unchanged, even with --prune.
     pub(super) projects: Option<Vec<ProjectEntry>>,
-    /// Its keys. If left out, they are left alone, also by --prune.
+    /// Its keys. If omitted, they stay unchanged, even with --prune.
     pub(super) keys: Option<Vec<KeyEntry>>,
 }
 
@@ -61,82 +61,82 @@ pub(super) struct ProjectEntry {
     /// Its name in arguments, and of its folder.
     #[schemars(regex(pattern = r"^[a-z0-9][a-z0-9-]{0,62}$"))]
     pub(super) slug: String,
-    /// Its name for people; the slug if left out.
+    /// Its name for people; the slug if omitted.
     pub(super) name: Option<String>,
-    /// Globs of what `read_repo_file` may read; the built-in list if left out.
+    /// Globs that `read_repo_file` may read; the built-in list if omitted.
     pub(super) allow: Option<Vec<String>>,
-    /// Globs that open names which are blocked everywhere.
+    /// Globs that allow names which are blocked by default.
     #[serde(default)]
     pub(super) open: Vec<String>,
-    /// Globs that close further names; they win over `open`.
+    /// Globs that block further names; they win over `open`.
     #[serde(default)]
     pub(super) close: Vec<String>,
 }
 
-/// An API key. Its secret stands in the environment, never here.
+/// An API key. Its secret is in the environment, never here.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct KeyEntry {
-    /// Tells it from the tenant's other keys.
+    /// Distinguishes it from the tenant's other keys.
     #[schemars(length(min = 1, max = 200))]
     pub(super) label: String,
     /// The environment variable that holds the key, made by `archway key generate`.
     #[schemars(length(min = 1))]
     pub(super) from_env: String,
-    /// What it may do; reading and writing memory if left out. `admin` grants nothing on the MCP
+    /// What it may do; reading and writing memory if omitted. `admin` grants nothing on the MCP
     /// endpoint.
     #[serde(default = "reading_and_writing")]
     #[schemars(schema_with = "scopes_schema")]
     pub(super) scopes: Vec<Scope>,
-    /// The projects it sees; all of the tenant's if left out.
+    /// The projects it may read; all of the tenant's if omitted.
     pub(super) projects: Option<Vec<String>>,
-    /// The families of tools it sees; all if left out.
+    /// The tool families it may call; all if omitted.
     pub(super) families: Option<Vec<String>>,
-    /// The project that calls mean unless they name another.
+    /// The project of calls that name none.
     pub(super) default_project: Option<String>,
     /// How many agents share it.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 10_000))]
     pub(super) agents: u32,
-    /// What it may spend, other than its tenant's keys; also goes for its successors. If left out,
-    /// that is left alone, also by --prune.
+    /// Limits that differ from those of its tenant's keys; they also apply to its successors. If
+    /// omitted, they stay unchanged, even with --prune.
     pub(super) limits: Option<KeyLimits>,
-    /// When it ends: a day (its first moment in UTC) or a moment (RFC 3339); never if left out.
+    /// When it ends: a day (its first moment in UTC) or a moment (RFC 3339); never if omitted.
     pub(super) expires: Option<String>,
 }
 
-/// Limits of a tenant: for each level how many a minute, by name. A name is a tool, `prompts/get`
+/// Limits of a tenant: for each level a number per minute, by name. A name is a tool, `prompts/get`
 /// or `total`; 0 is no limit at that level.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct TenantLimits {
-    /// Of each session; there is no total.
+    /// For each session; there is no total.
     pub(super) session: PerMinute,
-    /// Of each key, however many agents share it.
+    /// For each key, however many agents share it.
     pub(super) key: PerMinute,
-    /// Of all keys together.
+    /// For all keys together.
     pub(super) tenant: PerMinute,
 }
 
-/// Limits of a key: for each level how many a minute, by name. A name is a tool, `prompts/get` or
+/// Limits of a key: for each level a number per minute, by name. A name is a tool, `prompts/get` or
 /// `total`; 0 is no limit at that level.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct KeyLimits {
-    /// Of each session; there is no total.
+    /// For each session; there is no total.
     pub(super) session: PerMinute,
-    /// Of the key, however many agents share it.
+    /// For the key, however many agents share it.
     pub(super) key: PerMinute,
 }
 
-/// How many a minute, by name.
+/// Numbers per minute, by name.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub(super) struct PerMinute(
     #[schemars(schema_with = "per_minute_schema")] pub(super) BTreeMap<String, Count>,
 );
 
-/// 0 to [`MOST`]. Whatever else stands in its place is refused in words, and not repeated.
+/// 0 to [`MOST`]. Anything else is refused with an explanation that doesn't repeat it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Count(pub(super) u32);
 
@@ -184,10 +184,10 @@ impl Visitor<'_> for CountVisitor {
 impl Document {
     /// Reads a file's text.
     pub(super) fn parse(text: &str) -> Result<Document, DocumentError> {
-        // Without a snippet of the text: somebody will have put a secret there by mistake.
+        // Without a snippet of the text: it may contain a secret that was put there by mistake.
         let options = serde_saphyr::options! { with_snippet: false };
         serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-            // In words for who writes the file, not for who calls the library.
+            // Messages for the author of the file, not for users of the library.
             DocumentError(error.render_with_formatter(&serde_saphyr::UserMessageFormatter))
         })
     }
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_out_has_its_default() {
+    fn omitted_fields_have_their_defaults() {
         let text = "tenants:\n  - slug: acme\n    keys:\n      - {label: ci, from_env: CI}\n";
         let document = Document::parse(text).unwrap();
         let tenant = &document.tenants[0];
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_word_is_refused_with_its_place_and_without_what_it_says() {
+    fn an_unknown_word_is_refused_with_its_position_not_its_value() {
         let text = "tenants:\n  - slug: acme\n    bounds: awy_secret\n";
         let refusal = Document::parse(text).unwrap_err().to_string();
         assert!(
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_the_place_of_limits_is_refused_without_what_it_says() {
+    fn malformed_limits_are_refused_without_repeating_them() {
         for limits in [
             "awy_secret",
             "{key: awy_secret}",
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_limit_is_refused_with_what_one_is_and_its_place() {
+    fn an_invalid_number_is_refused_with_its_range_and_position() {
         for number in [
             "-1",
             "lots",
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_is_given_twice_is_refused() {
+    fn a_duplicate_word_is_refused() {
         assert!(Document::parse("tenants: []\ntenants: []\n").is_err());
         let limits = "{key: {hello: 1, hello: 2}}";
         let text = format!("tenants: [{{slug: acme, limits: {limits}}}]");
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_knows_every_word_and_no_others() {
+    fn the_schema_has_every_word_and_no_others() {
         let schema = Schema::new().0.to_value();
         assert_eq!(schema["additionalProperties"], false);
         let key = &schema["$defs"]["KeyEntry"];

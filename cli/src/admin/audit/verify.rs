@@ -1,39 +1,39 @@
-//! `archway audit verify`: whether the records are those that gateways wrote, all of them.
+//! `archway audit verify`: checks that gateways wrote the records, and that none is missing.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::tenants::{AuditChain, TenantsTx};
 use archway_gateway::audit::chain::hex;
 use archway_gateway::audit::verify::{ChainPosition, Finding, Verified, Verifier};
 use archway_gateway::secrets::RootSecret;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::known::{self, End, Known};
+use super::known_ends::{self, ChainEnd, KnownEnds};
 use crate::admin::AdminError;
-use crate::admin::connect::{Place, SecretFile};
+use crate::admin::connect::{Installation, SecretFile};
 use crate::admin::print::{Answer, print, table};
+use crate::tenants::{AuditChain, TenantsTx};
 
-/// Verify that nothing was changed in the records or removed from them. Ends with 1 if something was.
+/// Verify that no audit record was changed or removed. Exits with 1 if one was.
 ///
-/// The root secret is needed. That the last records of a chain are gone only somebody can tell who
-/// keeps what was printed before: give that as --known.
+/// Needs the root secret. Removal of a chain's last records can only be detected by comparison with
+/// an earlier report: give it as --known.
 #[derive(Debug, clap::Args)]
 pub(super) struct VerifyArgs {
     /// The tenant's slug [default: all tenants].
     #[arg(long, value_name = "TENANT")]
     tenant: Option<String>,
-    /// A file with what `verify --json` printed before: nothing that was there then may be missing.
+    /// A file with what an earlier `verify --json` printed: none of its records may be missing now.
     #[arg(long, value_name = "FILE")]
     known: Option<PathBuf>,
     #[command(flatten)]
     secret: SecretFile,
 }
 
-/// What was found out.
+/// The result of a verification.
 #[derive(Serialize)]
-struct Answered {
+struct Verification {
     intact: bool,
     tenants: Vec<TenantRow>,
 }
@@ -48,22 +48,22 @@ struct TenantRow {
 struct ChainRow {
     chain: Uuid,
     records: u64,
-    /// Calls that its records say are missing.
+    /// Calls that its records report as missing.
     missing: u64,
     ended: bool,
-    last: Option<End>,
+    last: Option<ChainEnd>,
     /// What is wrong with it.
     findings: Vec<String>,
 }
 
 /// Runs the command.
-pub(super) async fn run(place: &Place, which: &VerifyArgs) -> Result<(), AdminError> {
-    let secret = place.secret(&which.secret)?;
-    let known = which.known.as_deref().map(known::read).transpose()?;
+pub(super) async fn run(installation: &Installation, which: &VerifyArgs) -> Result<(), AdminError> {
+    let secret = installation.secret(&which.secret)?;
+    let known = which.known.as_deref().map(known_ends::read).transpose()?;
     let known = known.unwrap_or_default();
-    let answered = place.read(async |tx, _| {
+    let answered = installation.read(async |tx, _| {
         let mut tenants = Vec::new();
-        for (slug, id) in wanted(tx, which).await? {
+        for (slug, id) in selected(tx, which).await? {
             let of_tenant = known.get(&slug).cloned().unwrap_or_default();
             let chains = verify(tx, id, &secret, of_tenant).await?;
             tenants.push(TenantRow {
@@ -74,14 +74,14 @@ pub(super) async fn run(place: &Place, which: &VerifyArgs) -> Result<(), AdminEr
         Ok(answer(tenants, &known, which.tenant.as_deref()))
     });
     let answered = answered.await?;
-    print(&answered, place.json)?;
+    print(&answered, installation.json)?;
     match answered.intact {
         true => Ok(()),
         false => Err(AdminError::Tampered),
     }
 }
 
-fn answer(mut tenants: Vec<TenantRow>, known: &Known, only: Option<&str>) -> Answered {
+fn answer(mut tenants: Vec<TenantRow>, known: &KnownEnds, only: Option<&str>) -> Verification {
     let gone = known.iter().filter(|(slug, chains)| {
         let is_asked = only.is_none_or(|only| only == *slug);
         is_asked && !chains.is_empty() && tenants.iter().all(|one| one.tenant != **slug)
@@ -96,14 +96,17 @@ fn answer(mut tenants: Vec<TenantRow>, known: &Known, only: Option<&str>) -> Ans
     let gone: Vec<TenantRow> = gone.collect();
     tenants.extend(gone);
     let mut chains = tenants.iter().flat_map(|tenant| &tenant.chains);
-    Answered {
+    Verification {
         intact: chains.all(|chain| chain.findings.is_empty()),
         tenants,
     }
 }
 
-/// The tenants that are asked for, by slug.
-async fn wanted(tx: &mut TenantsTx, which: &VerifyArgs) -> Result<Vec<(String, Uuid)>, AdminError> {
+/// The selected tenants, by slug.
+async fn selected(
+    tx: &mut TenantsTx,
+    which: &VerifyArgs,
+) -> Result<Vec<(String, Uuid)>, AdminError> {
     if let Some(slug) = &which.tenant {
         let id = tx.find_tenant(slug).await?;
         return Ok(vec![(slug.clone(), id)]);
@@ -112,7 +115,7 @@ async fn wanted(tx: &mut TenantsTx, which: &VerifyArgs) -> Result<Vec<(String, U
     Ok(tenants.into_iter().map(|one| (one.slug, one.id)).collect())
 }
 
-/// Verifies a tenant's chains, and misses those that were there before.
+/// Verifies a tenant's chains, and reports known chains that are gone.
 async fn verify(
     tx: &mut TenantsTx,
     tenant: Uuid,
@@ -122,11 +125,11 @@ async fn verify(
     let mut verified = Vec::new();
     for AuditChain { id, anchor } in tx.audit_chains(tenant, secret).await? {
         let mut verifier = Verifier::new(tenant, id, secret, anchor, known.remove(&id));
-        // From the first on, whatever the anchor says: what stands before it is not as it was.
+        // Reads from the first record, whatever the anchor says: a record before the anchor is a finding.
         let mut last = None;
         loop {
             let page = tx.audit_rows(tenant, id, last.as_ref()).await?;
-            page.iter().for_each(|row| verifier.check(row));
+            page.iter().for_each(|row| verifier.take(row));
             last = page.into_iter().last();
             if last.is_none() {
                 break;
@@ -139,7 +142,7 @@ async fn verify(
     Ok(verified)
 }
 
-/// A chain of which nothing is left.
+/// The finding for a chain without any records left.
 fn absent(chain: Uuid, end: ChainPosition) -> Verified {
     Verified {
         chain,
@@ -163,7 +166,7 @@ impl From<Verified> for ChainRow {
             records: verified.records,
             missing: verified.missing,
             ended: verified.has_ended,
-            last: verified.last.map(|last| End {
+            last: verified.last.map(|last| ChainEnd {
                 number: last.number,
                 mac: hex(&last.mac),
             }),
@@ -172,7 +175,7 @@ impl From<Verified> for ChainRow {
     }
 }
 
-impl Answer for Answered {
+impl Answer for Verification {
     fn text(&self) -> String {
         let rows = self.tenants.iter().flat_map(|tenant| {
             tenant.chains.iter().map(|chain| {

@@ -1,23 +1,23 @@
-//! What `archway key` answers. Types that hold a secret have no `Debug`.
+//! Answers of `archway key`. Types that hold a secret don't implement `Debug`.
 
-use crate::tenants::{IssuedKey, Key, KeyState};
 use secrecy::ExposeSecret;
 use serde::Serialize;
 
 use crate::admin::print::{Answer, listed, moment, table, table_by_tenant};
+use crate::tenants::{IssuedKey, Key, KeyState};
 
-/// A key with its secret.
+/// A new key with its secret.
 #[derive(Serialize)]
-pub(super) struct Issued<'a> {
+pub(super) struct NewKeyAnswer<'a> {
     id: &'a str,
     api_key: &'a str,
     #[serde(skip)]
     stored: bool,
 }
 
-impl<'a> Issued<'a> {
+impl<'a> NewKeyAnswer<'a> {
     pub(super) fn stored(key: &'a IssuedKey) -> Self {
-        Issued {
+        NewKeyAnswer {
             id: &key.id,
             api_key: key.api_key.expose_secret(),
             stored: true,
@@ -25,14 +25,14 @@ impl<'a> Issued<'a> {
     }
 
     pub(super) fn unstored(key: &'a IssuedKey) -> Self {
-        Issued {
+        NewKeyAnswer {
             stored: false,
-            ..Issued::stored(key)
+            ..NewKeyAnswer::stored(key)
         }
     }
 }
 
-impl Answer for Issued<'_> {
+impl Answer for NewKeyAnswer<'_> {
     fn text(&self) -> String {
         if !self.stored {
             return self.api_key.to_owned();
@@ -47,18 +47,18 @@ impl Answer for Issued<'_> {
 
 /// A key's successor, with its secret.
 #[derive(Serialize)]
-pub(super) struct Rotated<'a> {
+pub(super) struct RotatedKey<'a> {
     id: &'a str,
     api_key: &'a str,
     /// The older key.
     replaces: &'a str,
-    /// When that one ends.
+    /// When the older key ends.
     older_expires_at: Option<String>,
 }
 
-impl<'a> Rotated<'a> {
+impl<'a> RotatedKey<'a> {
     pub(super) fn new(key: &'a IssuedKey, older: &'a Key) -> Self {
-        Rotated {
+        RotatedKey {
             id: &key.id,
             api_key: key.api_key.expose_secret(),
             replaces: &older.id,
@@ -67,47 +67,47 @@ impl<'a> Rotated<'a> {
     }
 }
 
-impl Answer for Rotated<'_> {
+impl Answer for RotatedKey<'_> {
     fn text(&self) -> String {
         let end = self.older_expires_at.as_deref().unwrap_or("never");
         format!(
-            "key {} takes the place of {}, which ends {end}\n\n  {}\n\n\
+            "key {} replaces {}, which ends {end}\n\n  {}\n\n\
              store it now: it can't be shown again",
             self.id, self.replaces, self.api_key
         )
     }
 }
 
-/// A key that is refused from now on.
+/// A revoked key.
 #[derive(Serialize)]
-pub(super) struct Revoked<'a> {
+pub(super) struct RevokedKey<'a> {
     id: &'a str,
     done: &'static str,
 }
 
-impl<'a> Revoked<'a> {
+impl<'a> RevokedKey<'a> {
     pub(super) fn new(id: &'a str, changed: bool) -> Self {
         let done = if changed { "revoked" } else { "revoked before" };
-        Revoked { id, done }
+        RevokedKey { id, done }
     }
 }
 
-impl Answer for Revoked<'_> {
+impl Answer for RevokedKey<'_> {
     fn text(&self) -> String {
         format!("key {}: {}", self.id, self.done)
     }
 }
 
-/// A tenant's keys, or those of all.
+/// The keys of one tenant, or of all.
 #[derive(Serialize)]
-pub(super) struct List<'a> {
+pub(super) struct KeyList<'a> {
     /// Null: all tenants.
     tenant: Option<&'a str>,
-    keys: Vec<Row>,
+    keys: Vec<ListedKey>,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct ListedKey {
     tenant: String,
     id: String,
     label: String,
@@ -124,25 +124,25 @@ struct Row {
     lineage: String,
 }
 
-impl<'a> List<'a> {
-    /// None yet, of this tenant or of all.
+impl<'a> KeyList<'a> {
+    /// An empty list, of this tenant or of all.
     pub(super) fn new(tenant: Option<&'a str>) -> Self {
         let keys = Vec::new();
-        List { tenant, keys }
+        KeyList { tenant, keys }
     }
 
-    /// Adds those of a tenant.
+    /// Adds a tenant's keys.
     pub(super) fn add(&mut self, tenant: &str, keys: Vec<Key>) {
         self.keys
-            .extend(keys.into_iter().map(|key| Row::new(tenant, key)));
+            .extend(keys.into_iter().map(|key| ListedKey::new(tenant, key)));
     }
 }
 
-impl Row {
+impl ListedKey {
     fn new(tenant: &str, key: Key) -> Self {
         let terms = key.terms;
         let scopes = terms.scopes.iter();
-        Row {
+        ListedKey {
             tenant: tenant.to_owned(),
             id: key.id,
             label: terms.label,
@@ -183,7 +183,7 @@ impl Row {
     }
 }
 
-impl Answer for List<'_> {
+impl Answer for KeyList<'_> {
     fn text(&self) -> String {
         let header = [
             "key", "label", "state", "scopes", "projects", "families", "default", "agents",
@@ -195,6 +195,6 @@ impl Answer for List<'_> {
             return table_by_tenant(header, rows.collect(), "no keys");
         };
         let none = format!("tenant {tenant} has no keys");
-        table(header, rows.map(Row::cells).collect(), &none)
+        table(header, rows.map(ListedKey::cells).collect(), &none)
     }
 }

@@ -1,38 +1,38 @@
-//! What `archway limits` answers.
+//! Answers of `archway limits`.
 
 use archway_gateway::terms::{Level, Limit, MEMORY, Origin, Override, TOTAL, Terms};
 use serde::Serialize;
 
+use crate::admin::limit_targets::LimitTarget;
 use crate::admin::print::{Answer, table};
-use crate::admin::spending::Spending;
 
-/// What was set or taken back, for one tenant or key at one level.
+/// Limits that were set or unset, for one tenant or key at one level.
 #[derive(Serialize)]
-pub(super) struct Changes<'a> {
+pub(super) struct LimitChanges<'a> {
     pub(super) tenant: &'a str,
     /// Null: for all keys of the tenant.
     pub(super) key: Option<&'a str>,
     pub(super) level: Level,
-    pub(super) limits: Vec<Changed<'a>>,
+    pub(super) limits: Vec<LimitChange<'a>>,
 }
 
-/// One limit that was set or taken back.
+/// A limit that was set or unset.
 #[derive(Serialize)]
-pub(super) struct Changed<'a> {
+pub(super) struct LimitChange<'a> {
     pub(super) name: &'a str,
-    /// 0: no limit at this level. Null: nothing is set any more. Of memory it is MiB in all.
+    /// 0: no limit at this level. Null: no longer set. For memory: MiB in all.
     pub(super) per_minute: Option<u32>,
-    /// Whether it was otherwise before.
+    /// Whether it was different before.
     pub(super) changed: bool,
 }
 
-impl Answer for Changes<'_> {
+impl Answer for LimitChanges<'_> {
     fn text(&self) -> String {
-        let whose = match self.key {
+        let owner = match self.key {
             Some(key) => format!("key {key}"),
             None => format!("tenant {}", self.tenant),
         };
-        let line = |limit: &Changed<'_>| {
+        let line = |limit: &LimitChange<'_>| {
             let now = match limit.per_minute {
                 Some(0) => "unlimited".to_owned(),
                 Some(room) if limit.name == MEMORY => format!("{room} MiB in all"),
@@ -41,48 +41,48 @@ impl Answer for Changes<'_> {
             };
             let before = if limit.changed { "" } else { ", as before" };
             let (level, name) = (self.level.name(), limit.name);
-            format!("{whose}, level {level}: {name} {now}{before}")
+            format!("{owner}, level {level}: {name} {now}{before}")
         };
         let lines: Vec<String> = self.limits.iter().map(line).collect();
         lines.join("\n")
     }
 }
 
-/// What is in force.
+/// The limits that apply to a key.
 #[derive(Serialize)]
-pub(super) struct Shown<'a> {
+pub(super) struct EffectiveLimits<'a> {
     tenant: &'a str,
-    /// Null: a key that nothing was set for.
+    /// Null: a key without limits of its own.
     key: Option<&'a str>,
     agents: u32,
-    limits: Vec<Row>,
+    limits: Vec<LimitRow>,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct LimitRow {
     name: String,
-    /// Units of the total that a call costs. Null: of the total itself, and of a tool that this
-    /// build doesn't know.
+    /// Units of the total that a call costs. Null for the total itself, and for a tool that this
+    /// build doesn't have.
     weight: Option<u32>,
     /// Null: a session has no total.
-    session: Option<InForce>,
-    /// Null: a key has no memory of its own.
-    key: Option<InForce>,
-    tenant: InForce,
+    session: Option<EffectiveLimit>,
+    /// Null: memory is limited per tenant only.
+    key: Option<EffectiveLimit>,
+    tenant: EffectiveLimit,
 }
 
 #[derive(Serialize)]
-struct InForce {
-    /// Null: unlimited. Of memory it is MiB in all.
+struct EffectiveLimit {
+    /// Null: unlimited. For memory: MiB in all.
     per_minute: Option<u32>,
     /// Where it was set.
     origin: Origin,
 }
 
-impl<'a> Shown<'a> {
-    /// The limits of a key of a tenant, with none yet.
+impl<'a> EffectiveLimits<'a> {
+    /// An empty list of a key's limits.
     pub(super) fn new(tenant: &'a str, key: Option<&'a str>, agents: u32) -> Self {
-        Shown {
+        EffectiveLimits {
             tenant,
             key,
             agents,
@@ -90,13 +90,13 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Adds the total, the room for memory, all that spends, and whatever else was set.
-    pub(super) fn add(&mut self, spending: &[Spending], set: &[Override], terms: &Terms) {
-        let shared = |name: &str, key: Option<Limit>, tenant: Limit| Row {
+    /// Adds the total, memory, all targets, and any other name that a limit was set for.
+    pub(super) fn add(&mut self, spending: &[LimitTarget], set: &[Override], terms: &Terms) {
+        let shared = |name: &str, key: Option<Limit>, tenant: Limit| LimitRow {
             name: name.to_owned(),
             weight: None,
             session: None,
-            key: key.map(InForce::from),
+            key: key.map(EffectiveLimit::from),
             tenant: tenant.into(),
         };
         let of_key = terms.of_total(Level::Key);
@@ -104,27 +104,28 @@ impl<'a> Shown<'a> {
         self.limits.push(total);
         self.limits.push(shared(MEMORY, None, terms.of_memory()));
         for tool in spending {
-            let row = Row::of_tool(&tool.name, Some(tool.weight), tool.per_minute, terms);
+            let row = LimitRow::of_tool(&tool.name, Some(tool.weight), tool.per_minute, terms);
             self.limits.push(row);
         }
         for set in set {
             if !self.limits.iter().any(|row| row.name == set.of) {
-                self.limits.push(Row::of_tool(&set.of, None, None, terms));
+                self.limits
+                    .push(LimitRow::of_tool(&set.of, None, None, terms));
             }
         }
     }
 
-    /// Leaves out all but these; none means all.
+    /// Keeps only these names; keeps all if there are none.
     pub(super) fn only(&mut self, names: &[String]) {
         self.limits
             .retain(|row| names.is_empty() || names.contains(&row.name));
     }
 }
 
-impl Row {
-    fn of_tool(name: &str, weight: Option<u32>, own: Option<u32>, terms: &Terms) -> Row {
-        let at = |level| InForce::from(terms.of_tool(level, name, own));
-        Row {
+impl LimitRow {
+    fn of_tool(name: &str, weight: Option<u32>, own: Option<u32>, terms: &Terms) -> LimitRow {
+        let at = |level| EffectiveLimit::from(terms.of_tool(level, name, own));
+        LimitRow {
             name: name.to_owned(),
             weight,
             session: Some(at(Level::Session)),
@@ -134,16 +135,16 @@ impl Row {
     }
 }
 
-impl From<Limit> for InForce {
+impl From<Limit> for EffectiveLimit {
     fn from(limit: Limit) -> Self {
-        InForce {
+        EffectiveLimit {
             per_minute: limit.per_minute,
             origin: limit.origin,
         }
     }
 }
 
-impl InForce {
+impl EffectiveLimit {
     fn text(&self) -> String {
         let limit = self.per_minute.map(|limit| limit.to_string());
         let limit = limit.unwrap_or_else(|| "unlimited".to_owned());
@@ -155,28 +156,31 @@ impl InForce {
     }
 }
 
-impl Answer for Shown<'_> {
+impl Answer for EffectiveLimits<'_> {
     fn text(&self) -> String {
-        let whose = match self.key {
+        let owner = match self.key {
             Some(key) => format!("key {key} of tenant {}", self.tenant),
-            None => format!("any key of tenant {} that nothing is set for", self.tenant),
+            None => format!(
+                "any key of tenant {} without limits of its own",
+                self.tenant
+            ),
         };
         let agents = match self.agents {
             1 => "1 agent".to_owned(),
             agents => format!("{agents} agents"),
         };
         let none = || "-".to_owned();
-        let row = |row: &Row| {
+        let row = |row: &LimitRow| {
             [
                 row.name.clone(),
                 row.weight.map_or_else(none, |weight| weight.to_string()),
-                row.session.as_ref().map_or_else(none, InForce::text),
-                row.key.as_ref().map_or_else(none, InForce::text),
+                row.session.as_ref().map_or_else(none, EffectiveLimit::text),
+                row.key.as_ref().map_or_else(none, EffectiveLimit::text),
                 row.tenant.text(),
             ]
         };
         let header = ["a minute", "weight", "each session", "key", "tenant"];
         let rows = self.limits.iter().map(row).collect();
-        format!("{whose}, {agents}\n\n{}", table(header, rows, ""))
+        format!("{owner}, {agents}\n\n{}", table(header, rows, ""))
     }
 }

@@ -1,24 +1,24 @@
-//! What `archway project` answers.
+//! Answers of `archway project`.
 
 use std::collections::BTreeMap;
 
-use crate::tenants::Project;
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::admin::print::{Answer, listed, moment, table, table_by_tenant};
+use crate::tenants::Project;
 
 /// What was done to a project.
 #[derive(Serialize)]
-pub(super) struct Done<'a> {
+pub(super) struct ProjectChange<'a> {
     tenant: &'a str,
     project: &'a str,
     done: &'static str,
 }
 
-impl<'a> Done<'a> {
+impl<'a> ProjectChange<'a> {
     pub(super) fn new(tenant: &'a str, project: &'a str, done: &'static str) -> Self {
-        Done {
+        ProjectChange {
             tenant,
             project,
             done,
@@ -26,22 +26,22 @@ impl<'a> Done<'a> {
     }
 }
 
-impl Answer for Done<'_> {
+impl Answer for ProjectChange<'_> {
     fn text(&self) -> String {
         format!("project {}/{}: {}", self.tenant, self.project, self.done)
     }
 }
 
-/// A tenant's projects, or those of all.
+/// The projects of one tenant, or of all.
 #[derive(Serialize)]
-pub(super) struct List<'a> {
+pub(super) struct ProjectList<'a> {
     /// Null: all tenants.
     tenant: Option<&'a str>,
-    projects: Vec<Row>,
+    projects: Vec<ListedProject>,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct ListedProject {
     tenant: String,
     slug: String,
     name: Option<String>,
@@ -51,18 +51,18 @@ struct Row {
     close: Vec<String>,
     created_at: String,
     removed_at: Option<String>,
-    /// Those that reported the folder within the last 90 s.
+    /// Workers that reported the folder within the last 90 s.
     workers: Vec<String>,
 }
 
-impl<'a> List<'a> {
-    /// None yet, of this tenant or of all.
+impl<'a> ProjectList<'a> {
+    /// An empty list, of this tenant or of all.
     pub(super) fn new(tenant: Option<&'a str>) -> Self {
         let projects = Vec::new();
-        List { tenant, projects }
+        ProjectList { tenant, projects }
     }
 
-    /// Adds those of a tenant.
+    /// Adds a tenant's projects.
     pub(super) fn add(
         &mut self,
         tenant: &str,
@@ -71,15 +71,15 @@ impl<'a> List<'a> {
     ) {
         let row = |project: Project| {
             let workers = workers.remove(&project.id).unwrap_or_default();
-            Row::new(tenant, project, workers)
+            ListedProject::new(tenant, project, workers)
         };
         self.projects.extend(projects.into_iter().map(row));
     }
 }
 
-impl Row {
+impl ListedProject {
     fn new(tenant: &str, project: Project, workers: Vec<String>) -> Self {
-        Row {
+        ListedProject {
             tenant: tenant.to_owned(),
             slug: project.slug,
             name: project.settings.name,
@@ -107,7 +107,7 @@ impl Row {
     }
 }
 
-impl Answer for List<'_> {
+impl Answer for ProjectList<'_> {
     fn text(&self) -> String {
         let header = [
             "project", "name", "workers", "allow", "open", "close", "state",
@@ -118,6 +118,6 @@ impl Answer for List<'_> {
             return table_by_tenant(header, rows.collect(), "no projects");
         };
         let none = format!("tenant {tenant} has no projects");
-        table(header, rows.map(Row::cells).collect(), &none)
+        table(header, rows.map(ListedProject::cells).collect(), &none)
     }
 }

@@ -1,8 +1,7 @@
-//! What gateways say of themselves on their admin ports.
+//! What gateways report on their admin ports.
 //!
-//! A gateway of an older build has no `/status`: then it is only asked whether it is ready. What it
-//! says is printed as it came with `--json`; the tables show its workers, and the circuits that are
-//! not closed.
+//! A gateway of an older build has no `/status`: only its readiness is known. `--json` prints the status
+//! as it came. The tables show its workers, and the circuits that are not closed.
 
 use std::collections::BTreeMap;
 
@@ -17,24 +16,24 @@ use crate::admin::print::{harmless, table};
 #[derive(Serialize)]
 pub(super) struct GatewayRow {
     pub(super) url: String,
-    /// What it is called, if its row in Postgres led to it.
+    /// Its name, if its row in Postgres was the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
     /// Whether it answered.
     pub(super) reached: bool,
     pub(super) ready: bool,
-    /// Its own words, or why it was not reached.
+    /// What it answered, or why it was not reached.
     pub(super) reason: String,
-    /// What it says at `/status`.
+    /// Its `/status`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) status: Option<Value>,
 }
 
-/// Of a gateway's status, what the table shows. What a build does not say is absent.
+/// The part of a gateway's status that the tables show. Fields that a build lacks are empty.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Told {
-    /// Whether the store of limits answers; absent where there is none, too.
+struct ReportedStatus {
+    /// The state of the limits store; `None` if the gateway has none.
     limits_store: Option<String>,
     workers: Vec<Worker>,
     circuits: Vec<Circuit>,
@@ -53,13 +52,13 @@ struct Worker {
     in_flight: u64,
 }
 
-/// A circuit breaker's.
+/// A circuit of a gateway.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(default)]
 struct Circuit {
     pool: String,
     family: String,
-    /// Whose it is, if it is one tenant's.
+    /// The tenant, if it is a tenant's circuit.
     #[serde(skip_serializing_if = "Option::is_none")]
     tenant: Option<String>,
     state: String,
@@ -70,7 +69,7 @@ struct Circuit {
     slow: u64,
 }
 
-/// A circuit that is not closed, and at which gateway.
+/// A circuit that is not closed, and its gateway.
 #[derive(Serialize)]
 pub(super) struct BreakerRow {
     gateway: String,
@@ -79,28 +78,31 @@ pub(super) struct BreakerRow {
 }
 
 impl GatewayRow {
-    /// Whether it decides how the installation is: who was found and can't be reached from here may
-    /// be well.
+    /// Whether it decides the installation's readiness. A gateway from Postgres that cannot be reached
+    /// from here may still be fine.
     pub(super) fn counts(&self) -> bool {
         self.name.is_none() || self.reached
     }
 }
 
-/// What all gateways say of tools together.
+/// Tool counts, summed over the gateways.
 pub(super) fn tools(gateways: &[GatewayRow]) -> BTreeMap<String, ToolRow> {
-    tools::sums(gateways.iter().map(|gateway| gateway.told().tools))
+    tools::sums(gateways.iter().map(|gateway| gateway.reported().tools))
 }
 
-/// What all gateways refused lately, together.
+/// Recent refusals, summed over the gateways.
 pub(super) fn refusals(gateways: &[GatewayRow]) -> Vec<RefusalRow> {
-    refusals::sums(gateways.iter().map(|gateway| gateway.told().refusals))
+    refusals::sums(gateways.iter().map(|gateway| gateway.reported().refusals))
 }
 
-/// The circuits that are not closed, of all gateways.
+/// The circuits of all gateways that are not closed.
 pub(super) fn breakers(gateways: &[GatewayRow]) -> Vec<BreakerRow> {
     let of = |row: &GatewayRow| {
-        let told = row.told();
-        let all = told.circuits.into_iter().chain(told.tenant_circuits_open);
+        let reported = row.reported();
+        let all = reported
+            .circuits
+            .into_iter()
+            .chain(reported.tenant_circuits_open);
         let open = all.filter(|circuit| circuit.state != "closed");
         let gateway = row.url.clone();
         open.map(move |circuit| BreakerRow {
@@ -111,11 +113,11 @@ pub(super) fn breakers(gateways: &[GatewayRow]) -> Vec<BreakerRow> {
     gateways.iter().flat_map(of).collect()
 }
 
-/// For people: the gateways, the store of limits, workers, and the circuits that are not closed.
+/// Tables for people: gateways, limits store, workers, and the circuits that are not closed.
 pub(super) fn tables(gateways: &[GatewayRow], running: u64) -> Vec<String> {
     if gateways.is_empty() {
-        let hint = "no gateway was asked: none says that it runs; --admin-url http://HOST:PORT names an \
-                    admin port, for workers in reach, circuits and refusals";
+        let hint = "no gateway was queried: none has reported to Postgres; --admin-url http://HOST:PORT names \
+                    an admin port, for reachable workers, circuits and refusals";
         return vec![hint.to_owned()];
     }
     let rows = gateways.iter().map(|row| {
@@ -131,34 +133,34 @@ pub(super) fn tables(gateways: &[GatewayRow], running: u64) -> Vec<String> {
         [url, verdict.to_owned(), row.reason.clone()]
     });
     let mut tables = vec![table(["gateway", "state", "says"], rows.collect(), "")];
-    let found = gateways.iter().filter(|row| row.name.is_some()).count();
-    let unlisted = running.saturating_sub(found as u64);
-    if found > 0 && unlisted > 0 {
+    let discovered = gateways.iter().filter(|row| row.name.is_some()).count();
+    let unlisted = running.saturating_sub(discovered as u64);
+    if discovered > 0 && unlisted > 0 {
         tables.push(format!(
-            "{unlisted} more gateways run: name them with --admin-url"
+            "{unlisted} more gateways are running: name them with --admin-url"
         ));
     }
     let reached = gateways.iter().filter(|row| row.counts());
-    let told: Vec<_> = reached.map(|row| (row, row.told())).collect();
-    tables.extend(store(&told));
-    tables.extend(workers(&told));
-    tables.extend(circuits(&told, &breakers(gateways)));
+    let reported: Vec<_> = reached.map(|row| (row, row.reported())).collect();
+    tables.extend(store(&reported));
+    tables.extend(workers(&reported));
+    tables.extend(circuits(&reported, &breakers(gateways)));
     tables
 }
 
 /// `store of limits: up at http://…, away at http://…`.
-fn store(told: &[(&GatewayRow, Told)]) -> Option<String> {
-    let says = |(row, told): &(&GatewayRow, Told)| {
-        let state = told.limits_store.as_deref()?;
+fn store(reported: &[(&GatewayRow, ReportedStatus)]) -> Option<String> {
+    let says = |(row, reported): &(&GatewayRow, ReportedStatus)| {
+        let state = reported.limits_store.as_deref()?;
         Some(format!("{} at {}", harmless(state), row.url))
     };
-    let says: Vec<String> = told.iter().filter_map(says).collect();
+    let says: Vec<String> = reported.iter().filter_map(says).collect();
     (!says.is_empty()).then(|| format!("store of limits: {}", says.join(", ")))
 }
 
-fn workers(told: &[(&GatewayRow, Told)]) -> Option<String> {
-    let all = told.iter().flat_map(|(gateway, told)| {
-        let workers = told.workers.iter();
+fn workers(reported: &[(&GatewayRow, ReportedStatus)]) -> Option<String> {
+    let all = reported.iter().flat_map(|(gateway, reported)| {
+        let workers = reported.workers.iter();
         workers.map(|worker| worker.row(gateway))
     });
     let rows: Vec<_> = all.collect();
@@ -166,16 +168,16 @@ fn workers(told: &[(&GatewayRow, Told)]) -> Option<String> {
     (!rows.is_empty()).then(|| format!("workers of each gateway\n{}", table(header, rows, "")))
 }
 
-/// A table, and how many it leaves out.
-fn circuits(told: &[(&GatewayRow, Told)], open: &[BreakerRow]) -> Vec<String> {
-    let unlisted = told.iter().map(|(_, told)| {
-        let listed = told.tenant_circuits_open.len();
-        told.tenant_circuits_open_total.saturating_sub(listed)
+/// The table of circuits, and how many it leaves out.
+fn circuits(reported: &[(&GatewayRow, ReportedStatus)], open: &[BreakerRow]) -> Vec<String> {
+    let unlisted = reported.iter().map(|(_, reported)| {
+        let listed = reported.tenant_circuits_open.len();
+        reported.tenant_circuits_open_total.saturating_sub(listed)
     });
     let unlisted: usize = unlisted.sum();
     let mut tables = Vec::new();
-    let all_told = told.iter().all(|(gateway, _)| gateway.status.is_some());
-    if open.is_empty() && unlisted == 0 && all_told {
+    let all_reported = reported.iter().all(|(gateway, _)| gateway.status.is_some());
+    if open.is_empty() && unlisted == 0 && all_reported {
         tables.push("circuits: all closed".to_owned());
     }
     if !open.is_empty() {
@@ -194,9 +196,9 @@ fn circuits(told: &[(&GatewayRow, Told)], open: &[BreakerRow]) -> Vec<String> {
 }
 
 impl GatewayRow {
-    fn told(&self) -> Told {
-        let told = self.status.as_ref().map(Told::deserialize);
-        told.and_then(Result::ok).unwrap_or_default()
+    fn reported(&self) -> ReportedStatus {
+        let reported = self.status.as_ref().map(ReportedStatus::deserialize);
+        reported.and_then(Result::ok).unwrap_or_default()
     }
 }
 

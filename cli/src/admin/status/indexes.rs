@@ -1,4 +1,4 @@
-//! How far indexing is, over all tenants.
+//! The state of all tenants' indexes.
 
 use archway_gateway::store::{IndexOverview, UnfinishedIndex};
 
@@ -16,13 +16,13 @@ pub(super) fn line(overview: &IndexOverview) -> String {
     format!("{whole} whole, {running} running, {failed} failed, {waiting} waiting")
 }
 
-/// For people: the projects whose index is not whole.
+/// A table for people of the indexes that are not complete.
 pub(super) fn shown(overview: &IndexOverview) -> Option<String> {
     let rows = &overview.unfinished;
     let header = ["tenant", "project", "index", "texts"];
     (!rows.is_empty()).then(|| {
         let table = table(header, rows.iter().map(cells).collect(), "");
-        format!("indexes that are not whole: `archway index status` tells more\n{table}")
+        format!("indexes that are not whole: `archway index status` shows more\n{table}")
     })
 }
 

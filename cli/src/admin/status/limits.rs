@@ -1,4 +1,4 @@
-//! The limits in force: the defaults, and what was set otherwise.
+//! The limits: the defaults, and those that were set.
 
 use archway_gateway::store::{LimitSet, LimitsOverview};
 use archway_gateway::terms::{Level, MEMORY, Terms};
@@ -14,7 +14,7 @@ pub(super) fn line(overview: &LimitsOverview) -> String {
     format!("{key} units a minute a key of one agent, {tenant} a tenant, {set} set otherwise")
 }
 
-/// For people: those that were set.
+/// A table for people of the limits that were set.
 pub(super) fn shown(overview: &LimitsOverview) -> Option<String> {
     let rows = &overview.set;
     let header = ["tenant", "key", "level", "of", "a minute"];

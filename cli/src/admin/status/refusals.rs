@@ -1,4 +1,4 @@
-//! What gateways refused within the last quarter of an hour, by reason, over all that were asked.
+//! Refusals of the last 15 minutes by reason, summed over the queried gateways.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::admin::print::table;
 
-/// One reason.
+/// The refusals of one reason.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(super) struct RefusalRow {
-    /// As the gateway calls it.
+    /// As the gateway names it.
     reason: String,
-    /// Of what: a limit, a circuit, what is wrong with credentials.
+    /// The limit, the circuit, or the credentials' defect.
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<String>,
     count: u64,
 }
 
-/// Adds up what several gateways say, the most frequent first.
-pub(super) fn sums(told: impl Iterator<Item = Vec<RefusalRow>>) -> Vec<RefusalRow> {
+/// Sums the refusals of several gateways, the most frequent first.
+pub(super) fn sums(reported: impl Iterator<Item = Vec<RefusalRow>>) -> Vec<RefusalRow> {
     let mut sums = BTreeMap::<(String, Option<String>), u64>::new();
-    for row in told.flatten() {
+    for row in reported.flatten() {
         let sum = sums.entry((row.reason, row.detail)).or_default();
         *sum = sum.saturating_add(row.count);
     }
@@ -37,7 +37,7 @@ pub(super) fn sums(told: impl Iterator<Item = Vec<RefusalRow>>) -> Vec<RefusalRo
     rows
 }
 
-/// For people.
+/// A table for people.
 pub(super) fn shown(rows: &[RefusalRow]) -> Option<String> {
     let cells = rows.iter().map(|row| {
         let detail = row.detail.clone().unwrap_or_else(|| "-".to_owned());

@@ -1,4 +1,4 @@
-//! What became of tool calls, over all gateways that were asked: since each of them started.
+//! Outcomes of tool calls, summed over the queried gateways, each since its start.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,22 @@ use crate::admin::print::{harmless, table};
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(super) struct ToolRow {
-    /// Calls, however they ended.
+    /// Calls, whatever their outcome.
     invocations: u64,
-    /// Those that ended with an error, but for limits.
+    /// Calls that ended with an error, except refusals by limits.
     failures: u64,
-    /// Those of them whose time was up.
+    /// Failures by timeout.
     timeouts: u64,
-    /// How long all took together.
+    /// The total duration of all calls.
     total_ms: u64,
 }
 
-/// Adds up what several gateways say, by tool.
+/// Sums the counts of several gateways, by tool.
 pub(super) fn sums(
-    told: impl Iterator<Item = BTreeMap<String, ToolRow>>,
+    reported: impl Iterator<Item = BTreeMap<String, ToolRow>>,
 ) -> BTreeMap<String, ToolRow> {
     let mut sums = BTreeMap::<String, ToolRow>::new();
-    for (name, row) in told.flatten() {
+    for (name, row) in reported.flatten() {
         let sum = sums.entry(name).or_default();
         sum.invocations = sum.invocations.saturating_add(row.invocations);
         sum.failures = sum.failures.saturating_add(row.failures);
@@ -35,7 +35,7 @@ pub(super) fn sums(
     sums
 }
 
-/// For people: tools that were called, and how long a call took on average.
+/// A table for people of tools that were called, with the average duration of a call.
 pub(super) fn shown(sums: &BTreeMap<String, ToolRow>) -> Option<String> {
     let rows = sums.iter().map(|(name, row)| {
         let average = row.total_ms.checked_div(row.invocations).unwrap_or(0);

@@ -1,5 +1,4 @@
-//! What PostgreSQL stores of a password, made on our side, so that the password never travels.
-//!
+//! Computes what PostgreSQL stores of a password on the client, so that the password is never sent.
 //! SCRAM-SHA-256 (RFC 5802, RFC 7677), in the form of `pg_authid.rolpassword`:
 //! `SCRAM-SHA-256$<iterations>:<salt>$<StoredKey>:<ServerKey>`.
 
@@ -11,13 +10,13 @@ use aws_lc_rs::{hmac, pbkdf2, rand};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use secrecy::{ExposeSecret, SecretString};
 
-/// What PostgreSQL takes by default, and RFC 7677 asks for at least.
+/// PostgreSQL's default, and the minimum of RFC 7677.
 const ITERATIONS: NonZeroU32 = NonZeroU32::new(4096).unwrap();
 
-/// The verifier of a password in ASCII, under a new random salt.
+/// The verifier of an ASCII password, with a new random salt.
 ///
 /// # Errors
-/// No random bytes could be had.
+/// If the random number generator fails.
 pub(super) fn verifier(password: &SecretString) -> Result<SecretString, Unspecified> {
     let mut salt = [0; 16];
     rand::fill(&mut salt)?;
@@ -52,7 +51,7 @@ mod tests {
 
     #[test]
     fn the_example_of_rfc_7677_verifies() {
-        // Section 3: user "user", password "pencil"; the server's signature is HMAC(ServerKey,
+        // Section 3: user "user", password "pencil". The server's signature is HMAC(ServerKey,
         // AuthMessage).
         let salt = STANDARD.decode("W22ZaJ0SNY7soEsUEjb6gQ==").unwrap();
         let verifier = salted(&"pencil".into(), &salt);
@@ -66,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_has_another_verifier_each_time() {
+    fn each_verifier_has_its_own_salt() {
         let [one, other] = [(), ()].map(|()| verifier(&"sesame".into()).unwrap());
         assert_ne!(one.expose_secret(), other.expose_secret());
         assert!(one.expose_secret().starts_with("SCRAM-SHA-256$4096:"));

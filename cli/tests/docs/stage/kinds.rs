@@ -8,10 +8,10 @@ use sqlx::postgres::PgConnectOptions;
 
 use super::names::{Ports, Role, as_role, of_database, of_hosts};
 use super::{Absent, Cluster, Stage, folder, shell};
+use crate::installation::Installation;
 use crate::pages::root;
-use crate::place::Place;
 
-/// What `called` had called, by a key that lives for the scenario.
+/// The calls of `called`, with a key that lives as long as the scenario.
 const CALLS: &str = r#"
 for arguments in '"hello","arguments":{}' '"read_file","arguments":{"path":"src/greeting.txt"}' \
     '"read_file","arguments":{"path":".env"}' '"list_files","arguments":{}'; do
@@ -20,7 +20,7 @@ for arguments in '"hello","arguments":{}' '"read_file","arguments":{"path":"src/
         -d '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":'"$arguments"'}}' >/dev/null || exit 1
 done"#;
 
-/// What an operator makes before, and the release. Nothing reads these keys: they are of the double.
+/// What an operator creates first, and the release. The double ignores these keys.
 const RELEASE: &str = "kubectl create namespace archway \
     && kubectl --namespace archway create secret generic archway-credentials \
         --from-literal=secret=a --from-literal=pass.key=b --from-literal=pass.pub=c \
@@ -48,7 +48,7 @@ pub(super) fn set(kind: &str) -> Result<Stage, Absent> {
 
 fn hosts() -> Stage {
     let (folder, ports) = (folder(), Ports::free());
-    let databases = vec![Place::unmigrated(), Place::unmigrated()];
+    let databases = vec![Installation::unmigrated(), Installation::unmigrated()];
     let mut names = of_hosts(&ports, folder.path());
     names.extend(of_database("archway", &databases[0]));
     names.extend(of_database("restored", &databases[1]));
@@ -61,10 +61,10 @@ fn hosts() -> Stage {
     }
 }
 
-/// What roles are told of database, files and each other stands in variables.
+/// The options of roles for database, files and one another are in variables.
 fn prepared() -> Stage {
     let (folder, ports) = (folder(), Ports::free());
-    let databases = vec![Place::new(), Place::unmigrated()];
+    let databases = vec![Installation::new(), Installation::unmigrated()];
     let mut names = of_hosts(&ports, folder.path());
     names.extend(of_database("archway", &databases[0]));
     names.extend(of_database("restored", &databases[1]));
@@ -116,7 +116,7 @@ fn installation() -> Stage {
     stage
 }
 
-/// The worker comes after the project, of which it would hear some seconds later.
+/// The worker starts after the project exists, because otherwise it would notice it seconds later.
 fn called() -> Stage {
     let mut stage = prepared();
     stage.prepare("archway tenant create acme && archway project add acme site");
@@ -148,7 +148,7 @@ fn dev() -> Stage {
     }
 }
 
-/// Real clients need what tests/house.sh installs.
+/// Real clients, which tests/house.sh installs.
 fn clients() -> Result<Stage, Absent> {
     for program in [
         "ARCHWAY_TEST_PYTHON",
@@ -169,7 +169,7 @@ fn clients() -> Result<Stage, Absent> {
     Ok(stage)
 }
 
-/// A repository whose commit has the same id wherever it is made.
+/// A repository whose commit always has the same id.
 fn samples() -> Stage {
     let mut stage = dev();
     stage.write("site/src/pass.rs", include_str!("pass.rs.txt"));
@@ -187,29 +187,29 @@ fn cluster() -> Result<Stage, Absent> {
     with_double(dev(), &[])
 }
 
-/// The stage's processes are those of the release's pods, as far as pages ask them anything.
+/// The stage's processes are those of the release's pods, as far as pages use them.
 fn release() -> Result<Stage, Absent> {
     let mut stage = prepared();
     stage.prepare("archway tenant create acme && archway project add acme site");
     stage.prepare("archway key issue acme --label ci");
     stage.prepare("archway worker && archway gateway --console");
-    let gateway = stage.put_in("http://gateway:9090");
+    let gateway = stage.substitute("http://gateway:9090");
     let here = gateway.trim_start_matches("http://").to_owned();
     stage.names.push(("127.0.0.1:9090".to_owned(), here));
     let database = &stage._databases[0];
     let secret = database.folder.path().join("secret");
-    let told = [
+    let expected_output = [
         ("DOCS_GATEWAY_ADMIN", gateway),
         ("DOCS_OWNER_URL", as_role(database, None)),
         ("DOCS_SECRET_FILE", secret.display().to_string()),
     ];
-    let mut stage = with_double(stage, &told)?;
+    let mut stage = with_double(stage, &expected_output)?;
     stage.prepare(RELEASE);
     Ok(stage)
 }
 
-/// Gives a stage a double of Kubernetes' API, which is told of the stage what its pods are to use.
-fn with_double(mut stage: Stage, told: &[(&str, String)]) -> Result<Stage, Absent> {
+/// Gives a stage a double of Kubernetes' API, which is expected_output what its pods use.
+fn with_double(mut stage: Stage, expected_output: &[(&str, String)]) -> Result<Stage, Absent> {
     let (Some(helm), Some(python)) = (
         std::env::var_os("ARCHWAY_TEST_HELM"),
         std::env::var_os("ARCHWAY_TEST_CHART_PYTHON"),
@@ -221,7 +221,7 @@ fn with_double(mut stage: Stage, told: &[(&str, String)]) -> Result<Stage, Absen
     double.arg(root().join("cli/tests/docs/cluster.py"));
     double.arg(root()).arg(&kubeconfig);
     double.env("DOCS_ARCHWAY", env!("CARGO_BIN_EXE_archway"));
-    double.envs(told.iter().map(|(name, value)| (name, value)));
+    double.envs(expected_output.iter().map(|(name, value)| (name, value)));
     let mut child = double
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -232,7 +232,7 @@ fn with_double(mut stage: Stage, told: &[(&str, String)]) -> Result<Stage, Absen
     output.read_line(&mut line).unwrap();
     assert_eq!(line, "there\n");
     stage._cluster = Some(Cluster(child));
-    // One package has both.
+    // One package contains both.
     let helm = Path::new(&helm);
     let kubectl = helm.with_file_name("kubectl");
     stage.prepare(&format!(
@@ -240,13 +240,13 @@ fn with_double(mut stage: Stage, told: &[(&str, String)]) -> Result<Stage, Absen
         helm.display()
     ));
     stage.prepare(&format!("export DOCS_KUBECTL={}", kubectl.display()));
-    // Values of a reader's own, for pages that don't show any.
+    // A reader's own values, for pages that don't show any.
     stage.prepare("cp helm/archway/ci/minimal-values.yaml values.yaml");
     stage.prepare("export PATH=$PWD/programs:$PATH KUBECONFIG=$PWD/kubeconfig");
     Ok(stage)
 }
 
-/// Without the Secrets that its values name: no pod of it starts, and its volume is there.
+/// Without the Secrets that its values name, no pod of it starts; its volume exists.
 fn syncer() -> Result<Stage, Absent> {
     let mut stage = cluster()?;
     let shared = "repositories.mode=syncer,repositories.claim.create=true";

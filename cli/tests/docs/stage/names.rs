@@ -1,4 +1,4 @@
-//! Ports that are free, and what a page's host names stand for.
+//! Free ports, and replacements of the host names in pages.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use sqlx::postgres::PgConnectOptions;
 use uuid::Uuid;
 
-use crate::place::Place;
+use crate::installation::Installation;
 
-/// Below those that systems give to whoever asks for any: none is taken between look and use.
+/// Below the ports that systems assign to outgoing connections, so none is taken between check and use.
 const FIRST: u16 = 20_000;
 const HOW_MANY: u16 = 10_000;
 
@@ -35,7 +35,7 @@ impl Ports {
     }
 }
 
-/// No port is given to two stages, and tests of two checkouts begin at different ones.
+/// No two stages get the same port, and tests of two checkouts begin at different ones.
 fn free_port() -> u16 {
     static GIVEN: LazyLock<AtomicU16> = LazyLock::new(|| {
         let random = u16::try_from(Uuid::new_v4().as_u128() % u128::from(HOW_MANY)).unwrap();
@@ -49,7 +49,7 @@ fn free_port() -> u16 {
     }
 }
 
-/// The hosts of the pages' examples. Those that hold another's name come before it.
+/// The hosts of the pages' examples. Those that contain another's name come first.
 pub(super) fn of_hosts(ports: &Ports, folder: &Path) -> Vec<(String, String)> {
     let here = |role| format!("127.0.0.1:{}", ports.of(role));
     let folder = folder.display();
@@ -84,23 +84,23 @@ pub(super) fn of_hosts(ports: &Ports, folder: &Path) -> Vec<(String, String)> {
     names
 }
 
-/// A database by the name that the pages give it, as its owner and as both roles.
-pub(super) fn of_database(name: &str, place: &Place) -> Vec<(String, String)> {
-    let owner = as_role(place, None);
+/// A database by its name in pages, as its owner and as both roles.
+pub(super) fn of_database(name: &str, installation: &Installation) -> Vec<(String, String)> {
+    let owner = as_role(installation, None);
     let mut names = vec![(format!("postgres://owner:…@db/{name}"), owner)];
     for role in ["archway_gateway", "archway_worker"] {
         for password in [":…", ""] {
             let shown = format!("postgres://{role}{password}@db/{name}");
-            names.push((shown, as_role(place, Some(role))));
+            names.push((shown, as_role(installation, Some(role))));
         }
     }
     names
 }
 
-/// How a role connects, or the owner; the tests' server believes everybody on its socket. In words that
-/// PostgreSQL's own programs know, and that a shell leaves alone.
-pub(super) fn as_role(place: &Place, role: Option<&str>) -> String {
-    let owner: PgConnectOptions = place.url().parse().unwrap();
+/// Connection settings of a role, or of the owner. The tests' server trusts every client on its socket. In
+/// words that PostgreSQL's own programs understand, and that need no quoting in a shell.
+pub(super) fn as_role(installation: &Installation, role: Option<&str>) -> String {
+    let owner: PgConnectOptions = installation.url().parse().unwrap();
     let user = role.unwrap_or(owner.get_username());
     let database = owner.get_database().unwrap();
     let port = owner.get_port();

@@ -1,4 +1,4 @@
-//! Asking gateways on their admin ports: side by side, within seconds, a few at a time.
+//! Queries gateways on their admin ports concurrently, each with a deadline.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,33 +13,33 @@ use crate::http_get;
 
 /// How long a gateway may take for one answer.
 const LIMIT: Duration = Duration::from_secs(2);
-/// How many are asked at a time.
+/// How many gateways are queried at a time.
 const AT_ONCE: usize = 16;
 
-/// A gateway that is to be asked.
+/// A gateway to query.
 #[derive(Clone)]
-pub(super) struct Asked {
-    /// Its `/readyz`.
+pub(super) struct GatewayTarget {
+    /// The URL of its `/readyz`.
     url: String,
-    /// What it is called, if its row in Postgres led to it.
+    /// Its name, if its row in Postgres was the source.
     name: Option<String>,
-    /// Why it is not asked.
+    /// Why it must not be queried.
     pub(super) refused: Option<String>,
 }
 
-impl Asked {
-    /// By `--admin-url`.
-    pub(super) fn named(url: Uri) -> Asked {
-        Asked {
+impl GatewayTarget {
+    /// From `--admin-url`.
+    pub(super) fn named(url: Uri) -> GatewayTarget {
+        GatewayTarget {
             url: url.to_string(),
             name: None,
             refused: None,
         }
     }
 
-    /// By its row in Postgres.
-    pub(super) fn found(name: String, url: String, refused: Option<String>) -> Asked {
-        Asked {
+    /// From its row in Postgres.
+    pub(super) fn discovered(name: String, url: String, refused: Option<String>) -> GatewayTarget {
+        GatewayTarget {
             url,
             name: Some(name),
             refused,
@@ -47,38 +47,38 @@ impl Asked {
     }
 }
 
-/// Asks them side by side; answers in the order in which they were named.
-pub(super) async fn ask_all(gateways: &[Asked]) -> Vec<GatewayRow> {
-    let places = Arc::new(Semaphore::new(AT_ONCE));
-    let mut asking = JoinSet::new();
-    for (order, asked) in gateways.iter().cloned().enumerate() {
-        let places = places.clone();
-        asking.spawn(async move {
-            // Nobody closes it.
-            let _place = places.acquire().await;
-            (order, ask(asked).await)
+/// Queries all gateways concurrently. Rows are in the order of `gateways`.
+pub(super) async fn query_all(gateways: &[GatewayTarget]) -> Vec<GatewayRow> {
+    let permits = Arc::new(Semaphore::new(AT_ONCE));
+    let mut queries = JoinSet::new();
+    for (order, target) in gateways.iter().cloned().enumerate() {
+        let permits = permits.clone();
+        queries.spawn(async move {
+            // The semaphore is never closed, so `acquire` cannot fail.
+            let _permit = permits.acquire().await;
+            (order, query(target).await)
         });
     }
-    let mut answers = asking.join_all().await;
+    let mut answers = queries.join_all().await;
     answers.sort_by_key(|(order, _)| *order);
     answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
-async fn ask(asked: Asked) -> GatewayRow {
+async fn query(target: GatewayTarget) -> GatewayRow {
     let mut row = GatewayRow {
-        url: asked.url,
-        name: asked.name,
+        url: target.url,
+        name: target.name,
         reached: false,
         ready: false,
         reason: String::new(),
         status: None,
     };
-    if let Some(refused) = asked.refused {
+    if let Some(refused) = target.refused {
         row.reason = refused;
         return row;
     }
     let Ok(url) = row.url.parse::<Uri>() else {
-        row.reason = "it is at no address".to_owned();
+        row.reason = "its address is not valid".to_owned();
         return row;
     };
     match http_get::get(&url, LIMIT).await {
@@ -86,15 +86,15 @@ async fn ask(asked: Asked) -> GatewayRow {
             row.reached = true;
             row.ready = status.is_success();
             row.reason = body.trim().to_owned();
-            row.status = more(&url).await;
+            row.status = reported_status(&url).await;
         }
         Err(error) => row.reason = error.to_string(),
     }
     row
 }
 
-/// What the gateway says at `/status`, if it says something there.
-async fn more(url: &Uri) -> Option<Value> {
+/// The gateway's `/status`, if it has one.
+async fn reported_status(url: &Uri) -> Option<Value> {
     let authority = url.authority()?.as_str();
     let url = format!("http://{authority}/status").parse().ok()?;
     let (status, body) = http_get::get(&url, LIMIT).await.ok()?;

@@ -1,10 +1,10 @@
-//! A server that an earlier process left running.
+//! Stops a server of an earlier process that still runs.
 //!
-//! Normally the supervisor stops it; a `kill -9` of both leaves it, and a new process may be
-//! here before the old server has finished stopping. That the data folder is claimed says that
-//! its owner is gone, so it is stopped. `postmaster.pid` outlives its process, and its number may
-//! be another program's by now (in a container that is the rule), so a process counts as the
-//! server only if its command line names this cluster.
+//! Normally the supervisor stops it. If both were killed, the server remains; or a new process starts
+//! before the old server has stopped. The claimed data folder proves that the server's owner is gone, so
+//! it is stopped. `postmaster.pid` outlives its process, and its number may belong to another program
+//! (in a container that is common). So a process counts as the server only if its command line names
+//! this cluster.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,45 +14,45 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use tokio::time::Instant;
 
-/// For an orderly stop, and then for an immediate one.
-const PATIENCE: [(Signal, Duration); 2] = [
+/// Time for a graceful stop, then for an immediate one.
+const STOP_TIMEOUTS: [(Signal, Duration); 2] = [
     (Signal::INT, Duration::from_secs(15)),
     (Signal::QUIT, Duration::from_secs(5)),
 ];
 const POLL: Duration = Duration::from_millis(20);
 
-/// Why an earlier server is still there.
+/// Why an earlier server still runs.
 #[derive(Debug, thiserror::Error)]
-pub enum LeftoverError {
-    /// It doesn't react.
+pub enum StaleClusterError {
+    /// It does not stop.
     #[error("PostgreSQL (pid {pid}) of an earlier start doesn't stop; end it with `kill -9 {pid}`")]
-    Stays {
+    StillRunning {
         /// Its process id.
         pid: i32,
     },
-    /// It can't be told to stop.
+    /// It cannot be signalled.
     #[error("stopping PostgreSQL (pid {pid}) of an earlier start")]
     Signal {
         /// Its process id.
         pid: i32,
-        /// The operating system's answer.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
-    /// Its pid file can't be read.
+    /// Its pid file cannot be read.
     #[error("reading {}", path.display())]
     PidFile {
         /// The file.
         path: PathBuf,
-        /// The operating system's answer.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
 }
 
-/// Stops the cluster's server if one is running. Returns the process id of a stale pid file that
-/// is another program's now: PostgreSQL would take that one for itself and refuse to start.
-pub(super) async fn stop(cluster: &Path) -> Result<Option<i32>, LeftoverError> {
+/// Stops the cluster's server if one is running. Returns the process id of a stale pid file if it
+/// belongs to another program now: PostgreSQL would take that program for its own and refuse to start.
+pub(super) async fn stop(cluster: &Path) -> Result<Option<i32>, StaleClusterError> {
     let Some(pid) = recorded_pid(cluster)? else {
         return Ok(None);
     };
@@ -63,9 +63,9 @@ pub(super) async fn stop(cluster: &Path) -> Result<Option<i32>, LeftoverError> {
         pid = pid.as_raw_pid(),
         "stopping the PostgreSQL of an earlier start"
     );
-    for (signal, patience) in PATIENCE {
-        tell(pid, signal)?;
-        let deadline = Instant::now() + patience;
+    for (signal, limit) in STOP_TIMEOUTS {
+        send(pid, signal)?;
+        let deadline = Instant::now() + limit;
         while is_server(pid, cluster) && Instant::now() < deadline {
             tokio::time::sleep(POLL).await;
         }
@@ -73,15 +73,15 @@ pub(super) async fn stop(cluster: &Path) -> Result<Option<i32>, LeftoverError> {
             return Ok(None);
         }
     }
-    Err(LeftoverError::Stays {
+    Err(StaleClusterError::StillRunning {
         pid: pid.as_raw_pid(),
     })
 }
 
-fn recorded_pid(cluster: &Path) -> Result<Option<Pid>, LeftoverError> {
+fn recorded_pid(cluster: &Path) -> Result<Option<Pid>, StaleClusterError> {
     let path = cluster.join("postmaster.pid");
     match std::fs::read_to_string(&path) {
-        // A file that was being written when the machine stopped names nobody.
+        // A pid file that was being written when the machine stopped contains no valid number.
         Ok(text) => {
             let number = text
                 .lines()
@@ -90,7 +90,7 @@ fn recorded_pid(cluster: &Path) -> Result<Option<Pid>, LeftoverError> {
             Ok(number.filter(|number| *number > 0).and_then(Pid::from_raw))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(LeftoverError::PidFile { path, source }),
+        Err(source) => Err(StaleClusterError::PidFile { path, source }),
     }
 }
 
@@ -98,10 +98,10 @@ fn is_alive(pid: Pid) -> bool {
     !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH))
 }
 
-fn tell(pid: Pid, signal: Signal) -> Result<(), LeftoverError> {
+fn send(pid: Pid, signal: Signal) -> Result<(), StaleClusterError> {
     match kill_process(pid, signal) {
         Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
-        Err(error) => Err(LeftoverError::Signal {
+        Err(error) => Err(StaleClusterError::Signal {
             pid: pid.as_raw_pid(),
             source: error.into(),
         }),

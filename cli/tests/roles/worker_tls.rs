@@ -1,4 +1,4 @@
-//! TLS between gateway and worker: who is believed, and that nobody falls back to plain text.
+//! TLS between gateway and worker: which certificates are trusted, and no fallback to plain text.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::role::{Role, archway, wait_until};
 use crate::stage::Stage;
 
 impl Stage {
-    /// A worker that speaks TLS, and where gateways find it by name.
+    /// A worker with TLS, and its address by name for gateways.
     fn secured_worker(&self, issued: &Issued) -> (Role, String) {
         let mut worker = self.worker("127.0.0.1:0");
         worker.env("ARCHWAY_TLS_CERT_FILE", &issued.certificate);
@@ -22,14 +22,14 @@ impl Stage {
         (worker, named)
     }
 
-    /// A gateway that believes this authority.
+    /// A gateway that trusts this authority.
     fn believing(&self, authority: &Issued, worker: &str) -> Role {
         let mut gateway = self.gateway(worker);
         gateway.env("ARCHWAY_WORKER_CA_FILE", &authority.authority);
         Role::start(gateway)
     }
 
-    /// The gateway has the worker for away, and calls are told that it is; its log.
+    /// Asserts that the gateway considers the worker down and reports so to calls. Returns its log.
     fn has_no_worker(&self, gateway: Role) -> String {
         wait_until("the worker is away", || state(&gateway) == "away");
         let told = self.call(&gateway, "read_file", READ).unwrap();
@@ -45,7 +45,7 @@ fn by_name(worker: &Role) -> String {
     worker.address.replace("127.0.0.1", "localhost")
 }
 
-/// How the gateway's one worker stands.
+/// The state of the gateway's one worker.
 fn state(gateway: &Role) -> String {
     let status = get(&gateway.admin, "/status").unwrap().body;
     let status: Value = serde_json::from_str(&status).unwrap();
@@ -63,10 +63,10 @@ fn calls_go_by_tls_to_a_worker_whose_certificate_is_for_its_name() {
     let read = stage.call(&gateway, "read_file", READ).unwrap();
     assert!(read.body.contains("sesame"), "{read:?}");
     assert_eq!(state(&gateway), "ready");
-    // Probes ask in the clear.
+    // Probes use plain HTTP.
     worker.becomes(200, "ready");
 
-    // TLS says nothing about who may call.
+    // TLS does not authenticate callers.
     let (private, public) = (stage.path("other"), stage.path("other.pub"));
     let mut make = archway(&["pass-key", "generate", "--private"]);
     make.arg(&private).arg("--public").arg(public);
@@ -78,8 +78,8 @@ fn calls_go_by_tls_to_a_worker_whose_certificate_is_for_its_name() {
     let denied = stage.call(&stranger, "read_file", READ).unwrap();
     let refused = denied.body.contains(r#""isError":true"#);
     assert!(refused && !denied.body.contains("sesame"), "{denied:?}");
-    // Only what came by TLS has a pass that can be refused: the call's, or that with which the
-    // gateway asks for tools, after which it has the worker for away.
+    // Only calls over TLS carry a pass that can be refused: the call's own, or the gateway's for the list of
+    // tools, after which it considers the worker down.
     let says_why = || {
         let mut lines = worker.log.try_iter();
         lines.any(|line| line.contains("pass refused"))
@@ -168,7 +168,7 @@ fn missing_or_mismatched_tls_files_stop_the_start() {
         assert!(said.contains(told), "{told} in {said}");
         assert!(!said.contains("BEGIN"), "{said}");
     }
-    // Half of it would be none.
+    // Half of the pair is refused as well.
     let mut half = stage.worker("127.0.0.1:0");
     half.env("ARCHWAY_TLS_CERT_FILE", &certificate);
     let half = half.output().unwrap();
@@ -209,7 +209,7 @@ fn a_removed_authority_is_not_trusted_by_new_connections() {
     let gateway = stage.believing(&issued, &named);
     gateway.becomes(200, "ready");
     std::fs::rename(&other.authority, &issued.authority).unwrap();
-    // Who is spoken to already is not asked again.
+    // Existing connections are not verified again.
     let read = stage.call(&gateway, "read_file", READ).unwrap();
     assert!(read.body.contains("sesame"), "{read:?}");
 

@@ -1,32 +1,32 @@
-//! What can be limited: the tools of this build, `prompts/get`, the total of everything, and memory.
+//! What limits can be set for: the tools of this build, `prompts/get`, the total, and memory.
 //!
-//! A name that is none of these is most likely misspelt, and a limit of it would bind nobody; so
-//! it is refused with the one that was meant. Workers of another build may have other tools.
+//! Any other name is most likely misspelt, and its limit would bind nothing. So it is refused with a
+//! suggestion. Workers of another build may have other tools.
 
 use archway_gateway::terms::{MEMORY, PROMPTS, PROMPTS_PER_MINUTE, TOTAL};
 use archway_workers::tools;
 
 use super::AdminError;
 
-/// Something that spends.
-pub(super) struct Spending {
+/// A tool or method with limits.
+pub(super) struct LimitTarget {
     /// A tool's name, or `prompts/get`.
     pub(super) name: String,
-    /// Calls a minute of a session, and of a key of one agent; `None`: the totals alone bind it.
+    /// Default calls per minute of a session, and of a key of one agent; `None`: only the totals apply.
     pub(super) per_minute: Option<u32>,
     /// Units of the totals that a call costs.
     pub(super) weight: u32,
 }
 
-/// All that spends, in the order in which tools are listed.
-pub(super) fn all() -> Result<Vec<Spending>, AdminError> {
+/// All of them, in the order in which tools are listed.
+pub(super) fn all() -> Result<Vec<LimitTarget>, AdminError> {
     let registry = tools::registry().map_err(|error| AdminError::Refused(error.to_string()))?;
-    let tools = registry.list().tools.iter().map(|tool| Spending {
+    let tools = registry.list().tools.iter().map(|tool| LimitTarget {
         name: tool.name.clone(),
         per_minute: tool.per_minute,
         weight: tool.weight,
     });
-    let prompts = Spending {
+    let prompts = LimitTarget {
         name: PROMPTS.to_owned(),
         per_minute: Some(PROMPTS_PER_MINUTE),
         weight: 1,
@@ -34,7 +34,7 @@ pub(super) fn all() -> Result<Vec<Spending>, AdminError> {
     Ok(tools.chain([prompts]).collect())
 }
 
-/// Checks that these are names of something with a limit.
+/// Checks that limits can be set for these names.
 pub(super) fn check_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), AdminError> {
     let all = all()?;
     let known: Vec<&str> = all.iter().map(|known| known.name.as_str()).collect();
@@ -46,9 +46,9 @@ pub(super) fn check_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Resul
 }
 
 fn unknown_name(name: &str, known: &[&str]) -> String {
-    // Somebody pasted a key: it must not stand in a log besides.
+    // A pasted key must not appear in logs.
     if name.contains("awy_") {
-        return "what stands for a tool's name looks like an API key".to_owned();
+        return "the tool's name looks like an API key".to_owned();
     }
     let lower = name.to_lowercase();
     let near = known.iter().copied().chain([TOTAL, MEMORY]);
@@ -60,7 +60,7 @@ fn unknown_name(name: &str, known: &[&str]) -> String {
         Some((_, near)) => format!("did you mean {near}?"),
         None => format!("there are {TOTAL}, {}, {MEMORY}", known.join(", ")),
     };
-    format!("nothing that is called {name:?} has a limit; {hint}")
+    format!("no limit can be set for {name:?}; {hint}")
 }
 
 #[cfg(test)]
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_name_is_told_the_right_one_and_any_other_all() {
+    fn a_misspelt_name_gets_a_suggestion_and_others_the_list() {
         check_names([
             "total",
             "memory_mib",
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_in_place_of_a_name_is_not_told_further() {
+    fn a_key_in_place_of_a_name_is_not_repeated() {
         assert!(!refusal("awy_a_b_c").contains("a_b_c"));
     }
 }

@@ -1,15 +1,15 @@
-//! Whether a command said what a page shows.
+//! Compares a command's output with what a page shows.
 //!
-//! `…` is any text, alone on a line any lines; blanks count as one. Ids, keys and times are of this run
-//! only: where a page shows one, one of its kind must stand, and what it was is put into the commands
-//! that come after.
+//! `…` matches any text, or any lines if it is alone on its line. Runs of blanks count as one. Ids, keys
+//! and times differ in each run: where a page shows one, any of its kind matches, and later commands use
+//! the actual value.
 
 use std::collections::BTreeMap;
 
-/// What this run has in place of the words that a page shows.
+/// This run's values for words that a page shows.
 pub(crate) type Bound = BTreeMap<String, String>;
 
-/// `None` if it is so, else the line of the page that nothing stands for.
+/// `None` if the output matches, else the first line of the page without a match.
 pub(crate) fn missing(shown: &[String], said: &str, bound: &mut Bound) -> Option<String> {
     let said: Vec<&str> = said.trim_matches('\n').lines().collect();
     let mut shown: Vec<&str> = shown.iter().map(String::as_str).collect();
@@ -26,7 +26,7 @@ pub(crate) fn missing(shown: &[String], said: &str, bound: &mut Bound) -> Option
     None
 }
 
-/// Pairs lines; an error is the line of the page that could not be paired.
+/// Pairs lines. The error is the page's line that could not be paired.
 fn agree<'a>(
     shown: &[&'a str],
     said: &[&'a str],
@@ -77,7 +77,7 @@ fn alike(shown: &str, said: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// One blank between words, and a word's kind for what is of one run only.
+/// Normalizes blanks, and replaces words that differ in each run by their kind.
 fn normal(line: &str) -> String {
     let line: Vec<&str> = line.split_whitespace().collect();
     let mut text = String::new();
@@ -87,7 +87,7 @@ fn normal(line: &str) -> String {
     text
 }
 
-/// Words and what stands between them.
+/// Words and what separates them.
 fn pieces(line: &str) -> Vec<&str> {
     let is_word = |it: char| it.is_ascii_alphanumeric() || "-_:.".contains(it);
     let mut pieces = Vec::new();
@@ -103,7 +103,7 @@ fn pieces(line: &str) -> Vec<&str> {
     pieces
 }
 
-/// Only a moment has colons within.
+/// Only times contain colons.
 fn word_end(word: &str) -> usize {
     match word.find(':') {
         _ if kind(word) == Some("<time>") => word.trim_end_matches(':').len(),
@@ -113,7 +113,7 @@ fn word_end(word: &str) -> usize {
     }
 }
 
-/// What a word is, if it is of one run only.
+/// The kind of a word that differs in each run.
 fn kind(word: &str) -> Option<&'static str> {
     let shape: String = word
         .chars()
@@ -158,14 +158,14 @@ fn words_bound(shown: &str, said: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// A command with what is of this run in place of what the page shows.
-pub(crate) fn put_in(text: &str, bound: &Bound) -> String {
+/// A command with this run's values instead of the page's.
+pub(crate) fn substitute(text: &str, bound: &Bound) -> String {
     let mut text = text.to_owned();
-    // A key is shown by its beginning.
+    // A key is abbreviated to its beginning.
     if let Some(key) = bound.values().rev().find(|it| it.starts_with("awy_")) {
         text = text.replace("awy_…", key);
     }
-    // Longer words hold shorter ones.
+    // Longer words contain shorter ones, so they are replaced first.
     let mut words: Vec<(&String, &String)> = bound.iter().collect();
     words.sort_by_key(|(shown, _)| std::cmp::Reverse(shown.len()));
     for (shown, said) in words.into_iter().filter(|(shown, _)| shown.len() >= 8) {
@@ -191,9 +191,12 @@ mod tests {
         let said =
             "key 1234abcdEFGH\n\n  awy_1234abcdEFGH_secret\nx\ny\nend  at 2031-05-05T11:11:11Z\n";
         assert_eq!(missing(&shown, said, &mut bound), None);
-        assert_eq!(put_in("revoke bu6mltErMopy", &bound), "revoke 1234abcdEFGH");
         assert_eq!(
-            put_in("Bearer awy_…", &bound),
+            substitute("revoke bu6mltErMopy", &bound),
+            "revoke 1234abcdEFGH"
+        );
+        assert_eq!(
+            substitute("Bearer awy_…", &bound),
             "Bearer awy_1234abcdEFGH_secret"
         );
     }
@@ -206,7 +209,7 @@ mod tests {
             missing(&shown, "key ABCDEF123456: revoked", &mut bound),
             None
         );
-        assert_eq!(put_in("bu6mltErMopy", &bound), "ABCDEF123456");
+        assert_eq!(substitute("bu6mltErMopy", &bound), "ABCDEF123456");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A door before a gateway, as a proxy is: it may refuse first, and may speak TLS.
+//! A proxy before a gateway: it may refuse first, and may terminate TLS.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -13,17 +13,17 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use crate::http::Connection;
 use crate::self_signed::SelfSigned;
 
-/// A door, and what it serves: as many requests as were stated.
-pub(crate) struct Door {
+/// A proxy that serves a given number of requests.
+pub(crate) struct Proxy {
     pub(crate) port: u16,
     serving: JoinHandle<()>,
 }
 
-impl Door {
-    /// Refuses one request with each of these statuses, then hands one to the gateway.
-    pub(crate) fn refusing(statuses: &'static [&'static str], gateway: &str) -> Door {
+impl Proxy {
+    /// Refuses one request with each of these statuses, then forwards one to the gateway.
+    pub(crate) fn refusing(statuses: &'static [&'static str], gateway: &str) -> Proxy {
         let gateway = gateway.to_owned();
-        Door::open(move |listener| {
+        Proxy::open(move |listener| {
             for status in statuses {
                 let (mut socket, _) = listener.accept().unwrap();
                 request(&mut socket);
@@ -38,10 +38,10 @@ impl Door {
         })
     }
 
-    /// Hands one request to the gateway, which came by TLS under a certificate for `localhost`.
-    pub(crate) fn secured(tls: Arc<ServerConfig>, gateway: &str) -> Door {
+    /// Forwards one request to the gateway, received by TLS under a certificate for `localhost`.
+    pub(crate) fn secured(tls: Arc<ServerConfig>, gateway: &str) -> Proxy {
         let gateway = gateway.to_owned();
-        Door::open(move |listener| {
+        Proxy::open(move |listener| {
             let (socket, _) = listener.accept().unwrap();
             let connection = ServerConnection::new(tls).unwrap();
             let mut socket = StreamOwned::new(connection, socket);
@@ -51,15 +51,15 @@ impl Door {
         })
     }
 
-    fn open(serve: impl FnOnce(TcpListener) + Send + 'static) -> Door {
+    fn open(serve: impl FnOnce(TcpListener) + Send + 'static) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        Door {
+        Proxy {
             port: listener.local_addr().unwrap().port(),
             serving: std::thread::spawn(move || serve(listener)),
         }
     }
 
-    /// Everything that was stated was asked for.
+    /// Asserts that all requests were made.
     pub(crate) fn was_passed(self) {
         self.serving.join().unwrap();
     }
@@ -76,7 +76,7 @@ pub(crate) fn identity(folder: &Path) -> (Arc<ServerConfig>, PathBuf) {
     (Arc::new(config), certificate)
 }
 
-/// Hands a request to the gateway, and its answer back.
+/// Forwards a request to the gateway, and its response back.
 fn relay(socket: &mut (impl Read + Write), gateway: &str) {
     let request = request(socket);
     let mut connection = Connection::open(gateway).unwrap();
@@ -92,7 +92,7 @@ fn relay(socket: &mut (impl Read + Write), gateway: &str) {
     .unwrap();
 }
 
-/// A whole request: who closes before it read one may break the connection under its answer.
+/// Reads a whole request: closing earlier could break the connection before the response arrives.
 fn request(socket: &mut impl Read) -> String {
     let mut reader = BufReader::new(socket);
     let mut request = String::new();

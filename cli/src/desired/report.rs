@@ -1,14 +1,14 @@
-//! What making it so changed, in the order in which it did.
+//! The report of what applying the desired state changed, in the order of the changes.
 
 use serde::Serialize;
 
-/// What making it so came to.
+/// What was changed.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Report {
-    /// Whether all of it was undone at the end.
+pub(crate) struct ApplyReport {
+    /// Whether the changes were rolled back.
     pub(crate) dry_run: bool,
     changes: Vec<Change>,
-    /// How many entries were as they shall be.
+    /// How many entries were as desired already.
     unchanged: u64,
 }
 
@@ -17,28 +17,33 @@ struct Change {
     action: &'static str,
     kind: &'static str,
     name: String,
-    /// What of it was changed, where that is more than its state.
+    /// The changed fields; empty for actions such as `created`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     fields: Vec<&'static str>,
-    /// A limit's number before and after.
+    /// A limit's value before and after.
     #[serde(flatten)]
-    turn: Option<Turn>,
+    number: Option<NumberChange>,
 }
 
 #[derive(Debug, Serialize)]
-struct Turn {
+struct NumberChange {
     before: u32,
     after: u32,
 }
 
-impl Report {
-    /// Notes that something was done.
-    pub(super) fn did(&mut self, action: &'static str, kind: &'static str, name: &str) {
+impl ApplyReport {
+    /// Records an action.
+    pub(super) fn add_action(&mut self, action: &'static str, kind: &'static str, name: &str) {
         self.changed(action, kind, name, Vec::new());
     }
 
-    /// Notes that an entry is as it shall be, or what of it was changed.
-    pub(super) fn compared(&mut self, kind: &'static str, name: &str, fields: Vec<&'static str>) {
+    /// Records an entry that already matched (no `fields`), or the fields that were changed.
+    pub(super) fn add_comparison(
+        &mut self,
+        kind: &'static str,
+        name: &str,
+        fields: Vec<&'static str>,
+    ) {
         if fields.is_empty() {
             self.unchanged += 1;
         } else {
@@ -46,14 +51,20 @@ impl Report {
         }
     }
 
-    /// Notes that a limit has another number.
-    pub(super) fn turned(&mut self, kind: &'static str, name: &str, before: u32, after: u32) {
+    /// Records a changed limit.
+    pub(super) fn add_limit_change(
+        &mut self,
+        kind: &'static str,
+        name: &str,
+        before: u32,
+        after: u32,
+    ) {
         self.changes.push(Change {
             action: "changed",
             kind,
             name: name.to_owned(),
             fields: vec!["per_minute"],
-            turn: Some(Turn { before, after }),
+            number: Some(NumberChange { before, after }),
         });
     }
 
@@ -69,13 +80,13 @@ impl Report {
             kind,
             name: name.to_owned(),
             fields,
-            turn: None,
+            number: None,
         });
     }
 }
 
-impl Report {
-    /// A line for each change, for people.
+impl ApplyReport {
+    /// One line per change, for people.
     pub(crate) fn text(&self) -> String {
         let mut lines: Vec<String> = self.changes.iter().map(Change::text).collect();
         lines.push(format!("unchanged {}", self.unchanged));
@@ -91,8 +102,8 @@ impl Change {
         let Change {
             action, kind, name, ..
         } = self;
-        match (&self.turn, self.fields.as_slice()) {
-            (Some(Turn { before, after }), _) => {
+        match (&self.number, self.fields.as_slice()) {
+            (Some(NumberChange { before, after }), _) => {
                 format!("{action} {kind} {name}: {before} to {after} a minute")
             }
             (None, []) => format!("{action} {kind} {name}"),

@@ -1,4 +1,4 @@
-//! A service that makes vectors, and stands still half-way through a repository.
+//! A service that makes embedding_service, and stalls in the middle of a repository.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,29 +9,29 @@ use std::thread;
 use parking_lot::{Condvar, Mutex};
 use serde_json::{Value, json};
 
-/// What the service never waits with: a request without this word is a query's.
+/// Requests without this word are queries, and never stall.
 pub(crate) const MARK: &str = "grain";
 
-/// A service that lives as long as the test's process.
-pub(crate) struct Vectors {
+/// A service that lives as long as the test process.
+pub(crate) struct EmbeddingService {
     pub(crate) url: String,
     state: Arc<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Requests with the mark that are still answered.
+    /// How many marked requests are still answered.
     left: Mutex<usize>,
     may: Condvar,
-    /// The texts of each request with the mark.
+    /// The texts of each marked request.
     asked: Mutex<Vec<Vec<String>>>,
-    /// Requests that stand still.
-    held: AtomicUsize,
+    /// Requests that are stalled.
+    table_locks: AtomicUsize,
 }
 
-impl Vectors {
-    /// One that answers so many requests of the index.
-    pub(crate) fn start(answers: usize) -> Vectors {
+impl EmbeddingService {
+    /// A service that answers this many requests of the index.
+    pub(crate) fn start(answers: usize) -> EmbeddingService {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let state = Arc::new(State::default());
@@ -43,23 +43,23 @@ impl Vectors {
                 thread::spawn(move || serve(&client, &state));
             }
         });
-        Vectors { url, state }
+        EmbeddingService { url, state }
     }
 
-    /// How many requests of the index are answered from now on, those that wait first.
+    /// Sets how many index requests are answered from now on, stalled ones first.
     pub(crate) fn answer(&self, requests: usize) {
         *self.state.left.lock() = requests;
         self.state.may.notify_all();
     }
 
-    /// The texts of each request of the index, answered or not.
+    /// The texts of each index request, answered or not.
     pub(crate) fn asked(&self) -> Vec<Vec<String>> {
         self.state.asked.lock().clone()
     }
 
-    /// Whether somebody waits for it.
+    /// Whether a request is stalled.
     pub(crate) fn stands_still(&self) -> bool {
-        self.state.held.load(Ordering::Relaxed) > 0
+        self.state.table_locks.load(Ordering::Relaxed) > 0
     }
 }
 
@@ -67,14 +67,14 @@ impl State {
     /// Waits until one more request may be answered.
     fn pass(&self) {
         let mut left = self.left.lock();
-        self.held.fetch_add(1, Ordering::Relaxed);
+        self.table_locks.fetch_add(1, Ordering::Relaxed);
         self.may.wait_while(&mut left, |left| *left == 0);
-        self.held.fetch_sub(1, Ordering::Relaxed);
+        self.table_locks.fetch_sub(1, Ordering::Relaxed);
         *left -= 1;
     }
 }
 
-/// Answers one request after the other, until the client is gone.
+/// Answers requests one by one, until the client is gone.
 fn serve(client: &TcpStream, state: &State) {
     let mut reader = BufReader::new(client);
     while let Some(asked) = request(&mut reader) {
@@ -84,8 +84,9 @@ fn serve(client: &TcpStream, state: &State) {
             state.asked.lock().push(texts);
             state.pass();
         }
-        let vectors = (0..count).map(|index| json!({ "index": index, "embedding": [3, 4] }));
-        let answer = json!({ "data": vectors.collect::<Vec<_>>() }).to_string();
+        let embedding_service =
+            (0..count).map(|index| json!({ "index": index, "embedding": [3, 4] }));
+        let answer = json!({ "data": embedding_service.collect::<Vec<_>>() }).to_string();
         let length = answer.len();
         let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n");
         let mut client = client;
@@ -95,7 +96,7 @@ fn serve(client: &TcpStream, state: &State) {
     }
 }
 
-/// What was asked; `None` once the client is gone.
+/// Reads a request; `None` once the client is gone.
 fn request(reader: &mut BufReader<&TcpStream>) -> Option<Value> {
     let mut length = 0;
     loop {

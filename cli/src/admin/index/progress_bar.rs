@@ -1,29 +1,29 @@
-//! A bar that shows how far something is: one line that is written over on a terminal, none elsewhere.
+//! A progress bar: one line on a terminal that is overwritten; nothing elsewhere.
 
 use std::io::{IsTerminal, Write};
 
 const WIDTH: u64 = 30;
 
-/// Shown on standard error, so that standard output stays the answer's.
-pub(super) struct Bar {
+/// Written to standard error, so that standard output holds only the answer.
+pub(super) struct ProgressBar {
     is_terminal: bool,
 }
 
-impl Bar {
-    pub(super) fn new() -> Bar {
-        Bar {
+impl ProgressBar {
+    pub(super) fn new() -> ProgressBar {
+        ProgressBar {
             is_terminal: std::io::stderr().is_terminal(),
         }
     }
 
-    /// So many are done.
+    /// Shows progress.
     pub(super) fn show(&self, done: u64, total: u64) {
         if self.is_terminal {
             write(&format!("\r{}", line(done, total)));
         }
     }
 
-    /// All that could be done is.
+    /// Shows the final state and ends the line.
     pub(super) fn end(&self, done: u64, total: u64) {
         if self.is_terminal {
             write(&format!("\r{}\n", line(done, total)));
@@ -31,7 +31,7 @@ impl Bar {
     }
 }
 
-/// Nobody to see it is no reason to fail.
+/// A closed standard error is no failure.
 fn write(text: &str) {
     let mut out = std::io::stderr().lock();
     out.write_all(text.as_bytes())
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_is_as_full_as_things_are() {
+    fn the_bar_is_filled_in_proportion() {
         assert_eq!(line(0, 0), format!("[{}] 0/0 texts", ".".repeat(30)));
         let half = format!("[{}{}] 5/10 texts", "#".repeat(15), ".".repeat(15));
         assert_eq!(line(5, 10), half);

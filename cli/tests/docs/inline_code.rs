@@ -1,5 +1,4 @@
-//! What pages say in passing, in code within a sentence: commands and options are those of the binary,
-//! values those of the chart.
+//! Inline code of pages: commands and options exist in the binary, values in the chart.
 
 use std::collections::BTreeSet;
 
@@ -9,9 +8,9 @@ use serde_json::Value;
 
 use crate::pages::{Page, pages, root};
 
-/// What happened is told in the words of its time.
+/// Pages about past versions, which may name what no longer exists.
 const HISTORY: &str = "CHANGELOG.md";
-/// Options of other programs, each with one whose it is.
+/// Options of other programs, each with the program.
 const OF_OTHERS: [(&str, &str); 12] = [
     ("--all-containers", "kubectl"),
     ("--bench", "cargo"),
@@ -62,7 +61,7 @@ fn commands_and_options_within_sentences_are_those_of_the_binary() {
     assert!(held > 100, "pages name commands and options: {held}");
 }
 
-/// All options of a command and of those in it.
+/// All options of a command and its subcommands.
 fn options(command: &Command, found: &mut Vec<String>) {
     found.extend(command.get_arguments().filter_map(long));
     found.push("--help".to_owned());
@@ -75,10 +74,10 @@ fn long(arg: &Arg) -> Option<String> {
     arg.get_long().map(|long| format!("--{long}"))
 }
 
-/// What is wrong with a command line's words behind `archway`, as far as names go.
+/// The first word after `archway` that does not exist, if any.
 fn unknown(whole: &Command, words: &[&str]) -> Option<String> {
     let mut command = whole;
-    // An option of a group of commands is one of each.
+    // A group's options are options of each of its commands.
     let mut has: Vec<String> = whole.get_arguments().filter_map(long).collect();
     has.extend(["--help".to_owned(), "--version".to_owned()]);
     for word in words {
@@ -127,7 +126,7 @@ fn is_about_the_chart(page: &Page) -> bool {
     page.path.starts_with("docs/src/") || page.path.starts_with("helm/")
 }
 
-/// Whether a schema has a value at a path, names of the reader's own included.
+/// Whether a schema has a value at a path. Keys that the reader chooses count as well.
 fn is_value(root: &Value, schema: &Value, path: &[&str]) -> bool {
     if let Some(reference) = schema["$ref"].as_str() {
         let there = root.pointer(reference.trim_start_matches('#'));

@@ -1,8 +1,8 @@
-//! Migrating beside sessions that hold a table, such as a backup's.
+//! Migrating while other sessions, such as a backup, hold a table.
 //!
-//! What a reader would get wrong: a migration that simply waits for a table makes everybody wait,
-//! because whoever wants that table next queues behind it. So each try waits for a moment, lets
-//! the others pass, and begins anew; what earlier tries migrated stays.
+//! What a reader would get wrong: a migration that simply waits for a table blocks every session, because
+//! later requests for that table queue behind it. So each attempt waits for a lock for 1 s only, pauses
+//! to let others proceed, and retries. Migrations that earlier attempts completed stay.
 
 use std::time::Duration;
 
@@ -11,29 +11,29 @@ use sqlx::postgres::PgPoolOptions;
 use sqlx::{Executor, PgPool};
 use tokio::time::{Instant, sleep};
 
-/// How long a try waits for a lock: less than any statement of gateways and workers may take.
-const MOMENT: &str = "set lock_timeout = '1s'";
-/// Between two tries, for those who queued behind the last.
+/// How long an attempt waits for a lock: less than any statement timeout of gateways and workers.
+const SET_LOCK_TIMEOUT: &str = "set lock_timeout = '1s'";
+/// Between two attempts, for sessions that queued behind the last one.
 const PAUSE: Duration = Duration::from_secs(2);
-/// For how long it is tried: a backup of a large database takes minutes.
-pub(super) const PATIENCE: Duration = Duration::from_secs(600);
-/// What Postgres calls a lock that was not had in time.
-const NOT_IN_TIME: &str = "55P03";
+/// For how long attempts are made: a backup of a large database takes minutes.
+pub(super) const RETRY_LIMIT: Duration = Duration::from_secs(600);
+/// SQLSTATE of a lock timeout.
+const LOCK_NOT_AVAILABLE: &str = "55P03";
 
-/// Runs what is missing of the migrations; tries again while other sessions hold what it needs,
-/// another migration among them.
+/// Runs the missing migrations. Retries while other sessions, including other migrations, hold what it
+/// needs.
 pub(super) async fn run(migrations: &Migrator, owner: &PgPool) -> Result<(), MigrateError> {
-    let deadline = Instant::now() + PATIENCE;
-    let mut told = false;
+    let deadline = Instant::now() + RETRY_LIMIT;
+    let mut logged = false;
     loop {
         match try_once(migrations, owner).await {
-            Err(error) if is_held(&error) && Instant::now() < deadline => {
-                if !told {
-                    told = true;
+            Err(error) if is_lock_timeout(&error) && Instant::now() < deadline => {
+                if !logged {
+                    logged = true;
                     tracing::warn!(
-                        minutes = PATIENCE.as_secs() / 60,
-                        "another session holds a table that is migrated (a backup?), or migrates, \
-                         too: trying again until it ends"
+                        minutes = RETRY_LIMIT.as_secs() / 60,
+                        "another session holds a table that is being migrated (a backup?), or is migrating \
+                         as well: retrying until it ends"
                     );
                 }
                 sleep(PAUSE).await;
@@ -43,12 +43,12 @@ pub(super) async fn run(migrations: &Migrator, owner: &PgPool) -> Result<(), Mig
     }
 }
 
-/// On a connection of its own: the lock that migrations take belongs to it, and ends with it.
+/// One attempt on its own connection: the migration lock belongs to the connection, and ends with it.
 async fn try_once(migrations: &Migrator, owner: &PgPool) -> Result<(), MigrateError> {
     let alone = PgPoolOptions::new()
         .max_connections(1)
         .after_connect(|connection, _| {
-            Box::pin(async move { connection.execute(MOMENT).await.map(drop) })
+            Box::pin(async move { connection.execute(SET_LOCK_TIMEOUT).await.map(drop) })
         })
         .connect_lazy_with(owner.connect_options().as_ref().clone());
     let ended = migrations.run(&alone).await;
@@ -56,13 +56,13 @@ async fn try_once(migrations: &Migrator, owner: &PgPool) -> Result<(), MigrateEr
     ended
 }
 
-/// Whether somebody else holds what it needs.
-pub(super) fn is_held(error: &MigrateError) -> bool {
+/// Whether another session holds what it needs.
+pub(super) fn is_lock_timeout(error: &MigrateError) -> bool {
     let (MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)) = error else {
         return false;
     };
     let refusal = cause.as_database_error();
-    refusal.is_some_and(|refusal| refusal.code().as_deref() == Some(NOT_IN_TIME))
+    refusal.is_some_and(|refusal| refusal.code().as_deref() == Some(LOCK_NOT_AVAILABLE))
 }
 
 #[cfg(test)]
@@ -73,7 +73,7 @@ mod tests {
     use crate::migrate::MIGRATIONS;
     use crate::migrate::tests::scratch;
 
-    /// Made `projects`, to which a later one adds a column.
+    /// The migration that created `projects`. A later one adds a column to it.
     const FIRST: i64 = 1;
 
     async fn waits_for_a_table(owner: &PgPool) {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_table_that_a_backup_holds_is_read_meanwhile_and_migrated_after() {
+    async fn a_table_held_by_a_backup_is_readable_and_migrated_later() {
         let (_folder, postgres) = scratch().await;
         let owner = PgPool::connect(&postgres.owner_url()).await.unwrap();
         MIGRATIONS.run_to(FIRST, &owner).await.unwrap();
@@ -101,8 +101,8 @@ mod tests {
         let within = Duration::from_secs(30);
         tokio::time::timeout(within, waits_for_a_table(&owner))
             .await
-            .expect("it wants the table");
-        // As a gateway does: its statements have two seconds.
+            .expect("the migration waits for the table");
+        // Like a gateway, whose statements time out after 2 s.
         let mut gateway = owner.begin().await.unwrap();
         gateway
             .execute("set local statement_timeout = '2s'")
@@ -120,8 +120,10 @@ mod tests {
     }
 
     #[test]
-    fn only_a_lock_that_was_not_had_is_tried_for_again() {
-        assert!(!is_held(&MigrateError::VersionMissing(1)));
-        assert!(!is_held(&MigrateError::Execute(sqlx::Error::PoolTimedOut)));
+    fn only_lock_timeouts_are_retried() {
+        assert!(!is_lock_timeout(&MigrateError::VersionMissing(1)));
+        assert!(!is_lock_timeout(&MigrateError::Execute(
+            sqlx::Error::PoolTimedOut
+        )));
     }
 }

@@ -1,33 +1,33 @@
-//! What is wanted, beside what is there: how the two make one, and in which fields they differ.
+//! Merges the desired state with the current one, and finds the fields that differ.
 
 use crate::tenants::{KeyRequest, ProjectSettings};
 
-use super::{WantedName, WantedProject};
+use super::{DesiredName, DesiredProject};
 
-impl WantedName {
-    /// For one that is made now.
+impl DesiredName {
+    /// The name of a new object.
     pub(super) fn at_first(&self) -> Option<&str> {
-        let (WantedName::Always(name) | WantedName::AtFirst(name)) = self;
+        let (DesiredName::Always(name) | DesiredName::AtFirst(name)) = self;
         name.as_deref()
     }
 
-    /// For one that is called `there`.
-    pub(super) fn over(&self, there: &Option<String>) -> Option<String> {
+    /// The name of an existing object that is called `current`.
+    pub(super) fn over(&self, current: &Option<String>) -> Option<String> {
         match self {
-            WantedName::Always(name) => name.clone(),
-            WantedName::AtFirst(_) => there.clone(),
+            DesiredName::Always(name) => name.clone(),
+            DesiredName::AtFirst(_) => current.clone(),
         }
     }
 }
 
-impl WantedProject {
-    /// What is wanted, with what is left alone taken from `there`.
-    pub(super) fn over(&self, there: &ProjectSettings) -> ProjectSettings {
-        let name = self.name.over(&there.name);
+impl DesiredProject {
+    /// The desired settings, with unspecified ones taken from `current`.
+    pub(super) fn over(&self, current: &ProjectSettings) -> ProjectSettings {
+        let name = self.name.over(&current.name);
         match &self.globs {
             None => ProjectSettings {
                 name,
-                ..there.clone()
+                ..current.clone()
             },
             Some(globs) => ProjectSettings {
                 name,

@@ -1,15 +1,15 @@
-//! What the tests of the roles ask of their stage: calls, and locks that hold calls up.
+//! Calls, and locks that delay calls, for the tests of roles.
 
 use std::sync::mpsc::{Receiver, channel};
 
 use sqlx::AssertSqlSafe;
 
-use crate::http::{Answer, Connection, get, message, tool_call};
+use crate::http::{Connection, HttpResponse, get, message, tool_call};
 use crate::role::{Role, wait_until};
 use crate::stage::Stage;
 
 impl Stage {
-    /// A worker and a gateway that has seen it.
+    /// A worker, and a gateway that has found it.
     pub(crate) fn both(&self) -> (Role, Role) {
         let worker = Role::start(self.worker("127.0.0.1:0"));
         let gateway = Role::start(self.gateway(&worker.address));
@@ -17,47 +17,47 @@ impl Stage {
         (worker, gateway)
     }
 
-    /// What one number of a query comes to.
+    /// The result of a query for one number.
     pub(crate) fn count(&self, query: &'static str) -> i64 {
         let asked = sqlx::query_scalar(query).fetch_one(&self.owner);
         self.runtime.block_on(asked).unwrap()
     }
 
-    /// While this lives, workers wait for their list of projects: every call is a slow one.
-    pub(crate) fn hold_projects(&self) -> Held<'_> {
+    /// Locks the list of projects: while this lives, every call waits.
+    pub(crate) fn hold_projects(&self) -> TableLock<'_> {
         self.hold("projects")
     }
 
-    /// While this lives, whoever needs the table waits.
-    pub(crate) fn hold(&self, table: &str) -> Held<'_> {
+    /// Locks a table: while this lives, whatever needs it waits.
+    pub(crate) fn hold(&self, table: &str) -> TableLock<'_> {
         let lock = AssertSqlSafe(format!("lock table {table} in access exclusive mode"));
-        let held = self.runtime.block_on(async {
+        let table_locks = self.runtime.block_on(async {
             let mut tx = self.owner.begin().await.unwrap();
             sqlx::query(lock).execute(&mut *tx).await.unwrap();
             tx
         });
-        Held {
+        TableLock {
             stage: self,
-            held: Some(held),
+            table_locks: Some(table_locks),
         }
     }
 
-    /// A call of `hello`'s size that needs the list of projects.
+    /// A small call that needs the list of projects.
     pub(crate) fn call(
         &self,
         gateway: &Role,
         tool: &str,
         arguments: &str,
-    ) -> std::io::Result<Answer> {
+    ) -> std::io::Result<HttpResponse> {
         post(&gateway.address, &self.key, tool, arguments)
     }
 
-    /// The same, on a thread; returns once the worker has it.
+    /// The same on a thread. Returns once the worker has the call.
     pub(crate) fn call_in_flight(
         &self,
         gateway: &Role,
         worker: &Role,
-    ) -> Receiver<std::io::Result<Answer>> {
+    ) -> Receiver<std::io::Result<HttpResponse>> {
         let (send, answer) = channel();
         let (address, key) = (gateway.address.clone(), self.key.clone());
         std::thread::spawn(move || {
@@ -75,19 +75,19 @@ impl Stage {
 }
 
 /// A lock on a table.
-pub(crate) struct Held<'a> {
+pub(crate) struct TableLock<'a> {
     stage: &'a Stage,
-    held: Option<sqlx::Transaction<'static, sqlx::Postgres>>,
+    table_locks: Option<sqlx::Transaction<'static, sqlx::Postgres>>,
 }
 
-impl Drop for Held<'_> {
+impl Drop for TableLock<'_> {
     fn drop(&mut self) {
-        let held = self.held.take().unwrap();
-        self.stage.runtime.block_on(held.rollback()).unwrap();
+        let table_locks = self.table_locks.take().unwrap();
+        self.stage.runtime.block_on(table_locks.rollback()).unwrap();
     }
 }
 
-fn post(address: &str, key: &str, tool: &str, arguments: &str) -> std::io::Result<Answer> {
+fn post(address: &str, key: &str, tool: &str, arguments: &str) -> std::io::Result<HttpResponse> {
     let call = message(key, &tool_call(1, tool, arguments));
     Connection::open(address)?.exchange(&call)
 }

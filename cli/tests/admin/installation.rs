@@ -1,4 +1,4 @@
-//! A migrated database of one test, a root secret beside it, and the binary that works on them.
+//! An installation for one test: a migrated database, a root secret, and the binary for both.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -15,45 +15,45 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, Pg
 use tempfile::TempDir;
 use uuid::Uuid;
 
-/// One test's installation. Its database goes with it.
-pub(crate) struct Place {
+/// One test's installation. Its database is dropped with it.
+pub(crate) struct Installation {
     pub(crate) folder: TempDir,
     database: String,
 }
 
-/// What a command came to.
+/// The result of a command.
 #[derive(Debug)]
-pub(crate) struct Done {
+pub(crate) struct CommandResult {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl Place {
+impl Installation {
     /// A database with this version's schema.
-    pub(crate) fn new() -> Place {
-        let place = Place::unmigrated();
-        place.run("migrate").ok();
-        place
+    pub(crate) fn new() -> Installation {
+        let installation = Installation::unmigrated();
+        installation.run("migrate").ok();
+        installation
     }
 
-    /// A database with nothing in it.
-    pub(crate) fn unmigrated() -> Place {
+    /// An empty database.
+    pub(crate) fn unmigrated() -> Installation {
         let folder = tempfile::tempdir().unwrap();
         let line = RootSecret::generate_line().unwrap();
         let secret = folder.path().join("secret");
         std::fs::write(&secret, line).unwrap();
-        // What others may read is warned of.
+        // A file that others may read would cause a warning.
         std::fs::set_permissions(&secret, Permissions::from_mode(0o600)).unwrap();
         let database = format!("admin_{}", Uuid::new_v4().simple());
         let make = format!("create database {database}");
         on(cluster(), async |postgres| {
             postgres.execute(AssertSqlSafe(make)).await.unwrap();
         });
-        Place { folder, database }
+        Installation { folder, database }
     }
 
-    /// The binary, told where this installation is.
+    /// The binary, configured for this installation.
     pub(crate) fn archway(&self) -> Command {
         let mut command = bare();
         command.env("ARCHWAY_MIGRATE_DATABASE_URL", self.url());
@@ -61,17 +61,17 @@ impl Place {
         command
     }
 
-    /// Runs a command whose arguments hold no blanks.
-    pub(crate) fn run(&self, line: &str) -> Done {
-        Done::of(self.archway().args(line.split_whitespace()))
+    /// Runs a command whose arguments contain no blanks.
+    pub(crate) fn run(&self, line: &str) -> CommandResult {
+        CommandResult::of(self.archway().args(line.split_whitespace()))
     }
 
-    /// Runs a command with `--json` that succeeds, and reads its answer.
+    /// Runs a command with `--json`, which must succeed, and parses its answer.
     pub(crate) fn json(&self, line: &str) -> Value {
         self.run(&format!("{line} --json")).json()
     }
 
-    /// Writes a file beside the database; its path.
+    /// Writes a file beside the database. Returns its path.
     pub(crate) fn file(&self, name: &str, text: &str) -> String {
         let path = self.folder.path().join(name);
         std::fs::write(&path, text).unwrap();
@@ -87,7 +87,7 @@ impl Place {
         });
     }
 
-    /// What a query for one number says.
+    /// The result of a query for one number.
     pub(crate) fn count(&self, query: &str) -> i64 {
         on(&self.owner(), async |postgres| {
             let query = AssertSqlSafe(query.to_owned());
@@ -95,7 +95,7 @@ impl Place {
         })
     }
 
-    /// What a query for a column of texts says.
+    /// The result of a query for a column of texts.
     pub(crate) fn texts(&self, query: &str) -> Vec<String> {
         on(&self.owner(), async |postgres| {
             let query = AssertSqlSafe(query.to_owned());
@@ -103,7 +103,7 @@ impl Place {
         })
     }
 
-    /// Whether a gateway would take this key now.
+    /// Whether a gateway would accept this key now.
     pub(crate) fn takes(&self, api_key: &str) -> bool {
         let secret = RootSecret::load(&self.folder.path().join("secret")).unwrap();
         let owner = self.owner();
@@ -114,7 +114,7 @@ impl Place {
         })
     }
 
-    /// The database, as its owner.
+    /// The database's URL, as its owner.
     pub(crate) fn url(&self) -> String {
         self.owner().to_url_lossy().into()
     }
@@ -124,45 +124,45 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Installation {
     fn drop(&mut self) {
         let drop = format!("drop database {} with (force)", self.database);
         on(cluster(), async |postgres| {
-            // What is left over goes with the cluster.
+            // If dropping fails, the database goes with the cluster.
             postgres.execute(AssertSqlSafe(drop)).await.ok();
         });
     }
 }
 
-impl Done {
+impl CommandResult {
     /// Runs a command to its end.
-    pub(crate) fn of(command: &mut Command) -> Done {
+    pub(crate) fn of(command: &mut Command) -> CommandResult {
         let Output {
             status,
             stdout,
             stderr,
         } = command.output().unwrap();
-        Done {
+        CommandResult {
             code: status.code().unwrap(),
             out: String::from_utf8(stdout).unwrap(),
             err: String::from_utf8(stderr).unwrap(),
         }
     }
 
-    /// What a command said that succeeded.
+    /// The output of a successful command.
     #[track_caller]
     pub(crate) fn ok(self) -> String {
         assert_eq!((self.code, self.err.as_str()), (0, ""), "{}", self.out);
         self.out
     }
 
-    /// The document that a command answered which succeeded.
+    /// The JSON of a successful command.
     #[track_caller]
     pub(crate) fn json(self) -> Value {
         serde_json::from_str(&self.ok()).unwrap()
     }
 
-    /// Why a command refused, having answered nothing.
+    /// The error of a failed command, which must have printed no answer.
     #[track_caller]
     pub(crate) fn refusal(self) -> String {
         assert_eq!((self.code, self.out.as_str()), (1, ""), "{}", self.err);
@@ -170,7 +170,7 @@ impl Done {
     }
 }
 
-/// The binary, told of no installation.
+/// The binary without any configuration.
 pub(crate) fn bare() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_archway"));
     for name in [
@@ -180,12 +180,12 @@ pub(crate) fn bare() -> Command {
     ] {
         command.env_remove(name);
     }
-    // The default, but for statements that a busy server is slow to answer.
+    // The default filter, but without warnings about slow statements on a busy server.
     command.env("ARCHWAY_LOG", "warn,rmcp=error,sqlx=error");
     command
 }
 
-/// How the owner of the test cluster connects: the one `tests/run` started, else our own.
+/// Connection options of the test cluster's owner: the cluster of `tests/run`, else an embedded one.
 fn cluster() -> &'static PgConnectOptions {
     static CLUSTER: OnceLock<PgConnectOptions> = OnceLock::new();
     CLUSTER.get_or_init(|| match std::env::var_os("ARCHWAY_TEST_DATABASE_URL") {

@@ -1,35 +1,36 @@
-//! Whose things a command lists: one tenant's, or those of all.
+//! Selects the tenants that a command lists: slug, or all.
 
-use crate::tenants::{TenantError, TenantsTx};
 use uuid::Uuid;
 
-/// One tenant, by position or by name, or all.
+use crate::tenants::{TenantError, TenantsTx};
+
+/// One tenant, by position or by option, or all.
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
-pub(super) struct Whose {
+pub(super) struct TenantSelector {
     /// The tenant's slug [default: all tenants].
     #[arg(value_name = "TENANT")]
     tenant: Option<String>,
-    /// The same, by name.
+    /// The tenant's slug, as an option.
     #[arg(long = "tenant", value_name = "TENANT")]
     named: Option<String>,
 }
 
-impl Whose {
-    /// The tenant that was named.
-    pub(super) fn one(&self) -> Option<&str> {
+impl TenantSelector {
+    /// The slug of the selected tenant; `None` for all.
+    pub(super) fn slug(&self) -> Option<&str> {
         self.tenant.as_deref().or(self.named.as_deref())
     }
 
-    /// The tenants by slug, with their ids.
+    /// The selected tenants: slugs and ids, by slug.
     ///
     /// # Errors
-    /// If there is none of the name, or the database gives no answer.
-    pub(super) async fn find(
+    /// If no tenant has the slug, or the database does not answer.
+    pub(super) async fn resolve(
         &self,
         tx: &mut TenantsTx,
     ) -> Result<Vec<(String, Uuid)>, TenantError> {
-        if let Some(slug) = self.one() {
+        if let Some(slug) = self.slug() {
             return Ok(vec![(slug.to_owned(), tx.find_tenant(slug).await?)]);
         }
         let tenants = tx.tenants().await?.into_iter();

@@ -1,4 +1,4 @@
-//! What a tool answered, for people and for programs.
+//! A tool's result, for people and for programs.
 
 use archway_proto::fault::Fault;
 use archway_proto::meta;
@@ -6,23 +6,25 @@ use serde_json::Value;
 
 /// The result of a call.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ToolResult {
     result: Value,
 }
 
-impl Answer {
-    /// The result in a message, if it is that of a tool.
-    pub(super) fn of(mut message: Value) -> Option<Answer> {
+impl ToolResult {
+    /// Parses a message; `None` unless it is a tool's result.
+    pub(super) fn of(mut message: Value) -> Option<ToolResult> {
         let result = message.get_mut("result")?.take();
-        result["content"].is_array().then_some(Answer { result })
+        result["content"]
+            .is_array()
+            .then_some(ToolResult { result })
     }
 
-    /// All of it on one line.
+    /// The whole result on one line.
     pub(super) fn json(&self) -> String {
         self.result.to_string()
     }
 
-    /// Its text; what is no text is named.
+    /// Its text blocks. Other blocks are named.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         for block in self.blocks() {
@@ -40,21 +42,21 @@ impl Answer {
         text
     }
 
-    /// What failed and what to do next, if the tool says that it failed.
+    /// The failure and what to do next, if the tool reported one.
     pub(super) fn failure(&self) -> Option<String> {
         if self.result["isError"] != true {
             return None;
         }
-        let told = |name: &str| self.error()[name].as_str();
-        let said = match (told("code"), told("message"), told("suggestion")) {
+        let field = |name: &str| self.error()[name].as_str();
+        let said = match (field("code"), field("message"), field("suggestion")) {
             (Some(code), Some(message), Some(next)) => format!("{code}: {message}; {next}"),
             _ => self.text(),
         };
         Some(said.trim_end().to_owned())
     }
 
-    /// Whether it failed for a reason that may be over soon.
-    pub(super) fn is_passing(&self) -> bool {
+    /// Whether the failure may be temporary.
+    pub(super) fn is_temporary(&self) -> bool {
         let code = self.error()["code"].as_str();
         let passing = [Fault::Unavailable, Fault::CircuitOpen];
         self.failure().is_some() && passing.iter().any(|it| code == Some(it.code()))
@@ -76,12 +78,12 @@ mod tests {
 
     use super::*;
 
-    fn answer(result: Value) -> Answer {
-        Answer::of(json!({ "jsonrpc": "2.0", "id": 1, "result": result })).unwrap()
+    fn answer(result: Value) -> ToolResult {
+        ToolResult::of(json!({ "jsonrpc": "2.0", "id": 1, "result": result })).unwrap()
     }
 
     #[test]
-    fn text_is_printed_block_by_block_and_what_is_no_text_is_named() {
+    fn text_blocks_are_printed_and_others_are_named() {
         let answer = answer(json!({ "content": [
             { "type": "text", "text": "a\tb\r\nc" },
             { "type": "image", "data": "AA==" },
@@ -93,24 +95,24 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_says_what_to_do_next_and_some_pass() {
+    fn a_failure_says_what_to_do_next_and_some_are_temporary() {
         let failed = |code| answer(Failure::new(code, "no file", "call list_files").to_result());
         let missing = failed(Fault::FileNotFound);
         let said = "file_not_found: no file; call list_files";
         assert_eq!(missing.failure().as_deref(), Some(said));
-        assert!(!missing.is_passing());
-        assert!(failed(Fault::Unavailable).is_passing());
-        // Of a tool that is not Archway's.
+        assert!(!missing.is_temporary());
+        assert!(failed(Fault::Unavailable).is_temporary());
+        // A tool that is not Archway's.
         let content = json!([{ "type": "text", "text": "no\n" }]);
         let other = answer(json!({ "content": content, "isError": true }));
         assert_eq!(other.failure().as_deref(), Some("no"));
-        assert!(!other.is_passing());
+        assert!(!other.is_temporary());
     }
 
     #[test]
-    fn what_is_no_result_of_a_tool_is_none() {
+    fn only_a_tools_result_is_parsed() {
         for message in [json!(null), json!({ "result": {} }), json!({ "ok": true })] {
-            assert!(Answer::of(message).is_none());
+            assert!(ToolResult::of(message).is_none());
         }
     }
 }

@@ -1,36 +1,36 @@
-//! Gateways that told Postgres where their admin ports are, and which of them may be asked from here.
+//! Gateways that reported their admin ports to Postgres, and which of them may be queried from here.
 //!
-//! What stands in a row came over the database, so it leads to nobody but this host and private
-//! networks: an address of loopback is asked where the row names this host, a public one never.
+//! The addresses come from the database, so only this host and private networks are queried: a loopback
+//! address only if its row names this host, a public address never.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use crate::tenants::GatewaySeen;
+use crate::tenants::ReportedGateway;
 
-use super::asking::Asked;
+use super::query::GatewayTarget;
 use crate::host_name::host_name;
 
-/// What is to be asked of each, in order.
-pub(super) fn asked(running: &[GatewaySeen]) -> Vec<Asked> {
+/// What to query of each, in order.
+pub(super) fn asked(running: &[ReportedGateway]) -> Vec<GatewayTarget> {
     let here = host_name("gateway");
     running.iter().map(|seen| of(seen, &here)).collect()
 }
 
-fn of(seen: &GatewaySeen, here: &str) -> Asked {
+fn of(seen: &ReportedGateway, here: &str) -> GatewayTarget {
     let url = format!("http://{}/readyz", seen.admin);
     let refused = match seen.admin.parse::<SocketAddr>() {
-        Err(_) => Some("its admin port has no address that can be asked".to_owned()),
+        Err(_) => Some("its admin port has no usable address".to_owned()),
         Ok(address) if address.ip().is_loopback() && seen.host == here => None,
         Ok(address) if address.ip().is_loopback() => {
-            Some(format!("its admin port is open on {} alone", seen.host))
+            Some(format!("its admin port is reachable on {} only", seen.host))
         }
         Ok(address) if is_private(address.ip()) => None,
         Ok(_) => Some("its admin port has a public address: name it with --admin-url".to_owned()),
     };
-    Asked::found(seen.name.clone(), url, refused)
+    GatewayTarget::discovered(seen.name.clone(), url, refused)
 }
 
-/// Whether an address belongs to a network of somebody's own: RFC 1918, RFC 6598, RFC 4193, link-local.
+/// Whether an address is of a private network: RFC 1918, RFC 6598, RFC 4193, or link-local.
 fn is_private(ip: IpAddr) -> bool {
     match ip.to_canonical() {
         IpAddr::V4(ip) => {
@@ -46,9 +46,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_this_host_and_private_networks_are_asked() {
+    fn only_this_host_and_private_networks_are_queried() {
         let may = |admin: &str, host: &str| {
-            let seen = GatewaySeen {
+            let seen = ReportedGateway {
                 name: "a".to_owned(),
                 host: host.to_owned(),
                 admin: admin.to_owned(),

@@ -1,7 +1,7 @@
-//! Where chains ended when they were verified before: what `verify --json` printed then.
+//! The ends of chains that an earlier `archway audit verify --json` printed.
 //!
-//! A chain can't tell by itself that its last records were removed. Whoever keeps what an earlier
-//! verification printed can.
+//! A chain alone cannot reveal that its last records were removed. Comparing it with an earlier
+//! verification can.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -11,63 +11,63 @@ use archway_gateway::audit::verify::ChainPosition;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// The largest file that is read.
+/// The largest file that is read, in bytes.
 const LARGEST: u64 = 256 << 20;
 
-/// Why what was printed before can't be used.
+/// Why an earlier report cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum KnownError {
-    /// It can't be read.
+pub enum KnownEndsError {
+    /// The file cannot be read.
     #[error("--known {}: it can't be read", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// It is something else.
+    /// The file holds something else.
     #[error("--known {}: this is not what `archway audit verify --json` prints", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The parse error.
         #[source]
         source: serde_json::Error,
     },
 }
 
-/// The end of a chain.
+/// The last record of a chain.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct End {
+pub(super) struct ChainEnd {
     pub(super) number: i64,
-    /// In hexadecimal digits.
+    /// Hexadecimal.
     pub(super) mac: String,
 }
 
-/// Where each chain ended, by tenant.
-pub(super) type Known = BTreeMap<String, BTreeMap<Uuid, ChainPosition>>;
+/// The end of each chain, by tenant.
+pub(super) type KnownEnds = BTreeMap<String, BTreeMap<Uuid, ChainPosition>>;
 
 #[derive(Deserialize)]
-struct Printed {
-    tenants: Vec<PrintedTenant>,
+struct EarlierReport {
+    tenants: Vec<EarlierTenant>,
 }
 
 #[derive(Deserialize)]
-struct PrintedTenant {
+struct EarlierTenant {
     tenant: String,
-    chains: Vec<PrintedChain>,
+    chains: Vec<EarlierChain>,
 }
 
 #[derive(Deserialize)]
-struct PrintedChain {
+struct EarlierChain {
     chain: Uuid,
-    last: Option<End>,
+    last: Option<ChainEnd>,
 }
 
-/// Reads what was printed before.
-pub(super) fn read(path: &Path) -> Result<Known, KnownError> {
-    let failed = |source| KnownError::Read {
+/// Reads an earlier report.
+pub(super) fn read(path: &Path) -> Result<KnownEnds, KnownEndsError> {
+    let failed = |source| KnownEndsError::Read {
         path: path.to_owned(),
         source,
     };
@@ -76,12 +76,12 @@ pub(super) fn read(path: &Path) -> Result<Known, KnownError> {
     file.take(LARGEST)
         .read_to_string(&mut text)
         .map_err(failed)?;
-    let malformed = |source| KnownError::Malformed {
+    let malformed = |source| KnownEndsError::Malformed {
         path: path.to_owned(),
         source,
     };
-    let printed: Printed = serde_json::from_str(&text).map_err(malformed)?;
-    let chains = |chains: Vec<PrintedChain>| {
+    let printed: EarlierReport = serde_json::from_str(&text).map_err(malformed)?;
+    let chains = |chains: Vec<EarlierChain>| {
         let ends = chains.into_iter();
         let ends = ends.filter_map(|chain| Some((chain.chain, place(&chain.last?)?)));
         ends.collect()
@@ -92,8 +92,8 @@ pub(super) fn read(path: &Path) -> Result<Known, KnownError> {
         .collect())
 }
 
-/// The place of an end; `None` where its MAC is none.
-fn place(end: &End) -> Option<ChainPosition> {
+/// Parses an end; `None` if its MAC is malformed.
+fn place(end: &ChainEnd) -> Option<ChainPosition> {
     let mut mac = [0; 32];
     if end.mac.len() != 2 * mac.len() {
         return None;

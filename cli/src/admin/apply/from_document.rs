@@ -1,26 +1,29 @@
-//! What a document wants: every entry checked as far as that goes without a database,
-//! with its keys taken from the environment.
+//! Turns a document into the desired state: takes keys from the environment, and checks every entry
+//! as far as that is possible without a database.
 
 use std::collections::BTreeSet;
 
-use crate::tenants::{KeyRequest, key_id};
 use archway_gateway::terms::Level;
 use secrecy::SecretString;
 
 use super::document::{
     Count, Document, KeyEntry, KeyLimits, PerMinute, ProjectEntry, TenantEntry, TenantLimits,
 };
-use super::{ApplyError, Keys};
-use crate::admin::input::{End, check_families, check_globs};
-use crate::admin::spending::check_names;
-use crate::wanted::{
-    Globs, Wanted, WantedKey, WantedLimit, WantedName, WantedProject, WantedTenant,
+use super::{ApplyError, KeysByName};
+use crate::admin::input::{KeyEnd, check_families, check_globs};
+use crate::admin::limit_targets::check_names;
+use crate::desired::{
+    DesiredKey, DesiredLimit, DesiredName, DesiredProject, DesiredState, DesiredTenant, Globs,
 };
+use crate::tenants::{KeyRequest, key_id};
 
-impl Wanted {
-    /// What a document asks for, with these keys, and for others this process's environment.
-    pub(super) fn from_document(document: Document, keys: &Keys) -> Result<Wanted, ApplyError> {
-        Wanted::with_variables(document, |name| {
+impl DesiredState {
+    /// The desired state of a document. KeysByName come from `keys`, else from environment variables.
+    pub(super) fn from_document(
+        document: Document,
+        keys: &KeysByName,
+    ) -> Result<DesiredState, ApplyError> {
+        DesiredState::with_variables(document, |name| {
             if let Some(key) = keys.get(name) {
                 return Some(key.clone());
             }
@@ -34,22 +37,22 @@ impl Wanted {
     fn with_variables(
         document: Document,
         variable: impl Fn(&str) -> Option<SecretString>,
-    ) -> Result<Wanted, ApplyError> {
-        let mut seen = Seen::default();
+    ) -> Result<DesiredState, ApplyError> {
+        let mut listed = ListedNames::default();
         let tenants = document.tenants.into_iter();
-        let tenants = tenants.map(|entry| tenant(entry, &variable, &mut seen));
-        Ok(Wanted {
+        let tenants = tenants.map(|entry| tenant(entry, &variable, &mut listed));
+        Ok(DesiredState {
             tenants: tenants.collect::<Result<_, _>>()?,
         })
     }
 }
 
-/// Everything that was listed, as messages name it.
+/// The entries so far, as messages name them.
 #[derive(Default)]
-struct Seen(BTreeSet<String>);
+struct ListedNames(BTreeSet<String>);
 
-impl Seen {
-    fn once(&mut self, what: String) -> Result<(), ApplyError> {
+impl ListedNames {
+    fn add(&mut self, what: String) -> Result<(), ApplyError> {
         if self.0.contains(&what) {
             return Err(ApplyError::Twice(what));
         }
@@ -61,10 +64,10 @@ impl Seen {
 fn tenant(
     entry: TenantEntry,
     variable: &impl Fn(&str) -> Option<SecretString>,
-    seen: &mut Seen,
-) -> Result<WantedTenant, ApplyError> {
+    listed: &mut ListedNames,
+) -> Result<DesiredTenant, ApplyError> {
     let slug = entry.slug;
-    seen.once(format!("tenant {slug}"))?;
+    listed.add(format!("tenant {slug}"))?;
     let limits = entry.limits.map(|limits| {
         let TenantLimits {
             session,
@@ -81,18 +84,20 @@ fn tenant(
     let limits = limits.transpose()?;
     let projects = entry.projects.map(|projects| {
         let projects = projects.into_iter();
-        projects.map(|entry| project(&slug, entry, seen)).collect()
+        projects
+            .map(|entry| project(&slug, entry, listed))
+            .collect()
     });
     let projects = projects.transpose()?;
     let keys = entry.keys.map(|keys| {
         let keys = keys.into_iter();
-        keys.map(|entry| key(&slug, entry, variable, seen))
+        keys.map(|entry| key(&slug, entry, variable, listed))
             .collect()
     });
     let keys = keys.transpose()?;
-    Ok(WantedTenant {
+    Ok(DesiredTenant {
         slug,
-        name: WantedName::Always(entry.name),
+        name: DesiredName::Always(entry.name),
         disabled: entry.disabled,
         pool: entry.pool,
         limits,
@@ -104,16 +109,16 @@ fn tenant(
 fn project(
     tenant: &str,
     entry: ProjectEntry,
-    seen: &mut Seen,
-) -> Result<WantedProject, ApplyError> {
+    listed: &mut ListedNames,
+) -> Result<DesiredProject, ApplyError> {
     let place = format!("project {tenant}/{}", entry.slug);
     check_globs(true, &entry.open).map_err(wrong(&place))?;
     let others = entry.allow.iter().flatten().chain(&entry.close);
     check_globs(false, others).map_err(wrong(&place))?;
-    seen.once(place)?;
-    Ok(WantedProject {
+    listed.add(place)?;
+    Ok(DesiredProject {
         slug: entry.slug,
-        name: WantedName::Always(entry.name),
+        name: DesiredName::Always(entry.name),
         globs: Some(Globs {
             allow: entry.allow,
             open: entry.open,
@@ -126,8 +131,8 @@ fn key(
     tenant: &str,
     entry: KeyEntry,
     variable: &impl Fn(&str) -> Option<SecretString>,
-    seen: &mut Seen,
-) -> Result<WantedKey, ApplyError> {
+    listed: &mut ListedNames,
+) -> Result<DesiredKey, ApplyError> {
     let place = format!("key {tenant}/{}", entry.label);
     if entry.label.is_empty() {
         return Err(wrong(&place)("a key in a file needs a label"));
@@ -136,12 +141,12 @@ fn key(
         return Err(wrong(&place)("a key needs at least one scope"));
     }
     check_families(entry.families.as_deref()).map_err(wrong(&place))?;
-    let expires = entry.expires.as_deref().map(End::at).transpose();
+    let expires = entry.expires.as_deref().map(KeyEnd::at).transpose();
     let expires = expires.map_err(wrong(&place))?;
     if entry.from_env.starts_with("awy_") {
         return Err(wrong(&place)(
-            "from_env names an environment variable; this is a key, which was no secret any more \
-             once it stood in a file: revoke it, and make another by `archway key generate`",
+            "from_env names an environment variable, but this is a key. A key that was written to a file \
+             is no longer secret: revoke it, and make another by `archway key generate`",
         ));
     }
     let text = variable(&entry.from_env).ok_or_else(|| ApplyError::NoVariable {
@@ -158,8 +163,8 @@ fn key(
         limits_of(&place, [(Level::Session, session), (Level::Key, key)])
     });
     let limits = limits.transpose()?;
-    seen.once(place)?;
-    seen.once(format!("the key with the id {id}"))?;
+    listed.add(place)?;
+    listed.add(format!("the key with the id {id}"))?;
     let terms = KeyRequest {
         label: entry.label,
         scopes: entry.scopes,
@@ -169,7 +174,7 @@ fn key(
         agents: entry.agents,
         expires_at: expires.map(|end| end.0),
     };
-    Ok(WantedKey {
+    Ok(DesiredKey {
         text,
         terms: terms.sorted(),
         limits,
@@ -179,14 +184,14 @@ fn key(
 fn limits_of<const N: usize>(
     place: &str,
     levels: [(Level, PerMinute); N],
-) -> Result<Vec<WantedLimit>, ApplyError> {
+) -> Result<Vec<DesiredLimit>, ApplyError> {
     let mut limits = Vec::new();
     for (level, PerMinute(by_name)) in levels {
         check_names(by_name.keys().map(String::as_str)).map_err(wrong(place))?;
         limits.extend(
             by_name
                 .into_iter()
-                .map(|(of, Count(per_minute))| WantedLimit {
+                .map(|(of, Count(per_minute))| DesiredLimit {
                     level,
                     of,
                     per_minute,
@@ -196,7 +201,7 @@ fn limits_of<const N: usize>(
     Ok(limits)
 }
 
-/// For `map_err`: what is wrong with one entry.
+/// For `map_err`: names the invalid entry.
 fn wrong<E: ToString>(place: &str) -> impl FnOnce(E) -> ApplyError {
     let place = place.to_owned();
     move |problem| ApplyError::Entry {
@@ -211,18 +216,18 @@ mod tests {
 
     const KEY: &str = "tenants: [{slug: acme, keys: [{label: ci, from_env: CI}]}]";
 
-    fn wanted(text: &str, value: Option<SecretString>) -> Result<Wanted, ApplyError> {
-        Wanted::with_variables(Document::parse(text).unwrap(), |_| value.clone())
+    fn desired(text: &str, value: Option<SecretString>) -> Result<DesiredState, ApplyError> {
+        DesiredState::with_variables(Document::parse(text).unwrap(), |_| value.clone())
     }
 
     #[test]
     fn a_key_comes_from_its_variable_and_is_not_shown() {
-        let refusal = wanted(KEY, None).unwrap_err().to_string();
+        let refusal = desired(KEY, None).unwrap_err().to_string();
         assert!(
             refusal.contains("key acme/ci") && refusal.contains("CI"),
             "{refusal}"
         );
-        let refusal = wanted(KEY, Some("awy_hush".into()))
+        let refusal = desired(KEY, Some("awy_hush".into()))
             .unwrap_err()
             .to_string();
         assert!(
@@ -231,15 +236,15 @@ mod tests {
         );
 
         let key = crate::tenants::generate_key().unwrap().api_key;
-        let wanted = wanted(KEY, Some(key)).unwrap();
-        assert!(wanted.has_keys());
-        assert!(!format!("{wanted:?}").contains("awy_"));
+        let desired = desired(KEY, Some(key)).unwrap();
+        assert!(desired.has_keys());
+        assert!(!format!("{desired:?}").contains("awy_"));
     }
 
     #[test]
-    fn what_is_listed_twice_or_makes_no_sense_is_named() {
+    fn duplicate_and_invalid_entries_are_named() {
         let key = crate::tenants::generate_key().unwrap().api_key;
-        let refusal = |text: &str| wanted(text, Some(key.clone())).unwrap_err().to_string();
+        let refusal = |text: &str| desired(text, Some(key.clone())).unwrap_err().to_string();
         let twice = refusal("tenants: [{slug: acme}, {slug: acme}]");
         assert_eq!(twice, "tenant acme is listed twice");
         let twice = refusal("tenants: [{slug: a, projects: [{slug: b}, {slug: b}]}]");

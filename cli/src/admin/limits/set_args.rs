@@ -1,8 +1,8 @@
-//! What `archway limits set` is told, in either of two spellings.
+//! Parses the two spellings of `archway limits set`.
 //!
-//! `set TENANT NAME=N …` sets several limits at once; `set --tenant TENANT --tool NAME N` is what
-//! scripts write that take a name and a number from elsewhere. Both are read here, so that clap
-//! refuses what is neither, before a database is asked.
+//! `set TENANT NAME=N …` sets several limits at once. `set --tenant TENANT --tool NAME N` suits scripts
+//! that take a name and a number from elsewhere. Both are parsed here, so that clap refuses invalid
+//! input before a database is contacted.
 
 use std::str::FromStr;
 
@@ -10,73 +10,73 @@ use archway_gateway::terms::{MOST, TOTAL};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
-use super::At;
+use super::LimitScope;
 
-/// Set limits of a tenant, or of one key: calls a minute, or units of the total; 0 is no limit.
+/// Set limits of a tenant, or of one key: calls per minute, or units of the total; 0 is no limit.
 ///
-/// A limit sets its own level only: lifting a key's leaves those of its sessions and of its tenant.
-/// What is set for a key goes before what is set for its tenant, and is not multiplied by the
-/// key's agents. In force on every gateway within a second.
+/// A limit sets its own level only: lifting a key's limit leaves those of its sessions and tenant.
+/// A key's limit overrides its tenant's, and is not multiplied by the key's agents. Every gateway
+/// applies it within a second.
 #[derive(Debug, Args)]
 #[command(override_usage = "\
     archway limits set [OPTIONS] <TENANT> <NAME=N>...\n       \
     archway limits set [OPTIONS] --tenant <TENANT> [--tool <NAME>] <N>")]
-struct Words {
-    /// The tenant's slug, then limits: a tool, `prompts/get` or `total`, and how many a minute.
+struct RawSetArgs {
+    /// The tenant's slug, then limits: a tool, `prompts/get` or `total`, and a number per minute.
     #[arg(value_name = "TENANT|NAME=N", required = true)]
-    words: Vec<Word>,
+    words: Vec<Operand>,
     /// The tenant, by name.
     #[arg(long, value_name = "TENANT")]
     tenant: Option<String>,
-    /// What a number alone is the limit of [default: total].
+    /// The name that a bare number is the limit of [default: total].
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
     #[command(flatten)]
-    at: At,
-    /// Take names that no tool of this build has: workers of another build may have it.
+    at: LimitScope,
+    /// Accept names that no tool of this build has: workers of another build may have them.
     #[arg(long)]
     force: bool,
 }
 
-/// A tenant or a number, or a limit.
+/// A tenant's slug or a bare number, or a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Word {
+enum Operand {
     Plain(String),
     Limit(String, u32),
 }
 
-/// What is to be set.
+/// The limits to set.
 #[derive(Debug)]
-pub(super) struct Given {
+pub(super) struct RequestedLimits {
     pub(super) tenant: String,
-    /// Each name once, with its number a minute.
+    /// Each name once, with its limit per minute.
     pub(super) limits: Vec<(String, u32)>,
-    pub(super) at: At,
-    /// Whether names that no tool of this build has are taken.
+    pub(super) at: LimitScope,
+    /// Whether to accept names that no tool of this build has.
     pub(super) force: bool,
 }
 
 /// The arguments of `archway limits set`.
 #[derive(Debug)]
-pub(super) struct SetArgs(Given);
+pub(super) struct SetArgs(RequestedLimits);
 
 impl SetArgs {
-    pub(super) fn given(&self) -> &Given {
+    pub(super) fn requested(&self) -> &RequestedLimits {
         &self.0
     }
 }
 
-impl FromStr for Word {
+impl FromStr for Operand {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let Some((name, number)) = text.split_once('=') else {
-            return Ok(Word::Plain(text.to_owned()));
+            return Ok(Operand::Plain(text.to_owned()));
         };
         if name.is_empty() {
             return Err("a limit is NAME=N".to_owned());
         }
-        Ok(Word::Limit(name.to_owned(), per_minute(number)?))
+        Ok(Operand::Limit(name.to_owned(), per_minute(number)?))
     }
 }
 
@@ -84,25 +84,25 @@ fn per_minute(text: &str) -> Result<u32, String> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|_| digits);
     let number = number.filter(|number| *number <= MOST);
-    number.ok_or_else(|| format!("{text:?} is no number from 0 (no limit) to {MOST}"))
+    number.ok_or_else(|| format!("{text:?} is not a number from 0 (no limit) to {MOST}"))
 }
 
-impl Words {
-    fn read(self) -> Result<Given, String> {
-        // Scripts name the tenant, and leave out the tool for the total. Who types may mean either.
+impl RawSetArgs {
+    fn read(self) -> Result<RequestedLimits, String> {
+        // With --tenant, a bare number is the total. Typed after a slug, it would be ambiguous.
         let alone = match (&self.tool, &self.tenant) {
             (None, None) => None,
             (tool, _) => Some(tool.as_deref().unwrap_or(TOTAL)),
         };
         let mut words = self.words.into_iter().peekable();
         let tenant = match (self.tenant, words.peek()) {
-            (Some(tenant), Some(Word::Plain(slug))) if *slug == tenant => {
+            (Some(tenant), Some(Operand::Plain(slug))) if *slug == tenant => {
                 return Err(format!(
                     "the tenant is named twice: {slug}, --tenant {tenant}"
                 ));
             }
             (Some(tenant), _) => tenant,
-            (None, Some(Word::Plain(slug))) => {
+            (None, Some(Operand::Plain(slug))) => {
                 let slug = slug.clone();
                 words.next();
                 slug
@@ -112,11 +112,11 @@ impl Words {
         let mut limits: Vec<(String, u32)> = Vec::new();
         for word in words {
             let (name, per_minute) = match word {
-                Word::Limit(..) if self.tool.is_some() => {
-                    return Err("with --tool, a limit is a number alone".to_owned());
+                Operand::Limit(..) if self.tool.is_some() => {
+                    return Err("with --tool, a limit is a bare number".to_owned());
                 }
-                Word::Limit(name, number) => (name, number),
-                Word::Plain(word) => alone_limit(alone, self.tool.is_some(), &word)?,
+                Operand::Limit(name, number) => (name, number),
+                Operand::Plain(word) => alone_limit(alone, self.tool.is_some(), &word)?,
             };
             if limits.iter().any(|(known, _)| *known == name) {
                 return Err(format!("{name} is given twice"));
@@ -124,9 +124,9 @@ impl Words {
             limits.push((name, per_minute));
         }
         if limits.is_empty() {
-            return Err("say which limit: NAME=N".to_owned());
+            return Err("name a limit: NAME=N".to_owned());
         }
-        Ok(Given {
+        Ok(RequestedLimits {
             tenant,
             limits,
             at: self.at,
@@ -135,24 +135,24 @@ impl Words {
     }
 }
 
-/// A number that stands alone, as the limit of `of`.
+/// Parses a bare number as the limit of `of`.
 fn alone_limit(of: Option<&str>, is_tool: bool, word: &str) -> Result<(String, u32), String> {
     let number = word.trim_start_matches(['-', '+']);
     let is_number = number.starts_with(|first: char| first.is_ascii_digit());
     match of {
         Some(of) if is_number || is_tool => Ok((of.to_owned(), per_minute(word)?)),
         None if is_number => Err(format!(
-            "say what {word} is the limit of: {TOTAL}={word}, or a tool, as hello={word}"
+            "name what {word} limits: {TOTAL}={word}, or a tool, as hello={word}"
         )),
         _ => Err(format!(
-            "{word:?} is no limit: a limit is NAME=N, as hello=5"
+            "{word:?} is not a limit: a limit is NAME=N, as hello=5"
         )),
     }
 }
 
 impl FromArgMatches for SetArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let given = Words::from_arg_matches(matches)?.read();
+        let given = RawSetArgs::from_arg_matches(matches)?.read();
         Ok(SetArgs(given.map_err(refused)?))
     }
 
@@ -164,25 +164,25 @@ impl FromArgMatches for SetArgs {
 
 impl Args for SetArgs {
     fn augment_args(command: Command) -> Command {
-        Words::augment_args(command)
+        RawSetArgs::augment_args(command)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
-        Words::augment_args_for_update(command)
+        RawSetArgs::augment_args_for_update(command)
     }
 }
 
-/// As clap words it, with this command's usage: clap would add that of `archway`.
+/// An error in clap's format, with this command's usage. clap alone would add that of `archway`.
 fn refused(problem: String) -> Error {
     let command = Command::new("set").bin_name("archway limits set");
-    Error::raw(ErrorKind::ValueValidation, problem).format(&mut Words::augment_args(command))
+    Error::raw(ErrorKind::ValueValidation, problem).format(&mut RawSetArgs::augment_args(command))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<Given, Error> {
+    fn read(line: &str) -> Result<RequestedLimits, Error> {
         let command = SetArgs::augment_args(Command::new("set"));
         let words = std::iter::once("set").chain(line.split_whitespace());
         let matches = command.try_get_matches_from(words)?;
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn both_spellings_say_the_same() {
+    fn both_spellings_set_the_same_limits() {
         let one = |line| read(line).unwrap();
         let short = one("acme hello=5 total=0");
         assert_eq!(short.tenant, "acme");
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_from_0_to_a_million_is_refused() {
+    fn numbers_outside_0_to_a_million_are_refused() {
         for line in [
             "acme hello=-5",
             "acme hello=",
@@ -229,34 +229,34 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_said_twice_is_refused_in_words() {
+    fn missing_and_duplicate_words_are_refused_with_a_reason() {
         let refusal = |line| read(line).unwrap_err().to_string();
         assert!(refusal("hello=5").contains("the tenant comes first"));
-        assert!(refusal("acme").contains("say which limit"));
+        assert!(refusal("acme").contains("name a limit"));
         assert!(refusal("acme =5").contains("a limit is NAME=N"));
         assert!(refusal("acme hello=5 hello=6").contains("hello is given twice"));
-        assert!(refusal("acme --tool hello grep=5").contains("a number alone"));
+        assert!(refusal("acme --tool hello grep=5").contains("a bare number"));
         assert!(refusal("42 7").contains("total=7, or a tool, as hello=7"));
         for line in ["acme hello", "acme hello 5", "--tenant acme hello 5"] {
-            let told = refusal(line);
+            let message = refusal(line);
             assert!(
-                told.contains("\"hello\" is no limit: a limit is NAME=N"),
-                "{told}"
+                message.contains("\"hello\" is not a limit: a limit is NAME=N"),
+                "{message}"
             );
         }
         assert!(refusal("acme --tenant acme total=5").contains("the tenant is named twice"));
     }
 
     #[test]
-    fn a_refusal_shows_how_it_is_used_and_nothing_of_other_commands() {
-        let told = read("acme hello").unwrap_err().to_string();
+    fn a_refusal_shows_the_usage_of_this_command_only() {
+        let message = read("acme hello").unwrap_err().to_string();
         assert!(
-            told.contains("\n\nUsage: archway limits set [OPTIONS] <TENANT>"),
-            "{told}"
+            message.contains("\n\nUsage: archway limits set [OPTIONS] <TENANT>"),
+            "{message}"
         );
         assert!(
-            !told.contains("\n\n\n") && !told.contains("<COMMAND>"),
-            "{told}"
+            !message.contains("\n\n\n") && !message.contains("<COMMAND>"),
+            "{message}"
         );
     }
 }

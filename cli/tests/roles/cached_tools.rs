@@ -1,31 +1,31 @@
-//! The tools of a gateway that starts while no worker is there: those that workers gave before.
+//! The tools of a gateway that starts without workers: the last list that workers provided.
 
 use rustix::process::Signal;
 
 use crate::READ;
-use crate::http::{Answer, Connection, message};
+use crate::http::{Connection, HttpResponse, message};
 use crate::role::{Role, wait_until};
 use crate::stage::Stage;
 
 const KEPT: &str = "select count(*) from catalogs where pool = 'shared'";
 
 impl Stage {
-    /// What `tools/list` answers.
-    fn list(&self, gateway: &Role) -> Answer {
+    /// The answer to `tools/list`.
+    fn list(&self, gateway: &Role) -> HttpResponse {
         let ask = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#;
         let mut connection = Connection::open(&gateway.address).unwrap();
         connection.exchange(&message(&self.key, ask)).unwrap()
     }
 
-    /// Runs a statement as the owner of the database; how many rows it changed.
+    /// Runs a statement as the database's owner. Returns the number of changed rows.
     fn change(&self, statement: &'static str) -> u64 {
         let done = sqlx::query(statement).execute(&self.owner);
         self.runtime.block_on(done).unwrap().rows_affected()
     }
 }
 
-/// A stage whose database holds the tools of a worker that is gone: its address, and what a
-/// gateway listed while it was there.
+/// A stage whose database has the tools of a worker that is gone. Returns the worker's address, and what a
+/// gateway listed while the worker ran.
 fn after_a_worker(stage: &Stage) -> (String, String) {
     let (worker, gateway) = stage.both();
     let address = worker.address.clone();
@@ -39,7 +39,7 @@ fn after_a_worker(stage: &Stage) -> (String, String) {
     (address, listed.body)
 }
 
-/// Waits until the gateway's log says so.
+/// Waits for a message in the gateway's log.
 fn says(gateway: &Role, message: &str) {
     wait_until(message, || {
         gateway.log.try_iter().any(|line| line.contains(message))
@@ -58,7 +58,7 @@ fn a_gateway_without_workers_is_ready_and_lists_the_last_known_tools() {
         call.status == 200 && call.body.contains("unavailable"),
         "{call:?}"
     );
-    // Arguments are judged by its schemas, too.
+    // Arguments are validated by its schemas as well.
     let wrong = stage.call(&gateway, "read_file", r#"{"path":5}"#).unwrap();
     assert!(wrong.body.contains("invalid_arguments"), "{wrong:?}");
 
@@ -74,7 +74,7 @@ fn a_gateway_without_workers_is_ready_and_lists_the_last_known_tools() {
 fn a_workers_tools_replace_the_stored_ones() {
     let stage = Stage::set();
     let (address, listed) = after_a_worker(&stage);
-    // As an older version's workers had them: one tool, by another name.
+    // The tools of an older version's workers: one tool, with another name.
     let older = "update catalogs set tools = convert_to(replace(convert_from(tools, 'UTF8'), \
                  'grep_codebase', 'grep_of_old'), 'UTF8')";
     assert_eq!(stage.change(older), 1);
@@ -118,7 +118,7 @@ fn a_corrupt_or_foreign_tool_list_does_not_count_as_a_worker() {
     let _worker = Role::start(stage.worker(&address));
     gateway.becomes(200, "ready");
     assert_eq!(stage.list(&gateway).body, listed);
-    // As bytes: the row is no text until it is mended.
+    // As bytes: the row is no valid text until it is repaired.
     let mended = "select count(*) from catalogs where position('hello'::bytea in tools) > 0";
     wait_until("the row is mended", || stage.count(mended) == 1);
 }
