@@ -2,6 +2,7 @@
 
 use e2e::{Harness, Key, Repo, Tenant, git, sample_calls};
 use serde_json::{Value, json};
+use sqlx::PgPool;
 
 use super::{both, column};
 use crate::serve;
@@ -53,6 +54,23 @@ async fn list_projects_returns_slug_name_default_and_commit() {
         .call("list_projects", json!({ "query": "SIT" }))
         .await;
     assert_eq!(column(&found.structured()["projects"], "slug"), ["site"]);
+}
+
+#[tokio::test]
+async fn a_display_name_shows_what_it_hides() {
+    let (stack, client) = serve(Repo::new().file("a.txt", "a").commit()).await;
+    let owner = PgPool::connect_with(stack.database().owner()).await;
+    let named = sqlx::query("update projects set name = $1").bind("ev\u{202e}il\u{200b}");
+    named.execute(&owner.unwrap()).await.unwrap();
+    let renamed = async || {
+        let reply = client.call("list_projects", json!({})).await;
+        (reply.structured()["projects"][0]["name"] != "site").then_some(reply)
+    };
+    let reply = stack.eventually(renamed).await;
+    let name = &both(&reply)["projects"][0]["name"];
+    assert_eq!(name, r"ev\u{202e}il\u{200b}");
+    assert_eq!(reply.meta("untrusted"), true);
+    assert_eq!(reply.meta("escaped"), 2);
 }
 
 #[tokio::test]

@@ -86,7 +86,8 @@ impl Tool for ListProjects {
         another tool answers project_required or project_not_found.";
     const FAMILY: &'static str = "basics";
     const PER_MINUTE: Option<u32> = None;
-    const UNTRUSTED: bool = false;
+    // Names are what operators or, in `dev`, folders are called.
+    const UNTRUSTED: bool = true;
     type Args = ListProjectsArgs;
     type Output = ProjectList;
 
