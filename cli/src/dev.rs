@@ -34,8 +34,8 @@ pub use database::DatabaseError;
 pub use listen::ListenError;
 use listen::Listeners;
 pub use projects::ProjectsError;
-pub(crate) use projects::remember_folder;
 use projects::{Project, Projects};
+pub(crate) use projects::{folders, remember_folder};
 pub use seed::SeedError;
 pub use stack::StackError;
 use stack::{Plan, Stack};
@@ -164,6 +164,8 @@ struct Dev {
     /// The project that `--repo` names.
     project: Project,
     served: Vec<Project>,
+    /// Remembered folders that no longer exist, by slug.
+    gone: Vec<(String, PathBuf)>,
     // Dropped last: until then no other process may touch what the fields above use.
     data: DataDir,
 }
@@ -180,6 +182,10 @@ impl Dev {
         let listeners = Listeners::bind(args.port, args.admin_port, args.open_bind)?;
         let database = Database::open(args.database_url.as_ref(), &data, &args.postgres).await?;
         let seeded = seed::seed(&data, &database, &project, served).await?;
+        let is_gone = |(slug, path): &(String, PathBuf)| {
+            !path.is_dir() && !seeded.removed.contains(slug) && *slug != project.slug
+        };
+        let gone = folders(data.path())?.into_iter().filter(is_gone).collect();
         let listening = listeners.addresses.clone();
         let stack = Stack::start(Plan {
             data: &data,
@@ -206,6 +212,7 @@ impl Dev {
             default: seeded.default,
             project,
             served: seeded.served,
+            gone,
             data,
         })
     }
@@ -221,6 +228,7 @@ impl Dev {
             default: &self.default,
             repo: &self.project,
             served: &self.served,
+            gone: &self.gone,
             data: self.data.path(),
         };
         announcement.print(as_json).map_err(DevError::Output)

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
@@ -29,6 +29,8 @@ pub(super) struct Announcement<'a> {
     pub(super) repo: &'a Project,
     /// All served projects, that one included.
     pub(super) served: &'a [Project],
+    /// The folders that are gone, by slug.
+    pub(super) gone: &'a [(String, PathBuf)],
     pub(super) data: &'a Path,
 }
 
@@ -94,6 +96,12 @@ impl Announcement<'_> {
         for other in self.served.iter().filter(|it| !is_default(it)) {
             facts.push_str(&format!("  also      {}\n", shown(other)));
         }
+        for (slug, path) in self.gone.iter().filter(|(slug, _)| slug != self.default) {
+            facts.push_str(&format!(
+                "  gone      {slug}  ({}: no such folder, so it is not served)\n",
+                path.display()
+            ));
+        }
         facts.push_str(&format!("  api key   {}\n", self.api_key.expose_secret()));
         facts.push_str(&format!("  data      {}\n", self.data.display()));
         facts.push_str(&format!("  metrics   http://{}/metrics\n", self.admin));
@@ -144,6 +152,7 @@ mod tests {
             default: "site",
             repo: &site,
             served: &[docs, site.clone()],
+            gone: &[],
             data: Path::new("/data"),
         })
     }
@@ -193,6 +202,30 @@ mod tests {
                 text.contains("project   gone  (its folder is missing"),
                 "{text}"
             );
+        });
+    }
+
+    #[test]
+    fn each_project_whose_folder_is_gone_is_named_once() {
+        with(|it| {
+            let gone =
+                ["wiki", "shop"].map(|slug| (slug.to_owned(), format!("/src/{slug}").into()));
+            let (default, gone) = ("wiki", gone.as_slice());
+            let text = Announcement {
+                default,
+                gone,
+                ..*it
+            }
+            .text();
+            assert!(
+                text.contains("project   wiki  (its folder is gone"),
+                "{text}"
+            );
+            assert!(
+                text.contains("gone      shop  (/src/shop: no such"),
+                "{text}"
+            );
+            assert!(!text.contains("gone      wiki"), "{text}");
         });
     }
 

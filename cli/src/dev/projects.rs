@@ -4,6 +4,7 @@
 //! their meaning. Two folders of one name get different slugs. A missing folder keeps its slug, since
 //! what was written under it belongs to it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -163,6 +164,13 @@ pub(crate) fn remember_folder(data: &Path, slug: &str, repo: &Path) -> Result<()
             all.save(&data)
         }
     }
+}
+
+/// The remembered folders by slug, those that are gone included, of the `dev` that keeps its data in
+/// `data`.
+pub(crate) fn folders(data: &Path) -> Result<BTreeMap<String, PathBuf>, ProjectsError> {
+    let all = Projects::load(data)?.projects.into_iter();
+    Ok(all.map(|project| (project.slug, project.path)).collect())
 }
 
 #[expect(

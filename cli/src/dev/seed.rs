@@ -44,6 +44,8 @@ pub(super) struct Seeded {
     pub(super) default: String,
     /// The folders whose projects were not removed.
     pub(super) served: Vec<Project>,
+    /// The slugs of the projects that were removed.
+    pub(super) removed: Vec<String>,
 }
 
 /// Migrates the schema and applies tenant, projects and key. `project` becomes a new key's default
@@ -89,6 +91,7 @@ pub(super) async fn seed(
         api_key,
         default,
         served,
+        removed,
     })
 }
 
