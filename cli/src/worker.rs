@@ -56,8 +56,8 @@ pub struct WorkerArgs {
     /// the private one for gateways.
     #[arg(long, env = "ARCHWAY_PASS_PUBLIC_FILE", value_name = "FILE")]
     pass_public_file: PathBuf,
-    /// Its name in lists of workers; each worker needs a unique one [default: the host's name and the
-    /// port, as `box-7000`].
+    /// Its name in lists of workers. Workers of one name are shown with their hosts and ports [default:
+    /// the host's name and the port, as `box-7000`].
     #[arg(long, env = "ARCHWAY_WORKER_NAME", value_name = "NAME", value_parser = checked)]
     name: Option<String>,
     /// Refuse to run if the kernel cannot confine the worker to the repositories (no Landlock). The
@@ -165,6 +165,8 @@ struct PreparedWorker {
     parts: WorkerParts,
     collector: Option<Collector>,
     name: String,
+    /// Its name by default, which tells it from others that were given the same name.
+    instance: String,
     threads: NonZeroUsize,
     listener: Listener,
     admin: std::net::TcpListener,
@@ -194,10 +196,8 @@ impl PreparedWorker {
         }
         let (listener, address) = bind(args.listen, "--listen")?;
         let (admin, admin_address) = bind(args.admin_listen, "--admin-listen")?;
-        let name = args
-            .name
-            .clone()
-            .unwrap_or_else(|| name_at(address, "worker"));
+        let instance = name_at(address, "worker");
+        let name = args.name.clone().unwrap_or_else(|| instance.clone());
         tracing::info!(%address, admin = %admin_address, name, tls = tls.is_some(), "worker listens");
         let listener = match tls {
             Some(tls) => Listener::Tls(listener, tls),
@@ -209,6 +209,7 @@ impl PreparedWorker {
             parts,
             collector,
             name,
+            instance,
             threads: cores,
             listener,
             admin,
@@ -237,7 +238,7 @@ impl PreparedWorker {
         let exporting = Exporting::begin(self.collector)?;
         let worker = Worker::new(&self.args.worker, self.mounts, self.verifier, self.parts)?
             .with_drain_limit(self.args.drain.limit())
-            .reporting_as(self.name);
+            .reporting_as(self.name, self.instance);
         let (stores, admin) = (worker.stores(), worker.admin());
         let probes = admin.clone().serve(self.admin);
         let stop = CancellationToken::new();

@@ -19,6 +19,8 @@ const MOST_PROJECTS: usize = 10_000;
 /// Who reports what to whom.
 pub(crate) struct Reporter {
     pub(crate) name: String,
+    /// Tells it from others of its name, and stays the same when it starts again.
+    pub(crate) instance: String,
     pub(crate) pool: String,
     pub(crate) mounts: Mounts,
     pub(crate) stores: Stores,
@@ -57,7 +59,10 @@ impl Reporter {
     }
 
     async fn tell(&self, folders: &[(String, String)]) -> Result<(), ReportError> {
-        let told = self.stores.report_mounts(&self.name, &self.pool, folders);
+        let (name, instance) = (&self.name, &self.instance);
+        let told = self
+            .stores
+            .report_mounts(name, instance, &self.pool, folders);
         Ok(told.await?)
     }
 }

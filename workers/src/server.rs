@@ -194,11 +194,13 @@ impl Worker {
         self
     }
 
-    /// Reports to Postgres which projects it sees, under this name, while it serves.
+    /// Reports to Postgres which projects it sees, under this name, while it serves. `instance` tells
+    /// it from others of the same name: where it listens, so that a restart replaces its own report.
     #[must_use]
-    pub fn reporting_as(mut self, name: String) -> Self {
+    pub fn reporting_as(mut self, name: String, instance: String) -> Self {
         self.reporter = Some(Reporter {
             name,
+            instance,
             pool: self.pool.clone(),
             mounts: self.mounts.clone(),
             stores: self.stores.clone(),

@@ -88,6 +88,18 @@ pub(super) fn listed(items: Option<&[String]>, otherwise: &str) -> String {
     }
 }
 
+/// Workers by name. Those that share theirs are shown with where they run: `w (box-7000)`.
+pub(super) fn distinct_names(workers: &[(String, String)]) -> Vec<String> {
+    let shown = |(name, instance): &(String, String)| {
+        let of_this_name = workers.iter().filter(|(other, _)| other == name).count();
+        match of_this_name > 1 && !instance.is_empty() && instance != name {
+            true => format!("{name} ({instance})"),
+            false => name.clone(),
+        }
+    };
+    workers.iter().map(shown).collect()
+}
+
 fn line(row: &[String], widths: &[usize]) -> String {
     let cells = row.iter().zip(widths);
     let padded: Vec<String> = cells

@@ -4,6 +4,7 @@
 //! it is served, and by which path rules.
 
 mod answer;
+mod state;
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +15,7 @@ use super::input::check_globs;
 use super::print::print;
 use super::tenant_selector::TenantSelector;
 use super::{AdminError, confirmed};
-use crate::dev::{self, remember_folder};
+use crate::dev::{self, folders, remember_folder};
 use crate::tenants::{ProjectSettings, TenantsTx};
 use answer::{ProjectChange, ProjectList};
 
@@ -174,8 +175,9 @@ pub async fn run(args: ProjectArgs) -> Result<(), AdminError> {
 }
 
 async fn list(installation: &Installation, selector: &TenantSelector) -> Result<(), AdminError> {
-    let list = installation.read(async |tx, _| {
-        let mut list = ProjectList::new(selector.slug());
+    let list = installation.read(async |tx, to| {
+        let folders = to.dev.as_deref().map(folders).transpose()?;
+        let mut list = ProjectList::new(selector.slug(), folders);
         for (tenant, id) in selector.resolve(tx).await? {
             let workers = tx.workers_by_project(id).await?;
             list.add(&tenant, tx.projects(id).await?, workers);

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::AdminError;
 use super::connect::Installation;
-use super::print::{Answer, print, table};
+use super::print::{Answer, distinct_names, print, table};
 use crate::healthcheck::admin_url;
 use crate::tenants::{Census, ReportedGateway};
 use gateway::{BreakerRow, GatewayRow};
@@ -86,6 +86,7 @@ async fn known(installation: &Installation) -> Result<DatabaseState, AdminError>
         let workers = tx.reported_workers().await?.into_iter();
         let workers = workers.map(|worker| WorkerRow {
             name: worker.name,
+            instance: worker.instance,
             pool: worker.pool,
             projects: worker.projects,
             last_seen_seconds: worker.seconds_ago,
@@ -170,6 +171,9 @@ struct KeyCounts {
 #[derive(Serialize)]
 struct WorkerRow {
     name: String,
+    /// Where it runs, `box-7000`; absent if unknown.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    instance: String,
     pool: String,
     /// How many projects it serves.
     projects: u64,
@@ -178,9 +182,9 @@ struct WorkerRow {
 }
 
 impl WorkerRow {
-    fn cells(&self) -> [String; 4] {
+    fn cells(&self, name: String) -> [String; 4] {
         [
-            self.name.clone(),
+            name,
             self.pool.clone(),
             self.projects.to_string(),
             format!("{} s ago", self.last_seen_seconds),
@@ -251,7 +255,10 @@ impl DatabaseState {
             indexes::line(&self.indexes),
             limits::line(&self.limits),
         );
-        let rows: Vec<_> = self.workers.iter().map(WorkerRow::cells).collect();
+        let named = |worker: &WorkerRow| (worker.name.clone(), worker.instance.clone());
+        let names = distinct_names(&self.workers.iter().map(named).collect::<Vec<_>>());
+        let rows = self.workers.iter().zip(names);
+        let rows: Vec<_> = rows.map(|(worker, name)| worker.cells(name)).collect();
         let header = ["worker", "pool", "projects", "last seen"];
         let workers = (!rows.is_empty()).then(|| {
             let table = table(header, rows, "");

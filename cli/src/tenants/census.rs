@@ -29,6 +29,8 @@ pub struct Census {
 pub struct ReportedWorker {
     /// Its name.
     pub name: String,
+    /// The host and port where it runs, which distinguish workers of one name; empty if unknown.
+    pub instance: String,
     /// The pool it belongs to.
     pub pool: String,
     /// How many projects it serves.
@@ -95,17 +97,19 @@ impl TenantsTx {
     /// Workers that reported a project within the last 90 s, by name.
     pub async fn reported_workers(&mut self) -> Result<Vec<ReportedWorker>, TenantError> {
         let rows = sqlx::query!(
-            r#"select worker, pool, count(*) as "projects!",
+            r#"select worker, instance, pool, count(*) as "projects!",
                       extract(epoch from now() - max(seen_at))::bigint as "seconds_ago!"
                from worker_mounts
                where seen_at > now() - interval '90 seconds'
-               group by worker, pool order by worker collate "C", pool collate "C""#
+               group by worker, instance, pool
+               order by worker collate "C", instance collate "C", pool collate "C""#
         )
         .fetch_all(&mut *self.tx)
         .await
         .map_err(query("list workers"))?;
         let workers = rows.into_iter().map(|row| ReportedWorker {
             name: row.worker,
+            instance: row.instance,
             pool: row.pool,
             projects: row.projects.unsigned_abs(),
             // A worker that reports during this query may be ahead of the transaction's clock.

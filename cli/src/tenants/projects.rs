@@ -15,6 +15,18 @@ use super::{
     names::{check_project_slug, check_text},
 };
 
+/// A project's folder, as a worker reported it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportedMount {
+    /// The worker's name.
+    pub worker: String,
+    /// The host and port where it runs; empty if unknown.
+    pub instance: String,
+    /// Seconds since it reported the folder, by the database's clock. A running worker reports at
+    /// least every 30 s.
+    pub seconds_ago: u64,
+}
+
 /// What an operator sets for a project. Default: shows its slug, built-in path rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProjectSettings {
@@ -106,24 +118,31 @@ impl TenantsTx {
         Ok(rows.into_iter().map(Project::from).collect())
     }
 
-    /// Workers that reported each project's folder within the last 90 s, by name. A project that no
-    /// worker reported is missing from the map.
+    /// By project, the workers that reported its folder within the last day, by name. A worker that
+    /// stopped, or no longer has the folder, is not among them.
     pub async fn workers_by_project(
         &mut self,
         tenant: Uuid,
-    ) -> Result<BTreeMap<Uuid, Vec<String>>, TenantError> {
+    ) -> Result<BTreeMap<Uuid, Vec<ReportedMount>>, TenantError> {
         let rows = sqlx::query!(
-            r#"select project_id, worker from worker_mounts
-               where tenant_id = $1 and seen_at > now() - interval '90 seconds'
-               order by worker collate "C""#,
+            r#"select project_id, worker, instance,
+                      extract(epoch from now() - seen_at)::bigint as "seconds_ago!"
+               from worker_mounts
+               where tenant_id = $1 and seen_at > now() - interval '1 day'
+               order by worker collate "C", instance collate "C""#,
             tenant
         )
         .fetch_all(&mut *self.tx)
         .await
         .map_err(query("list the workers of projects"))?;
-        let mut workers: BTreeMap<Uuid, Vec<String>> = BTreeMap::new();
+        let mut workers: BTreeMap<Uuid, Vec<ReportedMount>> = BTreeMap::new();
         for row in rows {
-            workers.entry(row.project_id).or_default().push(row.worker);
+            workers.entry(row.project_id).or_default().push(ReportedMount {
+                worker: row.worker,
+                instance: row.instance,
+                // A worker that reports while this is read may be ahead of it.
+                seconds_ago: row.seconds_ago.max(0).unsigned_abs(),
+            });
         }
         Ok(workers)
     }

@@ -192,6 +192,40 @@ fn names_are_the_folders_until_a_command_sets_others() {
 }
 
 #[test]
+fn a_project_that_dev_does_not_serve_is_listed_with_the_reason() {
+    let home = Home::new();
+    let first = home.start("handbook");
+    first.stop();
+    std::fs::remove_dir(home.path("handbook")).unwrap();
+    let second = home.start("site");
+    let docs = home.path("docs");
+    std::fs::create_dir(&docs).unwrap();
+    home.run(&format!("project add dev docs --path {}", docs.display()))
+        .ok();
+    home.run("project add dev nowhere").ok();
+    let deadline = SystemTime::now() + PATIENCE;
+    let states = loop {
+        let list = home.run("project list dev --json").json();
+        let rows = list["projects"].as_array().unwrap().iter();
+        let states: Vec<Value> = rows.map(|row| row["state"].clone()).collect();
+        if states[3] == "served" || SystemTime::now() > deadline {
+            break states;
+        }
+    };
+    assert_eq!(states, ["next_start", "folder_gone", "no_folder", "served"]);
+    let text = home.run("project list dev").ok();
+    for said in [
+        "served from the next start of `archway dev`",
+        "not served: its folder is gone",
+        "not served: it has no folder",
+        "bring the folder back and start `archway dev` again",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    second.stop();
+}
+
+#[test]
 fn a_key_that_names_a_removed_project_does_not_keep_dev_from_starting() {
     let home = Home::new();
     home.start("handbook").stop();

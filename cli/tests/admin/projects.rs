@@ -64,11 +64,11 @@ fn unnamed_settings_stay_and_cleared_ones_get_their_default() {
         [
             "docs",
             "docs",
-            "no worker yet (they look every 5 s)",
+            "none yet (they look every 5 s)",
             "built-in",
             "-",
             "a",
-            "served"
+            "waits for a worker"
         ]
     );
     assert_eq!(
@@ -76,11 +76,11 @@ fn unnamed_settings_stay_and_cleared_ones_get_their_default() {
         [
             "site",
             "Site",
-            "no worker yet (they look every 5 s)",
+            "none yet (they look every 5 s)",
             "built-in",
             "-",
             "secret/",
-            "served"
+            "waits for a worker"
         ]
     );
 }
@@ -106,6 +106,60 @@ fn the_list_says_which_workers_saw_the_folder_lately() {
             .ok()
             .contains("worker-a, worker-b")
     );
+}
+
+#[test]
+fn a_project_that_no_worker_sees_is_not_called_served() {
+    let place = with_acme();
+    for slug in ["crashed", "seen", "unseen"] {
+        place.run(&format!("project add acme {slug}")).ok();
+    }
+    place.sql(
+        "update projects set created_at = now() - interval '1 hour'; \
+         insert into worker_mounts (worker, pool, tenant_id, project_id, seen_at) \
+         select 'w', 'shared', tenant_id, id, now() - age from projects, \
+             (values ('seen', interval '9 s'), ('crashed', '12 min')) mounted (of, age) \
+         where slug = of",
+    );
+    let list = place.json("project list acme");
+    let states = list["projects"].as_array().unwrap().iter();
+    let states: Vec<_> = states.map(|row| &row["state"]).collect();
+    assert_eq!(states, ["unseen", "served", "unseen"]);
+    let text = place.run("project list acme").ok();
+    let lines: Vec<Vec<&str>> = text.lines().map(columns).collect();
+    assert_eq!(
+        (lines[1][2], lines[1][6]),
+        ("none for 12 min", "not served")
+    );
+    assert_eq!((lines[2][2], lines[2][6]), ("w", "served"));
+    assert_eq!((lines[3][2], lines[3][6]), ("none", "not served"));
+    assert!(text.contains("<repos>/<tenant>/<project>"), "{text}");
+    assert!(!text.contains("every 5 s"), "{text}");
+}
+
+#[test]
+fn workers_of_one_name_are_shown_with_where_they_run() {
+    let place = with_acme();
+    place.run("project add acme site").ok();
+    for at in ["box-7001", "box-7002", "box-7001"] {
+        place.sql(&format!(
+            "select report_mounts('w', '{at}', 'shared', array['acme'], array['site'])"
+        ));
+    }
+    place.sql("select report_mounts('other', 'box-7003', 'shared', array['acme'], array['site'])");
+    let list = place.json("project list acme");
+    let expected = json!(["other", "w (box-7001)", "w (box-7002)"]);
+    assert_eq!(list["projects"][0]["workers"], expected);
+    let status = place.json("status");
+    let workers = status["workers"].as_array().unwrap().iter();
+    let workers: Vec<_> = workers
+        .map(|row| (&row["name"], &row["instance"]))
+        .collect();
+    let expected = [("other", "box-7003"), ("w", "box-7001"), ("w", "box-7002")];
+    let expected = expected.map(|(name, at)| (json!(name), json!(at)));
+    assert_eq!(workers, expected.each_ref().map(|(name, at)| (name, at)));
+    let text = place.run("status").ok();
+    assert!(text.contains("w (box-7001)  shared"), "{text}");
 }
 
 #[test]

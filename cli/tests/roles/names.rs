@@ -1,5 +1,6 @@
 //! Default names of several workers and gateways on one host.
 
+use rustix::process::Signal;
 use sqlx::ConnectOptions;
 
 use crate::READ;
@@ -43,6 +44,18 @@ fn workers_of_one_host_have_names_of_their_own_and_status_shows_each() {
     let mut names: Vec<String> = workers.iter().map(called).collect();
     names.sort();
     wait_until("both are shown", || stage.shown() == names);
+}
+
+#[test]
+fn workers_that_were_given_one_name_are_both_shown() {
+    let stage = Stage::set();
+    let [first, second] = [stage.worker("127.0.0.1:0"), stage.worker("127.0.0.1:0")];
+    let (first, _second) = (Role::start(first), Role::start(second));
+    wait_until("both are shown", || stage.shown() == ["one", "one"]);
+    // A worker that ends takes back what it reported, and not what the other did.
+    first.signal(Signal::TERM);
+    assert_eq!(first.end().0, Some(0));
+    assert_eq!(stage.shown(), ["one"]);
 }
 
 #[test]

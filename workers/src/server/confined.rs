@@ -57,7 +57,7 @@ impl ConfinedWorker {
                 let served = runtime.block_on(async {
                     let mut worker = Worker::new(&config, mounts, verifier, parts)?;
                     if let Some(name) = name {
-                        worker = worker.reporting_as(name);
+                        worker = worker.reporting_as(name, String::new());
                     }
                     // The starter waits for this; if it is gone, nobody is left to tell.
                     ready.send((confinement, worker.admin())).ok();

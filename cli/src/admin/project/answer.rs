@@ -1,12 +1,15 @@
 //! Answers of `archway project`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::admin::print::{Answer, listed, moment, table, table_by_tenant};
-use crate::tenants::Project;
+use super::state::{self, State};
+use crate::admin::print::{Answer, distinct_names, listed, moment, table, table_by_tenant};
+use crate::dev::TENANT;
+use crate::tenants::{Project, ReportedMount};
 
 /// What was done to a project.
 #[derive(Serialize)]
@@ -38,6 +41,9 @@ pub(super) struct ProjectList<'a> {
     /// Null: all tenants.
     tenant: Option<&'a str>,
     projects: Vec<ListedProject>,
+    /// The folders that the running `archway dev` remembers; `None` for any other installation.
+    #[serde(skip)]
+    folders: Option<BTreeMap<String, PathBuf>>,
 }
 
 #[derive(Serialize)]
@@ -53,13 +59,20 @@ struct ListedProject {
     removed_at: Option<String>,
     /// Workers that reported the folder within the last 90 s.
     workers: Vec<String>,
+    /// How long ago a worker reported the folder last. Null: within the last day none did that is not
+    /// stopped in an orderly way or without the folder by now.
+    last_seen_seconds: Option<u64>,
+    state: State,
 }
 
 impl<'a> ProjectList<'a> {
     /// An empty list, of this tenant or of all.
-    pub(super) fn new(tenant: Option<&'a str>) -> Self {
-        let projects = Vec::new();
-        ProjectList { tenant, projects }
+    pub(super) fn new(tenant: Option<&'a str>, folders: Option<BTreeMap<String, PathBuf>>) -> Self {
+        ProjectList {
+            tenant,
+            projects: Vec::new(),
+            folders,
+        }
     }
 
     /// Adds a tenant's projects.
@@ -67,18 +80,29 @@ impl<'a> ProjectList<'a> {
         &mut self,
         tenant: &str,
         projects: Vec<Project>,
-        mut workers: BTreeMap<Uuid, Vec<String>>,
+        mut mounts: BTreeMap<Uuid, Vec<ReportedMount>>,
     ) {
+        let of_dev = self.folders.as_ref().filter(|_| tenant == TENANT);
         let row = |project: Project| {
-            let workers = workers.remove(&project.id).unwrap_or_default();
-            ListedProject::new(tenant, project, workers)
+            let mounts = mounts.remove(&project.id).unwrap_or_default();
+            let folder = of_dev.map(|folders| folders.get(&project.slug).map(PathBuf::as_path));
+            ListedProject::new(tenant, project, &mounts, folder)
         };
-        self.projects.extend(projects.into_iter().map(row));
+        let rows: Vec<ListedProject> = projects.into_iter().map(row).collect();
+        self.projects.extend(rows);
     }
 }
 
 impl ListedProject {
-    fn new(tenant: &str, project: Project, workers: Vec<String>) -> Self {
+    fn new(
+        tenant: &str,
+        project: Project,
+        mounts: &[ReportedMount],
+        folder: Option<Option<&Path>>,
+    ) -> Self {
+        let state = State::of(&project, mounts, folder);
+        let fresh = mounts.iter().filter(|mount| state::is_fresh(mount));
+        let named = |mount: &ReportedMount| (mount.worker.clone(), mount.instance.clone());
         ListedProject {
             tenant: tenant.to_owned(),
             slug: project.slug,
@@ -88,7 +112,9 @@ impl ListedProject {
             close: project.settings.close,
             created_at: moment(project.created_at),
             removed_at: project.removed_at.map(moment),
-            workers,
+            workers: distinct_names(&fresh.map(named).collect::<Vec<_>>()),
+            last_seen_seconds: mounts.iter().map(|mount| mount.seconds_ago).min(),
+            state,
         }
     }
 
@@ -96,19 +122,23 @@ impl ListedProject {
         [
             self.slug.clone(),
             self.name.clone().unwrap_or_else(|| self.slug.clone()),
-            listed(Some(&self.workers), "no worker yet (they look every 5 s)"),
+            listed(
+                Some(&self.workers),
+                &self.state.without_workers(self.last_seen_seconds),
+            ),
             listed(self.allow.as_deref(), "built-in"),
             listed(Some(&self.open), "-"),
             listed(Some(&self.close), "-"),
-            self.removed_at
-                .as_ref()
-                .map_or_else(|| "served".to_owned(), |at| format!("removed {at}")),
+            self.removed_at.as_ref().map_or_else(
+                || self.state.text().to_owned(),
+                |at| format!("removed {at}"),
+            ),
         ]
     }
 }
 
-impl Answer for ProjectList<'_> {
-    fn text(&self) -> String {
+impl ProjectList<'_> {
+    fn table(&self) -> String {
         let header = [
             "project", "name", "workers", "allow", "open", "close", "state",
         ];
@@ -119,5 +149,16 @@ impl Answer for ProjectList<'_> {
         };
         let none = format!("tenant {tenant} has no projects");
         table(header, rows.map(ListedProject::cells).collect(), &none)
+    }
+}
+
+impl Answer for ProjectList<'_> {
+    fn text(&self) -> String {
+        let states: BTreeSet<State> = self.projects.iter().map(|row| row.state).collect();
+        let advice: Vec<&str> = states.iter().filter_map(|state| state.advice()).collect();
+        match advice.as_slice() {
+            [] => self.table(),
+            advice => format!("{}\n\n{}", self.table(), advice.join("\n")),
+        }
     }
 }

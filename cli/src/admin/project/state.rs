@@ -1,0 +1,168 @@
+//! Whether a project is served, and what an operator can do where it is not.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use crate::tenants::{ReportedMount, Project};
+use serde::Serialize;
+
+/// A worker that runs reported within this time.
+const FRESH_SECONDS: u64 = 90;
+/// Within this time of its creation each worker has looked for a project's folder.
+const FIRST_LOOK: Duration = Duration::from_secs(15);
+
+/// What is known of a project. In the order in which advice is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum State {
+    /// Workers report its folder.
+    Served,
+    /// An operator removed it.
+    Removed,
+    /// It was added seconds ago, and workers have not looked yet.
+    Waiting,
+    /// No worker reports its folder.
+    Unseen,
+    /// The running `dev` began before it had a folder, and serves it from its next start on.
+    NextStart,
+    /// `dev` remembers its folder, which is gone.
+    FolderGone,
+    /// `dev` was named no folder for it.
+    NoFolder,
+}
+
+impl State {
+    /// `folder`: `None` outside of `dev`; there, `Some(None)` for a project without one.
+    pub(super) fn of(
+        project: &Project,
+        mounts: &[ReportedMount],
+        folder: Option<Option<&Path>>,
+    ) -> State {
+        let age = SystemTime::now().duration_since(project.created_at);
+        match folder {
+            _ if project.removed_at.is_some() => State::Removed,
+            Some(Some(folder)) if !folder.is_dir() => State::FolderGone,
+            _ if mounts.iter().any(is_fresh) => State::Served,
+            Some(Some(_)) => State::NextStart,
+            Some(None) => State::NoFolder,
+            None if age.unwrap_or_default() < FIRST_LOOK => State::Waiting,
+            None => State::Unseen,
+        }
+    }
+
+    /// The cell of the state's column.
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            State::Served => "served",
+            State::Removed => "removed",
+            State::Waiting => "waits for a worker",
+            State::Unseen => "not served",
+            State::NextStart => "served from the next start of `archway dev`",
+            State::FolderGone => "not served: its folder is gone",
+            State::NoFolder => "not served: it has no folder",
+        }
+    }
+
+    /// The cell of the workers' column where none reported lately.
+    pub(super) fn without_workers(self, last_seen_seconds: Option<u64>) -> String {
+        match (self, last_seen_seconds) {
+            (State::Waiting, None) => "none yet (they look every 5 s)".to_owned(),
+            (_, None) => "none".to_owned(),
+            (_, Some(seconds)) if seconds < 120 => format!("none for {seconds} s"),
+            (_, Some(seconds)) if seconds < 7200 => format!("none for {} min", seconds / 60),
+            (_, Some(seconds)) => format!("none for {} h", seconds / 3600),
+        }
+    }
+
+    /// What to do about it.
+    pub(super) fn advice(self) -> Option<&'static str> {
+        match self {
+            State::Served | State::Removed | State::Waiting => None,
+            State::Unseen => Some(
+                "not served: no worker sees the folder <repos>/<tenant>/<project>. Check with \
+                 `archway status` that a worker of the tenant's pool runs, and that the folder is \
+                 beneath its --repos; or remove the project with `archway project remove`.",
+            ),
+            State::NextStart => Some(
+                "from the next start: stop `archway dev` and start it again to serve the project.",
+            ),
+            State::FolderGone => Some(
+                "its folder is gone: bring the folder back and start `archway dev` again, or remove \
+                 the project with `archway project remove`.",
+            ),
+            State::NoFolder => Some(
+                "it has no folder: purge the project (`archway project remove`, then `purge`) and \
+                 add it again with --path.",
+            ),
+        }
+    }
+}
+
+/// Whether the worker that reported this still runs, as far as is known.
+pub(super) fn is_fresh(mount: &ReportedMount) -> bool {
+    mount.seconds_ago < FRESH_SECONDS
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tenants::ProjectSettings;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn project(age_seconds: u64) -> Project {
+        Project {
+            id: Uuid::nil(),
+            slug: "site".into(),
+            settings: ProjectSettings::default(),
+            created_at: SystemTime::now() - Duration::from_secs(age_seconds),
+            removed_at: None,
+        }
+    }
+
+    fn seen(seconds_ago: u64) -> [ReportedMount; 1] {
+        let (worker, instance) = ("w".to_owned(), String::new());
+        [ReportedMount {
+            worker,
+            instance,
+            seconds_ago,
+        }]
+    }
+
+    #[test]
+    fn a_project_is_served_while_a_worker_reports_its_folder() {
+        let old = project(3600);
+        assert_eq!(State::of(&old, &seen(89), None), State::Served);
+        assert_eq!(State::of(&old, &seen(90), None), State::Unseen);
+        assert_eq!(State::of(&old, &[], None), State::Unseen);
+        assert_eq!(State::of(&project(1), &[], None), State::Waiting);
+        let removed = Project {
+            removed_at: Some(SystemTime::now()),
+            ..old
+        };
+        assert_eq!(State::of(&removed, &seen(1), None), State::Removed);
+    }
+
+    #[test]
+    fn beside_dev_the_folder_decides() {
+        let (old, there) = (project(3600), tempfile::tempdir().unwrap());
+        let (there, gone) = (there.path(), there.path().join("gone"));
+        for (folder, mounts, state) in [
+            (Some(there), seen(1).as_slice(), State::Served),
+            (Some(there), &[], State::NextStart),
+            (Some(gone.as_path()), &seen(1), State::FolderGone),
+            (None, &[], State::NoFolder),
+        ] {
+            assert_eq!(State::of(&old, mounts, Some(folder)), state, "{folder:?}");
+        }
+    }
+
+    #[test]
+    fn how_long_no_worker_saw_it_is_said_in_a_unit_that_fits() {
+        let shown = |seconds| State::Unseen.without_workers(seconds);
+        assert_eq!(shown(None), "none");
+        assert_eq!(shown(Some(119)), "none for 119 s");
+        assert_eq!(shown(Some(600)), "none for 10 min");
+        assert_eq!(shown(Some(7200)), "none for 2 h");
+    }
+}
