@@ -11,6 +11,7 @@
 use std::error::Error;
 use std::io::{self, ErrorKind, Write};
 
+use archway_proto::chain::texts;
 use archway_proto::misleading::{escape, visible_json};
 
 /// The exit status after the reader closed standard output: 128 + SIGPIPE.
@@ -42,15 +43,10 @@ pub fn is_closed(error: &(dyn Error + 'static)) -> bool {
         || error.source().is_some_and(is_closed)
 }
 
-/// A failure and its chain of causes, one per line.
-pub fn report(error: &dyn Error) -> String {
-    let mut text = format!("archway: {error}\n");
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!("  because: {cause}\n"));
-        source = cause.source();
-    }
-    escape(&text).0.into_owned()
+/// What failed, and line by line why.
+pub fn report(error: &(dyn Error + 'static)) -> String {
+    let text = texts(error).join("\n  because: ");
+    escape(&format!("archway: {text}\n")).0.into_owned()
 }
 
 #[cfg(test)]
