@@ -17,6 +17,7 @@ use uuid::Uuid;
 use crate::{
     auth::Auth,
     metrics::Metrics,
+    outage::Outage,
     session::Sessions,
     store::{ListenEvent, Listener, MOST_READ, StoreError, Stores},
 };
@@ -48,6 +49,7 @@ pub(crate) struct ChangeListener {
     pub(crate) auth: Arc<Auth>,
     sessions: Arc<Sessions>,
     metrics: Arc<Metrics>,
+    outage: Outage,
 }
 
 impl ChangeListener {
@@ -62,6 +64,7 @@ impl ChangeListener {
             auth: auth.clone(),
             sessions: sessions.clone(),
             metrics: metrics.clone(),
+            outage: Outage::default(),
         }
     }
 
@@ -84,6 +87,7 @@ impl ChangeListener {
             };
             match connected.await {
                 Ok((listener, cursor)) => {
+                    self.outage.ended();
                     tracing::info!("receiving change notifications from postgres");
                     wait = FIRST_RETRY;
                     self.stores.health().heard();
@@ -95,7 +99,9 @@ impl ChangeListener {
                 Err(error) => {
                     let error: StoreError = error;
                     self.stores.health().failed(&error);
-                    tracing::warn!(error = %Chain(&error), "no change notifications are received");
+                    if self.outage.failed() {
+                        tracing::warn!(error = %Chain(&error), "no change notifications are received");
+                    }
                     wait = (wait * 2).min(LONGEST_RETRY);
                     self.poll_sessions(&mut polled).await;
                 }

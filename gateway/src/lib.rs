@@ -65,6 +65,7 @@ mod sampling;
 mod metrics;
 mod recent;
 mod caller;
+mod outage;
 pub mod terms;
 mod error;
 

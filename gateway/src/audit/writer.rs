@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     metrics::AuditMetrics,
+    outage::Outage,
     secrets::RootSecret,
     store::{AuditRows, StoreError, Stores, micros},
 };
@@ -62,6 +63,7 @@ pub(crate) struct Writer {
     chains: HashMap<Uuid, OpenChain>,
     /// The month whose partition is known to exist, in microseconds since 1970.
     month: Range<i64>,
+    outage: Outage,
 }
 
 /// A chain that is being written.
@@ -90,6 +92,7 @@ impl Writer {
             metrics: audit.metrics.clone(),
             chains: HashMap::new(),
             month: 0..0,
+            outage: Outage::default(),
         }
     }
 
@@ -226,7 +229,9 @@ impl Writer {
             }
             self.metrics.failures.inc();
             let count = rows.len();
-            tracing::warn!(error = %CauseChain(&error), count, "audit records can't be written yet");
+            if self.outage.failed() {
+                tracing::warn!(error = %CauseChain(&error), count, "audit records can't be written yet");
+            }
             refusals += u32::from(error.is_refusal());
             if refusals >= MOST_REFUSALS {
                 self.give_up(tenant, count as u64);
@@ -236,6 +241,9 @@ impl Writer {
             wait = (wait * 2).min(LONGEST_RETRY);
         }
         self.metrics.written.inc_by(rows.len() as u64);
+        if self.outage.ended() {
+            tracing::info!("audit records are written again");
+        }
     }
 
     /// Gives up rows that Postgres refuses. The tenant's next record starts a new chain, which

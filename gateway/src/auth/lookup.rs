@@ -13,7 +13,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use archway_proto::catalog::Scope;
+use archway_proto::{catalog::Scope, chain::Chain};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -25,6 +25,7 @@ use super::{
 };
 use crate::{
     caller::{Principal, PrincipalFacts},
+    outage::Outage,
     store::{ApiKeyRow, StoreError, Stores},
     terms::Terms,
 };
@@ -100,6 +101,7 @@ pub(crate) struct Keys {
     failing: moka::sync::Cache<KeyId, ()>,
     slots: LookupSlots,
     pause: Pause,
+    outage: Outage,
     editions: Arc<Editions>,
 }
 
@@ -122,6 +124,7 @@ impl Keys {
             failing: bad_ids(),
             slots: LookupSlots::default(),
             pause: Pause::default(),
+            outage: Outage::default(),
             editions,
         }
     }
@@ -238,9 +241,16 @@ impl Keys {
     /// unconfirmed id only a broken connection counts as Postgres' failure.
     fn note<T>(&self, answer: &Result<T, StoreError>, is_unconfirmed: bool) {
         match answer {
-            Ok(_) => self.pause.answered(),
+            Ok(_) => {
+                self.pause.answered();
+                if self.outage.ended() {
+                    tracing::info!("keys are looked up again");
+                }
+            }
             Err(error) => {
-                tracing::warn!(error = %archway_proto::chain::Chain(error), "key look-up failed");
+                if self.outage.failed() {
+                    tracing::warn!(error = %Chain(error), "key look-up failed");
+                }
                 if !is_unconfirmed || error.is_broken_connection() {
                     self.pause.failed();
                 }
