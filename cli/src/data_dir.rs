@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aws_lc_rs::digest;
+use rustix::process::{Pid, test_kill_process};
 
 /// The file with the root secret of `dev`.
 pub(crate) const ROOT_SECRET: &str = "root-secret";
@@ -112,6 +113,17 @@ impl DataDir {
     /// exist.
     pub(crate) fn fingerprint_of(path: &Path) -> Option<String> {
         Some(short_hash(resolve(path).ok()?.as_os_str().as_bytes()))
+    }
+
+    /// The process that has claimed the folder at this path, or `None`. The lock is tried only if the
+    /// process in its file is alive, so that this check never makes a start fail.
+    pub(crate) fn holder_of(path: &Path) -> Option<u32> {
+        let lock = File::open(path.join(LOCK)).ok()?;
+        let pid: u32 = read(path, LOCK).ok()??.trim().parse().ok()?;
+        let process = Pid::from_raw(pid.try_into().ok()?)?;
+        let is_alive = !matches!(test_kill_process(process), Err(rustix::io::Errno::SRCH));
+        let is_locked = || matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock));
+        (is_alive && is_locked()).then_some(pid)
     }
 
     /// Reads a file of the folder; `None` if it does not exist.
@@ -270,12 +282,14 @@ mod tests {
         let first = DataDir::open(home.path()).unwrap();
         let refusal = DataDir::open(home.path()).unwrap_err();
         let pid = std::process::id();
+        assert_eq!(DataDir::holder_of(home.path()), Some(pid));
         assert!(matches!(refusal, DataDirError::InUse { pid: Some(named), .. } if named == pid));
         assert!(
             refusal.to_string().contains(&format!("(pid {pid})")),
             "{refusal}"
         );
         drop(first);
+        assert_eq!(DataDir::holder_of(home.path()), None);
         DataDir::open(home.path()).unwrap();
     }
 

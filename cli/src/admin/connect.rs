@@ -106,6 +106,13 @@ pub enum ConnectError {
         .0.display()
     )]
     Nowhere(PathBuf),
+    /// A `dev` runs, and its server does not.
+    #[error(
+        "`archway dev` (pid {}) runs for the data folder {}, but its PostgreSQL does not: `archway dev` \
+         restarts it; try again in a few seconds, and read the log of `archway dev` if that fails. \
+         If `archway dev` was given --database-url, name the same database here", .1, .0.display()
+    )]
+    DevWithoutPostgres(PathBuf, u32),
     /// The URL cannot be parsed.
     #[error("--database-url can't be read as postgres://user:password@host/database")]
     Url(#[source] sqlx::Error),
@@ -223,7 +230,10 @@ impl Installation {
         let data = self.data_folder()?;
         match EmbeddedPostgres::of_another_process(&data) {
             Some(options) => Ok((options, Some(data))),
-            None => Err(ConnectError::Nowhere(data)),
+            None => Err(match DataDir::holder_of(&data) {
+                Some(pid) => ConnectError::DevWithoutPostgres(data, pid),
+                None => ConnectError::Nowhere(data),
+            }),
         }
     }
 

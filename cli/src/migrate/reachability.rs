@@ -9,12 +9,21 @@ use sqlx::{ConnectOptions, Connection};
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The SQLSTATE of a server that starts, recovers or stops.
+const CANNOT_CONNECT_NOW: &str = "57P03";
+
 /// Why a server cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum UnreachableError {
     /// Its certificate is not trusted: another server, or another authority.
     #[error("{UNBELIEVED}")]
     Unbelieved(#[source] sqlx::Error),
+    /// It starts, recovers or stops.
+    #[error(
+        "PostgreSQL takes no connections at the moment ({0}): it starts, recovers or stops; try \
+         again in a few seconds"
+    )]
+    NotYet(String),
     /// It does not answer, or refuses the connection.
     #[error(transparent)]
     Refused(sqlx::Error),
@@ -22,9 +31,11 @@ pub enum UnreachableError {
 
 impl From<sqlx::Error> for UnreachableError {
     fn from(error: sqlx::Error) -> Self {
-        match is_unbelieved(&error) {
-            true => UnreachableError::Unbelieved(error),
-            false => UnreachableError::Refused(error),
+        let answer = error.as_database_error();
+        match answer.filter(|answer| answer.code().as_deref() == Some(CANNOT_CONNECT_NOW)) {
+            Some(answer) => UnreachableError::NotYet(answer.message().to_owned()),
+            None if is_unbelieved(&error) => UnreachableError::Unbelieved(error),
+            None => UnreachableError::Refused(error),
         }
     }
 }

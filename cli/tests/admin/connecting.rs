@@ -1,5 +1,8 @@
 //! How commands find their database, and which databases they refuse.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
 use crate::installation::{CommandResult, Installation, bare};
 
 #[test]
@@ -25,6 +28,40 @@ fn a_database_that_does_not_answer_is_refused_without_its_password() {
         CommandResult::of(bare().args(["tenant", "list", "--database-url", url])).refusal();
     assert!(refusal.contains("connecting to the database"), "{refusal}");
     assert!(!refusal.contains("hush"), "{refusal}");
+}
+
+/// A PostgreSQL that recovers from a crash, and where it is.
+fn recovering() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut length = [0; 4];
+            stream.read_exact(&mut length).unwrap();
+            let mut startup = vec![0; u32::from_be_bytes(length) as usize - 4];
+            stream.read_exact(&mut startup).unwrap();
+            let fields = "SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\
+                          Fpostmaster.c\0L2415\0Rx\0\0";
+            let length = u32::try_from(fields.len() + 4).unwrap().to_be_bytes();
+            stream
+                .write_all(&[b"E", &length[..], fields.as_bytes()].concat())
+                .unwrap();
+        }
+    });
+    format!("postgres://me@{address}/archway?sslmode=disable")
+}
+
+#[test]
+fn a_database_that_recovers_is_said_to_once_with_what_to_do() {
+    let url = recovering();
+    let refusal = CommandResult::of(bare().args(["status", "--database-url", &url])).refusal();
+    let recovers = refusal
+        .matches("the database system is starting up")
+        .count();
+    assert_eq!(recovers, 1, "{refusal}");
+    assert!(refusal.contains("try again in a few seconds"), "{refusal}");
+    assert!(!refusal.contains("2415"), "{refusal}");
 }
 
 #[test]

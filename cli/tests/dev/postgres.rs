@@ -69,6 +69,20 @@ impl Dev {
     }
 }
 
+/// `archway status` reports the outage, and the log repeats nothing.
+fn status_and_log_report_the_outage_once(workspace: &Workspace, dev: &Dev) {
+    let mut status = Command::new(env!("CARGO_BIN_EXE_archway"));
+    let status = status.args(["status", "--data"]).arg(workspace.data()).output();
+    let refusal = String::from_utf8(status.unwrap().stderr).unwrap();
+    let said = format!("(pid {}) runs", dev.pid().as_raw_pid());
+    assert!(refusal.contains(&said), "{refusal}");
+    assert!(refusal.contains("its PostgreSQL does not"), "{refusal}");
+    let log = dev.log.text();
+    assert_eq!(log.matches("no change notifications are received").count(), 1, "{log}");
+    assert!(log.matches("key look-up failed").count() <= 1, "{log}");
+    assert!(!log.contains("(os error 2): No such file"), "{log}");
+}
+
 #[test]
 fn a_postgres_that_is_killed_runs_again_by_itself_and_dev_goes_on() {
     let workspace = Workspace::new();
@@ -111,6 +125,7 @@ fn failed_starts_of_postgres_are_rare_logged_and_recover() {
     dev.reads();
     assert!(dev.is_unavailable("search_memory", FOUND));
     assert!(dev.is_unavailable("write_memory_entry", ENTRY));
+    status_and_log_report_the_outage_once(&workspace, &dev);
     let log = std::fs::read_to_string(workspace.data().join("postgres.log")).unwrap();
     let last = log.lines().last().unwrap();
     assert!(last.starts_with("but could not open file"), "{log}");
