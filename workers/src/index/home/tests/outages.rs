@@ -212,6 +212,32 @@ async fn of_a_hundred_calls_at_once_to_a_server_that_hangs_few_reach_it() {
     assert_eq!(comes_back(&home, store).await, (1, 1));
 }
 
+/// By the paused clock: the server says nothing, so time passes only from one limit to the next, and
+/// how busy the machine is does not count.
+#[tokio::test]
+async fn calls_that_a_server_that_hangs_has_no_room_for_are_told_in_100_ms() {
+    let (double, home, store) = kept().await;
+    double.be(Mood::Silent);
+    tokio::time::pause();
+    // What was heard of it before counts for a moment.
+    tokio::time::advance(Duration::from_millis(300)).await;
+    let begun = Instant::now();
+    let calls = join_all((0..100).map(async |_| {
+        let error = ask(&home, store, PATIENCE).await.unwrap_err();
+        (error, begun.elapsed())
+    }));
+    let calls = calls.await;
+    let (late, told): (Vec<_>, Vec<_>) = calls
+        .iter()
+        .partition(|(error, _)| matches!(error, HomeError::Late(_)));
+    assert_eq!((late.len(), told.len()), (8, 92), "{calls:?}");
+    for (error, took) in told {
+        assert!(matches!(error, HomeError::Away { .. }), "{error:?}");
+        // The clock of timers counts in milliseconds, rounded up.
+        assert!(*took <= Duration::from_millis(101), "{took:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_burst_of_calls_to_a_server_that_is_well_is_answered_whole() {
     let (_double, home, store) = kept().await;
