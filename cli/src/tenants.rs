@@ -28,7 +28,7 @@ pub use limits::{LimitError, LimitOwner, SetLimits};
 pub use memory::{MemoryError, MemoryItem};
 pub use names::{LONGEST_SLUG, is_project_slug};
 pub use principals::RevokedPrincipal;
-pub use projects::{ReportedMount, Project, ProjectSettings};
+pub use projects::{Project, ProjectSettings, ReportedMount};
 pub use prune::AuditCuts;
 pub use tenant::Tenant;
 

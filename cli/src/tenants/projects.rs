@@ -137,12 +137,15 @@ impl TenantsTx {
         .map_err(query("list the workers of projects"))?;
         let mut workers: BTreeMap<Uuid, Vec<ReportedMount>> = BTreeMap::new();
         for row in rows {
-            workers.entry(row.project_id).or_default().push(ReportedMount {
-                worker: row.worker,
-                instance: row.instance,
-                // A worker that reports while this is read may be ahead of it.
-                seconds_ago: row.seconds_ago.max(0).unsigned_abs(),
-            });
+            workers
+                .entry(row.project_id)
+                .or_default()
+                .push(ReportedMount {
+                    worker: row.worker,
+                    instance: row.instance,
+                    // A worker that reports while this is read may be ahead of it.
+                    seconds_ago: row.seconds_ago.max(0).unsigned_abs(),
+                });
         }
         Ok(workers)
     }

@@ -137,7 +137,7 @@ impl TenantsTx {
         loop {
             let page = self.audit_rows(tenant, chain, behind.as_ref()).await?;
             let rows = page.iter().filter(|row| row.number <= last.number);
-            rows.for_each(|row| verifier.take(row));
+            rows.for_each(|row| verifier.check(row));
             let is_past = page.last().is_none_or(|row| row.number > last.number);
             behind = page.into_iter().last();
             if is_past {

@@ -72,13 +72,20 @@ impl Dev {
 /// `archway status` reports the outage, and the log repeats nothing.
 fn status_and_log_report_the_outage_once(workspace: &Workspace, dev: &Dev) {
     let mut status = Command::new(env!("CARGO_BIN_EXE_archway"));
-    let status = status.args(["status", "--data"]).arg(workspace.data()).output();
+    let status = status
+        .args(["status", "--data"])
+        .arg(workspace.data())
+        .output();
     let refusal = String::from_utf8(status.unwrap().stderr).unwrap();
     let said = format!("(pid {}) runs", dev.pid().as_raw_pid());
     assert!(refusal.contains(&said), "{refusal}");
     assert!(refusal.contains("its PostgreSQL does not"), "{refusal}");
     let log = dev.log.text();
-    assert_eq!(log.matches("no change notifications are received").count(), 1, "{log}");
+    assert_eq!(
+        log.matches("no change notifications are received").count(),
+        1,
+        "{log}"
+    );
     assert!(log.matches("key look-up failed").count() <= 1, "{log}");
     assert!(!log.contains("(os error 2): No such file"), "{log}");
 }

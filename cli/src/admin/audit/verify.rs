@@ -129,7 +129,7 @@ async fn verify(
         let mut last = None;
         loop {
             let page = tx.audit_rows(tenant, id, last.as_ref()).await?;
-            page.iter().for_each(|row| verifier.take(row));
+            page.iter().for_each(|row| verifier.check(row));
             last = page.into_iter().last();
             if last.is_none() {
                 break;

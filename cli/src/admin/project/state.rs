@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use crate::tenants::{ReportedMount, Project};
+use crate::tenants::{Project, ReportedMount};
 use serde::Serialize;
 
 /// A worker that runs reported within this time.
