@@ -18,6 +18,7 @@ pub mod nearest;
 pub mod pass;
 pub mod pool;
 pub mod trace;
+mod trace_context;
 
 /// Generated from `proto/archway/v1/worker.proto`.
 #[expect(

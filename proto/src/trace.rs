@@ -20,7 +20,7 @@ use opentelemetry::{
 };
 use tonic::Code;
 
-use crate::context::TraceContext;
+use crate::trace_context::TraceContext;
 
 pub use counts::{COUNTS, Lost, SpanCounts, Spans};
 

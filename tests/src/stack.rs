@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use tokio::{sync::mpsc::Sender, time::Instant};
 use uuid::Uuid;
 
-use crate::{Client, Database, Qdrant, Tenant, fixture::HangEvent};
+use crate::{Client, Database, Qdrant, Tenant, fixture::HangEvent, tenant::PLAIN};
 use gateways::{Gateways, Shared};
 use passes::PassKey;
 use workers::{Parts, Worker};
@@ -37,8 +37,6 @@ pub use issuers::RESOURCE;
 pub use terms::{until_enforced, until_limit_enforced, was_admitted};
 
 const POOL: &str = "shared";
-/// The label of the key that every tenant has.
-pub(crate) const PLAIN: &str = "";
 /// How long a test waits for a condition.
 const PATIENCE: Duration = Duration::from_secs(30);
 

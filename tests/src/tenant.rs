@@ -6,7 +6,10 @@ use archway::tenants::KeyRequest;
 use archway_gateway::terms::Level;
 use archway_proto::catalog::Scope;
 
-use crate::{Repo, stack::PLAIN};
+use crate::Repo;
+
+/// The label of the key that every tenant has.
+pub(crate) const PLAIN: &str = "";
 
 /// A tenant with its projects and keys. It has a plain key for all its projects, and no limits.
 #[derive(Clone, Debug)]
