@@ -8,8 +8,8 @@
 // In the order a file meets them.
 pub mod library;
 pub mod document;
-pub mod markdown;
-pub mod adr;
-pub(crate) mod search;
+pub(in crate::architecture) mod markdown;
+pub(in crate::architecture) mod adr;
+pub mod search;
 pub mod alignment;
-pub(crate) mod rules;
+pub mod rules;

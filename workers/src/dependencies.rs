@@ -44,15 +44,15 @@ const CACHE_TIME: Duration = Duration::from_secs(10 * 60);
 
 /// The files that a file imports.
 #[derive(Debug, Default)]
-pub(crate) struct Dependencies {
+pub struct Dependencies {
     /// Each once, in the order of their first import; never the file itself.
-    pub(crate) files: Vec<RepoPath>,
+    pub files: Vec<RepoPath>,
     /// Why there may be more, in words for who asked; `None` if these are all.
-    pub(crate) error: Option<String>,
+    pub error: Option<String>,
 }
 
 /// The files among which imports are looked up: a work tree's, or a commit's.
-pub(crate) trait Files {
+pub trait Files {
     /// All that may be imported.
     fn listing(&self, cancel: &Cancel) -> Result<Arc<Listing>, RepoError>;
 
@@ -72,10 +72,10 @@ impl Files for Repo {
 
 /// What parsed files import, by project and blob id. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct ImportCache(Cache<(Key, ObjectId, Language), Arc<Parsed>>);
+pub struct ImportCache(Cache<(Key, ObjectId, Language), Arc<Parsed>>);
 
 impl ImportCache {
-    pub(crate) fn new() -> ImportCache {
+    pub fn new() -> ImportCache {
         let weigh = |_: &(Key, ObjectId, Language), parsed: &Arc<Parsed>| parsed.cost();
         let cache = Cache::builder()
             .max_capacity(CACHE_BYTES)
@@ -90,7 +90,7 @@ impl ImportCache {
     ///
     /// # Errors
     /// If the file can't be read, or the call has to stop.
-    pub(crate) fn dependencies(
+    pub fn dependencies(
         &self,
         project: &Key,
         files: &dyn Files,

@@ -53,30 +53,41 @@ use gix::ObjectId;
 
 use crate::repo::{Cancel, Repo, Rules};
 
-pub(crate) use blame::Tracked;
+pub use blame::Tracked;
+pub use changes::Change;
+pub use changes::ChangeKind;
 #[cfg(test)]
-pub(crate) use changes::Changes;
-pub(crate) use changes::{Change, ChangeKind, Comparison, Side};
-pub(crate) use commit::Facts;
+pub(in crate::history) use changes::Changes;
+pub use changes::Comparison;
+pub use changes::Side;
+pub use commit::Facts;
 #[cfg(test)]
-pub(crate) use commit::Signature;
-pub(crate) use date::{End, bound};
-pub(crate) use error::HistoryError;
-pub(crate) use follow::{LogFile, Status};
-pub(crate) use graph::{Asked, Graph, Position};
-pub use kept::{CacheFolder, CacheFolderError};
-pub(crate) use kept::{Histories, Keepable, Kept, Question};
-pub(crate) use log::{Log, LogEntry, LogQuery};
-pub(crate) use metrics::HistoryMetrics;
-pub(crate) use near::Empty;
-pub(crate) use patch::{Comparer, Lines, Measure};
-pub(crate) use place::Place;
+pub use commit::Signature;
+pub use date::End;
+pub use date::bound;
+pub use error::HistoryError;
+pub use follow::LogFile;
+pub use follow::Status;
+pub(in crate::history) use graph::{Asked, Graph, Position};
+pub use kept::CacheFolder;
+pub use kept::CacheFolderError;
+pub use kept::Histories;
+pub(in crate::history) use kept::{Keepable, Kept, Question};
+pub use log::Log;
+pub use log::LogEntry;
+pub use log::LogQuery;
+pub use metrics::HistoryMetrics;
+pub use near::Empty;
+pub use patch::Comparer;
+pub use patch::Lines;
+pub use patch::Measure;
+pub use place::Place;
 
 use kept::Known;
 use ledger::Ledger;
 
 /// The history of one project, as one call sees it.
-pub(crate) struct History {
+pub struct History {
     git: gix::Repository,
     /// The same, for questions that end in "no such object": it doesn't look for new packs then.
     settled: gix::Repository,
@@ -96,7 +107,7 @@ impl History {
     /// # Errors
     /// [`HistoryError::NotARepository`], [`HistoryError::UnusableRepository`], or if the list of
     /// where a shallow clone ends can't be read, or the call has to stop.
-    pub(crate) fn of(
+    pub fn of(
         repo: &Repo,
         histories: &Histories,
         cancel: &Cancel,
@@ -130,12 +141,12 @@ impl History {
     }
 
     /// The commit that the call is pinned to; `None` before the first.
-    pub(crate) fn head(&self) -> Option<ObjectId> {
+    pub fn head(&self) -> Option<ObjectId> {
         self.head
     }
 
     /// What is known of its commits without reading them. It may lack any, or all.
-    pub(crate) fn graph(&self) -> &Graph {
+    pub(in crate::history) fn graph(&self) -> &Graph {
         &self.graph
     }
 
@@ -145,7 +156,7 @@ impl History {
     }
 
     /// Answers of earlier calls.
-    pub(crate) fn kept(&self) -> &Kept {
+    pub(in crate::history) fn kept(&self) -> &Kept {
         &self.kept
     }
 }

@@ -6,7 +6,7 @@
 //! called: a file that was renamed is at home already.
 
 pub mod config;
-pub(crate) mod metrics;
+pub mod metrics;
 
 // In the order in which a text comes to be found.
 pub mod chunk;
@@ -19,6 +19,6 @@ mod thread;
 mod lost;
 mod run;
 mod documents;
-pub(crate) mod fuse;
-pub(crate) mod meaning;
-pub(crate) mod indexer;
+pub mod fuse;
+pub mod meaning;
+pub mod indexer;

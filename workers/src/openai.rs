@@ -13,7 +13,7 @@ mod transport;
 mod failure;
 mod metrics;
 #[cfg(test)]
-pub(crate) mod testing;
+pub mod testing;
 
 use std::time::Duration;
 
@@ -23,20 +23,28 @@ use tokio::time::{Instant, timeout_at};
 use circuit::Breaker;
 use pace::Pace;
 
-pub(crate) use client::{Client, asked, client, recorded};
+pub use client::Client;
+pub use client::asked;
+pub use client::client;
+pub use client::recorded;
+pub use failure::Failure;
 pub use failure::Unreadable;
-pub(crate) use failure::{Failure, is_about_texts};
-pub(crate) use metrics::{Asked, ServiceMetrics};
-pub(crate) use pace::FIRST_WAIT;
-pub(crate) use place::{Place, Told, given};
-pub use place::{PlaceError, Which};
+pub use failure::is_about_texts;
+pub use metrics::Asked;
+pub use metrics::ServiceMetrics;
+pub use pace::FIRST_WAIT;
+pub use place::Place;
+pub use place::PlaceError;
+pub use place::Told;
+pub use place::Which;
+pub use place::given;
 
 /// An attempt that the caller's deadline cut off before this says nothing about the service.
 const FAIR_CHANCE: Duration = Duration::from_secs(1);
 
 /// Why a service is not asked now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unasked {
+pub enum Unasked {
     /// It failed so often that it rests.
     Resting { retry_after: Duration },
     /// It takes no more requests.
@@ -44,7 +52,7 @@ pub(crate) enum Unasked {
 }
 
 /// The way to one service, for all who ask it.
-pub(crate) struct Line {
+pub struct Line {
     timeout: Duration,
     pace: Pace,
     breaker: Breaker,
@@ -54,7 +62,7 @@ pub(crate) struct Line {
 impl Line {
     /// To a service that has so long for one request. `meanwhile` is what the log says where it
     /// fails: which service, and what is done without it.
-    pub(crate) fn new(timeout: Duration, metrics: ServiceMetrics, meanwhile: &'static str) -> Self {
+    pub fn new(timeout: Duration, metrics: ServiceMetrics, meanwhile: &'static str) -> Self {
         Line {
             timeout,
             pace: Pace::default(),
@@ -67,12 +75,12 @@ impl Line {
     ///
     /// # Errors
     /// At once, if it ends too late.
-    pub(crate) async fn free(&self, deadline: Instant) -> Result<(), Unasked> {
+    pub async fn free(&self, deadline: Instant) -> Result<(), Unasked> {
         self.pace.wait(deadline).await
     }
 
     /// Whether a request would be refused now: who has time need not try.
-    pub(crate) fn is_resting(&self) -> bool {
+    pub fn is_resting(&self) -> bool {
         self.pace.is_paused() || self.breaker.is_resting()
     }
 
@@ -80,7 +88,7 @@ impl Line {
     ///
     /// # Errors
     /// If the service is not asked.
-    pub(crate) async fn attempt<T, E>(
+    pub async fn attempt<T, E>(
         &self,
         asking: impl Future<Output = Result<T, Failure<E>>>,
         deadline: Instant,
@@ -113,7 +121,7 @@ impl Line {
     }
 
     /// How long to wait after so many attempts; `None` if another would not help.
-    pub(crate) fn again<E>(&self, failure: &Failure<E>, attempts: u32) -> Option<Duration> {
+    pub fn again<E>(&self, failure: &Failure<E>, attempts: u32) -> Option<Duration> {
         pace::again(failure, attempts)
     }
 }

@@ -39,7 +39,7 @@ mod line;
 mod cancel;
 mod error;
 #[cfg(test)]
-pub(crate) mod testing;
+pub mod testing;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -50,24 +50,36 @@ use rayon::ThreadPool;
 use tokio::time::Duration;
 
 pub use self::absences::Absence;
-pub use self::cancel::{Cancel, Stopped};
-pub(crate) use self::crews::crew;
+pub use self::cancel::Cancel;
+pub use self::cancel::Stopped;
+pub use self::crews::crew;
 pub use self::error::RepoError;
 pub use self::file::RepoFile;
-pub(crate) use self::git::head;
-pub use self::glob::{Glob, GlobError};
-pub(crate) use self::jail::Jail;
+pub use self::git::head;
+pub use self::glob::Glob;
+pub use self::glob::GlobError;
+pub use self::jail::Jail;
 pub use self::line::FoundLine;
-pub use self::listing::{Entry, EntryKind, Listing, Stat};
-pub use self::manifest::{Folders, Manifest};
+pub use self::listing::Entry;
+pub use self::listing::EntryKind;
+pub use self::listing::Listing;
+pub use self::listing::Stat;
+pub use self::manifest::Folders;
+pub(in crate::repo) use self::manifest::Manifest;
 pub use self::mounts::Mounts;
-pub use self::opened::{Head, Repo};
+pub use self::opened::Head;
+pub use self::opened::Repo;
 pub use self::path::RepoPath;
-pub(crate) use self::project::Key;
-pub use self::rules::{Blocked, Kind, Rules};
-pub use self::search::{Excluded, Found, Query};
-pub(crate) use self::stamp::Seen;
-pub(crate) use self::tracked::{Standard, Standing};
+pub use self::project::Key;
+pub(in crate::repo) use self::rules::Blocked;
+pub use self::rules::Kind;
+pub use self::rules::Rules;
+pub use self::search::Excluded;
+pub use self::search::Found;
+pub use self::search::Query;
+pub use self::stamp::Seen;
+pub use self::tracked::Standard;
+pub use self::tracked::Standing;
 
 use self::absences::Absences;
 use self::contents::Budget;
@@ -146,7 +158,7 @@ impl Repos {
 
     /// Finds out whether the work tree of a project is dirty, if it is time for that: for lists of
     /// many projects, like [`Repos::head`]. It costs as much as a search: run it off the path of calls.
-    pub(crate) fn look(&self, tenant: &str, project: &str) {
+    pub fn look(&self, tenant: &str, project: &str) {
         let Ok(snapshot) = self.0.passing(tenant, project) else {
             return;
         };
@@ -160,7 +172,7 @@ impl Repos {
     ///
     /// # Errors
     /// As [`Repos::open`].
-    pub(crate) fn standing(
+    pub fn standing(
         &self,
         tenant: &str,
         project: &str,

@@ -16,7 +16,7 @@ use uuid::Uuid;
 mod accesses;
 mod files;
 mod indexes;
-pub(crate) mod memory;
+pub mod memory;
 mod mounts;
 mod notes;
 mod projects;
@@ -24,16 +24,31 @@ mod reads;
 mod shelf;
 mod workflows;
 
-pub(crate) use accesses::{Access, Accesses};
-pub use files::{DatabaseFileError, UNBELIEVED, is_unbelieved, read_files};
-pub(crate) use indexes::{
-    AtHome, Document, IndexRow, LEASE, Lease, Mounted, Pieces, Source, Standing, Whole,
-};
-pub(crate) use notes::{Note, NoteId};
-pub(crate) use projects::ProjectRow;
-pub(crate) use reads::FileReads;
-pub use shelf::{Blob, Shelf};
-pub(crate) use workflows::{OfSession, Opening, WorkflowRow};
+pub use accesses::Access;
+pub use accesses::Accesses;
+pub use files::DatabaseFileError;
+pub use files::UNBELIEVED;
+pub use files::is_unbelieved;
+pub use files::read_files;
+pub use indexes::AtHome;
+pub use indexes::Document;
+pub use indexes::IndexRow;
+pub use indexes::LEASE;
+pub use indexes::Lease;
+pub use indexes::Mounted;
+pub use indexes::Pieces;
+pub use indexes::Source;
+pub use indexes::Standing;
+pub use indexes::Whole;
+pub use notes::Note;
+pub use notes::NoteId;
+pub use projects::ProjectRow;
+pub use reads::FileReads;
+pub use shelf::Blob;
+pub use shelf::Shelf;
+pub use workflows::OfSession;
+pub use workflows::Opening;
+pub use workflows::WorkflowRow;
 
 /// What Postgres calls the end of a statement that took too long.
 const STATEMENT_TIMEOUT: &str = "57014";
@@ -99,7 +114,7 @@ pub enum StoreError {
 impl StoreError {
     /// Whether there was an answer to be had, and not in time: too much was asked for, or others kept
     /// the rows.
-    pub(crate) fn is_late(&self) -> bool {
+    pub fn is_late(&self) -> bool {
         match self {
             StoreError::Late(_) => true,
             StoreError::Query { source, .. } => source
@@ -115,7 +130,7 @@ impl StoreError {
 
 impl StoreConfig {
     /// How to connect, with what the files hold that the URL names.
-    pub(crate) fn read(&self) -> Result<PgConnectOptions, StoreError> {
+    pub fn read(&self) -> Result<PgConnectOptions, StoreError> {
         Ok(read_files(self.options()?)?)
     }
 
@@ -135,7 +150,7 @@ pub struct Stores {
 }
 
 /// The rows of one tenant. There is no way to ask it about another.
-pub(crate) struct TenantStore<'a> {
+pub struct TenantStore<'a> {
     pool: &'a PgPool,
     tenant: Uuid,
 }
@@ -147,7 +162,7 @@ impl Stores {
     }
 
     /// The same, where the files of the URL were read before.
-    pub(crate) fn with_options(options: PgConnectOptions, connections: u32) -> Self {
+    pub fn with_options(options: PgConnectOptions, connections: u32) -> Self {
         let options = options.application_name("archway-worker").options([
             ("statement_timeout", "5s"),
             ("idle_in_transaction_session_timeout", "10s"),
@@ -159,14 +174,14 @@ impl Stores {
 
     /// The same rows, over so many connections of their own: who does much beside the calls leaves
     /// them theirs.
-    pub(crate) fn apart(&self, connections: u32) -> Stores {
+    pub fn apart(&self, connections: u32) -> Stores {
         let options = PgConnectOptions::clone(&self.pool.connect_options());
         Stores {
             pool: pool(options, connections),
         }
     }
 
-    pub(crate) fn tenant(&self, tenant: Uuid) -> TenantStore<'_> {
+    pub fn tenant(&self, tenant: Uuid) -> TenantStore<'_> {
         TenantStore {
             pool: &self.pool,
             tenant,
@@ -218,7 +233,9 @@ impl Stores {
 
 impl TenantStore<'_> {
     /// Begins a transaction in which row-level security shows this tenant's rows alone.
-    pub(crate) async fn begin(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
+    pub(in crate::store) async fn begin(
+        &self,
+    ) -> Result<Transaction<'static, Postgres>, StoreError> {
         let what = "beginning a transaction";
         let mut tx = self.pool.begin().await.map_err(failed(what))?;
         sqlx::query!(

@@ -8,7 +8,7 @@
 //! mistakes, too; [`Syntax::error_line`] tells. What parses does not therefore compile, and
 //! what the grammar takes for a mistake may be younger than the grammar.
 
-pub(crate) mod aside;
+pub mod aside;
 
 use std::{io, ops::ControlFlow, sync::Arc};
 
@@ -19,7 +19,7 @@ use crate::repo::{Cancel, RepoPath, Stopped};
 use aside::{Aside, AsideError};
 
 /// The largest text that is parsed, in bytes.
-pub(crate) const MAX_BYTES: usize = 1 << 20;
+pub const MAX_BYTES: usize = 1 << 20;
 
 /// How long one parse may take: a mebibyte of ordinary code needs a tenth of it.
 const MAX_TIME: Duration = Duration::from_secs(2);
@@ -38,7 +38,7 @@ static PARSES: Aside = Aside::new("parse", STACK, AT_ONCE);
 
 /// A language whose grammar is at hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Language {
+pub enum Language {
     Rust,
     /// With JSX.
     JavaScript,
@@ -56,14 +56,14 @@ pub(crate) enum Language {
 }
 
 /// A text and its tree.
-pub(crate) struct Syntax<'a> {
+pub struct Syntax<'a> {
     tree: Tree,
     text: &'a [u8],
 }
 
 /// Why a text has no tree.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum SyntaxError {
+pub enum SyntaxError {
     #[error("the file has more than {MAX_BYTES} bytes, which are not parsed")]
     TooLarge,
     #[error("parsing the file took longer than {} s", MAX_TIME.as_secs())]
@@ -91,7 +91,7 @@ impl From<AsideError> for SyntaxError {
 
 /// Whether a walk goes on beneath a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Walk {
+pub enum Walk {
     Into,
     Past,
 }
@@ -99,7 +99,7 @@ pub(crate) enum Walk {
 impl Language {
     /// The language of a file, by its name; `None` where there is no grammar for it. A header is
     /// taken for C.
-    pub(crate) fn of(path: &RepoPath) -> Option<Language> {
+    pub fn of(path: &RepoPath) -> Option<Language> {
         let (stem, extension) = std::str::from_utf8(path.name()).ok()?.rsplit_once('.')?;
         if stem.is_empty() {
             return None;
@@ -143,11 +143,7 @@ impl Language {
     ///
     /// # Errors
     /// If the text is too large or takes too long, or the call has to stop.
-    pub(crate) fn parse<'a>(
-        self,
-        text: &'a [u8],
-        cancel: &Cancel,
-    ) -> Result<Syntax<'a>, SyntaxError> {
+    pub fn parse<'a>(self, text: &'a [u8], cancel: &Cancel) -> Result<Syntax<'a>, SyntaxError> {
         Syntax::by_grammar(self.grammar(), text, cancel)
     }
 }
@@ -181,7 +177,7 @@ impl<'a> Syntax<'a> {
     ///
     /// # Errors
     /// If the text is too large or takes too long, or the call has to stop.
-    pub(crate) fn by_grammar(
+    pub fn by_grammar(
         grammar: tree_sitter::Language,
         text: &'a [u8],
         cancel: &Cancel,
@@ -198,16 +194,16 @@ impl<'a> Syntax<'a> {
     }
 
     /// The tree, which shares its nodes.
-    pub(crate) fn tree(&self) -> Tree {
+    pub fn tree(&self) -> Tree {
         self.tree.clone()
     }
 
-    pub(crate) fn root(&self) -> Node<'_> {
+    pub fn root(&self) -> Node<'_> {
         self.tree.root_node()
     }
 
     /// A node's text, if it is UTF-8.
-    pub(crate) fn text(&self, node: Node<'_>) -> Option<&'a str> {
+    pub fn text(&self, node: Node<'_>) -> Option<&'a str> {
         std::str::from_utf8(self.text.get(node.byte_range())?).ok()
     }
 
@@ -215,7 +211,7 @@ impl<'a> Syntax<'a> {
     ///
     /// # Errors
     /// If the call has to stop.
-    pub(crate) fn walk<'t>(
+    pub fn walk<'t>(
         &self,
         from: Node<'t>,
         cancel: &Cancel,
@@ -243,7 +239,7 @@ impl<'a> Syntax<'a> {
     ///
     /// # Errors
     /// If the call has to stop.
-    pub(crate) fn error_line(&self, cancel: &Cancel) -> Result<Option<usize>, Stopped> {
+    pub fn error_line(&self, cancel: &Cancel) -> Result<Option<usize>, Stopped> {
         let mut line = None;
         self.walk(self.root(), cancel, |node| {
             if line.is_none() && (node.is_error() || node.is_missing()) {

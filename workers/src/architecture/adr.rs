@@ -19,67 +19,67 @@ use super::markdown::{Block, Field, Markdown, sentences};
 use parts::{Bit, Part};
 
 pub(super) use name::{is_cover, is_index, is_template, number_of_stem, parted};
-pub use relations::{How, Relation};
-pub use status::Status;
+pub(in crate::architecture) use relations::{How, Relation};
+pub(in crate::architecture) use status::Status;
 
 /// A decision record, taken apart.
 #[derive(Debug, Default)]
-pub struct Adr {
+pub(in crate::architecture) struct Adr {
     /// The number that its title begins with, as it is written.
-    pub number: Option<String>,
+    pub(in crate::architecture) number: Option<String>,
     /// Its title without the number.
-    pub title: String,
+    pub(in crate::architecture) title: String,
     /// What it says of itself.
-    pub status: Status,
+    pub(in crate::architecture) status: Status,
     /// The lines that say where it stands, in order: nobody finds out from them what it is about.
     pub(super) standing: Vec<Passage>,
     /// When it was decided, as it is written.
-    pub date: Option<String>,
+    pub(in crate::architecture) date: Option<String>,
     /// What it says of other records.
-    pub relations: Vec<Relation>,
+    pub(in crate::architecture) relations: Vec<Relation>,
     /// The problem, and what is around it.
-    pub context: Vec<Passage>,
+    pub(in crate::architecture) context: Vec<Passage>,
     /// What the decision had to do justice to.
-    pub drivers: Vec<Passage>,
+    pub(in crate::architecture) drivers: Vec<Passage>,
     /// What was considered.
-    pub options: Vec<Choice>,
+    pub(in crate::architecture) options: Vec<Choice>,
     /// What was decided, and why.
-    pub decision: Vec<Passage>,
+    pub(in crate::architecture) decision: Vec<Passage>,
     /// What follows from it.
-    pub consequences: Vec<Consequence>,
+    pub(in crate::architecture) consequences: Vec<Consequence>,
     /// What stands under other headings.
-    pub other: Vec<Passage>,
+    pub(in crate::architecture) other: Vec<Passage>,
 }
 
 /// A piece of a document's text: all or a part of one block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Passage {
+pub(in crate::architecture) struct Passage {
     /// The section, by its place in the document.
-    pub section: usize,
+    pub(in crate::architecture) section: usize,
     /// The block, by its place in the section.
-    pub block: usize,
+    pub(in crate::architecture) block: usize,
     /// Bytes of the block's text.
-    pub range: Range<usize>,
+    pub(in crate::architecture) range: Range<usize>,
 }
 
 /// An option that was considered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Choice {
+pub(in crate::architecture) struct Choice {
     /// What it is called, without a number.
-    pub name: String,
+    pub(in crate::architecture) name: String,
     /// What is said of it that is neither for nor against it.
-    pub about: Vec<Passage>,
+    pub(in crate::architecture) about: Vec<Passage>,
     /// What speaks for it.
-    pub pros: Vec<Passage>,
+    pub(in crate::architecture) pros: Vec<Passage>,
     /// What speaks against it.
-    pub cons: Vec<Passage>,
+    pub(in crate::architecture) cons: Vec<Passage>,
     /// What became of it.
-    pub verdict: Verdict,
+    pub(in crate::architecture) verdict: Verdict,
 }
 
 /// What became of an option.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Verdict {
+pub(in crate::architecture) enum Verdict {
     /// The record does not say.
     #[default]
     Open,
@@ -91,16 +91,16 @@ pub enum Verdict {
 
 /// What follows from a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Consequence {
+pub(in crate::architecture) struct Consequence {
     /// Where it is said.
-    pub passage: Passage,
+    pub(in crate::architecture) passage: Passage,
     /// Whether it is welcome; `None` if the record doesn't say.
-    pub is_good: Option<bool>,
+    pub(in crate::architecture) is_good: Option<bool>,
 }
 
 impl Adr {
     /// Takes a document apart that is called `title`.
-    pub fn of(markdown: &Markdown, title: &str) -> Adr {
+    pub(in crate::architecture) fn of(markdown: &Markdown, title: &str) -> Adr {
         let (number, plain) = parted(title);
         let bits = parts::bits(markdown);
         let mut adr = Adr {
@@ -181,31 +181,31 @@ impl Passage {
     }
 
     /// The block it is of.
-    pub fn block<'a>(&self, markdown: &'a Markdown) -> Option<&'a Block> {
+    pub(in crate::architecture) fn block<'a>(&self, markdown: &'a Markdown) -> Option<&'a Block> {
         markdown.sections.get(self.section)?.blocks.get(self.block)
     }
 
     /// Its plain text.
-    pub fn text<'a>(&self, markdown: &'a Markdown) -> &'a str {
+    pub(in crate::architecture) fn text<'a>(&self, markdown: &'a Markdown) -> &'a str {
         let block = self.block(markdown);
         let text = block.and_then(|block| block.text.get(self.range.clone()));
         text.unwrap_or_default()
     }
 
     /// The line it begins on, 1-based.
-    pub fn line(&self, markdown: &Markdown) -> usize {
+    pub(in crate::architecture) fn line(&self, markdown: &Markdown) -> usize {
         let block = self.block(markdown);
         block.map_or(1, |block| block.line_at(self.range.start))
     }
 
     /// As it stands in the document, blanks made one.
-    pub fn verbatim(&self, markdown: &Markdown, source: &str) -> String {
+    pub(in crate::architecture) fn verbatim(&self, markdown: &Markdown, source: &str) -> String {
         let block = self.block(markdown);
         block.map_or_else(String::new, |block| block.verbatim(source, &self.range))
     }
 
     /// Its sentences.
-    pub fn sentences(&self, markdown: &Markdown) -> Vec<Passage> {
+    pub(in crate::architecture) fn sentences(&self, markdown: &Markdown) -> Vec<Passage> {
         let ranges = sentences(self.text(markdown)).into_iter();
         ranges.map(|range| self.within(range)).collect()
     }

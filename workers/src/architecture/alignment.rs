@@ -26,7 +26,7 @@ use super::adr::Status;
 use super::markdown::Markdown;
 use crate::repo::{Cancel, Stopped};
 pub use judge::Label;
-pub use positions::Positions;
+pub(in crate::architecture) use positions::Positions;
 pub use refined::Verdict;
 
 /// A decision, as a proposal is held against it.

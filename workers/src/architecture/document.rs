@@ -66,7 +66,7 @@ pub struct Document {
     /// In bytes.
     pub size: u64,
     /// When it was last written, where that is known without asking history.
-    pub modified: Option<Timestamp>,
+    pub(in crate::architecture) modified: Option<Timestamp>,
     /// The id of its content.
     pub blob: ObjectId,
     /// What it says. Shared by all documents of this content.
@@ -79,11 +79,11 @@ pub struct Document {
 #[derive(Debug)]
 pub struct Content {
     /// The text as it is written, without a byte order mark. Bytes that are no UTF-8 are U+FFFD.
-    pub text: Arc<str>,
+    pub(in crate::architecture) text: Arc<str>,
     /// The text read as markdown.
     pub markdown: Markdown,
     /// The decision, if it is one.
-    pub adr: Option<Adr>,
+    pub(in crate::architecture) adr: Option<Adr>,
     /// Its words, once somebody looked for some.
     pub(super) words: OnceLock<Words>,
     /// What the decision holds, once somebody held a proposal against it.
@@ -98,7 +98,7 @@ pub struct Record {
     /// What it says of itself; `superseded` also where an accepted decision says so.
     pub status: Status,
     /// The slugs of the decisions that it supersedes, whoever of the two says so.
-    pub supersedes: Vec<String>,
+    pub(in crate::architecture) supersedes: Vec<String>,
     /// The slugs of the decisions that supersede it, whoever of the two says so.
     pub superseded_by: Vec<String>,
 }
@@ -110,12 +110,12 @@ impl Document {
     }
 
     /// The parts under its headings, in order.
-    pub fn sections(&self) -> &[Section] {
+    pub(in crate::architecture) fn sections(&self) -> &[Section] {
         &self.content.markdown.sections
     }
 
     /// The decision taken apart, if it is one.
-    pub fn adr(&self) -> Option<&Adr> {
+    pub(in crate::architecture) fn adr(&self) -> Option<&Adr> {
         self.content.adr.as_ref()
     }
 

@@ -15,38 +15,38 @@ use std::ops::{Range, RangeInclusive};
 
 use crate::repo::{Cancel, Stopped};
 
-pub use front::Field;
-pub use sentences::sentences;
+pub(in crate::architecture) use front::Field;
+pub(in crate::architecture) use sentences::sentences;
 
 /// A document, read.
 #[derive(Debug, Default)]
 pub struct Markdown {
     /// The front matter's fields, in order.
-    pub front: Vec<Field>,
+    pub(in crate::architecture) front: Vec<Field>,
     /// In order, each without those beneath it. The first has no heading if text comes before one.
-    pub sections: Vec<Section>,
+    pub(in crate::architecture) sections: Vec<Section>,
     /// The blocks of code, in order.
-    pub fences: Vec<Fence>,
+    pub(in crate::architecture) fences: Vec<Fence>,
 }
 
 /// A heading and what follows it, up to the next heading of any level.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Section {
+pub(in crate::architecture) struct Section {
     /// Plain, on one line; empty before the first heading.
-    pub heading: String,
+    pub(in crate::architecture) heading: String,
     /// 1 to 6; 0 before the first heading.
-    pub level: u8,
+    pub(in crate::architecture) level: u8,
     /// From the heading to the last line before the next one, 1-based.
-    pub lines: RangeInclusive<usize>,
+    pub(in crate::architecture) lines: RangeInclusive<usize>,
     /// The same, as bytes of the document.
-    pub bytes: Range<usize>,
+    pub(in crate::architecture) bytes: Range<usize>,
     /// What is written under the heading.
-    pub blocks: Vec<Block>,
+    pub(in crate::architecture) blocks: Vec<Block>,
 }
 
 /// What a block of text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BlockKind {
+pub(in crate::architecture) enum BlockKind {
     /// A paragraph.
     Paragraph,
     /// The first paragraph of an entry of a list.
@@ -59,43 +59,43 @@ pub enum BlockKind {
 
 /// A paragraph, an entry of a list, or a row of a table.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Block {
+pub(in crate::architecture) struct Block {
     /// What it is.
-    pub kind: BlockKind,
+    pub(in crate::architecture) kind: BlockKind,
     /// In how many lists it stands: 1 for the entries of a list that stands in none.
-    pub depth: u8,
+    pub(in crate::architecture) depth: u8,
     /// Plain text; the cells of a row are parted by ` | `.
-    pub text: String,
+    pub(in crate::architecture) text: String,
     /// The cells of a row.
-    pub cells: Vec<String>,
+    pub(in crate::architecture) cells: Vec<String>,
     /// Where it begins, 1-based.
-    pub line: usize,
+    pub(in crate::architecture) line: usize,
     /// What it links to.
-    pub links: Vec<Link>,
+    pub(in crate::architecture) links: Vec<Link>,
     /// Where pieces of the text stand: a place in it, and the place in the document.
-    pub(crate) places: Vec<(usize, usize)>,
+    pub(in crate::architecture) places: Vec<(usize, usize)>,
 }
 
 /// A link in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
+pub(in crate::architecture) struct Link {
     /// What is linked, as a range of the block's text.
-    pub text: Range<usize>,
+    pub(in crate::architecture) text: Range<usize>,
     /// Where it leads, as it is written.
-    pub target: String,
+    pub(in crate::architecture) target: String,
 }
 
 /// A block of code.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fence {
+pub(in crate::architecture) struct Fence {
     /// What is written behind the opening fence, trimmed; empty for code that is only indented.
-    pub info: String,
+    pub(in crate::architecture) info: String,
     /// The code.
-    pub content: String,
+    pub(in crate::architecture) content: String,
     /// The line of its first line, 1-based.
-    pub line: usize,
+    pub(in crate::architecture) line: usize,
     /// The section it stands in, by its place among them.
-    pub section: usize,
+    pub(in crate::architecture) section: usize,
 }
 
 impl Markdown {
@@ -103,7 +103,7 @@ impl Markdown {
     ///
     /// # Errors
     /// If the call has to stop.
-    pub fn read(text: &str, cancel: &Cancel) -> Result<Markdown, Stopped> {
+    pub(in crate::architecture) fn read(text: &str, cancel: &Cancel) -> Result<Markdown, Stopped> {
         let (front, body) = front::split(text);
         let (sections, fences) = reader::read(text, body, cancel)?;
         Ok(Markdown {
@@ -114,19 +114,19 @@ impl Markdown {
     }
 
     /// The values of a field of the front matter; case, `-` and `_` make no difference.
-    pub fn field(&self, name: &str) -> Option<&Field> {
+    pub(in crate::architecture) fn field(&self, name: &str) -> Option<&Field> {
         self.front.iter().find(|field| field.is(name))
     }
 
     /// The heading that the document is called by: the first of the highest level.
-    pub fn title(&self) -> Option<&str> {
+    pub(in crate::architecture) fn title(&self) -> Option<&str> {
         let headings = self.sections.iter().filter(|section| section.level > 0);
         let first = headings.min_by_key(|section| section.level)?;
         (!first.heading.is_empty()).then_some(first.heading.as_str())
     }
 
     /// What the document calls itself: its title, else that of its front matter.
-    pub fn called(&self) -> Option<&str> {
+    pub(in crate::architecture) fn called(&self) -> Option<&str> {
         let field = || self.field("title")?.values.first().map(String::as_str);
         self.title().or_else(field)
     }
@@ -134,7 +134,7 @@ impl Markdown {
 
 impl Section {
     /// The text under the heading, its blocks parted by empty lines.
-    pub fn text(&self) -> String {
+    pub(in crate::architecture) fn text(&self) -> String {
         let blocks: Vec<&str> = self
             .blocks
             .iter()
@@ -146,13 +146,13 @@ impl Section {
 
 impl Block {
     /// The line on which a place in the text stands, 1-based.
-    pub fn line_at(&self, place: usize) -> usize {
+    pub(in crate::architecture) fn line_at(&self, place: usize) -> usize {
         let before = self.text.as_bytes().get(..place).unwrap_or_default();
         self.line + memchr::memchr_iter(b'\n', before).count()
     }
 
     /// The sentences of the text, as ranges of it, with the line each begins on.
-    pub fn sentences(&self) -> impl Iterator<Item = (Range<usize>, usize)> {
+    pub(in crate::architecture) fn sentences(&self) -> impl Iterator<Item = (Range<usize>, usize)> {
         let ranges = sentences(&self.text).into_iter();
         ranges.scan((0, self.line), |(end, line), range| {
             let between = self.text.as_bytes().get(*end..range.start);
@@ -164,7 +164,7 @@ impl Block {
 
     /// What stands in the document (`source`) for a range of the text, blanks made one: with the
     /// marks of emphasis and links that touch it.
-    pub fn verbatim(&self, source: &str, range: &Range<usize>) -> String {
+    pub(in crate::architecture) fn verbatim(&self, source: &str, range: &Range<usize>) -> String {
         let start = widened_left(source, self.place_of(range.start));
         // The last character's place, and what it takes: between two pieces marks may stand.
         let last = self

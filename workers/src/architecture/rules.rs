@@ -41,62 +41,62 @@ const MAX_OF_A_RULE: usize = 100;
 
 /// How bad a violation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Severity {
+pub enum Severity {
     Error,
     Warning,
 }
 
 /// What breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Violation {
+pub struct Violation {
     /// The rule's id, or the demand in short.
-    pub(crate) rule: String,
-    pub(crate) description: String,
-    pub(crate) severity: Severity,
+    pub rule: String,
+    pub description: String,
+    pub severity: Severity,
     /// 1-based; `None` where something is missing.
-    pub(crate) line: Option<usize>,
+    pub line: Option<usize>,
     /// Whether it was found by words alone.
-    pub(crate) heuristic: bool,
+    pub heuristic: bool,
 }
 
 /// A rule that could not be run, or not to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Skipped {
-    pub(crate) rule: String,
-    pub(crate) reason: String,
+pub struct Skipped {
+    pub rule: String,
+    pub reason: String,
 }
 
 /// What was found.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Findings {
+pub struct Findings {
     /// By line, what is missing last.
-    pub(crate) violations: Vec<Violation>,
+    pub violations: Vec<Violation>,
     /// How many there are, told or not.
-    pub(crate) total: usize,
+    pub total: usize,
     /// How many of them are errors.
-    pub(crate) errors: usize,
+    pub(in crate::architecture) errors: usize,
     /// How many rules were run to their end.
-    pub(crate) checked: usize,
-    pub(crate) skipped: Vec<Skipped>,
+    pub checked: usize,
+    pub skipped: Vec<Skipped>,
     /// How many sentences demand what words alone can't check; they are no part of `checked`.
-    pub(crate) unchecked: usize,
+    pub unchecked: usize,
     /// What to do about it.
-    pub(crate) advice: Vec<String>,
+    pub advice: Vec<String>,
     /// The time, or what may be looked at, was spent before all was checked.
-    pub(crate) incomplete: bool,
+    pub incomplete: bool,
     /// It was the time.
-    pub(crate) late: bool,
+    pub late: bool,
     /// The code is none of its language: that nothing was found there is no proof.
-    pub(crate) broken: bool,
+    pub(in crate::architecture) broken: bool,
     /// There are rules of ast-grep for the code, and none of them ran to its end.
-    pub(crate) none_ran: bool,
+    pub(in crate::architecture) none_ran: bool,
     /// What the code was read as; `None` if as plain text.
-    pub(crate) language: Option<&'static str>,
+    pub language: Option<&'static str>,
 }
 
 /// Why nothing could be checked.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum RulesError {
+pub enum RulesError {
     #[error("parsing the code")]
     Parse(#[source] SyntaxError),
     #[error("running the rules")]
@@ -107,7 +107,7 @@ pub(crate) enum RulesError {
 
 impl Findings {
     /// Whether something was checked, to its end and on code that parses, and no error was found.
-    pub(crate) fn compliant(&self) -> bool {
+    pub fn compliant(&self) -> bool {
         let is_proven = !(self.incomplete || self.broken || self.none_ran);
         self.checked > 0 && self.errors == 0 && is_proven
     }
@@ -161,7 +161,7 @@ impl Findings {
 ///
 /// # Errors
 /// If no thread can be had, or the call has to stop.
-pub(crate) fn check(
+pub fn check(
     pattern: &Markdown,
     code: &str,
     language: Option<&str>,

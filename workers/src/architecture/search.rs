@@ -15,7 +15,8 @@ use super::library::Library;
 use crate::index::terms::{self, Term};
 use crate::repo::{Cancel, Stopped};
 
-pub(crate) use vectors::{Lacking, Vectors};
+pub use vectors::Lacking;
+pub use vectors::Vectors;
 pub(super) use words::Words;
 
 /// What the best passage's nearness counts, where the words count 1.
@@ -34,7 +35,7 @@ const OVER: f32 = 0.5;
 const FAR: f32 = 0.1;
 
 /// What is looked for.
-pub(crate) struct Query {
+pub struct Query {
     terms: Vec<Term>,
     /// Of this kind only.
     kind: Option<Kind>,
@@ -43,16 +44,16 @@ pub(crate) struct Query {
 
 /// A document that was found.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Match<'a> {
-    pub(crate) document: &'a Document,
+pub struct Match<'a> {
+    pub document: &'a Document,
     /// Between 0 and 1.
-    pub(crate) score: f32,
+    pub score: f32,
     /// The passage that is nearest in meaning, if vectors counted.
     passage: Option<usize>,
 }
 
 impl Query {
-    pub(crate) fn new(text: &str, kind: Option<Kind>, vector: Option<Vec<f32>>) -> Query {
+    pub fn new(text: &str, kind: Option<Kind>, vector: Option<Vec<f32>>) -> Query {
         Query {
             terms: terms::query_terms(text),
             kind,
@@ -61,7 +62,7 @@ impl Query {
     }
 
     /// Its vector, if it has one.
-    pub(crate) fn vector(&self) -> Option<&[f32]> {
+    pub fn vector(&self) -> Option<&[f32]> {
         self.vector.as_deref()
     }
 
@@ -74,7 +75,7 @@ impl Query {
     ///
     /// # Errors
     /// If the call has to stop.
-    pub(crate) fn find<'a>(
+    pub fn find<'a>(
         &self,
         library: &'a Library,
         vectors: Option<&[vectors::OfDocument]>,
@@ -107,7 +108,7 @@ impl Query {
     }
 
     /// The sentences of a document that say most of what was asked for.
-    pub(crate) fn excerpt(&self, found: &Match<'_>) -> String {
+    pub fn excerpt(&self, found: &Match<'_>) -> String {
         excerpt::of(found.document, &self.terms, found.passage)
     }
 }

@@ -41,7 +41,7 @@ const PROBE: usize = 8 << 10;
 
 /// A file of a commit, to be blamed.
 #[derive(Debug)]
-pub(crate) struct Tracked {
+pub struct Tracked {
     commit: ObjectId,
     /// As it is in the tree.
     path: RepoPath,
@@ -51,7 +51,7 @@ pub(crate) struct Tracked {
 
 /// Where lines of a file come from.
 #[derive(Debug)]
-pub(crate) struct Blame {
+pub struct Blame {
     /// The first of the lines that are told, from 0, and the one behind the last.
     first: u32,
     end: u32,
@@ -71,19 +71,19 @@ struct Run {
 
 impl Tracked {
     /// Where it is, as it is in the commit.
-    pub(crate) fn path(&self) -> &RepoPath {
+    pub fn path(&self) -> &RepoPath {
         &self.path
     }
 
     /// The file's lines, with their ends.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = &[u8]> {
+    pub fn lines(&self) -> impl Iterator<Item = &[u8]> {
         self.bytes.split_inclusive(|&byte| byte == b'\n')
     }
 }
 
 impl Blame {
     /// The commit that the line comes from; `None` if the line is not among those asked for.
-    pub(crate) fn of(&self, line: u32) -> Option<&Facts> {
+    pub fn of(&self, line: u32) -> Option<&Facts> {
         let at = self.runs.partition_point(|run| run.end <= line);
         let run = self.runs.get(at).filter(|_| line >= self.first)?;
         self.commits.get(run.commit)
@@ -118,11 +118,7 @@ impl History {
     /// # Errors
     /// [`HistoryError::NotTracked`] if there is no file or link, [`HistoryError::TooLarge`],
     /// [`HistoryError::Binary`].
-    pub(crate) fn tracked(
-        &self,
-        commit: ObjectId,
-        path: &RepoPath,
-    ) -> Result<Tracked, HistoryError> {
+    pub fn tracked(&self, commit: ObjectId, path: &RepoPath) -> Result<Tracked, HistoryError> {
         let (path, place) = self.find(commit, path)?;
         let id = place.file.id;
         let header = self.git.find_header(id).map_err(git("reading a file"))?;
@@ -147,7 +143,7 @@ impl History {
     ///
     /// # Errors
     /// If a commit or a file can't be read, or the call has to stop.
-    pub(crate) fn blame(
+    pub fn blame(
         &self,
         file: &Tracked,
         (first, end): (u32, u32),
@@ -183,7 +179,7 @@ impl History {
     ///
     /// # Errors
     /// If index or work tree can't be read, or the call has to stop.
-    pub(crate) fn is_modified(
+    pub fn is_modified(
         &self,
         repo: &Repo,
         file: &Tracked,

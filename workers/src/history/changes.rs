@@ -11,19 +11,19 @@ use crate::repo::{Cancel, RepoPath};
 /// One file that differs. Blocked paths are not among them: a file that was renamed from a blocked
 /// name was added, one that was renamed to it deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Change {
+pub struct Change {
     /// Where the file is now, or was if it is gone.
-    pub(crate) path: RepoPath,
-    pub(crate) kind: ChangeKind,
+    pub path: RepoPath,
+    pub kind: ChangeKind,
     /// The file before; `None` if it was added.
-    pub(crate) old: Option<Side>,
+    pub old: Option<Side>,
     /// The file after; `None` if it was deleted.
-    pub(crate) new: Option<Side>,
+    pub new: Option<Side>,
 }
 
 /// What became of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ChangeKind {
+pub enum ChangeKind {
     Added,
     Modified,
     Deleted,
@@ -35,18 +35,18 @@ pub(crate) enum ChangeKind {
 
 /// A file in a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Side {
-    pub(crate) id: ObjectId,
-    pub(crate) mode: EntryMode,
+pub struct Side {
+    pub(in crate::history) id: ObjectId,
+    pub mode: EntryMode,
 }
 
 /// What differs, in the order of the paths: by component, as everywhere. (Git's own is by byte.)
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Changes {
-    pub(crate) files: Vec<Change>,
+pub struct Changes {
+    pub files: Vec<Change>,
     /// Not all renames were looked for: too many files came and went (then those of the same
     /// content or name were paired), or there was no time (then those of the same content).
-    pub(crate) renames_cut: bool,
+    pub renames_cut: bool,
 }
 
 impl History {
@@ -54,7 +54,7 @@ impl History {
     ///
     /// # Errors
     /// If a tree can't be read, or the call has to stop.
-    pub(crate) fn changes(
+    pub(in crate::history) fn changes(
         &self,
         old: Option<ObjectId>,
         new: Option<ObjectId>,
@@ -68,7 +68,7 @@ impl History {
     ///
     /// # Errors
     /// If a tree or a file can't be read, or the call has to stop.
-    pub(crate) fn compare(
+    pub fn compare(
         &self,
         old: Option<ObjectId>,
         new: Option<ObjectId>,
@@ -80,8 +80,8 @@ impl History {
 }
 
 /// What differs between two states, and the contents that it is about.
-pub(crate) struct Comparison<'h> {
-    pub(crate) changes: Changes,
+pub struct Comparison<'h> {
+    pub changes: Changes,
     blobs: Blobs<'h>,
 }
 
@@ -100,11 +100,7 @@ impl<'h> Comparison<'h> {
     ///
     /// # Errors
     /// If a side can't be read.
-    pub(crate) fn count(
-        &self,
-        comparer: &mut Comparer,
-        change: &Change,
-    ) -> Result<Lines, HistoryError> {
+    pub fn count(&self, comparer: &mut Comparer, change: &Change) -> Result<Lines, HistoryError> {
         comparer.count(&self.blobs, change)
     }
 
@@ -112,7 +108,7 @@ impl<'h> Comparison<'h> {
     ///
     /// # Errors
     /// If a side can't be read.
-    pub(crate) fn patch(
+    pub fn patch(
         &self,
         comparer: &mut Comparer,
         change: &Change,

@@ -11,30 +11,30 @@ const READING: &str = "reading a commit";
 
 /// What a walk needs of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Node {
-    pub(crate) id: ObjectId,
-    pub(crate) tree: ObjectId,
+pub struct Node {
+    pub(in crate::history) id: ObjectId,
+    pub tree: ObjectId,
     /// In the commit's order; none of a root, nor of a commit at which a shallow clone ends.
-    pub(crate) parents: Vec<ObjectId>,
+    pub(in crate::history) parents: Vec<ObjectId>,
     /// When it was committed, in seconds since 1970; 0 if it does not say.
-    pub(crate) time: i64,
+    pub(in crate::history) time: i64,
 }
 
 /// What a commit says to its readers.
 #[derive(Clone, Debug)]
-pub(crate) struct Facts {
-    pub(crate) id: ObjectId,
-    pub(crate) author: Signature,
+pub struct Facts {
+    pub id: ObjectId,
+    pub author: Signature,
     /// The whole message, as it was written.
-    pub(crate) message: BString,
+    pub message: BString,
 }
 
 /// Who did something, and when by their own clock.
 #[derive(Clone, Debug)]
-pub(crate) struct Signature {
-    pub(crate) name: BString,
-    pub(crate) email: BString,
-    pub(crate) time: Time,
+pub struct Signature {
+    pub name: BString,
+    pub email: BString,
+    pub time: Time,
 }
 
 impl History {
@@ -42,7 +42,7 @@ impl History {
     ///
     /// # Errors
     /// If it can't be read.
-    pub(crate) fn node(&self, id: ObjectId) -> Result<Node, HistoryError> {
+    pub fn node(&self, id: ObjectId) -> Result<Node, HistoryError> {
         if let Some(position) = self.graph.find(&id) {
             return Ok(self.graph_node(position));
         }
@@ -72,7 +72,7 @@ impl History {
     }
 
     /// Whether a shallow clone ends at this commit: it has no parents here, whatever it says.
-    pub(crate) fn is_cut(&self, id: ObjectId) -> bool {
+    pub(in crate::history) fn is_cut(&self, id: ObjectId) -> bool {
         let cut = |commits: &gix::shallow::Commits| commits.binary_search(&id).is_ok();
         self.shallow.as_ref().is_some_and(cut)
     }
@@ -81,7 +81,7 @@ impl History {
     ///
     /// # Errors
     /// If it can't be read.
-    pub(crate) fn facts(&self, id: ObjectId) -> Result<Facts, HistoryError> {
+    pub(in crate::history) fn facts(&self, id: ObjectId) -> Result<Facts, HistoryError> {
         let commit = self.git.find_commit(id).map_err(git(READING))?;
         let (head, message) = commit
             .data

@@ -16,7 +16,7 @@ const DAY_LENGTH: usize = 10;
 
 /// Which end of a span of time a date stands for. Both ends belong to the span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub enum End {
     /// A day begins it at 00:00:00.
     Since,
     /// A day ends it at 23:59:59.
@@ -27,7 +27,7 @@ pub(crate) enum End {
 ///
 /// Dates are RFC 3339 (in UTC where no offset is given), `YYYY-MM-DD`, `today`, `yesterday`, and
 /// `N units ago` of second, minute, hour, day, week, month (30 days) and year (365 days).
-pub(crate) fn bound(text: &str, end: End, now: Timestamp) -> Option<i64> {
+pub fn bound(text: &str, end: End, now: Timestamp) -> Option<i64> {
     let text = text.trim();
     let words = text.to_ascii_lowercase();
     let today = now.to_zoned(TimeZone::UTC).date();
@@ -44,7 +44,7 @@ pub(crate) fn bound(text: &str, end: End, now: Timestamp) -> Option<i64> {
 /// The second since 1970 that `text` names in `branch@{text}`, where git keeps the time of day: a
 /// day alone is that day at the time it is now, `yesterday` is 24 hours ago. Words may be parted
 /// by dots. `None` if it is no date.
-pub(crate) fn moment(text: &str, now: Timestamp) -> Option<i64> {
+pub(in crate::history) fn moment(text: &str, now: Timestamp) -> Option<i64> {
     let words = text.trim().to_ascii_lowercase().replace('.', " ");
     let second = now.as_second();
     match words.as_str() {

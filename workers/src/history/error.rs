@@ -8,7 +8,7 @@ use crate::text::shown;
 /// The first words are those of the tools' contract, which clients look for. A little of what the
 /// caller sent is repeated, with what can't be seen escaped.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum HistoryError {
+pub enum HistoryError {
     /// The project's folder is no git repository.
     #[error("This project is not a git repository")]
     NotARepository,
@@ -89,7 +89,7 @@ pub(crate) enum HistoryError {
 
 impl HistoryError {
     /// Whether the call's time was up.
-    pub(crate) fn is_deadline(&self) -> bool {
+    pub fn is_deadline(&self) -> bool {
         matches!(
             self,
             HistoryError::Repo(RepoError::Stopped(Stopped::Deadline))

@@ -34,18 +34,18 @@ pub(super) enum Touch {
 
 /// A file in a commit's list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LogFile {
+pub struct LogFile {
     /// Where the file is after the commit, or was if it is gone.
-    pub(crate) path: RepoPath,
+    pub path: RepoPath,
     /// Where it came from, if it was renamed or copied.
-    pub(crate) old_path: Option<RepoPath>,
-    pub(crate) status: Status,
+    pub old_path: Option<RepoPath>,
+    pub status: Status,
 }
 
 /// What became of a file, as answers say it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Status {
+pub enum Status {
     Added,
     Modified,
     Deleted,

@@ -23,7 +23,7 @@ use gix::{ObjectId, oid};
 
 use crate::repo::{Cancel, Stopped};
 
-pub(crate) use bloom::Asked;
+pub(in crate::history) use bloom::Asked;
 pub(super) use build::build;
 pub(super) use chunks::number;
 pub(super) use origin::Origin;
@@ -44,11 +44,11 @@ const STRIDE: u32 = 1 << 16;
 /// Where a commit stands in a graph: below [`Graph::len`]. Good for the graph that gave it, and
 /// no other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Position(u32);
+pub(in crate::history) struct Position(u32);
 
 /// Commits that can be walked without reading objects. The default one has none.
 #[derive(Debug, Default)]
-pub(crate) struct Graph {
+pub(in crate::history) struct Graph {
     /// Each stands on those before it.
     layers: Vec<Layer>,
     /// Whether generations are corrected dates: all layers have them, and they hold.
@@ -74,7 +74,7 @@ pub(super) enum GraphError {
 
 impl Position {
     /// As an index, for a table of all commits of a graph.
-    pub(crate) fn index(self) -> usize {
+    pub(in crate::history) fn index(self) -> usize {
         self.0 as usize
     }
 }
@@ -110,7 +110,7 @@ impl Graph {
     }
 
     /// How many commits it has.
-    pub(crate) fn len(&self) -> usize {
+    pub(in crate::history) fn len(&self) -> usize {
         self.layers.last().map_or(0, Layer::end) as usize
     }
 
@@ -120,17 +120,17 @@ impl Graph {
     }
 
     /// Whether all of it has changed-path filters: [`Graph::maybe_changed`] knows something.
-    pub(crate) fn has_filters(&self) -> bool {
+    pub(in crate::history) fn has_filters(&self) -> bool {
         !self.layers.is_empty() && self.layers.iter().all(Layer::has_filters)
     }
 
     /// Whether every commit has one: a build whose time was up leaves the oldest without.
-    pub(crate) fn has_all_filters(&self) -> bool {
+    pub(in crate::history) fn has_all_filters(&self) -> bool {
         !self.layers.is_empty() && self.layers.iter().all(Layer::has_all_filters)
     }
 
     /// Where the commit `id` stands, if it is in the graph.
-    pub(crate) fn find(&self, id: &oid) -> Option<Position> {
+    pub(in crate::history) fn find(&self, id: &oid) -> Option<Position> {
         self.layers
             .iter()
             .rev()
@@ -139,24 +139,24 @@ impl Graph {
     }
 
     /// The commit's id.
-    pub(crate) fn id(&self, position: Position) -> ObjectId {
+    pub(in crate::history) fn id(&self, position: Position) -> ObjectId {
         self.in_layer(position, Layer::id)
             .unwrap_or_else(|| ObjectId::null(gix::hash::Kind::Sha1))
     }
 
     /// The commit's root tree.
-    pub(crate) fn tree(&self, position: Position) -> ObjectId {
+    pub(in crate::history) fn tree(&self, position: Position) -> ObjectId {
         self.in_layer(position, Layer::tree)
             .unwrap_or_else(|| ObjectId::null(gix::hash::Kind::Sha1))
     }
 
     /// When it was committed, in seconds since 1970.
-    pub(crate) fn time(&self, position: Position) -> i64 {
+    pub(in crate::history) fn time(&self, position: Position) -> i64 {
         self.in_layer(position, Layer::time).unwrap_or(0)
     }
 
     /// More than that of each parent; good for comparing with others of this graph only.
-    pub(crate) fn generation(&self, position: Position) -> u64 {
+    pub(in crate::history) fn generation(&self, position: Position) -> u64 {
         let generation = |layer: &Layer, at| match self.is_dated {
             true => layer.date(at),
             false => u64::from(layer.level(at)),
@@ -165,7 +165,7 @@ impl Graph {
     }
 
     /// The commit's parents, in its order.
-    pub(crate) fn parents(&self, position: Position) -> Parents<'_> {
+    pub(in crate::history) fn parents(&self, position: Position) -> Parents<'_> {
         match self.layer_of(position) {
             Some(layer) => layer.parents(layer.index(position.0)),
             None => Parents::default(),
@@ -174,7 +174,11 @@ impl Graph {
 
     /// Whether the commit may have changed the path against its first parent, or against nothing
     /// if it is a root. `Some(false)` is certain; `None` means that nothing is known.
-    pub(crate) fn maybe_changed(&self, position: Position, asked: &Asked) -> Option<bool> {
+    pub(in crate::history) fn maybe_changed(
+        &self,
+        position: Position,
+        asked: &Asked,
+    ) -> Option<bool> {
         self.in_layer(position, |layer, at| layer.filter(at))?
             .map(|filter| asked.may_be_in(&filter))
     }

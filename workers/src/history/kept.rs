@@ -21,7 +21,8 @@ use moka::sync::Cache;
 use prometheus_client::registry::Registry;
 use tokio::time::Duration;
 
-pub use folder::{CacheFolder, CacheFolderError};
+pub use folder::CacheFolder;
+pub use folder::CacheFolderError;
 
 use super::course::Courses;
 use super::graph::Graph;
@@ -54,7 +55,7 @@ const OVERHEAD: usize = 256;
 
 /// What this worker keeps of all projects' histories.
 #[derive(Clone)]
-pub(crate) struct Histories(Arc<Shared>);
+pub struct Histories(Arc<Shared>);
 
 struct Shared {
     graphs: Graphs,
@@ -74,7 +75,7 @@ pub(super) struct Known {
 }
 
 /// What is kept of one project's history, for calls under one set of path rules.
-pub(crate) struct Kept {
+pub(in crate::history) struct Kept {
     shared: Arc<Shared>,
     project: Key,
     basis: Basis,
@@ -89,7 +90,7 @@ struct Basis {
 }
 
 /// An answer that is worth keeping.
-pub(crate) trait Keepable: Send + Sync + 'static {
+pub(in crate::history) trait Keepable: Send + Sync + 'static {
     /// What it is called in metrics, and what tells it from answers of other kinds.
     const NAME: &'static str;
 
@@ -99,13 +100,13 @@ pub(crate) trait Keepable: Send + Sync + 'static {
 
 /// What decides an answer, beside the project and its rules.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Question {
+pub(in crate::history) struct Question {
     /// The commit it was asked at.
-    pub(crate) commit: ObjectId,
+    pub(in crate::history) commit: ObjectId,
     /// The file it was asked of.
-    pub(crate) path: RepoPath,
+    pub(in crate::history) path: RepoPath,
     /// Whatever else decides it, such as options; empty if nothing does.
-    pub(crate) detail: String,
+    pub(in crate::history) detail: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -128,10 +129,7 @@ impl Histories {
     ///
     /// # Errors
     /// If the thread can't be started.
-    pub(crate) fn start(
-        folder: Option<CacheFolder>,
-        metrics: HistoryMetrics,
-    ) -> io::Result<Histories> {
+    pub fn start(folder: Option<CacheFolder>, metrics: HistoryMetrics) -> io::Result<Histories> {
         let ledgers = Ledgers::new(folder.clone());
         let graphs = Graphs::new(folder);
         let weigh = |_: &Address, answer: &Answer| answer.bytes;
@@ -163,7 +161,7 @@ impl Histories {
 
     /// Kept in memory only.
     #[cfg(test)]
-    pub(crate) fn new() -> Histories {
+    pub(in crate::history) fn new() -> Histories {
         Histories::start(None, HistoryMetrics::registered(&mut Registry::default())).unwrap()
     }
 
@@ -257,7 +255,7 @@ impl Kept {
 
     /// The answer that was kept for `question`, if it was given under the same path rules, on
     /// a clone that was as deep.
-    pub(crate) fn get<T: Keepable>(&self, question: &Question) -> Option<Arc<T>> {
+    pub(in crate::history) fn get<T: Keepable>(&self, question: &Question) -> Option<Arc<T>> {
         let found = self.shared.answers.get(&self.address::<T>(question));
         // Rules are read again every few seconds, and are the same most often.
         let same = found.filter(|found| found.basis == self.basis);
@@ -267,7 +265,7 @@ impl Kept {
     }
 
     /// Keeps an answer.
-    pub(crate) fn keep<T: Keepable>(&self, question: &Question, value: Arc<T>) {
+    pub(in crate::history) fn keep<T: Keepable>(&self, question: &Question, value: Arc<T>) {
         let bytes = value.bytes() + question.path.as_bytes().len() + OVERHEAD;
         let answer = Answer {
             basis: self.basis.clone(),

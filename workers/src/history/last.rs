@@ -18,7 +18,7 @@ impl History {
     ///
     /// # Errors
     /// If an object can't be read. That the call has to stop is none.
-    pub(crate) fn last_changes(
+    pub fn last_changes(
         &self,
         files: &[(&RepoPath, ObjectId)],
         cancel: &Cancel,

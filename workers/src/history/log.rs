@@ -8,7 +8,7 @@ mod question;
 mod beginning;
 mod listed;
 
-pub(crate) use question::LogQuery;
+pub use question::LogQuery;
 
 use listed::Listed;
 
@@ -25,24 +25,24 @@ use super::{Facts, History, HistoryError};
 use crate::repo::{Cancel, RepoPath};
 
 /// How many files of a commit are told.
-pub(crate) const MAX_FILES: usize = 200;
+pub(in crate::history) const MAX_FILES: usize = 200;
 
 /// A commit of a log.
 #[derive(Clone, Debug)]
-pub(crate) struct LogEntry {
-    pub(crate) facts: Facts,
+pub struct LogEntry {
+    pub facts: Facts,
     /// The shortest start of its id that names no other object, as git shortens ids.
-    pub(crate) short: String,
+    pub short: String,
     /// What differs from the first parent, by path; at most [`MAX_FILES`].
-    pub(crate) files: Vec<LogFile>,
+    pub files: Vec<LogFile>,
     /// How many differ.
-    pub(crate) files_total: usize,
+    pub files_total: usize,
     /// Not all renames were looked for: some may be told as added and deleted.
-    pub(crate) renames_cut: bool,
+    pub renames_cut: bool,
 }
 
 /// A log that is under way.
-pub(crate) struct Log<'a> {
+pub struct Log<'a> {
     history: &'a History,
     walk: Walk<'a>,
     view: View,
@@ -107,7 +107,7 @@ impl<'a> Log<'a> {
     ///
     /// # Errors
     /// If an object can't be read, or the call has to stop: then [`Log::place`] is where to go on.
-    pub(crate) fn next(&mut self, cancel: &Cancel) -> Result<Option<LogEntry>, HistoryError> {
+    pub fn next(&mut self, cancel: &Cancel) -> Result<Option<LogEntry>, HistoryError> {
         let Some(hit) = self.advance(cancel)? else {
             return Ok(None);
         };
@@ -128,12 +128,12 @@ impl<'a> Log<'a> {
     ///
     /// # Errors
     /// As [`Log::next`].
-    pub(crate) fn has_more(&mut self, cancel: &Cancel) -> Result<bool, HistoryError> {
+    pub fn has_more(&mut self, cancel: &Cancel) -> Result<bool, HistoryError> {
         Ok(self.advance(cancel)?.is_some())
     }
 
     /// Where the log stands.
-    pub(crate) fn place(&self) -> Place {
+    pub fn place(&self) -> Place {
         let plan = &self.walk.plan;
         // While commits are passed over that were given before, only their number tells the place.
         let mut stand = self.walk.stand().filter(|_| self.skip == 0);

@@ -14,7 +14,7 @@ use prometheus_client::{
 
 /// How the making of a commit-graph or a ledger ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Build {
+pub(in crate::history) enum Build {
     /// There is a new one.
     Made,
     /// There are no commits, or too many, or none that are new.
@@ -39,14 +39,14 @@ struct LookupLabels {
 
 /// What is counted of histories.
 #[derive(Clone)]
-pub(crate) struct HistoryMetrics {
+pub struct HistoryMetrics {
     builds: Family<BuildLabels, Histogram, fn() -> Histogram>,
     lookups: Family<LookupLabels, Counter>,
 }
 
 impl HistoryMetrics {
     /// Registers them, under the prefix that `registry` has.
-    pub(crate) fn registered(registry: &mut Registry) -> Self {
+    pub fn registered(registry: &mut Registry) -> Self {
         let builds = Family::<BuildLabels, _, _>::new_with_constructor(long_buckets as fn() -> _);
         let lookups = Family::<LookupLabels, Counter>::default();
         let help = "Time that making a project's commit-graph or ledger took, by outcome";
@@ -57,7 +57,7 @@ impl HistoryMetrics {
     }
 
     /// A commit-graph or a ledger was made, or not.
-    pub(crate) fn built(&self, part: &'static str, outcome: Build, took: Duration) {
+    pub(in crate::history) fn built(&self, part: &'static str, outcome: Build, took: Duration) {
         let outcome = match outcome {
             Build::Made => "made",
             Build::Unfit => "unfit",
@@ -69,7 +69,7 @@ impl HistoryMetrics {
     }
 
     /// An answer of a kind was looked for.
-    pub(crate) fn looked_up(&self, kind: &'static str, is_there: bool) {
+    pub(in crate::history) fn looked_up(&self, kind: &'static str, is_there: bool) {
         let outcome = if is_there { "hit" } else { "miss" };
         let lookups = self.lookups.get_or_create(&LookupLabels { kind, outcome });
         lookups.inc();

@@ -20,7 +20,7 @@ use crate::text;
 const MAX_ENTRIES: usize = 20_000;
 
 /// Why a log has no commits, as far as that is known.
-pub(crate) enum Empty {
+pub enum Empty {
     /// Its first day comes after its last.
     Reversed,
     /// It began at these commits, none of which has the path.
@@ -32,7 +32,7 @@ impl History {
     ///
     /// # Errors
     /// If a commit can't be read.
-    pub(crate) fn why_empty(
+    pub fn why_empty(
         &self,
         beginning: &Place,
         path: Option<&RepoPath>,
@@ -60,7 +60,7 @@ impl History {
     ///
     /// # Errors
     /// If the commit can't be read.
-    pub(crate) fn has(&self, commit: ObjectId, path: &RepoPath) -> Result<bool, HistoryError> {
+    pub fn has(&self, commit: ObjectId, path: &RepoPath) -> Result<bool, HistoryError> {
         for path in [Some(path.clone()), path.unescaped()].into_iter().flatten() {
             if path.is_root() || self.is_tree(commit, path)?.is_some() {
                 return Ok(true);
@@ -73,7 +73,7 @@ impl History {
     ///
     /// # Errors
     /// If the commit can't be read.
-    pub(crate) fn is_folder(
+    pub(in crate::history) fn is_folder(
         &self,
         commit: ObjectId,
         path: &RepoPath,
@@ -87,12 +87,7 @@ impl History {
 
     /// The file of a commit that was most likely meant by a path that it doesn't have: one of the
     /// same name in another folder, or one of nearly the same path.
-    pub(crate) fn near(
-        &self,
-        commit: ObjectId,
-        path: &RepoPath,
-        cancel: &Cancel,
-    ) -> Option<String> {
+    pub fn near(&self, commit: ObjectId, path: &RepoPath, cancel: &Cancel) -> Option<String> {
         // An answer without it is one, too: what fails here is not told.
         let files = self.files(commit, cancel).ok()?;
         let same_name = |file: &&RepoPath| file.name().eq_ignore_ascii_case(path.name());

@@ -30,15 +30,15 @@ use crate::repo::{Cancel, Stopped};
 
 /// How much of a file changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Lines {
-    pub(crate) insertions: u64,
-    pub(crate) deletions: u64,
-    pub(crate) measure: Measure,
+pub struct Lines {
+    pub insertions: u64,
+    pub deletions: u64,
+    pub measure: Measure,
 }
 
 /// Whether lines were compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Measure {
+pub enum Measure {
     #[default]
     Compared,
     /// They weren't: the file is binary.
@@ -49,23 +49,23 @@ pub(crate) enum Measure {
 
 /// A patch of one file, from its first `@@` on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Patch {
+pub struct Patch {
     /// Empty where no line changed. Bytes that are not UTF-8 are U+FFFD.
-    pub(crate) text: String,
+    pub text: String,
     /// Whether `text` has all the bytes of the change.
-    pub(crate) is_exact: bool,
+    pub is_exact: bool,
 }
 
 /// Compares one file after another, in the same memory.
 #[derive(Debug)]
-pub(crate) struct Comparer {
+pub struct Comparer {
     reader: Reader,
     cancel: Cancel,
 }
 
 impl Comparer {
     /// Compares for one call.
-    pub(crate) fn new(cancel: &Cancel) -> Comparer {
+    pub fn new(cancel: &Cancel) -> Comparer {
         Comparer {
             reader: Reader::default(),
             cancel: cancel.clone(),

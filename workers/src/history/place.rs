@@ -11,7 +11,7 @@ const MAX_BYTES: usize = 2048;
 
 /// Where a page of a log ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Place {
+pub struct Place {
     /// Where the walk began.
     #[serde(with = "ids")]
     pub(super) from: Vec<ObjectId>,
@@ -41,7 +41,7 @@ pub(crate) struct Place {
 
 /// The commit that a log of a file told last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Last {
+pub(in crate::history) struct Last {
     #[serde(with = "id")]
     pub(super) commit: ObjectId,
     /// What the file was called before it.
@@ -50,7 +50,7 @@ pub(crate) struct Last {
 
 /// Where a walk stood.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Stand {
+pub(in crate::history) struct Stand {
     /// When the commits were made that were taken last.
     pub(super) time: i64,
     /// All commits of that second that were taken.
@@ -63,7 +63,7 @@ pub(crate) struct Stand {
 
 impl Place {
     /// The place as a cursor's text.
-    pub(crate) fn written(mut self) -> String {
+    pub fn written(mut self) -> String {
         let text = |place: &Place| serde_json::to_string(place).unwrap_or_default();
         let whole = text(&self);
         if whole.len() <= MAX_BYTES {
@@ -85,7 +85,7 @@ impl Place {
     }
 
     /// The place that a cursor's text tells; `None` if it tells none.
-    pub(crate) fn read(text: &str) -> Option<Place> {
+    pub fn read(text: &str) -> Option<Place> {
         serde_json::from_str(text).ok()
     }
 }

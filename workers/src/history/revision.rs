@@ -35,11 +35,7 @@ impl History {
     /// [`HistoryError::InvalidRevision`] for a form that is not served,
     /// [`HistoryError::RevisionNotFound`], [`HistoryError::Ambiguous`], and
     /// [`HistoryError::NoCommits`] for HEAD before the first.
-    pub(crate) fn resolve(
-        &self,
-        revision: &str,
-        cancel: &Cancel,
-    ) -> Result<ObjectId, HistoryError> {
+    pub fn resolve(&self, revision: &str, cancel: &Cancel) -> Result<ObjectId, HistoryError> {
         let lookup = Lookup {
             history: self,
             revision,

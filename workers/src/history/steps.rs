@@ -73,7 +73,7 @@ impl History {
     }
 
     /// An id as git shortens it.
-    pub(crate) fn short(&self, id: ObjectId) -> String {
+    pub fn short(&self, id: ObjectId) -> String {
         id.attach(&self.settled).shorten_or_id().to_string()
     }
 }

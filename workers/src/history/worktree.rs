@@ -36,7 +36,7 @@ impl History {
     ///
     /// # Errors
     /// If a tree, the index or a file can't be read, or the call has to stop.
-    pub(crate) fn compare_with_work_tree(
+    pub fn compare_with_work_tree(
         &self,
         repo: &Repo,
         old: Option<ObjectId>,

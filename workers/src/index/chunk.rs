@@ -78,7 +78,7 @@ pub enum Kind {
 
 impl Kind {
     /// All there are, in no order that means anything.
-    pub const ALL: [Kind; 8] = [
+    pub(in crate::index) const ALL: [Kind; 8] = [
         Kind::Function,
         Kind::Class,
         Kind::Method,
@@ -102,7 +102,7 @@ pub struct Chunk {
     /// Where it stands in the text, its doc comment included.
     pub bytes: Range<usize>,
     /// The same in lines, from 1.
-    pub lines: RangeInclusive<usize>,
+    pub(in crate::index) lines: RangeInclusive<usize>,
     /// Where its doc comment stands in the text.
     pub doc: Option<Range<usize>>,
 }

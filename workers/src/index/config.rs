@@ -41,9 +41,9 @@ pub enum IndexConfigError {
 
 /// What an index is made of, read from files: keys, certificates.
 pub struct IndexParts {
-    pub(crate) embedder: Embedder,
+    pub embedder: Embedder,
     /// `None`: Postgres keeps it.
-    pub(crate) qdrant: Option<QdrantServer>,
+    pub qdrant: Option<QdrantServer>,
 }
 
 impl Default for IndexConfig {

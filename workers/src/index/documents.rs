@@ -19,11 +19,11 @@ const IDLE: Duration = Duration::from_secs(60 * 60);
 const OVERHEAD: usize = 120;
 
 /// A document's name, and what it is the name of.
-pub(crate) type Name = (Source, Box<[u8]>);
+pub(in crate::index) type Name = (Source, Box<[u8]>);
 
 /// The documents of a project, in one edition of its index.
 #[derive(Debug, Default)]
-pub(crate) struct Documents {
+pub struct Documents {
     edition: i64,
     /// By text; those of one text in their order.
     names: HashMap<Blob, Vec<Name>>,
@@ -50,12 +50,12 @@ impl Documents {
     }
 
     /// What has this text, files by path first; nothing for a text that is not of this edition.
-    pub(crate) fn of_text(&self, blob: &Blob) -> &[Name] {
+    pub fn of_text(&self, blob: &Blob) -> &[Name] {
         self.names.get(blob).map_or(&[], Vec::as_slice)
     }
 
     /// All of them.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Blob, Source, &[u8])> {
+    pub fn iter(&self) -> impl Iterator<Item = (&Blob, Source, &[u8])> {
         self.names.iter().flat_map(|(blob, names)| {
             let names = names.iter();
             names.map(move |(source, name)| (blob, *source, &**name))
@@ -67,14 +67,14 @@ impl Documents {
 const MAX_READING: u64 = 10_000;
 
 /// The documents of projects that were asked about lately.
-pub(crate) struct KnownDocuments {
+pub(in crate::index) struct KnownDocuments {
     known: Cache<Shelf, Arc<Documents>>,
     /// Held while a project's are read, so that calls that come together read once.
     reading: Cache<Shelf, Arc<Mutex<()>>>,
 }
 
 impl KnownDocuments {
-    pub(crate) fn new() -> KnownDocuments {
+    pub(in crate::index) fn new() -> KnownDocuments {
         let weigh = |_: &Shelf, documents: &Arc<Documents>| {
             u32::try_from(documents.bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX)
         };
@@ -93,7 +93,7 @@ impl KnownDocuments {
     ///
     /// # Errors
     /// If they are not known, and Postgres gives no answer.
-    pub(crate) async fn get(
+    pub(in crate::index) async fn get(
         &self,
         stores: &Stores,
         shelf: Shelf,

@@ -12,7 +12,10 @@ use crate::store::Shelf;
 use service::{Lane, Service};
 use table::Table;
 
-pub use config::{EmbedderConfig, EmbedderConfigError, EmbedderKind, Prefixes};
+pub use config::EmbedderConfig;
+pub use config::EmbedderConfigError;
+pub use config::EmbedderKind;
+pub(in crate::index) use config::Prefixes;
 pub use service::AnswerError;
 
 mod config;
@@ -21,7 +24,7 @@ mod queries;
 mod service;
 pub mod table;
 
-pub(crate) use metrics::EmbedderMetrics;
+pub(in crate::index) use metrics::EmbedderMetrics;
 use queries::Queries;
 
 /// Texts that a table encodes before others get their turn: about a millisecond's work.
@@ -139,7 +142,7 @@ impl Embedder {
     }
 
     /// Whether a service is set that is not asked now, since it failed or asked for a pause.
-    pub(crate) fn is_resting(&self) -> bool {
+    pub(in crate::index) fn is_resting(&self) -> bool {
         match &self.source {
             Source::Nothing | Source::Table(_) => false,
             Source::Service(service, _) => service.is_resting(),
@@ -148,7 +151,7 @@ impl Embedder {
 
     /// The vectors of texts, as [`Embedder::texts`], where nobody has to be asked for them; the
     /// calling thread makes them.
-    pub(crate) fn at_once(&self, texts: &[String]) -> Option<Vec<Option<Vec<f32>>>> {
+    pub fn at_once(&self, texts: &[String]) -> Option<Vec<Option<Vec<f32>>>> {
         match &self.source {
             Source::Nothing => Some(vec![None; texts.len()]),
             Source::Table(table) => Some(texts.iter().map(|text| table.encode(text)).collect()),
@@ -203,7 +206,7 @@ impl Embedder {
     }
 
     /// What is counted of it.
-    pub(crate) fn metrics(&self) -> &EmbedderMetrics {
+    pub fn metrics(&self) -> &EmbedderMetrics {
         &self.metrics
     }
 }

@@ -26,40 +26,40 @@ const OFTEN: f32 = 20.0;
 
 /// A chunk that answers the query, before anyone asks who read it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Candidate {
-    pub(crate) project: Uuid,
-    pub(crate) blob: Blob,
-    pub(crate) position: u32,
-    pub(crate) place: Place,
+pub struct Candidate {
+    pub project: Uuid,
+    pub blob: Blob,
+    pub position: u32,
+    pub place: Place,
     /// The cosine of the query's vector and its own; `None` where words alone found it.
-    pub(crate) semantic: Option<f32>,
+    pub semantic: Option<f32>,
     /// From 0 to 1: how well its words fit, among those that were found.
-    pub(crate) lexical: f32,
+    pub lexical: f32,
     /// From 0 to 1: both together.
-    pub(crate) fused: f32,
+    pub(in crate::index) fused: f32,
 }
 
 /// What the caller, and others, did with a document lately.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Reads {
+pub struct Reads {
     /// The caller read it within 24 hours.
-    pub(crate) is_recent: bool,
+    pub is_recent: bool,
     /// It is in a module of what the caller read lately.
-    pub(crate) is_near: bool,
+    pub is_near: bool,
     /// How often it was read within 7 days, each reader counted once a day.
-    pub(crate) times: u32,
+    pub times: u32,
 }
 
 /// What a score is multiplied with.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Boosts {
-    pub(crate) recency: f32,
-    pub(crate) module: f32,
-    pub(crate) frequency: f32,
+pub struct Boosts {
+    pub recency: f32,
+    pub module: f32,
+    pub frequency: f32,
 }
 
 impl Boosts {
-    pub(crate) fn of(reads: Reads) -> Boosts {
+    pub fn of(reads: Reads) -> Boosts {
         #[expect(
             clippy::cast_precision_loss,
             reason = "twenty of them are as good as all"
@@ -72,14 +72,14 @@ impl Boosts {
         }
     }
 
-    pub(crate) fn product(self) -> f32 {
+    pub(in crate::index) fn product(self) -> f32 {
         self.recency * self.module * self.frequency
     }
 }
 
 /// Both lists as one, best first. With `all`, what the filter let pass counts however far it is;
 /// else a chunk must share a word with the query, or be near it.
-pub(crate) fn fuse(candidates: Candidates, is_hybrid: bool, all: bool) -> Vec<Candidate> {
+pub(in crate::index) fn fuse(candidates: Candidates, is_hybrid: bool, all: bool) -> Vec<Candidate> {
     let dense = candidates.dense.into_iter();
     let dense: Vec<Hit> = dense
         .filter(|hit| all || hit.score >= LEAST_COSINE)
@@ -112,7 +112,7 @@ pub(crate) fn fuse(candidates: Candidates, is_hybrid: bool, all: bool) -> Vec<Ca
 }
 
 /// Puts them in the order of score times boosts, and gives each its score, from 0 to 1.
-pub(crate) fn rank<T>(found: Vec<(Candidate, Boosts, T)>) -> Vec<(f32, Candidate, Boosts, T)> {
+pub fn rank<T>(found: Vec<(Candidate, Boosts, T)>) -> Vec<(f32, Candidate, Boosts, T)> {
     let product = |(candidate, boosts, what): (Candidate, Boosts, T)| {
         (candidate.fused * boosts.product(), candidate, boosts, what)
     };

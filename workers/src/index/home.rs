@@ -17,8 +17,9 @@ use uuid::Uuid;
 use super::chunk::Kind;
 use super::terms::{Term, Terms};
 use crate::store::{Blob, Shelf};
-pub(crate) use counted::CountedHome;
-pub use exact::{ExactHome, Room};
+pub use counted::CountedHome;
+pub use exact::ExactHome;
+pub use exact::Room;
 
 pub mod qdrant;
 #[cfg(test)]

@@ -39,7 +39,7 @@ const FOLDER: Duration = Duration::from_secs(1);
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Makes indexes whole.
-pub(crate) struct Indexer {
+pub struct Indexer {
     pub(super) with: Tools,
     wake: Arc<Notify>,
     /// Where texts are cut and read.
@@ -47,15 +47,15 @@ pub(crate) struct Indexer {
 }
 
 /// What an indexer works with.
-pub(crate) struct Tools {
-    pub(crate) repos: Arc<Repos>,
-    pub(crate) mounts: Mounts,
-    pub(crate) stores: Stores,
-    pub(crate) home: Arc<dyn Home>,
-    pub(crate) embedder: Arc<Embedder>,
+pub struct Tools {
+    pub repos: Arc<Repos>,
+    pub mounts: Mounts,
+    pub stores: Stores,
+    pub home: Arc<dyn Home>,
+    pub embedder: Arc<Embedder>,
     /// Home, model and form.
-    pub(crate) made_by: String,
-    pub(crate) metrics: IndexMetrics,
+    pub made_by: String,
+    pub metrics: IndexMetrics,
 }
 
 impl Indexer {
@@ -64,7 +64,7 @@ impl Indexer {
     ///
     /// # Errors
     /// If the thread can't be started.
-    pub(crate) fn new(with: Tools, wake: Arc<Notify>) -> Result<Indexer, RepoError> {
+    pub fn new(with: Tools, wake: Arc<Notify>) -> Result<Indexer, RepoError> {
         let thread = Thread::start()?;
         with.metrics.indexing();
         Ok(Indexer { thread, with, wake })
@@ -72,7 +72,7 @@ impl Indexer {
 
     /// Indexes until `stop`. A run that is under way then is given up: what it brought home stays
     /// there, and the next one goes on from it, on whichever worker.
-    pub(crate) async fn run(self: Arc<Self>, stop: CancellationToken) {
+    pub async fn run(self: Arc<Self>, stop: CancellationToken) {
         let (mut clock, mut memory) = (Clock::start(), Memory::default());
         loop {
             tokio::select! {

@@ -36,7 +36,7 @@ const VECTOR: Duration = Duration::from_secs(4);
 const MAX_PROJECTS: u64 = 10_000;
 
 /// All that is asked of the index.
-pub(crate) struct Meaning {
+pub struct Meaning {
     stores: Stores,
     home: Arc<dyn Home>,
     embedder: Arc<Embedder>,
@@ -49,34 +49,34 @@ pub(crate) struct Meaning {
 
 /// A whole index, and its documents.
 #[derive(Clone)]
-pub(crate) struct Whole {
-    pub(crate) project: Uuid,
-    pub(crate) row: IndexRow,
-    pub(crate) documents: Arc<Documents>,
+pub struct Whole {
+    pub project: Uuid,
+    pub row: IndexRow,
+    pub documents: Arc<Documents>,
 }
 
 /// What is looked for.
-pub(crate) struct Query<'a> {
-    pub(crate) text: &'a str,
+pub struct Query<'a> {
+    pub text: &'a str,
     /// Of these kinds only.
-    pub(crate) kinds: Option<Vec<Kind>>,
+    pub kinds: Option<Vec<Kind>>,
     /// It asks for some documents, kinds or modules: then all of them are ranked, however far.
-    pub(crate) is_filtered: bool,
+    pub is_filtered: bool,
     /// Of the documents that have these texts only.
-    pub(crate) blobs: Option<Arc<HashSet<Blob>>>,
-    pub(crate) deadline: Instant,
+    pub blobs: Option<Arc<HashSet<Blob>>>,
+    pub deadline: Instant,
 }
 
 /// What answers a query, best first.
-pub(crate) struct Found {
-    pub(crate) candidates: Vec<Candidate>,
+pub struct Found {
+    pub candidates: Vec<Candidate>,
     /// Vectors counted, too; or why not.
-    pub(crate) vectors: Vectors,
+    pub vectors: Vectors,
 }
 
 /// Whether vectors counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Vectors {
+pub enum Vectors {
     Counted,
     /// No embedder is set, or the query says nothing to it.
     None,
@@ -87,7 +87,7 @@ pub(crate) enum Vectors {
 }
 
 impl Meaning {
-    pub(crate) fn new(
+    pub fn new(
         stores: Stores,
         home: Arc<dyn Home>,
         embedder: Arc<Embedder>,
@@ -109,12 +109,12 @@ impl Meaning {
     }
 
     /// What makes vectors.
-    pub(crate) fn embedder(&self) -> &Arc<Embedder> {
+    pub fn embedder(&self) -> &Arc<Embedder> {
         &self.embedder
     }
 
     /// Something was written that is to be found.
-    pub(crate) fn was_written(&self) {
+    pub fn was_written(&self) {
         self.wake.notify_one();
     }
 
@@ -122,7 +122,7 @@ impl Meaning {
     ///
     /// # Errors
     /// If Postgres gives no answer, and it is not known how it stood.
-    pub(crate) async fn row(&self, shelf: Shelf) -> Result<Option<IndexRow>, StoreError> {
+    pub async fn row(&self, shelf: Shelf) -> Result<Option<IndexRow>, StoreError> {
         let store = self.stores.tenant(shelf.tenant);
         let read = store.index(shelf.project, &self.made_by);
         let Some(known) = self.rows.get(&shelf) else {
@@ -144,11 +144,7 @@ impl Meaning {
 
     /// How many texts of each of these projects' indexes are at home, and of how many; as it last was
     /// known to be, while Postgres gives no answer.
-    pub(crate) async fn progress(
-        &self,
-        tenant: Uuid,
-        projects: &[Uuid],
-    ) -> HashMap<Uuid, (i64, i64)> {
+    pub async fn progress(&self, tenant: Uuid, projects: &[Uuid]) -> HashMap<Uuid, (i64, i64)> {
         let store = self.stores.tenant(tenant);
         let read = store.progress_of_indexes(projects, &self.made_by);
         if let Ok(Ok(read)) = timeout(PATIENCE, read).await {
@@ -165,11 +161,7 @@ impl Meaning {
     ///
     /// # Errors
     /// As [`Meaning::row`].
-    pub(crate) async fn whole(
-        &self,
-        shelf: Shelf,
-        row: IndexRow,
-    ) -> Result<Option<Whole>, StoreError> {
+    pub async fn whole(&self, shelf: Shelf, row: IndexRow) -> Result<Option<Whole>, StoreError> {
         if row.edition <= 0 {
             return Ok(None);
         }
@@ -187,7 +179,7 @@ impl Meaning {
     /// # Errors
     /// If the home gives no answer in time, or has not all of these projects: then they are marked,
     /// and made anew.
-    pub(crate) async fn find(
+    pub async fn find(
         &self,
         tenant: Uuid,
         projects: &[Whole],

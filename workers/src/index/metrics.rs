@@ -11,7 +11,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 /// How a run of the indexer ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Ran {
+pub(in crate::index) enum Ran {
     /// The index is whole.
     Whole,
     /// It is as it was.
@@ -35,14 +35,14 @@ struct StoreLabels {
 
 /// What is counted of indexing.
 #[derive(Clone)]
-pub(crate) struct IndexMetrics {
+pub struct IndexMetrics {
     runs: Family<RunLabel, Histogram, fn() -> Histogram>,
     texts: Counter,
     chunks: Counter,
     /// Texts that runs under way have still to bring home.
     left: Gauge,
     /// What indexes take that are held in memory.
-    pub(crate) memory: Gauge,
+    pub memory: Gauge,
     /// When projects were last looked at, in seconds since 1970.
     looked: Gauge,
     under_way: Gauge,
@@ -56,7 +56,7 @@ pub(crate) struct IndexMetrics {
 
 impl IndexMetrics {
     /// Registers them, under the prefix that `registry` has.
-    pub(crate) fn registered(registry: &mut Registry) -> IndexMetrics {
+    pub fn registered(registry: &mut Registry) -> IndexMetrics {
         let metrics = IndexMetrics {
             runs: Family::new_with_constructor(buckets as fn() -> _),
             texts: Counter::default(),
@@ -103,38 +103,38 @@ impl IndexMetrics {
     }
 
     /// An indexer is there.
-    pub(crate) fn indexing(&self) {
+    pub(in crate::index) fn indexing(&self) {
         self.indexing.set(1);
     }
 
     /// So many projects can't be read.
-    pub(crate) fn unreadable(&self, projects: usize) {
+    pub(in crate::index) fn unreadable(&self, projects: usize) {
         self.unreadable
             .set(i64::try_from(projects).unwrap_or(i64::MAX));
     }
 
     /// A request to where indexes are kept ended: `search`, `count`, `upsert` or `remove`.
-    pub(crate) fn store_asked(&self, operation: &'static str, outcome: &'static str) {
+    pub(in crate::index) fn store_asked(&self, operation: &'static str, outcome: &'static str) {
         let labels = StoreLabels { operation, outcome };
         self.store.get_or_create(&labels).inc();
     }
 
     /// All projects were looked at.
-    pub(crate) fn looked(&self) {
+    pub(in crate::index) fn looked(&self) {
         self.looked.set(jiff::Timestamp::now().as_second());
     }
 
     /// A run is under way, until what is returned is dropped.
-    pub(crate) fn under_way(&self) -> Left {
+    pub(in crate::index) fn under_way(&self) -> Left {
         Left::of(&self.under_way, 1)
     }
 
     /// A home lost chunks.
-    pub(crate) fn lost(&self) {
+    pub(in crate::index) fn lost(&self) {
         self.lost.inc();
     }
 
-    pub(crate) fn ran(&self, how: Ran, took: Duration) {
+    pub(in crate::index) fn ran(&self, how: Ran, took: Duration) {
         let outcome = match how {
             Ran::Whole => "whole",
             Ran::Failed => "failed",
@@ -146,19 +146,19 @@ impl IndexMetrics {
     }
 
     /// So many texts are to be brought home, until what is returned is dropped.
-    pub(crate) fn left(&self, texts: usize) -> Left {
+    pub(in crate::index) fn left(&self, texts: usize) -> Left {
         Left::of(&self.left, texts)
     }
 
     /// So many texts went home, with so many chunks.
-    pub(crate) fn brought(&self, texts: usize, chunks: usize) {
+    pub(in crate::index) fn brought(&self, texts: usize, chunks: usize) {
         self.texts.inc_by(texts as u64);
         self.chunks.inc_by(chunks as u64);
     }
 }
 
 /// What a gauge counts of a run: texts that it has still to bring home, or the run itself.
-pub(crate) struct Left {
+pub(in crate::index) struct Left {
     gauge: Gauge,
     count: i64,
 }
@@ -174,7 +174,7 @@ impl Left {
     }
 
     /// So many of them are there.
-    pub(crate) fn brought(&mut self, texts: usize) {
+    pub(in crate::index) fn brought(&mut self, texts: usize) {
         let texts = i64::try_from(texts).unwrap_or(i64::MAX).min(self.count);
         self.gauge.dec_by(texts);
         self.count -= texts;

@@ -33,7 +33,7 @@ pub fn header<'a>(path: &'a str, parent: Option<&'a str>, symbol: Option<&'a str
 }
 
 /// What stands for a text where only its being the same counts: 16 characters.
-pub(crate) fn short_hash(text: &str) -> String {
+pub fn short_hash(text: &str) -> String {
     let kind = gix::objs::Kind::Blob;
     let hash = gix::objs::compute_hash(gix::hash::Kind::Sha1, kind, text.as_bytes());
     hash.map_or_else(

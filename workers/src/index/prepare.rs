@@ -9,10 +9,10 @@ use crate::store::Blob;
 use crate::store::{Note, NoteId};
 
 /// A text whose vectors are still to be made.
-pub(crate) struct Prepared {
-    pub(crate) text: Text,
+pub(in crate::index) struct Prepared {
+    pub(in crate::index) text: Text,
     /// What an embedder reads, for each chunk.
-    pub(crate) readings: Vec<String>,
+    pub(in crate::index) readings: Vec<String>,
 }
 
 impl Prepared {
@@ -21,7 +21,7 @@ impl Prepared {
     ///
     /// # Errors
     /// If the work has to stop.
-    pub(crate) fn file(
+    pub(in crate::index) fn file(
         blob: Blob,
         path: &RepoPath,
         content: &[u8],
@@ -38,7 +38,7 @@ impl Prepared {
     }
 
     /// What was noted, which is one chunk.
-    pub(crate) fn note(blob: Blob, note: &Note) -> Prepared {
+    pub(in crate::index) fn note(blob: Blob, note: &Note) -> Prepared {
         let mut prepared = Prepared::empty(blob);
         let text = &note.content;
         let chunk = Chunk {
@@ -54,7 +54,7 @@ impl Prepared {
     }
 
     /// A text that can't be read, or has nothing to be found.
-    pub(crate) fn empty(blob: Blob) -> Prepared {
+    pub(in crate::index) fn empty(blob: Blob) -> Prepared {
         Prepared {
             text: Text {
                 blob,
@@ -82,7 +82,10 @@ impl Prepared {
     }
 
     /// Gives each chunk its vector, in their order.
-    pub(crate) fn with(mut self, vectors: &mut impl Iterator<Item = Option<Vec<f32>>>) -> Text {
+    pub(in crate::index) fn with(
+        mut self,
+        vectors: &mut impl Iterator<Item = Option<Vec<f32>>>,
+    ) -> Text {
         for (piece, vector) in self.text.pieces.iter_mut().zip(vectors) {
             piece.dense = vector;
         }

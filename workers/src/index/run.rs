@@ -38,7 +38,7 @@ const BATCH_TIME: Duration = Duration::from_secs(120);
 /// Why an index was not made whole. What stands in Postgres of it is shown to whoever asks: no
 /// variant names a path or a host.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum RunError {
+pub(in crate::index) enum RunError {
     #[error("the repository can't be read")]
     Repo(#[from] RepoError),
     #[error("the index can't be written to Postgres")]

@@ -7,7 +7,9 @@ mod bm25;
 mod stem;
 mod words;
 
-pub use bm25::{AVERAGE, idf, weight};
+pub use bm25::AVERAGE;
+pub use bm25::idf;
+pub use bm25::weight;
 
 /// A word, by its hash: what Qdrant calls an index of a sparse vector.
 pub type Term = u32;
@@ -57,7 +59,7 @@ fn count(occurrences: usize) -> u16 {
 }
 
 /// FNV-1a of 32 bits over UTF-8: one in a hundred thousand words shares its hash with another.
-pub(crate) fn term(word: &str) -> Term {
+pub fn term(word: &str) -> Term {
     word.bytes().fold(0x811c_9dc5, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
     })

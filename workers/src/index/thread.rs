@@ -18,7 +18,7 @@ pub(super) struct Thread(ThreadPool);
 /// What the thread did ended in a panic, which a pool of threads would end the process for.
 #[derive(Debug, thiserror::Error)]
 #[error("its work on texts failed: this is a bug")]
-pub(crate) struct Panicked;
+pub(in crate::index) struct Panicked;
 
 impl Thread {
     /// Starts it, confined if the calling thread is.

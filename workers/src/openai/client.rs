@@ -25,10 +25,10 @@ const CONNECT: Duration = Duration::from_secs(3);
 const IDLE: (usize, Duration) = (4, Duration::from_secs(60));
 
 /// Asks one service.
-pub(crate) type Client = async_openai::Client<Endpoint>;
+pub type Client = async_openai::Client<Endpoint>;
 
 /// Where a service is, and who asks it.
-pub(crate) struct Endpoint {
+pub struct Endpoint {
     base: String,
     key: SecretString,
     /// Made once: a key that is no header was refused by then.
@@ -39,14 +39,14 @@ pub(crate) struct Endpoint {
 ///
 /// # Errors
 /// If nothing here can speak to it.
-pub(crate) fn client(place: &Place, most: usize) -> Result<Client, PlaceError> {
+pub fn client(place: &Place, most: usize) -> Result<Client, PlaceError> {
     let http = http_client(place).map_err(|error| PlaceError::Client(place.which, error))?;
     let client = Client::build(http.clone(), Endpoint::new(place)?);
     Ok(client.with_http_service(Transport { http, most }))
 }
 
 /// What a request came to. The time that it may take is the caller's to bound.
-pub(crate) async fn asked<T>(
+pub async fn asked<T>(
     request: impl Future<Output = Result<T, OpenAIError>>,
 ) -> Result<T, Failure<Unreadable>> {
     // The client would write answers that it does not understand to the log.
@@ -56,7 +56,7 @@ pub(crate) async fn asked<T>(
 
 /// What is recorded of one request, where anything is: `operation` is a word of OpenTelemetry's
 /// conventions for generative AI.
-pub(crate) fn recorded(client: &Client, operation: &'static str, model: &str) -> Span {
+pub fn recorded(client: &Client, operation: &'static str, model: &str) -> Span {
     Span::child(|| {
         let mut attributes = vec![
             KeyValue::new("gen_ai.operation.name", operation),

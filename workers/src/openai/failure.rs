@@ -10,7 +10,7 @@ use super::pace::asked_to_wait;
 /// Why one request brought nothing. Carries nothing of what was sent or answered. `E` is why an
 /// answer is not what was asked for.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure<E> {
+pub enum Failure<E> {
     /// No connection, or it broke.
     #[error("can't be reached")]
     Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -74,7 +74,7 @@ impl<E> Failure<E> {
     }
 
     /// The word for the metrics.
-    pub(crate) fn asked(&self) -> Asked {
+    pub fn asked(&self) -> Asked {
         match self {
             Failure::Unreachable(_) => Asked::Unreachable,
             Failure::Failed { .. } => Asked::Failed,
@@ -86,7 +86,7 @@ impl<E> Failure<E> {
     }
 
     /// The same, where an answer's fault is told in other words.
-    pub(crate) fn map<F>(self, told: impl FnOnce(E) -> F) -> Failure<F> {
+    pub fn map<F>(self, told: impl FnOnce(E) -> F) -> Failure<F> {
         match self {
             Failure::Unreachable(source) => Failure::Unreachable(source),
             Failure::Failed {
@@ -140,7 +140,7 @@ impl<E> Failure<E> {
 }
 
 /// Whether a refusal may be about the texts that were sent, as far as its status tells.
-pub(crate) fn is_about_texts(status: u16) -> bool {
+pub fn is_about_texts(status: u16) -> bool {
     matches!(status, 400 | 413 | 422)
 }
 

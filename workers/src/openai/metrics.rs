@@ -16,7 +16,7 @@ use prometheus_client::{
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub enum Asked {
     /// With what was asked for.
     Answered,
     /// It takes no more for now.
@@ -40,7 +40,7 @@ struct OutcomeLabel {
 
 /// What is counted of requests to one service; all stays 0 where it is not asked.
 #[derive(Clone)]
-pub(crate) struct ServiceMetrics {
+pub struct ServiceMetrics {
     requests: Family<OutcomeLabel, Counter>,
     durations: Histogram,
     circuit: Gauge,
@@ -58,7 +58,7 @@ impl Default for ServiceMetrics {
 
 impl Asked {
     /// Its name, in labels and results.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Asked::Answered => "answered",
             Asked::Limited => "limited",
@@ -73,7 +73,7 @@ impl Asked {
 
 impl ServiceMetrics {
     /// `prefix` begins the names, `service` is what help calls it.
-    pub(crate) fn register(&self, registry: &mut Registry, prefix: &str, service: &str) {
+    pub fn register(&self, registry: &mut Registry, prefix: &str, service: &str) {
         registry.register(
             format!("{prefix}_requests"),
             format!("Requests to {service}, by outcome"),
@@ -93,14 +93,14 @@ impl ServiceMetrics {
     }
 
     /// A request ended.
-    pub(crate) fn asked(&self, asked: Asked, took: Duration) {
+    pub(in crate::openai) fn asked(&self, asked: Asked, took: Duration) {
         let outcome = asked.name();
         self.requests.get_or_create(&OutcomeLabel { outcome }).inc();
         self.durations.observe(took.as_secs_f64());
     }
 
     /// Whether it is asked.
-    pub(crate) fn circuit(&self, state: i64) {
+    pub(in crate::openai) fn circuit(&self, state: i64) {
         self.circuit.set(state);
     }
 }

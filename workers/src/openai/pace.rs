@@ -16,7 +16,7 @@ use super::{Unasked, failure::Failure};
 /// How often one request is sent, at most.
 const MOST_ATTEMPTS: u32 = 4;
 /// After the first failure; it doubles with each.
-pub(crate) const FIRST_WAIT: Duration = Duration::from_millis(250);
+pub const FIRST_WAIT: Duration = Duration::from_millis(250);
 /// The longest pause that is believed: then the service is asked again, whatever it said.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10 * 60);
 /// Within which those who waited for the same moment begin.

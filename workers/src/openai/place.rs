@@ -21,23 +21,23 @@ pub enum Which {
 }
 
 /// What an operator says of a service, as it was given.
-pub(crate) struct Told<'a> {
-    pub(crate) which: Which,
-    pub(crate) url: Option<&'a String>,
-    pub(crate) key: Option<&'a SecretString>,
-    pub(crate) key_file: Option<&'a PathBuf>,
-    pub(crate) ca_file: Option<&'a PathBuf>,
-    pub(crate) model: Option<&'a String>,
+pub struct Told<'a> {
+    pub which: Which,
+    pub url: Option<&'a String>,
+    pub key: Option<&'a SecretString>,
+    pub key_file: Option<&'a PathBuf>,
+    pub ca_file: Option<&'a PathBuf>,
+    pub model: Option<&'a String>,
 }
 
 /// The same, checked.
-pub(crate) struct Place {
-    pub(crate) which: Which,
+pub struct Place {
+    pub(in crate::openai) which: Which,
     /// Without a slash at its end.
-    pub(crate) base: String,
-    pub(crate) key: Option<SecretString>,
-    pub(crate) roots: Vec<Certificate>,
-    pub(crate) model: String,
+    pub base: String,
+    pub key: Option<SecretString>,
+    pub(in crate::openai) roots: Vec<Certificate>,
+    pub model: String,
 }
 
 /// What is wrong with how a service is set up. Never carries its key or where it is.
@@ -138,7 +138,7 @@ impl Told<'_> {
     ///
     /// # Errors
     /// If something is missing or can't be used.
-    pub(crate) fn check(&self) -> Result<Place, PlaceError> {
+    pub fn check(&self) -> Result<Place, PlaceError> {
         let which = self.which;
         let url = given(self.url).ok_or(PlaceError::NoUrl(which))?;
         let base = base(url).ok_or(PlaceError::Url(which))?;
@@ -198,13 +198,13 @@ impl Told<'_> {
 
 impl Place {
     /// Whether nobody on the way reads what it is sent.
-    pub(crate) fn is_encrypted(&self) -> bool {
+    pub(in crate::openai) fn is_encrypted(&self) -> bool {
         self.base.starts_with("https://")
     }
 }
 
 /// What a variable says that may be there and empty.
-pub(crate) fn given(value: Option<&String>) -> Option<&str> {
+pub fn given(value: Option<&String>) -> Option<&str> {
     value
         .map(|text| text.trim())
         .filter(|text| !text.is_empty())

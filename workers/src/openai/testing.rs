@@ -15,10 +15,10 @@ use tracing::{
 };
 
 /// What is answered to a body: a status and a body.
-pub(crate) type Reply = fn(&str) -> (u16, String);
+pub type Reply = fn(&str) -> (u16, String);
 
 /// Answers each request with `answer` of its body: where, and for how long.
-pub(crate) async fn serve(answer: Reply) -> (String, JoinHandle<()>) {
+pub async fn serve(answer: Reply) -> (String, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     let serving = tokio::spawn(async move {
@@ -55,11 +55,11 @@ async fn reply(socket: TcpStream, answer: Reply) {
 
 /// Keeps all that is logged, at any level and by any crate.
 #[derive(Clone, Default)]
-pub(crate) struct Log(Arc<Mutex<String>>);
+pub struct Log(Arc<Mutex<String>>);
 
 impl Log {
     /// What was logged so far.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         self.0.lock().clone()
     }
 }

@@ -4,7 +4,7 @@
 //! from outside.
 
 #[cfg(test)]
-pub(crate) mod looks;
+pub(in crate::repo) mod looks;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{Duration, Instant};
@@ -47,7 +47,7 @@ impl Cancel {
     }
 
     /// The same work, which has no more time than until `deadline`.
-    pub(crate) fn until(&self, deadline: Instant) -> Cancel {
+    pub fn until(&self, deadline: Instant) -> Cancel {
         Cancel {
             deadline: self.deadline.min(deadline),
             ..self.clone()
@@ -74,7 +74,7 @@ impl Cancel {
     ///
     /// # Errors
     /// Says why to stop.
-    pub(crate) fn lock<'l, T>(&self, lock: &'l Mutex<T>) -> Result<MutexGuard<'l, T>, Stopped> {
+    pub fn lock<'l, T>(&self, lock: &'l Mutex<T>) -> Result<MutexGuard<'l, T>, Stopped> {
         loop {
             self.check()?;
             if let Some(guard) = lock.try_lock_for(PATIENCE) {

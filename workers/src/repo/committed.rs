@@ -28,9 +28,9 @@ const MAX_PATH: usize = 2560;
 
 /// A file of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Committed {
-    pub(crate) path: RepoPath,
-    pub(crate) blob: ObjectId,
+pub struct Committed {
+    pub path: RepoPath,
+    pub blob: ObjectId,
 }
 
 impl Repo {
@@ -39,7 +39,7 @@ impl Repo {
     ///
     /// # Errors
     /// If a tree can't be read, [`RepoError::TooManyEntries`], or the call has to stop.
-    pub(crate) fn committed(&self, cancel: &Cancel) -> Result<Vec<Committed>, RepoError> {
+    pub fn committed(&self, cancel: &Cancel) -> Result<Vec<Committed>, RepoError> {
         self.committed_within(&[RepoPath::root()], cancel)
     }
 
@@ -48,7 +48,7 @@ impl Repo {
     ///
     /// # Errors
     /// As [`Repo::committed`].
-    pub(crate) fn committed_within(
+    pub(in crate::repo) fn committed_within(
         &self,
         folders: &[RepoPath],
         cancel: &Cancel,
@@ -74,7 +74,7 @@ impl Repo {
     ///
     /// # Errors
     /// As [`Repo::committed`], or if the work tree can't be listed.
-    pub(crate) fn files_within(
+    pub fn files_within(
         &self,
         folders: &[RepoPath],
         cancel: &Cancel,
@@ -90,12 +90,12 @@ impl Repo {
     }
 
     /// How large a blob is, in bytes; `None` if it is not there, or can't be read now.
-    pub(crate) fn blob_size(&self, id: ObjectId) -> Option<u64> {
+    pub fn blob_size(&self, id: ObjectId) -> Option<u64> {
         Some(self.git()?.find_header(id).ok()?.size())
     }
 
     /// The content of a blob; `None` if it has more than `most` bytes, or is not there.
-    pub(crate) fn blob(&self, id: ObjectId, most: u64) -> Option<Vec<u8>> {
+    pub fn blob(&self, id: ObjectId, most: u64) -> Option<Vec<u8>> {
         content(&self.git()?, id, most)
     }
 }
@@ -107,7 +107,7 @@ impl Repo {
     ///
     /// # Errors
     /// If the call has to stop.
-    pub(crate) fn differs_from(
+    pub fn differs_from(
         &self,
         path: &RepoPath,
         blob: ObjectId,
@@ -144,7 +144,7 @@ impl Repo {
 
     /// How many commits HEAD has that `commit` has not, `most` at most; `None` if they can't be
     /// counted, as where a clone lacks some.
-    pub(crate) fn commits_since(&self, commit: &str, most: usize, cancel: &Cancel) -> Option<u64> {
+    pub fn commits_since(&self, commit: &str, most: usize, cancel: &Cancel) -> Option<u64> {
         let (repository, head) = (self.git()?, self.commit()?);
         let commit = ObjectId::from_hex(commit.as_bytes()).ok()?;
         if head == commit {

@@ -91,7 +91,7 @@ impl Drop for Hands<'_> {
 }
 
 /// Threads of the calling thread's confinement, named for their job, and so much nicer than it.
-pub(crate) fn crew(
+pub fn crew(
     job: &'static str,
     threads: NonZeroUsize,
     niceness: i32,

@@ -111,7 +111,7 @@ pub enum RepoError {
 impl RepoError {
     /// Whether the repository lacks the object that was to be read: it was cloned in part, or is
     /// damaged. Nothing is fetched here.
-    pub(crate) fn is_missing_object(&self) -> bool {
+    pub fn is_missing_object(&self) -> bool {
         let RepoError::Git { source, .. } = self else {
             return false;
         };

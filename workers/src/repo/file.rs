@@ -83,7 +83,7 @@ impl RepoFile {
     ///
     /// # Errors
     /// If it can't be read.
-    pub(crate) fn read_at_most(&mut self, most: u64) -> io::Result<Option<Vec<u8>>> {
+    pub fn read_at_most(&mut self, most: u64) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = Vec::new();
         let read = self.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
         let fits = u64::try_from(read).is_ok_and(|read| read <= most);

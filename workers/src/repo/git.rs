@@ -102,7 +102,7 @@ impl Git {
 ///
 /// # Errors
 /// If references can't be read.
-pub(crate) fn head(repository: &gix::Repository) -> Result<Option<gix::ObjectId>, RepoError> {
+pub fn head(repository: &gix::Repository) -> Result<Option<gix::ObjectId>, RepoError> {
     let head = repository.head().map_err(git("reading HEAD"))?;
     if let Some(id) = head.id() {
         return Ok(Some(id.detach()));

@@ -103,7 +103,7 @@ impl Glob {
     }
 
     /// The glob as it was written.
-    pub fn as_str(&self) -> &str {
+    pub(in crate::repo) fn as_str(&self) -> &str {
         &self.text
     }
 }

@@ -23,7 +23,7 @@ const RETRIES: usize = 16;
 
 /// A directory that paths can't leave.
 #[derive(Debug)]
-pub(crate) struct Jail {
+pub struct Jail {
     root: OwnedFd,
     device: Device,
     /// Set once the kernel said that it has no `openat2`.
@@ -39,7 +39,7 @@ enum Device {
 
 impl Jail {
     /// A jail within one file system.
-    pub(crate) fn new(root: OwnedFd) -> Result<Jail, Errno> {
+    pub fn new(root: OwnedFd) -> Result<Jail, Errno> {
         let device = Device::Only(rustix::fs::fstat(&root)?.st_dev);
         Ok(Jail {
             root,
@@ -58,7 +58,7 @@ impl Jail {
     }
 
     /// Opens a path on which no link stands. `ELOOP` says that one does.
-    pub(crate) fn open(&self, path: &RepoPath, flags: OFlags) -> Result<OwnedFd, Errno> {
+    pub fn open(&self, path: &RepoPath, flags: OFlags) -> Result<OwnedFd, Errno> {
         let flags = flags | OFlags::CLOEXEC;
         if self.by_component.load(Ordering::Relaxed) {
             return self.open_by_component(path, flags);
@@ -73,13 +73,13 @@ impl Jail {
     }
 
     /// What stands at a path on which no link stands.
-    pub(crate) fn stat(&self, path: &RepoPath) -> Result<Stat, Errno> {
+    pub fn stat(&self, path: &RepoPath) -> Result<Stat, Errno> {
         rustix::fs::fstat(self.open(path, OFlags::PATH)?)
     }
 
     /// The metadata of `path` for comparing with an earlier look: quick, and not fenced. It may
     /// look through a link that was swapped in, so its answer must never be shown.
-    pub(crate) fn glance(&self, path: &RepoPath) -> Result<Stat, Errno> {
+    pub fn glance(&self, path: &RepoPath) -> Result<Stat, Errno> {
         rustix::fs::statat(&self.root, path.for_kernel(), AtFlags::SYMLINK_NOFOLLOW)
     }
 

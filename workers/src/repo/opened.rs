@@ -52,22 +52,22 @@ impl Repo {
     }
 
     /// Git's data, if the project has any that may be used.
-    pub(crate) fn git(&self) -> Option<gix::Repository> {
+    pub fn git(&self) -> Option<gix::Repository> {
         self.snapshot.git()
     }
 
     /// Why git's data is not used, if the project has any.
-    pub(crate) fn git_refused(&self) -> Option<&'static str> {
+    pub fn git_refused(&self) -> Option<&'static str> {
         self.snapshot.refused()
     }
 
     /// [`Repo::head`]'s commit.
-    pub(crate) fn commit(&self) -> Option<gix::ObjectId> {
+    pub fn commit(&self) -> Option<gix::ObjectId> {
         self.snapshot.commit()
     }
 
     /// What tells this project from all others, also from another folder mounted in its place.
-    pub(crate) fn key(&self) -> &Key {
+    pub fn key(&self) -> &Key {
         self.snapshot.project().key()
     }
 
@@ -87,12 +87,12 @@ impl Repo {
     }
 
     /// Which paths exist for readers: the operator's rules, and what the repository closes.
-    pub(crate) fn rules(&self) -> Arc<Rules> {
+    pub fn rules(&self) -> Arc<Rules> {
         Arc::clone(&self.rules)
     }
 
     /// Whether there is no work tree: files are HEAD's.
-    pub(crate) fn is_bare(&self) -> bool {
+    pub fn is_bare(&self) -> bool {
         self.snapshot.is_bare()
     }
 
@@ -102,7 +102,7 @@ impl Repo {
     ///
     /// # Errors
     /// If the project has no repository, or the commit can't be read.
-    pub(crate) fn as_of(&self, commit: gix::ObjectId) -> Result<Repo, RepoError> {
+    pub fn as_of(&self, commit: gix::ObjectId) -> Result<Repo, RepoError> {
         Ok(Repo {
             snapshot: self.snapshot.as_of(commit)?,
             ..self.clone()
@@ -163,7 +163,7 @@ impl Repo {
     }
 
     /// Size and time of an entry, of what it leads to if it is a link; `None` if it is gone.
-    pub fn stat(&self, entry: &Entry) -> Option<Stat> {
+    pub(in crate::repo) fn stat(&self, entry: &Entry) -> Option<Stat> {
         self.snapshot.stat(entry)
     }
 
@@ -210,7 +210,7 @@ impl Repo {
     ///
     /// # Errors
     /// [`RepoError::Stopped`], [`RepoError::Unreadable`], or a failure of the file system.
-    pub(crate) fn standing(
+    pub fn standing(
         &self,
         paths: &[RepoPath],
         cancel: &Cancel,
@@ -225,7 +225,7 @@ impl Repo {
     ///
     /// # Errors
     /// As [`Repo::open`], and what `piece` says.
-    pub(crate) fn read_standing(
+    pub fn read_standing(
         &self,
         path: &RepoPath,
         piece: impl FnMut(&[u8]) -> Result<(), RepoError>,
@@ -241,7 +241,7 @@ impl Repo {
     ///
     /// # Errors
     /// As [`Repo::open`].
-    pub(crate) fn link_text(&self, path: &RepoPath) -> Result<Vec<u8>, RepoError> {
+    pub fn link_text(&self, path: &RepoPath) -> Result<Vec<u8>, RepoError> {
         self.rules.admit(path, path, Kind::File)?;
         match self.snapshot.jail() {
             Some(jail) => tracked::link_text(jail, path),

@@ -66,12 +66,12 @@ impl RepoPath {
     }
 
     /// The bytes of a path that is known to be normal, such as one read from a tree.
-    pub(crate) fn trusted(bytes: &[u8]) -> RepoPath {
+    pub fn trusted(bytes: &[u8]) -> RepoPath {
         RepoPath(bytes.into())
     }
 
     /// This folder's entry `name`.
-    pub(crate) fn join(&self, name: &[u8]) -> RepoPath {
+    pub fn join(&self, name: &[u8]) -> RepoPath {
         if self.is_root() {
             return RepoPath::trusted(name);
         }
@@ -124,7 +124,7 @@ impl RepoPath {
     }
 
     /// The path whose [`RepoPath::display`] is this path's text, if that is another one.
-    pub(crate) fn unescaped(&self) -> Option<RepoPath> {
+    pub fn unescaped(&self) -> Option<RepoPath> {
         let mut bytes = Vec::with_capacity(self.0.len());
         let mut rest: &[u8] = &self.0;
         while let Some((&first, tail)) = rest.split_first() {

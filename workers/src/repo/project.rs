@@ -30,7 +30,7 @@ const REFUSAL_AGE: Duration = Duration::from_secs(5);
 
 /// What tells one project from another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Key {
+pub struct Key {
     tenant: String,
     project: String,
     device: u64,
@@ -75,7 +75,7 @@ impl Key {
 
     /// The same project's repository: what is known of that outlives the work trees that are made
     /// of it, one for each commit, as git-sync does.
-    pub(crate) fn of_repository(&self, git: &gix::Repository) -> Key {
+    pub fn of_repository(&self, git: &gix::Repository) -> Key {
         let objects = rustix::fs::stat(git.objects.store_ref().path());
         let (device, inode) = objects.map_or((self.device, self.inode), |objects| {
             (objects.st_dev, objects.st_ino)
@@ -89,7 +89,7 @@ impl Key {
 
     /// A name for files that are kept of this project, which tells nobody whose they are: 40
     /// hexadecimal digits. Told apart by it are also folders that were mounted one after the other.
-    pub(crate) fn fingerprint(&self) -> String {
+    pub fn fingerprint(&self) -> String {
         let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
         for name in [&self.tenant, &self.project] {
             hasher.update(&name.len().to_be_bytes());

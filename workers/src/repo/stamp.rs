@@ -14,7 +14,7 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// What was seen of a path, for comparing with a later look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub enum Seen {
     /// Nothing was there.
     Absent,
     /// It had this identity and these times.
@@ -25,7 +25,7 @@ pub(crate) enum Seen {
 
 /// Identity and times. A change of content, of name or of mode changes one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub struct Stamp {
     device: u64,
     inode: u64,
     size: i64,
@@ -59,7 +59,7 @@ impl Stamp {
 
 impl Seen {
     /// What a look says that began at `looked_at`, before what was found is read.
-    pub(crate) fn at(looked_at: SystemTime, found: Result<Stat, Errno>) -> Seen {
+    pub fn at(looked_at: SystemTime, found: Result<Stat, Errno>) -> Seen {
         let Ok(stat) = found else { return Seen::Absent };
         let stamp = Stamp::of(&stat);
         let settled = looked_at
@@ -73,7 +73,7 @@ impl Seen {
     }
 
     /// Whether a later look proves that nothing changed.
-    pub(crate) fn still_holds(self, found: Result<Stat, Errno>) -> bool {
+    pub fn still_holds(self, found: Result<Stat, Errno>) -> bool {
         match (self, found) {
             (Seen::Absent, Err(_)) => true,
             (Seen::As(stamp), Ok(stat)) => stamp == Stamp::of(&stat),

@@ -12,13 +12,13 @@ use tokio_util::sync::CancellationToken;
 use super::{Cancel, Listing, Mounts, Repo, RepoPath, Repos, Rules};
 
 /// The project `acme/app`, and the worker's view of it.
-pub(crate) struct Sandbox {
+pub struct Sandbox {
     temp: tempfile::TempDir,
-    pub(crate) repos: Repos,
+    pub repos: Repos,
 }
 
 impl Sandbox {
-    pub(crate) fn new() -> Sandbox {
+    pub fn new() -> Sandbox {
         let temp = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(temp.path().join("acme/app")).unwrap();
         let mounts = Mounts::beneath(temp.path().to_owned());
@@ -27,48 +27,48 @@ impl Sandbox {
     }
 
     /// A path of the host: `acme/app` is the project.
-    pub(crate) fn host(&self, path: &str) -> PathBuf {
+    pub fn host(&self, path: &str) -> PathBuf {
         self.temp.path().join(path)
     }
 
     /// The project's folder.
-    pub(crate) fn root(&self) -> PathBuf {
+    pub fn root(&self) -> PathBuf {
         self.host("acme/app")
     }
 
-    pub(crate) fn file(&self, path: &str, content: impl AsRef<[u8]>) -> &Sandbox {
+    pub fn file(&self, path: &str, content: impl AsRef<[u8]>) -> &Sandbox {
         let path = self.root().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content).unwrap();
         self
     }
 
-    pub(crate) fn link(&self, path: &str, target: &str) -> &Sandbox {
+    pub fn link(&self, path: &str, target: &str) -> &Sandbox {
         let path = self.root().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         symlink(target, path).unwrap();
         self
     }
 
-    pub(crate) fn git(&self, arguments: &[&str]) -> &Sandbox {
+    pub fn git(&self, arguments: &[&str]) -> &Sandbox {
         git(&self.root(), arguments);
         self
     }
 
     /// A repository with all that is there committed.
-    pub(crate) fn committed(&self) -> &Sandbox {
+    pub fn committed(&self) -> &Sandbox {
         self.git(&["init", "-q", "-b", "main"])
             .git(&["add", "-A"])
             .git(&["commit", "-qm", "one"])
     }
 
     /// Makes commits of what `git fast-import` reads.
-    pub(crate) fn import(&self, stream: &str) -> &Sandbox {
+    pub fn import(&self, stream: &str) -> &Sandbox {
         self.feed(&["fast-import", "--quiet"], stream)
     }
 
     /// Runs a git command that reads what to do.
-    pub(crate) fn feed(&self, arguments: &[&str], input: &str) -> &Sandbox {
+    pub fn feed(&self, arguments: &[&str], input: &str) -> &Sandbox {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), input).unwrap();
         let done = Command::new("git")
@@ -81,7 +81,7 @@ impl Sandbox {
     }
 
     /// Has an object of this content stand under an id that is not its own: gix doesn't look.
-    pub(crate) fn forge(&self, id: &str, kind: &str, content: &str) -> &Sandbox {
+    pub fn forge(&self, id: &str, kind: &str, content: &str) -> &Sandbox {
         self.file("../forged", content);
         let write = ["hash-object", "-t", kind, "-w", "--literally", "../forged"];
         let own = git(&self.root(), &write);
@@ -95,7 +95,7 @@ impl Sandbox {
     }
 
     /// A tag of itself.
-    pub(crate) fn forge_own_tag(&self) -> String {
+    pub fn forge_own_tag(&self) -> String {
         let id = "2".repeat(40);
         let tagger = "A <a@b.c> 1 +0000";
         let text = format!("object {id}\ntype tag\ntag own\ntagger {tagger}\n\nm\n");
@@ -104,7 +104,7 @@ impl Sandbox {
     }
 
     /// Writes a tree of eight objects that spells out a hundred million paths of two kilobytes.
-    pub(crate) fn bomb(&self) -> String {
+    pub fn bomb(&self) -> String {
         let blob = git(&self.root(), &["hash-object", "-w", "--stdin"]);
         let mut entry = format!("100644 blob {blob}");
         for _ in 0..8 {
@@ -122,21 +122,21 @@ impl Sandbox {
         entry.rsplit(' ').next().unwrap_or_default().to_owned()
     }
 
-    pub(crate) fn repo(&self) -> Repo {
+    pub fn repo(&self) -> Repo {
         self.repo_with(Rules::new(&[], &[], None).unwrap())
     }
 
-    pub(crate) fn repo_with(&self, rules: Rules) -> Repo {
+    pub fn repo_with(&self, rules: Rules) -> Repo {
         self.repos.open("acme", "app", Arc::new(rules)).unwrap()
     }
 
-    pub(crate) fn listed(&self) -> Vec<String> {
+    pub(in crate::repo) fn listed(&self) -> Vec<String> {
         shown(&self.repo().listing(&cancel()).unwrap())
     }
 }
 
 /// Runs git, with no configuration but what it needs.
-pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
+pub fn git(folder: &Path, arguments: &[&str]) -> String {
     let output = Command::new("git")
         .current_dir(folder)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
@@ -164,18 +164,18 @@ pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
         .to_owned()
 }
 
-pub(crate) fn cancel() -> Cancel {
+pub fn cancel() -> Cancel {
     Cancel::new(
         Instant::now() + Duration::from_secs(60),
         CancellationToken::new(),
     )
 }
 
-pub(crate) fn path(text: &str) -> RepoPath {
+pub fn path(text: &str) -> RepoPath {
     RepoPath::parse(text).unwrap()
 }
 
-pub(crate) fn shown(listing: &Listing) -> Vec<String> {
+pub(in crate::repo) fn shown(listing: &Listing) -> Vec<String> {
     listing
         .entries
         .iter()

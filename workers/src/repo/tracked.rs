@@ -22,14 +22,14 @@ const FILES_PER_TASK: usize = 512;
 
 /// What stands at a path, by its metadata.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Standing {
-    pub(crate) kind: Standard,
-    pub(crate) stat: Stat,
+pub struct Standing {
+    pub kind: Standard,
+    pub stat: Stat,
 }
 
 /// What git can track, as the file system has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standard {
+pub enum Standard {
     File { is_executable: bool },
     Link,
     Folder,

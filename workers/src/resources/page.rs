@@ -30,7 +30,7 @@ pub(crate) struct ListArgs {
 
 /// A project on the way through a list.
 pub(crate) struct Shelf {
-    pub(crate) project: Arc<Project>,
+    pub project: Arc<Project>,
     /// Its slug in names, `None` for the caller's default.
     pub(crate) prefix: Option<String>,
 }

@@ -24,16 +24,16 @@ const GATHER: Duration = Duration::from_secs(1);
 
 /// One read of one file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Access {
-    pub(crate) tenant_id: Uuid,
-    pub(crate) project_id: Uuid,
-    pub(crate) principal: String,
-    pub(crate) path: String,
+pub struct Access {
+    pub tenant_id: Uuid,
+    pub project_id: Uuid,
+    pub principal: String,
+    pub path: String,
 }
 
 /// The queue's end that calls hold.
 #[derive(Clone)]
-pub(crate) struct Accesses {
+pub struct Accesses {
     queue: mpsc::Sender<Access>,
     dropped: Counter,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Accesses {
 impl Accesses {
     /// A queue and its writer, which count in `dropped` what is lost. After `end` the queue takes no more; the writer ends when
     /// everything in it is written, whoever still holds the queue.
-    pub(crate) fn new(
+    pub fn new(
         stores: Stores,
         end: CancellationToken,
         dropped: Counter,
@@ -56,7 +56,7 @@ impl Accesses {
     }
 
     /// Queues an access, or drops it when the queue is full.
-    pub(crate) fn record(&self, access: Access) {
+    pub fn record(&self, access: Access) {
         if self.queue.try_send(access).is_err() {
             self.dropped.inc();
         }

@@ -18,56 +18,59 @@ use super::{NoteId, StoreError, Stores, TenantStore, failed};
 use crate::repo::Rules;
 use crate::store::{Blob, Shelf};
 
-pub(crate) use lease::{LEASE, Lease, Whole};
-pub(crate) use pieces::Pieces;
-pub(crate) use texts::{AtHome, Standing};
+pub use lease::LEASE;
+pub use lease::Lease;
+pub use lease::Whole;
+pub use pieces::Pieces;
+pub use texts::AtHome;
+pub use texts::Standing;
 
 /// How an index stands.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct IndexRow {
-    pub(crate) id: i64,
+pub struct IndexRow {
+    pub id: i64,
     /// HEAD's commit when it was last whole; `None`: it never was.
-    pub(crate) commit: Option<String>,
+    pub commit: Option<String>,
     /// The fingerprint of the path rules then.
-    pub(crate) rules: Option<String>,
-    pub(crate) indexed_at: Option<Timestamp>,
+    pub rules: Option<String>,
+    pub indexed_at: Option<Timestamp>,
     /// How often it was made whole; below 0 while it is not, since its home lost texts.
-    pub(crate) edition: i64,
+    pub edition: i64,
     /// The store that its texts were brought to.
-    pub(crate) home: Uuid,
+    pub home: Uuid,
     /// How many chunks it had when it was last whole.
-    pub(crate) chunks: i64,
+    pub chunks: i64,
     /// Texts that are at home, of those that are to be.
-    pub(crate) done: i64,
-    pub(crate) total: i64,
+    pub done: i64,
+    pub total: i64,
     /// Some of its texts have no vectors yet: words alone can rank all of them.
-    pub(crate) lacks_vectors: bool,
+    pub lacks_vectors: bool,
 }
 
 /// A folder that this worker has, and whose it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mounted {
-    pub(crate) shelf: Shelf,
-    pub(crate) tenant: String,
-    pub(crate) project: String,
+pub struct Mounted {
+    pub shelf: Shelf,
+    pub tenant: String,
+    pub project: String,
     /// The operator's path rules; `None`: they do not parse.
-    pub(crate) rules: Option<Arc<Rules>>,
+    pub rules: Option<Arc<Rules>>,
     /// HEAD's commit when its index was last whole, if it ever was; there may have been none.
-    pub(crate) indexed: Option<Option<String>>,
+    pub indexed: Option<Option<String>>,
     /// The fingerprint of all its path rules then.
-    pub(crate) ruled: Option<String>,
+    pub ruled: Option<String>,
     /// The store that its texts were brought to.
-    pub(crate) home: Uuid,
+    pub home: Uuid,
     /// Somebody wants its index to be looked at, or it was not made whole when last tried.
-    pub(crate) is_asked: bool,
+    pub is_asked: bool,
     /// Some of its texts have no vectors yet.
-    pub(crate) lacks_vectors: bool,
+    pub lacks_vectors: bool,
 }
 
 /// Where a document came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(i16)]
-pub(crate) enum Source {
+pub enum Source {
     File = 0,
     Discovery = 1,
     Entry = 2,
@@ -75,16 +78,16 @@ pub(crate) enum Source {
 
 /// A file or an entry, by its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Document {
-    pub(crate) source: Source,
+pub struct Document {
+    pub source: Source,
     /// The bytes of a path, or of an id.
-    pub(crate) name: Vec<u8>,
-    pub(crate) blob: Blob,
+    pub name: Vec<u8>,
+    pub blob: Blob,
 }
 
 impl Document {
     /// Which note it is, if it is one.
-    pub(crate) fn note(&self) -> Option<NoteId> {
+    pub fn note(&self) -> Option<NoteId> {
         let name = String::from_utf8(self.name.clone()).ok();
         let name = name.filter(|_| self.source != Source::File)?;
         let source = self.source;
@@ -105,7 +108,7 @@ impl Stores {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn mounted(
+    pub async fn mounted(
         &self,
         folders: &[(String, String)],
         made_by: &str,
@@ -155,7 +158,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn index(
+    pub async fn index(
         &self,
         project: Uuid,
         made_by: &str,
@@ -193,7 +196,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn progress_of_indexes(
+    pub async fn progress_of_indexes(
         &self,
         projects: &[Uuid],
         made_by: &str,
@@ -219,7 +222,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn documents(&self, index: i64) -> Result<Vec<Document>, StoreError> {
+    pub async fn documents(&self, index: i64) -> Result<Vec<Document>, StoreError> {
         let mut tx = self.begin().await?;
         let rows = sqlx::query!(
             "select source, name, blob from index_documents \

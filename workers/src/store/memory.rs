@@ -18,10 +18,13 @@ use uuid::Uuid;
 
 use super::StoreError;
 
-pub(crate) use discoveries::NewDiscovery;
-pub(crate) use entries::{NewEntry, Whole};
-pub(crate) use search::{EntryFilter, Place, StoredEntry};
-pub(crate) use words::words;
+pub use discoveries::NewDiscovery;
+pub use entries::NewEntry;
+pub use entries::Whole;
+pub use search::EntryFilter;
+pub use search::Place;
+pub use search::StoredEntry;
+pub use words::words;
 
 /// How long memory is waited for, whatever the call's deadline: longer than a connection and a
 /// statement may take by themselves.
@@ -29,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(8);
 
 /// A file that entries are appended to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) enum MemoryFile {
+pub enum MemoryFile {
     #[serde(rename = "progress_log.jsonl")]
     ProgressLog,
     #[serde(rename = "decisions.jsonl")]
@@ -37,10 +40,10 @@ pub(crate) enum MemoryFile {
 }
 
 impl MemoryFile {
-    pub(crate) const ALL: [MemoryFile; 2] = [MemoryFile::ProgressLog, MemoryFile::Decisions];
+    pub const ALL: [MemoryFile; 2] = [MemoryFile::ProgressLog, MemoryFile::Decisions];
 
     /// The name in arguments, in results and in the database.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             MemoryFile::ProgressLog => "progress_log.jsonl",
             MemoryFile::Decisions => "decisions.jsonl",
@@ -48,19 +51,19 @@ impl MemoryFile {
     }
 
     /// The file of a name, or `None`.
-    pub(crate) fn parse(name: &str) -> Option<MemoryFile> {
+    pub fn parse(name: &str) -> Option<MemoryFile> {
         MemoryFile::ALL.into_iter().find(|file| file.name() == name)
     }
 }
 
 /// Under which key a write is done once, however often it comes.
 #[derive(Clone, Debug)]
-pub(crate) struct WriteKey(String);
+pub struct WriteKey(String);
 
 impl WriteKey {
     /// The client's own key, else the gateway's id of the call, which its retries keep. The two are
     /// told apart: a client can't name somebody's call.
-    pub(crate) fn new(of_client: Option<&str>, call: Uuid) -> Self {
+    pub fn new(of_client: Option<&str>, call: Uuid) -> Self {
         WriteKey(match of_client {
             Some(key) => format!("key:{key}"),
             None => format!("call:{call}"),
@@ -70,14 +73,14 @@ impl WriteKey {
 
 /// Who writes, and under which key.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Author<'a> {
-    pub(crate) principal: &'a str,
-    pub(crate) key: &'a WriteKey,
+pub struct Author<'a> {
+    pub principal: &'a str,
+    pub key: &'a WriteKey,
 }
 
 /// Why nothing was written, or nothing is known of it.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum WriteError {
+pub enum WriteError {
     /// Something else was written under the key.
     #[error("other content was written under this key")]
     OtherContent,
@@ -124,7 +127,7 @@ async fn finish(tx: Transaction<'static, Postgres>) -> Result<(), WriteError> {
 }
 
 /// Reads within the call's deadline.
-pub(crate) async fn read_by<T>(
+pub async fn read_by<T>(
     deadline: Instant,
     work: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
@@ -135,7 +138,7 @@ pub(crate) async fn read_by<T>(
 }
 
 /// Writes within the call's deadline. Only what was acknowledged is known to be there.
-pub(crate) async fn write_by<T>(
+pub async fn write_by<T>(
     deadline: Instant,
     work: impl Future<Output = Result<T, WriteError>>,
 ) -> Result<T, WriteError> {

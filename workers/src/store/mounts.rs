@@ -5,7 +5,7 @@ use super::{StoreError, Stores, failed};
 impl Stores {
     /// Replaces what the worker `name` at `instance`, of `pool`, reported before: the folders `tenant/project` it
     /// sees now. Those that are no project are passed over.
-    pub(crate) async fn report_mounts(
+    pub async fn report_mounts(
         &self,
         name: &str,
         instance: &str,

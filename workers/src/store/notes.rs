@@ -8,27 +8,27 @@ use super::{StoreError, TenantStore, failed};
 
 /// A discovery or an entry, by its id: of an entry its file and number.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Note {
-    pub(crate) id: NoteId,
+pub struct Note {
+    pub id: NoteId,
     /// `pattern`, `rule`, `decision`, `issue` or `event`.
-    pub(crate) kind: String,
-    pub(crate) content: String,
-    pub(crate) module: Option<String>,
+    pub kind: String,
+    pub content: String,
+    pub module: Option<String>,
     /// The files that it is about, as they may have been named then.
-    pub(crate) paths: Vec<String>,
-    pub(crate) principal: String,
-    pub(crate) written_at: Timestamp,
-    pub(crate) supersedes: Option<Uuid>,
+    pub paths: Vec<String>,
+    pub principal: String,
+    pub written_at: Timestamp,
+    pub supersedes: Option<Uuid>,
     /// The latest that takes its place.
-    pub(crate) superseded_by: Option<Uuid>,
+    pub superseded_by: Option<Uuid>,
 }
 
 /// Which one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct NoteId {
-    pub(crate) source: Source,
+pub struct NoteId {
+    pub source: Source,
     /// A discovery's id, or `decisions.jsonl/7`.
-    pub(crate) name: String,
+    pub name: String,
 }
 
 impl TenantStore<'_> {
@@ -36,7 +36,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn memory_mark(&self, project: Uuid) -> Result<i64, StoreError> {
+    pub async fn memory_mark(&self, project: Uuid) -> Result<i64, StoreError> {
         let mut tx = self.begin().await?;
         sqlx::query_scalar!(r#"select own_memory_mark($1) as "mark!""#, project)
             .fetch_one(&mut *tx)
@@ -48,7 +48,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn note_heads(&self, project: Uuid) -> Result<Vec<NoteId>, StoreError> {
+    pub async fn note_heads(&self, project: Uuid) -> Result<Vec<NoteId>, StoreError> {
         let mut tx = self.begin().await?;
         let rows = sqlx::query!(
             r#"select source as "source!", name as "name!"
@@ -77,7 +77,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn notes_of_module(
+    pub async fn notes_of_module(
         &self,
         project: Uuid,
         (module, kind): (&str, Option<&str>),
@@ -116,7 +116,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn notes_of_kind(
+    pub async fn notes_of_kind(
         &self,
         project: Uuid,
         kind: &str,
@@ -150,11 +150,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn notes(
-        &self,
-        project: Uuid,
-        ids: &[NoteId],
-    ) -> Result<Vec<Note>, StoreError> {
+    pub async fn notes(&self, project: Uuid, ids: &[NoteId]) -> Result<Vec<Note>, StoreError> {
         let discoveries: Vec<Uuid> = ids.iter().filter_map(NoteId::as_discovery).collect();
         let entries = ids.iter().filter_map(NoteId::as_entry);
         let (files, numbers): (Vec<String>, Vec<i64>) = entries.unzip();

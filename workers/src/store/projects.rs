@@ -5,18 +5,18 @@ use uuid::Uuid;
 use super::{StoreError, TenantStore, failed};
 
 /// A project as it is stored.
-pub(crate) struct ProjectRow {
-    pub(crate) id: Uuid,
-    pub(crate) slug: String,
-    pub(crate) name: Option<String>,
-    pub(crate) allow_globs: Option<Vec<String>>,
-    pub(crate) open_globs: Vec<String>,
-    pub(crate) close_globs: Vec<String>,
+pub struct ProjectRow {
+    pub id: Uuid,
+    pub slug: String,
+    pub name: Option<String>,
+    pub allow_globs: Option<Vec<String>>,
+    pub open_globs: Vec<String>,
+    pub close_globs: Vec<String>,
 }
 
 impl TenantStore<'_> {
     /// All projects of the tenant, by slug.
-    pub(crate) async fn projects(&self) -> Result<Vec<ProjectRow>, StoreError> {
+    pub async fn projects(&self) -> Result<Vec<ProjectRow>, StoreError> {
         let mut tx = self.begin().await?;
         sqlx::query_as!(
             ProjectRow,

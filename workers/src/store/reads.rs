@@ -9,12 +9,12 @@ const LAST_READS: i64 = 20;
 
 /// What is known of the reads of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FileReads {
-    pub(crate) path: String,
+pub struct FileReads {
+    pub path: String,
     /// When the caller last read it, in seconds since 1970, within 7 days.
-    pub(crate) own_last: Option<i64>,
+    pub own_last: Option<i64>,
     /// On how many days of the last 7 somebody read it, each reader counted apart.
-    pub(crate) times: i64,
+    pub times: i64,
 }
 
 impl TenantStore<'_> {
@@ -22,7 +22,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn reads_of(
+    pub async fn reads_of(
         &self,
         project: Uuid,
         principal: &str,
@@ -53,7 +53,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn last_reads(
+    pub async fn last_reads(
         &self,
         project: Uuid,
         principal: &str,

@@ -13,27 +13,27 @@ const MAX_BYTES: i64 = 64 << 20;
 
 /// Whose workflow it is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OfSession<'a> {
-    pub(crate) principal: &'a str,
-    pub(crate) session: Uuid,
+pub struct OfSession<'a> {
+    pub principal: &'a str,
+    pub session: Uuid,
 }
 
 /// A workflow as it is stored.
-pub(crate) struct WorkflowRow {
-    pub(crate) prompt: String,
+pub struct WorkflowRow {
+    pub prompt: String,
     /// A JSON object.
-    pub(crate) arguments: String,
-    pub(crate) opened_ms: i64,
+    pub arguments: String,
+    pub opened_ms: i64,
     /// A JSON array.
-    pub(crate) results: String,
+    pub results: String,
 }
 
 /// What a workflow begins with.
-pub(crate) struct Opening<'a> {
-    pub(crate) prompt: &'a str,
+pub struct Opening<'a> {
+    pub prompt: &'a str,
     /// A JSON object.
-    pub(crate) arguments: &'a str,
-    pub(crate) tools: &'a [String],
+    pub arguments: &'a str,
+    pub tools: &'a [String],
 }
 
 impl TenantStore<'_> {
@@ -42,7 +42,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn open_workflow(
+    pub async fn open_workflow(
         &self,
         of: OfSession<'_>,
         opening: &Opening<'_>,
@@ -96,10 +96,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn workflow(
-        &self,
-        of: OfSession<'_>,
-    ) -> Result<Option<WorkflowRow>, StoreError> {
+    pub async fn workflow(&self, of: OfSession<'_>) -> Result<Option<WorkflowRow>, StoreError> {
         let mut tx = self.begin().await?;
         sqlx::query_as!(
             WorkflowRow,
@@ -122,7 +119,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn change_workflow(
+    pub async fn change_workflow(
         &self,
         of: OfSession<'_>,
         change: impl FnOnce(&[String], &str) -> Option<String>,
@@ -191,7 +188,7 @@ impl Stores {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn sessions_at_work(
+    pub async fn sessions_at_work(
         &self,
         since: Timestamp,
     ) -> Result<Vec<(Uuid, Timestamp)>, StoreError> {
@@ -217,7 +214,7 @@ impl Stores {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn erase_ended_workflows(&self) -> Result<(), StoreError> {
+    pub async fn erase_ended_workflows(&self) -> Result<(), StoreError> {
         let erased = sqlx::query_scalar!(r#"select erase_ended_workflows() as "erased!""#);
         let erased = erased.fetch_one(&self.pool).await;
         erased.map_err(failed("erasing workflows"))?;

@@ -23,7 +23,7 @@ const MAX_WAIT: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 2 });
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Threads for one kind of work.
-pub(crate) struct Aside {
+pub struct Aside {
     name: &'static str,
     /// The stack of each, in bytes. Only what is used takes memory.
     stack: usize,
@@ -34,7 +34,7 @@ pub(crate) struct Aside {
 
 /// Why work was not done.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum AsideError {
+pub enum AsideError {
     #[error("too much other work of this kind runs now; try again")]
     Busy,
     #[error("a thread for the work can't be had now; try again")]
@@ -45,7 +45,7 @@ pub(crate) enum AsideError {
 
 impl Aside {
     /// At most `at_once` threads with `stack` bytes each.
-    pub(crate) const fn new(name: &'static str, stack: usize, at_once: usize) -> Aside {
+    pub const fn new(name: &'static str, stack: usize, at_once: usize) -> Aside {
         Aside {
             name,
             stack,
@@ -59,7 +59,7 @@ impl Aside {
     ///
     /// # Errors
     /// If there is no place for long, the work panicked, or the call has to stop.
-    pub(crate) fn run<T: Send + 'static>(
+    pub fn run<T: Send + 'static>(
         &'static self,
         cancel: &Cancel,
         work: impl FnOnce() -> T + Send + 'static,

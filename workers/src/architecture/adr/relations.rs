@@ -10,7 +10,7 @@ use crate::architecture::markdown::Markdown;
 
 /// How one record stands to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
+pub(in crate::architecture) enum How {
     /// It takes the other's place.
     Supersedes,
     /// The other takes its place.
@@ -23,13 +23,13 @@ pub enum How {
 
 /// What a record says of another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Relation {
+pub(in crate::architecture) struct Relation {
     /// How it stands to it.
-    pub how: How,
+    pub(in crate::architecture) how: How,
     /// What it calls it: a number, a slug or a title.
-    pub name: String,
+    pub(in crate::architecture) name: String,
     /// Where a link to it leads, as it is written.
-    pub target: Option<String>,
+    pub(in crate::architecture) target: Option<String>,
 }
 
 /// How many relations of one record are kept.

@@ -76,7 +76,7 @@ pub(super) struct Refused {
 
 impl Positions {
     /// Reads a decision.
-    pub fn of(markdown: &Markdown, adr: &Adr) -> Positions {
+    pub(in crate::architecture) fn of(markdown: &Markdown, adr: &Adr) -> Positions {
         reader::read(markdown, adr)
     }
 

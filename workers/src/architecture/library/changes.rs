@@ -25,7 +25,7 @@ pub(super) struct Changes(OnceLock<HashMap<RepoPath, Timestamp>>);
 
 impl Library {
     /// When a document was last changed, if that is known, or found out soon.
-    pub(crate) fn changed(
+    pub fn changed(
         &self,
         document: &Document,
         repo: &Repo,

@@ -8,21 +8,21 @@ const MAX_LINES: usize = 500;
 
 /// A field of front matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field {
+pub(in crate::architecture) struct Field {
     /// In lower case, with `-` for `_` and blanks.
-    pub name: String,
+    pub(in crate::architecture) name: String,
     /// Its value, or those of a list, without quotation marks.
-    pub values: Vec<String>,
+    pub(in crate::architecture) values: Vec<String>,
 }
 
 impl Field {
     /// Whether it is called so; case, `-` and `_` make no difference.
-    pub fn is(&self, name: &str) -> bool {
+    pub(in crate::architecture) fn is(&self, name: &str) -> bool {
         self.name == normal(name)
     }
 
     /// Its value; those of a list parted by commas.
-    pub fn value(&self) -> String {
+    pub(in crate::architecture) fn value(&self) -> String {
         self.values.join(", ")
     }
 }

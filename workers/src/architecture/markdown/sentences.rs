@@ -17,7 +17,7 @@ const BEFORE_NUMBERS: [&str; 10] = [
 ];
 
 /// The sentences of a text, as ranges of it without the blanks around them.
-pub fn sentences(text: &str) -> Vec<Range<usize>> {
+pub(in crate::architecture) fn sentences(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let (mut start, mut code) = (0, None);
     let mut characters = text.char_indices().peekable();

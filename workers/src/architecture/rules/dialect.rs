@@ -45,11 +45,11 @@ const LANGUAGES: [(SupportLang, &[&str]); 12] = [
 
 /// A language that rules can be run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Dialect(SupportLang);
+pub(in crate::architecture) struct Dialect(SupportLang);
 
 impl Dialect {
     /// The language of that name, whatever its case; also by the suffix of its files.
-    pub(crate) fn named(name: &str) -> Option<Dialect> {
+    pub(in crate::architecture) fn named(name: &str) -> Option<Dialect> {
         let name = name.trim().trim_start_matches('.').to_ascii_lowercase();
         let found = LANGUAGES
             .iter()
@@ -58,19 +58,19 @@ impl Dialect {
     }
 
     /// What it is called.
-    pub(crate) fn name(self) -> &'static str {
+    pub(in crate::architecture) fn name(self) -> &'static str {
         let known = LANGUAGES.iter().find(|&&(language, _)| language == self.0);
         known.and_then(|(_, names)| names.first()).unwrap_or(&"")
     }
 
     /// What all of them are called.
-    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    pub(in crate::architecture) fn names() -> impl Iterator<Item = &'static str> {
         let names = LANGUAGES.iter();
         names.filter_map(|(_, names)| names.first().copied())
     }
 
     /// By which its code is parsed.
-    pub(crate) fn grammar(self) -> tree_sitter::Language {
+    pub(in crate::architecture) fn grammar(self) -> tree_sitter::Language {
         self.0.get_ts_language()
     }
 }

@@ -31,7 +31,7 @@ const MAX_ASKED: u64 = 1000;
 
 /// The vectors of one document's passages, in their order.
 #[derive(Clone, Debug)]
-pub(crate) struct OfDocument(Arc<[Option<Vec<f32>>]>);
+pub struct OfDocument(Arc<[Option<Vec<f32>>]>);
 
 impl OfDocument {
     pub(super) fn of(passages: Vec<Option<Vec<f32>>>) -> OfDocument {
@@ -53,21 +53,21 @@ type Name = (Key, ObjectId, bool, String);
 
 /// The vectors that are kept. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Vectors {
+pub struct Vectors {
     kept: Cache<Name, OfDocument>,
     /// Who asks a service for a project's. The next one finds most of them there.
     asking: Cache<Key, Arc<Mutex<()>>>,
 }
 
 /// Documents of which there are no vectors yet.
-pub(crate) struct Lacking {
+pub struct Lacking {
     project: Key,
     documents: Vec<Document>,
 }
 
 impl Vectors {
     /// None yet.
-    pub(crate) fn new() -> Vectors {
+    pub fn new() -> Vectors {
         let weigh = |_: &Name, vectors: &OfDocument| {
             let numbers = vectors.0.iter().flatten().map(Vec::len).sum::<usize>();
             u32::try_from(size_of::<f32>() * numbers + 512).unwrap_or(u32::MAX)
@@ -90,7 +90,7 @@ impl Vectors {
     ///
     /// # Errors
     /// If the call has to stop.
-    pub(crate) fn of(
+    pub fn of(
         &self,
         project: &Key,
         library: &Library,
@@ -134,12 +134,7 @@ impl Vectors {
     }
 
     /// Asks a service for vectors that are lacking; whether all are there now.
-    pub(crate) async fn fetch(
-        &self,
-        lacking: Lacking,
-        embedder: &Embedder,
-        until: Instant,
-    ) -> bool {
+    pub async fn fetch(&self, lacking: Lacking, embedder: &Embedder, until: Instant) -> bool {
         let asking = self.asking.get_with_by_ref(&lacking.project, Arc::default);
         let Ok(_one_at_a_time) = timeout_at(until, asking.lock()).await else {
             return false;

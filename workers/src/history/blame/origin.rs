@@ -24,7 +24,7 @@ pub(super) struct Name {
 /// What a commit has under a name.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
-    pub(super) file: Side,
+    pub file: Side,
     /// The trees that lead to it, from the commit's own down; none if they are not known.
     folders: Vec<ObjectId>,
 }

@@ -43,7 +43,7 @@ pub(super) struct Filter<'a> {
 
 /// A path, made ready to be asked of many commits.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(in crate::history) struct Asked {
     /// Of the path and of each folder above it.
     places: Vec<Place>,
 }
@@ -56,7 +56,7 @@ struct Place {
 
 impl Asked {
     /// Asks about a file or a folder. Every commit may have changed the root.
-    pub(crate) fn of(path: &RepoPath) -> Asked {
+    pub(in crate::history) fn of(path: &RepoPath) -> Asked {
         let bytes = path.as_bytes();
         let ends = bytes.iter().enumerate();
         let above = ends.filter_map(|(at, byte)| (*byte == b'/').then(|| bytes.get(..at))?);

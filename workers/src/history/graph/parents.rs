@@ -11,7 +11,7 @@ pub(super) const FLAG: u32 = 0x8000_0000;
 
 /// A commit's parents.
 #[derive(Debug)]
-pub(crate) struct Parents<'a> {
+pub(in crate::history) struct Parents<'a> {
     edges: &'a [u8],
     first: u32,
     /// The second, or where in `edges` the next is.

@@ -19,7 +19,7 @@ pub(super) const UNKNOWN: u32 = 0;
 /// What a commit did to a file. Paths are numbers in a ledger, and names for who reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry<P> {
-    pub(super) path: P,
+    pub path: P,
     /// Where it came from, by `-M`.
     pub(super) old_path: Option<P>,
     pub(super) status: Status,

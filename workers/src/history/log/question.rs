@@ -13,19 +13,19 @@ use crate::repo::{Cancel, Kind, RepoPath};
 
 /// What is asked of a log.
 #[derive(Clone, Debug)]
-pub(crate) struct LogQuery {
+pub struct LogQuery {
     /// A file or folder; all commits without one.
-    pub(crate) path: Option<RepoPath>,
+    pub path: Option<RepoPath>,
     /// A date, or a commit whose history is left out.
-    pub(crate) since: Option<String>,
+    pub since: Option<String>,
     /// A date, or a commit that reaches all that is told.
-    pub(crate) until: Option<String>,
+    pub until: Option<String>,
     /// A part of the author's `Name <email>`, in any case.
-    pub(crate) author: Option<String>,
+    pub author: Option<String>,
     /// Where the log begins; HEAD without one.
-    pub(crate) revision: Option<String>,
+    pub revision: Option<String>,
     /// What dates such as "30 days ago" count from.
-    pub(crate) now: Timestamp,
+    pub now: Timestamp,
 }
 
 impl History {
@@ -33,7 +33,7 @@ impl History {
     ///
     /// # Errors
     /// If a revision names nothing, the path is blocked, or a commit can't be read.
-    pub(crate) fn log(
+    pub fn log(
         &self,
         query: &LogQuery,
         place: Option<Place>,

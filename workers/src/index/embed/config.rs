@@ -10,7 +10,7 @@ use secrecy::SecretString;
 use crate::openai::{Place, Told, Which, given};
 
 pub use error::EmbedderConfigError;
-pub use prefixes::Prefixes;
+pub(in crate::index) use prefixes::Prefixes;
 
 /// Texts in a request, at most: what OpenAI takes.
 const MOST_TEXTS: usize = 2048;

@@ -15,7 +15,7 @@ struct OutcomeLabel {
 
 /// What is counted of the embedding service; all stays 0 where none is asked.
 #[derive(Clone, Default)]
-pub(crate) struct EmbedderMetrics {
+pub struct EmbedderMetrics {
     requests: ServiceMetrics,
     texts: Counter,
     texts_refused: Counter,
@@ -24,7 +24,7 @@ pub(crate) struct EmbedderMetrics {
 }
 
 impl EmbedderMetrics {
-    pub(crate) fn register(&self, registry: &mut Registry) {
+    pub fn register(&self, registry: &mut Registry) {
         self.requests
             .register(registry, "embedder", "the embedding service");
         let help = "Texts that the embedding service made vectors of";
@@ -38,23 +38,23 @@ impl EmbedderMetrics {
     }
 
     /// Where requests to it are counted.
-    pub(crate) fn requests(&self) -> ServiceMetrics {
+    pub(in crate::index) fn requests(&self) -> ServiceMetrics {
         self.requests.clone()
     }
 
     /// It made vectors of so many texts, and says that they were so many tokens.
-    pub(crate) fn read(&self, texts: usize, tokens: u64) {
+    pub(in crate::index) fn read(&self, texts: usize, tokens: u64) {
         self.texts.inc_by(texts.try_into().unwrap_or(u64::MAX));
         self.tokens.inc_by(tokens);
     }
 
     /// It refuses a text, while it takes others.
-    pub(crate) fn text_refused(&self) {
+    pub(in crate::index) fn text_refused(&self) {
         self.texts_refused.inc();
     }
 
     /// The vector of a query was looked for.
-    pub(crate) fn query_kept(&self, is_there: bool) {
+    pub(in crate::index) fn query_kept(&self, is_there: bool) {
         let outcome = if is_there { "hit" } else { "miss" };
         self.queries.get_or_create(&OutcomeLabel { outcome }).inc();
     }

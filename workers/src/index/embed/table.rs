@@ -102,7 +102,7 @@ impl Table {
     }
 
     /// What its vectors are called.
-    pub fn model(&self) -> &Model {
+    pub(in crate::index) fn model(&self) -> &Model {
         &self.model
     }
 

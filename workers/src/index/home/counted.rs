@@ -20,7 +20,7 @@ use crate::store::{Blob, Shelf};
 const QUIET: Duration = Duration::from_secs(10);
 
 /// Counts what another home answers.
-pub(crate) struct CountedHome {
+pub struct CountedHome {
     home: Arc<dyn Home>,
     metrics: IndexMetrics,
     told: Mutex<Told>,
@@ -37,7 +37,7 @@ struct Told {
 }
 
 impl CountedHome {
-    pub(crate) fn new(home: Arc<dyn Home>, metrics: IndexMetrics) -> CountedHome {
+    pub fn new(home: Arc<dyn Home>, metrics: IndexMetrics) -> CountedHome {
         CountedHome {
             home,
             metrics,

@@ -39,7 +39,8 @@ mod batches;
 mod search;
 mod proof;
 
-pub use config::{QdrantConfig, QdrantConfigError};
+pub use config::QdrantConfig;
+pub(in crate::index) use config::QdrantConfigError;
 pub use server::QdrantServer;
 
 /// How long the server has for one batch of chunks.

@@ -46,24 +46,24 @@ impl State {
 
 impl Cancel {
     /// Cancelled at its look of this number, from 1.
-    pub(crate) fn at_look(self, number: u64) -> Cancel {
+    pub fn at_look(self, number: u64) -> Cancel {
         self.looks.0.lock().last = number;
         self
     }
 
     /// Measures what the calling thread does between two looks.
-    pub(crate) fn measured(self) -> Cancel {
+    pub fn measured(self) -> Cancel {
         self.looks.0.lock().worked = Some(worked());
         self
     }
 
     /// How many looks there were.
-    pub(crate) fn looks(&self) -> u64 {
+    pub fn looks(&self) -> u64 {
         self.looks.0.lock().count
     }
 
     /// The longest that was worked between two looks, or since the last.
-    pub(crate) fn longest_work(&self) -> Duration {
+    pub fn longest_work(&self) -> Duration {
         let mut state = self.looks.0.lock();
         state.measure();
         state.longest

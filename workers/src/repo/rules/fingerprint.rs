@@ -8,7 +8,7 @@ const NAMES: u8 = 1;
 
 impl Rules {
     /// 40 hexadecimal digits: the same wherever the same globs open and close.
-    pub(crate) fn fingerprint(&self) -> String {
+    pub fn fingerprint(&self) -> String {
         let open: Vec<&str> = self.open.iter().map(|open| open.glob.as_str()).collect();
         let close = self.close.iter().map(Glob::as_str).collect();
         let deny = self.deny.iter().map(Glob::as_str).collect();

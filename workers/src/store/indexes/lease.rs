@@ -8,39 +8,39 @@ use super::{Document, texts};
 use crate::store::{Blob, Shelf};
 
 /// How long a worker holds an index that says no more of itself.
-pub(crate) const LEASE: Duration = Duration::from_secs(20);
+pub const LEASE: Duration = Duration::from_secs(20);
 
 /// An index that this worker holds. It has to say so again before [`LEASE`] is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Lease {
-    pub(crate) index: i64,
-    pub(crate) shelf: Shelf,
+pub struct Lease {
+    pub index: i64,
+    pub shelf: Shelf,
     pub(super) holder: Uuid,
     /// Before it was taken.
-    pub(crate) taken: Instant,
+    pub taken: Instant,
 }
 
 /// What makes an index whole.
-pub(crate) struct Whole<'a> {
+pub struct Whole<'a> {
     /// When it was found out what is to be in it: whoever asks for it since asks for more.
-    pub(crate) begun: Instant,
-    pub(crate) commit: Option<&'a str>,
+    pub begun: Instant,
+    pub commit: Option<&'a str>,
     /// The fingerprint of the path rules that its files were found by.
-    pub(crate) rules: &'a str,
+    pub rules: &'a str,
     /// How many texts are at home, and how many it has: the others can't be read.
-    pub(crate) texts: (usize, usize),
+    pub texts: (usize, usize),
     /// The store that its texts are in.
-    pub(crate) home: Uuid,
+    pub home: Uuid,
     /// How much was noted when its notes were read, or before.
-    pub(crate) notes: i64,
+    pub notes: i64,
     /// Documents that are new, or have another text.
-    pub(crate) changed: &'a [Document],
+    pub changed: &'a [Document],
     /// Documents that are gone.
-    pub(crate) gone: &'a [Document],
+    pub gone: &'a [Document],
     /// Texts that no document has any longer, which are still at home.
-    pub(crate) unused: &'a [Blob],
+    pub unused: &'a [Blob],
     /// Some of its texts have no vectors yet.
-    pub(crate) lacks_vectors: bool,
+    pub lacks_vectors: bool,
 }
 
 impl TenantStore<'_> {
@@ -49,7 +49,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn take_index(
+    pub async fn take_index(
         &self,
         project: Uuid,
         made_by: &str,
@@ -90,7 +90,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn keep_index(
+    pub async fn keep_index(
         &self,
         lease: Lease,
         done: usize,
@@ -120,7 +120,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn holds_index(&self, lease: Lease) -> Result<bool, StoreError> {
+    pub async fn holds_index(&self, lease: Lease) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         texts::is_held(&mut tx, lease).await
     }
@@ -129,7 +129,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn release_index(
+    pub async fn release_index(
         &self,
         lease: Lease,
         failure: Option<&str>,
@@ -155,7 +155,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn complete_index(
+    pub async fn complete_index(
         &self,
         lease: Lease,
         whole: &Whole<'_>,
@@ -206,11 +206,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn complete_vectors(
-        &self,
-        lease: Lease,
-        home: Uuid,
-    ) -> Result<bool, StoreError> {
+    pub async fn complete_vectors(&self, lease: Lease, home: Uuid) -> Result<bool, StoreError> {
         let what = "noting that an index has its vectors";
         let mut tx = self.begin().await?;
         let held = sqlx::query!(

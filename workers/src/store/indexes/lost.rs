@@ -12,7 +12,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn home_of_index(&self, index: i64) -> Result<Uuid, StoreError> {
+    pub async fn home_of_index(&self, index: i64) -> Result<Uuid, StoreError> {
         let mut tx = self.begin().await?;
         let home = sqlx::query_scalar!(
             "select home_id from indexes where tenant_id = $1 and id = $2",
@@ -31,7 +31,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn lose_texts(
+    pub async fn lose_texts(
         &self,
         lease: Lease,
         home: Uuid,
@@ -80,7 +80,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn mark_lost(&self, index: i64, edition: i64) -> Result<(), StoreError> {
+    pub async fn mark_lost(&self, index: i64, edition: i64) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         sqlx::query!(
             "update indexes set edition = -edition, done = 0 \
@@ -100,7 +100,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn mark_lost_but_in(
+    pub async fn mark_lost_but_in(
         &self,
         home: Option<Uuid>,
         projects: &[Uuid],

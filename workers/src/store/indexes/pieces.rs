@@ -6,12 +6,12 @@ use super::super::{StoreError, TenantStore, failed};
 use crate::store::Blob;
 
 /// A text as it is kept.
-pub(crate) struct Pieces {
-    pub(crate) blob: Blob,
+pub struct Pieces {
+    pub blob: Blob,
     /// In the form of the home.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
     /// How many there are.
-    pub(crate) chunks: i32,
+    pub chunks: i32,
 }
 
 impl TenantStore<'_> {
@@ -19,7 +19,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn put_pieces(
+    pub async fn put_pieces(
         &self,
         project: Uuid,
         made_by: &str,
@@ -53,7 +53,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn remove_pieces(
+    pub async fn remove_pieces(
         &self,
         project: Uuid,
         made_by: &str,
@@ -80,7 +80,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn blobs_of_pieces(
+    pub async fn blobs_of_pieces(
         &self,
         project: Uuid,
         made_by: &str,
@@ -106,11 +106,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn count_pieces(
-        &self,
-        project: Uuid,
-        made_by: &str,
-    ) -> Result<i64, StoreError> {
+    pub async fn count_pieces(&self, project: Uuid, made_by: &str) -> Result<i64, StoreError> {
         let mut tx = self.begin().await?;
         sqlx::query_scalar!(
             r#"select coalesce(sum(chunks), 0)::bigint as "chunks!" from index_pieces
@@ -128,7 +124,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn pieces(
+    pub async fn pieces(
         &self,
         project: Uuid,
         made_by: &str,

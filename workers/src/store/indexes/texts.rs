@@ -11,18 +11,18 @@ use crate::store::Blob;
 
 /// A text that is at home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AtHome {
-    pub(crate) blob: Blob,
-    pub(crate) chunks: i32,
+pub struct AtHome {
+    pub blob: Blob,
+    pub chunks: i32,
     /// Of all chunks together.
-    pub(crate) words: i64,
+    pub words: i64,
     /// It went home by its words alone.
-    pub(crate) lacks_vectors: bool,
+    pub lacks_vectors: bool,
 }
 
 /// How a text of an index stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub enum Standing {
     /// On its way home or away: it may be there.
     Unsure,
     /// At home by its words alone: its vectors are still to be made.
@@ -36,10 +36,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn texts_of_index(
-        &self,
-        index: i64,
-    ) -> Result<HashMap<Blob, Standing>, StoreError> {
+    pub async fn texts_of_index(&self, index: i64) -> Result<HashMap<Blob, Standing>, StoreError> {
         let mut tx = self.begin().await?;
         let rows = sqlx::query!(
             "select blob, is_home, lacks_vectors from index_texts \
@@ -69,11 +66,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn expect_texts(
-        &self,
-        lease: Lease,
-        blobs: &[Blob],
-    ) -> Result<bool, StoreError> {
+    pub async fn expect_texts(&self, lease: Lease, blobs: &[Blob]) -> Result<bool, StoreError> {
         let what = "noting which texts are to be indexed";
         let blobs: Vec<Vec<u8>> = blobs.iter().map(|blob| blob.to_vec()).collect();
         let mut tx = self.begin().await?;
@@ -99,11 +92,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn note_texts(
-        &self,
-        lease: Lease,
-        texts: &[AtHome],
-    ) -> Result<bool, StoreError> {
+    pub async fn note_texts(&self, lease: Lease, texts: &[AtHome]) -> Result<bool, StoreError> {
         let what = "noting which texts are indexed";
         let blobs: Vec<Vec<u8>> = texts.iter().map(|text| text.blob.to_vec()).collect();
         let chunks: Vec<i32> = texts.iter().map(|text| text.chunks).collect();
@@ -139,7 +128,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn drop_texts(&self, lease: Lease, blobs: &[Blob]) -> Result<(), StoreError> {
+    pub async fn drop_texts(&self, lease: Lease, blobs: &[Blob]) -> Result<(), StoreError> {
         let what = "noting which texts are not indexed";
         let blobs: Vec<Vec<u8>> = blobs.iter().map(|blob| blob.to_vec()).collect();
         let mut tx = self.begin().await?;
@@ -160,7 +149,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn size_of_index(&self, index: i64) -> Result<(i64, i64), StoreError> {
+    pub async fn size_of_index(&self, index: i64) -> Result<(i64, i64), StoreError> {
         let mut tx = self.begin().await?;
         let row = sqlx::query!(
             r#"select coalesce(sum(chunks), 0)::bigint as "chunks!",

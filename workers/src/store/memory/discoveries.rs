@@ -7,28 +7,28 @@ use crate::store::TenantStore;
 
 /// A discovery that was checked.
 #[derive(Debug)]
-pub(crate) struct NewDiscovery {
-    pub(crate) project: Uuid,
+pub struct NewDiscovery {
+    pub project: Uuid,
     /// `pattern`, `rule`, `decision` or `issue`.
-    pub(crate) kind: &'static str,
-    pub(crate) content: String,
-    pub(crate) module: Option<String>,
-    pub(crate) paths: Vec<String>,
+    pub kind: &'static str,
+    pub content: String,
+    pub module: Option<String>,
+    pub paths: Vec<String>,
     /// The discovery of the same project whose place it takes.
-    pub(crate) supersedes: Option<Uuid>,
+    pub supersedes: Option<Uuid>,
 }
 
 /// A discovery that was recorded.
 #[derive(Debug)]
-pub(crate) struct RecordedDiscovery {
-    pub(crate) id: Uuid,
+pub struct RecordedDiscovery {
+    pub id: Uuid,
     /// Microseconds since 1970.
-    pub(crate) created_at: i64,
+    pub created_at: i64,
 }
 
 impl TenantStore<'_> {
     /// Records a discovery, once under the author's key.
-    pub(crate) async fn record_discovery(
+    pub async fn record_discovery(
         &self,
         author: Author<'_>,
         discovery: &NewDiscovery,

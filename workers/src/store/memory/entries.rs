@@ -7,18 +7,18 @@ use crate::store::{StoreError, TenantStore, failed};
 
 /// An entry that was checked.
 #[derive(Debug)]
-pub(crate) struct NewEntry {
-    pub(crate) project: Uuid,
-    pub(crate) file: MemoryFile,
+pub struct NewEntry {
+    pub project: Uuid,
+    pub file: MemoryFile,
     /// Compact JSON.
-    pub(crate) text: String,
+    pub text: String,
     /// The words of its keys and strings, each once.
-    pub(crate) words: Vec<String>,
+    pub words: Vec<String>,
 }
 
 /// A memory file as a whole.
 #[derive(Debug)]
-pub(crate) enum Whole {
+pub enum Whole {
     /// Nothing was ever appended to it.
     Absent,
     /// It has more bytes than were asked for: so many.
@@ -29,7 +29,7 @@ pub(crate) enum Whole {
 
 impl TenantStore<'_> {
     /// Appends an entry, once under the author's key: the number of entries of its file then.
-    pub(crate) async fn append_entry(
+    pub async fn append_entry(
         &self,
         author: Author<'_>,
         entry: &NewEntry,
@@ -54,7 +54,7 @@ impl TenantStore<'_> {
     }
 
     /// The whole of a file, if it has at most so many bytes with a line end after each entry.
-    pub(crate) async fn memory_file(
+    pub async fn memory_file(
         &self,
         project: Uuid,
         file: MemoryFile,

@@ -18,35 +18,35 @@ type Tx = Transaction<'static, Postgres>;
 
 /// Which entries are meant.
 #[derive(Debug)]
-pub(crate) struct EntryFilter {
-    pub(crate) project: Uuid,
-    pub(crate) file: Option<MemoryFile>,
+pub struct EntryFilter {
+    pub project: Uuid,
+    pub file: Option<MemoryFile>,
     /// All of them occur; none: whatever is written.
-    pub(crate) words: Vec<String>,
+    pub words: Vec<String>,
     /// Written then or later, in seconds since 1970.
-    pub(crate) since: Option<i64>,
+    pub since: Option<i64>,
     /// Written before the end of that second.
-    pub(crate) until: Option<i64>,
+    pub until: Option<i64>,
 }
 
 /// Where an entry stands: the next page begins behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub struct Place {
     /// When it was written, in microseconds since 1970.
-    pub(crate) written_at: i64,
-    pub(crate) file: MemoryFile,
-    pub(crate) number: i64,
+    pub written_at: i64,
+    pub file: MemoryFile,
+    pub number: i64,
 }
 
 /// An entry as it is stored.
 #[derive(Debug)]
-pub(crate) struct StoredEntry {
-    pub(crate) file: String,
-    pub(crate) number: i64,
+pub struct StoredEntry {
+    pub file: String,
+    pub number: i64,
     /// In microseconds since 1970.
-    pub(crate) written_at: i64,
+    pub written_at: i64,
     /// Compact JSON.
-    pub(crate) entry: String,
+    pub entry: String,
 }
 
 impl EntryFilter {
@@ -58,7 +58,7 @@ impl EntryFilter {
 impl TenantStore<'_> {
     /// How many entries there are, as far as [`MOST_COUNTED`], and at most so many of them behind a
     /// place.
-    pub(crate) async fn find_entries(
+    pub async fn find_entries(
         &self,
         filter: &EntryFilter,
         behind: Option<Place>,

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 const LONGEST: usize = 512;
 
 /// Adds the words of `text`: runs of letters and digits of any script, in lower case.
-pub(crate) fn words(text: &str, found: &mut BTreeSet<String>) {
+pub fn words(text: &str, found: &mut BTreeSet<String>) {
     let runs = text.split(|character: char| !character.is_alphanumeric());
     for run in runs.filter(|run| !run.is_empty()) {
         let mut word = run.to_lowercase();

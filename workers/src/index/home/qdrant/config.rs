@@ -101,7 +101,7 @@ pub enum QdrantConfigError {
 
 impl QdrantConfig {
     /// Whether the index is kept in Qdrant: templates of deployments leave the URL empty.
-    pub fn is_set(&self) -> bool {
+    pub(in crate::index) fn is_set(&self) -> bool {
         self.qdrant_url.as_ref().is_some_and(|url| !url.is_empty())
     }
 

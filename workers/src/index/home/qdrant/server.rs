@@ -27,7 +27,7 @@ pub struct QdrantServer {
 impl QdrantServer {
     /// What tells its collections from those of another server, or of another installation in the
     /// same: rows in Postgres say by it what is at home here.
-    pub(crate) fn mark(&self) -> String {
+    pub fn mark(&self) -> String {
         short_hash(&format!("{} {}", self.endpoint.uri(), self.prefix))
     }
 

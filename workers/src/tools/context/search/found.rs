@@ -21,7 +21,7 @@ const MOST: usize = 200;
 /// What was found.
 pub(super) struct Found {
     pub(super) ranked: Vec<Ranked>,
-    pub(super) total: usize,
+    pub total: usize,
     /// How the index of the project stands that was asked about.
     pub(super) row: IndexRow,
     pub(super) is_hybrid: bool,
