@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use archway_proto::name::checked;
 use archway_proto::pass::PassVerifier;
 use archway_proto::pass::files::{self, PassFileError};
-use archway_workers::confine::{ConfineError, Confinement, confine};
-use archway_workers::repo::Mounts;
+use archway_repo::Mounts;
+use archway_repo::confine::{ConfineError, Confinement, confine};
 use archway_workers::server::{
     CacheFolder, CacheFolderError, LEFT_BEHIND, Listener, TlsConfig, TlsError, Worker,
     WorkerConfig, WorkerError, WorkerParts, WorkerPartsError,

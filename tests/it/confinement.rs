@@ -2,7 +2,7 @@
 
 use std::{fs, io::ErrorKind, sync::mpsc, thread};
 
-use archway_workers::confine::{Confinement, confine};
+use archway_repo::confine::{Confinement, confine};
 
 #[test]
 fn a_blocking_task_of_a_worker_cannot_open_etc_passwd() {

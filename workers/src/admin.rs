@@ -25,7 +25,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{metrics::Metrics, repo::Mounts};
+use crate::metrics::Metrics;
+use archway_repo::Mounts;
 
 /// Connections at most: a few probes and scrapers, and room for those that hang.
 const PLACES: usize = 64;

@@ -16,10 +16,8 @@ use std::{num::NonZeroUsize, sync::Arc};
 use archway_proto::{failure::Failure, fault::Fault};
 use uuid::Uuid;
 
-use crate::{
-    metrics::{Metrics, Waited},
-    repo::Cancel,
-};
+use crate::metrics::{Metrics, Waited};
+use archway_repo::Cancel;
 
 pub(crate) use queue::Queue;
 

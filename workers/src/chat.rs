@@ -22,8 +22,8 @@ use crate::{
     blocking::Queue,
     metrics::{Metrics, Waited},
     openai::{Asked, Failure, Unasked, Unreadable},
-    repo::Cancel,
 };
+use archway_repo::Cancel;
 
 use complaints::Complaints;
 pub use config::ChatConfig;

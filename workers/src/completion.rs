@@ -14,9 +14,9 @@ use crate::{
     projects::Project,
     prompts,
     resources::{Variable, variables},
-    text,
     tools::Reply,
 };
+use archway_repo::text;
 
 /// Values in an answer, as MCP has it.
 const MOST: usize = 100;

@@ -27,14 +27,13 @@ use crate::{
     history::Histories,
     index::meaning::Meaning,
     projects::{Project, Projects},
-    repo::{Cancel, Repo, Repos, Rules},
     store::{
         Access, Accesses, Stores, TenantStore,
         memory::{Author, WriteKey},
     },
-    text,
     workflows::Workflows,
 };
+use archway_repo::{Cancel, Repo, Repos, Rules, text};
 pub use snapshot::Snapshot;
 pub(crate) use workflow::Keeper;
 
@@ -291,11 +290,11 @@ mod tests {
     use crate::{
         index::config::{IndexConfig, IndexParts},
         metrics::Metrics,
-        repo::Mounts,
         server::Index,
         store::{StoreConfig, Stores},
         tools::{Registry, Reply, Tool},
     };
+    use archway_repo::Mounts;
 
     /// Until it is open, heavy work stands still.
     static OPEN: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());

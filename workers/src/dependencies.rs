@@ -27,8 +27,8 @@ use gix::ObjectId;
 use moka::sync::Cache;
 use tokio::time::Duration;
 
-use crate::{
-    repo::{Cancel, Key, Listing, Repo, RepoError, RepoFile, RepoPath, Stopped},
+use archway_repo::{
+    Cancel, Key, Listing, Repo, RepoError, RepoFile, RepoPath, Stopped,
     syntax::{self, Language, SyntaxError},
 };
 use found::{Found, Import, MAX_IMPORTS, Parsed};
@@ -238,7 +238,7 @@ mod tests {
     use tokio::time::Instant as Clock;
 
     use super::*;
-    use crate::repo::{
+    use archway_repo::{
         Rules,
         testing::{Sandbox, cancel, path},
     };

@@ -42,6 +42,7 @@ mod hunks;
 mod patch;
 mod near;
 mod error;
+mod refusal;
 #[cfg(test)]
 mod against_git;
 #[cfg(test)]
@@ -51,7 +52,7 @@ use std::sync::Arc;
 
 use gix::ObjectId;
 
-use crate::repo::{Cancel, Repo, Rules};
+use archway_repo::{Cancel, Repo, Rules};
 
 pub use blame::Tracked;
 pub use changes::Change;
@@ -82,6 +83,7 @@ pub use patch::Comparer;
 pub use patch::Lines;
 pub use patch::Measure;
 pub use place::Place;
+pub use refusal::{FOLDER_THEN, NOT_THEN};
 
 use kept::Known;
 use ledger::Ledger;

@@ -23,14 +23,10 @@ mod history;
 mod dependencies;
 pub mod architecture;
 pub mod index;
-pub mod repo;
 pub mod store;
 
 // Beside the path: what several stops use.
 mod blocking;
 pub mod chat;
-pub mod confine;
 mod metrics;
 pub mod openai;
-mod syntax;
-pub mod text;

@@ -8,10 +8,8 @@ use std::{sync::Arc, time::Duration};
 use archway_proto::{chain::Chain, failure::Failure, fault::Fault, trace};
 use uuid::Uuid;
 
-use crate::{
-    repo::Rules,
-    store::{ProjectRow, StoreError, Stores},
-};
+use crate::store::{ProjectRow, StoreError, Stores};
+use archway_repo::Rules;
 
 /// How long an answer of Postgres is used: the time a changed rule takes to hold.
 const FRESH: Duration = Duration::from_secs(5);
@@ -27,7 +25,7 @@ pub struct Project {
     pub slug: String,
     /// The name for people: the slug unless set.
     pub name: String,
-    /// The operator's path rules. A call goes by those of its [`Repo`](crate::repo::Repo), to
+    /// The operator's path rules. A call goes by those of its [`Repo`](archway_repo::Repo), to
     /// which the repository adds what it closes itself.
     pub(crate) rules: Arc<Rules>,
 }

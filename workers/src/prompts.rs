@@ -23,9 +23,9 @@ use crate::{
     context::ToolContext,
     projects::Project,
     store::Opening,
-    text,
     tools::{Registry, Reply},
 };
+use archway_repo::text;
 use expand::{Expanded, Expander};
 use file::{Prompt, Role};
 use filling::{Filling, Kept};

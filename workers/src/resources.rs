@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     context::ToolContext,
-    text,
     tools::{Registry, Reply},
 };
+use archway_repo::text;
 
 pub(crate) use address::Address;
 pub(crate) use content::{Body, Content, fetch};

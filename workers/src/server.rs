@@ -26,13 +26,13 @@ use crate::{
     history::Histories,
     index::indexer::Indexer,
     projects::Projects,
-    repo::{Mounts, Repos},
     report::Reporter,
     service::WorkerService,
     store::{Accesses, Stores},
     tools,
     workflows::Workflows,
 };
+use archway_repo::{Mounts, Repos};
 
 pub use crate::history::{CacheFolder, CacheFolderError};
 pub use config::WorkerConfig;
@@ -87,10 +87,10 @@ pub enum WorkerError {
     },
     /// The thread could not be confined to the mounts.
     #[error("confining the worker to its mounts")]
-    Confine(#[from] crate::confine::ConfineError),
+    Confine(#[from] archway_repo::confine::ConfineError),
     /// The mounts cannot be used.
     #[error("opening the mounts")]
-    Mounts(#[from] crate::repo::RepoError),
+    Mounts(#[from] archway_repo::RepoError),
     /// The private folder can't be used.
     #[error(transparent)]
     Cache(#[from] CacheFolderError),

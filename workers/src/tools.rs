@@ -38,7 +38,6 @@ mod reply;
 mod schema;
 
 pub(crate) use files::{Whole, whole};
-use memory::unreachable as memory_unreachable;
 pub use reply::Reply;
 
 /// Every tool of a worker, in the order clients see.

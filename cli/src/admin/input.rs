@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
-use archway_workers::repo::{GlobError, Rules};
+use archway_repo::{GlobError, Rules};
 use archway_workers::tools;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;

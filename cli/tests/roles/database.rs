@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use archway_workers::confine::{Confinement, confine};
+use archway_repo::confine::{Confinement, confine};
 use archway_workers::store::UNBELIEVED;
 
 use crate::issued::Issued;

@@ -9,10 +9,10 @@ use std::{
 };
 
 use archway_proto::pass::{PassMinter, PassVerifier};
+use archway_repo::Mounts;
 use archway_workers::{
     chat::ChatConfig,
     index::{config::IndexConfig, embed::EmbedderConfig},
-    repo::Mounts,
     server::{ConfinedWorker, Listener, WorkerConfig},
 };
 use tokio::{sync::mpsc::Sender, task::JoinHandle, time::Instant};

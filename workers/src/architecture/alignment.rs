@@ -24,7 +24,7 @@ use judge::{Best, Ground};
 
 use super::adr::Status;
 use super::markdown::Markdown;
-use crate::repo::{Cancel, Stopped};
+use archway_repo::{Cancel, Stopped};
 pub use judge::Label;
 pub(in crate::architecture) use positions::Positions;
 pub use refined::Verdict;

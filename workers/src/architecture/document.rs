@@ -11,7 +11,7 @@ use super::adr::{Adr, Status};
 use super::alignment::Positions;
 use super::markdown::{Markdown, Section};
 use super::search::Words;
-use crate::repo::RepoPath;
+use archway_repo::RepoPath;
 
 /// What a document is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use tokio::time::Duration;
 
 use super::document::{Content, Document, Kind};
-use crate::repo::{Cancel, Folders, Key, Repo, RepoError, Rules};
+use archway_repo::{Cancel, Folders, Key, Repo, RepoError, Rules};
 use changes::Changes;
 use files::Source;
 use left_out::LeftOut;

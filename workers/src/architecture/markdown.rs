@@ -13,7 +13,7 @@ mod sentences;
 
 use std::ops::{Range, RangeInclusive};
 
-use crate::repo::{Cancel, Stopped};
+use archway_repo::{Cancel, Stopped};
 
 pub(in crate::architecture) use front::Field;
 pub(in crate::architecture) use sentences::sentences;

@@ -22,10 +22,11 @@ mod sentences;
 mod clause;
 mod words;
 mod advice;
+mod refusal;
 
 use super::markdown::Markdown;
-use crate::{
-    repo::{Cancel, Stopped},
+use archway_repo::{
+    Cancel, Stopped,
     syntax::{SyntaxError, aside::AsideError},
 };
 use reading::Reading;

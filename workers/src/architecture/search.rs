@@ -13,7 +13,7 @@ mod words;
 use super::document::{Document, Kind};
 use super::library::Library;
 use crate::index::terms::{self, Term};
-use crate::repo::{Cancel, Stopped};
+use archway_repo::{Cancel, Stopped};
 
 pub use vectors::Lacking;
 pub use vectors::Vectors;

@@ -6,7 +6,7 @@ use archway_proto::failure::Failure;
 
 use super::ToolContext;
 use crate::projects::Project;
-use crate::repo::{Head, RepoError};
+use archway_repo::{Head, RepoError};
 
 /// At how many work trees one list of projects has a look.
 const MOST_LOOKS: usize = 8;

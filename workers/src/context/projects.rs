@@ -8,7 +8,7 @@ use archway_proto::fault::Fault;
 
 use super::ToolContext;
 use crate::projects::Project;
-use crate::text;
+use archway_repo::text;
 
 impl ToolContext {
     /// Whether the caller may call the tools of this family that ask for this scope.

@@ -1,6 +1,6 @@
 //! What a call read, and what that stands on.
 
-use crate::repo::Repo;
+use archway_repo::Repo;
 
 /// What was read from a repository, and what it stands on.
 pub struct Snapshot<T> {

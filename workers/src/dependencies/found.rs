@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::{go, include, java, python, rust, script};
-use crate::{
-    repo::{Cancel, Stopped},
+use archway_repo::{
+    Cancel, Stopped,
     syntax::{Language, Syntax, SyntaxError},
 };
 
@@ -163,7 +163,7 @@ fn find(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::repo::testing::cancel;
+    use archway_repo::testing::cancel;
 
     #[test]
     fn a_call_that_stops_says_nothing_of_a_header_that_may_be_cpp() {

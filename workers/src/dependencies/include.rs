@@ -8,8 +8,8 @@ use super::{
     Found, Import,
     place::{Place, relative},
 };
-use crate::{
-    repo::{Cancel, RepoPath, Stopped},
+use archway_repo::{
+    Cancel, RepoPath, Stopped,
     syntax::{Syntax, Walk},
 };
 

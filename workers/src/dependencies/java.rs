@@ -7,8 +7,8 @@ use super::{
     Found,
     place::{Place, beneath, with_suffix},
 };
-use crate::{
-    repo::{Cancel, RepoPath, Stopped},
+use archway_repo::{
+    Cancel, RepoPath, Stopped,
     syntax::{Syntax, Walk},
 };
 

@@ -5,7 +5,7 @@
 
 use std::io::Read;
 
-use crate::repo::{Cancel, Entry, EntryKind, Listing, RepoError, RepoFile, RepoPath, Stopped};
+use archway_repo::{Cancel, Entry, EntryKind, Listing, RepoError, RepoFile, RepoPath, Stopped};
 
 use super::Files;
 

@@ -11,8 +11,8 @@ use super::{
     Found,
     place::{Place, beneath, parent, relative, with_suffix},
 };
-use crate::{
-    repo::{Cancel, RepoPath, Stopped},
+use archway_repo::{
+    Cancel, RepoPath, Stopped,
     syntax::{Syntax, Walk},
 };
 

@@ -13,8 +13,8 @@ use super::{
     Found,
     place::{Place, relative},
 };
-use crate::{
-    repo::{Cancel, RepoPath, Stopped},
+use archway_repo::{
+    Cancel, RepoPath, Stopped,
     syntax::{Syntax, Walk},
 };
 use module::Module;

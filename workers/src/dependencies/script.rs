@@ -10,8 +10,8 @@ use super::{
     Found, Import,
     place::{Place, relative, with_suffix},
 };
-use crate::{
-    repo::{Cancel, RepoPath, Stopped},
+use archway_repo::{
+    Cancel, RepoPath, Stopped,
     syntax::{Language, Syntax, Walk},
 };
 

@@ -1,7 +1,7 @@
 //! What tests of the languages share: a project of files, and what one of them imports.
 
 use super::{Dependencies, ImportCache};
-use crate::repo::testing::{Sandbox, cancel, path};
+use archway_repo::testing::{Sandbox, cancel, path};
 
 /// A project with these files, `files` of text and `empty` ones.
 pub(super) fn project(files: &[(&str, &str)], empty: &[&str]) -> Sandbox {

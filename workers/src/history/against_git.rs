@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use gix::ObjectId;
 
 use super::{ChangeKind, Changes, Comparer, Comparison, Measure};
-use crate::repo::testing::{cancel, git};
+use archway_repo::testing::{cancel, git};
 
 /// A small generator of random numbers (Marsaglia's xorshift), the same on every machine.
 pub(super) struct Random {

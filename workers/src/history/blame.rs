@@ -32,7 +32,7 @@ use self::origin::{Found, Name, Place};
 use self::spans::Span;
 use super::error::git;
 use super::{Facts, History, HistoryError, Keepable, Question};
-use crate::repo::{Cancel, Kind, Repo, RepoPath};
+use archway_repo::{Cancel, Kind, Repo, RepoPath};
 
 /// The largest file that is blamed, in bytes.
 const MAX_SIZE: u64 = 16 << 20;

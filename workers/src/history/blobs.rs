@@ -86,7 +86,7 @@ impl<'h> Blobs<'h> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::repo::testing::Sandbox;
+    use archway_repo::testing::Sandbox;
 
     #[test]
     fn a_second_file_of_one_content_takes_no_room() {

@@ -6,7 +6,7 @@ use super::blobs::Blobs;
 use super::patch::{Comparer, Lines, Patch};
 use super::trees::{self, Difference};
 use super::{History, HistoryError, renames};
-use crate::repo::{Cancel, RepoPath};
+use archway_repo::{Cancel, RepoPath};
 
 /// One file that differs. Blocked paths are not among them: a file that was renamed from a blocked
 /// name was added, one that was renamed to it deleted.

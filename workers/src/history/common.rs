@@ -6,7 +6,7 @@ use gix::ObjectId;
 
 use super::steps::{Marks, Spot, Step};
 use super::{History, HistoryError};
-use crate::repo::Cancel;
+use archway_repo::Cancel;
 
 /// Reachable from the one, or from the other.
 const ONE: u8 = 1;

@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use super::ledger::Ledger;
 use super::steps::{Spot, Step};
 use super::{Graph, History, HistoryError};
-use crate::repo::{Cancel, RepoPath, Stopped};
+use archway_repo::{Cancel, RepoPath, Stopped};
 use index::Index;
 use order::Order;
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use gix::diff::blob::Token;
 
-use crate::repo::{Cancel, Stopped};
+use archway_repo::{Cancel, Stopped};
 
 /// How many lines may differ on both sides to be compared at once; that takes some 50 ms at worst.
 const LONG: usize = 20_000;
@@ -148,7 +148,7 @@ fn look(at: usize, cancel: &Cancel) -> Result<(), Stopped> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::repo::testing::cancel;
+    use archway_repo::testing::cancel;
 
     fn pieces(old: &[Token], new: &[Token]) -> Vec<Piece> {
         super::pieces(old, new, &cancel()).unwrap()

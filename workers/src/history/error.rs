@@ -1,7 +1,7 @@
 //! Why a history could not be told.
 
-use crate::repo::{RepoError, RepoPath, Stopped};
-use crate::text::shown;
+use archway_repo::text::shown;
+use archway_repo::{RepoError, RepoPath, Stopped};
 
 /// Why a history could not be told. Names nothing but what the caller asked for.
 ///

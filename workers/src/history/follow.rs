@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::scope::Scope;
 use super::steps::Step;
 use super::{History, HistoryError, Keepable, Question, Side, origin::Origin, trees};
-use crate::repo::{Cancel, Kind, RepoPath};
+use archway_repo::{Cancel, Kind, RepoPath};
 
 /// A file whose history is followed.
 pub(super) struct Follow {

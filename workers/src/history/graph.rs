@@ -21,7 +21,7 @@ mod write;
 
 use gix::{ObjectId, oid};
 
-use crate::repo::{Cancel, Stopped};
+use archway_repo::{Cancel, Stopped};
 
 pub(in crate::history) use bloom::Asked;
 pub(super) use build::build;
@@ -256,8 +256,8 @@ mod tests {
 
     use super::*;
     use crate::history::HistoryError;
-    use crate::repo::testing::{Sandbox, cancel, git};
-    use crate::repo::{RepoError, RepoPath};
+    use archway_repo::testing::{Sandbox, cancel, git};
+    use archway_repo::{RepoError, RepoPath};
 
     /// Merges of two and of three, folders that become files, names beyond ASCII, a commit with
     /// too many files, and dates in every disorder.

@@ -8,7 +8,7 @@ use std::ops::Range;
 use gix::diff::blob::{Algorithm, Diff, Hunk, InternedInput};
 
 use super::cuts::{self, Piece};
-use crate::repo::{Cancel, Stopped};
+use archway_repo::{Cancel, Stopped};
 
 /// Two texts as lines.
 pub(super) type Text<'t> = InternedInput<&'t [u8]>;
@@ -129,7 +129,7 @@ mod tests {
     use tokio::time::Duration;
 
     use super::*;
-    use crate::repo::testing::cancel;
+    use archway_repo::testing::cancel;
 
     #[test]
     fn texts_that_would_take_seconds_are_compared_in_time() {

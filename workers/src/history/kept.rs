@@ -29,7 +29,7 @@ use super::graph::Graph;
 use super::ledger::Ledger;
 use super::metrics::HistoryMetrics;
 use super::reachable::Reach;
-use crate::repo::{Cancel, Key, Repo, RepoPath, Rules, Stopped};
+use archway_repo::{Cancel, Key, Repo, RepoPath, Rules, Stopped};
 use builder::Builder;
 use graphs::Graphs;
 use ledgers::Ledgers;
@@ -292,7 +292,7 @@ mod tests {
 
     use super::super::{History, graph, ledger};
     use super::*;
-    use crate::repo::testing::{Sandbox, cancel, git, path};
+    use archway_repo::testing::{Sandbox, cancel, git, path};
 
     struct Told(usize);
 

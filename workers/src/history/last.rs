@@ -10,7 +10,7 @@ use super::frontier::Frontier;
 use super::scope::Scope;
 use super::steps::Step;
 use super::{History, HistoryError, Side};
-use crate::repo::{Cancel, RepoPath};
+use archway_repo::{Cancel, RepoPath};
 
 impl History {
     /// When each of these files was committed as HEAD has it, in seconds since 1970. A file is its
@@ -127,7 +127,7 @@ fn made(scope: &mut Scope, history: &History, step: &Step) -> Result<Option<Side
 mod tests {
     use super::*;
     use crate::history::Histories;
-    use crate::repo::testing::{Sandbox, cancel, git, path};
+    use archway_repo::testing::{Sandbox, cancel, git, path};
     use tokio::time::Instant;
 
     /// A commit's parents by their marks, and what it writes.

@@ -25,7 +25,7 @@ use super::follow::LogFile;
 use super::graph::{GraphError, is_whole, number};
 use super::origin::Origin;
 use super::trees::is_normal;
-use crate::repo::{Cancel, RepoPath};
+use archway_repo::{Cancel, RepoPath};
 use form::{Entries, Entry, Source};
 
 /// The largest ledger that is read or made, in bytes.

@@ -22,7 +22,7 @@ use super::scope::Scope;
 use super::steps::Step;
 use super::walk::{Dates, Plan, Walk};
 use super::{Facts, History, HistoryError};
-use crate::repo::{Cancel, RepoPath};
+use archway_repo::{Cancel, RepoPath};
 
 /// How many files of a commit are told.
 pub(in crate::history) const MAX_FILES: usize = 200;

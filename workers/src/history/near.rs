@@ -13,8 +13,8 @@ use super::error::git;
 use super::scope::Scope;
 use super::trees::entry_path;
 use super::{History, HistoryError, Place};
-use crate::repo::{Cancel, Kind, RepoPath};
-use crate::text;
+use archway_repo::text;
+use archway_repo::{Cancel, Kind, RepoPath};
 
 /// How many files and folders of a commit are looked at; those of the upper folders come first.
 const MAX_ENTRIES: usize = 20_000;

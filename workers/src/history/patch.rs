@@ -26,7 +26,7 @@ use super::blobs::Blobs;
 use super::content::{Contents, Reader};
 use super::hunks::{Placing, Text, hunks, lines, without_common_ends};
 use super::{Change, ChangeKind, HistoryError};
-use crate::repo::{Cancel, Stopped};
+use archway_repo::{Cancel, Stopped};
 
 /// How much of a file changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 
 use super::tips::Tips;
 use super::{Graph, History, HistoryError, Position};
-use crate::repo::{Cancel, RepoError};
+use archway_repo::{Cancel, RepoError};
 
 /// How many commits outside of any commit-graph a walk is remembered with. Longer ones are walked
 /// anew by each call until the project's graph is built.

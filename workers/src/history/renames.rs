@@ -20,7 +20,7 @@ use super::changes::{Change, ChangeKind, Changes};
 use super::similarity::{self, Press, Print};
 use super::trees::Difference;
 use super::{HistoryError, Side};
-use crate::repo::{Cancel, RepoPath};
+use archway_repo::{Cancel, RepoPath};
 
 /// How many deleted files are compared with as many added ones, where names don't help.
 const MAX_CANDIDATES: usize = 1000;

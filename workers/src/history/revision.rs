@@ -14,7 +14,7 @@ use jiff::Timestamp;
 
 use self::form::Step;
 use super::{History, HistoryError, error::git};
-use crate::repo::Cancel;
+use archway_repo::Cancel;
 
 /// How many commits an ambiguous id is answered with.
 const MAX_CANDIDATES: usize = 10;

@@ -9,7 +9,7 @@ use gix::objs::tree::EntryKind;
 use super::steps::{Spot, Step};
 use super::trees::{self, Difference};
 use super::{Asked, History, HistoryError, Side};
-use crate::repo::{Cancel, RepoPath};
+use archway_repo::{Cancel, RepoPath};
 
 /// What a path is in two trees; `None` where it is not.
 pub(super) type Sides = (Option<Side>, Option<Side>);

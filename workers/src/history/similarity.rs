@@ -6,7 +6,7 @@
 //! The hash is git's (`diffcore-delta`, in use since 2006), since another one would give other
 //! scores near the threshold, and so other renames than `git diff -M` finds.
 
-use crate::repo::{Cancel, Stopped};
+use archway_repo::{Cancel, Stopped};
 
 /// A score of files that have the same content.
 pub(super) const MAX_SCORE: u64 = 60_000;
@@ -195,7 +195,7 @@ pub(super) fn is_binary(content: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::repo::testing::cancel;
+    use archway_repo::testing::cancel;
 
     fn print(content: &[u8]) -> Print {
         Press::new().print(content, &cancel()).unwrap()

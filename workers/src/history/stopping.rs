@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use super::cuts;
 use super::graph::{Graph, Origin, build};
 use super::{Histories, History, HistoryError, LogQuery};
-use crate::repo::testing::{Sandbox, cancel, git, path};
-use crate::repo::{Cancel, RepoError, Stopped};
+use archway_repo::testing::{Sandbox, cancel, git, path};
+use archway_repo::{Cancel, RepoError, Stopped};
 
 /// In CPU time of a build without optimisation.
 const MOST_WORK: Duration = Duration::from_millis(100);

@@ -17,7 +17,7 @@ use gix::refs::{Category, Reference, Target};
 use self::sources::Sources;
 use super::HistoryError;
 use super::error::git;
-use crate::repo::Cancel;
+use archway_repo::Cancel;
 
 const READING: &str = "reading references";
 
@@ -107,7 +107,7 @@ mod tests {
     use tokio::time::{Duration, Instant};
 
     use super::*;
-    use crate::repo::testing::{Sandbox, cancel, git};
+    use archway_repo::testing::{Sandbox, cancel, git};
 
     struct Project {
         app: Sandbox,

@@ -11,7 +11,7 @@ use gix::objs::FindExt as _;
 use gix::objs::tree::{EntryKind, EntryRef};
 
 use super::{HistoryError, Side, error::git};
-use crate::repo::{Cancel, RepoPath, Rules};
+use archway_repo::{Cancel, RepoPath, Rules};
 pub(super) use pairs::in_pairs;
 use walk::Walk;
 

@@ -13,7 +13,7 @@ use super::place::Stand;
 use super::scope::Scope;
 use super::steps::{Spot, Step};
 use super::{History, HistoryError};
-use crate::repo::{Cancel, RepoPath};
+use archway_repo::{Cancel, RepoPath};
 
 /// Which commits are walked over.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use gix::ObjectId;
 use super::HistoryError;
 use super::steps::{Spot, Step};
 use super::walk::Walk;
-use crate::repo::Cancel;
+use archway_repo::Cancel;
 
 /// Not wanted: reached from the commit whose history is left out.
 const UNWANTED: u8 = 2;

@@ -23,7 +23,7 @@ use self::tracked::Index;
 use super::blobs::Blobs;
 use super::trees::Difference;
 use super::{Comparison, History, HistoryError, Side, error::git};
-use crate::repo::{Cancel, Kind, Repo, RepoError, RepoPath, Standard, Standing};
+use archway_repo::{Cancel, Kind, Repo, RepoError, RepoPath, Standard, Standing};
 
 const READING: &str = "reading a file of the work tree";
 

@@ -25,8 +25,8 @@ use std::{
 use archway_proto::chain::Chain;
 use memchr::{memchr, memchr_iter};
 
-use crate::{
-    repo::{Cancel, RepoPath, Stopped},
+use archway_repo::{
+    Cancel, RepoPath, Stopped,
     syntax::{self, Language, SyntaxError},
 };
 use cutter::{Cutter, Label};

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use rayon::ThreadPool;
 use tokio::sync::oneshot;
 
-use crate::repo::{RepoError, crew};
+use archway_repo::{RepoError, crew};
 
 /// Above the niceness of the threads that answer calls: sched(7).
 const PATIENCE: i32 = 10;

@@ -11,9 +11,9 @@ use crate::{
     context::ToolContext,
     projects::Project,
     resources::{self, Address, Body, Content},
-    text,
     tools::Registry,
 };
+use archway_repo::text;
 
 mod parameters;
 

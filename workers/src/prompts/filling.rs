@@ -6,7 +6,8 @@ use std::sync::Arc;
 use archway_proto::{failure::Failure, fault::Fault};
 
 use super::expand::Part;
-use crate::{text, workflows::Workflow};
+use crate::workflows::Workflow;
+use archway_repo::text;
 
 /// Bytes of a prompt with everything put in. A template can name an argument thousands of times.
 const MAX_FILLED: usize = 1 << 20;

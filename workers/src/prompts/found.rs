@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::builtin;
 use super::file::Prompt;
-use crate::repo::{Cancel, Repo, RepoError, RepoPath};
+use archway_repo::{Cancel, Repo, RepoError, RepoPath};
 
 /// Where prompts are looked for unless the repository says otherwise.
 const FOLDERS: [&str; 2] = [".archway/prompts", "mcp/prompts"];

@@ -6,7 +6,7 @@ use archway_proto::{failure::Failure, fault::Fault};
 use serde_json::{Map, Value, json};
 
 use super::file::{Argument, Prompt};
-use crate::text;
+use archway_repo::text;
 
 /// Bytes of arguments that a workflow remembers whole.
 const MAX_REMEMBERED: usize = 64 << 10;

@@ -5,10 +5,8 @@
 
 use archway_proto::{failure::Failure, fault::Fault};
 
-use crate::{
-    architecture::document::{self, Kind},
-    text,
-};
+use crate::architecture::document::{self, Kind};
+use archway_repo::text;
 
 /// Bytes of a URI: those of the longest path, each written out.
 const LONGEST: usize = 3 * 4096 + 256;

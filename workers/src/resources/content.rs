@@ -11,9 +11,9 @@ use crate::{
     architecture::document::Kind,
     context::{Snapshot, ToolContext},
     projects::Project,
-    repo::RepoPath,
     tools::{Whole, whole},
 };
+use archway_repo::RepoPath;
 
 /// The largest file that is given, in bytes: what `read_file` gives at most.
 const MAX_BYTES: u64 = 1 << 20;

@@ -8,9 +8,9 @@ use super::{ListArgs, Said, Shelf, address::WORKFLOW, media, page::Wanted};
 use crate::{
     architecture::document::{Document, Kind},
     context::{Snapshot, ToolContext},
-    text,
     tools::Reply,
 };
+use archway_repo::text;
 
 /// What can be read.
 #[derive(Serialize)]

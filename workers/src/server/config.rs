@@ -5,9 +5,8 @@ use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 use archway_proto::pool;
 
 use super::{CacheFolder, CacheFolderError};
-use crate::{
-    chat::ChatConfig, index::config::IndexConfig, repo::Mounts, store::StoreConfig, workflows,
-};
+use crate::{chat::ChatConfig, index::config::IndexConfig, store::StoreConfig, workflows};
+use archway_repo::Mounts;
 
 const MOST_BLOCKING_CALLS: NonZeroUsize = NonZeroUsize::new(400).unwrap();
 

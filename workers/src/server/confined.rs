@@ -6,10 +6,10 @@ use archway_proto::pass::PassVerifier;
 use tokio_util::sync::CancellationToken;
 
 use super::{CacheFolder, LEFT_BEHIND, Listener, Worker, WorkerConfig, WorkerError, WorkerParts};
-use crate::{
-    admin::Admin,
+use crate::admin::Admin;
+use archway_repo::{
+    Mounts,
     confine::{Confinement, confine},
-    repo::Mounts,
 };
 
 /// A worker on a thread of its own, confined to its mounts.

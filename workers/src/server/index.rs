@@ -12,8 +12,8 @@ use crate::index::indexer::{Indexer, Tools};
 use crate::index::meaning::Meaning;
 use crate::index::metrics::IndexMetrics;
 use crate::index::named::short_hash;
-use crate::repo::{Mounts, RepoError, Repos};
 use crate::store::Stores;
+use archway_repo::{Mounts, RepoError, Repos};
 
 /// How many connections indexing has.
 const CONNECTIONS: u32 = 3;

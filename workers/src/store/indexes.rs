@@ -15,8 +15,8 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{NoteId, StoreError, Stores, TenantStore, failed};
-use crate::repo::Rules;
 use crate::store::{Blob, Shelf};
+use archway_repo::Rules;
 
 pub use lease::LEASE;
 pub use lease::Lease;

@@ -4,6 +4,7 @@
 //! which counts, keeps the quota, and does a write once under its key (`migrations/0006_memory.sql`).
 
 mod entries;
+mod refusal;
 mod discoveries;
 mod search;
 mod words;
@@ -21,6 +22,7 @@ use super::StoreError;
 pub use discoveries::NewDiscovery;
 pub use entries::NewEntry;
 pub use entries::Whole;
+pub use refusal::unreachable;
 pub use search::EntryFilter;
 pub use search::Place;
 pub use search::StoredEntry;

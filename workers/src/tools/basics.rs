@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Reply, Tool, ToolContext, paging, reply, schema::is_false};
-use crate::{projects::Project, repo::Head};
+use crate::projects::Project;
+use archway_repo::Head;
 
 /// Answers, so that a client knows its connection works.
 pub(super) struct Hello;

@@ -12,7 +12,6 @@ mod window;
 
 pub(super) use describe::{language, module};
 pub(super) use list::ListFiles;
-pub(super) use open::rfc3339;
 pub(super) use overview::GetRepoOverview;
 pub(super) use read::ReadFile;
 pub(super) use read_allowed::ReadRepoFile;

@@ -8,10 +8,8 @@ mod record_discovery;
 mod search_memory;
 
 mod entry;
-mod refusal;
 
 pub(super) use record_discovery::RecordDiscovery;
-pub(super) use refusal::unreachable;
 pub(super) use search_memory::SearchMemory;
 pub(super) use write_memory_entry::WriteMemoryEntry;
 

@@ -6,7 +6,7 @@
 use archway_proto::{failure::Failure, fault::Fault};
 use serde::Serialize;
 
-use crate::{repo::Head, text};
+use archway_repo::{Head, text};
 
 /// Room for what stands around the items of a page, in bytes.
 const FRAME: usize = 1024;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Snapshot;
-use crate::{repo::Head, text};
+use archway_repo::{Head, text};
 
 /// A tool's answer: `structuredContent`, and what it stands on.
 #[derive(Debug)]

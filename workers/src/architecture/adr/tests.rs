@@ -3,7 +3,7 @@
 mod styles;
 
 use super::*;
-use crate::repo::testing::cancel;
+use archway_repo::testing::cancel;
 
 struct Read {
     markdown: Markdown,

@@ -108,7 +108,7 @@ mod tests {
         alignment::{Positions, Proposal, align},
         markdown::Markdown,
     };
-    use crate::repo::testing::cancel;
+    use archway_repo::testing::cancel;
 
     const TEXT: &str = "# 7. Use PostgreSQL\n\n## Status\n\nAccepted\n\n## Decision\n\nWe will use \
                         PostgreSQL as the database of all services. We looked at MySQL and turned \

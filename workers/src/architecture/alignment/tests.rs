@@ -4,7 +4,7 @@ mod labelled;
 
 use super::*;
 use crate::architecture::adr::Adr;
-use crate::repo::testing::cancel;
+use archway_repo::testing::cancel;
 
 const DATABASE: &str = "# 1. Use PostgreSQL\n\n## Status\n\nAccepted\n\n## Context\n\nWe need a store.\n\n\
     ## Decision\n\nWe will use PostgreSQL as the database of all services. MongoDB was turned down, \

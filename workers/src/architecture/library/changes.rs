@@ -13,7 +13,7 @@ use tokio::time::{Duration, Instant};
 use super::Library;
 use crate::architecture::document::Document;
 use crate::history::{Histories, History, HistoryError};
-use crate::repo::{Cancel, Repo, RepoPath};
+use archway_repo::{Cancel, Repo, RepoPath};
 
 /// How long history is asked, once a commit of HEAD: a list of documents has to come soon, and what
 /// is not found by then was changed long ago.

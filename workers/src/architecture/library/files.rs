@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::left_out::LeftOut;
 use super::{MAX_BYTES, MAX_FILES};
 use crate::architecture::document::Kind;
-use crate::repo::{Cancel, Folders, Repo, RepoError, RepoPath};
+use archway_repo::{Cancel, Folders, Repo, RepoError, RepoPath};
 
 /// Where documents are looked for unless the repository says otherwise.
 const ADR: [&str; 6] = [

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::{repo::RepoPath, text::shown};
+use archway_repo::{RepoPath, text::shown};
 
 /// How many of the files that are left out are named.
 const MAX_NAMED: usize = 10;

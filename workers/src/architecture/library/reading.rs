@@ -11,7 +11,7 @@ use super::left_out::LeftOut;
 use crate::architecture::adr::{self, Adr};
 use crate::architecture::document::{Content, Document, Kind};
 use crate::architecture::markdown::Markdown;
-use crate::repo::{Cancel, Key, Repo, RepoError};
+use archway_repo::{Cancel, Key, Repo, RepoError};
 
 /// Files made documents.
 pub(super) struct Reading<'a> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::architecture::adr::{How, Relation, Status, number_of_stem};
 use crate::architecture::document::{Document, Kind, Record};
-use crate::repo::RepoPath;
+use archway_repo::RepoPath;
 
 /// How many decisions a record names that it supersedes, and how many that supersede it.
 const MAX_NAMED: usize = 50;

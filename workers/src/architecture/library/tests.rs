@@ -6,7 +6,7 @@ mod together;
 use super::*;
 use crate::architecture::adr::Status;
 use crate::architecture::document::Record;
-use crate::repo::testing::{Sandbox, cancel};
+use archway_repo::testing::{Sandbox, cancel};
 
 fn library(app: &Sandbox) -> Library {
     let libraries = Libraries::new();
@@ -278,7 +278,7 @@ fn a_bare_repository_has_the_documents_of_its_head() {
     let app = Sandbox::new();
     app.file("docs/adr/0001-a.md", "\u{feff}# A").committed();
     std::fs::rename(app.root(), app.host("acme/source")).unwrap();
-    crate::repo::testing::git(
+    archway_repo::testing::git(
         &app.host("acme"),
         &["clone", "-q", "--bare", "source", "app"],
     );

@@ -7,7 +7,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 
 use super::lines::Lines;
 use super::{Block, BlockKind, Fence, Link, Section};
-use crate::repo::{Cancel, Stopped};
+use archway_repo::{Cancel, Stopped};
 
 /// How many events are read between two looks at the clock.
 const BETWEEN_CHECKS: usize = 4096;

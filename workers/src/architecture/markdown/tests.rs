@@ -1,7 +1,7 @@
 //! What documents are read as.
 
 use super::*;
-use crate::repo::testing::cancel;
+use archway_repo::testing::cancel;
 
 fn read(text: &str) -> Markdown {
     Markdown::read(text, &cancel()).unwrap()

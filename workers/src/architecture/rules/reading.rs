@@ -1,9 +1,9 @@
 //! Code, read in its language: the one that is given, else the one that the document names.
 
 use super::{RulesError, dialect::Dialect, stated::Stated};
-use crate::{
-    architecture::markdown::Markdown,
-    repo::Cancel,
+use crate::architecture::markdown::Markdown;
+use archway_repo::{
+    Cancel,
     syntax::{Syntax, SyntaxError},
 };
 

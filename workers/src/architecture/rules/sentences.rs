@@ -186,7 +186,7 @@ fn told(sentence: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::repo::testing::cancel;
+    use archway_repo::testing::cancel;
 
     fn of(text: &str) -> Vec<(String, String)> {
         let document = Markdown::read(text, &cancel()).unwrap();

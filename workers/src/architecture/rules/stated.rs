@@ -5,7 +5,8 @@ use grep_regex::RegexMatcherBuilder;
 use serde_json::Value;
 
 use super::{Skipped, dialect::Dialect};
-use crate::{architecture::markdown::Fence, text::shown};
+use crate::architecture::markdown::Fence;
+use archway_repo::text::shown;
 
 /// How many rules of a document are run.
 pub(super) const MAX_RULES: usize = 50;

@@ -28,8 +28,8 @@ use super::{
     watch::{STACK, Spent, Watch},
     watched::Watched,
 };
-use crate::{
-    repo::{Cancel, Stopped},
+use archway_repo::{
+    Cancel, Stopped,
     syntax::aside::{Aside, AsideError},
     text::shown,
 };

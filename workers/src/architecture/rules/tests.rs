@@ -6,7 +6,7 @@ mod proof;
 mod whatever;
 
 use super::*;
-use crate::repo::testing::cancel;
+use archway_repo::testing::cancel;
 
 /// What the rules of a document say of code.
 fn held(document: &str, code: &str, language: Option<&str>) -> Findings {

@@ -10,7 +10,7 @@ use std::{cell::Cell, hint::black_box, ptr};
 
 use tokio::time::Instant;
 
-use crate::repo::{Cancel, Stopped};
+use archway_repo::{Cancel, Stopped};
 
 /// How many nodes all rules of a call look at together.
 pub(super) const MAX_NODES: u64 = 1_000_000;
@@ -168,7 +168,7 @@ fn stack_position() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::repo::testing::cancel;
+    use archway_repo::testing::cancel;
 
     #[test]
     fn a_rule_may_look_at_half_of_what_the_rules_before_it_left() {

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use crate::{
-    repo::{Cancel, Stopped},
+use archway_repo::{
+    Cancel, Stopped,
     syntax::{Syntax, Walk},
 };
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::architecture::library::Libraries;
 use crate::index::embed::{Embedder, EmbedderConfig};
-use crate::repo::testing::{Sandbox, cancel};
+use archway_repo::testing::{Sandbox, cancel};
 
 const POSTGRES: &str = "# 1. Store orders in Postgres\n\n## Status\n\nAccepted\n\n## Context\n\n\
     Orders must survive a crash. Files were lost twice.\n\n## Decision\n\n\

@@ -16,7 +16,7 @@ use super::passages;
 use crate::architecture::document::Document;
 use crate::architecture::library::Library;
 use crate::index::embed::Embedder;
-use crate::repo::{Cancel, Key, Stopped};
+use archway_repo::{Cancel, Key, Stopped};
 
 /// What all vectors may hold together, in bytes.
 const CACHE_BYTES: u64 = 64 << 20;

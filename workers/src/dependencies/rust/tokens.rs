@@ -6,9 +6,9 @@
 use tree_sitter::Node;
 
 use super::{MAX_NAMES, plain};
-use crate::{
-    dependencies::MAX_IMPORTS,
-    repo::{Cancel, Stopped},
+use crate::dependencies::MAX_IMPORTS;
+use archway_repo::{
+    Cancel, Stopped,
     syntax::{Syntax, Walk},
 };
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::super::{ChangeKind, Comparer, Comparison, Histories, History, Measure, Side};
 use super::{Random, generate};
-use crate::repo::testing::{Sandbox, cancel, git};
+use archway_repo::testing::{Sandbox, cancel, git};
 
 /// The patch as git writes it, made of our data alone.
 fn whole_patch(found: &Comparison<'_>, context: u32) -> Vec<u8> {

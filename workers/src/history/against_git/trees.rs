@@ -2,7 +2,7 @@
 
 use super::super::{Histories, History};
 use super::{Random, generate, read, shown};
-use crate::repo::testing::{Sandbox, cancel, git};
+use archway_repo::testing::{Sandbox, cancel, git};
 
 #[test]
 fn files_renames_and_counts_are_those_of_git() {

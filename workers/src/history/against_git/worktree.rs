@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::super::{Histories, History};
 use super::{Random, edit, generate, read, shown, text};
-use crate::repo::testing::{Sandbox, cancel, git};
+use archway_repo::testing::{Sandbox, cancel, git};
 
 /// Changes files of the work tree at random, and stages some of it.
 fn disturb(random: &mut Random, folder: &Path) {

@@ -10,7 +10,7 @@ use super::origin::{Found, Name, Place};
 use super::spans::{Span, divide, tidy};
 use super::texts::Texts;
 use crate::history::{History, HistoryError, Position};
-use crate::repo::Cancel;
+use archway_repo::Cancel;
 
 /// One search.
 pub(super) struct Board<'a> {

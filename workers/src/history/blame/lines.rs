@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use gix::diff::blob::{IndentLevel, Token};
 
-use crate::repo::{Cancel, Stopped};
+use archway_repo::{Cancel, Stopped};
 
 /// After how many bytes of different lines, with what each costs, their numbers are given anew.
 const NUMBERED: usize = 64 << 20;
@@ -189,7 +189,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::repo::testing::cancel;
+    use archway_repo::testing::cancel;
 
     fn of(numbers: &mut Numbers, text: &str, like: Option<&Text>) -> Text {
         numbers

@@ -11,7 +11,7 @@ use gix::objs::tree::EntryKind;
 use super::super::blobs::Blobs;
 use super::super::changes::{Change, ChangeKind};
 use super::super::{Asked, History, HistoryError, Side, renames, trees};
-use crate::repo::{Cancel, RepoPath};
+use archway_repo::{Cancel, RepoPath};
 
 /// A file's name at some time.
 #[derive(Debug)]

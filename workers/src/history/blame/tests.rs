@@ -7,8 +7,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::made::{Made, Random};
 use crate::history::{Histories, History, HistoryError, Tracked};
-use crate::repo::testing::{Sandbox, cancel, git, path};
-use crate::repo::{Cancel, RepoError, Rules};
+use archway_repo::testing::{Sandbox, cancel, git, path};
+use archway_repo::{Cancel, RepoError, Rules};
 
 fn history(app: &Sandbox) -> History {
     History::of(&app.repo(), &Histories::new(), &cancel()).unwrap()

@@ -13,7 +13,7 @@ use super::lines::{Numbers, Text, common_end, offset};
 use super::spans::Common;
 use crate::history::cuts::pieces;
 use crate::history::{HistoryError, error::git};
-use crate::repo::Cancel;
+use archway_repo::Cancel;
 
 const READING: &str = "reading a file";
 
@@ -164,7 +164,7 @@ fn common_blocks(old: &Text, new: &Text) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::repo::testing::{Sandbox, cancel};
+    use archway_repo::testing::{Sandbox, cancel};
 
     #[test]
     fn very_small_versions_are_not_kept_without_end() {

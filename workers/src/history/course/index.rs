@@ -6,7 +6,7 @@
 use super::super::ledger::Ledger;
 use super::super::steps::Spot;
 use super::super::{Graph, Position};
-use crate::repo::{Cancel, Stopped};
+use archway_repo::{Cancel, Stopped};
 
 /// How many commits are looked up between two looks at the deadline.
 const STRIDE: usize = 1 << 12;

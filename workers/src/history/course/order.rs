@@ -8,7 +8,7 @@ use gix::ObjectId;
 
 use super::super::steps::Spot;
 use super::super::{History, HistoryError};
-use crate::repo::Cancel;
+use archway_repo::Cancel;
 
 /// It was not met yet.
 const NEVER: u32 = 0;

@@ -4,8 +4,8 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use super::super::{Histories, LogQuery, graph, ledger};
 use super::*;
-use crate::repo::testing::{Sandbox, cancel, git, path};
-use crate::repo::{RepoError, Stopped};
+use archway_repo::testing::{Sandbox, cancel, git, path};
+use archway_repo::{RepoError, Stopped};
 
 /// Ten commits, of which every third changes the file `rare`.
 fn repository() -> Sandbox {

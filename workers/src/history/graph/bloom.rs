@@ -11,7 +11,7 @@ use std::ops::{BitOr, BitXor};
 use gix::bstr::BString;
 
 use super::chunks::array;
-use crate::repo::RepoPath;
+use archway_repo::RepoPath;
 
 /// More hashes than anybody uses: a file that says so is hostile.
 const MAX_HASHES: u32 = 64;

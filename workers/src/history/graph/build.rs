@@ -16,7 +16,8 @@ use super::super::{revision, tips};
 use super::bloom::Settings;
 use super::touched::Trees;
 use super::{Graph, MAX_BYTES, Position, STRIDE, write};
-use crate::repo::{self, Cancel, RepoError};
+use archway_repo as repo;
+use archway_repo::{Cancel, RepoError};
 
 const READING: &str = "reading a commit";
 /// The latest time that the format holds, in seconds since 1970: 34 bits.

@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::{Graph, GraphError, MAX_BYTES, whole};
-use crate::repo::{Cancel, Jail, RepoPath, Seen, Stopped};
+use archway_repo::{Cancel, Jail, RepoPath, Seen, Stopped};
 
 /// Beneath the folder of objects, in the order in which git looks for them.
 const SINGLE: &[u8] = b"info/commit-graph";

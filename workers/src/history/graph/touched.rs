@@ -17,7 +17,7 @@ use super::super::error::{HistoryError, git};
 use super::super::recent::Recent;
 use super::super::trees::in_pairs;
 use super::bloom::MAX_PATHS;
-use crate::repo::Cancel;
+use archway_repo::Cancel;
 
 const READING: &str = "reading a tree";
 /// So many trees are read for one commit.

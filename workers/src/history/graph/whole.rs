@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::GraphError;
-use crate::repo::Cancel;
+use archway_repo::Cancel;
 
 /// What is read, or summed up, between two looks at a call's time, in bytes.
 pub(super) const PIECE: usize = 8 << 20;

@@ -5,7 +5,7 @@ use super::chunks::{HEADER, ID, LINE, Name, SHA1, SIGNATURE, VERSION};
 use super::parents::{FLAG, NO_PARENT};
 use super::whole::PIECE;
 use super::{MAX_BYTES, MAX_COMMITS};
-use crate::repo::{Cancel, Stopped};
+use archway_repo::{Cancel, Stopped};
 
 /// A chunk, by its name.
 type Chunk = (Name, Vec<u8>);

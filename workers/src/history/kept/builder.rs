@@ -17,7 +17,8 @@ use super::folder::Part;
 use super::graphs::Graphs;
 use super::ledgers::Ledgers;
 use super::{MAX_WAITING, is_good};
-use crate::repo::{self, Cancel, Key, RepoError};
+use archway_repo as repo;
+use archway_repo::{Cancel, Key, RepoError};
 
 /// Above the niceness of the threads that answer calls: sched(7).
 const PATIENCE: i32 = 10;

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use uuid::Uuid;
 
 use super::super::graph::{GraphError, MAX_BYTES, whole};
-use crate::repo::{Cancel, Key, Stopped};
+use archway_repo::{Cancel, Key, Stopped};
 
 /// Beneath the folder that an operator names, which may be a volume with rights of its own.
 const NAME: &str = "history";
@@ -226,7 +226,7 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
 mod tests {
     use super::super::super::graph::Graph;
     use super::*;
-    use crate::repo::testing::{Sandbox, cancel};
+    use archway_repo::testing::{Sandbox, cancel};
 
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).unwrap().mode() & 0o777

@@ -15,7 +15,8 @@ use tokio::time::{Duration, Instant};
 use super::super::graph::{Graph, Origin};
 use super::folder::{CacheFolder, Part};
 use super::{MAX_PROJECTS, idle};
-use crate::repo::{self, Cancel, Key, Stopped};
+use archway_repo as repo;
+use archway_repo::{Cancel, Key, Stopped};
 
 /// What all graphs may take in memory, in KiB.
 const MAX_KIB: u64 = 1 << 20;
@@ -181,8 +182,8 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::*;
-    use crate::repo::Rules;
-    use crate::repo::testing::{Sandbox, cancel};
+    use archway_repo::Rules;
+    use archway_repo::testing::{Sandbox, cancel};
 
     #[test]
     fn who_waits_for_a_graph_that_another_call_reads_can_give_up() {

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::super::ledger::Ledger;
 use super::folder::{CacheFolder, Part};
 use super::{IDLE, MAX_PROJECTS, idle};
-use crate::repo::{Cancel, Key, Stopped};
+use archway_repo::{Cancel, Key, Stopped};
 
 /// What all ledgers may take in memory, in KiB.
 const MAX_KIB: u64 = 512 << 10;
@@ -89,7 +89,7 @@ impl Ledgers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::repo::testing::{Sandbox, cancel};
+    use archway_repo::testing::{Sandbox, cancel};
 
     #[test]
     fn who_waits_for_a_ledger_that_another_call_reads_finds_it_or_gives_up() {

@@ -19,7 +19,7 @@ use super::Ledger;
 use super::draft::Draft;
 use super::form::{Entry, Source};
 use super::sources::Seeker;
-use crate::repo::{Cancel, RepoError, Stopped};
+use archway_repo::{Cancel, RepoError, Stopped};
 
 /// A commit with more files is left out: it takes much room, and is asked for seldom.
 const MAX_FILES: usize = 512;

@@ -20,7 +20,7 @@ use super::super::similarity::{LEAST_SCORE, MAX_ALIKE, Sheet, score, sizes_allow
 use super::super::{HistoryError, Side};
 use super::form::{Entry, Source};
 use super::stock::{Item, Listing, Stock};
-use crate::repo::{Cancel, RepoError, RepoPath, Stopped};
+use archway_repo::{Cancel, RepoError, RepoPath, Stopped};
 
 /// A commit whose parent has more files is left to who asks.
 const MAX_FILES: usize = 50_000;

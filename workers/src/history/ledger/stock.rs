@@ -10,7 +10,7 @@ use super::super::error::git;
 use super::super::similarity::Press;
 use super::super::trees::{self, MAX_PATH, side};
 use super::super::{HistoryError, Side};
-use crate::repo::{Cancel, RepoPath};
+use archway_repo::{Cancel, RepoPath};
 
 const READING: &str = "reading a file";
 

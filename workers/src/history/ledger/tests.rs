@@ -3,8 +3,8 @@
 use super::super::graph::{self, Graph, checksum};
 use super::super::{Histories, History, LogQuery};
 use super::*;
-use crate::repo::testing::{Sandbox, cancel, git, path};
-use crate::repo::{Kind, Repo, Rules};
+use archway_repo::testing::{Sandbox, cancel, git, path};
+use archway_repo::{Kind, Repo, Rules};
 
 /// Renames, with changes and without, out of a folder that is blocked by default, too; a link in
 /// place of a file; a merge; a commit of too many files; another root.

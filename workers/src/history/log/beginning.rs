@@ -5,7 +5,7 @@ use crate::history::HistoryError;
 use crate::history::course::Course;
 use crate::history::place::Place;
 use crate::history::walk::Walk;
-use crate::repo::Cancel;
+use archway_repo::Cancel;
 
 impl<'a> Log<'a> {
     /// Walks from the beginning, over what was given before; or from where a page ended, if the

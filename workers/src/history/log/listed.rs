@@ -10,7 +10,7 @@ use crate::history::changes::{Change, ChangeKind, Changes};
 use crate::history::follow::{LogFile, Status};
 use crate::history::steps::Step;
 use crate::history::{History, HistoryError, Keepable, Question};
-use crate::repo::{Cancel, Kind, RepoPath};
+use archway_repo::{Cancel, Kind, RepoPath};
 
 /// What differs between a commit and its first parent.
 #[derive(Clone, Debug)]

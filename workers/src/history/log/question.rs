@@ -9,7 +9,7 @@ use crate::history::date::{self, End};
 use crate::history::place::Place;
 use crate::history::scope::Scope;
 use crate::history::{History, HistoryError};
-use crate::repo::{Cancel, Kind, RepoPath};
+use archway_repo::{Cancel, Kind, RepoPath};
 
 /// What is asked of a log.
 #[derive(Clone, Debug)]

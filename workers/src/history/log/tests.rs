@@ -12,7 +12,7 @@ use std::process::Command;
 use jiff::Timestamp;
 
 use super::super::{Histories, History, LogFile, LogQuery, Place, Status};
-use crate::repo::testing::{Sandbox, cancel, path};
+use archway_repo::testing::{Sandbox, cancel, path};
 
 /// A commit as it is compared: its id, and its files in the order of their text.
 type Told = (String, Vec<String>);

@@ -11,7 +11,7 @@ use gix::refs::Category;
 use super::super::tips::PLACES;
 use super::Lookup;
 use crate::history::{HistoryError, error::git};
-use crate::text;
+use archway_repo::text;
 
 /// How many branches are looked at, how many remote branches, and how many tags.
 const MAX_NAMES: usize = 2000;

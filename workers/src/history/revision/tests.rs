@@ -8,10 +8,8 @@ use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::{
-    history::Histories,
-    repo::testing::{Sandbox, cancel, git},
-};
+use crate::history::Histories;
+use archway_repo::testing::{Sandbox, cancel, git};
 
 fn history(app: &Sandbox) -> History {
     History::of(&app.repo(), &Histories::new(), &cancel()).unwrap()

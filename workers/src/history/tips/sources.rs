@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::super::HistoryError;
 use super::PLACES;
-use crate::repo::{Cancel, Jail, RepoPath, Seen};
+use archway_repo::{Cancel, Jail, RepoPath, Seen};
 
 /// Where references are that were packed into one file.
 const PACKED: &[u8] = b"packed-refs";

@@ -8,7 +8,7 @@ use gix::objs::tree::EntryRef;
 use super::super::HistoryError;
 use super::super::error::git;
 use super::READING;
-use crate::repo::Cancel;
+use archway_repo::Cancel;
 
 /// How many names are met between two looks at the deadline.
 const STRIDE: usize = 1 << 12;

@@ -8,7 +8,7 @@ use super::super::error::git;
 use super::super::{HistoryError, Side};
 use super::pairs::in_pairs;
 use super::{Difference, READING, entry_path, side};
-use crate::repo::{Cancel, Kind, RepoError, RepoPath, Rules};
+use archway_repo::{Cancel, Kind, RepoError, RepoPath, Rules};
 
 /// How many files may differ: more than any repository has that can be listed.
 const MAX_FILES: usize = 1_000_000;
@@ -187,7 +187,7 @@ impl<'a> Walk<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::repo::testing::{Sandbox, cancel};
+    use archway_repo::testing::{Sandbox, cancel};
 
     #[test]
     fn few_objects_that_spell_out_countless_long_paths_are_given_up() {

@@ -14,7 +14,7 @@ use gix::objs::Find as _;
 use gix::worktree::stack::state::attributes::Source;
 
 use super::tracked::Index;
-use crate::repo::RepoPath;
+use archway_repo::RepoPath;
 
 /// Turns files into what git would commit.
 pub(super) struct Cleaner<'h> {

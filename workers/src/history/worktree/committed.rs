@@ -8,7 +8,7 @@ use gix::ObjectId;
 use super::super::trees::{self, Difference};
 use super::super::{History, HistoryError, Side};
 use super::tracked::{Index, Tracked};
-use crate::repo::{Cancel, RepoPath};
+use archway_repo::{Cancel, RepoPath};
 
 /// The files of a tree, asked for in the order of their paths' bytes.
 pub(super) enum Committed {

@@ -7,7 +7,7 @@ use gix::objs::tree::EntryKind;
 use super::super::scope::Scope;
 use super::super::trees::{self, Difference};
 use super::super::{History, HistoryError, Side, error::git};
-use crate::repo::{Cancel, RepoPath, Rules, Standard, Standing};
+use archway_repo::{Cancel, RepoPath, Rules, Standard, Standing};
 
 const READING: &str = "reading the index";
 

@@ -13,8 +13,8 @@ use super::{
     found::{self, Item},
     size::STRUCTURED,
 };
-use crate::{
-    repo::{Cancel, RepoPath, Stopped},
+use archway_repo::{
+    Cancel, RepoPath, Stopped,
     syntax::{Language, Syntax, SyntaxError, Walk},
 };
 

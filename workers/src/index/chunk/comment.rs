@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use crate::syntax::Language;
+use archway_repo::syntax::Language;
 
 /// Lines of comments and attributes that stand directly above each other.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ mod receiver;
 use tree_sitter::Node;
 
 use super::{name, start};
-use crate::syntax::Language;
+use archway_repo::syntax::Language;
 
 /// What a declaration is to what is found in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use super::{
     declared::{Declared, Reader, Role},
     size::STRUCTURED,
 };
-use crate::{
-    repo::{Cancel, Stopped},
+use archway_repo::{
+    Cancel, Stopped,
     syntax::{Language, Syntax, Walk},
 };
 

@@ -10,7 +10,7 @@ use super::{
     name,
     size::STRUCTURED,
 };
-use crate::repo::{Cancel, Stopped};
+use archway_repo::{Cancel, Stopped};
 
 /// What a file may begin with, to say in which order its bytes are.
 const MARK: char = '\u{feff}';

@@ -7,7 +7,7 @@ mod layout;
 mod scripts;
 
 use super::*;
-use crate::repo::testing::{cancel, path};
+use archway_repo::testing::{cancel, path};
 
 fn cut(name: &str, text: &[u8]) -> Vec<Chunk> {
     chunks(&path(name), text, &cancel()).unwrap()

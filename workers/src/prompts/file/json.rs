@@ -9,7 +9,7 @@ use serde::{
 };
 use serde_json::{Value, error::Category, value::RawValue};
 
-use crate::text;
+use archway_repo::text;
 
 /// A value somewhere in a file.
 #[derive(Clone, Debug)]

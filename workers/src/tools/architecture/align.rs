@@ -19,9 +19,9 @@ use crate::{
         document::{Document, Kind},
         library::{Libraries, Library},
     },
-    repo::{Cancel, Repo, RepoError, Stopped},
     tools::{Reply, Tool, ToolContext, markdown::cut, paging, schema::is_false},
 };
+use archway_repo::{Cancel, Repo, RepoError, Stopped};
 
 /// How much of a title is shown, in bytes.
 const MAX_TITLE: usize = 200;

@@ -17,9 +17,9 @@ use crate::{
     context::Snapshot,
     index::embed::Embedder,
     projects::Project,
-    repo::{Cancel, Repo},
     tools::{Reply, Tool, ToolContext, markdown::cut, paging, schema::is_false},
 };
+use archway_repo::{Cancel, Repo};
 
 /// How long a call waits for vectors, and never longer than half of the time that it has.
 const VECTORS: Duration = Duration::from_secs(3);
@@ -189,13 +189,13 @@ impl Search {
                 .of(repo.key(), &library, &self.embedder, cancel),
             None => Ok(Ok(None)),
         };
-        let vectors = vectors.map_err(crate::repo::RepoError::from)?;
+        let vectors = vectors.map_err(archway_repo::RepoError::from)?;
         let (vectors, lacking) = match vectors {
             Ok(vectors) => (vectors, None),
             Err(lacking) => (None, Some(lacking)),
         };
         let found = self.query.find(&library, vectors.as_deref(), cancel);
-        let found = found.map_err(crate::repo::RepoError::from)?;
+        let found = found.map_err(archway_repo::RepoError::from)?;
         let documents = self.shown(&found, &library);
         let files = found.iter().take(documents.results.len());
         Ok(Page {

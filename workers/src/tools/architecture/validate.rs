@@ -2,14 +2,12 @@
 
 mod named;
 
-use archway_proto::{chain::Chain, failure::Failure, fault::Fault};
+use archway_proto::failure::Failure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    architecture::rules::{self, Findings, RulesError, Severity},
-    repo::RepoError,
-    syntax::{SyntaxError, aside::AsideError},
+    architecture::rules::{self, Findings, Severity},
     tools::{Reply, Tool, ToolContext, paging, schema::is_false},
 };
 
@@ -206,34 +204,6 @@ impl From<rules::Skipped> for Skipped {
         Skipped {
             rule: skipped.rule,
             reason: skipped.reason,
-        }
-    }
-}
-
-impl From<RulesError> for Failure {
-    fn from(error: RulesError) -> Failure {
-        match error {
-            RulesError::Stopped(stopped)
-            | RulesError::Run(AsideError::Stopped(stopped))
-            | RulesError::Parse(SyntaxError::Stopped(stopped)) => {
-                RepoError::Stopped(stopped).into()
-            }
-            RulesError::Parse(SyntaxError::Busy) | RulesError::Run(AsideError::Busy) => {
-                Failure::new(
-                    Fault::Unavailable,
-                    "too much other code is checked now",
-                    "try again in a few seconds",
-                )
-                .detail("retry_after_seconds", 2)
-            }
-            error => {
-                tracing::error!(error = %Chain(&error), "code could not be checked");
-                Failure::new(
-                    Fault::InternalError,
-                    "the code could not be checked",
-                    "try again; report the trace id if it happens again",
-                )
-            }
         }
     }
 }

@@ -12,10 +12,9 @@ use super::{
 };
 use crate::{
     dependencies::{Files, ImportCache},
-    repo::{Cancel, Key, RepoError, RepoPath},
-    text,
     tools::schema::is_false,
 };
+use archway_repo::{Cancel, Key, RepoError, RepoPath, text};
 
 /// How many bytes of content all dependencies have together.
 const MAX_CONTENT: usize = 64 << 10;

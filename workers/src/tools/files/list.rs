@@ -8,10 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::open;
-use crate::{
-    repo::{Cancel, Entry, EntryKind, Glob, Listing, Repo, RepoPath},
-    tools::{Reply, Tool, ToolContext, paging},
-};
+use crate::tools::{Reply, Tool, ToolContext, paging};
+use archway_repo::{Cancel, Entry, EntryKind, Glob, Listing, Repo, RepoPath};
 
 /// The most entries of one page.
 const PAGE: usize = 500;
@@ -241,7 +239,7 @@ fn listed(page: &[Found], repo: &Repo, cancel: &Cancel) -> Result<Vec<ListedEntr
             path: found.shown.display(),
             kind,
             size: stat.filter(|_| is_file).map(|stat| stat.size),
-            modified_at: time.map(open::rfc3339),
+            modified_at: time.map(archway_repo::rfc3339),
         }
     });
     Ok(listed.collect())

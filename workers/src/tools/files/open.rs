@@ -1,15 +1,12 @@
 //! What every reading tool does with a file: open it by the rules, refuse what is no text.
 
-use std::{io, time::SystemTime};
+use std::io;
 
 use archway_proto::{failure::Failure, fault::Fault};
 
 use super::window::{Part, Unreadable, Window};
-use crate::{
-    repo::{Cancel, Repo, RepoError, RepoFile, RepoPath},
-    text,
-    tools::refusal,
-};
+use crate::history::{FOLDER_THEN, NOT_THEN};
+use archway_repo::{Cancel, Repo, RepoError, RepoFile, RepoPath, text};
 
 /// The largest file that is opened, in bytes.
 const MAX_SIZE: u64 = 64 << 20;
@@ -44,9 +41,9 @@ fn absent(repo: &Repo, path: &RepoPath, revision: Option<&str>, error: RepoError
     let is_folder = repo.directory(path).is_ok();
     let suggestion = match (is_folder, revision) {
         (false, None) => return error.into(),
-        (false, Some(_)) => refusal::NOT_THEN,
+        (false, Some(_)) => NOT_THEN,
         (true, None) => "call list_files with it as directory, and read a file in it",
-        (true, Some(_)) => refusal::FOLDER_THEN,
+        (true, Some(_)) => FOLDER_THEN,
     };
     let mut message = format!("no file {}", shown(path));
     if let Some(revision) = revision {
@@ -75,12 +72,6 @@ pub(super) fn text(
             Unreadable::Stopped(stopped) => RepoError::Stopped(stopped).into(),
             Unreadable::Io(error) => unreadable(path, &error),
         })
-}
-
-/// A time in data: RFC 3339 in UTC, with milliseconds.
-pub(in crate::tools) fn rfc3339(time: SystemTime) -> String {
-    let time = jiff::Timestamp::try_from(time).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-    format!("{time:.3}")
 }
 
 pub(super) fn too_large(file: &RepoFile, path: &RepoPath, suggestion: &str) -> Failure {

@@ -7,10 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::describe;
-use crate::{
-    repo::{Cancel, Entry, EntryKind, Repo, RepoPath, Stat},
-    tools::{Reply, Tool, ToolContext, schema::is_false},
-};
+use crate::tools::{Reply, Tool, ToolContext, schema::is_false};
+use archway_repo::{Cancel, Entry, EntryKind, Repo, RepoPath, Stat};
 
 /// Folders that say nothing about a repository, by the repo contract.
 const EXCLUDED: [&[u8]; 9] = [

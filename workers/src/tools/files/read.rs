@@ -17,9 +17,9 @@ use super::{
 };
 use crate::{
     history::{Histories, History},
-    repo::{Cancel, Kind, Repo, RepoFile, RepoPath},
     tools::{Reply, Tool, ToolContext, schema::is_false},
 };
+use archway_repo::{Cancel, Kind, Repo, RepoFile, RepoPath};
 use range::Range;
 
 /// A file with what an agent needs to know about it.
@@ -275,7 +275,7 @@ fn shown(file: &RepoFile, path: &RepoPath, content: String) -> File {
         lines: None,
         encoding: Encoding::Utf8,
         truncated: false,
-        modified_at: open::rfc3339(file.modified()),
+        modified_at: archway_repo::rfc3339(file.modified()),
         start_line: None,
         end_line: None,
         next_start_line: None,

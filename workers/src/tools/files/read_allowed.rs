@@ -10,10 +10,13 @@ use serde::{Deserialize, Serialize};
 use super::{open, window::Window};
 use crate::{
     projects::Project,
-    repo::{Kind, Repo, RepoPath, Rules},
+    store::memory::unreachable as memory_unreachable,
     store::memory::{MemoryFile, Whole, read_by},
+    tools::{Reply, Tool, ToolContext},
+};
+use archway_repo::{
+    Kind, Repo, RepoPath, Rules,
     text::{shown, visible_json},
-    tools::{Reply, Tool, ToolContext, memory_unreachable},
 };
 
 /// The largest file it gives, in bytes.

@@ -3,7 +3,7 @@
 use archway_proto::failure::Failure;
 
 use super::open;
-use crate::repo::{Repo, RepoPath};
+use archway_repo::{Repo, RepoPath};
 
 /// Where a NUL says that a file is binary, in bytes.
 const PROBE: usize = 8 << 10;

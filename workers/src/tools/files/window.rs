@@ -6,10 +6,7 @@
 
 use std::io::{self, Read};
 
-use crate::{
-    repo::{Cancel, Stopped},
-    text,
-};
+use archway_repo::{Cancel, Stopped, text};
 
 /// Where a NUL says that a file is binary, in bytes.
 const PROBE: usize = 8 << 10;

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use self::page::{Commit, Line, Page};
 use crate::{
     history::{History, HistoryError, Tracked},
-    repo::{Cancel, Kind, RepoPath},
     tools::{Reply, Tool, ToolContext, schema::is_false},
 };
+use archway_repo::{Cancel, Kind, RepoPath};
 
 /// Most lines that one answer tells.
 const MAX_LINES: u32 = 2000;

@@ -21,9 +21,9 @@ use self::measure::{Measured, Wanted};
 use super::nothing;
 use crate::{
     history::{Change, Comparison, Histories, History},
-    repo::{Cancel, Kind, Repo, RepoPath, Rules},
     tools::{Reply, Tool, ToolContext},
 };
+use archway_repo::{Cancel, Kind, Repo, RepoPath, Rules};
 
 /// What the work tree is called in titles.
 const WORK_TREE: &str = "working tree";

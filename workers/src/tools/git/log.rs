@@ -10,9 +10,9 @@ use self::page::{Commit, Page};
 use super::nothing;
 use crate::{
     history::{History, HistoryError, Log, LogQuery, Place},
-    repo::{Cancel, RepoPath},
     tools::{Reply, Tool, ToolContext, refusal},
 };
+use archway_repo::{Cancel, RepoPath};
 
 /// Which commits there are, and what they changed.
 pub(in crate::tools) struct GitLog;

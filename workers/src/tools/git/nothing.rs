@@ -3,11 +3,8 @@
 
 use gix::ObjectId;
 
-use crate::{
-    history::{Empty, History, HistoryError, LogQuery},
-    repo::{Cancel, RepoPath},
-    text,
-};
+use crate::history::{Empty, History, HistoryError, LogQuery};
+use archway_repo::{Cancel, RepoPath, text};
 
 /// How many commits are named.
 const MAX_NAMED: usize = 2;

@@ -9,10 +9,10 @@ use uuid::Uuid;
 
 use super::rfc3339;
 use crate::{
-    repo::{Kind, RepoPath, Rules},
     store::memory::{NewDiscovery, WriteError, write_by},
     tools::{Reply, Tool, ToolContext},
 };
+use archway_repo::{Kind, RepoPath, Rules};
 
 /// Records a discovery.
 pub(in crate::tools) struct RecordDiscovery;

@@ -11,13 +11,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{refusal::unreachable, rfc3339};
+use super::rfc3339;
+use crate::store::memory::unreachable;
 use crate::{
     history::{End, bound},
     store::memory::{EntryFilter, MemoryFile, Place, StoredEntry, read_by, words},
-    text::shown,
     tools::{Reply, Tool, ToolContext, paging, schema::is_false},
 };
+use archway_repo::text::shown;
 
 /// Searches what was written to memory.
 pub(in crate::tools) struct SearchMemory;

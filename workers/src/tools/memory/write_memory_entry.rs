@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 use super::entry::Entry;
 use crate::{
     store::memory::{MemoryFile, NewEntry, write_by},
-    text::shown,
     tools::{Reply, Tool, ToolContext},
 };
+use archway_repo::text::shown;
 
 /// Appends to a memory file of the project.
 pub(in crate::tools) struct WriteMemoryEntry;

@@ -4,11 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::{
-    context::Snapshot,
-    repo::{Found, FoundLine},
-    tools::paging,
-};
+use crate::{context::Snapshot, tools::paging};
+use archway_repo::{Found, FoundLine};
 
 /// A page of found lines.
 pub(super) struct Page<M> {

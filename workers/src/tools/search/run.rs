@@ -14,9 +14,9 @@ use super::hits::{Hits, Match, Page, Skipped};
 use crate::{
     context::{Snapshot, ToolContext},
     projects::Project,
-    repo::{Found, Glob, Query},
     tools::{Reply, paging},
 };
+use archway_repo::{Found, Glob, Query};
 
 /// Searches every project the caller may read.
 const ALL: &str = "*";

@@ -6,13 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::hits::{Around, Match, Page, Skipped};
 use super::run::Search;
-use crate::{
-    repo::{Excluded, FoundLine, Query},
-    tools::{
-        Reply, Tool, ToolContext,
-        schema::{is_false, is_zero},
-    },
+use crate::tools::{
+    Reply, Tool, ToolContext,
+    schema::{is_false, is_zero},
 };
+use archway_repo::{Excluded, FoundLine, Query};
 
 /// What the contract leaves out.
 const EXCLUDED: Excluded = Excluded {

@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 
 use super::*;
-use crate::repo::Stopped;
+use archway_repo::Stopped;
 
 /// A project of some documents.
 fn project() -> Sandbox {

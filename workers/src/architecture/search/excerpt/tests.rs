@@ -2,7 +2,7 @@
 
 use super::super::{Match, Query};
 use crate::architecture::library::Libraries;
-use crate::repo::testing::{Sandbox, cancel};
+use archway_repo::testing::{Sandbox, cancel};
 
 fn words(text: &str) -> Query {
     Query::new(text, None, None)

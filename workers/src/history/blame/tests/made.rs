@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::history::against_git::import;
-use crate::repo::testing::Sandbox;
+use archway_repo::testing::Sandbox;
 
 /// Lines of a file by random edits; few different ones, so that changes are ambiguous.
 pub(super) struct Random(pub(super) u64);

@@ -4,8 +4,8 @@ use super::super::super::graph::{self, Graph};
 use super::super::super::{Histories, History, origin::Origin, scope::Scope};
 use super::super::{Ledger, build, draft::Draft};
 use super::*;
-use crate::repo::testing::{Sandbox, cancel, path};
-use crate::repo::{Kind, Rules};
+use archway_repo::testing::{Sandbox, cancel, path};
+use archway_repo::{Kind, Rules};
 
 /// Text of so many lines, the last of which are its own.
 fn text(name: &str, lines: usize, own: usize) -> String {
@@ -183,6 +183,6 @@ fn a_stock_that_grew_too_large_is_forgotten_and_what_comes_next_is_the_same() {
 }
 
 fn git_files(app: &Sandbox) -> HashSet<String> {
-    let told = crate::repo::testing::git(&app.root(), &["ls-tree", "-r", "--name-only", "HEAD"]);
+    let told = archway_repo::testing::git(&app.root(), &["ls-tree", "-r", "--name-only", "HEAD"]);
     told.lines().map(str::to_owned).collect()
 }

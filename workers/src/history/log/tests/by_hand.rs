@@ -2,8 +2,8 @@
 
 use super::super::super::{Histories, History, HistoryError, LogQuery};
 use super::{Told, ask, gits, history, ours, told_file};
-use crate::repo::testing::{Sandbox, cancel, git};
-use crate::repo::{RepoError, Rules};
+use archway_repo::testing::{Sandbox, cancel, git};
+use archway_repo::{RepoError, Rules};
 
 /// All commits of a log, in one page.
 fn whole(app: &Sandbox, query: &LogQuery) -> Vec<Told> {

@@ -12,7 +12,7 @@ use super::super::super::ledger::{self, Ledger};
 use super::super::super::{Histories, History, LogQuery};
 use super::made::{BEGAN, generate, name};
 use super::{ask, gits, gits_of_folder, history, ours};
-use crate::repo::testing::{Sandbox, cancel, git};
+use archway_repo::testing::{Sandbox, cancel, git};
 
 /// A question, and how git is asked the same.
 fn some_question(random: &mut Random, folder: &Path, count: usize) -> (LogQuery, Vec<String>) {

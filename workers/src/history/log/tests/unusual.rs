@@ -2,7 +2,7 @@
 
 use super::super::super::{Histories, History, Place, graph};
 use super::{ask, history, told_file};
-use crate::repo::testing::{Sandbox, cancel, git};
+use archway_repo::testing::{Sandbox, cancel, git};
 
 /// Commits all that is there.
 fn commit(app: &Sandbox, subject: &str) {

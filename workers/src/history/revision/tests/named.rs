@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, process::Command};
 
 use super::super::HistoryError;
 use super::{resolve, start, varied};
-use crate::repo::testing::{Sandbox, git};
+use archway_repo::testing::{Sandbox, git};
 
 /// What git takes a revision for, if it names a commit.
 fn asked_of_git(app: &Sandbox, revision: &str) -> Option<String> {

@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use super::super::{History, HistoryError};
 use super::{resolve, start, varied};
-use crate::{
-    history::Histories,
-    repo::testing::{Sandbox, cancel, git},
-};
+use crate::history::Histories;
+use archway_repo::testing::{Sandbox, cancel, git};
 
 /// A repository in which commits were lost in all the ways there are, with the one that was not,
 /// and the lost, the stashed, the noted and the one that was taken back.

@@ -17,9 +17,9 @@ use crate::{
         document::Document,
     },
     chat::{Chat, Question},
-    text,
     tools::{ToolContext, markdown::cut},
 };
+use archway_repo::text;
 
 /// How many findings are sent, the first ones: conflicts, and what is nearest.
 const MAX_SENT: usize = 8;

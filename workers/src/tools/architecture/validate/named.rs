@@ -2,13 +2,11 @@
 
 use archway_proto::{failure::Failure, fault::Fault};
 
-use crate::{
-    architecture::{
-        document::{Document, Kind},
-        library::Library,
-    },
-    text::shown,
+use crate::architecture::{
+    document::{Document, Kind},
+    library::Library,
 };
+use archway_repo::text::shown;
 
 /// How many near names are told.
 const MOST_NEAR: usize = 5;

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::SearchArgs;
 use crate::index::chunk::Kind;
-use crate::repo::{Glob, RepoPath};
 use crate::tools::files::module;
+use archway_repo::{Glob, RepoPath};
 
 /// Which discoveries and decisions are looked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]

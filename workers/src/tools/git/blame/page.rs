@@ -10,10 +10,9 @@ use serde::Serialize;
 use super::super::markdown;
 use crate::{
     history::Facts,
-    repo::RepoPath,
-    text,
     tools::{files, paging, schema::is_false},
 };
+use archway_repo::{RepoPath, text};
 
 /// Room for what stands around lines and commits, in bytes.
 const FRAME: usize = 2048;

@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use super::markdown;
 use super::measure::{MAX_LINES, Measured};
-use crate::text;
 use crate::tools::git::markdown::RENAMES_CUT;
 use crate::tools::paging;
 use crate::tools::schema::is_false;
+use archway_repo::text;
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::tools) struct GitDiffAnswer {

@@ -3,11 +3,8 @@
 use archway_proto::failure::Failure;
 
 use super::answer::{FileDiff, Status};
-use crate::{
-    history::{Change, ChangeKind, Comparer, Comparison, Lines, Measure, Side},
-    repo::{Cancel, RepoPath},
-    text,
-};
+use crate::history::{Change, ChangeKind, Comparer, Comparison, Lines, Measure, Side};
+use archway_repo::{Cancel, RepoPath, text};
 
 /// How many changed lines are shown as patches; of more, files and counts are.
 pub(super) const MAX_LINES: u64 = 1000;
@@ -53,7 +50,7 @@ pub(super) fn all(
     let mut comparer = Comparer::new(cancel);
     let mut room = wanted.budget;
     for change in changes {
-        cancel.check().map_err(crate::repo::RepoError::Stopped)?;
+        cancel.check().map_err(archway_repo::RepoError::Stopped)?;
         // Patches are left out from the end: behind one that has no room, none is made.
         let is_shown = !wanted.summary && measured.lines() <= MAX_LINES && room > 0;
         let mut file = FileDiff::of(change);

@@ -11,9 +11,9 @@ use serde::Serialize;
 use super::super::markdown;
 use crate::{
     history::{LogEntry, LogFile, Place, Status},
-    text,
     tools::{paging, schema::is_false},
 };
+use archway_repo::text;
 
 /// Room for what stands around the commits, in bytes.
 const FRAME: usize = 4096;
@@ -234,10 +234,8 @@ mod tests {
     use gix::{ObjectId, date::Time, hash::Kind};
 
     use super::*;
-    use crate::{
-        history::{Facts, Signature},
-        repo::RepoPath,
-    };
+    use crate::history::{Facts, Signature};
+    use archway_repo::RepoPath;
 
     fn entry(name: &str, message: &str, files: usize) -> LogEntry {
         let file = |at| LogFile {

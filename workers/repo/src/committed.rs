@@ -48,7 +48,7 @@ impl Repo {
     ///
     /// # Errors
     /// As [`Repo::committed`].
-    pub(in crate::repo) fn committed_within(
+    pub(crate) fn committed_within(
         &self,
         folders: &[RepoPath],
         cancel: &Cancel,

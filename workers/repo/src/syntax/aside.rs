@@ -13,7 +13,7 @@ use std::{
 use parking_lot::{Condvar, Mutex};
 use tokio::time::{Duration, Instant};
 
-use crate::repo::{Cancel, Stopped};
+use crate::{Cancel, Stopped};
 
 /// How long a text waits for the work on others, so that somebody's hostile texts hold up nobody.
 /// Tests of such texts run side by side, where each takes longer.

@@ -3,7 +3,7 @@
 use toml::de::{DeTable, DeValue};
 
 use super::Reader;
-use crate::repo::path::RepoPath;
+use crate::path::RepoPath;
 use crate::text::shown;
 
 /// The table, and its keys.

@@ -79,20 +79,20 @@ pub struct Found {
     /// How many of them were not searched, or not wholly: over 8 MiB, or with a line over 1 MiB.
     pub files_skipped: u64,
     /// Whether matching lines come after those shown.
-    pub(in crate::repo) more: bool,
+    pub(crate) more: bool,
     /// The deadline ended the search: the numbers are of the files before that point.
     pub incomplete: bool,
 }
 
 impl Excluded {
     /// Nothing.
-    pub(in crate::repo) const NONE: Excluded = Excluded {
+    pub(crate) const NONE: Excluded = Excluded {
         folders: &[],
         files: &[],
     };
 
     /// Whether a file is left out.
-    pub(in crate::repo) fn covers(&self, path: &RepoPath) -> bool {
+    pub(crate) fn covers(&self, path: &RepoPath) -> bool {
         let mut names = path.components();
         let Some(file) = names.next_back() else {
             return false;

@@ -1,4 +1,8 @@
 //! What tests of this crate share: a project in a temporary folder.
+#![cfg_attr(
+    not(test),
+    expect(clippy::unwrap_used, reason = "for the tests of other crates")
+)]
 
 use std::num::NonZeroUsize;
 use std::os::unix::fs::symlink;
@@ -130,7 +134,7 @@ impl Sandbox {
         self.repos.open("acme", "app", Arc::new(rules)).unwrap()
     }
 
-    pub(in crate::repo) fn listed(&self) -> Vec<String> {
+    pub(crate) fn listed(&self) -> Vec<String> {
         shown(&self.repo().listing(&cancel()).unwrap())
     }
 }
@@ -175,7 +179,7 @@ pub fn path(text: &str) -> RepoPath {
     RepoPath::parse(text).unwrap()
 }
 
-pub(in crate::repo) fn shown(listing: &Listing) -> Vec<String> {
+pub(crate) fn shown(listing: &Listing) -> Vec<String> {
     listing
         .entries
         .iter()

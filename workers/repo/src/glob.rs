@@ -103,7 +103,7 @@ impl Glob {
     }
 
     /// The glob as it was written.
-    pub(in crate::repo) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
 }

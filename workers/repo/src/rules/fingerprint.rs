@@ -1,7 +1,7 @@
 //! What tells path rules apart by which other paths exist, for what was made by them and is kept.
 
 use super::Rules;
-use crate::repo::glob::Glob;
+use crate::glob::Glob;
 
 /// Changes with the names that are blocked everywhere: what was made by these is made anew then.
 const NAMES: u8 = 1;

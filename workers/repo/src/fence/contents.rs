@@ -9,7 +9,7 @@ use rustix::fs::{Dir, FileType, OFlags};
 use rustix::io::Errno;
 
 use super::{Breach, MAX_CONFIG, MAX_POINTER, Survey};
-use crate::repo::path::RepoPath;
+use crate::path::RepoPath;
 
 /// How many object stores may be borrowed from, directly or not.
 const MAX_ALTERNATES: usize = 16;

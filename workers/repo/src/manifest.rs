@@ -119,7 +119,7 @@ impl Manifest {
     }
 
     /// What is wrong with the file, a sentence each, safe to show.
-    pub(in crate::repo) fn warnings(&self) -> &[String] {
+    pub(crate) fn warnings(&self) -> &[String] {
         &self.warnings
     }
 }

@@ -5,8 +5,7 @@
 
 use std::borrow::Cow;
 
-pub use archway_proto::misleading::escape;
-pub use archway_proto::misleading::visible_json;
+pub use archway_proto::misleading::{escape, visible_json};
 use archway_proto::misleading::{misleads, on_one_line};
 use serde_json::Value;
 

@@ -3,8 +3,8 @@
 //! Blocking work asks between pieces that take at most some milliseconds; nothing interrupts it
 //! from outside.
 
-#[cfg(test)]
-pub(in crate::repo) mod looks;
+#[cfg(any(test, feature = "testing"))]
+mod looks;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{Duration, Instant};
@@ -20,7 +20,7 @@ pub struct Cancel {
     pub deadline: Instant,
     /// Set when nobody waits for the answer any longer.
     pub token: CancellationToken,
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     looks: looks::Looks,
 }
 
@@ -41,7 +41,7 @@ impl Cancel {
         Cancel {
             deadline,
             token,
-            #[cfg(test)]
+            #[cfg(any(test, feature = "testing"))]
             looks: looks::Looks::default(),
         }
     }
@@ -59,7 +59,7 @@ impl Cancel {
     /// # Errors
     /// Says why to stop.
     pub fn check(&self) -> Result<(), Stopped> {
-        #[cfg(test)]
+        #[cfg(any(test, feature = "testing"))]
         self.looks.count(&self.token);
         if self.token.is_cancelled() {
             Err(Stopped::Cancelled)

@@ -14,18 +14,18 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::{MAX_BYTES, Manifest, NAME};
-use crate::repo::bare::BareTree;
-use crate::repo::error::RepoError;
-use crate::repo::file::RepoFile;
-use crate::repo::jail::file_type;
-use crate::repo::path::RepoPath;
-use crate::repo::rules::Rules;
-use crate::repo::stamp::Seen;
-use crate::repo::worktree::WorkTree;
+use crate::bare::BareTree;
+use crate::error::RepoError;
+use crate::file::RepoFile;
+use crate::jail::file_type;
+use crate::path::RepoPath;
+use crate::rules::Rules;
+use crate::stamp::Seen;
+use crate::worktree::WorkTree;
 
 /// What is kept of one project.
 #[derive(Debug, Default)]
-pub(in crate::repo) struct Kept(Mutex<Reading>);
+pub(crate) struct Kept(Mutex<Reading>);
 
 /// What was read last.
 #[derive(Debug, Default)]
@@ -57,14 +57,14 @@ enum Found {
 }
 
 /// What holds for a call: what the repository says, and the operator's rules with that.
-pub(in crate::repo) type Said = (Arc<Manifest>, Arc<Rules>);
+pub(crate) type Said = (Arc<Manifest>, Arc<Rules>);
 
 impl Kept {
     /// What the file in a work tree says now.
     ///
     /// # Errors
     /// If the file is there and can't be read: what it closes is not known then.
-    pub(in crate::repo) fn of_work_tree(
+    pub(crate) fn of_work_tree(
         &self,
         project: &str,
         work: &WorkTree,
@@ -94,7 +94,7 @@ impl Kept {
     ///
     /// # Errors
     /// As [`Kept::of_work_tree`].
-    pub(in crate::repo) fn of_commit(
+    pub(crate) fn of_commit(
         &self,
         project: &str,
         (commit, tree): (Option<ObjectId>, &BareTree),
@@ -199,8 +199,8 @@ mod tests {
     use tokio::time::{Duration, Instant};
 
     use super::*;
-    use crate::repo::testing::{Sandbox, cancel, git, path, shown};
-    use crate::repo::{Kind, Repo};
+    use crate::testing::{Sandbox, cancel, git, path, shown};
+    use crate::{Kind, Repo};
 
     fn lists(repo: &Repo) -> Vec<String> {
         shown(&repo.listing(&cancel()).unwrap())

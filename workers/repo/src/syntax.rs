@@ -15,7 +15,7 @@ use std::{io, ops::ControlFlow, sync::Arc};
 use tokio::time::{Duration, Instant};
 use tree_sitter::{LanguageError, Node, ParseOptions, Parser, Tree};
 
-use crate::repo::{Cancel, RepoPath, Stopped};
+use crate::{Cancel, RepoPath, Stopped};
 use aside::{Aside, AsideError};
 
 /// The largest text that is parsed, in bytes.

@@ -7,23 +7,23 @@ use gix::ObjectId;
 use rayon::ThreadPool;
 
 use super::Project;
-use crate::repo::Head;
-use crate::repo::bare::BareTree;
-use crate::repo::cancel::Cancel;
-use crate::repo::crews::Hands;
-use crate::repo::error::RepoError;
-use crate::repo::file::RepoFile;
-use crate::repo::git::Git;
-use crate::repo::jail::Jail;
-use crate::repo::listing::{Entry, Listing, Stat};
-use crate::repo::manifest::Said;
-use crate::repo::path::RepoPath;
-use crate::repo::rules::{Kind, Rules};
-use crate::repo::search::{self, Found, Query};
+use crate::Head;
+use crate::bare::BareTree;
+use crate::cancel::Cancel;
+use crate::crews::Hands;
+use crate::error::RepoError;
+use crate::file::RepoFile;
+use crate::git::Git;
+use crate::jail::Jail;
+use crate::listing::{Entry, Listing, Stat};
+use crate::manifest::Said;
+use crate::path::RepoPath;
+use crate::rules::{Kind, Rules};
+use crate::search::{self, Found, Query};
 
 /// A project as one call sees it.
 #[derive(Clone, Debug)]
-pub(in crate::repo) struct Snapshot {
+pub(crate) struct Snapshot {
     pub(super) project: Arc<Project>,
     pub(super) git: Option<Arc<Git>>,
     /// Why git's data is not used, if there is any.
@@ -34,11 +34,11 @@ pub(in crate::repo) struct Snapshot {
 }
 
 impl Snapshot {
-    pub(in crate::repo) fn project(&self) -> &Project {
+    pub(crate) fn project(&self) -> &Project {
         &self.project
     }
 
-    pub(in crate::repo) fn head(&self) -> Option<Head> {
+    pub(crate) fn head(&self) -> Option<Head> {
         let id = self.head?;
         Some(Head {
             commit: id.to_string(),
@@ -47,29 +47,29 @@ impl Snapshot {
     }
 
     /// A handle on git's data, for this thread.
-    pub(in crate::repo) fn git(&self) -> Option<gix::Repository> {
+    pub(crate) fn git(&self) -> Option<gix::Repository> {
         Some(self.git.as_deref()?.objects())
     }
 
-    pub(in crate::repo) fn refused(&self) -> Option<&'static str> {
+    pub(crate) fn refused(&self) -> Option<&'static str> {
         self.refused
     }
 
-    pub(in crate::repo) fn commit(&self) -> Option<ObjectId> {
+    pub(crate) fn commit(&self) -> Option<ObjectId> {
         self.head
     }
 
-    pub(in crate::repo) fn is_bare(&self) -> bool {
+    pub(crate) fn is_bare(&self) -> bool {
         self.bare.is_some()
     }
 
     /// The way to the files of the work tree; `None` where there is none.
-    pub(in crate::repo) fn jail(&self) -> Option<&Jail> {
+    pub(crate) fn jail(&self) -> Option<&Jail> {
         self.bare.is_none().then_some(&self.project.work.jail)
     }
 
     /// The project with the files of `commit`, whatever its work tree holds.
-    pub(in crate::repo) fn as_of(&self, commit: ObjectId) -> Result<Snapshot, RepoError> {
+    pub(crate) fn as_of(&self, commit: ObjectId) -> Result<Snapshot, RepoError> {
         let git = self.git.clone();
         let files = BareTree::of(git.clone().map(|git| (git, commit)))?;
         Ok(Snapshot {
@@ -82,7 +82,7 @@ impl Snapshot {
     }
 
     /// What the repository says about itself, and the operator's rules with that.
-    pub(in crate::repo) fn said(&self, operator: &Arc<Rules>) -> Result<Said, RepoError> {
+    pub(crate) fn said(&self, operator: &Arc<Rules>) -> Result<Said, RepoError> {
         let Project { work, manifest, .. } = &*self.project;
         let name = self.project.name();
         match &self.bare {
@@ -92,16 +92,16 @@ impl Snapshot {
     }
 
     /// Whether both show the same folder at the same commit.
-    pub(in crate::repo) fn is_same(&self, other: &Snapshot) -> bool {
+    pub(crate) fn is_same(&self, other: &Snapshot) -> bool {
         self.project.key == other.project.key && self.head == other.head
     }
 
-    pub(in crate::repo) fn claim_status(&self) -> bool {
+    pub(crate) fn claim_status(&self) -> bool {
         let commit = self.head.filter(|_| self.bare.is_none());
         commit.is_some_and(|commit| self.project.status.claim(commit))
     }
 
-    pub(in crate::repo) fn refresh_status(&self) {
+    pub(crate) fn refresh_status(&self) {
         let mut look = self.project.status.begin();
         match self.status() {
             Ok(said) => look.says(said),
@@ -125,7 +125,7 @@ impl Snapshot {
             .map(|commit| (commit, dirty)))
     }
 
-    pub(in crate::repo) fn listing(
+    pub(crate) fn listing(
         &self,
         rules: &Arc<Rules>,
         pool: &ThreadPool,
@@ -137,11 +137,7 @@ impl Snapshot {
         }
     }
 
-    pub(in crate::repo) fn open(
-        &self,
-        path: &RepoPath,
-        rules: &Rules,
-    ) -> Result<RepoFile, RepoError> {
+    pub(crate) fn open(&self, path: &RepoPath, rules: &Rules) -> Result<RepoFile, RepoError> {
         rules.admit(path, path, Kind::File)?;
         match &self.bare {
             Some(tree) => tree.open_judged(path, rules),
@@ -149,32 +145,28 @@ impl Snapshot {
         }
     }
 
-    pub(in crate::repo) fn directory(
-        &self,
-        path: &RepoPath,
-        rules: &Rules,
-    ) -> Result<RepoPath, RepoError> {
+    pub(crate) fn directory(&self, path: &RepoPath, rules: &Rules) -> Result<RepoPath, RepoError> {
         match &self.bare {
             Some(tree) => tree.directory(path, rules),
             None => self.project.work.directory(path, rules),
         }
     }
 
-    pub(in crate::repo) fn stat(&self, entry: &Entry) -> Option<Stat> {
+    pub(crate) fn stat(&self, entry: &Entry) -> Option<Stat> {
         match &self.bare {
             Some(tree) => tree.stat(entry),
             None => self.project.work.stat(entry),
         }
     }
 
-    pub(in crate::repo) fn folder_time(&self, folder: &RepoPath) -> Option<SystemTime> {
+    pub(crate) fn folder_time(&self, folder: &RepoPath) -> Option<SystemTime> {
         match &self.bare {
             Some(tree) => tree.time(),
             None => self.project.work.folder_time(folder),
         }
     }
 
-    pub(in crate::repo) fn search(
+    pub(crate) fn search(
         &self,
         listing: &Listing,
         query: &Query,

@@ -38,7 +38,14 @@ mod crews;
 mod line;
 mod cancel;
 mod error;
-#[cfg(test)]
+mod refusal;
+
+// What tools and the crates above say and read beside a repository.
+pub mod text;
+pub mod syntax;
+pub mod confine;
+
+#[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
 use std::num::NonZeroUsize;
@@ -50,36 +57,27 @@ use rayon::ThreadPool;
 use tokio::time::Duration;
 
 pub use self::absences::Absence;
-pub use self::cancel::Cancel;
-pub use self::cancel::Stopped;
+pub use self::cancel::{Cancel, Stopped};
 pub use self::crews::crew;
 pub use self::error::RepoError;
 pub use self::file::RepoFile;
 pub use self::git::head;
-pub use self::glob::Glob;
-pub use self::glob::GlobError;
+pub use self::glob::{Glob, GlobError};
 pub use self::jail::Jail;
 pub use self::line::FoundLine;
-pub use self::listing::Entry;
-pub use self::listing::EntryKind;
-pub use self::listing::Listing;
-pub use self::listing::Stat;
+pub use self::listing::{Entry, EntryKind, Listing, Stat};
 pub use self::manifest::Folders;
-pub(in crate::repo) use self::manifest::Manifest;
+pub(crate) use self::manifest::Manifest;
 pub use self::mounts::Mounts;
-pub use self::opened::Head;
-pub use self::opened::Repo;
+pub use self::opened::{Head, Repo};
 pub use self::path::RepoPath;
 pub use self::project::Key;
-pub(in crate::repo) use self::rules::Blocked;
-pub use self::rules::Kind;
-pub use self::rules::Rules;
-pub use self::search::Excluded;
-pub use self::search::Found;
-pub use self::search::Query;
+pub use self::refusal::rfc3339;
+pub(crate) use self::rules::Blocked;
+pub use self::rules::{Kind, Rules};
+pub use self::search::{Excluded, Found, Query};
 pub use self::stamp::Seen;
-pub use self::tracked::Standard;
-pub use self::tracked::Standing;
+pub use self::tracked::{Standard, Standing};
 
 use self::absences::Absences;
 use self::contents::Budget;

@@ -154,7 +154,7 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::repo::listing::{Entry, EntryKind};
+    use crate::listing::{Entry, EntryKind};
 
     fn path(text: &str) -> RepoPath {
         RepoPath::parse(text).unwrap()

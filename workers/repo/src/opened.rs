@@ -163,7 +163,7 @@ impl Repo {
     }
 
     /// Size and time of an entry, of what it leads to if it is a link; `None` if it is gone.
-    pub(in crate::repo) fn stat(&self, entry: &Entry) -> Option<Stat> {
+    pub(crate) fn stat(&self, entry: &Entry) -> Option<Stat> {
         self.snapshot.stat(entry)
     }
 

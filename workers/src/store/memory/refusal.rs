@@ -2,7 +2,8 @@
 
 use archway_proto::{chain::Chain, failure::Failure, fault::Fault, meta};
 
-use crate::store::{StoreError, memory::WriteError};
+use super::WriteError;
+use crate::store::StoreError;
 
 /// How long an agent waits before it asks again.
 const RETRY_AFTER_SECONDS: u64 = 5;
@@ -47,7 +48,7 @@ impl From<WriteError> for Failure {
 }
 
 /// The failure of a call that needs memory while it can't be asked, or that asks too much of it.
-pub(in crate::tools) fn unreachable(error: &StoreError) -> Failure {
+pub fn unreachable(error: &StoreError) -> Failure {
     tracing::warn!(error = %Chain(error), "memory could not be asked");
     if error.is_late() {
         return Failure::new(

@@ -1,0 +1,182 @@
+//! What an agent reads when a repository refuses: a table from this crate's errors to faults.
+//!
+//! The errors name paths inside the project only; what the system said goes to the log.
+
+use std::time::{Duration, SystemTime};
+
+use archway_proto::{chain::Chain, failure::Failure, fault::Fault};
+
+use super::absences::Absence;
+use super::cancel::Stopped;
+use super::error::RepoError;
+use super::glob::GlobError;
+use crate::text::shown;
+
+impl From<RepoError> for Failure {
+    fn from(error: RepoError) -> Failure {
+        if error.is_missing_object() {
+            return missing_object(&error);
+        }
+        let (fault, suggestion) = meaning(&error);
+        let failure = Failure::new(fault, error.to_string(), suggestion);
+        match error {
+            RepoError::Absent { absence, .. } => since(absence, failure),
+            RepoError::InvalidPattern { position, .. } => at(failure, position),
+            RepoError::Io { .. } | RepoError::Git { .. } => {
+                tracing::error!(error = %Chain(&error), "a repository could not be read");
+                failure
+            }
+            _ => failure,
+        }
+    }
+}
+
+/// Tells since when a folder is not there. One that may be about to come is asked for again in a
+/// minute; one that does not come less and less, once an hour at last.
+fn since(absence: Absence, mut failure: Failure) -> Failure {
+    let is_new = absence.lasts < Duration::from_secs(600);
+    let retry_after = match is_new {
+        true => 60,
+        false => absence.lasts.as_secs().min(3600),
+    };
+    if !is_new {
+        let suggestion =
+            "ask the operator for the folder; list_projects tells what else you may read";
+        failure.suggestion = suggestion.to_owned();
+    }
+    failure
+        .detail("since", rfc3339(absence.since))
+        .detail("retry_after_seconds", retry_after)
+}
+
+fn missing_object(error: &RepoError) -> Failure {
+    tracing::warn!(error = %Chain(error), "a repository lacks an object");
+    Failure::new(
+        Fault::FileNotFound,
+        format!("{error}: the repository lacks an object of it"),
+        "it was cloned in part and is not fetched from here; the operator must fetch the rest",
+    )
+}
+
+/// Which fault an error is, and what to try instead.
+fn meaning(error: &RepoError) -> (Fault, &'static str) {
+    match error {
+        RepoError::NotMounted | RepoError::Absent { .. } => (
+            Fault::Unavailable,
+            "try again in 60 seconds; if it does not come, ask the operator for the folder",
+        ),
+        RepoError::InvalidPath { .. } => (
+            Fault::InvalidArguments,
+            "give a path relative to the project's root",
+        ),
+        RepoError::Blocked { .. } => (
+            Fault::AccessDenied,
+            "secrets, dependencies and git's own data are not served; read other files",
+        ),
+        RepoError::Outside { .. } => (
+            Fault::AccessDenied,
+            "give a path relative to the project's root, such as \"README.md\"",
+        ),
+        RepoError::Unreadable { .. } => (
+            Fault::AccessDenied,
+            "the operator must make the file readable",
+        ),
+        RepoError::NotFound { .. } => (
+            Fault::FileNotFound,
+            "call list_files on its folder for the right name",
+        ),
+        RepoError::DirectoryNotFound { .. } => (
+            Fault::DirectoryNotFound,
+            "call list_files on \".\" for the folders",
+        ),
+        RepoError::InvalidPattern { .. } => (
+            Fault::InvalidPattern,
+            "mend the pattern; it is matched within one line",
+        ),
+        RepoError::TooManyEntries { .. } => (
+            Fault::FileTooLarge,
+            "read files by their exact path; the operator must split the project to list it",
+        ),
+        RepoError::Stopped(Stopped::Deadline | Stopped::Cancelled) => (
+            Fault::DeadlineExceeded,
+            "try again, or narrow the call to a folder or a smaller file",
+        ),
+        RepoError::Io { .. } | RepoError::Git { .. } => (
+            Fault::InternalError,
+            "try again; report the trace id if it stays so",
+        ),
+    }
+}
+
+impl From<GlobError> for Failure {
+    fn from(error: GlobError) -> Failure {
+        let suggestion = "use gitignore-style globs, such as \"*.rs\" or \"src/**/*.ts\"";
+        let message = format!(
+            "Invalid glob pattern: {}: {}",
+            shown(&error.glob),
+            shown(&error.message)
+        );
+        at(
+            Failure::new(Fault::InvalidPattern, message, suggestion),
+            error.position,
+        )
+    }
+}
+
+fn at(failure: Failure, position: Option<usize>) -> Failure {
+    match position {
+        Some(position) => failure.detail("position", position),
+        None => failure,
+    }
+}
+
+/// A time in data: RFC 3339 in UTC, with milliseconds.
+pub fn rfc3339(time: SystemTime) -> String {
+    let time = jiff::Timestamp::try_from(time).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    format!("{time:.3}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn absent(seconds: u64) -> Failure {
+        Failure::from(RepoError::Absent {
+            project: "site".to_owned(),
+            absence: Absence {
+                since: SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_794_400),
+                lasts: Duration::from_secs(seconds),
+            },
+        })
+    }
+
+    #[test]
+    fn who_waits_for_a_folder_that_does_not_come_is_sent_to_the_operator() {
+        let message = "the folder of project site has not been there since 2026-01-07T14:00:00Z";
+        for (seconds, retry, suggestion) in [
+            (
+                0,
+                60,
+                "try again in 60 seconds; if it does not come, ask the operator",
+            ),
+            (
+                599,
+                60,
+                "try again in 60 seconds; if it does not come, ask the operator",
+            ),
+            (600, 600, "ask the operator for the folder; list_projects"),
+            (
+                100_000,
+                3600,
+                "ask the operator for the folder; list_projects",
+            ),
+        ] {
+            let failure = absent(seconds);
+            assert_eq!(failure.code, Fault::Unavailable);
+            assert_eq!(failure.message, message);
+            assert!(failure.suggestion.starts_with(suggestion), "{failure:?}");
+            assert_eq!(failure.details["retry_after_seconds"], retry);
+            assert_eq!(failure.details["since"], "2026-01-07T14:00:00.000Z");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What an agent reads when a history refuses: a table from this crate's errors to faults.
+
+use archway_proto::{failure::Failure, fault::Fault};
+
+use super::HistoryError;
+
+const DATE_OR_REVISION: &str = "give a date, such as \"2025-01-01\", \"30 days ago\" or \
+    \"yesterday\", or a revision, such as \"HEAD~3\"";
+
+const REACHED: &str = "give what HEAD, a branch or a tag reaches; git_log shows commits";
+
+/// What to do about a path that was no file as of a revision: nothing lists the files of one.
+pub const NOT_THEN: &str = "call git_log with it as file_path: renames are followed, so it \
+    tells what the file was called then";
+/// The same for a folder.
+pub const FOLDER_THEN: &str = "give a file in it; git_log with it as file_path tells which \
+    files of it changed";
+
+const NO_REPOSITORY: &str =
+    "call list_projects for projects with a commit, or read_file and search_files here";
+const UNUSABLE_REPOSITORY: &str =
+    "its files can be read all the same; the operator must mend the repository";
+
+impl From<HistoryError> for Failure {
+    fn from(error: HistoryError) -> Failure {
+        let message = error.to_string();
+        let failure = |fault, suggestion: &str| Failure::new(fault, &*message, suggestion);
+        match error {
+            HistoryError::NotARepository => failure(Fault::NotAGitRepository, NO_REPOSITORY),
+            HistoryError::UnusableRepository { .. } => {
+                failure(Fault::NotAGitRepository, UNUSABLE_REPOSITORY)
+            }
+            HistoryError::InvalidRevision { .. } => failure(
+                Fault::InvalidArguments,
+                "give one commit, branch or tag, such as \"HEAD~3\"",
+            ),
+            HistoryError::RevisionNotFound { hint, .. } => {
+                failure(Fault::RevisionNotFound, &or(hint, REACHED))
+            }
+            HistoryError::InvalidBound { reason, hint, .. } => {
+                failure(of_bound(reason), &or(hint, DATE_OR_REVISION))
+            }
+            HistoryError::NoCommits => failure(
+                Fault::RevisionNotFound,
+                "nothing is committed on the branch that is checked out; try another one",
+            ),
+            HistoryError::PlaceGone => failure(
+                Fault::InvalidArguments,
+                "start again without a cursor: the history was rewritten meanwhile",
+            ),
+            HistoryError::Ambiguous { candidates, .. } => failure(
+                Fault::InvalidArguments,
+                "give more characters of the id; the candidates are in details",
+            )
+            .detail("candidates", candidates),
+            HistoryError::NotTracked {
+                revision,
+                is_folder,
+                ..
+            } => failure(
+                Fault::FileNotTracked,
+                not_tracked(is_folder, revision.is_some()),
+            ),
+            HistoryError::Binary { .. } => failure(
+                Fault::BinaryFile,
+                "its lines have no authors; git_log tells which commits changed it",
+            ),
+            HistoryError::TooLarge { size, .. } => failure(
+                Fault::FileTooLarge,
+                "git_log tells which commits changed it",
+            )
+            .detail("size", size),
+            HistoryError::Repo(error) => error.into(),
+        }
+    }
+}
+
+/// What was most likely meant, and what else to do.
+fn or(hint: Option<String>, otherwise: &str) -> String {
+    match hint {
+        Some(hint) => format!("{hint} Or {otherwise}"),
+        None => otherwise.to_owned(),
+    }
+}
+
+fn not_tracked(is_folder: bool, is_past: bool) -> &'static str {
+    match (is_folder, is_past) {
+        (true, _) => FOLDER_THEN,
+        (false, true) => NOT_THEN,
+        (false, false) => "give a file that is committed; call list_files or git_log for its name",
+    }
+}
+
+/// Which fault it is that neither a date nor a revision was given, for this reason.
+fn of_bound(reason: Option<&str>) -> Fault {
+    match reason {
+        Some(_no_form_of_a_revision) => Fault::InvalidArguments,
+        None => Fault::RevisionNotFound,
+    }
+}
