@@ -13,7 +13,7 @@ use archway_gateway::secrets::{RootSecret, SecretError};
 use archway_gateway::store::{StoreConfig, StoreError, Stores};
 use archway_gateway::{AdminAddress, Gateway, GatewayConfig, GatewayConfigError, SamplingConfig};
 use archway_proto::pass::files::{self, PassFileError};
-use archway_workers::store::{DatabaseFileError, read_files};
+use archway_store::{DatabaseFileError, read_files};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 

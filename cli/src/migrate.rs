@@ -11,7 +11,7 @@ mod roles;
 
 use std::path::PathBuf;
 
-use archway_workers::store::{DatabaseFileError, read_files};
+use archway_store::{DatabaseFileError, read_files};
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::PgPool;
 use sqlx::migrate::MigrateError as Migration;

@@ -14,11 +14,11 @@ use archway_proto::pass::PassVerifier;
 use archway_proto::pass::files::{self, PassFileError};
 use archway_repo::Mounts;
 use archway_repo::confine::{ConfineError, Confinement, confine};
+use archway_store::StoreError;
 use archway_workers::server::{
     CacheFolder, CacheFolderError, LEFT_BEHIND, Listener, TlsConfig, TlsError, Worker,
     WorkerConfig, WorkerError, WorkerParts, WorkerPartsError,
 };
-use archway_workers::store::StoreError;
 use tokio_util::sync::CancellationToken;
 
 use crate::bind::{BindError, bind};

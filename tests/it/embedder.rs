@@ -6,10 +6,8 @@ mod confined;
 
 use std::time::Duration;
 
-use archway_workers::{
-    index::embed::{EmbedError, Embedder, EmbedderConfig},
-    store::Shelf,
-};
+use archway_store::Shelf;
+use archway_workers::index::embed::{EmbedError, Embedder, EmbedderConfig};
 use e2e::{Embeddings, Mishap};
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;

@@ -1,12 +1,10 @@
 //! What every home of the index promises, of the one in Postgres and memory. The cases are the ones
 //! that the home in Qdrant is asked, beside it in `workers`, where there is no Postgres.
 
-use archway_workers::{
-    index::{
-        embed::Model,
-        home::{ExactHome, Home, Room},
-    },
-    store::{StoreConfig, Stores},
+use archway_store::{StoreConfig, Stores};
+use archway_workers::index::{
+    embed::Model,
+    home::{ExactHome, Home, Room},
 };
 use e2e::Database;
 use futures::{FutureExt, future::LocalBoxFuture};
@@ -18,7 +16,8 @@ use suite::cases::{self, Stage};
 #[macro_use]
 #[path = "../../workers/src/index/home/tests"]
 mod suite {
-    use archway_workers::{index, store};
+    use archway_store as store;
+    use archway_workers::index;
 
     #[macro_use]
     pub(crate) mod cases;

@@ -18,7 +18,6 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use crate::store::Shelf;
 use crate::{
     architecture::{library::Libraries, search::Vectors},
     blocking::Blocking,
@@ -27,13 +26,14 @@ use crate::{
     history::Histories,
     index::meaning::Meaning,
     projects::{Project, Projects},
-    store::{
-        Access, Accesses, Stores, TenantStore,
-        memory::{Author, WriteKey},
-    },
     workflows::Workflows,
 };
 use archway_repo::{Cancel, Repo, Repos, Rules, text};
+use archway_store::Shelf;
+use archway_store::{
+    Access, Accesses, Stores, TenantStore,
+    memory::{Author, WriteKey},
+};
 pub use snapshot::Snapshot;
 pub(crate) use workflow::Keeper;
 
@@ -291,10 +291,10 @@ mod tests {
         index::config::{IndexConfig, IndexParts},
         metrics::Metrics,
         server::Index,
-        store::{StoreConfig, Stores},
         tools::{Registry, Reply, Tool},
     };
     use archway_repo::Mounts;
+    use archway_store::{StoreConfig, Stores};
 
     /// Until it is open, heavy work stands still.
     static OPEN: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());

@@ -23,7 +23,6 @@ mod history;
 mod dependencies;
 pub mod architecture;
 pub mod index;
-pub mod store;
 
 // Beside the path: what several stops use.
 mod blocking;

@@ -8,8 +8,8 @@ use std::{sync::Arc, time::Duration};
 use archway_proto::{chain::Chain, failure::Failure, fault::Fault, trace};
 use uuid::Uuid;
 
-use crate::store::{ProjectRow, StoreError, Stores};
 use archway_repo::Rules;
+use archway_store::{ProjectRow, StoreError, Stores};
 
 /// How long an answer of Postgres is used: the time a changed rule takes to hold.
 const FRESH: Duration = Duration::from_secs(5);

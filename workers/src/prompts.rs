@@ -22,10 +22,10 @@ use serde_json::{Map, Value};
 use crate::{
     context::ToolContext,
     projects::Project,
-    store::Opening,
     tools::{Registry, Reply},
 };
 use archway_repo::text;
+use archway_store::Opening;
 use expand::{Expanded, Expander};
 use file::{Prompt, Role};
 use filling::{Filling, Kept};

@@ -9,8 +9,8 @@ use archway_proto::chain::Chain;
 use tokio::time::{Duration, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
-use crate::store::Stores;
 use archway_repo::Mounts;
+use archway_store::Stores;
 
 /// Within this time a new folder is known.
 const INTERVAL: Duration = Duration::from_secs(5);

@@ -28,11 +28,11 @@ use crate::{
     projects::Projects,
     report::Reporter,
     service::WorkerService,
-    store::{Accesses, Stores},
     tools,
     workflows::Workflows,
 };
 use archway_repo::{Mounts, Repos};
+use archway_store::{Accesses, Stores};
 
 pub use crate::history::{CacheFolder, CacheFolderError};
 pub use config::WorkerConfig;

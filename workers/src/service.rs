@@ -29,10 +29,10 @@ use tracing::Instrument;
 use crate::{
     context::{Doors, ToolContext},
     metrics::Metrics,
-    store::memory::WriteKey,
     tools::Registry,
 };
 use archway_repo::Cancel;
+use archway_store::memory::WriteKey;
 use asked::Asked;
 use recorded::{Ending, recorded};
 pub(crate) use stream::CallStream;

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::store::{OfSession, Opening, StoreError, Stores, WorkflowRow};
+use archway_store::{OfSession, Opening, StoreError, Stores, WorkflowRow};
 use kept::Results;
 pub(crate) use kept::{Ruled, Stood};
 

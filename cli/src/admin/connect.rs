@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use archway_gateway::secrets::{RootSecret, SecretError};
-use archway_workers::store::{DatabaseFileError, read_files};
+use archway_store::{DatabaseFileError, read_files};
 use secrecy::SecretString;
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};

@@ -19,11 +19,11 @@ use archway_gateway::{
 };
 use archway_proto::pass::{PassError, PassMinter, PassVerifier};
 use archway_repo::Mounts;
+use archway_store::StoreConfig;
 use archway_workers::chat::ChatConfig;
 use archway_workers::index::config::IndexConfig;
 use archway_workers::index::embed::EmbedderConfig;
 use archway_workers::server::{ConfinedWorker, Listener, WorkerConfig, WorkerError};
-use archway_workers::store::StoreConfig;
 use secrecy::SecretString;
 use tokio::net::TcpListener;
 use tokio::task::{JoinError, JoinHandle};

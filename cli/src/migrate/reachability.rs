@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use archway_workers::store::{UNBELIEVED, is_unbelieved};
+use archway_store::{UNBELIEVED, is_unbelieved};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection};
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use archway_repo::confine::{Confinement, confine};
-use archway_workers::store::UNBELIEVED;
+use archway_store::UNBELIEVED;
 
 use crate::issued::Issued;
 use crate::refused::refusal;

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use archway_workers::{
-    index::home::{Asked, Home, HomeError, Text},
-    store::Shelf,
-};
+use archway_store::Shelf;
+use archway_workers::index::home::{Asked, Home, HomeError, Text};
 use sqlx::{Connection, PgConnection};
 use tokio::time::Instant;
 use uuid::Uuid;

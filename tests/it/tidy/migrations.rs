@@ -6,9 +6,15 @@ use super::{assert_none, root, sources, words};
 
 /// SQL words that precede a table's name.
 const BEFORE_A_TABLE: [&str; 6] = ["from", "join", "into", "update", "table", "lock"];
-/// The administration of the gateway's tables. It runs under the database owner's role, which no
-/// gateway has, so it is part of the command line and not of the gateway's crate.
-const GATEWAY_ADMINISTRATION: &str = "cli/src/tenants";
+/// The owners, as line 1 of a migration calls them, and the sources that name their tables. The
+/// administration of the gateway's tables runs under the database owner's role, which no gateway has,
+/// so it is part of the command line.
+const OWNERS: [(&str, &str); 4] = [
+    ("gateway", "gateway/src/"),
+    ("gateway", "cli/src/tenants"),
+    ("workers", "workers/store/src/"),
+    ("cli", "cli/src/"),
+];
 /// Tables that another crate may read.
 const SHARED: [(&str, &str); 2] = [("projects", "workers"), ("worker_mounts", "gateway")];
 
@@ -18,8 +24,11 @@ fn a_table_is_named_only_by_the_crate_that_owns_it() {
     assert!(tables.contains_key("projects") && tables.contains_key("file_accesses"));
     let mut violations = Vec::new();
     for folder in ["gateway", "workers", "cli"] {
-        for source in sources(&format!("{folder}/src")) {
-            let folder = match source.path.starts_with(GATEWAY_ADMINISTRATION) {
+        for source in sources(folder) {
+            if !source.path.contains("/src/") {
+                continue;
+            }
+            let folder = match source.path.starts_with("cli/src/tenants") {
                 true => "gateway",
                 false => folder,
             };
@@ -32,7 +41,10 @@ fn a_table_is_named_only_by_the_crate_that_owns_it() {
                 };
                 let reads = before == "from" || before == "join";
                 let shared = reads && SHARED.contains(&(table, folder));
-                if BEFORE_A_TABLE.contains(&before) && owner != folder && !shared {
+                let is_owner = OWNERS
+                    .iter()
+                    .any(|(name, own)| name == owner && source.path.starts_with(own));
+                if BEFORE_A_TABLE.contains(&before) && !is_owner && !shared {
                     violations.push(format!("{} says \"{before} {table}\"", source.path));
                 }
             }

@@ -180,7 +180,7 @@ impl Worker {
             workflow_patience: Duration::from_secs(5),
             index,
             chat,
-            store: archway_workers::store::StoreConfig {
+            store: archway_store::StoreConfig {
                 url: database.url("archway_worker").into(),
                 max_connections: 4,
             },

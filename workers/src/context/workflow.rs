@@ -9,9 +9,9 @@ use uuid::Uuid;
 use super::{Doors, ToolContext};
 use crate::{
     projects::Project,
-    store::{Opening, StoreError},
     workflows::{Caller, Ruled, Stood, Workflow},
 };
+use archway_store::{Opening, StoreError};
 
 /// Projects that a result may stand on to be kept: at reading, the path rules of each are asked for.
 const MAX_PROJECTS: usize = 100;

@@ -8,8 +8,8 @@ use moka::sync::Cache;
 use tokio::sync::Mutex;
 use tokio::time::Duration;
 
-use crate::store::{Blob, Shelf};
-use crate::store::{Document, Source, StoreError, Stores};
+use archway_store::{Blob, Shelf};
+use archway_store::{Document, Source, StoreError, Stores};
 
 /// What all projects' documents together may take, in KiB.
 const MAX_KIB: u64 = 128 << 10;

@@ -8,7 +8,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use crate::store::Shelf;
+use archway_store::Shelf;
 use service::{Lane, Service};
 use table::Table;
 

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use uuid::Uuid;
 
 use super::home::{Candidates, Hit, Place};
-use crate::store::Blob;
+use archway_store::Blob;
 
 /// What the vectors' list counts, where the words' counts 1.
 const DENSE: f32 = 2.0;

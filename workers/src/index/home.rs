@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::chunk::Kind;
 use super::terms::{Term, Terms};
-use crate::store::{Blob, Shelf};
+use archway_store::{Blob, Shelf};
 pub use counted::CountedHome;
 pub use exact::ExactHome;
 pub use exact::Room;

@@ -25,9 +25,9 @@ use super::lost;
 use super::metrics::{IndexMetrics, Ran};
 use super::run::{Progress, Run, RunError};
 use super::thread::Thread;
-use crate::store::Shelf;
-use crate::store::{LEASE, Lease, Mounted, Stores};
 use archway_repo::{Mounts, RepoError, Repos};
+use archway_store::Shelf;
+use archway_store::{LEASE, Lease, Mounted, Stores};
 use clock::Clock;
 use memory::Memory;
 

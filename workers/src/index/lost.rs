@@ -15,8 +15,8 @@ use uuid::Uuid;
 
 use super::indexer::Tools;
 use super::run::RunError;
-use crate::store::Mounted;
-use crate::store::Shelf;
+use archway_store::Mounted;
+use archway_store::Shelf;
 
 /// How often the chunks of a project are counted that nothing else is done about.
 const EVERY: Duration = Duration::from_secs(20);

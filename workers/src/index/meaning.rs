@@ -20,8 +20,8 @@ use super::embed::Embedder;
 use super::fuse::{Candidate, fuse};
 use super::home::{Asked, Filter, Home, HomeError, Question};
 use super::terms;
-use crate::store::{Blob, Shelf};
-use crate::store::{IndexRow, StoreError, Stores};
+use archway_store::{Blob, Shelf};
+use archway_store::{IndexRow, StoreError, Stores};
 
 /// How many candidates each list has.
 const CANDIDATES: usize = 100;

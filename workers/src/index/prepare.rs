@@ -4,9 +4,9 @@ use super::chunk::{self, Chunk, Kind};
 use super::home::{Piece, Place, Text};
 use super::named;
 use super::terms::Terms;
-use crate::store::Blob;
-use crate::store::{Note, NoteId};
 use archway_repo::{Cancel, RepoPath, Stopped};
+use archway_store::Blob;
+use archway_store::{Note, NoteId};
 
 /// A text whose vectors are still to be made.
 pub(in crate::index) struct Prepared {

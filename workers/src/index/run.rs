@@ -24,9 +24,9 @@ use super::home::HomeError;
 use super::indexer::Indexer;
 use super::lost;
 use super::thread::Panicked;
-use crate::store::Blob;
-use crate::store::{Document, LEASE, Lease, Mounted, Standing, StoreError, TenantStore, Whole};
 use archway_repo::{Cancel, RepoError};
+use archway_store::Blob;
+use archway_store::{Document, LEASE, Lease, Mounted, Standing, StoreError, TenantStore, Whole};
 pub(super) use progress::Progress;
 use wanted::Wanted;
 

@@ -5,8 +5,9 @@ use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 use archway_proto::pool;
 
 use super::{CacheFolder, CacheFolderError};
-use crate::{chat::ChatConfig, index::config::IndexConfig, store::StoreConfig, workflows};
+use crate::{chat::ChatConfig, index::config::IndexConfig, workflows};
 use archway_repo::Mounts;
+use archway_store::StoreConfig;
 
 const MOST_BLOCKING_CALLS: NonZeroUsize = NonZeroUsize::new(400).unwrap();
 

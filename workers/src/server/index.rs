@@ -12,8 +12,8 @@ use crate::index::indexer::{Indexer, Tools};
 use crate::index::meaning::Meaning;
 use crate::index::metrics::IndexMetrics;
 use crate::index::named::short_hash;
-use crate::store::Stores;
 use archway_repo::{Mounts, RepoError, Repos};
+use archway_store::Stores;
 
 /// How many connections indexing has.
 const CONNECTIONS: u32 = 3;
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
     use crate::index::home::qdrant::{QdrantConfig, QdrantServer};
     use crate::metrics::Metrics;
-    use crate::store::StoreConfig;
+    use archway_store::StoreConfig;
 
     fn model(name: &str) -> Model {
         Model {

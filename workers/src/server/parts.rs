@@ -8,8 +8,8 @@ use crate::{
     index::config::{IndexConfigError, IndexParts},
     metrics::Metrics,
     openai::PlaceError,
-    store::StoreError,
 };
+use archway_store::StoreError;
 
 /// What a worker is made of, read from files: keys, certificates.
 pub struct WorkerParts {

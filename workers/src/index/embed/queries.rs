@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use moka::{policy::EvictionPolicy, sync::Cache};
 
-use crate::store::Shelf;
+use archway_store::Shelf;
 
 /// Vectors may change when the service's model does, under the same name.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);

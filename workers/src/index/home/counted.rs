@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::{Asked, Candidates, Home, HomeError, Question, Text};
 use crate::index::metrics::IndexMetrics;
-use crate::store::{Blob, Shelf};
+use archway_store::{Blob, Shelf};
 
 /// A home that answers and fails by turns is logged no more often.
 const QUIET: Duration = Duration::from_secs(10);

@@ -21,8 +21,8 @@ use uuid::Uuid;
 
 use super::{Asked, Candidates, Home, HomeError, Question, Text};
 use crate::index::embed::Model;
-use crate::store::{Blob, Shelf};
-use crate::store::{Pieces, StoreError, Stores};
+use archway_store::{Blob, Shelf};
+use archway_store::{Pieces, StoreError, Stores};
 use turns::Turns;
 use views::Views;
 

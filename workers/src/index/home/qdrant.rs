@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::{Asked, Candidates, Home, HomeError, Question, Text};
 use crate::index::embed::Model;
-use crate::store::{Blob, Shelf};
+use archway_store::{Blob, Shelf};
 use batches::batches;
 use collection::Collection;
 use failure::Asking;

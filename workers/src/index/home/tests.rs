@@ -20,7 +20,8 @@ use super::{
     qdrant::{QdrantConfig, QdrantHome, QdrantServer},
 };
 use crate::index::{self, chunk::Kind, embed::Model, terms::Terms};
-use crate::store::{self, Shelf};
+use archway_store as store;
+use archway_store::Shelf;
 use cases::Stage;
 use double::Double;
 

@@ -11,9 +11,9 @@ use uuid::Uuid;
 
 use super::super::lost::{Seen, Turns};
 use super::super::run::RunError;
-use crate::store::Mounted;
-use crate::store::Shelf;
 use archway_repo::RepoError;
+use archway_store::Mounted;
+use archway_store::Shelf;
 
 /// How many indexes one worker makes at once. They share one thread: a small change beside a large
 /// repository waits for a batch of it, not for all.

@@ -10,9 +10,9 @@ use super::super::embed::EmbedError;
 use super::super::home::{HomeError, Text};
 use super::texts::{Cut, FULL, noted, prepared};
 use super::{BATCH, BATCH_TIME, Run, RunError, Wanted, cancel};
-use crate::store::Blob;
-use crate::store::{AtHome, Document, Note, NoteId, Standing};
 use archway_repo::{Repo, RepoError, Stopped};
+use archway_store::Blob;
+use archway_store::{AtHome, Document, Note, NoteId, Standing};
 
 /// How long the documents of a run wait for vectors, all texts together. What is indexed with them is
 /// hybrid from the first answer on; what takes longer is found by its words meanwhile.

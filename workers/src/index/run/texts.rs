@@ -7,8 +7,8 @@ use gix::ObjectId;
 use super::super::home::Text;
 use super::super::prepare::Prepared;
 use super::super::thread::caught;
-use crate::store::{AtHome, Document, Note, NoteId};
 use archway_repo::{Cancel, Repo, RepoPath, Stopped};
+use archway_store::{AtHome, Document, Note, NoteId};
 
 /// The largest file that is indexed, in bytes.
 const MAX_FILE: u64 = 1 << 20;

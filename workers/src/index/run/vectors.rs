@@ -7,8 +7,8 @@ use tokio::time::{Duration, Instant};
 use uuid::Uuid;
 
 use super::{BATCH, Run, RunError};
-use crate::store::Document;
 use archway_repo::Repo;
+use archway_store::Document;
 
 /// How long a run makes vectors before another looks what is new, which is found by its words then.
 const ROUND: Duration = Duration::from_secs(60);

@@ -6,8 +6,8 @@ use tokio::time::Instant;
 
 use super::super::prepare;
 use super::{Run, RunError, cancel};
-use crate::store::{Document, Source};
 use archway_repo::Repo;
+use archway_store::{Document, Source};
 
 /// What is to be in an index.
 pub(super) struct Wanted {

@@ -10,14 +10,13 @@ use serde::{Deserialize, Serialize};
 use super::{open, window::Window};
 use crate::{
     projects::Project,
-    store::memory::unreachable as memory_unreachable,
-    store::memory::{MemoryFile, Whole, read_by},
     tools::{Reply, Tool, ToolContext},
 };
 use archway_repo::{
     Kind, Repo, RepoPath, Rules,
     text::{shown, visible_json},
 };
+use archway_store::memory::{MemoryFile, Whole, read_by, unreachable as memory_unreachable};
 
 /// The largest file it gives, in bytes.
 const MAX_SIZE: usize = 1 << 20;

@@ -9,7 +9,7 @@ use archway_proto::{failure::Failure, fault::Fault};
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 use serde_json::{Map, Value, json};
 
-use crate::store::memory::words;
+use archway_store::memory::words;
 
 /// Bytes of an entry, as compact JSON.
 const LARGEST: usize = 10_240;

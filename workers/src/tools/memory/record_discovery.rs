@@ -8,11 +8,9 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::rfc3339;
-use crate::{
-    store::memory::{NewDiscovery, WriteError, write_by},
-    tools::{Reply, Tool, ToolContext},
-};
+use crate::tools::{Reply, Tool, ToolContext};
 use archway_repo::{Kind, RepoPath, Rules};
+use archway_store::memory::{NewDiscovery, WriteError, write_by};
 
 /// Records a discovery.
 pub(in crate::tools) struct RecordDiscovery;

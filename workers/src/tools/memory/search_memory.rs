@@ -12,13 +12,13 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::rfc3339;
-use crate::store::memory::unreachable;
 use crate::{
     history::{End, bound},
-    store::memory::{EntryFilter, MemoryFile, Place, StoredEntry, read_by, words},
     tools::{Reply, Tool, ToolContext, paging, schema::is_false},
 };
 use archway_repo::text::shown;
+use archway_store::memory::unreachable;
+use archway_store::memory::{EntryFilter, MemoryFile, Place, StoredEntry, read_by, words};
 
 /// Searches what was written to memory.
 pub(in crate::tools) struct SearchMemory;

@@ -7,11 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::entry::Entry;
-use crate::{
-    store::memory::{MemoryFile, NewEntry, write_by},
-    tools::{Reply, Tool, ToolContext},
-};
+use crate::tools::{Reply, Tool, ToolContext};
 use archway_repo::text::shown;
+use archway_store::memory::{MemoryFile, NewEntry, write_by};
 
 /// Appends to a memory file of the project.
 pub(in crate::tools) struct WriteMemoryEntry;

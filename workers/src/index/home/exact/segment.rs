@@ -8,7 +8,7 @@ use super::form::{self, Read};
 use super::view::Row;
 use crate::index::chunk::Kind;
 use crate::index::terms::Term;
-use crate::store::Blob;
+use archway_store::Blob;
 
 /// What a query's numbers are multiplied with to be whole ones: 12 bits, so that the products of a
 /// thousand of them fit 32.

@@ -16,7 +16,7 @@ use super::super::{Candidates, Hit, HomeError, Question};
 use super::form::{self, Read};
 use super::segment::{Segment, Texts};
 use crate::index::terms::{self, Term};
-use crate::store::Blob;
+use archway_store::Blob;
 use best::Best;
 
 /// With more segments all is read anew.

@@ -16,8 +16,8 @@ use super::turns::Turns;
 use super::view::View;
 use super::{Room, away, blocking, ended};
 use crate::index::home::HomeError;
-use crate::store::Shelf;
-use crate::store::Stores;
+use archway_store::Shelf;
+use archway_store::Stores;
 
 /// How many projects are held, however small they are.
 const MAX_PROJECTS: u64 = 10_000;

@@ -2,7 +2,7 @@
 
 use super::{point::Kept, requests::Batch};
 use crate::index::home::{HomeError, Text};
-use crate::store::{Blob, Shelf};
+use archway_store::{Blob, Shelf};
 
 /// Points that are sent together, at most.
 const MOST_POINTS: usize = 256;

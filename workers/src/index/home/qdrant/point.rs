@@ -16,7 +16,7 @@ use crate::index::{
     home::{Hit, HomeError, Piece, Place},
     terms::{self, Term, Terms},
 };
-use crate::store::{Blob, Shelf};
+use archway_store::{Blob, Shelf};
 
 /// The vector of meaning.
 pub(super) const DENSE: &str = "dense";

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::{QdrantHome, failure::Asking};
 use crate::index::home::{Asked, HomeError};
-use crate::store::Shelf;
+use archway_store::Shelf;
 
 /// Chunks up to which a project is counted for each answer.
 const CHEAP: u64 = 10_000;

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::point::{BLOB, DENSE, KIND, POSITION, SHELF, TEXT, hex, keyed, shelved, word};
 use crate::index::{chunk::Kind, terms::Term};
-use crate::store::{Blob, Shelf};
+use archway_store::{Blob, Shelf};
 
 /// How many neighbours of a graph are looked at, where there is a graph.
 const BEAM: u64 = 256;

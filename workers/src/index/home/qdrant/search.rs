@@ -13,7 +13,7 @@ use super::{
     requests::{Scope, Search},
 };
 use crate::index::home::{Asked, Candidates, Filter, Hit, HomeError, Question};
-use crate::store::Blob;
+use archway_store::Blob;
 
 /// Requests of one question that are under way together.
 const TOGETHER: usize = 4;

@@ -9,9 +9,9 @@ use super::ranked::Ranked;
 use super::result::{IndexState, SearchResult};
 use crate::history::HistoryError;
 use crate::projects::Project;
-use crate::store::Source;
 use crate::tools::{Snapshot, ToolContext, paging};
 use archway_repo::{Cancel, Kind, Repo, RepoError, RepoPath, Stopped};
+use archway_store::Source;
 
 /// The largest file whose text is read, in bytes: no larger one is indexed.
 const MAX_FILE: u64 = 1 << 20;

@@ -12,10 +12,10 @@ use super::ranked::Ranked;
 use crate::index::fuse::Candidate;
 use crate::index::meaning::Whole;
 use crate::projects::Project;
-use crate::store::Blob;
-use crate::store::{NoteId, Source};
 use crate::tools::ToolContext;
 use archway_repo::{Kind, RepoError, RepoPath, Rules};
+use archway_store::Blob;
+use archway_store::{NoteId, Source};
 
 /// How many notes of a kind or module are looked through, the newest.
 const MOST_PICKED: u16 = 10_000;

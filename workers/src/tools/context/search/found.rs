@@ -12,8 +12,8 @@ use crate::index::fuse::Candidate;
 use crate::index::home::HomeError;
 use crate::index::meaning::{self, Query, Vectors, Whole};
 use crate::projects::Project;
-use crate::store::{IndexRow, Source, StoreError};
 use crate::tools::ToolContext;
+use archway_store::{IndexRow, Source, StoreError};
 
 /// How many results there are at most, shown or not.
 const MOST: usize = 200;

@@ -12,10 +12,10 @@ use super::reads::ProjectReads;
 use crate::index::fuse::{Boosts, Candidate, Reads, rank};
 use crate::index::named::short_hash;
 use crate::projects::Project;
-use crate::store::{Note, NoteId, Source};
 use crate::tools::ToolContext;
 use crate::tools::files::module;
 use archway_repo::RepoPath;
+use archway_store::{Note, NoteId, Source};
 
 /// How many more notes are read than are shown: erased ones fall out, superseded ones back.
 const SPARE: usize = 20;

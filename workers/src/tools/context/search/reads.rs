@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
 
 use crate::index::fuse::Reads;
-use crate::store::FileReads;
 use crate::tools::ToolContext;
 use crate::tools::files::module;
+use archway_store::FileReads;
 
 /// Within a day counts as lately, in seconds.
 const DAY: i64 = 24 * 60 * 60;

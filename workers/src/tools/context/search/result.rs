@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 use super::ranked::Ranked;
 use crate::index::chunk::Kind;
-use crate::store::{Note, Source};
 use crate::tools::schema::is_false;
+use archway_store::{Note, Source};
 
 /// Where something that was found comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]

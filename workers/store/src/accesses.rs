@@ -156,7 +156,7 @@ impl TenantStore<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::StoreConfig;
+    use crate::StoreConfig;
 
     fn access(path: &str) -> Access {
         Access {

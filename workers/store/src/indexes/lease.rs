@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::super::{StoreError, TenantStore, failed};
 use super::{Document, texts};
-use crate::store::{Blob, Shelf};
+use crate::{Blob, Shelf};
 
 /// How long a worker holds an index that says no more of itself.
 pub const LEASE: Duration = Duration::from_secs(20);

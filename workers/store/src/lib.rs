@@ -24,31 +24,16 @@ mod reads;
 mod shelf;
 mod workflows;
 
-pub use accesses::Access;
-pub use accesses::Accesses;
-pub use files::DatabaseFileError;
-pub use files::UNBELIEVED;
-pub use files::is_unbelieved;
-pub use files::read_files;
-pub use indexes::AtHome;
-pub use indexes::Document;
-pub use indexes::IndexRow;
-pub use indexes::LEASE;
-pub use indexes::Lease;
-pub use indexes::Mounted;
-pub use indexes::Pieces;
-pub use indexes::Source;
-pub use indexes::Standing;
-pub use indexes::Whole;
-pub use notes::Note;
-pub use notes::NoteId;
+pub use accesses::{Access, Accesses};
+pub use files::{DatabaseFileError, UNBELIEVED, is_unbelieved, read_files};
+pub use indexes::{
+    AtHome, Document, IndexRow, LEASE, Lease, Mounted, Pieces, Source, Standing, Whole,
+};
+pub use notes::{Note, NoteId};
 pub use projects::ProjectRow;
 pub use reads::FileReads;
-pub use shelf::Blob;
-pub use shelf::Shelf;
-pub use workflows::OfSession;
-pub use workflows::Opening;
-pub use workflows::WorkflowRow;
+pub use shelf::{Blob, Shelf};
+pub use workflows::{OfSession, Opening, WorkflowRow};
 
 /// What Postgres calls the end of a statement that took too long.
 const STATEMENT_TIMEOUT: &str = "57014";
@@ -233,9 +218,7 @@ impl Stores {
 
 impl TenantStore<'_> {
     /// Begins a transaction in which row-level security shows this tenant's rows alone.
-    pub(in crate::store) async fn begin(
-        &self,
-    ) -> Result<Transaction<'static, Postgres>, StoreError> {
+    pub(crate) async fn begin(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
         let what = "beginning a transaction";
         let mut tx = self.pool.begin().await.map_err(failed(what))?;
         sqlx::query!(

@@ -8,14 +8,14 @@ pub type Blob = [u8; 20];
 /// A tenant's project. Nothing is kept, found or counted without one, and none is nobody's:
 ///
 /// ```no_run
-/// # use archway_workers::store::Shelf;
+/// # use archway_store::Shelf;
 /// # use uuid::Uuid;
 /// fn shelf(tenant: Uuid, project: Uuid) -> Shelf {
 ///     Shelf { tenant, project }
 /// }
 /// ```
 /// ```compile_fail
-/// # use archway_workers::store::Shelf;
+/// # use archway_store::Shelf;
 /// # use uuid::Uuid;
 /// fn shelf(tenant: Uuid, project: Uuid) -> Shelf {
 ///     Shelf { project }

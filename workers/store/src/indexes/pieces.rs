@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::super::{StoreError, TenantStore, failed};
-use crate::store::Blob;
+use crate::Blob;
 
 /// A text as it is kept.
 pub struct Pieces {

@@ -15,15 +15,12 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{NoteId, StoreError, Stores, TenantStore, failed};
-use crate::store::{Blob, Shelf};
+use crate::{Blob, Shelf};
 use archway_repo::Rules;
 
-pub use lease::LEASE;
-pub use lease::Lease;
-pub use lease::Whole;
+pub use lease::{LEASE, Lease, Whole};
 pub use pieces::Pieces;
-pub use texts::AtHome;
-pub use texts::Standing;
+pub use texts::{AtHome, Standing};
 
 /// How an index stands.
 #[derive(Clone, Debug, Default, PartialEq)]

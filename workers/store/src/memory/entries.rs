@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{Author, MemoryFile, WriteError, finish, refused};
-use crate::store::{StoreError, TenantStore, failed};
+use crate::{StoreError, TenantStore, failed};
 
 /// An entry that was checked.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use archway_proto::{chain::Chain, failure::Failure, fault::Fault, meta};
 
 use super::WriteError;
-use crate::store::StoreError;
+use crate::StoreError;
 
 /// How long an agent waits before it asks again.
 const RETRY_AFTER_SECONDS: u64 = 5;

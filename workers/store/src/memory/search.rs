@@ -8,7 +8,7 @@ use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
 use super::MemoryFile;
-use crate::store::{StoreError, TenantStore, failed};
+use crate::{StoreError, TenantStore, failed};
 
 /// How many entries are counted; the rest would cost each page what all of them do.
 const MOST_COUNTED: i64 = 10_000;

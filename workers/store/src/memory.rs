@@ -20,12 +20,9 @@ use uuid::Uuid;
 use super::StoreError;
 
 pub use discoveries::NewDiscovery;
-pub use entries::NewEntry;
-pub use entries::Whole;
+pub use entries::{NewEntry, Whole};
 pub use refusal::unreachable;
-pub use search::EntryFilter;
-pub use search::Place;
-pub use search::StoredEntry;
+pub use search::{EntryFilter, Place, StoredEntry};
 pub use words::words;
 
 /// How long memory is waited for, whatever the call's deadline: longer than a connection and a

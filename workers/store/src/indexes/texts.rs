@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::super::{StoreError, TenantStore, failed};
 use super::{Document, Lease};
-use crate::store::Blob;
+use crate::Blob;
 
 /// A text that is at home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{Author, WriteError, finish, refused};
-use crate::store::TenantStore;
+use crate::TenantStore;
 
 /// A discovery that was checked.
 #[derive(Debug)]
