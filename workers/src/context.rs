@@ -23,11 +23,11 @@ use crate::{
     blocking::Blocking,
     chat::Chat,
     dependencies::ImportCache,
-    history::Histories,
     index::meaning::Meaning,
     projects::{Project, Projects},
     workflows::Workflows,
 };
+use archway_history::Histories;
 use archway_repo::{Cancel, Repo, Repos, Rules, text};
 use archway_store::Shelf;
 use archway_store::{
@@ -125,7 +125,7 @@ impl ToolContext {
         &self.doors.vectors
     }
 
-    /// What is kept of the projects' histories, for [`History::of`](crate::history::History::of).
+    /// What is kept of the projects' histories, for [`History::of`](archway_history::History::of).
     pub(crate) fn histories(&self) -> Histories {
         self.doors.histories.clone()
     }

@@ -19,7 +19,6 @@ pub mod tools;
 mod context;
 mod projects;
 mod workflows;
-mod history;
 mod dependencies;
 pub mod architecture;
 pub mod index;

@@ -23,7 +23,6 @@ use crate::{
     chat::Chat,
     context::Doors,
     dependencies::ImportCache,
-    history::Histories,
     index::indexer::Indexer,
     projects::Projects,
     report::Reporter,
@@ -31,10 +30,11 @@ use crate::{
     tools,
     workflows::Workflows,
 };
+use archway_history::Histories;
 use archway_repo::{Mounts, Repos};
 use archway_store::{Accesses, Stores};
 
-pub use crate::history::{CacheFolder, CacheFolderError};
+pub use archway_history::{CacheFolder, CacheFolderError};
 pub use config::WorkerConfig;
 pub use confined::ConfinedWorker;
 pub use parts::{WorkerParts, WorkerPartsError};

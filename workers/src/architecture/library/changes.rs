@@ -12,7 +12,7 @@ use tokio::time::{Duration, Instant};
 
 use super::Library;
 use crate::architecture::document::Document;
-use crate::history::{Histories, History, HistoryError};
+use archway_history::{Histories, History, HistoryError};
 use archway_repo::{Cancel, Repo, RepoPath};
 
 /// How long history is asked, once a commit of HEAD: a list of documents has to come soon, and what

@@ -5,7 +5,7 @@ use std::io;
 use archway_proto::{failure::Failure, fault::Fault};
 
 use super::window::{Part, Unreadable, Window};
-use crate::history::{FOLDER_THEN, NOT_THEN};
+use archway_history::{FOLDER_THEN, NOT_THEN};
 use archway_repo::{Cancel, Repo, RepoError, RepoFile, RepoPath, text};
 
 /// The largest file that is opened, in bytes.

@@ -15,10 +15,8 @@ use super::{
     open,
     window::{Part, Window},
 };
-use crate::{
-    history::{Histories, History},
-    tools::{Reply, Tool, ToolContext, schema::is_false},
-};
+use crate::tools::{Reply, Tool, ToolContext, schema::is_false};
+use archway_history::{Histories, History};
 use archway_repo::{Cancel, Kind, Repo, RepoFile, RepoPath};
 use range::Range;
 

@@ -7,10 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::page::{Commit, Line, Page};
-use crate::{
-    history::{History, HistoryError, Tracked},
-    tools::{Reply, Tool, ToolContext, schema::is_false},
-};
+use crate::tools::{Reply, Tool, ToolContext, schema::is_false};
+use archway_history::{History, HistoryError, Tracked};
 use archway_repo::{Cancel, Kind, RepoPath};
 
 /// Most lines that one answer tells.

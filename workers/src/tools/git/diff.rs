@@ -19,10 +19,8 @@ use serde::Deserialize;
 use self::answer::GitDiffAnswer;
 use self::measure::{Measured, Wanted};
 use super::nothing;
-use crate::{
-    history::{Change, Comparison, Histories, History},
-    tools::{Reply, Tool, ToolContext},
-};
+use crate::tools::{Reply, Tool, ToolContext};
+use archway_history::{Change, Comparison, Histories, History};
 use archway_repo::{Cancel, Kind, Repo, RepoPath, Rules};
 
 /// What the work tree is called in titles.

@@ -8,10 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use self::page::{Commit, Page};
 use super::nothing;
-use crate::{
-    history::{History, HistoryError, Log, LogQuery, Place},
-    tools::{Reply, Tool, ToolContext, refusal},
-};
+use crate::tools::{Reply, Tool, ToolContext, refusal};
+use archway_history::{History, HistoryError, Log, LogQuery, Place};
 use archway_repo::{Cancel, RepoPath};
 
 /// Which commits there are, and what they changed.

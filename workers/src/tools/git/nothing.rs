@@ -3,7 +3,7 @@
 
 use gix::ObjectId;
 
-use crate::history::{Empty, History, HistoryError, LogQuery};
+use archway_history::{Empty, History, HistoryError, LogQuery};
 use archway_repo::{Cancel, RepoPath, text};
 
 /// How many commits are named.

@@ -12,10 +12,8 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::rfc3339;
-use crate::{
-    history::{End, bound},
-    tools::{Reply, Tool, ToolContext, paging, schema::is_false},
-};
+use crate::tools::{Reply, Tool, ToolContext, paging, schema::is_false};
+use archway_history::{End, bound};
 use archway_repo::text::shown;
 use archway_store::memory::unreachable;
 use archway_store::memory::{EntryFilter, MemoryFile, Place, StoredEntry, read_by, words};

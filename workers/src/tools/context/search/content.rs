@@ -7,9 +7,9 @@ use archway_proto::failure::Failure;
 use super::found::Found;
 use super::ranked::Ranked;
 use super::result::{IndexState, SearchResult};
-use crate::history::HistoryError;
 use crate::projects::Project;
 use crate::tools::{Snapshot, ToolContext, paging};
+use archway_history::HistoryError;
 use archway_repo::{Cancel, Kind, Repo, RepoError, RepoPath, Stopped};
 use archway_store::Source;
 

@@ -8,10 +8,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::markdown;
-use crate::{
-    history::Facts,
-    tools::{files, paging, schema::is_false},
-};
+use crate::tools::{files, paging, schema::is_false};
+use archway_history::Facts;
 use archway_repo::{RepoPath, text};
 
 /// Room for what stands around lines and commits, in bytes.
@@ -238,7 +236,7 @@ mod tests {
     use gix::hash::Kind;
 
     use super::*;
-    use crate::history::Signature;
+    use archway_history::Signature;
 
     fn facts(first_byte: u8, name: &str, message: &str) -> Facts {
         let mut id = ObjectId::null(Kind::Sha1);

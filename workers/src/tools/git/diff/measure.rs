@@ -3,7 +3,7 @@
 use archway_proto::failure::Failure;
 
 use super::answer::{FileDiff, Status};
-use crate::history::{Change, ChangeKind, Comparer, Comparison, Lines, Measure, Side};
+use archway_history::{Change, ChangeKind, Comparer, Comparison, Lines, Measure, Side};
 use archway_repo::{Cancel, RepoPath, text};
 
 /// How many changed lines are shown as patches; of more, files and counts are.

@@ -9,10 +9,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::markdown;
-use crate::{
-    history::{LogEntry, LogFile, Place, Status},
-    tools::{paging, schema::is_false},
-};
+use crate::tools::{paging, schema::is_false};
+use archway_history::{LogEntry, LogFile, Place, Status};
 use archway_repo::text;
 
 /// Room for what stands around the commits, in bytes.
@@ -234,7 +232,7 @@ mod tests {
     use gix::{ObjectId, date::Time, hash::Kind};
 
     use super::*;
-    use crate::history::{Facts, Signature};
+    use archway_history::{Facts, Signature};
     use archway_repo::RepoPath;
 
     fn entry(name: &str, message: &str, files: usize) -> LogEntry {

@@ -1,0 +1,189 @@
+//! The versions of a file that a blame has met, and what two of them share.
+//!
+//! Lines are compared as `git blame` does, with the line end that belongs to them, by Myers'
+//! algorithm with git's heuristics (`imara-diff`).
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use gix::ObjectId;
+use gix::diff::blob::{Algorithm, Diff, IndentHeuristic, Token};
+
+use super::lines::{Numbers, Text, common_end, offset};
+use super::spans::Common;
+use crate::cuts::pieces;
+use crate::{HistoryError, error::git};
+use archway_repo::Cancel;
+
+const READING: &str = "reading a file";
+
+/// The largest version that is compared, in bytes.
+const MAX_SIZE: u64 = 64 << 20;
+/// What is kept of versions that may be needed again, in bytes.
+const KEPT: usize = 8 << 20;
+/// How many are kept at most, however small they are: they are searched one by one.
+const MAX_KEPT: usize = 1000;
+/// How much of a common end is taken at a time, in bytes: so does git, and where a change may have
+/// been at several places, which one it says depends on it.
+const BLOCK: usize = 1024;
+
+/// The versions of the files that a blame has met of late.
+#[derive(Default)]
+pub(super) struct Texts {
+    numbers: Numbers,
+    kept: VecDeque<(ObjectId, Rc<Text>)>,
+    kept_bytes: usize,
+    diff: Diff,
+}
+
+impl Texts {
+    /// What the version `id` and its parent have in common, in line order.
+    ///
+    /// # Errors
+    /// If one of them can't be read, or the call has to stop.
+    pub(super) fn common(
+        &mut self,
+        repository: &gix::Repository,
+        id: ObjectId,
+        parent: ObjectId,
+        cancel: &Cancel,
+    ) -> Result<Vec<Common>, HistoryError> {
+        if self.numbers.are_many() {
+            *self = Texts::default();
+        }
+        let header = repository.find_header(parent);
+        if header.map_err(git(READING))?.size() > MAX_SIZE {
+            return Ok(Vec::new());
+        }
+        let new = self.text(repository, id, None, cancel)?;
+        let old = self.text(repository, parent, Some(&new), cancel)?;
+        self.compare(&old, &new, cancel)
+    }
+
+    /// The version `id`, which is like another one.
+    fn text(
+        &mut self,
+        repository: &gix::Repository,
+        id: ObjectId,
+        like: Option<&Text>,
+        cancel: &Cancel,
+    ) -> Result<Rc<Text>, HistoryError> {
+        let known = self.kept.iter().position(|(kept, _)| *kept == id);
+        let text = match known.and_then(|at| self.kept.remove(at)) {
+            Some((_, text)) => text,
+            None => {
+                let blob = repository.find_blob(id).map_err(git(READING))?;
+                let text = self.numbers.text(blob.detach().data, like, cancel)?;
+                let text = Rc::new(text);
+                self.kept_bytes += text.size();
+                text
+            }
+        };
+        self.kept.push_back((id, Rc::clone(&text)));
+        while self.kept.len() > MAX_KEPT || (self.kept_bytes > KEPT && self.kept.len() > 2) {
+            let oldest = self.kept.pop_front();
+            self.kept_bytes -= oldest.map_or(0, |(_, text)| text.size());
+        }
+        Ok(text)
+    }
+
+    fn compare(
+        &mut self,
+        old: &Text,
+        new: &Text,
+        cancel: &Cancel,
+    ) -> Result<Vec<Common>, HistoryError> {
+        let tail = common_blocks(old, new);
+        let (old_lines, new_lines) = (old.without(tail), new.without(tail));
+        let mut common = Gaps::default();
+        for (old_piece, new_piece) in pieces(old_lines, new_lines, cancel)? {
+            cancel.check()?;
+            let begin = (offset(old_piece.start), offset(new_piece.start));
+            let old_lines = old_lines.get(old_piece.clone()).unwrap_or_default();
+            let new_lines = new_lines.get(new_piece.clone()).unwrap_or_default();
+            self.differ(old_lines, new_lines);
+            (common.old, common.new) = begin;
+            for hunk in self.diff.hunks() {
+                common.until(begin.0 + hunk.before.start, begin.1 + hunk.after.start);
+                common.old = begin.0 + hunk.before.end;
+                common.new = begin.1 + hunk.after.end;
+            }
+            common.until(offset(old_piece.end), offset(new_piece.end));
+        }
+        (common.old, common.new) = (offset(old_lines.len()), offset(new_lines.len()));
+        common.until(old.count(), new.count());
+        Ok(common.found)
+    }
+
+    /// Finds what differs between some lines.
+    fn differ(&mut self, old: &[Token], new: &[Token]) {
+        let numbers = &self.numbers;
+        let count = numbers.count();
+        self.diff.compute_with(Algorithm::Myers, old, new, count);
+        let indent = |line| numbers.indent(line);
+        self.diff
+            .postprocess_with(old, new, IndentHeuristic::new(indent));
+    }
+}
+
+/// What lies between changes.
+#[derive(Default)]
+struct Gaps {
+    /// Where the last change ended in either version.
+    old: u32,
+    new: u32,
+    found: Vec<Common>,
+}
+
+impl Gaps {
+    fn until(&mut self, old: u32, new: u32) {
+        let count = new
+            .saturating_sub(self.new)
+            .min(old.saturating_sub(self.old));
+        if count > 0 {
+            self.found.push(Common {
+                line: self.new,
+                parent: self.old,
+                count,
+            });
+        }
+    }
+}
+
+/// How many bytes at the end, from a line's beginning on, are not compared: whole blocks that are
+/// the same, less the line that may have begun before them.
+fn common_blocks(old: &Text, new: &Text) -> usize {
+    let (old, new) = (old.bytes(), new.bytes());
+    let same = common_end(old, new);
+    let blocks = same - same % BLOCK;
+    let tail = new.get(new.len() - blocks..).unwrap_or_default();
+    let begun = memchr::memchr(b'\n', tail).map_or(tail.len(), |end| end + 1);
+    blocks - begun
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use archway_repo::testing::{Sandbox, cancel};
+
+    #[test]
+    fn very_small_versions_are_not_kept_without_end() {
+        let app = Sandbox::new();
+        app.file("a", "1\n").committed();
+        let git = app.repo().git().unwrap();
+        let mut texts = Texts::default();
+        let versions = (0..1500).map(|at| git.write_blob(at.to_string()).unwrap().detach());
+        let versions: Vec<ObjectId> = versions.collect();
+        for pair in versions.windows(2) {
+            texts.common(&git, pair[0], pair[1], &cancel()).unwrap();
+        }
+        assert_eq!(texts.kept.len(), MAX_KEPT);
+        assert!(texts.kept.iter().any(|(id, _)| versions.last() == Some(id)));
+        let bytes = texts
+            .kept
+            .iter()
+            .map(|(_, text)| text.size())
+            .sum::<usize>();
+        assert_eq!(bytes, texts.kept_bytes);
+    }
+}

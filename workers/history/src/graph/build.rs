@@ -1,0 +1,270 @@
+//! Making a graph of all that a repository's branches and tags reach, from the one before.
+//!
+//! What a graph has already is taken from there; other commits are read, and compared with their
+//! first parent for their filters, the youngest first. That is most of the work, minutes in a large
+//! repository, so it is for a thread in the background. Who has no filter when time is up gets one
+//! from a later build.
+
+use gix::ObjectId;
+use gix::hashtable::HashMap;
+use gix::objs::{CommitRefIter, Find as _, Kind};
+use tokio::time::{Duration, Instant};
+
+use super::super::commit::committed_at;
+use super::super::error::{HistoryError, git};
+use super::super::{revision, tips};
+use super::bloom::Settings;
+use super::touched::Trees;
+use super::{Graph, MAX_BYTES, Position, STRIDE, write};
+use archway_repo::{Cancel, RepoError};
+
+const READING: &str = "reading a commit";
+/// The latest time that the format holds, in seconds since 1970: 34 bits.
+const LATEST: u64 = (1 << 34) - 1;
+/// The highest level that the format holds.
+const HIGHEST: u32 = (1 << 30) - 1;
+/// What is kept of the time for writing what was found out.
+pub(super) const FINISHING: Duration = Duration::from_secs(30);
+/// So many commits fit into the largest graph, with small filters.
+const MAX_COMMITS: usize = (MAX_BYTES / 128) as usize;
+
+/// A commit of the graph that is being made.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) id: ObjectId,
+    pub(super) tree: ObjectId,
+    /// As indexes of rows.
+    pub(super) parents: Vec<u32>,
+    /// Seconds since 1970, as far as the format goes.
+    pub(super) time: u64,
+    /// One more than the highest of its parents'.
+    pub(super) level: u32,
+    /// Its time, or a second after the highest date of its parents.
+    pub(super) date: u64,
+    /// Where its filter begins, and how many bytes it has.
+    pub(super) filter: (u32, u32),
+    /// Where it stands in the graph before.
+    known: Option<Position>,
+}
+
+/// All that a file will say.
+#[derive(Debug)]
+pub(super) struct Rows {
+    pub(super) rows: Vec<Row>,
+    pub(super) settings: Settings,
+    /// All filters, in the order in which they were made.
+    pub(super) filters: Vec<u8>,
+}
+
+/// A graph file of all that HEAD, branches, remote branches and tags reach, with filters, and how
+/// many of its commits `before` had not. `None` if there are no commits, or too many.
+///
+/// # Errors
+/// If an object can't be read, or time is up.
+pub(crate) fn build(
+    git: &gix::Repository,
+    before: &Graph,
+    cancel: &Cancel,
+) -> Result<Option<(Vec<u8>, usize)>, HistoryError> {
+    let mut reached = Reached::new(git, before);
+    for tip in tips(git, cancel)? {
+        reached.row_of(tip);
+    }
+    reached.follow(cancel)?;
+    if reached.rows.is_empty() || reached.rows.len() > MAX_COMMITS {
+        return Ok(None);
+    }
+    let known = before.settings().filter(|settings| settings.are_as_good());
+    let mut rows = Rows {
+        rows: reached.rows,
+        settings: known.unwrap_or(Settings::OURS),
+        filters: Vec::new(),
+    };
+    let order = rows.set_levels(cancel)?;
+    let new = rows.rows.iter().filter(|row| row.known.is_none()).count();
+    rows.filter(&order, git, known.map(|_| before), cancel)?;
+    Ok(write::file(&rows, cancel)?.map(|file| (file, new)))
+}
+
+/// The commits that histories begin with.
+fn tips(git: &gix::Repository, cancel: &Cancel) -> Result<Vec<ObjectId>, HistoryError> {
+    let (named, _) = tips::read(git, cancel)?;
+    let mut tips = Vec::new();
+    for id in named
+        .into_iter()
+        .chain(archway_repo::head(git).ok().flatten())
+    {
+        match revision::peel(git, id, cancel) {
+            Err(stopped @ HistoryError::Repo(RepoError::Stopped(_))) => return Err(stopped),
+            // A name that leads nowhere is nobody's history.
+            peeled => tips.extend(peeled.ok().flatten()),
+        }
+    }
+    Ok(tips)
+}
+
+/// Commits found so far.
+struct Reached<'a> {
+    git: &'a gix::Repository,
+    before: &'a Graph,
+    rows: Vec<Row>,
+    by_id: HashMap<ObjectId, u32>,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Reached<'a> {
+    fn new(git: &'a gix::Repository, before: &'a Graph) -> Self {
+        Reached {
+            git,
+            before,
+            rows: Vec::new(),
+            by_id: HashMap::default(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// The row of a commit, which may have been just made: then it still has to be filled.
+    fn row_of(&mut self, id: ObjectId) -> u32 {
+        let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        let index = *self.by_id.entry(id).or_insert(next);
+        if index == next {
+            self.rows.push(Row {
+                id,
+                tree: ObjectId::null(gix::hash::Kind::Sha1),
+                parents: Vec::new(),
+                time: 0,
+                level: 0,
+                date: 0,
+                filter: (0, 0),
+                known: self.before.find(&id),
+            });
+        }
+        index
+    }
+
+    /// Fills all rows, and those that they lead to.
+    fn follow(&mut self, cancel: &Cancel) -> Result<(), HistoryError> {
+        let mut next = 0;
+        while let Some(row) = self.rows.get(next) {
+            if next % 64 == 0 {
+                cancel.check()?;
+            }
+            let (tree, time, parents) = match row.known {
+                Some(position) => self.known(position),
+                None => self.read(row.id)?,
+            };
+            let parents = parents.into_iter().map(|id| self.row_of(id)).collect();
+            if self.rows.len() > MAX_COMMITS {
+                break;
+            }
+            if let Some(row) = self.rows.get_mut(next) {
+                (row.tree, row.time, row.parents) = (tree, time, parents);
+            }
+            next += 1;
+        }
+        Ok(())
+    }
+
+    fn known(&self, position: Position) -> (ObjectId, u64, Vec<ObjectId>) {
+        let parents = self.before.parents(position);
+        let parents = parents.map(|parent| self.before.id(parent)).collect();
+        let time = self.before.time(position).unsigned_abs();
+        (self.before.tree(position), time, parents)
+    }
+
+    fn read(&mut self, id: ObjectId) -> Result<(ObjectId, u64, Vec<ObjectId>), HistoryError> {
+        let found = self.git.objects.try_find(&id, &mut self.buffer);
+        let found = found.map_err(git(READING))?;
+        let commit = found.filter(|object| object.kind == Kind::Commit);
+        let commit = commit.ok_or_else(|| git(READING)("it is missing"))?;
+        let mut tokens = CommitRefIter::from_bytes(commit.data, gix::hash::Kind::Sha1);
+        let tree = tokens.tree_id().map_err(git(READING))?;
+        let time = u64::try_from(committed_at(commit.data)).unwrap_or(0);
+        Ok((tree, time.min(LATEST), tokens.parent_ids().collect()))
+    }
+}
+
+impl Rows {
+    fn row(&self, index: u32) -> Option<&Row> {
+        self.rows.get(index as usize)
+    }
+
+    /// Gives each its level and date, and answers in which order each comes after its parents.
+    ///
+    /// # Errors
+    /// If a commit descends from itself, or time is up.
+    fn set_levels(&mut self, cancel: &Cancel) -> Result<Vec<u32>, HistoryError> {
+        let mut order = Vec::with_capacity(self.rows.len());
+        for start in (0..).take(self.rows.len()) {
+            // Each with how many of its parents are done.
+            let mut open = vec![(start, 0)];
+            while let Some((index, done)) = open.pop() {
+                let Some(row) = self.row(index).filter(|row| row.level == 0) else {
+                    continue;
+                };
+                if let Some(parent) = row.parents.get(done) {
+                    open.extend([(index, done + 1), (*parent, 0)]);
+                    // Objects are not held against their ids: a forged one can be its own parent.
+                    if open.len() > self.rows.len() {
+                        return Err(git(READING)("it descends from itself"));
+                    }
+                } else {
+                    if order.len().is_multiple_of(STRIDE as usize) {
+                        cancel.check()?;
+                    }
+                    self.set_level(index);
+                    order.push(index);
+                }
+            }
+        }
+        Ok(order)
+    }
+
+    /// Of a row whose parents have theirs.
+    fn set_level(&mut self, index: u32) {
+        let Some(row) = self.row(index) else { return };
+        let parents = || row.parents.iter().filter_map(|parent| self.row(*parent));
+        let level = parents().map(|parent| parent.level).max().unwrap_or(0);
+        let date = parents().map(|parent| parent.date + 1).max().unwrap_or(0);
+        let date = date.max(row.time);
+        if let Some(row) = self.rows.get_mut(index as usize) {
+            (row.level, row.date) = ((level + 1).min(HIGHEST), date);
+        }
+    }
+
+    /// Makes the filters, or takes those of `before`; none for who comes too late.
+    fn filter(
+        &mut self,
+        order: &[u32],
+        git: &gix::Repository,
+        before: Option<&Graph>,
+        cancel: &Cancel,
+    ) -> Result<(), HistoryError> {
+        let mut trees = Trees::new(git);
+        let last = cancel.deadline.checked_sub(FINISHING);
+        let last = last.unwrap_or(cancel.deadline);
+        for index in order.iter().rev() {
+            cancel.check()?;
+            let Some(row) = self.row(*index) else {
+                continue;
+            };
+            let known = before.zip(row.known);
+            let known = known.and_then(|(before, position)| before.filter_bits(position));
+            let from = self.filters.len();
+            if let Some(known) = known {
+                self.filters.extend_from_slice(known);
+            } else if Instant::now() < last {
+                let parent = row.parents.first().and_then(|parent| self.row(*parent));
+                let old = parent.map(|parent| parent.tree);
+                let paths = trees.touched(old, row.tree, cancel)?;
+                self.settings.append(paths.as_ref(), &mut self.filters);
+            }
+            let number = |size| u32::try_from(size).unwrap_or(u32::MAX);
+            let filter = (number(from), number(self.filters.len() - from));
+            if let Some(row) = self.rows.get_mut(*index as usize) {
+                row.filter = filter;
+            }
+        }
+        Ok(())
+    }
+}

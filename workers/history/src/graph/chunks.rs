@@ -1,0 +1,89 @@
+//! The frame of a commit-graph file: its header, and where its chunks lie.
+
+use std::ops::Range;
+
+use super::GraphError;
+
+/// What a file of this kind begins with.
+pub(super) const SIGNATURE: &[u8; 4] = b"CGPH";
+/// The only version of the format.
+pub(super) const VERSION: u8 = 1;
+/// Ids are SHA-1.
+pub(super) const SHA1: u8 = 1;
+/// Bytes of an id.
+pub(super) const ID: usize = 20;
+/// Bytes before the table of chunks.
+pub(super) const HEADER: usize = 8;
+/// Bytes of a line of the table.
+pub(super) const LINE: usize = 12;
+
+/// A chunk's name.
+pub(super) type Name = [u8; 4];
+
+/// Where chunks lie in a file. All ranges are inside it.
+#[derive(Debug)]
+pub(super) struct Chunks {
+    /// How many files this one stands on.
+    pub(super) bases: usize,
+    table: Vec<(Name, Range<usize>)>,
+}
+
+impl Chunks {
+    /// Reads header and table.
+    pub(super) fn parse(file: &[u8]) -> Result<Chunks, GraphError> {
+        let [signature @ .., version, hash, chunks, bases] = *array::<HEADER>(file, 0)?;
+        if signature != *SIGNATURE || version != VERSION || hash != SHA1 {
+            return Err(GraphError::Malformed("not a graph of SHA-1 ids"));
+        }
+        let lines = usize::from(chunks) + 1;
+        let mut from = HEADER + lines * LINE;
+        // The checksum comes last.
+        let end = file.len().saturating_sub(ID);
+        let mut table: Vec<(Name, Range<usize>)> = Vec::new();
+        for line in 0..lines {
+            let at = HEADER + line * LINE;
+            let name = *array::<4>(file, at)?;
+            let offset = u64::from_be_bytes(*array(file, at + 4)?);
+            let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+            if offset < from || offset > end {
+                return Err(GraphError::Malformed("an offset of a chunk"));
+            }
+            if let Some((_, before)) = table.last_mut() {
+                before.end = offset;
+            }
+            from = offset;
+            table.push((name, offset..offset));
+        }
+        // The last line only says where the chunk before it ends.
+        table.pop();
+        let bases = usize::from(bases);
+        Ok(Chunks { bases, table })
+    }
+
+    /// Where the chunk is, if there is one.
+    pub(super) fn find(&self, name: &Name) -> Option<Range<usize>> {
+        let mut found = self.table.iter().filter(|(found, _)| found == name);
+        found.next().map(|(_, range)| range.clone())
+    }
+
+    /// Where the chunk is, which has to be of this size.
+    pub(super) fn exactly(&self, name: &Name, size: usize) -> Result<Range<usize>, GraphError> {
+        self.find(name)
+            .filter(|range| range.len() == size)
+            .ok_or(GraphError::Malformed("a chunk's size"))
+    }
+}
+
+/// `N` bytes at an offset.
+pub(super) fn array<const N: usize>(bytes: &[u8], at: usize) -> Result<&[u8; N], GraphError> {
+    let rest = bytes.get(at..).and_then(<[u8]>::first_chunk);
+    rest.ok_or(GraphError::Malformed("it ends too early"))
+}
+
+/// The number of four bytes at an index of a table of such; 0 outside.
+pub(crate) fn number(table: &[u8], index: usize) -> u32 {
+    let bytes = index.checked_mul(4).and_then(|at| table.get(at..));
+    bytes
+        .and_then(<[u8]>::first_chunk)
+        .map_or(0, |bytes| u32::from_be_bytes(*bytes))
+}

@@ -1,0 +1,113 @@
+//! The graph that git itself keeps in a repository: one file, or a chain of them.
+//!
+//! Links are not followed: they could lead out of the mount. What can't be used is said in the log
+//! once for each state of the files, and then is as if absent.
+
+use std::time::SystemTime;
+
+use gix::hash::Kind;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use super::{Graph, GraphError, MAX_BYTES, whole};
+use archway_repo::{Cancel, Jail, RepoPath, Seen, Stopped};
+
+/// Beneath the folder of objects, in the order in which git looks for them.
+const SINGLE: &[u8] = b"info/commit-graph";
+const CHAIN: &[u8] = b"info/commit-graphs/commit-graph-chain";
+/// How large the list of a chain's files may be, in bytes: over the 256 that a chain can have.
+const MAX_LIST: u64 = 16 << 10;
+
+/// What was seen of git's files when they were read.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    single: Seen,
+    chain: Seen,
+}
+
+impl Origin {
+    /// The repository's own graph as it is now: empty if there is none, or none that can be used.
+    ///
+    /// # Errors
+    /// If the call has to stop.
+    pub(crate) fn read(git: &gix::Repository, cancel: &Cancel) -> Result<(Origin, Graph), Stopped> {
+        let folder = folder(git).ok();
+        let looked_at = SystemTime::now();
+        let seen = |path| {
+            let folder = folder.as_ref().ok_or(Errno::NOENT);
+            Seen::at(looked_at, folder.and_then(|folder| folder.stat(&at(path))))
+        };
+        let origin = Origin {
+            single: seen(SINGLE),
+            chain: seen(CHAIN),
+        };
+        let graph = match folder.map_or(Ok(None), |folder| read(&folder, cancel)) {
+            Ok(graph) => graph,
+            Err(GraphError::Stopped(stopped)) => return Err(stopped),
+            Err(error) => {
+                tracing::warn!(%error, "a repository's commit-graph is not used");
+                None
+            }
+        };
+        Ok((origin, graph.unwrap_or_default()))
+    }
+
+    /// Whether git's files are still those that were read.
+    pub(crate) fn still_holds(&self, git: &gix::Repository) -> bool {
+        let Ok(folder) = folder(git) else {
+            return false;
+        };
+        self.single.still_holds(folder.stat(&at(SINGLE)))
+            && self.chain.still_holds(folder.stat(&at(CHAIN)))
+    }
+}
+
+/// The folder of objects, which the survey of the repository has found to be inside.
+fn folder(git: &gix::Repository) -> Result<Jail, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let path = git.objects.store_ref().path();
+    Jail::new(rustix::fs::open(path, flags, Mode::empty())?)
+}
+
+fn read(folder: &Jail, cancel: &Cancel) -> Result<Option<Graph>, GraphError> {
+    let mut left = MAX_BYTES;
+    if let Some(file) = content(folder, &at(SINGLE), &mut left, cancel)? {
+        return Graph::of(vec![file], cancel).map(Some);
+    }
+    let Some(list) = content(folder, &at(CHAIN), &mut MAX_LIST.clone(), cancel)? else {
+        return Ok(None);
+    };
+    let mut files = Vec::new();
+    for name in list
+        .split(|byte| *byte == b'\n')
+        .filter(|name| !name.is_empty())
+    {
+        if name.len() != Kind::Sha1.len_in_hex() || !name.iter().all(u8::is_ascii_hexdigit) {
+            return Err(GraphError::Malformed("the list of a chain"));
+        }
+        let name = [b"info/commit-graphs/graph-", name, b".graph"].concat();
+        let file = content(folder, &at(&name), &mut left, cancel)?;
+        files.push(file.ok_or(GraphError::Malformed("a file of the chain is missing"))?);
+    }
+    Graph::of(files, cancel).map(Some)
+}
+
+/// A file's content, which is taken from what is `left`.
+fn content(
+    folder: &Jail,
+    path: &RepoPath,
+    left: &mut u64,
+    cancel: &Cancel,
+) -> Result<Option<Vec<u8>>, GraphError> {
+    let fd = match folder.open(path, OFlags::RDONLY | OFlags::NONBLOCK) {
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        opened => opened.map_err(std::io::Error::from)?,
+    };
+    let content = whole(std::fs::File::from(fd), *left, cancel)?;
+    *left = left.saturating_sub(content.len() as u64);
+    Ok(Some(content))
+}
+
+fn at(path: &[u8]) -> RepoPath {
+    RepoPath::root().join(path)
+}

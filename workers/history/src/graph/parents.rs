@@ -1,0 +1,62 @@
+//! A commit's parents in a commit-graph: two in its line, or more in a list of the file.
+
+use super::Position;
+use super::chunks::number;
+
+/// No such parent.
+pub(super) const NO_PARENT: u32 = 0x7000_0000;
+/// The bit of a second parent that says that the rest of the number is an index of EDGE; in EDGE,
+/// that it is the last; of a date, that it is an index of GDO2.
+pub(super) const FLAG: u32 = 0x8000_0000;
+
+/// A commit's parents.
+#[derive(Debug)]
+pub(crate) struct Parents<'a> {
+    edges: &'a [u8],
+    first: u32,
+    /// The second, or where in `edges` the next is.
+    then: u32,
+}
+
+impl<'a> Parents<'a> {
+    /// Those that a commit's line names; `edges` is the file's list.
+    pub(super) fn new(edges: &'a [u8], first: u32, then: u32) -> Parents<'a> {
+        Parents { edges, first, then }
+    }
+}
+
+impl Default for Parents<'_> {
+    fn default() -> Self {
+        Parents {
+            edges: &[],
+            first: NO_PARENT,
+            then: NO_PARENT,
+        }
+    }
+}
+
+impl Iterator for Parents<'_> {
+    type Item = Position;
+
+    fn next(&mut self) -> Option<Position> {
+        if self.first != NO_PARENT {
+            return Some(Position(std::mem::replace(&mut self.first, NO_PARENT)));
+        }
+        if self.then < FLAG {
+            let second = std::mem::replace(&mut self.then, NO_PARENT);
+            return (second != NO_PARENT).then_some(Position(second));
+        }
+        let (parent, then) = edge(self.edges, self.then);
+        self.then = then;
+        Some(Position(parent))
+    }
+}
+
+/// A parent in EDGE, and where the next is.
+pub(super) fn edge(edges: &[u8], then: u32) -> (u32, u32) {
+    let parent = number(edges, (then & !FLAG) as usize);
+    match parent & FLAG {
+        0 => (parent, then + 1),
+        _ => (parent & !FLAG, NO_PARENT),
+    }
+}

@@ -1,0 +1,217 @@
+//! Rows into the bytes of a commit-graph file, as `git commit-graph write` orders them.
+
+use super::build::{Row, Rows};
+use super::chunks::{HEADER, ID, LINE, Name, SHA1, SIGNATURE, VERSION};
+use super::parents::{FLAG, NO_PARENT};
+use super::whole::PIECE;
+use super::{MAX_BYTES, MAX_COMMITS};
+use archway_repo::{Cancel, Stopped};
+
+/// A chunk, by its name.
+type Chunk = (Name, Vec<u8>);
+
+/// The file; `None` if it would be too large.
+///
+/// # Errors
+/// If time is up.
+pub(super) fn file(rows: &Rows, cancel: &Cancel) -> Result<Option<Vec<u8>>, Stopped> {
+    let chunks = Sorted::of(rows).map(|sorted| sorted.chunks(cancel));
+    match chunks.transpose()?.flatten() {
+        Some(chunks) => framed(&chunks, cancel),
+        None => Ok(None),
+    }
+}
+
+/// Header, table, chunks and checksum.
+fn framed(chunks: &[Chunk], cancel: &Cancel) -> Result<Option<Vec<u8>>, Stopped> {
+    let start = HEADER + (chunks.len() + 1) * LINE;
+    let size = start + chunks.iter().map(|(_, chunk)| chunk.len()).sum::<usize>() + ID;
+    let Some(count) = u8::try_from(chunks.len())
+        .ok()
+        .filter(|_| size as u64 <= MAX_BYTES)
+    else {
+        return Ok(None);
+    };
+    let mut file = Vec::with_capacity(size);
+    file.extend_from_slice(SIGNATURE);
+    file.extend([VERSION, SHA1, count, 0]);
+    let mut offset = start as u64;
+    for (name, chunk) in chunks {
+        file.extend_from_slice(name);
+        file.extend_from_slice(&offset.to_be_bytes());
+        offset += chunk.len() as u64;
+    }
+    file.extend_from_slice(&[0; 4]);
+    file.extend_from_slice(&offset.to_be_bytes());
+    for (_, chunk) in chunks {
+        file.extend_from_slice(chunk);
+    }
+    Ok(checksum(&file, cancel)?.map(|checksum| {
+        file.extend_from_slice(&checksum);
+        file
+    }))
+}
+
+/// The SHA-1 of what comes before; `None` if it looks like an attack on SHA-1, which no graph
+/// does by chance.
+pub(crate) fn checksum(bytes: &[u8], cancel: &Cancel) -> Result<Option<[u8; ID]>, Stopped> {
+    let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
+    for piece in bytes.chunks(PIECE) {
+        cancel.check()?;
+        hasher.update(piece);
+    }
+    let checksum = hasher.try_finalize().ok();
+    Ok(checksum.and_then(|checksum| checksum.as_bytes().first_chunk().copied()))
+}
+
+/// Whether the checksum at the end of a file is right.
+///
+/// # Errors
+/// If the call has to stop.
+pub(crate) fn is_whole(file: &[u8], cancel: &Cancel) -> Result<bool, Stopped> {
+    match file.split_last_chunk::<ID>() {
+        Some((content, end)) => Ok(checksum(content, cancel)?.as_ref() == Some(end)),
+        None => Ok(false),
+    }
+}
+
+/// Rows by id, as the file has them.
+struct Sorted<'a> {
+    all: &'a Rows,
+    rows: Vec<&'a Row>,
+    /// By index in `all`, where it stands.
+    positions: Vec<u32>,
+}
+
+impl<'a> Sorted<'a> {
+    fn of(all: &'a Rows) -> Option<Self> {
+        let mut order: Vec<(usize, &Row)> = all.rows.iter().enumerate().collect();
+        order.sort_unstable_by_key(|(_, row)| row.id);
+        let mut positions = vec![0; order.len()];
+        for (position, (index, _)) in (0..MAX_COMMITS).zip(&order) {
+            *positions.get_mut(*index)? = position;
+        }
+        Some(Sorted {
+            all,
+            rows: order.into_iter().map(|(_, row)| row).collect(),
+            positions,
+        })
+    }
+
+    /// All chunks, in the order in which git writes them.
+    fn chunks(&self, cancel: &Cancel) -> Result<Option<Vec<Chunk>>, Stopped> {
+        cancel.check()?;
+        let (commits, edges) = self.commits();
+        cancel.check()?;
+        let (dates, large_dates) = self.dates();
+        cancel.check()?;
+        let Some((ends, filters)) = self.filters() else {
+            return Ok(None);
+        };
+        cancel.check()?;
+        let chunks = [
+            (*b"OIDF", self.fanout()),
+            (*b"OIDL", self.ids()),
+            (*b"CDAT", commits),
+            (*b"GDA2", dates),
+            (*b"GDO2", large_dates),
+            (*b"EDGE", edges),
+            (*b"BIDX", ends),
+            (*b"BDAT", filters),
+        ];
+        // Two of them may be absent, and are where they would be empty.
+        let mut chunks = Vec::from(chunks);
+        chunks.retain(|(_, chunk)| !chunk.is_empty());
+        Ok(Some(chunks))
+    }
+
+    fn fanout(&self) -> Vec<u8> {
+        let mut counts = [0_u32; 256];
+        for row in &self.rows {
+            let first = row.id.as_bytes().first().copied().unwrap_or(0);
+            if let Some(count) = counts.get_mut(usize::from(first)) {
+                *count += 1;
+            }
+        }
+        let sums = counts.iter().scan(0, |sum, count| {
+            *sum += count;
+            Some(*sum)
+        });
+        sums.flat_map(u32::to_be_bytes).collect()
+    }
+
+    fn ids(&self) -> Vec<u8> {
+        let ids = self.rows.iter().flat_map(|row| row.id.as_bytes());
+        ids.copied().collect()
+    }
+
+    /// Lines of commits, and the parents after the first of those that have more than two.
+    fn commits(&self) -> (Vec<u8>, Vec<u8>) {
+        let (mut lines, mut edges) = (Vec::new(), Vec::new());
+        for row in &self.rows {
+            let parents = row.parents.iter();
+            let mut parents = parents.filter_map(|at| self.positions.get(*at as usize).copied());
+            let first = parents.next().unwrap_or(NO_PARENT);
+            let rest: Vec<u32> = parents.collect();
+            let then = match rest.as_slice() {
+                [] => NO_PARENT,
+                [second] => *second,
+                many => FLAG | append_edges(&mut edges, many),
+            };
+            let ends = u64::from(row.level) << 34 | row.time;
+            lines.extend_from_slice(row.tree.as_bytes());
+            lines.extend(first.to_be_bytes());
+            lines.extend(then.to_be_bytes());
+            lines.extend(ends.to_be_bytes());
+        }
+        (lines, edges)
+    }
+
+    /// By how much corrected dates are later than times, and those that are too large for that.
+    fn dates(&self) -> (Vec<u8>, Vec<u8>) {
+        let (mut offsets, mut large) = (Vec::new(), Vec::new());
+        for row in &self.rows {
+            let later = row.date - row.time;
+            let offset = match u32::try_from(later).ok().filter(|later| *later < FLAG) {
+                Some(offset) => offset,
+                None => {
+                    let index = index_of(&large, 8);
+                    large.extend(later.to_be_bytes());
+                    FLAG | index
+                }
+            };
+            offsets.extend(offset.to_be_bytes());
+        }
+        (offsets, large)
+    }
+
+    /// Where filters end, and the filters.
+    fn filters(&self) -> Option<(Vec<u8>, Vec<u8>)> {
+        let (mut ends, mut data) = (Vec::new(), Vec::from(self.all.settings.to_bytes()));
+        let before = data.len();
+        for row in &self.rows {
+            let (from, size) = row.filter;
+            let filters = self.all.filters.get(from as usize..)?;
+            data.extend_from_slice(filters.get(..size as usize)?);
+            let end = u32::try_from(data.len() - before).ok()?;
+            ends.extend(end.to_be_bytes());
+        }
+        Some((ends, data))
+    }
+}
+
+/// Appends a list of parents, and says at which index it begins.
+fn append_edges(edges: &mut Vec<u8>, parents: &[u32]) -> u32 {
+    let index = index_of(edges, 4);
+    let last = parents.len().saturating_sub(1);
+    for (at, parent) in parents.iter().enumerate() {
+        let flag = if at == last { FLAG } else { 0 };
+        edges.extend((flag | parent).to_be_bytes());
+    }
+    index
+}
+
+/// The index of what is appended next to a table.
+fn index_of(table: &[u8], line: usize) -> u32 {
+    u32::try_from(table.len() / line).unwrap_or(0)
+}

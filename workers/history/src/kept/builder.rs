@@ -1,0 +1,166 @@
+//! The thread that makes graphs and ledgers: one project after the other, after everything else
+//! that wants the CPU.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use tokio::time::{Duration, Instant};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::super::error::HistoryError;
+use super::super::graph::build;
+use super::super::ledger;
+use super::super::metrics::{Build, HistoryMetrics};
+use super::super::packs;
+use super::folder::Part;
+use super::graphs::Graphs;
+use super::ledgers::Ledgers;
+use super::{MAX_WAITING, is_good};
+use archway_repo::{Cancel, Key, RepoError};
+
+/// Above the niceness of the threads that answer calls: sched(7).
+const PATIENCE: i32 = 10;
+/// A build that takes longer ends with what it has, and the next one goes on from there.
+const LONGEST: Duration = Duration::from_secs(30 * 60);
+
+/// Where they are asked for. Dropped, it ends the thread and what that is doing.
+pub(super) struct Builder {
+    queue: SyncSender<Job>,
+    _end: DropGuard,
+}
+
+/// A project whose graph or ledger is to be made.
+struct Job {
+    project: Key,
+    git: gix::ThreadSafeRepository,
+}
+
+/// What the thread has.
+struct Work {
+    graphs: Graphs,
+    ledgers: Ledgers,
+    metrics: HistoryMetrics,
+    end: CancellationToken,
+}
+
+impl Builder {
+    /// Starts the thread, confined as the calling one.
+    pub(super) fn start(
+        graphs: Graphs,
+        ledgers: Ledgers,
+        metrics: HistoryMetrics,
+    ) -> io::Result<Builder> {
+        let (queue, jobs) = sync_channel(MAX_WAITING);
+        let end = CancellationToken::new();
+        let _end = end.clone().drop_guard();
+        let work = Work {
+            graphs,
+            ledgers,
+            metrics,
+            end,
+        };
+        let thread = std::thread::Builder::new().name("graphs".to_owned());
+        thread.spawn(move || work.run(&jobs))?;
+        Ok(Builder { queue, _end })
+    }
+
+    /// Has what a project lacks made, some time; false if too many wait for theirs.
+    pub(super) fn ask(&self, project: &Key, git: &gix::Repository) -> bool {
+        let job = Job {
+            project: project.clone(),
+            git: git.clone().into_sync(),
+        };
+        self.queue.try_send(job).is_ok()
+    }
+}
+
+impl Work {
+    fn run(&self, jobs: &Receiver<Job>) {
+        // Of this thread alone, on Linux (nice(2)). Where it may not be, calls take longer.
+        if let Err(error) = rustix::process::nice(PATIENCE) {
+            tracing::debug!(%error, "the thread that makes graphs keeps its priority");
+        }
+        while let Ok(job) = jobs.recv() {
+            let started = Instant::now();
+            // One repository that nobody foresaw must not end it for all.
+            let made = catch_unwind(AssertUnwindSafe(|| self.make(&job)));
+            if made.is_err() {
+                let (id, took) = (job.project.fingerprint(), started.elapsed());
+                tracing::error!(
+                    project = id,
+                    "a commit-graph or ledger could not be made: bug"
+                );
+                self.metrics.built(Part::Graph.name(), Build::Failed, took);
+            }
+            self.graphs.rest(&job.project, started.elapsed());
+        }
+    }
+
+    /// Makes what a project lacks: the graph, and the ledger, which stands on it.
+    fn make(&self, job: &Job) {
+        let cancel = Cancel::new(Instant::now() + LONGEST, self.end.clone());
+        let mut git = job.git.to_thread_local();
+        packs::keep(&mut git);
+        let Ok(graph) = self.graphs.get(&job.project, &git, &cancel) else {
+            return;
+        };
+        if !archway_repo::head(&git)
+            .ok()
+            .flatten()
+            .is_some_and(|head| is_good(&graph, head))
+        {
+            self.timed(Part::Graph, || self.make_graph(job, &git, &cancel));
+        }
+        self.timed(Part::Ledger, || self.make_ledger(job, &git, &cancel));
+    }
+
+    fn timed(&self, part: Part, make: impl FnOnce() -> Result<bool, HistoryError>) {
+        let started = Instant::now();
+        let outcome = match make() {
+            Ok(true) => Build::Made,
+            Ok(false) => Build::Unfit,
+            Err(HistoryError::Repo(RepoError::Stopped(_))) => Build::Stopped,
+            Err(_source_has_host_paths) => {
+                tracing::warn!(?part, "it can't be made: the repository is damaged");
+                Build::Failed
+            }
+        };
+        self.metrics.built(part.name(), outcome, started.elapsed());
+    }
+
+    /// False if there is none to be made.
+    fn make_graph(
+        &self,
+        job: &Job,
+        git: &gix::Repository,
+        cancel: &Cancel,
+    ) -> Result<bool, HistoryError> {
+        let before = self.graphs.ours(&job.project, cancel)?;
+        let Some((file, new)) = build(git, &before, cancel)? else {
+            return Ok(false);
+        };
+        let (bytes, id) = (file.len(), job.project.fingerprint());
+        tracing::info!(project = id, new, bytes, "a commit-graph was made");
+        self.graphs.take(&job.project, file, cancel);
+        Ok(true)
+    }
+
+    /// False if it would say no more than the one before.
+    fn make_ledger(
+        &self,
+        job: &Job,
+        git: &gix::Repository,
+        cancel: &Cancel,
+    ) -> Result<bool, HistoryError> {
+        let graph = self.graphs.get(&job.project, git, cancel)?;
+        let before = self.ledgers.get(&job.project, cancel)?;
+        let Some((file, new)) = ledger::build(git, &graph, &before, cancel)? else {
+            return Ok(false);
+        };
+        let (bytes, id) = (file.len(), job.project.fingerprint());
+        tracing::info!(project = id, new, bytes, "a ledger was made");
+        self.ledgers.take(&job.project, file, cancel);
+        Ok(true)
+    }
+}

@@ -1,0 +1,155 @@
+//! Making a ledger of all commits of a graph, from the one before.
+//!
+//! The youngest commits come first: they are asked for most, and neighbours have most of their
+//! trees in common. What added files were made of comes last, as it takes longest. What is done
+//! when time is up is good as it is.
+
+use std::cmp::Reverse;
+
+use gix::ObjectId;
+use tokio::time::{Duration, Instant};
+
+use super::super::blobs::Blobs;
+use super::super::changes::Changes;
+use super::super::error::HistoryError;
+use super::super::follow::LogFile;
+use super::super::graph::{Graph, Position};
+use super::super::trees::{self, Most};
+use super::Ledger;
+use super::draft::Draft;
+use super::form::{Entry, Source};
+use super::sources::Seeker;
+use archway_repo::{Cancel, RepoError, Stopped};
+
+/// A commit with more files is left out: it takes much room, and is asked for seldom.
+const MAX_FILES: usize = 512;
+/// Nor is one whose files lie in more folders: a few objects can describe trees that nobody could
+/// ever walk, and it is one thread that makes all projects' ledgers.
+const MAX_FOLDERS: usize = 20_000;
+/// What is kept of the time for putting together what was found out.
+const FINISHING: Duration = Duration::from_secs(30);
+
+/// How long a build looks for what files were made of: it is one thread for all projects, and rests
+/// after a long build for longer.
+const LONGEST_SEARCH: Duration = Duration::from_secs(5 * 60);
+
+/// The file of a ledger, and how many of its commits `before` had not. `None` if it would say no
+/// more than that.
+///
+/// # Errors
+/// Only that time was up before anything was done.
+pub(crate) fn build(
+    git: &gix::Repository,
+    graph: &Graph,
+    before: &Ledger,
+    cancel: &Cancel,
+) -> Result<Option<(Vec<u8>, usize)>, HistoryError> {
+    let mut draft = Draft::default();
+    for commit in before.ids().filter(|id| graph.find(id).is_some()) {
+        if draft.add(commit, before.entries(&commit)).is_none() {
+            return Ok(None);
+        }
+    }
+    let earlier = cancel.deadline.checked_sub(FINISHING);
+    let until = Cancel::new(earlier.unwrap_or(cancel.deadline), cancel.token.clone());
+    let mut all: Vec<Position> = graph.positions().collect();
+    all.sort_unstable_by_key(|at| Reverse(graph.time(*at)));
+    let new = all.iter().filter(|at| !before.has(&graph.id(**at)));
+    let written = write_files(git, graph, new, (&mut draft, &until))?;
+    let searched = search(git, graph, &all, (&mut draft, &until));
+    if written + searched == 0 {
+        return Ok(None);
+    }
+    Ok(draft.finish(cancel)?.map(|file| (file, written)))
+}
+
+/// Writes down the files of as many commits as there is time and room for.
+fn write_files<'p>(
+    git: &gix::Repository,
+    graph: &Graph,
+    new: impl Iterator<Item = &'p Position>,
+    (draft, cancel): (&mut Draft, &Cancel),
+) -> Result<usize, Stopped> {
+    let mut written = 0;
+    for &at in new {
+        let files = match files(git, graph, at, cancel) {
+            Err(stopped) if written == 0 => return Err(stopped),
+            Err(_stopped) => break,
+            Ok(files) => files,
+        };
+        let entry = |file: LogFile| Entry {
+            path: file.path,
+            old_path: file.old_path,
+            status: file.status,
+            source: Source::Unsought,
+        };
+        let entries = files.map(|files| files.into_iter().map(entry).collect());
+        if draft.add(graph.id(at), entries).is_none() {
+            break;
+        }
+        written += 1;
+    }
+    Ok(written)
+}
+
+/// Looks for what the files were made of that commits added, those of merges aside: a file that is
+/// followed passes them over. Says of how many commits, as far as there was time.
+fn search(
+    git: &gix::Repository,
+    graph: &Graph,
+    all: &[Position],
+    (draft, cancel): (&mut Draft, &Cancel),
+) -> usize {
+    let last = cancel.deadline.min(Instant::now() + LONGEST_SEARCH);
+    let cancel = Cancel::new(last, cancel.token.clone());
+    let mut seeker = Seeker::new(git);
+    let mut searched = 0;
+    for &at in all {
+        let mut parents = graph.parents(at).map(|parent| graph.tree(parent));
+        let (parent, another) = (parents.next(), parents.next());
+        let commit = graph.id(at);
+        let known = draft.entries(&commit).filter(|_| another.is_none());
+        let is_open = |entries: &Vec<Entry<_>>| entries.iter().any(Entry::is_unsought);
+        let Some(mut entries) = known.filter(is_open) else {
+            continue;
+        };
+        let trees = (parent, graph.tree(at));
+        let filled = seeker.fill(&mut entries, trees, &cancel);
+        // Where the mount itself is gone, nothing more will be found, and that says nothing.
+        if filled.is_err() || !git.has_object(commit) {
+            break;
+        }
+        if draft.add(commit, Some(entries)).is_none() {
+            break;
+        }
+        searched += 1;
+    }
+    searched
+}
+
+/// The files of a commit; `None` if not all could be found out in time.
+fn files(
+    git: &gix::Repository,
+    graph: &Graph,
+    at: Position,
+    cancel: &Cancel,
+) -> Result<Option<Vec<LogFile>>, Stopped> {
+    let parent: Option<ObjectId> = graph.parents(at).next().map(|parent| graph.tree(parent));
+    let sides = (parent, Some(graph.tree(at)));
+    let most = Most {
+        files: MAX_FILES,
+        folders: MAX_FOLDERS,
+    };
+    let found = trees::all_differences(git, sides, most, cancel);
+    let changes = found.and_then(|found| Changes::of(&Blobs::new(git), found, cancel));
+    let changes = match changes {
+        Ok(changes) => changes,
+        Err(HistoryError::Repo(RepoError::Stopped(stopped))) => return Err(stopped),
+        // The mount itself is gone: what was found out until now is good, and no more of it will be.
+        Err(_) if !git.has_object(graph.id(at)) => return Err(Stopped::Cancelled),
+        // A clone may lack what one commit needs; who asks for it is told.
+        Err(_lacking_or_too_many) => return Ok(None),
+    };
+    let files = changes.files.into_iter().map(LogFile::of).collect();
+    Ok(Some(files).filter(|_| !changes.renames_cut))
+}

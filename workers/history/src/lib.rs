@@ -1,0 +1,151 @@
+//! A repository's history: what a revision names, which commits changed what, and how.
+//!
+//! Between `tools/git` and `repo`, which has looked at where git's data lies before. All of it is
+//! git's plumbing by `gix`, in this process; no command is started, and nothing that a repository
+//! says is run. Everything in here blocks, and asks [`Cancel`] between pieces of
+//! some milliseconds.
+
+// In the order a question meets them.
+mod date;
+mod revision;
+mod tips;
+mod reachable;
+mod kept;
+mod metrics;
+mod graph;
+mod ledger;
+mod packs;
+mod recent;
+mod commit;
+mod steps;
+mod common;
+mod frontier;
+mod path_history;
+mod walk;
+mod without;
+mod scope;
+mod follow;
+mod last;
+mod origin;
+mod place;
+mod log;
+mod changes;
+mod trees;
+mod worktree;
+mod renames;
+mod blame;
+mod cuts;
+mod similarity;
+mod blobs;
+mod content;
+mod hunks;
+mod patch;
+mod near;
+mod error;
+mod refusal;
+#[cfg(test)]
+mod against_git;
+#[cfg(test)]
+mod stopping;
+
+use std::sync::Arc;
+
+use gix::ObjectId;
+
+use archway_repo::{Cancel, Repo, Rules};
+
+pub use blame::Tracked;
+#[cfg(test)]
+pub(crate) use changes::Changes;
+pub use changes::{Change, ChangeKind, Comparison, Side};
+pub use commit::{Facts, Signature};
+pub use date::{End, bound};
+pub use error::HistoryError;
+pub use follow::{LogFile, Status};
+pub(crate) use graph::{Asked, Graph, Position};
+pub use kept::{CacheFolder, CacheFolderError, Histories};
+pub(crate) use kept::{Keepable, Kept, Question};
+pub use log::{Log, LogEntry, LogQuery};
+pub use metrics::HistoryMetrics;
+pub use near::Empty;
+pub use patch::{Comparer, Lines, Measure};
+pub use place::Place;
+pub use refusal::{FOLDER_THEN, NOT_THEN};
+
+use kept::Known;
+use ledger::Ledger;
+
+/// The history of one project, as one call sees it.
+pub struct History {
+    git: gix::Repository,
+    /// The same, for questions that end in "no such object": it doesn't look for new packs then.
+    settled: gix::Repository,
+    /// Commits whose parents were not cloned; `None` if all were.
+    shallow: Option<gix::shallow::Commits>,
+    rules: Arc<Rules>,
+    /// The commit that the call is pinned to; `None` before the first.
+    head: Option<ObjectId>,
+    graph: Arc<Graph>,
+    ledger: Arc<Ledger>,
+    kept: Kept,
+}
+
+impl History {
+    /// The history of a project, quicker by what is kept of it.
+    ///
+    /// # Errors
+    /// [`HistoryError::NotARepository`], [`HistoryError::UnusableRepository`], or if the list of
+    /// where a shallow clone ends can't be read, or the call has to stop.
+    pub fn of(
+        repo: &Repo,
+        histories: &Histories,
+        cancel: &Cancel,
+    ) -> Result<History, HistoryError> {
+        let mut git = repo.git().ok_or_else(|| match repo.git_refused() {
+            Some(why) => HistoryError::UnusableRepository { why },
+            None => HistoryError::NotARepository,
+        })?;
+        packs::keep(&mut git);
+        let shallow = git.shallow_commits();
+        let shallow = shallow.map_err(error::git("reading where a shallow clone ends"))?;
+        let ends = shallow.as_ref().map(|ends| ends.iter().copied().collect());
+        let kept = histories.kept(repo, &git, ends);
+        // A graph may know parents that are not there.
+        let known = match shallow {
+            Some(_) => Known::default(),
+            None => kept.known(&git, repo.commit(), cancel)?,
+        };
+        let mut settled = git.clone();
+        settled.objects.refresh_never();
+        Ok(History {
+            git,
+            settled,
+            shallow,
+            rules: repo.rules(),
+            head: repo.commit(),
+            graph: known.graph,
+            ledger: known.ledger,
+            kept,
+        })
+    }
+
+    /// The commit that the call is pinned to; `None` before the first.
+    pub fn head(&self) -> Option<ObjectId> {
+        self.head
+    }
+
+    /// What is known of its commits without reading them. It may lack any, or all.
+    pub(crate) fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Which files commits changed, as far as it is written down. Path rules still have to be asked.
+    fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Answers of earlier calls.
+    pub(crate) fn kept(&self) -> &Kept {
+        &self.kept
+    }
+}

@@ -1,0 +1,69 @@
+//! Where a log begins: at its first commit, or where a page of it ended.
+
+use super::{Log, View};
+use crate::HistoryError;
+use crate::path_history::Course;
+use crate::place::Place;
+use crate::walk::Walk;
+use archway_repo::Cancel;
+
+impl<'a> Log<'a> {
+    /// Walks from the beginning, over what was given before; or from where a page ended, if the
+    /// place tells enough of that.
+    ///
+    /// # Errors
+    /// If a commit can't be read, or the call has to stop.
+    pub(super) fn begin(
+        &mut self,
+        place: Option<&Place>,
+        cancel: &Cancel,
+    ) -> Result<(), HistoryError> {
+        self.view = View::of(self.asked.as_ref(), self.is_folder, None);
+        self.skip = self.given;
+        let is_file = self.asked.is_some() && self.is_folder == Some(false);
+        let (history, plan) = (self.history, &self.walk.plan);
+        let course = match is_file && Walk::can_go_along(plan) {
+            true => Course::from(history, &plan.from, cancel)?,
+            false => None,
+        };
+        match course {
+            Some(course) => self.begin_along(course, place, cancel),
+            None => self.begin_walk(place),
+        }
+    }
+
+    fn begin_walk(&mut self, place: Option<&Place>) -> Result<(), HistoryError> {
+        let standing = place.filter(|place| place.stand.is_some());
+        if let Some(place) = standing {
+            self.go_on_as(place.name.clone());
+        }
+        let stand = standing.and_then(|place| place.stand.as_ref());
+        let plan = self.walk.plan.clone();
+        self.walk = Walk::new(self.history, plan, self.view.scope(), stand)?;
+        Ok(())
+    }
+
+    /// By a course, any commit that was taken tells where to go on.
+    fn begin_along(
+        &mut self,
+        mut course: Course<'a>,
+        place: Option<&Place>,
+        cancel: &Cancel,
+    ) -> Result<(), HistoryError> {
+        if let Some((commit, name)) = place.and_then(Place::end)
+            && course.go_on_after(commit, cancel)?
+        {
+            self.go_on_as(Some(name));
+            self.last = Some(commit);
+        }
+        let plan = self.walk.plan.clone();
+        self.walk = Walk::new(self.history, plan, None, None)?.along(course);
+        Ok(())
+    }
+
+    /// Nothing was given that comes again; a followed file is called so where it goes on.
+    fn go_on_as(&mut self, name: Option<String>) {
+        self.view = View::of(self.asked.as_ref(), self.is_folder, name);
+        self.skip = 0;
+    }
+}

@@ -1,0 +1,147 @@
+//! What a question to a log means: the commits that names stand for, the seconds of dates, and
+//! whether a path is a file or a folder.
+
+use gix::ObjectId;
+use jiff::Timestamp;
+
+use super::Log;
+use crate::date::{self, End};
+use crate::place::Place;
+use crate::scope::Scope;
+use crate::{History, HistoryError};
+use archway_repo::{Cancel, Kind, RepoPath};
+
+/// What is asked of a log.
+#[derive(Clone, Debug)]
+pub struct LogQuery {
+    /// A file or folder; all commits without one.
+    pub path: Option<RepoPath>,
+    /// A date, or a commit whose history is left out.
+    pub since: Option<String>,
+    /// A date, or a commit that reaches all that is told.
+    pub until: Option<String>,
+    /// A part of the author's `Name <email>`, in any case.
+    pub author: Option<String>,
+    /// Where the log begins; HEAD without one.
+    pub revision: Option<String>,
+    /// What dates such as "30 days ago" count from.
+    pub now: Timestamp,
+}
+
+impl History {
+    /// A log, from its beginning or from where a page of it ended.
+    ///
+    /// # Errors
+    /// If a revision names nothing, the path is blocked, or a commit can't be read.
+    pub fn log(
+        &self,
+        query: &LogQuery,
+        place: Option<Place>,
+        cancel: &Cancel,
+    ) -> Result<Log<'_>, HistoryError> {
+        if let Some(path) = &query.path {
+            self.rules.admit(path, path, Kind::Directory)?;
+        }
+        let place = match place {
+            Some(place) => self.checked(place, cancel)?,
+            None => self.beginning(query, cancel)?,
+        };
+        let (path, is_folder) = match &query.path {
+            Some(path) => self.found(path, &place)?,
+            None => (None, None),
+        };
+        if let (Some(path), None | Some(false)) = (&path, is_folder) {
+            self.rules.admit(path, path, Kind::File)?;
+        }
+        let place = Place { is_folder, ..place };
+        Log::new(self, place, path, query.author.as_deref(), cancel)
+    }
+
+    /// Where a log begins: what names and dates mean now.
+    fn beginning(&self, query: &LogQuery, cancel: &Cancel) -> Result<Place, HistoryError> {
+        let head = || Ok(self.head());
+        let resolve = |revision: &str| self.resolve(revision, cancel);
+        let named = query.revision.as_deref().map(resolve);
+        let start = named.map_or_else(head, |id| id.map(Some))?;
+        let mut place = Place {
+            from: start.into_iter().collect(),
+            without: Vec::new(),
+            since: None,
+            until: None,
+            given: 0,
+            is_folder: None,
+            stand: None,
+            name: None,
+            last: None,
+        };
+        if let Some(since) = &query.since {
+            place.since = date::bound(since, End::Since, query.now);
+            if place.since.is_none() {
+                place.without.push(resolve(since).map_err(no_bound)?);
+            }
+        }
+        if let Some(until) = &query.until {
+            place.until = date::bound(until, End::Until, query.now);
+            if let (None, Some(start)) = (place.until, start) {
+                let until = resolve(until).map_err(no_bound)?;
+                place.from = self.common(start, until, cancel)?;
+            }
+        }
+        Ok(place)
+    }
+
+    /// A place whose commits can still be read by who reads this project.
+    fn checked(&self, place: Place, cancel: &Cancel) -> Result<Place, HistoryError> {
+        for id in place.from.iter().chain(&place.without) {
+            let found = self.resolve(&id.to_hex().to_string(), cancel);
+            found.map_err(|error| match error {
+                HistoryError::RevisionNotFound { .. } => HistoryError::PlaceGone,
+                other => other,
+            })?;
+        }
+        Ok(place)
+    }
+
+    /// The path as the repository calls it, and whether it is a folder, if that is known.
+    ///
+    /// A name that is not UTF-8 is shown with `\xNN`, so such text is taken for that name, unless
+    /// where the log begins something is called by the text itself.
+    fn found(
+        &self,
+        path: &RepoPath,
+        place: &Place,
+    ) -> Result<(Option<RepoPath>, Option<bool>), HistoryError> {
+        let kind = self.kind_at(path, &place.from)?;
+        let (path, kind) = match (kind, path.unescaped()) {
+            (None, Some(other)) => {
+                self.rules.admit(&other, path, Kind::Directory)?;
+                let kind = self.kind_at(&other, &place.from)?;
+                (other, kind)
+            }
+            _ => (path.clone(), kind),
+        };
+        Ok((Some(path), place.is_folder.or(kind)))
+    }
+
+    /// Whether the path is a folder in one of these commits; `None` if none has it.
+    fn kind_at(&self, path: &RepoPath, commits: &[ObjectId]) -> Result<Option<bool>, HistoryError> {
+        let mut scope = Scope::of(path.clone());
+        for &id in commits {
+            let tree = self.step(self.spot(id))?.tree;
+            if let (_, Some(side)) = scope.sides(self, None, Some(tree))? {
+                return Ok(Some(side.mode.is_tree()));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What is no revision where a date could stand is no date either.
+fn no_bound(error: HistoryError) -> HistoryError {
+    let (text, reason, hint) = match error {
+        HistoryError::RevisionNotFound { revision, hint } => (revision, None, hint),
+        HistoryError::InvalidRevision { revision, reason } => (revision, Some(reason), None),
+        other => return other,
+    };
+    HistoryError::InvalidBound { text, reason, hint }
+}

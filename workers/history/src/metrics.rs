@@ -1,0 +1,82 @@
+//! What is counted of histories.
+
+use std::time::Duration;
+
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{
+        counter::Counter,
+        family::Family,
+        histogram::{Histogram, exponential_buckets},
+    },
+    registry::{Registry, Unit},
+};
+
+/// How the making of a commit-graph or a ledger ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Build {
+    /// There is a new one.
+    Made,
+    /// There are no commits, or too many, or none that are new.
+    Unfit,
+    /// The worker ended, or it took too long.
+    Stopped,
+    /// The repository could not be read.
+    Failed,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BuildLabels {
+    part: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LookupLabels {
+    kind: &'static str,
+    outcome: &'static str,
+}
+
+/// What is counted of histories.
+#[derive(Clone)]
+pub struct HistoryMetrics {
+    builds: Family<BuildLabels, Histogram, fn() -> Histogram>,
+    lookups: Family<LookupLabels, Counter>,
+}
+
+impl HistoryMetrics {
+    /// Registers them, under the prefix that `registry` has.
+    pub fn registered(registry: &mut Registry) -> Self {
+        let builds = Family::<BuildLabels, _, _>::new_with_constructor(long_buckets as fn() -> _);
+        let lookups = Family::<LookupLabels, Counter>::default();
+        let help = "Time that making a project's commit-graph or ledger took, by outcome";
+        registry.register_with_unit("history_build", help, Unit::Seconds, builds.clone());
+        let help = "Answers about histories that were looked for among kept ones";
+        registry.register("history_lookups", help, lookups.clone());
+        HistoryMetrics { builds, lookups }
+    }
+
+    /// A commit-graph or a ledger was made, or not.
+    pub(crate) fn built(&self, part: &'static str, outcome: Build, took: Duration) {
+        let outcome = match outcome {
+            Build::Made => "made",
+            Build::Unfit => "unfit",
+            Build::Stopped => "stopped",
+            Build::Failed => "failed",
+        };
+        let builds = self.builds.get_or_create(&BuildLabels { part, outcome });
+        builds.observe(took.as_secs_f64());
+    }
+
+    /// An answer of a kind was looked for.
+    pub(crate) fn looked_up(&self, kind: &'static str, is_there: bool) {
+        let outcome = if is_there { "hit" } else { "miss" };
+        let lookups = self.lookups.get_or_create(&LookupLabels { kind, outcome });
+        lookups.inc();
+    }
+}
+
+/// 10 ms to about 44 minutes: from a small repository to one that ends after half an hour.
+fn long_buckets() -> Histogram {
+    Histogram::new(exponential_buckets(0.01, 2.0, 19))
+}

@@ -1,0 +1,290 @@
+//! What the base of a revision names: references by git's order of places, reflogs, ids.
+//!
+//! Where a tag and a branch have one name it is the tag, as in git. A reference that can't be read
+//! is none, as in git, too.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    iter,
+};
+
+use gix::{
+    ObjectId,
+    bstr::{BStr, BString, ByteSlice},
+    hash::Prefix,
+    refs::{Category, FullName, log::Line},
+};
+
+use super::{
+    Found, Lookup,
+    form::{Base, Place},
+};
+use crate::{HistoryError, error::git};
+
+const HEAD: &str = "HEAD";
+
+/// What is read of a reflog at once, in bytes; a longer line ends it.
+const LOG_BUFFER: usize = 64 << 10;
+
+impl Lookup<'_> {
+    /// What the base of a revision names, itself or by what follows it in `@{…}`.
+    pub(super) fn base(
+        &self,
+        base: Base<'_>,
+        upstream: bool,
+        log: Option<Place>,
+    ) -> Result<Found, HistoryError> {
+        let prior;
+        let name = match base {
+            Base::Head => HEAD,
+            Base::Name(name) => name,
+            Base::Prior(nth) => {
+                prior = self.prior(nth)?;
+                prior.as_str()
+            }
+        };
+        let place = match (upstream, log) {
+            (true, _) => self.upstream(name)?,
+            (false, None) if name == HEAD => return self.head(),
+            // `@{1}` is about the branch, `HEAD@{1}` about HEAD.
+            (false, Some(_)) if base == Base::Head => self.branch_of(HEAD)?,
+            (false, Some(_)) => self.find(name)?.ok_or_else(|| self.unknown(name))?,
+            (false, None) => match self.by_name(name)? {
+                Named::Id(found) => return Ok(found),
+                Named::Reference(place) => place,
+            },
+        };
+        match log {
+            Some(Place::Nth(0)) | None => self.target(&place),
+            Some(Place::Nth(nth)) => self.changes_ago(&place, nth),
+            Some(Place::Time(second)) => self.as_of(&place, second),
+        }
+    }
+
+    fn head(&self) -> Result<Found, HistoryError> {
+        let head = self.history.head().ok_or(HistoryError::NoCommits)?;
+        Ok(Found {
+            id: head,
+            reached: true,
+        })
+    }
+
+    /// A whole id, a reference, or a part of an id, in this order.
+    fn by_name(&self, name: &str) -> Result<Named, HistoryError> {
+        if let Ok(id) = ObjectId::from_hex(name.as_bytes()) {
+            return Ok(Named::Id(Found::by_id(id)));
+        }
+        match self.find(name)? {
+            Some(place) => Ok(Named::Reference(place)),
+            None => match self.short_id(described(name).unwrap_or(name)) {
+                Err(HistoryError::RevisionNotFound { .. }) => Err(self.unknown(name)),
+                found => found.map(Named::Id),
+            },
+        }
+    }
+
+    /// The reference that a name is short for, by the places in which git looks.
+    pub(super) fn find(&self, name: &str) -> Result<Option<FullName>, HistoryError> {
+        let is_pseudo = name.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+        let as_is = (is_pseudo && name.ends_with(HEAD)) || name.starts_with("refs/");
+        let places = [
+            as_is.then(|| name.to_owned()),
+            Some(format!("refs/{name}")),
+            Some(format!("refs/tags/{name}")),
+            Some(format!("refs/heads/{name}")),
+            Some(format!("refs/remotes/{name}")),
+            Some(format!("refs/remotes/{name}/HEAD")),
+        ];
+        for place in places.into_iter().flatten() {
+            self.cancel.check()?;
+            let Ok(place) = FullName::try_from(place) else {
+                return Ok(None);
+            };
+            if self.read(&place).is_some() {
+                return Ok(Some(place));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The reference of exactly this name.
+    fn read(&self, name: &FullName) -> Option<gix::Reference<'_>> {
+        let found = self
+            .history
+            .git
+            .try_find_reference(name.as_ref().as_partial_name());
+        // The place may have been taken for a short name.
+        found.ok()?.filter(|found| found.name() == name.as_ref())
+    }
+
+    /// What a reference names, through other references but not through tags.
+    pub(super) fn target(&self, name: &FullName) -> Result<Found, HistoryError> {
+        let mut reference = self.read(name).ok_or_else(|| self.not_found())?;
+        let id = reference.follow_to_object();
+        let id = id.map_err(|_dangling| self.not_found())?.detach();
+        let category = name.category();
+        Ok(Found {
+            id,
+            reached: matches!(
+                category,
+                Some(Category::LocalBranch | Category::RemoteBranch | Category::Tag)
+            ),
+        })
+    }
+
+    /// The branch that HEAD or a short name stands for; HEAD itself where none is checked out.
+    fn branch_of(&self, name: &str) -> Result<FullName, HistoryError> {
+        if name != HEAD {
+            let branch = FullName::try_from(format!("refs/heads/{name}"));
+            return branch.map_err(|_no_name| self.not_found());
+        }
+        let head = self.history.git.head().map_err(git("reading HEAD"))?;
+        match head.referent_name() {
+            Some(branch) => Ok(branch.to_owned()),
+            None => Ok(head.name().to_owned()),
+        }
+    }
+
+    /// The branch that a branch follows, by the repository's configuration.
+    fn upstream(&self, name: &str) -> Result<FullName, HistoryError> {
+        let branch = self.branch_of(name)?;
+        self.read(&branch).ok_or_else(|| self.not_found())?;
+        let config = self.history.git.config_snapshot();
+        let config = config.plumbing();
+        let short = Some(branch.shorten());
+        let remote = config.string_by("branch", short, "remote");
+        let merge = config.string_by("branch", short, "merge");
+        let (Some(remote), Some(merge)) = (remote, merge) else {
+            return Err(self.invalid("the branch has no upstream"));
+        };
+        let tracking = if remote == "." {
+            Some(merge)
+        } else {
+            let specs = config.strings_by("remote", Some(remote.as_bstr()), "fetch");
+            let mut specs = specs.into_iter().flatten();
+            specs.find_map(|spec| fetched_to(spec.as_bstr(), merge.as_bstr()))
+        };
+        let tracking = tracking.and_then(|name| FullName::try_from(name).ok());
+        tracking.ok_or_else(|| self.invalid("the upstream of the branch is not fetched"))
+    }
+
+    /// What was checked out `nth` switches ago.
+    fn prior(&self, nth: usize) -> Result<String, HistoryError> {
+        let head = self.branchless_head()?;
+        let mut buffer = vec![0; LOG_BUFFER];
+        let mut left = nth;
+        for line in self.log(&head, &mut buffer)? {
+            self.cancel.check()?;
+            let from = switched_from(line.message.as_bstr());
+            left -= usize::from(from.is_some());
+            if let (0, Some(from)) = (left, from) {
+                return Ok(from.to_str_lossy().into_owned());
+            }
+        }
+        Err(self.not_found())
+    }
+
+    fn branchless_head(&self) -> Result<FullName, HistoryError> {
+        FullName::try_from(HEAD).map_err(|_no_name| self.not_found())
+    }
+
+    /// What a reference named `nth` changes ago, from 1.
+    fn changes_ago(&self, name: &FullName, nth: u64) -> Result<Found, HistoryError> {
+        let mut buffer = vec![0; LOG_BUFFER];
+        let mut left = nth;
+        for line in self.log(name, &mut buffer)? {
+            self.cancel.check()?;
+            left = left.saturating_sub(1);
+            // It did not exist before a change from nothing; an older one may know more.
+            if left == 0 && !line.previous_oid.is_null() {
+                return Ok(Found::by_id(line.previous_oid));
+            }
+        }
+        Err(self.not_found())
+    }
+
+    /// What a reference named at a time; its first target for a time before all that is logged.
+    fn as_of(&self, name: &FullName, second: i64) -> Result<Found, HistoryError> {
+        let mut buffer = vec![0; LOG_BUFFER];
+        let mut oldest = None;
+        for line in self.log(name, &mut buffer)? {
+            self.cancel.check()?;
+            oldest = Some(line.new_oid);
+            if line.signature.time.seconds <= second {
+                break;
+            }
+        }
+        oldest.map(Found::by_id).ok_or_else(|| self.not_found())
+    }
+
+    /// A reflog, the newest change first. It ends before the first line that is damaged.
+    fn log<'b>(
+        &self,
+        name: &FullName,
+        buffer: &'b mut [u8],
+    ) -> Result<impl Iterator<Item = Line> + use<'b>, HistoryError> {
+        let log = self.history.git.refs.reflog_iter_rev(name.as_ref(), buffer);
+        let log = log.map_err(git("reading a reflog"))?;
+        Ok(log.into_iter().flatten().map_while(Result::ok))
+    }
+
+    /// The commit whose id begins so. Of several, those that nothing reaches are not counted.
+    fn short_id(&self, hex: &str) -> Result<Found, HistoryError> {
+        let is_hex = hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let prefix = Prefix::from_hex(hex).ok().filter(|_| is_hex);
+        let prefix = prefix.ok_or_else(|| self.not_found())?;
+        let mut objects = HashSet::new();
+        let found = self
+            .history
+            .git
+            .objects
+            .lookup_prefix(prefix, Some(&mut objects));
+        found.map_err(git("looking up a short id"))?;
+        let mut named = BTreeMap::new();
+        for object in objects {
+            if let Some(commit) = self.peel(object)? {
+                named.insert(commit, object);
+            }
+        }
+        if named.len() > 1 {
+            let commits: Vec<ObjectId> = named.keys().copied().collect();
+            let reached = self.history.reachable(&commits, self.cancel)?;
+            named.retain(|commit, _| reached.contains(commit));
+        }
+        match named.pop_first() {
+            None => Err(self.not_found()),
+            Some((_, object)) if named.is_empty() => Ok(Found::by_id(object)),
+            Some((first, _)) => Err(self.ambiguous(iter::once(first).chain(named.into_keys()))),
+        }
+    }
+}
+
+enum Named {
+    Id(Found),
+    Reference(FullName),
+}
+
+/// The short id in what `git describe` says: `v1.0-12-gabcdef`.
+fn described(name: &str) -> Option<&str> {
+    name.rsplit_once("-g")
+        .map(|(_, id)| id)
+        .filter(|id| id.len() >= 4)
+}
+
+/// Where `branch` is fetched to by a rule such as `+refs/heads/*:refs/remotes/origin/*`.
+fn fetched_to(rule: &BStr, branch: &BStr) -> Option<BString> {
+    let rule = rule.strip_prefix(b"+").unwrap_or(rule);
+    let (from, to) = rule.split_once_str(b":")?;
+    let Some((before, after)) = from.split_once_str(b"*") else {
+        return (from == branch.as_bytes()).then(|| to.into());
+    };
+    let star = branch.strip_prefix(before)?.strip_suffix(after)?;
+    Some(to.replacen(b"*", star, 1).into())
+}
+
+/// Which branch or commit was left, if this is a reflog's message about a switch.
+fn switched_from(message: &BStr) -> Option<&BStr> {
+    let from_to = message.strip_prefix(b"checkout: moving from ")?;
+    let end = from_to.find(" to ")?;
+    from_to.get(..end).map(ByteSlice::as_bstr)
+}

@@ -1,0 +1,69 @@
+//! The entries of two trees side by side, name by name.
+
+use std::cmp::Ordering;
+
+use gix::objs::TreeRefIter;
+use gix::objs::tree::EntryRef;
+
+use super::super::HistoryError;
+use super::super::error::git;
+use super::READING;
+use archway_repo::Cancel;
+
+/// How many names are met between two looks at the deadline.
+const STRIDE: usize = 1 << 12;
+
+/// Gives `meet` what stands under each name in either tree; what it is given is of one kind, folder
+/// or not, if both have it.
+///
+/// # Errors
+/// If a tree is malformed, the call has to stop, or `meet` says so.
+pub(crate) fn in_pairs<'t>(
+    mut old: TreeRefIter<'t>,
+    mut new: TreeRefIter<'t>,
+    cancel: &Cancel,
+    mut meet: impl FnMut(Option<EntryRef<'t>>, Option<EntryRef<'t>>) -> Result<(), HistoryError>,
+) -> Result<(), HistoryError> {
+    let (mut before, mut after) = (next(&mut old)?, next(&mut new)?);
+    let mut met: usize = 0;
+    loop {
+        let order = match (&before, &after) {
+            (None, None) => return Ok(()),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(before), Some(after)) => order(before, after),
+        };
+        meet(
+            before.filter(|_| order.is_le()),
+            after.filter(|_| order.is_ge()),
+        )?;
+        if order.is_le() {
+            before = next(&mut old)?;
+        }
+        if order.is_ge() {
+            after = next(&mut new)?;
+        }
+        met += 1;
+        if met.is_multiple_of(STRIDE) {
+            cancel.check()?;
+        }
+    }
+}
+
+fn next<'t>(tree: &mut TreeRefIter<'t>) -> Result<Option<EntryRef<'t>>, HistoryError> {
+    tree.next().transpose().map_err(git(READING))
+}
+
+/// Git's order within a tree: a folder's name is followed by a slash. A file and a folder of one
+/// name are therefore two entries; so is a file whose name has the slash, which no tree should have.
+fn order(one: &EntryRef<'_>, other: &EntryRef<'_>) -> Ordering {
+    let (a, b): (&[u8], &[u8]) = (one.filename, other.filename);
+    let common = a.len().min(b.len());
+    let end = |name: &[u8], entry: &EntryRef<'_>| {
+        let slash = entry.mode.is_tree().then_some(b'/');
+        name.get(common).copied().or(slash)
+    };
+    let heads = a.get(..common).cmp(&b.get(..common));
+    let ends = || end(a, one).cmp(&end(b, other));
+    heads.then_with(ends).then_with(|| a.len().cmp(&b.len()))
+}
