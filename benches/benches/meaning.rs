@@ -7,7 +7,7 @@
 //! other than 1,500 queries per repository. Without a path it uses this project.
 //!
 //! Target: both together improve MRR@10 by at least 0.08 over the same words by BM25 alone, in a repository
-//! that the table was not trained on (`workers/models/PROVENANCE.md` names some). It supports Rust, Python,
+//! that the table was not trained on (`workers/index/models/PROVENANCE.md` names some). It supports Rust, Python,
 //! Go and JavaScript; of C, only what C has in common with them.
 
 #[path = "meaning/corpus.rs"]
@@ -20,7 +20,7 @@ mod sentence;
 use std::path::{Path, PathBuf};
 
 use archway_benches::number;
-use archway_workers::index::{
+use archway_index::{
     embed::table::Table,
     named::{dense_text, header},
     terms::Terms,

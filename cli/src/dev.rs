@@ -18,9 +18,9 @@ mod restart;
 use std::path::PathBuf;
 
 use archway_gateway::{ConsoleConfig, GuardConfig, SamplingConfig};
+use archway_index::embed::{EmbedderConfig, EmbedderConfigError};
+use archway_index::openai::PlaceError;
 use archway_workers::chat::ChatConfig;
-use archway_workers::index::embed::{EmbedderConfig, EmbedderConfigError};
-use archway_workers::openai::PlaceError;
 use secrecy::SecretString;
 
 use crate::data_dir::{DataDir, DataDirError};

@@ -6,8 +6,8 @@ mod confined;
 
 use std::time::Duration;
 
+use archway_index::embed::{EmbedError, Embedder, EmbedderConfig};
 use archway_store::Shelf;
-use archway_workers::index::embed::{EmbedError, Embedder, EmbedderConfig};
 use e2e::{Embeddings, Mishap};
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;
@@ -197,7 +197,7 @@ async fn without_a_service_the_table_embeds_and_embedder_none_does_not() {
     let late = table.texts(&all, Instant::now()).await;
     assert!(matches!(late, Err(EmbedError::Late)), "{late:?}");
     let none = EmbedderConfig {
-        embedder: Some(archway_workers::index::embed::EmbedderKind::None),
+        embedder: Some(archway_index::embed::EmbedderKind::None),
         ..EmbedderConfig::default()
     };
     let none = Embedder::open(&none).unwrap();

@@ -1,11 +1,11 @@
 //! What every home of the index promises, of the one in Postgres and memory. The cases are the ones
 //! that the home in Qdrant is asked, beside it in `workers`, where there is no Postgres.
 
-use archway_store::{StoreConfig, Stores};
-use archway_workers::index::{
+use archway_index::{
     embed::Model,
-    home::{ExactHome, Home, Room},
+    vector_store::{ExactHome, Home, Room},
 };
+use archway_store::{StoreConfig, Stores};
 use e2e::Database;
 use futures::{FutureExt, future::LocalBoxFuture};
 use sqlx::{Connection, PgConnection};
@@ -14,10 +14,10 @@ use suite::cases::{self, Stage};
 
 // A folder of another crate: its files are taken as they are.
 #[macro_use]
-#[path = "../../workers/src/index/home/tests"]
+#[path = "../../workers/index/src/vector_store/tests"]
 mod suite {
+    use archway_index as index;
     use archway_store as store;
-    use archway_workers::index;
 
     #[macro_use]
     pub(crate) mod cases;

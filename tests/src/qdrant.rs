@@ -9,7 +9,7 @@ use qdrant_client::qdrant::{
 use home::double::{Double, Mood};
 
 // A folder of another crate: its files are taken as they are.
-#[path = "../../workers/src/index/home/tests"]
+#[path = "../../workers/index/src/vector_store/tests"]
 mod home {
     #[expect(dead_code, reason = "the home's own tests ask more of it")]
     pub(crate) mod double;

@@ -13,8 +13,8 @@ use archway_gateway::{
     AuthConfig, BreakerConfig, ConsoleConfig, GatewayConfig, GuardConfig, LimitsConfig,
     SamplingConfig, UpstreamConfig, secrets::RootSecret,
 };
+use archway_index::config::IndexConfig;
 use archway_workers::chat::ChatConfig;
-use archway_workers::index::config::IndexConfig;
 use sqlx::PgPool;
 use tempfile::TempDir;
 use tokio::{sync::mpsc::Sender, time::Instant};

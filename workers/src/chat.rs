@@ -21,8 +21,8 @@ use uuid::Uuid;
 use crate::{
     blocking::Queue,
     metrics::{Metrics, Waited},
-    openai::{Asked, Failure, Unasked, Unreadable},
 };
+use archway_index::openai::{Asked, Failure, Unasked, Unreadable};
 use archway_repo::Cancel;
 
 use complaints::Complaints;

@@ -23,11 +23,11 @@ use crate::{
     blocking::Blocking,
     chat::Chat,
     dependencies::ImportCache,
-    index::meaning::Meaning,
     projects::{Project, Projects},
     workflows::Workflows,
 };
 use archway_history::Histories;
+use archway_index::meaning::Meaning;
 use archway_repo::{Cancel, Repo, Repos, Rules, text};
 use archway_store::Shelf;
 use archway_store::{
@@ -288,11 +288,11 @@ mod tests {
 
     use super::*;
     use crate::{
-        index::config::{IndexConfig, IndexParts},
         metrics::Metrics,
         server::Index,
         tools::{Registry, Reply, Tool},
     };
+    use archway_index::config::{IndexConfig, IndexParts};
     use archway_repo::Mounts;
     use archway_store::{StoreConfig, Stores};
 

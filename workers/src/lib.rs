@@ -21,10 +21,8 @@ mod projects;
 mod workflows;
 mod dependencies;
 pub mod architecture;
-pub mod index;
 
 // Beside the path: what several stops use.
 mod blocking;
 pub mod chat;
 mod metrics;
-pub mod openai;

@@ -14,8 +14,8 @@ use prometheus_client::{
 };
 use tokio::time::Instant;
 
-use crate::index::metrics::IndexMetrics;
 use archway_history::HistoryMetrics;
+use archway_index::metrics::IndexMetrics;
 
 /// The tool label of names that are not in the registry.
 pub(crate) const UNKNOWN_TOOL: &str = "unknown";

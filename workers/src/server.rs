@@ -23,7 +23,6 @@ use crate::{
     chat::Chat,
     context::Doors,
     dependencies::ImportCache,
-    index::indexer::Indexer,
     projects::Projects,
     report::Reporter,
     service::WorkerService,
@@ -31,6 +30,7 @@ use crate::{
     workflows::Workflows,
 };
 use archway_history::Histories;
+use archway_index::indexer::Indexer;
 use archway_repo::{Mounts, Repos};
 use archway_store::{Accesses, Stores};
 

@@ -7,8 +7,8 @@ use std::{
     time::Duration,
 };
 
+use archway_index::chunk::{Chunk, Kind, chunks};
 use archway_repo::{Cancel, RepoPath};
-use archway_workers::index::chunk::{Chunk, Kind, chunks};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 

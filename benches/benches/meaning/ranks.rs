@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use archway_workers::index::{
+use archway_index::{
     embed::table::Table,
     terms::{Term, Terms, idf, query_terms, weight},
 };

@@ -17,12 +17,12 @@ use archway_gateway::{
     AdminAddress, AuthConfig, BreakerConfig, ConsoleConfig, Gateway, GatewayConfig, GuardConfig,
     LimitsConfig, SamplingConfig, UpstreamConfig,
 };
+use archway_index::config::IndexConfig;
+use archway_index::embed::EmbedderConfig;
 use archway_proto::pass::{PassError, PassMinter, PassVerifier};
 use archway_repo::Mounts;
 use archway_store::StoreConfig;
 use archway_workers::chat::ChatConfig;
-use archway_workers::index::config::IndexConfig;
-use archway_workers::index::embed::EmbedderConfig;
 use archway_workers::server::{ConfinedWorker, Listener, WorkerConfig, WorkerError};
 use secrecy::SecretString;
 use tokio::net::TcpListener;

@@ -2,8 +2,8 @@
 
 use std::{fs, thread};
 
+use archway_index::embed::{EmbedError, Embedder, EmbedderConfig};
 use archway_repo::confine::{Confinement, confine};
-use archway_workers::index::embed::{EmbedError, Embedder, EmbedderConfig};
 use e2e::Embeddings;
 
 use super::{DIMENSIONS, config, is_of, soon, texts};

@@ -2,8 +2,11 @@
 
 use std::time::{Duration, SystemTime};
 
-use archway_workers::index::embed::{AnswerError, AnswerError::Unreadable, EmbedError, Embedder};
-use archway_workers::openai::Unreadable::{Form, TooLong};
+use archway_index::embed::{
+    AnswerError::{self, Unreadable},
+    EmbedError, Embedder,
+};
+use archway_index::openai::Unreadable::{Form, TooLong};
 use e2e::{Embeddings, Mishap};
 use tokio::{net::TcpListener, time::Instant};
 

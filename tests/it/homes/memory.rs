@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use archway_index::vector_store::{Asked, Home, HomeError, Text};
 use archway_store::Shelf;
-use archway_workers::index::home::{Asked, Home, HomeError, Text};
 use sqlx::{Connection, PgConnection};
 use tokio::time::Instant;
 use uuid::Uuid;

@@ -8,11 +8,11 @@ use std::{
     time::Duration,
 };
 
+use archway_index::{config::IndexConfig, embed::EmbedderConfig};
 use archway_proto::pass::{PassMinter, PassVerifier};
 use archway_repo::Mounts;
 use archway_workers::{
     chat::ChatConfig,
-    index::{config::IndexConfig, embed::EmbedderConfig},
     server::{ConfinedWorker, Listener, WorkerConfig},
 };
 use tokio::{sync::mpsc::Sender, task::JoinHandle, time::Instant};

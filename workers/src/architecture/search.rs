@@ -12,7 +12,7 @@ mod words;
 
 use super::document::{Document, Kind};
 use super::library::Library;
-use crate::index::terms::{self, Term};
+use archway_index::terms::{self, Term};
 use archway_repo::{Cancel, Stopped};
 
 pub use vectors::Lacking;

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use secrecy::SecretString;
 
-use crate::openai::{Place, PlaceError, Told, Which, given};
+use archway_index::openai::{Place, PlaceError, Told, Which, given};
 
 /// A chat model that may say better than rules do what a proposal means for a decision.
 #[derive(Clone, Debug, clap::Args)]

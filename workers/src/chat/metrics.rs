@@ -2,7 +2,7 @@
 
 use prometheus_client::{metrics::counter::Counter, registry::Registry};
 
-use crate::openai::ServiceMetrics;
+use archway_index::openai::ServiceMetrics;
 
 /// What is counted of the chat model.
 #[derive(Clone, Default)]

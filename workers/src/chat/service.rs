@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{ChatConfig, ChatError, ChatMetrics, Question};
-use crate::openai::{Failure, Line, PlaceError, is_about_texts};
+use archway_index::openai::{Failure, Line, PlaceError, is_about_texts};
 use forms::Forms;
 use wire::{Form, Wire};
 

@@ -1,7 +1,8 @@
 //! Whom a tool asks what no repository says.
 
 use super::ToolContext;
-use crate::{chat::Chat, index::meaning::Meaning};
+use crate::chat::Chat;
+use archway_index::meaning::Meaning;
 
 impl ToolContext {
     /// What is asked of the index.

@@ -5,7 +5,8 @@ use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 use archway_proto::pool;
 
 use super::{CacheFolder, CacheFolderError};
-use crate::{chat::ChatConfig, index::config::IndexConfig, workflows};
+use crate::{chat::ChatConfig, workflows};
+use archway_index::config::IndexConfig;
 use archway_repo::Mounts;
 use archway_store::StoreConfig;
 

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use crate::index::config::{IndexConfig, IndexParts};
-use crate::index::embed::{Embedder, Model};
-use crate::index::home::qdrant::QdrantHome;
-use crate::index::home::{CountedHome, ExactHome, Home, Room};
-use crate::index::indexer::{Indexer, Tools};
-use crate::index::meaning::Meaning;
-use crate::index::metrics::IndexMetrics;
-use crate::index::named::short_hash;
+use archway_index::config::{IndexConfig, IndexParts};
+use archway_index::embed::{Embedder, Model};
+use archway_index::indexer::{Indexer, Tools};
+use archway_index::meaning::Meaning;
+use archway_index::metrics::IndexMetrics;
+use archway_index::named::short_hash;
+use archway_index::vector_store::qdrant::QdrantHome;
+use archway_index::vector_store::{CountedHome, ExactHome, Home, Room};
 use archway_repo::{Mounts, RepoError, Repos};
 use archway_store::Stores;
 
@@ -121,8 +121,8 @@ mod tests {
     use secrecy::SecretString;
 
     use super::*;
-    use crate::index::home::qdrant::{QdrantConfig, QdrantServer};
     use crate::metrics::Metrics;
+    use archway_index::vector_store::qdrant::{QdrantConfig, QdrantServer};
     use archway_store::StoreConfig;
 
     fn model(name: &str) -> Model {

@@ -3,10 +3,9 @@
 use sqlx::postgres::PgConnectOptions;
 
 use super::WorkerConfig;
-use crate::{
-    chat::ChatService,
-    index::config::{IndexConfigError, IndexParts},
-    metrics::Metrics,
+use crate::{chat::ChatService, metrics::Metrics};
+use archway_index::{
+    config::{IndexConfigError, IndexParts},
     openai::PlaceError,
 };
 use archway_store::StoreError;

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::index::embed::table::Table;
+use archway_index::embed::table::Table;
 
 /// The built-in embedder; without it, meanings are left out and words alone decide.
 static TABLE: LazyLock<Option<Table>> = LazyLock::new(|| Table::built_in().ok());

@@ -8,7 +8,7 @@ mod concepts;
 use std::ops::Range;
 
 use super::names::{self, Rivals};
-use crate::index::terms::term;
+use archway_index::terms::term;
 pub(super) use concepts::{ByConcept, Concept, Concepts};
 
 /// A word, or a name of several.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::passages;
 use crate::architecture::document::Document;
 use crate::architecture::markdown::Section;
-use crate::index::terms::{Term, query_terms};
+use archway_index::terms::{Term, query_terms};
 
 /// How long an excerpt gets, in bytes.
 const LENGTH: usize = 320;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::architecture::document::Document;
-use crate::index::named;
+use archway_index::named;
 
 /// How long a passage gets, in bytes, before the next one begins.
 const FULL: usize = 800;

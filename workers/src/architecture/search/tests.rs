@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::architecture::library::Libraries;
-use crate::index::embed::{Embedder, EmbedderConfig};
+use archway_index::embed::{Embedder, EmbedderConfig};
 use archway_repo::testing::{Sandbox, cancel};
 
 const POSTGRES: &str = "# 1. Store orders in Postgres\n\n## Status\n\nAccepted\n\n## Context\n\n\

@@ -15,7 +15,7 @@ use tokio::time::{Duration, Instant, timeout_at};
 use super::passages;
 use crate::architecture::document::Document;
 use crate::architecture::library::Library;
-use crate::index::embed::Embedder;
+use archway_index::embed::Embedder;
 use archway_repo::{Cancel, Key, Stopped};
 
 /// What all vectors may hold together, in bytes.

@@ -3,7 +3,7 @@
 use crate::architecture::document::{Content, Document};
 use crate::architecture::library::Library;
 use crate::architecture::markdown::Markdown;
-use crate::index::terms::{self, Term, Terms};
+use archway_index::terms::{self, Term, Terms};
 use archway_repo::{Cancel, Stopped};
 
 /// What a word counts in a title, where it counts 1 in the text.

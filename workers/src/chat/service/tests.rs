@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::openai::testing::{self, Log, Reply};
+use archway_index::openai::testing::{self, Log, Reply};
 
 const KEY: &str = "sk-sesame-key";
 const SAYS: &str = r#"{"choices":[{"message":{"content":"aye"}}],"usage":{"total_tokens":7}}"#;

@@ -9,7 +9,9 @@ use async_openai::types::chat::{
 use serde::Deserialize;
 
 use super::{ChatMetrics, Question};
-use crate::openai::{Client, Failure, Place, PlaceError, Unreadable, asked, client, recorded};
+use archway_index::openai::{
+    Client, Failure, Place, PlaceError, Unreadable, asked, client, recorded,
+};
 
 /// What an answer may take, in bytes: some models say what they thought beside it.
 const MOST_BYTES: usize = 256 << 10;

@@ -15,10 +15,10 @@ use crate::{
         search::{Lacking, Match, Query, Vectors},
     },
     context::Snapshot,
-    index::embed::Embedder,
     projects::Project,
     tools::{Reply, Tool, ToolContext, markdown::cut, paging, schema::is_false},
 };
+use archway_index::embed::Embedder;
 use archway_repo::{Cancel, Repo};
 
 /// How long a call waits for vectors, and never longer than half of the time that it has.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::index::terms::Term;
+use archway_index::terms::Term;
 
 /// What tokens are compared by: the hash of a stem, or of a thing's first name.
 pub(in crate::architecture::alignment) type Concept = Term;

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::SearchArgs;
-use crate::index::chunk::Kind;
 use crate::tools::files::module;
+use archway_index::chunk::Kind;
 use archway_repo::{Glob, RepoPath};
 
 /// Which discoveries and decisions are looked for.

@@ -8,11 +8,11 @@ use archway_proto::{failure::Failure, fault::Fault};
 use super::asked::Asked;
 use super::filter::Filter;
 use super::ranked::{Ranked, ranked, with_notes};
-use crate::index::fuse::Candidate;
-use crate::index::home::HomeError;
-use crate::index::meaning::{self, Query, Vectors, Whole};
 use crate::projects::Project;
 use crate::tools::ToolContext;
+use archway_index::fuse::Candidate;
+use archway_index::meaning::{self, Query, Vectors, Whole};
+use archway_index::vector_store::HomeError;
 use archway_store::{IndexRow, Source, StoreError};
 
 /// How many results there are at most, shown or not.

@@ -9,11 +9,11 @@ use uuid::Uuid;
 
 use super::found::Named;
 use super::reads::ProjectReads;
-use crate::index::fuse::{Boosts, Candidate, Reads, rank};
-use crate::index::named::short_hash;
 use crate::projects::Project;
 use crate::tools::ToolContext;
 use crate::tools::files::module;
+use archway_index::fuse::{Boosts, Candidate, Reads, rank};
+use archway_index::named::short_hash;
 use archway_repo::RepoPath;
 use archway_store::{Note, NoteId, Source};
 

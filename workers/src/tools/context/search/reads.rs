@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use uuid::Uuid;
 
-use crate::index::fuse::Reads;
 use crate::tools::ToolContext;
 use crate::tools::files::module;
+use archway_index::fuse::Reads;
 use archway_store::FileReads;
 
 /// Within a day counts as lately, in seconds.

@@ -5,8 +5,8 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::ranked::Ranked;
-use crate::index::chunk::Kind;
 use crate::tools::schema::is_false;
+use archway_index::chunk::Kind;
 use archway_store::{Note, Source};
 
 /// Where something that was found comes from.

@@ -1,0 +1,100 @@
+//! C and C++: the name of what is declared stands within what it is declared as.
+
+use tree_sitter::Node;
+
+use super::{Declared, Reader, Role};
+use crate::chunk::name;
+
+/// How deep a name may stand in its declarator: a pointer to a function that returns one needs 6.
+const MAX_DEPTH: usize = 16;
+
+impl Reader<'_> {
+    pub(super) fn c<'t>(&self, node: Node<'t>) -> Option<Declared<'t>> {
+        let body = node.child_by_field_name("body");
+        match node.kind() {
+            "function_definition" => self.function(node),
+            "class_specifier" | "struct_specifier" | "union_specifier" | "enum_specifier" => {
+                let symbol = self.field(node, "name");
+                // Without a body it is a use.
+                body.and(symbol)
+                    .map(|symbol| Declared::new(node, Role::Class, Some(symbol), body))
+            }
+            "type_definition" => self.typedef(node),
+            "alias_declaration" | "concept_definition" => self.named(node, Role::Type),
+            "namespace_definition" => self.named(node, Role::Module),
+            // A macro of one line is listed with its neighbours.
+            "preproc_function_def" if is_long(node) => self.named(node, Role::Function),
+            _ => None,
+        }
+    }
+
+    fn function<'t>(&self, node: Node<'t>) -> Option<Declared<'t>> {
+        let declarator = node.child_by_field_name("declarator")?;
+        let (parent, mut symbol) = self.declarator(declarator);
+        let is_macro = |name: &String| name.bytes().all(|byte| !byte.is_ascii_lowercase());
+        if node.child_by_field_name("type").is_none() && symbol.as_ref().is_some_and(is_macro) {
+            // `TEST(Suite, does_this) {…}`: the macro makes its name of what it is given.
+            symbol = self.text(declarator);
+        }
+        let body = node.child_by_field_name("body");
+        let function = Declared::new(node, Role::Function, symbol, body);
+        Some(Declared { parent, ..function })
+    }
+
+    /// `typedef struct {…} Name` is the class of that name.
+    fn typedef<'t>(&self, node: Node<'t>) -> Option<Declared<'t>> {
+        let declarator = node.child_by_field_name("declarator")?;
+        let (_, symbol) = self.declarator(declarator);
+        let of = node.child_by_field_name("type")?;
+        let body = of.child_by_field_name("body");
+        let role = if body.is_some() {
+            Role::Class
+        } else {
+            Role::Type
+        };
+        // A struct that has another name besides is not declared twice.
+        Some(Declared::new(of, role, symbol, body))
+    }
+
+    /// The name in a declarator, and the type it is qualified with: `b` and `A` of `int *ns::A::b()`.
+    fn declarator(&self, declarator: Node<'_>) -> (Option<String>, Option<String>) {
+        let (mut node, mut scope) = (declarator, None);
+        for _ in 0..MAX_DEPTH {
+            let next = match node.kind() {
+                "qualified_identifier" => {
+                    scope = node.child_by_field_name("scope").or(scope);
+                    node.child_by_field_name("name")
+                }
+                "template_function" | "template_type" => node.child_by_field_name("name"),
+                "parenthesized_declarator" | "attributed_declarator" | "reference_declarator" => {
+                    node.named_child(0)
+                }
+                _ => node.child_by_field_name("declarator"),
+            };
+            match next {
+                Some(next) if node.kind() != "operator_cast" => node = next,
+                _ => break,
+            }
+        }
+        let scope = scope.map(|scope| scope.child_by_field_name("name").unwrap_or(scope));
+        (
+            scope.and_then(|scope| self.text(scope)),
+            self.declared_name(node),
+        )
+    }
+
+    fn declared_name(&self, node: Node<'_>) -> Option<String> {
+        let text = self.text(node)?;
+        match (node.kind(), text.split_once('(')) {
+            // `operator bool() const` has no other name than its type.
+            ("operator_cast", Some((operator, _))) => name(operator),
+            _ => Some(text),
+        }
+    }
+}
+
+/// Whether a macro goes on after its first line.
+fn is_long(node: Node<'_>) -> bool {
+    // The line's end is a part of the node.
+    node.end_position().row > node.start_position().row + 1
+}

@@ -1,0 +1,237 @@
+//! The embedding service: texts in batches, a few at a time, asked again while that may help.
+//!
+//! A request passes, in this order: its lane (so many at once), the pause that the service asked
+//! for, the circuit, and then the wire. Queries have a lane of their own, so that none waits behind
+//! the indexing of a repository.
+
+// In the order a request meets them.
+mod halving;
+mod wire;
+mod answer;
+
+use std::sync::{Arc, atomic::AtomicBool};
+
+use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, sleep, timeout_at},
+};
+
+use super::metrics::EmbedderMetrics;
+use super::{EmbedError, EmbedderConfigError, Model, config::ServiceConfig};
+use crate::named::short_hash;
+use crate::openai::{FIRST_WAIT, Line, Unasked};
+use wire::Wire;
+
+pub use answer::AnswerError;
+
+/// Requests of the index at once. More would not be faster where the service's own limits or its
+/// hardware decide, and one project's indexing should not spend all of them.
+const INDEX_PLACES: usize = 3;
+/// Requests for queries at once.
+const QUERY_PLACES: usize = 16;
+/// What the log says where it fails.
+const MEANWHILE: &str =
+    "the embedding service fails: texts are found by their words alone meanwhile";
+
+/// Why one request brought no vectors.
+type Failure = crate::openai::Failure<AnswerError>;
+
+/// Who asks.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Lane {
+    /// The index, in the background.
+    Index,
+    /// A call that waits for it.
+    Query,
+}
+
+/// A service that makes vectors.
+pub(super) struct Service {
+    model: Model,
+    wire: Wire,
+    batch: usize,
+    text_chars: usize,
+    query_prefix: String,
+    document_prefix: String,
+    index: Arc<Semaphore>,
+    queries: Arc<Semaphore>,
+    line: Line,
+    metrics: EmbedderMetrics,
+    /// That it refuses a text was logged.
+    was_told: AtomicBool,
+}
+
+impl Service {
+    pub(super) fn open(
+        config: &ServiceConfig,
+        metrics: &EmbedderMetrics,
+    ) -> Result<Self, EmbedderConfigError> {
+        Ok(Service {
+            model: Model {
+                name: name(config),
+                dimensions: config.dimensions,
+            },
+            wire: Wire::new(config)?,
+            batch: config.batch,
+            text_chars: config.text_chars,
+            query_prefix: config.query_prefix.clone(),
+            document_prefix: config.document_prefix.clone(),
+            index: Arc::new(Semaphore::new(INDEX_PLACES)),
+            queries: Arc::new(Semaphore::new(QUERY_PLACES)),
+            line: Line::new(config.timeout, metrics.requests(), MEANWHILE),
+            metrics: metrics.clone(),
+            was_told: AtomicBool::new(false),
+        })
+    }
+
+    pub(super) fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Whether it is not asked now, since it failed or asked for a pause.
+    pub(super) fn is_resting(&self) -> bool {
+        self.line.is_resting()
+    }
+
+    /// The vectors of these texts, in their order; none for those that are blank, which services
+    /// refuse or make nonsense of, nor for those of the index that it refuses.
+    pub(super) async fn texts(
+        &self,
+        texts: &[String],
+        lane: Lane,
+        deadline: Instant,
+    ) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
+        let prefix = match lane {
+            Lane::Index => &self.document_prefix,
+            Lane::Query => &self.query_prefix,
+        };
+        let room = self.text_chars.saturating_sub(prefix.chars().count());
+        let sent: Vec<String> = texts
+            .iter()
+            .filter(|text| !text.trim().is_empty())
+            .map(|text| format!("{prefix}{}", cut(text, room)))
+            .collect();
+        let batches = sent.chunks(self.batch);
+        let asked = batches.map(|batch| self.made(batch, lane, deadline).boxed());
+        let asked: Vec<_> = asked.collect();
+        let asked = stream::iter(asked).buffered(INDEX_PLACES);
+        let made: Vec<_> = asked.try_collect().await?;
+        let mut made = made.into_iter().flatten();
+        let vectors = texts.iter().map(|text| {
+            if text.trim().is_empty() {
+                None
+            } else {
+                made.next().flatten()
+            }
+        });
+        Ok(vectors.collect())
+    }
+
+    async fn made(
+        &self,
+        texts: &[String],
+        lane: Lane,
+        deadline: Instant,
+    ) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
+        match lane {
+            Lane::Index => self.halving(texts, deadline).await,
+            Lane::Query => {
+                let made = self.batch(texts, lane, deadline).await?;
+                Ok(made.into_iter().map(Some).collect())
+            }
+        }
+    }
+
+    async fn batch(
+        &self,
+        texts: &[String],
+        lane: Lane,
+        deadline: Instant,
+    ) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let places = match lane {
+            Lane::Index => &self.index,
+            Lane::Query => &self.queries,
+        };
+        let place = timeout_at(deadline, places.acquire()).await;
+        let _place = place.map_err(|_elapsed| EmbedError::Late)?;
+        let mut attempts = 0;
+        loop {
+            self.line.free(deadline).await?;
+            let failure = match self.attempt(texts, deadline).await? {
+                Ok(vectors) => return Ok(vectors),
+                Err(failure) => failure,
+            };
+            attempts += 1;
+            match self.line.again(&failure, attempts) {
+                Some(wait) if Instant::now() + wait < deadline => sleep(wait).await,
+                _ => return Err(failure.into()),
+            }
+        }
+    }
+
+    /// Asks once, unless the circuit is open.
+    async fn attempt(
+        &self,
+        texts: &[String],
+        deadline: Instant,
+    ) -> Result<Result<Vec<Vec<f32>>, Failure>, EmbedError> {
+        let asking = async {
+            let answer = self.wire.ask(texts).await?;
+            let tokens = answer.tokens();
+            let vectors = answer.vectors(texts.len(), self.model.dimensions)?;
+            self.metrics.read(texts.len(), tokens);
+            Ok(vectors)
+        };
+        Ok(self
+            .line
+            .attempt(asking, deadline, || self.wire.span())
+            .await?)
+    }
+}
+
+impl From<Unasked> for EmbedError {
+    fn from(unasked: Unasked) -> Self {
+        match unasked {
+            Unasked::Resting { retry_after } => EmbedError::Resting { retry_after },
+            Unasked::Busy { retry_after } => EmbedError::Busy { retry_after },
+        }
+    }
+}
+
+impl From<Failure> for EmbedError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Unreachable(source) => EmbedError::Unreachable(source),
+            Failure::Failed { status, .. } => EmbedError::Failed { status },
+            Failure::Limited { retry_after } => EmbedError::Busy {
+                retry_after: retry_after.unwrap_or(FIRST_WAIT),
+            },
+            Failure::Refused { status } => EmbedError::Refused { status },
+            Failure::Unusable(error) => EmbedError::Unusable(error),
+            Failure::Late => EmbedError::Late,
+        }
+    }
+}
+
+/// What its vectors are known by. What stands before texts of the index makes other vectors; what
+/// stands before queries is the queries' matter.
+fn name(config: &ServiceConfig) -> String {
+    let name = format!("{}@{}", config.place.model, config.dimensions);
+    if config.document_prefix.is_empty() {
+        return name;
+    }
+    let hash = short_hash(&config.document_prefix);
+    let hash = hash.get(..8).unwrap_or_default();
+    format!("{name}+{hash}")
+}
+
+/// The first so many characters: the rest of a text that is longer would be refused, or left out
+/// where nobody sees it.
+fn cut(text: &str, most: usize) -> &str {
+    let end = text.char_indices().nth(most).map(|(end, _)| end);
+    end.and_then(|end| text.get(..end)).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! What is counted and what is logged of requests, over a socket. How failures are met is tried by
+//! the end-to-end tests, against a service that fails on command.
+
+use std::{num::NonZeroUsize, time::Duration};
+
+use prometheus_client::{encoding::text::encode, registry::Registry};
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::embed::EmbedderConfig;
+use crate::openai::testing::{self, Log, Reply};
+
+const TEXT: &str = "fn sesame_text() {}";
+const KEY: &str = "sk-sesame-key";
+
+/// Answers each request with `answer` of its body.
+async fn serve(answer: Reply) -> (EmbedderConfig, JoinHandle<()>) {
+    let (url, serving) = testing::serve(answer).await;
+    let config = EmbedderConfig {
+        embedder_url: Some(url),
+        embedder_key: Some(KEY.into()),
+        embedder_model: Some("words".to_owned()),
+        embedder_dimensions: NonZeroUsize::new(2),
+        ..EmbedderConfig::default()
+    };
+    (config, serving)
+}
+
+fn open(config: &EmbedderConfig) -> (Service, EmbedderMetrics) {
+    let metrics = EmbedderMetrics::default();
+    let service = Service::open(&config.service().unwrap(), &metrics).unwrap();
+    (service, metrics)
+}
+
+async fn ask(service: &Service) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    service
+        .texts(&[TEXT.to_owned()], Lane::Index, deadline)
+        .await
+}
+
+fn text(metrics: &EmbedderMetrics) -> String {
+    let mut registry = Registry::default();
+    metrics.register(&mut registry);
+    let mut text = String::new();
+    encode(&mut text, &registry).unwrap();
+    text
+}
+
+#[tokio::test]
+async fn neither_a_text_nor_a_key_nor_an_answer_is_logged() {
+    let echoes: [Reply; 4] = [
+        |body| (500, body.to_owned()),
+        |body| (400, body.to_owned()),
+        |body| (200, body.to_owned()),
+        |body| (200, format!("you said {body}")),
+    ];
+    let log = Log::default();
+    // While there is but one subscriber, the first thread that meets an event decides for all
+    // whether it is wanted: another test's, which has none.
+    let _second = tracing::Dispatch::new(Log::default());
+    let _logged = tracing::subscriber::set_default(log.clone());
+    for echo in echoes {
+        let (config, serving) = serve(echo).await;
+        let (service, _) = open(&config);
+        for _ in 0..6 {
+            ask(&service).await.unwrap_err();
+        }
+        serving.abort();
+    }
+    let told = log.text();
+    let ours = told.matches("the embedding service fails").count();
+    assert_eq!(ours, 3, "all but 400 open the circuit: {told}");
+    assert!(!told.contains("sesame"), "{told}");
+}
+
+#[tokio::test]
+async fn requests_texts_and_tokens_are_counted_by_outcome() {
+    let (config, serving) = serve(|_| {
+        let answer = r#"{"data":[{"embedding":[3,4]}],"usage":{"total_tokens":7}}"#;
+        (200, answer.to_owned())
+    })
+    .await;
+    let (service, metrics) = open(&config);
+    ask(&service).await.unwrap();
+    ask(&service).await.unwrap();
+    let told = text(&metrics);
+    for line in [
+        r#"embedder_requests_total{outcome="answered"} 2"#,
+        "embedder_texts_total 2",
+        "embedder_tokens_total 14",
+        "embedder_request_duration_seconds_count 2",
+        "embedder_circuit_state 0",
+    ] {
+        assert!(told.contains(line), "{line} in {told}");
+    }
+    serving.abort();
+    let (config, serving) = serve(|_| (401, String::new())).await;
+    let (service, metrics) = open(&config);
+    for _ in 0..6 {
+        ask(&service).await.unwrap_err();
+    }
+    let told = text(&metrics);
+    for line in [
+        r#"embedder_requests_total{outcome="refused"} 5"#,
+        "embedder_tokens_total 0",
+        "embedder_circuit_state 2",
+    ] {
+        assert!(told.contains(line), "{line} in {told}");
+    }
+    serving.abort();
+}
+
+#[tokio::test]
+async fn a_text_that_is_refused_is_counted_and_the_log_says_so_once() {
+    let (config, serving) = serve(|body| {
+        let answer = r#"{"data":[{"embedding":[3,4]}]}"#.to_owned();
+        if body.contains("sesame") {
+            return (400, String::new());
+        }
+        (200, answer)
+    })
+    .await;
+    let (service, metrics) = open(&config);
+    let log = Log::default();
+    let _second = tracing::Dispatch::new(Log::default());
+    let _logged = tracing::subscriber::set_default(log.clone());
+    for _ in 0..3 {
+        assert_eq!(ask(&service).await.unwrap(), [None]);
+    }
+    let told = log.text();
+    assert_eq!(told.matches("refuses a text").count(), 1, "{told}");
+    let told = text(&metrics);
+    assert!(told.contains("embedder_texts_refused_total 3"), "{told}");
+    serving.abort();
+}
+
+#[test]
+fn a_long_text_is_cut_between_characters() {
+    assert_eq!(cut("größe", 3), "grö");
+    assert_eq!(cut("größe", 5), "größe");
+    assert_eq!(cut("größe", 9), "größe");
+    assert_eq!(cut("", 1), "");
+}
