@@ -9,13 +9,13 @@ use archway_proto::{failure::Failure, fault::Fault};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    architecture::document::Kind,
     context::ToolContext,
     projects::Project,
     prompts,
     resources::{Variable, variables},
     tools::Reply,
 };
+use archway_architecture::document::Kind;
 use archway_repo::text;
 
 /// Values in an answer, as MCP has it.

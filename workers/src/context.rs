@@ -19,13 +19,12 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::{
-    architecture::{library::Libraries, search::Vectors},
     blocking::Blocking,
     chat::Chat,
-    dependencies::ImportCache,
     projects::{Project, Projects},
     workflows::Workflows,
 };
+use archway_architecture::{dependencies::ImportCache, library::Libraries, search::Vectors};
 use archway_history::Histories;
 use archway_index::meaning::Meaning;
 use archway_repo::{Cancel, Repo, Repos, Rules, text};

@@ -19,8 +19,6 @@ pub mod tools;
 mod context;
 mod projects;
 mod workflows;
-mod dependencies;
-pub mod architecture;
 
 // Beside the path: what several stops use.
 mod blocking;

@@ -17,18 +17,10 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    admin::Admin,
-    architecture::{library::Libraries, search::Vectors},
-    blocking::Blocking,
-    chat::Chat,
-    context::Doors,
-    dependencies::ImportCache,
-    projects::Projects,
-    report::Reporter,
-    service::WorkerService,
-    tools,
-    workflows::Workflows,
+    admin::Admin, blocking::Blocking, chat::Chat, context::Doors, projects::Projects,
+    report::Reporter, service::WorkerService, tools, workflows::Workflows,
 };
+use archway_architecture::{dependencies::ImportCache, library::Libraries, search::Vectors};
 use archway_history::Histories;
 use archway_index::indexer::Indexer;
 use archway_repo::{Mounts, Repos};

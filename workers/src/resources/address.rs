@@ -5,7 +5,7 @@
 
 use archway_proto::{failure::Failure, fault::Fault};
 
-use crate::architecture::document::{self, Kind};
+use archway_architecture::document::{self, Kind};
 use archway_repo::text;
 
 /// Bytes of a URI: those of the longest path, each written out.

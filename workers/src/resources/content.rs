@@ -8,11 +8,11 @@ use serde::Serialize;
 
 use super::{Address, media};
 use crate::{
-    architecture::document::Kind,
     context::{Snapshot, ToolContext},
     projects::Project,
     tools::{Whole, whole},
 };
+use archway_architecture::document::Kind;
 use archway_repo::RepoPath;
 
 /// The largest file that is given, in bytes: what `read_file` gives at most.

@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::{ListArgs, Said, Shelf, address::WORKFLOW, media, page::Wanted};
 use crate::{
-    architecture::document::{Document, Kind},
     context::{Snapshot, ToolContext},
     tools::Reply,
 };
+use archway_architecture::document::{Document, Kind};
 use archway_repo::text;
 
 /// What can be read.

@@ -13,13 +13,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{
-    architecture::{
-        alignment::{Alignment, Decision, Finding, Label, Proposal, align},
-        document::{Document, Kind},
-        library::{Libraries, Library},
-    },
-    tools::{Reply, Tool, ToolContext, markdown::cut, paging, schema::is_false},
+use crate::tools::{Reply, Tool, ToolContext, markdown::cut, paging, schema::is_false};
+use archway_architecture::{
+    alignment::{Alignment, Decision, Finding, Label, Proposal, align},
+    document::{Document, Kind},
+    library::{Libraries, Library},
 };
 use archway_repo::{Cancel, Repo, RepoError, Stopped};
 

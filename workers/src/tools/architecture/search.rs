@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Duration, Instant};
 
 use crate::{
-    architecture::{
-        document::{Document, Kind, uri},
-        library::{Libraries, Library},
-        search::{Lacking, Match, Query, Vectors},
-    },
     context::Snapshot,
     projects::Project,
     tools::{Reply, Tool, ToolContext, markdown::cut, paging, schema::is_false},
+};
+use archway_architecture::{
+    document::{Document, Kind, uri},
+    library::{Libraries, Library},
+    search::{Lacking, Match, Query, Vectors},
 };
 use archway_index::embed::Embedder;
 use archway_repo::{Cancel, Repo};

@@ -10,10 +10,8 @@ use super::{
     open::is_binary_name,
     window::{Part, Unreadable, Window},
 };
-use crate::{
-    dependencies::{Files, ImportCache},
-    tools::schema::is_false,
-};
+use crate::tools::schema::is_false;
+use archway_architecture::dependencies::{Files, ImportCache};
 use archway_repo::{Cancel, Key, RepoError, RepoPath, text};
 
 /// How many bytes of content all dependencies have together.

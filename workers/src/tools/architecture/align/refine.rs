@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 
 use super::AlignArgs;
 use crate::{
-    architecture::{
-        alignment::{Alignment, Decision, Label, Verdict},
-        document::Document,
-    },
     chat::{Chat, Question},
     tools::{ToolContext, markdown::cut},
+};
+use archway_architecture::{
+    alignment::{Alignment, Decision, Label, Verdict},
+    document::Document,
 };
 use archway_repo::text;
 

@@ -2,7 +2,7 @@
 
 use archway_proto::{failure::Failure, fault::Fault};
 
-use crate::architecture::{
+use archway_architecture::{
     document::{Document, Kind},
     library::Library,
 };

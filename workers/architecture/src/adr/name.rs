@@ -1,0 +1,188 @@
+//! What records are called, and which files of their folders are none.
+
+/// The number that a title begins with, as it is written, and the rest: `ADR-012: Use it`,
+/// `12. Use it`, `[ADR 12] Use it`.
+pub(crate) fn parted(title: &str) -> (Option<String>, String) {
+    let title = title.trim();
+    let whole = || (None, title.to_owned());
+    let bare = title.trim_start_matches(['[', '(', '#', '`']);
+    let named = without_prefix(bare);
+    let (digits, rest) = digits(named);
+    let behind = rest.trim_start_matches([']', ')', '`']);
+    let plain = behind
+        .trim_start()
+        .trim_start_matches([':', '.', ')', '-', '–', '—', '|']);
+    // "2024 in review" and "3D maps" begin with no number of theirs.
+    let is_parted = plain.len() < behind.trim_start().len() || behind.len() < rest.len();
+    let is_named = named.len() < bare.len() && (rest.is_empty() || rest.starts_with(' '));
+    if digits.is_empty() || digits.len() > 5 || !(is_parted || is_named) || is_date(rest) {
+        return whole();
+    }
+    let plain = plain.trim();
+    let plain = if plain.is_empty() { title } else { plain };
+    (Some(digits.to_owned()), plain.to_owned())
+}
+
+/// The number that a file's stem begins with, as it is written: `0007-use-it`, `adr_7`.
+pub(crate) fn number_of_stem(stem: &str) -> Option<&str> {
+    let (digits, rest) = digits(without_prefix(stem));
+    let ends = rest.is_empty() || rest.starts_with(['-', '_', '.', ' ', ',']);
+    let fits = !digits.is_empty() && digits.len() <= 5 && ends && !is_date(rest);
+    fits.then_some(digits)
+}
+
+/// Whether a file of this stem and title is one to be copied.
+pub(crate) fn is_template(stem: &str, title: &str) -> bool {
+    let stem = stem.to_lowercase();
+    let words = stem.split(|c: char| !c.is_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let is_named = match words.as_slice() {
+        ["template", ..] | [.., "template" | "templates"] => words.len() <= 4,
+        _ => false,
+    };
+    is_named || is_placeholder(title)
+}
+
+/// Whether a title is what templates have in place of one: `[short title of …]`, `NUMBER. TITLE`.
+fn is_placeholder(title: &str) -> bool {
+    let title = title.to_lowercase();
+    let bracketed = title.split(['[', '{', '<']).skip(1);
+    let mut holes = bracketed.filter_map(|hole| hole.split([']', '}', '>']).next());
+    let is_hole =
+        |hole: &str| hole == "title" || hole.contains("title of") || hole.contains("short title");
+    holes.any(is_hole) || title.starts_with("number. title")
+}
+
+/// Whether a file of this stem is called as pages are that list others.
+pub(crate) fn is_index(stem: &str) -> bool {
+    let stem = stem.to_lowercase();
+    matches!(
+        stem.as_str(),
+        "readme"
+            | "index"
+            | "_index"
+            | "toc"
+            | "summary"
+            | "contributing"
+            | "changelog"
+            | "0000-index"
+            | "000-index"
+            | "0000-readme"
+    )
+}
+
+/// Whether a file of this stem is what hosts show of the folder it stands in.
+pub(crate) fn is_cover(stem: &str) -> bool {
+    let covers = ["readme", "index", "_index"];
+    covers.iter().any(|name| stem.eq_ignore_ascii_case(name))
+}
+
+/// A name without the word that says what it is.
+fn without_prefix(name: &str) -> &str {
+    let lower = name.to_ascii_lowercase();
+    let prefixes = [
+        "architecture decision record",
+        "decision record",
+        "decision",
+        "adr",
+        "ad",
+    ];
+    for prefix in prefixes {
+        if lower.starts_with(prefix) {
+            let rest = name.get(prefix.len()..).unwrap_or_default();
+            let rest = rest.trim_start_matches([' ', '-', '_', '#', ':', '.', '\u{2011}']);
+            if rest.starts_with(|c: char| c.is_ascii_digit()) {
+                return rest;
+            }
+        }
+    }
+    name
+}
+
+fn digits(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !c.is_ascii_digit());
+    text.split_at_checked(end.unwrap_or(text.len()))
+        .unwrap_or((text, ""))
+}
+
+/// Whether what follows digits makes them a year: `-05-17`.
+fn is_date(rest: &str) -> bool {
+    let bytes = rest.as_bytes();
+    matches!(bytes, [b'-' | b'.' | b'_', a, b, c, ..]
+        if a.is_ascii_digit() && b.is_ascii_digit() && b"-._".contains(c))
+        && bytes.get(4).is_some_and(u8::is_ascii_digit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_parted_from_its_number() {
+        for (title, number, plain) in [
+            ("ADR-012: Use Postgres", Some("012"), "Use Postgres"),
+            (
+                "1. Record architecture decisions",
+                Some("1"),
+                "Record architecture decisions",
+            ),
+            ("ADR 12 - Use it", Some("12"), "Use it"),
+            ("[ADR-0012] Use it", Some("0012"), "Use it"),
+            ("Decision 4: Use it", Some("4"), "Use it"),
+            ("adr 7 Use it", Some("7"), "Use it"),
+            ("2024 in review", None, "2024 in review"),
+            ("2024-05-17 Use it", None, "2024-05-17 Use it"),
+            ("3D maps", None, "3D maps"),
+            ("Adopt 12 factors", None, "Adopt 12 factors"),
+            ("Add 2. level caches", None, "Add 2. level caches"),
+        ] {
+            let number = number.map(str::to_owned);
+            assert_eq!(parted(title), (number, plain.to_owned()), "{title}");
+        }
+    }
+
+    #[test]
+    fn a_stem_has_the_number_it_begins_with_and_a_date_is_none() {
+        for (stem, number) in [
+            ("0007-use-it", Some("0007")),
+            ("7", Some("7")),
+            ("adr-007-x", Some("007")),
+            ("ADR_12", Some("12")),
+            ("20200101-use-it", None),
+            ("2020-01-01-use-it", None),
+            ("use-it-2", None),
+            ("3d-maps", None),
+            ("address-12", None),
+        ] {
+            assert_eq!(number_of_stem(stem), number, "{stem}");
+        }
+    }
+
+    #[test]
+    fn templates_and_indexes_are_told_by_their_names_or_titles() {
+        for stem in [
+            "template",
+            "adr-template",
+            "0000-template",
+            "_template",
+            "template-long",
+        ] {
+            assert!(is_template(stem, "x"), "{stem}");
+        }
+        assert!(is_template(
+            "0000-x",
+            "[short title of solved problem and solution]"
+        ));
+        assert!(is_template(
+            "x",
+            "{short title, representative of solved problem}"
+        ));
+        assert!(is_template("x", "NUMBER. TITLE"));
+        assert!(!is_template(
+            "0009-use-the-jinja-template-engine",
+            "Use the Jinja template engine"
+        ));
+        assert!(!is_template("x", "[ADR-3] The short title of pages"));
+        assert!(is_index("README") && !is_index("0001-index-the-logs"));
+    }
+}

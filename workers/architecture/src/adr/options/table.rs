@@ -1,0 +1,133 @@
+//! Options in a table: a row each, with columns for what speaks for and against them.
+
+use super::{Options, name};
+use crate::adr::parts::{normal, polarity};
+use crate::adr::{Passage, Verdict};
+use crate::markdown::Block;
+
+/// What a column of a table of options holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Column {
+    Name,
+    Pros,
+    Cons,
+    Verdict,
+    About,
+}
+
+impl Options {
+    /// An option that is a row of a table.
+    pub(super) fn row(&mut self, block: &Block, passage: &Passage) {
+        let columns = self.columns.clone();
+        let is_of_options = columns.first() == Some(&Column::Name);
+        let first = block.cells.first().filter(|_| is_of_options);
+        let Some(first) = first.filter(|first| !first.trim().is_empty()) else {
+            return;
+        };
+        self.current = self.named(&name(first));
+        let are_rejected = self.are_rejected;
+        let Some(choice) = self.choice() else { return };
+        let mut start = 0;
+        for (cell, column) in block.cells.iter().zip(columns) {
+            let place = passage.within(start..start + cell.len());
+            start += cell.len() + " | ".len();
+            match column {
+                _ if cell.trim().is_empty() => {}
+                Column::Pros => choice.pros.push(place),
+                Column::Cons => choice.cons.push(place),
+                Column::Verdict => choice.verdict = verdict_of_cell(cell),
+                Column::Name | Column::About => choice.about.push(place),
+            }
+        }
+        if are_rejected && choice.verdict == Verdict::Open {
+            choice.verdict = Verdict::Rejected;
+        }
+    }
+}
+
+/// What a cell says became of an option, in whole words: "Node", "unknown" and "next" say nothing.
+fn verdict_of_cell(cell: &str) -> Verdict {
+    const REJECTED: [&str; 10] = [
+        "no",
+        "not",
+        "reject",
+        "rejects",
+        "rejected",
+        "discard",
+        "discards",
+        "discarded",
+        "declined",
+        "dropped",
+    ];
+    const CHOSEN: [&str; 11] = [
+        "yes", "chosen", "accept", "accepts", "accepted", "select", "selects", "selected", "adopt",
+        "adopts", "adopted",
+    ];
+    let lower = cell.to_lowercase();
+    let says = |word: &str| {
+        lower
+            .split(|c: char| !c.is_alphanumeric())
+            .any(|it| it == word)
+    };
+    let is_crossed = lower.trim_matches([' ', '[', ']', '(', ')', '*', '`']) == "x";
+    if REJECTED.into_iter().any(says) || lower.contains(['✗', '❌', '✘']) {
+        Verdict::Rejected
+    } else if CHOSEN.into_iter().any(says) || lower.contains(['✓', '✅', '✔']) || is_crossed {
+        Verdict::Chosen
+    } else {
+        Verdict::Open
+    }
+}
+
+/// What the columns of a table hold, by its head; the first is a name only where others are about
+/// options.
+pub(super) fn columns(head: &Block) -> Vec<Column> {
+    let column = |cell: &String| match normal(cell).as_str() {
+        "option" | "options" | "alternative" | "alternatives" | "candidate" | "solution"
+        | "name" | "technology" | "choice" | "tool" => Column::Name,
+        "verdict" | "chosen" | "decision" | "selected" | "outcome" | "result" | "status" => {
+            Column::Verdict
+        }
+        word => match polarity(word) {
+            Some(true) => Column::Pros,
+            Some(false) => Column::Cons,
+            None => Column::About,
+        },
+    };
+    let mut columns: Vec<Column> = head.cells.iter().map(column).collect();
+    let tells = |column: &Column| !matches!(column, Column::About);
+    let is_of_options = columns.iter().skip(1).any(tells);
+    if let Some(first) = columns.first_mut()
+        && is_of_options
+    {
+        *first = Column::Name;
+    }
+    columns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_says_what_became_of_an_option_in_whole_words() {
+        for cell in [
+            "no",
+            "No, too slow",
+            "Rejected",
+            "not chosen",
+            "❌",
+            "declined.",
+        ] {
+            assert_eq!(verdict_of_cell(cell), Verdict::Rejected, "{cell}");
+        }
+        for cell in ["yes", "**Chosen**", "Accepted (2024)", "✅", "x", " [X] "] {
+            assert_eq!(verdict_of_cell(cell), Verdict::Chosen, "{cell}");
+        }
+        for cell in [
+            "known", "unknown", "Node", "complex", "next", "x86 only", "2 x 4", "notable", "",
+        ] {
+            assert_eq!(verdict_of_cell(cell), Verdict::Open, "{cell}");
+        }
+    }
+}

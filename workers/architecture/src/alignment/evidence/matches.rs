@@ -1,0 +1,80 @@
+//! Which word of a proposal stands for which word of the decisions: the same, or one near in meaning.
+
+use super::{RAREST, Read, Weights};
+use crate::alignment::lexicon::Word;
+use crate::alignment::positions::Positions;
+use crate::alignment::words::{ByConcept, Concept};
+
+/// A word of the proposal.
+pub(super) struct Asked<'a> {
+    pub(super) concept: Concept,
+    pub(super) word: &'a Word,
+    /// What it tells: less where many decisions name it.
+    pub(super) weight: f32,
+}
+
+/// The words of a proposal, and which of them each word of the decisions is taken for.
+pub(in crate::alignment) struct Matches<'a> {
+    /// By concept.
+    pub(super) asked: Vec<Asked<'a>>,
+    of: ByConcept<(usize, f32)>,
+}
+
+impl<'a> Matches<'a> {
+    /// Finds for each word of the decisions the nearest of the proposal.
+    pub(in crate::alignment) fn of<'p>(
+        read: &'a Read,
+        all: impl Iterator<Item = &'p Positions>,
+        weights: &Weights,
+    ) -> Matches<'a> {
+        let mut asked: Vec<Asked<'a>> = read
+            .lexicon
+            .words()
+            .map(|(concept, word)| Asked {
+                concept,
+                word,
+                weight: word.weight * share(weights, concept),
+            })
+            .collect();
+        asked.sort_unstable_by_key(|asked| asked.concept);
+        let mut of = ByConcept::default();
+        for (concept, word) in all.flat_map(|positions| positions.lexicon.words()) {
+            of.entry(concept)
+                .or_insert_with(|| nearest(&asked, concept, word));
+        }
+        Matches { asked, of }
+    }
+
+    /// The word of the proposal that a concept is taken for, and how near it is.
+    pub(super) fn matched(&self, concept: Concept) -> Option<(usize, f32)> {
+        let found = self.of.get(&concept).copied();
+        found.filter(|(_, near)| *near > 0.0)
+    }
+
+    /// Where a concept stands among the words of the proposal.
+    pub(super) fn place(&self, concept: Concept) -> Option<usize> {
+        self.asked
+            .binary_search_by_key(&concept, |asked| asked.concept)
+            .ok()
+    }
+}
+
+/// What a concept weighs of what the rarest does; one that no decision names weighs as much.
+fn share(weights: &Weights, concept: Concept) -> f32 {
+    match weights.of_concept(concept) / RAREST {
+        named if named > 0.0 => named,
+        _ => 1.0,
+    }
+}
+
+fn nearest(asked: &[Asked<'_>], concept: Concept, word: &Word) -> (usize, f32) {
+    let same = asked.binary_search_by_key(&concept, |asked| asked.concept);
+    if let Ok(at) = same {
+        return (at, 1.0);
+    }
+    let near = asked.iter().map(|asked| asked.word.nearness(word));
+    let nearest = near
+        .enumerate()
+        .max_by(|left, right| left.1.total_cmp(&right.1));
+    nearest.unwrap_or((0, 0.0))
+}

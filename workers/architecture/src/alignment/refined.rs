@@ -1,0 +1,235 @@
+//! What others make of a finding, and how far they are believed.
+//!
+//! Whoever says it may have been talked into it by the texts it read. So a verdict is a word of four
+//! and a sentence that we know, and it can't do more than give a document, which the caller may read
+//! anyway, the wrong label: a decision that binds nobody stays related at most, what forbids or
+//! endorses rests on a sentence of the decision's own, and what the rules take for a conflict stays in
+//! the answer.
+
+use super::{Alignment, Decision, Finding, Label, binds_nobody, told};
+
+/// What somebody says of one finding.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// Of which one, by its place among the findings.
+    pub finding: usize,
+    /// What it means for the decision; `None`: the decision is about something else.
+    pub label: Option<Label>,
+    /// The sentence of the decision that this rests on, as it is written.
+    pub sentence: Option<String>,
+}
+
+impl Alignment {
+    /// Takes verdicts of a chat model, as far as they are to be believed; says how many changed
+    /// something.
+    pub fn refine(&mut self, decisions: &[Decision<'_>], verdicts: &[Verdict]) -> usize {
+        let mut changed = 0;
+        let found = std::mem::take(&mut self.found);
+        for (place, finding) in found.into_iter().enumerate() {
+            let mut verdicts = verdicts.iter().filter(|verdict| verdict.finding == place);
+            let decision = decisions.get(finding.decision);
+            let outcome = match (verdicts.next(), verdicts.next(), decision) {
+                (Some(verdict), None, Some(decision)) => believed(&finding, decision, verdict),
+                // Nothing was said of it, or two things.
+                _ => Outcome::Kept,
+            };
+            changed += usize::from(outcome != Outcome::Kept);
+            match outcome {
+                Outcome::Kept => self.found.push(finding),
+                Outcome::Dropped => {}
+                Outcome::Changed(other) => self.found.push(other),
+            }
+        }
+        if changed > 0 {
+            // As near as they were, within a label.
+            self.found.sort_by_key(|finding| finding.label);
+            self.suggestions = told::suggestions(decisions, &self.found);
+        }
+        changed
+    }
+}
+
+/// What becomes of a finding.
+#[derive(PartialEq)]
+enum Outcome {
+    Kept,
+    Changed(Finding),
+    /// It is about something else.
+    Dropped,
+}
+
+fn believed(finding: &Finding, decision: &Decision<'_>, verdict: &Verdict) -> Outcome {
+    let label = match verdict.label {
+        Some(label) if binds_nobody(decision.status) => label.max(Label::Related),
+        Some(label) => label,
+        None if finding.label == Label::Conflicts => Label::Related,
+        None => return Outcome::Dropped,
+    };
+    let sentence = verdict.sentence.as_deref();
+    match (label, sentence) {
+        _ if label == finding.label => Outcome::Kept,
+        (Label::Conflicts | Label::Supports, None) => Outcome::Kept,
+        _ => Outcome::Changed(Finding {
+            decision: finding.decision,
+            label,
+            reason: quoting(said(label), sentence),
+            conflict: (label == Label::Conflicts).then(|| {
+                quoting(
+                    "The proposal goes against it, as a chat model reads both",
+                    sentence,
+                )
+            }),
+        }),
+    }
+}
+
+fn said(label: Label) -> &'static str {
+    match label {
+        Label::Conflicts => "Goes against the decision, as a chat model reads both",
+        Label::Supports => "Endorsed by the decision, as a chat model reads both",
+        Label::Related => {
+            "The same subject, neither endorsed nor forbidden, as a chat model reads both"
+        }
+    }
+}
+
+fn quoting(said: &str, sentence: Option<&str>) -> String {
+    match sentence {
+        Some(sentence) => format!("{said}: \"{sentence}\""),
+        None => format!("{said}."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        adr::{Adr, Status},
+        alignment::{Positions, Proposal, align},
+        markdown::Markdown,
+    };
+    use archway_repo::testing::cancel;
+
+    const TEXT: &str = "# 7. Use PostgreSQL\n\n## Status\n\nAccepted\n\n## Decision\n\nWe will use \
+                        PostgreSQL as the database of all services. We looked at MySQL and turned \
+                        it down.\n";
+    const RULE: &str = "We will use PostgreSQL as the database of all services.";
+
+    /// What becomes of a proposal about the one decision, which has this status, by the rules and
+    /// after these verdicts; and how many of these counted.
+    fn refined(
+        proposal: &str,
+        status: Status,
+        verdicts: &[Verdict],
+    ) -> (Alignment, Alignment, usize) {
+        let markdown = Markdown::read(TEXT, &cancel()).unwrap();
+        let adr = Adr::of(&markdown, "7. Use PostgreSQL");
+        let positions = Positions::of(&markdown, &adr);
+        let decisions = [Decision {
+            id: "0007",
+            status,
+            successors: &[],
+            positions: &positions,
+            markdown: &markdown,
+            source: TEXT,
+        }];
+        let proposal = Proposal {
+            description: proposal,
+            context: None,
+        };
+        let by_rules = align(&decisions, &proposal, &cancel()).unwrap();
+        let mut refined = by_rules.clone();
+        let changed = refined.refine(&decisions, verdicts);
+        (by_rules, refined, changed)
+    }
+
+    fn verdict(label: Option<Label>, sentence: Option<&str>) -> Verdict {
+        Verdict {
+            finding: 0,
+            label,
+            sentence: sentence.map(str::to_owned),
+        }
+    }
+
+    const PLAIN: &str = "Take backups of the PostgreSQL database of each service at night.";
+    const AGAINST: &str = "Replace PostgreSQL with MySQL as the database of all services.";
+
+    #[test]
+    fn a_verdict_changes_label_reason_and_what_to_do_next() {
+        let against = verdict(Some(Label::Conflicts), Some(RULE));
+        let (by_rules, refined, changed) = refined(PLAIN, Status::Accepted, &[against]);
+        assert_ne!(by_rules.found[0].label, Label::Conflicts);
+        assert_eq!((refined.found[0].label, changed), (Label::Conflicts, 1));
+        assert!(refined.found[0].reason.ends_with(&format!("\"{RULE}\"")));
+        let conflict = refined.found[0].conflict.as_ref().unwrap();
+        assert!(conflict.contains(RULE), "{conflict}");
+        let next = refined.suggestions.join(" ");
+        assert!(next.contains("supersedes ADR 0007 explicitly"), "{next}");
+    }
+
+    #[test]
+    fn what_forbids_or_endorses_without_a_sentence_is_not_believed() {
+        for label in [Label::Conflicts, Label::Supports] {
+            let bare = [verdict(Some(label), None)];
+            let (by_rules, refined, _) = refined(PLAIN, Status::Accepted, &bare);
+            assert_ne!(by_rules.found[0].label, Label::Conflicts);
+            assert_eq!(by_rules, refined);
+        }
+    }
+
+    #[test]
+    fn a_decision_that_binds_nobody_stays_related_at_most() {
+        for status in [Status::Superseded, Status::Deprecated, Status::Proposed] {
+            for label in [Label::Conflicts, Label::Supports] {
+                let verdict = [verdict(Some(label), Some(RULE))];
+                let (by_rules, refined, changed) = refined(AGAINST, status, &verdict);
+                assert_eq!(by_rules.found[0].label, Label::Related);
+                assert_eq!((by_rules, 0), (refined, changed), "{status:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_about_something_else_goes_but_for_a_conflict_of_the_rules() {
+        let other = [verdict(None, None)];
+        let (_, refined_plain, changed) = refined(PLAIN, Status::Accepted, &other);
+        assert_eq!((refined_plain.found.len(), changed), (0, 1));
+        assert!(!refined_plain.suggestions.is_empty());
+        let (by_rules, refined, _) = refined(AGAINST, Status::Accepted, &other);
+        assert_eq!(by_rules.found[0].label, Label::Conflicts);
+        assert_eq!(refined.found[0].label, Label::Related);
+    }
+
+    #[test]
+    fn two_verdicts_about_one_finding_and_those_about_none_count_for_nothing() {
+        let against = verdict(Some(Label::Conflicts), Some(RULE));
+        let nowhere = Verdict {
+            finding: 7,
+            ..against.clone()
+        };
+        for verdicts in [vec![against.clone(), against], vec![nowhere]] {
+            let (by_rules, refined, changed) = refined(PLAIN, Status::Accepted, &verdicts);
+            assert_eq!((by_rules, 0), (refined, changed));
+        }
+    }
+
+    #[test]
+    fn sentences_are_rules_then_what_was_turned_down_within_their_bound() {
+        let markdown = Markdown::read(TEXT, &cancel()).unwrap();
+        let adr = Adr::of(&markdown, "7. Use PostgreSQL");
+        let positions = Positions::of(&markdown, &adr);
+        let decision = Decision {
+            id: "0007",
+            status: Status::Accepted,
+            successors: &[],
+            positions: &positions,
+            markdown: &markdown,
+            source: TEXT,
+        };
+        let refused = "We looked at MySQL and turned it down.";
+        assert_eq!(decision.sentences(1000), [RULE, refused]);
+        assert_eq!(decision.sentences(RULE.len()), [RULE]);
+        assert_eq!(decision.sentences(refused.len()), [refused]);
+        assert!(decision.sentences(10).is_empty());
+    }
+}

@@ -1,0 +1,41 @@
+//! The sentences of a decision that a verdict about it can rest on.
+
+use super::Decision;
+use super::positions::{Kind, Statement};
+use crate::adr::Passage;
+
+/// A sentence that is longer, in bytes, is left out: it is quoted whole or not at all.
+const MAX_SENTENCE: usize = 800;
+
+impl Decision<'_> {
+    /// Its rules, then what it says of the options that it turned down: each sentence once, as it is
+    /// written but for blanks, and together `most` bytes at most.
+    pub fn sentences(&self, most: usize) -> Vec<String> {
+        let mut seen: Vec<&Passage> = Vec::new();
+        let (mut told, mut room) = (Vec::new(), most);
+        for passage in self.passages() {
+            if seen.contains(&passage) {
+                continue;
+            }
+            seen.push(passage);
+            let sentence = passage.verbatim(self.markdown, self.source);
+            if sentence.is_empty() || sentence.len() > MAX_SENTENCE || sentence.len() > room {
+                continue;
+            }
+            room -= sentence.len();
+            told.push(sentence);
+        }
+        told
+    }
+
+    fn passages(&self) -> impl Iterator<Item = &Passage> {
+        let of = |kind: Kind| {
+            let statements = self.positions.statements.iter();
+            let of_kind = statements.filter(move |statement: &&Statement| statement.kind == kind);
+            of_kind.filter_map(|statement| statement.sentence.as_ref())
+        };
+        let refused = self.positions.refused.iter();
+        let refused = refused.filter_map(|option| option.sentence.as_ref());
+        of(Kind::Rule).chain(refused).chain(of(Kind::Refused))
+    }
+}

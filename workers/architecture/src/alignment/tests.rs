@@ -1,0 +1,239 @@
+//! Proposals against decisions, by what each of them is an example of.
+
+mod labelled;
+
+use super::*;
+use crate::adr::Adr;
+use archway_repo::testing::cancel;
+
+const DATABASE: &str = "# 1. Use PostgreSQL\n\n## Status\n\nAccepted\n\n## Context\n\nWe need a store.\n\n\
+    ## Decision\n\nWe will use PostgreSQL as the database of all services. MongoDB was turned down, \
+    since nobody knows it.\n\n## Consequences\n\nSomebody learns vacuuming.\n";
+const LOGS: &str = "# 2. Logs are kept briefly\n\n## Status\n\nAccepted\n\n## Decision\n\n\
+    Logs are kept for 30 days. Telephone numbers must never be written to a log.\n";
+const MAIL: &str = "# 3. Send mail with Postfix\n\n## Status\n\nProposed\n\n## Decision\n\nMail is sent \
+    by Postfix.\n";
+
+struct Written {
+    text: &'static str,
+    markdown: Markdown,
+    status: Status,
+    positions: Positions,
+}
+
+fn written(text: &'static str) -> Written {
+    let markdown = Markdown::read(text, &cancel()).unwrap();
+    let adr = Adr::of(&markdown, markdown.called().unwrap());
+    Written {
+        text,
+        positions: Positions::of(&markdown, &adr),
+        status: adr.status,
+        markdown,
+    }
+}
+
+/// What a proposal means for the three decisions, and why.
+fn aligned(description: &str) -> (Vec<(usize, Label)>, Alignment) {
+    held(&[DATABASE, LOGS, MAIL], description)
+}
+
+/// What a proposal means for decisions, and why.
+fn held(texts: &[&'static str], description: &str) -> (Vec<(usize, Label)>, Alignment) {
+    let all: Vec<Written> = texts.iter().copied().map(written).collect();
+    let decisions: Vec<Decision<'_>> = all.iter().map(decision).collect();
+    let proposal = Proposal {
+        description,
+        context: None,
+    };
+    let alignment = align(&decisions, &proposal, &cancel()).unwrap();
+    let labels = alignment.found.iter();
+    (
+        labels.map(|one| (one.decision, one.label)).collect(),
+        alignment,
+    )
+}
+
+fn decision(written: &Written) -> Decision<'_> {
+    Decision {
+        id: "0001",
+        status: written.status,
+        successors: &[],
+        positions: &written.positions,
+        markdown: &written.markdown,
+        source: written.text,
+    }
+}
+
+#[test]
+fn taking_the_place_of_what_was_chosen_conflicts() {
+    for proposal in [
+        "Replace PostgreSQL with CockroachDB.",
+        "The database of the order service is MongoDB.",
+        "We migrate the services' database from Postgres to MySQL.",
+    ] {
+        let (labels, alignment) = aligned(proposal);
+        assert_eq!(labels.first(), Some(&(0, Label::Conflicts)), "{proposal}");
+        assert!(alignment.found[0].conflict.is_some());
+    }
+}
+
+#[test]
+fn carrying_a_decision_out_is_supported_and_its_sentence_quoted() {
+    let (labels, alignment) = aligned("The order service uses pg as its database.");
+    assert_eq!(labels.first(), Some(&(0, Label::Supports)));
+    let quote = "We will use PostgreSQL as the database of all services.";
+    assert!(alignment.found[0].reason.contains(quote), "{alignment:?}");
+}
+
+const QUEUES: &str = "# 1. We use RabbitMQ for work queues\n\n## Status\n\nAccepted\n\n## Decision\n\n\
+    We use RabbitMQ for all background work.\n";
+const SESSIONS: &str = "# 2. Server-side sessions\n\n## Status\n\nAccepted\n\n## Decision\n\nSessions are \
+    kept on the server. Session cookies are HttpOnly and Secure.\n";
+const STORE: &str = "# 3. Use PostgreSQL\n\n## Status\n\nAccepted\n\n## Decision\n\nAll services must use \
+    PostgreSQL as their database. Telephone numbers must never be written to a log.\n";
+
+#[test]
+fn restating_and_using_what_was_chosen_is_supported() {
+    for (proposal, at) in [
+        ("All new services use PostgreSQL for their data.", 2),
+        ("We will store invoices in PostgreSQL.", 2),
+        ("Session cookies are HttpOnly.", 1),
+    ] {
+        let (labels, _) = held(&[QUEUES, SESSIONS, STORE], proposal);
+        assert_eq!(labels, [(at, Label::Supports)], "{proposal}");
+    }
+}
+
+#[test]
+fn ending_what_was_chosen_or_moving_off_it_conflicts() {
+    let (labels, alignment) = held(&[QUEUES, SESSIONS, STORE], "Delete the RabbitMQ cluster.");
+    assert_eq!(labels, [(0, Label::Conflicts)]);
+    assert!(alignment.found[0].reason.starts_with("Gives up"));
+    let (labels, _) = held(&[QUEUES, SESSIONS, STORE], "Move background work to Kafka.");
+    assert_eq!(labels, [(0, Label::Conflicts)]);
+}
+
+#[test]
+fn a_product_for_another_purpose_is_no_rival_and_work_beside_it_takes_no_side() {
+    let all = [QUEUES, SESSIONS, STORE];
+    let (labels, _) = held(&all, "We will send push notifications through Firebase.");
+    assert_eq!(labels, []);
+    let backup = "A nightly backup of a read replica of the PostgreSQL database is taken.";
+    let (labels, _) = held(&all, backup);
+    assert_eq!(labels, [(2, Label::Related)]);
+}
+
+#[test]
+fn a_conflict_quotes_the_sentence_that_forbids() {
+    let all = [QUEUES, SESSIONS, STORE];
+    let (labels, alignment) = held(&all, "Write the telephone numbers to the log, too.");
+    assert_eq!(labels, [(2, Label::Conflicts)]);
+    let quote = "Telephone numbers must never be written to a log.";
+    assert!(alignment.found[0].reason.contains(quote));
+}
+
+#[test]
+fn what_superseded_a_decision_is_named() {
+    let all = [DATABASE, STORE].map(written);
+    let old = Decision {
+        status: Status::Superseded,
+        successors: &[1],
+        ..decision(&all[0])
+    };
+    let new = Decision {
+        id: "0002",
+        ..decision(&all[1])
+    };
+    let proposal = Proposal {
+        description: "The order service uses pg as its database.",
+        context: None,
+    };
+    let told = align(&[old, new], &proposal, &cancel()).unwrap();
+    let expected = "ADR 0001 no longer holds; look at what superseded it: ADR 0002.";
+    assert!(told.suggestions.contains(&expected.to_owned()), "{told:?}");
+}
+
+#[test]
+fn a_question_takes_no_side() {
+    let (labels, _) = aligned("Should the PostgreSQL database of the services get a replica?");
+    assert_eq!(labels, [(0, Label::Related)]);
+}
+
+#[test]
+fn a_bound_is_broken_by_a_number_and_a_ban_by_doing_it() {
+    let (labels, alignment) = aligned("Logs are kept for a year.");
+    assert_eq!(labels, [(1, Label::Conflicts)]);
+    assert!(
+        alignment.found[0]
+            .reason
+            .contains("Logs are kept for 30 days.")
+    );
+    let (labels, alignment) = aligned("Write the telephone numbers to the log, too.");
+    assert_eq!(labels, [(1, Label::Conflicts)]);
+    assert!(
+        alignment.found[0]
+            .reason
+            .contains("Telephone numbers must never be written to a log.")
+    );
+}
+
+#[test]
+fn what_is_only_proposed_is_related_at_most() {
+    let (labels, alignment) = aligned("Mail is sent by Postfix.");
+    assert_eq!(labels, [(2, Label::Related)]);
+    assert!(alignment.found[0].reason.starts_with("Only proposed"));
+}
+
+#[test]
+fn another_subject_finds_nothing_and_says_what_to_do() {
+    for proposal in [
+        "Paint the fence green.",
+        "",
+        "?!",
+        "The summer party is in July.",
+    ] {
+        let (labels, alignment) = aligned(proposal);
+        assert_eq!(labels, [], "{proposal}");
+        assert!(alignment.suggestions[0].contains("No ADR is about this"));
+    }
+    let nothing = align(
+        &[],
+        &Proposal {
+            description: "Use PostgreSQL.",
+            context: Some("We need a store."),
+        },
+        &cancel(),
+    )
+    .unwrap();
+    assert!(nothing.found.is_empty());
+    assert!(nothing.suggestions[0].contains("no ADRs"));
+}
+
+#[test]
+fn the_longest_proposal_is_read_in_time() {
+    let words = "We replace PostgreSQL with CockroachDB, not 30 days later; logs never, ";
+    let long = words.repeat(5000 / words.len());
+    let started = tokio::time::Instant::now();
+    let (labels, _) = aligned(&long);
+    assert!(!labels.is_empty());
+    assert!(started.elapsed() < tokio::time::Duration::from_secs(5));
+}
+
+#[test]
+fn the_largest_decision_is_read_though_it_is_one_sentence() {
+    for words in [
+        "services never use postgres and ",
+        "logs: no; ",
+        "never never drop ",
+        "mysql, ",
+    ] {
+        let sentence = words.repeat((1 << 20) / words.len());
+        let text = format!("# 1. Use PostgreSQL\n\n## Decision\n\n{sentence}\n");
+        let markdown = Markdown::read(&text, &cancel()).unwrap();
+        let positions = Positions::of(&markdown, &Adr::of(&markdown, "Use PostgreSQL"));
+        let counts = positions.statements.iter();
+        let counts: Vec<usize> = counts.map(|one| one.clause.terms.len()).collect();
+        assert!((1..=160).contains(&counts.len()), "{words}");
+        assert!(counts.iter().all(|count| *count <= 400), "{words}");
+    }
+}

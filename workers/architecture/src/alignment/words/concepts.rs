@@ -1,0 +1,35 @@
+//! What tokens are compared by, and maps of that.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+
+use archway_index::terms::Term;
+
+/// What tokens are compared by: the hash of a stem, or of a thing's first name.
+pub(in crate::alignment) type Concept = Term;
+
+/// A map by concepts, which are hashes already: they are only spread.
+pub(in crate::alignment) type ByConcept<V> = HashMap<Concept, V, BuildHasherDefault<Spread>>;
+/// A set of concepts.
+pub(in crate::alignment) type Concepts = HashSet<Concept, BuildHasherDefault<Spread>>;
+
+/// Spreads a concept over 64 bits. Texts are bounded, and so is what colliding words can cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::alignment) struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes
+            .iter()
+            .for_each(|byte| self.write_u32(u32::from(*byte)));
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        // The golden ratio's fraction, as multiplicative hashing has it.
+        self.0 = (self.0 ^ u64::from(value)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}

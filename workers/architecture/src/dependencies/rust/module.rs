@@ -1,0 +1,201 @@
+//! Crates and modules: which files they are, by the conventions of Cargo and rustc.
+
+use crate::dependencies::place::{Place, beneath, parent, relative, with_suffix};
+use archway_repo::{RepoPath, Stopped};
+
+/// The file and the folder in which a crate begins.
+#[derive(Clone, Debug)]
+pub(crate) struct Crate {
+    folder: RepoPath,
+    /// `None` where several share the folder, as tests do theirs.
+    file: Option<RepoPath>,
+}
+
+/// A module: the file it is in, and the folder of its children's files.
+#[derive(Clone, Debug)]
+pub(super) struct Module {
+    pub(super) file: Option<RepoPath>,
+    pub(super) folder: RepoPath,
+    /// How many inline modules it is within its file.
+    inline: usize,
+}
+
+impl Crate {
+    /// The crate that the importing file is part of.
+    pub(crate) fn around(place: &Place<'_>) -> Crate {
+        let package = place
+            .folders_above()
+            .find(|folder| place.has(&folder.join(b"Cargo.toml")));
+        let within = |folder: &RepoPath| {
+            package
+                .as_ref()
+                .is_none_or(|package| folder.is_within(package))
+        };
+        for folder in place.folders_above().take_while(within) {
+            let in_package = package.as_ref().and_then(|package| {
+                folder
+                    .as_bytes()
+                    .strip_prefix(package.as_bytes())
+                    .map(|rest| rest.strip_prefix(b"/").unwrap_or(rest).to_vec())
+            });
+            if let Some(found) = Crate::in_folder(&folder, in_package.as_deref(), place) {
+                return found;
+            }
+        }
+        Crate {
+            folder: place.folder(),
+            file: None,
+        }
+    }
+
+    /// The crate that begins in `folder`, whose name within its package is `name`.
+    fn in_folder(folder: &RepoPath, name: Option<&[u8]>, place: &Place<'_>) -> Option<Crate> {
+        let is_here = place.folder() == *folder;
+        let of_many: [&[u8]; 4] = [b"src/bin", b"tests", b"examples", b"benches"];
+        let is_of_many = name.is_some_and(|name| of_many.contains(&name));
+        let own: [&[u8]; 2] = [b"lib.rs", b"main.rs"];
+        let begins = is_here
+            && (own.contains(&place.from.name())
+                || is_of_many
+                || (name == Some(b"") && place.from.name() == b"build.rs"));
+        let file = if begins {
+            Some(place.from.clone())
+        } else {
+            place.first(own.map(|name| folder.join(name)))
+        };
+        (file.is_some() || is_of_many).then(|| Crate {
+            folder: folder.clone(),
+            file,
+        })
+    }
+
+    pub(super) fn root(&self) -> Module {
+        Module {
+            file: self.file.clone(),
+            folder: self.folder.clone(),
+            inline: 0,
+        }
+    }
+
+    /// The module that a file of this crate is.
+    pub(super) fn module_of(&self, file: &RepoPath) -> Module {
+        let is_named_by_folder = self.file.as_ref() == Some(file) || file.name() == b"mod.rs";
+        let stem = file.as_bytes().strip_suffix(b".rs");
+        let folder = match stem.filter(|_| !is_named_by_folder) {
+            Some(stem) => RepoPath::trusted(stem),
+            None => parent(file),
+        };
+        Module {
+            file: Some(file.clone()),
+            folder,
+            inline: 0,
+        }
+    }
+}
+
+impl Module {
+    /// The inline module of these names within it.
+    pub(super) fn inline(mut self, names: &[String]) -> Module {
+        self.folder = beneath(&self.folder, names);
+        self.inline += names.len();
+        self
+    }
+
+    /// Its child of this name, if that has a file.
+    pub(super) fn child(&self, name: &str, place: &Place<'_>) -> Option<Module> {
+        let folder = self.folder.join(name.as_bytes());
+        let file = place.first([with_suffix(&folder, ".rs"), folder.join(b"mod.rs")])?;
+        Some(Module {
+            file: Some(file),
+            folder,
+            inline: 0,
+        })
+    }
+
+    /// The module around it; `None` if it is the crate's root, or has no file.
+    pub(super) fn above(self, own: &Crate, place: &Place<'_>) -> Option<Module> {
+        if self.folder == own.folder {
+            return None;
+        }
+        let folder = self.folder.parent()?;
+        if self.inline > 0 {
+            let inline = self.inline - 1;
+            return Some(Module {
+                folder,
+                inline,
+                ..self
+            });
+        }
+        if folder == own.folder {
+            return Some(own.root());
+        }
+        let file = place.first([with_suffix(&folder, ".rs"), folder.join(b"mod.rs")]);
+        Some(Module {
+            file,
+            folder,
+            inline: 0,
+        })
+    }
+
+    /// The deepest module with a file of its own on the path `names` beneath it.
+    pub(super) fn deepest(self, names: &[String], place: &Place<'_>) -> Module {
+        let mut module = self;
+        for name in names {
+            match module.child(name, place) {
+                Some(child) => module = child,
+                None => break,
+            }
+        }
+        module
+    }
+}
+
+/// The libraries of the project, by the names that paths use.
+pub(crate) fn crates(place: &Place<'_>) -> Result<Vec<(String, Crate)>, Stopped> {
+    let manifests = place.manifests("Cargo.toml")?;
+    let library = |(path, text): (&RepoPath, String)| {
+        let manifest = Manifest::read(&text);
+        let name = manifest.library.or(manifest.package)?.replace('-', "_");
+        let file = manifest.root.as_deref().unwrap_or("src/lib.rs");
+        let file = place.first(relative(&parent(path), file))?;
+        let folder = parent(&file);
+        let file = Some(file);
+        Some((name, Crate { folder, file }))
+    };
+    Ok(manifests.into_iter().filter_map(library).collect())
+}
+
+/// What is needed of a Cargo.toml, read as the lines it is usually written in.
+#[derive(Default)]
+struct Manifest {
+    package: Option<String>,
+    library: Option<String>,
+    root: Option<String>,
+}
+
+impl Manifest {
+    fn read(text: &str) -> Manifest {
+        let mut manifest = Manifest::default();
+        let mut section = "";
+        for line in text.lines().map(str::trim) {
+            if line.starts_with('[') {
+                section = line;
+            }
+            let Some((key, value)) = line.split_once('=') else {
+                continue;
+            };
+            let value = value
+                .trim()
+                .strip_prefix('"')
+                .and_then(|rest| rest.split('"').next());
+            let field = match (section, key.trim()) {
+                ("[package]", "name") => &mut manifest.package,
+                ("[lib]", "name") => &mut manifest.library,
+                ("[lib]", "path") => &mut manifest.root,
+                _ => continue,
+            };
+            *field = value.map(str::to_owned);
+        }
+        manifest
+    }
+}

@@ -1,0 +1,34 @@
+//! What documents are called: their files' stems, each once a kind.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::document::{Document, Kind};
+
+/// Has the second file of a stem called `stem~2`, and so on.
+pub(super) fn give(project: &str, documents: &mut [Document]) {
+    // A file that really is called so keeps its name.
+    let stems: HashSet<(Kind, String)> = documents
+        .iter()
+        .map(|document| (document.kind, document.slug.clone()))
+        .collect();
+    let mut next: HashMap<(Kind, String), u32> = HashMap::new();
+    for document in documents {
+        let stem = (document.kind, document.slug.clone());
+        let Some(number) = next.get_mut(&stem) else {
+            next.insert(stem, 2);
+            continue;
+        };
+        let taken = |number: u32| stems.contains(&(stem.0, format!("{}~{number}", stem.1)));
+        while taken(*number) {
+            *number += 1;
+        }
+        document.slug = format!("{}~{number}", stem.1);
+        *number += 1;
+        tracing::warn!(
+            project,
+            path = %document.path,
+            slug = document.slug,
+            "two documents have one name"
+        );
+    }
+}

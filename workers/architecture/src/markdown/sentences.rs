@@ -1,0 +1,162 @@
+//! A text cut into sentences.
+//!
+//! A sentence ends at a full stop, an exclamation or a question mark with a blank behind it, unless
+//! what goes on begins with a small letter or the stop belongs to an abbreviation, an initial or a
+//! number. Code spans are never cut.
+
+use std::ops::Range;
+
+/// Abbreviations within a sentence, whatever follows; in lower case, without the last stop.
+const WITHIN: [&str; 17] = [
+    "approx", "cf", "dr", "e.g", "eg", "esp", "i.e", "ie", "incl", "mr", "mrs", "prof", "resp",
+    "u.s", "viz", "vs", "w.r.t",
+];
+/// Those before a number.
+const BEFORE_NUMBERS: [&str; 10] = [
+    "art", "ch", "fig", "no", "p", "pp", "sec", "ver", "vol", "v",
+];
+
+/// The sentences of a text, as ranges of it without the blanks around them.
+pub(crate) fn sentences(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let (mut start, mut code) = (0, None);
+    let mut characters = text.char_indices().peekable();
+    while let Some((at, character)) = characters.next() {
+        if character == '`' {
+            code = match code {
+                Some(_) => None,
+                // A backtick that nothing closes opens no code.
+                None => text.get(at + 1..).and_then(|rest| rest.find('`')),
+            };
+        }
+        if code.is_some() {
+            continue;
+        }
+        let end = match character {
+            '。' | '！' | '？' => Some(at + character.len_utf8()),
+            '.' | '!' | '?' | '…' => end_of(text, start, at, character),
+            _ => None,
+        };
+        if let Some(end) = end {
+            push(&mut found, text, start..end);
+            start = end;
+            while characters.next_if(|(at, _)| *at < end).is_some() {}
+        }
+    }
+    push(&mut found, text, start..text.len());
+    found
+}
+
+/// Where the sentence ends that the mark at `at` may end; `None` if it goes on.
+fn end_of(text: &str, start: usize, at: usize, mark: char) -> Option<usize> {
+    let behind = text.get(at + mark.len_utf8()..)?;
+    let closing = |c: char| matches!(c, '"' | '\'' | ')' | ']' | '*' | '_' | '”' | '’' | '»');
+    let rest = behind.trim_start_matches(closing);
+    let end = text.len() - rest.len();
+    let next = rest.trim_start();
+    if next.is_empty() {
+        return Some(end);
+    }
+    if next.len() == rest.len() || next.starts_with(char::is_lowercase) {
+        return None;
+    }
+    let sentence = text.get(start..at)?;
+    let is_cut_short = mark == '.' && goes_on_behind(sentence, next);
+    (!is_cut_short).then_some(end)
+}
+
+/// Whether a full stop behind these words, before `next`, does not end them.
+fn goes_on_behind(sentence: &str, next: &str) -> bool {
+    let word = sentence.rsplit(|c: char| c.is_whitespace() || "([\"".contains(c));
+    let word = word.into_iter().next().unwrap_or_default();
+    let lower = word.to_lowercase();
+    let is_initial = word.chars().count() == 1 && word.starts_with(char::is_uppercase);
+    // "1. Record decisions" is one, and so is "2. " in the middle of nothing.
+    let is_number = sentence.trim() == word && word.chars().all(|c| c.is_ascii_digit());
+    let numbers = BEFORE_NUMBERS.contains(&lower.as_str());
+    is_number
+        || (is_initial && word != "I")
+        || WITHIN.contains(&lower.as_str())
+        || (numbers && next.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+fn push(found: &mut Vec<Range<usize>>, text: &str, range: Range<usize>) {
+    let sentence = text.get(range.clone()).unwrap_or_default();
+    let start = range.end - sentence.trim_start().len();
+    let end = range.start + sentence.trim_end().len();
+    if start < end {
+        found.push(start..end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn cut(text: &str) -> Vec<&str> {
+        let ranges = sentences(text).into_iter();
+        ranges.map(|range| text.get(range).unwrap()).collect()
+    }
+
+    #[test]
+    fn sentences_end_at_stops_and_marks() {
+        assert_eq!(
+            cut("We use it. Why? \"It works!\" (Mostly.) And so\non"),
+            [
+                "We use it.",
+                "Why?",
+                "\"It works!\"",
+                "(Mostly.)",
+                "And so\non"
+            ]
+        );
+        assert_eq!(cut("決めた。使う！"), ["決めた。", "使う！"]);
+    }
+
+    #[test]
+    fn abbreviations_numbers_and_code_are_not_cut() {
+        for whole in [
+            "Use a store, e.g. Redis, i.e. Something fast.",
+            "It needs 3.5 GB on v. 2 of it.",
+            "1. Record decisions",
+            "See J. Doe about it.",
+            "Call `a. B` and `c! D` first.",
+            "Kafka vs. RabbitMQ etc. and more.",
+            "Version 1.2.3 of node.js it is.",
+        ] {
+            assert_eq!(cut(whole), [whole]);
+        }
+    }
+
+    #[test]
+    fn a_backtick_alone_hides_nothing() {
+        assert_eq!(cut("A ` stands. Alone."), ["A ` stands.", "Alone."]);
+    }
+
+    #[test]
+    fn a_word_that_is_an_abbreviation_elsewhere_ends_a_sentence() {
+        assert_eq!(
+            cut("They said no. Within 5 ms. See no. 5 of it."),
+            ["They said no.", "Within 5 ms.", "See no. 5 of it."]
+        );
+    }
+
+    #[test]
+    fn etc_ends_a_sentence_where_another_begins() {
+        assert_eq!(
+            cut("Logs, traces etc. We like them."),
+            ["Logs, traces etc.", "We like them."]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn every_word_is_in_one_sentence(text in "[a-z A-Z.!?`()é。\n]{0,80}") {
+            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            let joined = cut(&text).join("");
+            prop_assert_eq!(words(&joined).concat(), words(&text).concat());
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! A sentence in parts: its words, the names in backticks, and the words of RFC 2119 among them.
+
+use crate::rules::Severity;
+
+/// The words, what they are called with NOT, and what they mean; `None` asks for nothing.
+const MODALS: [(&str, &str, Option<Severity>); 8] = [
+    ("MUST", "MUST NOT", Some(Severity::Error)),
+    ("SHALL", "SHALL NOT", Some(Severity::Error)),
+    ("REQUIRED", "", Some(Severity::Error)),
+    ("SHOULD", "SHOULD NOT", Some(Severity::Warning)),
+    ("RECOMMENDED", "NOT RECOMMENDED", Some(Severity::Warning)),
+    ("MAY", "", None),
+    ("OPTIONAL", "", None),
+    ("CAN", "", None),
+];
+
+/// A part of a sentence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Piece<'s> {
+    Word(&'s str),
+    Name(&'s str),
+    Mark(char),
+}
+
+/// A word of RFC 2119 and where it stands.
+pub(super) struct Modal {
+    pub(super) at: usize,
+    pub(super) end: usize,
+    /// As it is written, with its NOT.
+    pub(super) word: &'static str,
+    /// The same with NOT.
+    pub(super) negated: &'static str,
+    pub(super) severity: Option<Severity>,
+    pub(super) forbids: bool,
+}
+
+/// The parts of a sentence, in order.
+pub(super) fn pieces(sentence: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    for (nth, part) in sentence.split('`').enumerate() {
+        if nth % 2 == 1 {
+            pieces.push(Piece::Name(part));
+            continue;
+        }
+        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '\'' | '’' | '-' | '_');
+        for word in part.split_inclusive(|c| !is_part(c)) {
+            let bare = word.trim_end_matches(|c| !is_part(c));
+            if !bare.is_empty() {
+                pieces.push(Piece::Word(bare));
+            }
+            let mark = word.chars().next_back();
+            pieces.extend(
+                mark.filter(|mark| ",;:()—–".contains(*mark))
+                    .map(Piece::Mark),
+            );
+        }
+    }
+    pieces
+}
+
+/// The words of RFC 2119 among them, in upper case, as it has them.
+pub(super) fn modals(pieces: &[Piece<'_>]) -> Vec<Modal> {
+    let modal = |(at, piece): (usize, &Piece<'_>)| match piece {
+        Piece::Word(word) => modal(pieces, at, word),
+        Piece::Name(_) | Piece::Mark(_) => None,
+    };
+    pieces.iter().enumerate().filter_map(modal).collect()
+}
+
+fn modal(pieces: &[Piece<'_>], at: usize, written: &str) -> Option<Modal> {
+    let is_not = |at: Option<usize>| {
+        let piece = at.and_then(|at| pieces.get(at));
+        matches!(piece, Some(Piece::Word(word))
+            if word.eq_ignore_ascii_case("not") || word.eq_ignore_ascii_case("never"))
+    };
+    let (word, negated, severity) = MODALS.iter().find(|(word, ..)| *word == written)?;
+    // "NOT RECOMMENDED", but "MUST NOT".
+    let is_adjective = negated.is_empty() || negated.starts_with("NOT");
+    let (before, behind) = (is_not(at.checked_sub(1)), is_not(Some(at + 1)));
+    let forbids = if is_adjective { before } else { behind };
+    Some(Modal {
+        at: at - usize::from(is_adjective && before),
+        end: at + 1 + usize::from(!is_adjective && behind),
+        word: if forbids { negated } else { word },
+        negated: if negated.is_empty() {
+            "MUST NOT"
+        } else {
+            negated
+        },
+        // What is not required is free.
+        severity: severity.filter(|_| !forbids || !negated.is_empty()),
+        forbids,
+    })
+}
+
+/// How many pieces come before what the next word of RFC 2119 is about.
+pub(super) fn before_the_last_joint(pieces: &[Piece<'_>]) -> usize {
+    let is_joint = |piece: &Piece<'_>| match piece {
+        Piece::Mark(mark) => matches!(mark, ',' | ';' | '—' | '–'),
+        Piece::Word(word) => ["and", "but", "while", "whereas"].contains(word),
+        Piece::Name(_) => false,
+    };
+    pieces.iter().rposition(is_joint).unwrap_or(pieces.len())
+}

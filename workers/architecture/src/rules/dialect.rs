@@ -1,0 +1,165 @@
+//! Languages that rules are written for: the index's, by any name that people use.
+//!
+//! What a reader would get wrong: PHP is read without the text around it, as ast-grep reads it, so
+//! that code counts as code with and without `<?php`.
+
+use std::borrow::Cow;
+
+use ast_grep_core::{
+    Pattern, PatternError,
+    language::Language,
+    matcher::PatternBuilder,
+    meta_var::MetaVariable,
+    tree_sitter::{LanguageExt, StrDoc},
+};
+use ast_grep_language::SupportLang;
+use serde::{Deserialize, Deserializer, de::Error};
+
+/// The longest pattern of a rule, in bytes. How deep it is nested is bounded by that, too.
+const MAX_PATTERN: usize = 4 << 10;
+
+/// Each with the names it goes by, in lower case; the first is the one we say.
+const LANGUAGES: [(SupportLang, &[&str]); 12] = [
+    (SupportLang::Rust, &["rust", "rs"]),
+    (
+        SupportLang::JavaScript,
+        &["javascript", "js", "jsx", "mjs", "cjs", "node"],
+    ),
+    (SupportLang::TypeScript, &["typescript", "ts", "mts", "cts"]),
+    (SupportLang::Tsx, &["tsx"]),
+    (
+        SupportLang::Python,
+        &["python", "py", "python3", "py3", "pyi"],
+    ),
+    (SupportLang::Go, &["go", "golang"]),
+    (SupportLang::Java, &["java"]),
+    (SupportLang::C, &["c", "h"]),
+    (
+        SupportLang::Cpp,
+        &["c++", "cpp", "cc", "cxx", "hpp", "hh", "hxx"],
+    ),
+    (SupportLang::CSharp, &["c#", "csharp", "cs"]),
+    (SupportLang::Ruby, &["ruby", "rb"]),
+    (SupportLang::Php, &["php"]),
+];
+
+/// A language that rules can be run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dialect(SupportLang);
+
+impl Dialect {
+    /// The language of that name, whatever its case; also by the suffix of its files.
+    pub(crate) fn named(name: &str) -> Option<Dialect> {
+        let name = name.trim().trim_start_matches('.').to_ascii_lowercase();
+        let found = LANGUAGES
+            .iter()
+            .find(|(_, names)| names.contains(&name.as_str()));
+        found.map(|&(language, _)| Dialect(language))
+    }
+
+    /// What it is called.
+    pub(crate) fn name(self) -> &'static str {
+        let known = LANGUAGES.iter().find(|&&(language, _)| language == self.0);
+        known.and_then(|(_, names)| names.first()).unwrap_or(&"")
+    }
+
+    /// What all of them are called.
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        let names = LANGUAGES.iter();
+        names.filter_map(|(_, names)| names.first().copied())
+    }
+
+    /// By which its code is parsed.
+    pub(crate) fn grammar(self) -> tree_sitter::Language {
+        self.0.get_ts_language()
+    }
+}
+
+impl<'de> Deserialize<'de> for Dialect {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Dialect, D::Error> {
+        let name = Cow::<'_, str>::deserialize(deserializer)?;
+        let unknown = || D::Error::custom(format!("no grammar for the language `{name}`"));
+        Dialect::named(&name).ok_or_else(unknown)
+    }
+}
+
+impl Language for Dialect {
+    fn pre_process_pattern<'q>(&self, query: &'q str) -> Cow<'q, str> {
+        self.0.pre_process_pattern(query)
+    }
+
+    fn meta_var_char(&self) -> char {
+        self.0.meta_var_char()
+    }
+
+    fn expando_char(&self) -> char {
+        self.0.expando_char()
+    }
+
+    fn extract_meta_var(&self, source: &str) -> Option<MetaVariable> {
+        self.0.extract_meta_var(source)
+    }
+
+    fn kind_to_id(&self, kind: &str) -> u16 {
+        self.0.kind_to_id(kind)
+    }
+
+    fn field_to_id(&self, field: &str) -> Option<u16> {
+        self.0.field_to_id(field)
+    }
+
+    fn build_pattern(&self, builder: &PatternBuilder<'_>) -> Result<Pattern, PatternError> {
+        builder.build(|source| {
+            if source.len() > MAX_PATTERN {
+                return Err(format!("it has more than {MAX_PATTERN} bytes"));
+            }
+            StrDoc::try_new(source, self.0)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_language_goes_by_every_name_people_use() {
+        for (name, said) in [
+            ("ts", "typescript"),
+            ("TypeScript", "typescript"),
+            ("Tsx", "tsx"),
+            ("py", "python"),
+            ("c++", "c++"),
+            ("C#", "c#"),
+            ("CSharp", "c#"),
+            ("golang", "go"),
+            (" Rust ", "rust"),
+            (".rb", "ruby"),
+        ] {
+            let found = Dialect::named(name).map(Dialect::name);
+            assert_eq!(found, Some(said), "{name}");
+        }
+        for name in ["", "cobol", "typescript2", "."] {
+            assert_eq!(Dialect::named(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_language_has_a_grammar_and_is_found_by_each_of_its_names() {
+        for (language, names) in LANGUAGES {
+            for name in names {
+                let dialect = Dialect::named(name).unwrap();
+                assert_eq!(dialect, Dialect(language), "{name}");
+                assert!(dialect.grammar().node_kind_count() > 0, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_pattern_of_many_brackets_is_refused() {
+        let deep = "(".repeat(MAX_PATTERN + 1);
+        let language = Dialect(SupportLang::JavaScript);
+        assert!(Pattern::try_new(&deep, language).is_err());
+        assert!(Pattern::try_new("console.log($A)", language).is_ok());
+    }
+}

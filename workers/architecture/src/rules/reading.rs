@@ -1,0 +1,109 @@
+//! Code, read in its language: the one that is given, else the one that the document names.
+
+use super::{RulesError, dialect::Dialect, stated::Stated};
+use crate::markdown::Markdown;
+use archway_repo::{
+    Cancel,
+    syntax::{Syntax, SyntaxError},
+};
+
+/// How many languages are tried on the code, if several are named.
+const MAX_GUESSES: usize = 4;
+
+/// The code as it was read.
+pub(super) struct Reading<'c> {
+    pub(super) code: &'c str,
+    /// The language that the caller named, which need be none of ours.
+    pub(super) asked: Option<&'c str>,
+    pub(super) dialect: Option<Dialect>,
+    /// `None` without a language, or if making it took too long.
+    pub(super) syntax: Option<Syntax<'c>>,
+    /// The first line that is none of the language.
+    pub(super) mistake: Option<usize>,
+}
+
+impl<'c> Reading<'c> {
+    /// Reads code, of which a language was said, or none.
+    ///
+    /// # Errors
+    /// If it can't be parsed now, or the call has to stop.
+    pub(super) fn of(
+        pattern: &Markdown,
+        rules: &[Stated],
+        (code, asked): (&'c str, Option<&'c str>),
+        cancel: &Cancel,
+    ) -> Result<Reading<'c>, RulesError> {
+        let dialects = match asked {
+            Some(name) => Vec::from_iter(Dialect::named(name)),
+            None => named(pattern, rules),
+        };
+        let mut reading = Reading {
+            code,
+            asked,
+            dialect: dialects.first().copied(),
+            syntax: None,
+            mistake: None,
+        };
+        for &dialect in dialects.iter().take(MAX_GUESSES) {
+            let syntax = parse(dialect, code, cancel)?;
+            let mistake = match &syntax {
+                Some(syntax) => syntax.error_line(cancel)?,
+                None => None,
+            };
+            let is_sound = syntax.is_some() && mistake.is_none();
+            if is_sound || reading.syntax.is_none() {
+                reading.dialect = Some(dialect);
+                reading.syntax = syntax;
+                reading.mistake = mistake;
+            }
+            if is_sound {
+                break;
+            }
+        }
+        Ok(reading)
+    }
+
+    /// Whether it is no code of its language, or could not be told to be in time.
+    pub(super) fn is_broken(&self) -> bool {
+        self.dialect.is_some() && (self.syntax.is_none() || self.mistake.is_some())
+    }
+}
+
+/// The languages that a document names: by its rules, else, if it is one, by its examples.
+fn named(pattern: &Markdown, rules: &[Stated]) -> Vec<Dialect> {
+    let mut dialects = Vec::new();
+    for rule in rules {
+        if !dialects.contains(&rule.dialect) {
+            dialects.push(rule.dialect);
+        }
+    }
+    if !dialects.is_empty() {
+        return dialects;
+    }
+    let infos = pattern.fences.iter().map(|fence| fence.info.as_str());
+    let names = infos.filter_map(|info| info.split(|c: char| !is_of_a_name(c)).next());
+    let mut examples: Vec<Dialect> = names.filter_map(Dialect::named).collect();
+    examples.dedup();
+    if examples.len() > 1 {
+        examples.clear();
+    }
+    examples
+}
+
+fn is_of_a_name(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '+' | '#')
+}
+
+/// The tree of code; `None` if making it takes too long.
+fn parse<'c>(
+    dialect: Dialect,
+    code: &'c str,
+    cancel: &Cancel,
+) -> Result<Option<Syntax<'c>>, RulesError> {
+    match Syntax::by_grammar(dialect.grammar(), code.as_bytes(), cancel) {
+        Ok(syntax) => Ok(Some(syntax)),
+        Err(SyntaxError::TooSlow) => Ok(None),
+        Err(SyntaxError::Stopped(stopped)) => Err(stopped.into()),
+        Err(error) => Err(RulesError::Parse(error)),
+    }
+}

@@ -1,0 +1,76 @@
+//! Documents cut into passages, a few sentences each: of these vectors are made.
+
+use std::ops::Range;
+
+use crate::document::Document;
+use archway_index::named;
+
+/// How long a passage gets, in bytes, before the next one begins.
+const FULL: usize = 800;
+/// How many passages a document has at most; what comes later is found by its words.
+const MAX_PASSAGES: usize = 64;
+
+/// A part of a section: some of its blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Passage {
+    pub(super) section: usize,
+    pub(super) blocks: Range<usize>,
+}
+
+/// The passages of a document.
+pub(super) fn passages(document: &Document) -> Vec<Passage> {
+    let mut found = Vec::new();
+    for (at, section) in document.sections().iter().enumerate() {
+        let (mut start, mut length) = (0, 0);
+        for (block, text) in section.blocks.iter().enumerate() {
+            let is_said = !tells_standing(document, at, block);
+            length += if is_said { text.text.len() } else { 0 };
+            if length >= FULL {
+                found.push(Passage {
+                    section: at,
+                    blocks: start..block + 1,
+                });
+                (start, length) = (block + 1, 0);
+            }
+        }
+        if length > 0 {
+            found.push(Passage {
+                section: at,
+                blocks: start..section.blocks.len(),
+            });
+        }
+    }
+    found.truncate(MAX_PASSAGES);
+    found
+}
+
+/// Whether nothing in a block but where the decision stands is said.
+fn tells_standing(document: &Document, section: usize, block: usize) -> bool {
+    let text = document.sections().get(section);
+    let text = text.and_then(|section| section.blocks.get(block));
+    text.is_some_and(|text| {
+        let is_standing = |range| document.is_standing(section, block, &range);
+        let whole = 0..text.text.len();
+        document.is_standing(section, block, &whole)
+            && text.sentences().all(|(range, _)| is_standing(range))
+    })
+}
+
+/// What an embedder reads of each passage. A document without text is its title.
+pub(super) fn readings(document: &Document) -> Vec<String> {
+    let passages = passages(document);
+    if passages.is_empty() {
+        return vec![named::dense_text(None, Some(&document.title), "")];
+    }
+    let readings = passages.iter().filter_map(|passage| {
+        let section = document.sections().get(passage.section)?;
+        let blocks = section.blocks.get(passage.blocks.clone())?;
+        let said = passage.blocks.clone().zip(blocks);
+        let said = said.filter(|(at, _)| !tells_standing(document, passage.section, *at));
+        let texts: Vec<&str> = said.map(|(_, block)| block.text.as_str()).collect();
+        let heading = (section.heading != document.title).then_some(section.heading.as_str());
+        let (title, text) = (Some(document.title.as_str()), texts.join("\n"));
+        Some(named::dense_text(heading, title, &text))
+    });
+    readings.collect()
+}

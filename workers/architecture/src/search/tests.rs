@@ -1,0 +1,214 @@
+//! What is found, in which order, and what is shown of it.
+
+use super::*;
+use crate::library::Libraries;
+use archway_index::embed::{Embedder, EmbedderConfig};
+use archway_repo::testing::{Sandbox, cancel};
+
+const POSTGRES: &str = "# 1. Store orders in Postgres\n\n## Status\n\nAccepted\n\n## Context\n\n\
+    Orders must survive a crash. Files were lost twice.\n\n## Decision\n\n\
+    We will keep orders in a relational database. It is PostgreSQL, since the team knows it.\n";
+const KAFKA: &str = "# 2. Publish events with Kafka\n\n## Status\n\nAccepted\n\n## Decision\n\n\
+    Services publish what happened to a log. Consumers of orders read it at their own pace.\n";
+const LOGS: &str =
+    "# Logging\n\nEvery line of a log is one JSON object. It MUST carry the trace id.\n";
+const REPOSITORY: &str =
+    "# Repository pattern\n\n## Intent\n\nData access stands behind an interface.\n";
+
+fn project() -> Sandbox {
+    let app = Sandbox::new();
+    app.file("docs/adr/0001-orders.md", POSTGRES);
+    app.file("docs/adr/0002-events.md", KAFKA);
+    app.file("docs/architecture/guidelines/logs.md", LOGS);
+    app.file("docs/architecture/patterns/repository.md", REPOSITORY);
+    app.committed();
+    app
+}
+
+/// Slugs and scores of what words find.
+fn by_words(app: &Sandbox, query: &Query) -> Vec<(String, f32)> {
+    let library = Libraries::new().of(&app.repo(), &cancel()).unwrap();
+    let found = query.find(&library, None, &cancel()).unwrap();
+    found
+        .iter()
+        .map(|found| (found.document.slug.clone(), found.score))
+        .collect()
+}
+
+fn slugs(found: &[(String, f32)]) -> Vec<&str> {
+    found.iter().map(|(slug, _)| slug.as_str()).collect()
+}
+
+fn words(text: &str) -> Query {
+    Query::new(text, None, None)
+}
+
+#[test]
+fn any_word_finds_a_document_and_titles_weigh_more() {
+    let app = project();
+    let found = by_words(&app, &words("where do orders go"));
+    assert_eq!(slugs(&found), ["0001-orders", "0002-events"]);
+    assert!(found[0].1 > found[1].1 && found[1].1 > 0.0, "{found:?}");
+    assert_eq!(
+        slugs(&by_words(&app, &words("kafka nonesuch"))),
+        ["0002-events"]
+    );
+    assert!(by_words(&app, &words("nonesuch")).is_empty());
+    assert!(
+        by_words(&app, &words("what is this")).is_empty(),
+        "only stop words"
+    );
+}
+
+#[test]
+fn a_file_is_found_by_its_name() {
+    assert_eq!(
+        slugs(&by_words(&project(), &words("0002"))),
+        ["0002-events"]
+    );
+}
+
+#[test]
+fn scores_lie_between_0_and_1_and_more_words_score_more() {
+    let app = project();
+    for text in [
+        "log",
+        "log log log",
+        "orders database crash postgres store",
+        "accepted",
+    ] {
+        let found = by_words(&app, &words(text));
+        assert!(
+            !found.is_empty() && found.iter().all(|(_, score)| *score > 0.0 && *score <= 1.0),
+            "{text}"
+        );
+    }
+    let score = |text| by_words(&app, &words(text))[0].1;
+    assert!(score("postgres orders") > score("postgres nonesuch"));
+}
+
+#[test]
+fn a_kind_is_asked_for_and_others_are_not_found() {
+    let app = project();
+    let of = |kind| by_words(&app, &Query::new("log repository orders", Some(kind), None));
+    assert_eq!(slugs(&of(Kind::Guideline)), ["logs"]);
+    assert_eq!(slugs(&of(Kind::Pattern)), ["repository"]);
+    assert_eq!(slugs(&of(Kind::Adr)), ["0001-orders", "0002-events"]);
+}
+
+#[test]
+fn equals_stand_in_the_librarys_order() {
+    let app = Sandbox::new();
+    for name in ["b", "a", "c"] {
+        app.file(&format!("docs/adr/{name}.md"), "# Same\n\nSame words.\n");
+    }
+    app.committed();
+    assert_eq!(slugs(&by_words(&app, &words("same"))), ["a", "b", "c"]);
+}
+
+#[test]
+fn lines_that_say_where_a_decision_stands_are_no_passages() {
+    let app = Sandbox::new();
+    let status = "Superseded by [Use PostgreSQL](b.md)";
+    let text = format!("# A\n\nStatus: {status}\n\nWe use it.\n\n## Status\n\n{status}\n");
+    app.file("docs/adr/a.md", text).committed();
+    let library = Libraries::new().of(&app.repo(), &cancel()).unwrap();
+    let readings = passages::readings(&library.documents()[0]);
+    let [reading] = readings.as_slice() else {
+        panic!("{readings:?}")
+    };
+    assert!(reading.contains("We use it.") && !reading.contains("PostgreSQL"));
+}
+
+#[test]
+fn a_decision_that_is_over_counts_half_of_its_equals_that_hold() {
+    let app = Sandbox::new();
+    let statuses = [
+        "Superseded",
+        "Accepted",
+        "Rejected",
+        "Proposed",
+        "Deprecated",
+    ];
+    for (name, status) in (1..).zip(statuses) {
+        let text = format!("# Orders\n\n## Status\n\n{status}\n\n## Decision\n\nOrders.\n");
+        app.file(&format!("docs/adr/{name}.md"), text);
+    }
+    app.committed();
+    let found = by_words(&app, &words("orders"));
+    assert_eq!(slugs(&found), ["2", "4", "1", "3", "5"]);
+    let (holds, over) = (found[0].1, found[2].1);
+    assert!((over - holds / 2.0).abs() < 0.01, "{found:?}");
+}
+
+fn table() -> Embedder {
+    Embedder::open(&EmbedderConfig::default()).unwrap()
+}
+
+/// What words and vectors find.
+fn hybrid(app: &Sandbox, text: &str) -> Vec<(String, f32)> {
+    let (table, vectors) = (table(), Vectors::new());
+    let vector = table.at_once(&[text.to_owned()]).unwrap().remove(0);
+    let repo = app.repo();
+    let library = Libraries::new().of(&repo, &cancel()).unwrap();
+    let all = vectors.of(repo.key(), &library, &table, &cancel()).unwrap();
+    let Ok(all) = all else {
+        panic!("a table lacks nothing")
+    };
+    let query = Query::new(text, None, vector);
+    let found = query.find(&library, all.as_deref(), &cancel()).unwrap();
+    found
+        .iter()
+        .map(|found| (found.document.slug.clone(), found.score))
+        .collect()
+}
+
+#[test]
+fn vectors_find_what_means_the_same_in_other_words() {
+    let app = project();
+    let text = "purchase storage";
+    assert!(by_words(&app, &words(text)).is_empty());
+    assert_eq!(slugs(&hybrid(&app, text)), ["0001-orders"]);
+    for unrelated in [
+        "zzyzzx qwerty",
+        "the colour of the sky",
+        "kubernetes deployment",
+    ] {
+        assert_eq!(slugs(&hybrid(&app, unrelated)), [""; 0], "{unrelated}");
+    }
+}
+
+#[test]
+fn with_vectors_a_word_still_finds_and_scores_stay_between_0_and_1() {
+    let app = project();
+    for text in ["orders", "log", "Store orders in Postgres", "accepted"] {
+        let (lexical, hybrid) = (by_words(&app, &words(text)), hybrid(&app, text));
+        let mut both = (slugs(&lexical), slugs(&hybrid));
+        both.0.sort_unstable();
+        both.1.sort_unstable();
+        assert_eq!(both.0, both.1, "{text}");
+        assert!(
+            hybrid
+                .iter()
+                .all(|(_, score)| *score > 0.0 && *score <= 1.0),
+            "{hybrid:?}"
+        );
+    }
+}
+
+#[test]
+fn what_is_usual_in_a_library_is_not_near() {
+    let like = |cosine: f32| {
+        let other = (1.0 - cosine * cosine).sqrt();
+        vectors::OfDocument::of(vec![None, Some(vec![cosine, other])])
+    };
+    let near = |cosines: &[f32]| {
+        let all: Vec<_> = cosines.iter().map(|cosine| like(*cosine)).collect();
+        let nearness = Nearness::of(&all, &[1.0, 0.0]);
+        let near = (0..all.len()).filter(|at| nearness.at(*at).is_enough);
+        near.collect::<Vec<_>>()
+    };
+    assert_eq!(near(&[0.7, 0.72, 0.95, 0.74, 0.71]), [2]);
+    assert_eq!(near(&[0.4, 0.9]), [0, 1], "of few nothing is usual");
+    assert_eq!(near(&[0.1, 0.05, 0.3, 0.0, 0.1]), [0; 0]);
+}

@@ -1,0 +1,204 @@
+//! Vectors of documents' passages, kept by content.
+//!
+//! A table makes them where they are wanted; a service is asked for those that are lacking, batch by
+//! batch, and what it made is kept, so that a call that ran out of time brought the next one
+//! nearer. While one is lacking words alone count: nobody is found worse for want of a vector.
+
+use std::sync::Arc;
+
+use archway_proto::chain::Chain;
+use gix::ObjectId;
+use moka::sync::Cache;
+use tokio::sync::Mutex;
+use tokio::time::{Duration, Instant, timeout_at};
+
+use super::passages;
+use crate::document::Document;
+use crate::library::Library;
+use archway_index::embed::Embedder;
+use archway_repo::{Cancel, Key, Stopped};
+
+/// What all vectors may hold together, in bytes.
+const CACHE_BYTES: u64 = 64 << 20;
+/// How long they are kept that nobody asks for.
+const IDLE: Duration = Duration::from_secs(60 * 60);
+/// How large the vectors of one project may be: more than that would push each other out.
+const MAX_BYTES: usize = 32 << 20;
+/// Texts that a service is asked for at once.
+const BATCH: usize = 64;
+/// For how many projects a service is asked at a time.
+const MAX_ASKED: u64 = 1000;
+
+/// The vectors of one document's passages, in their order.
+#[derive(Clone, Debug)]
+pub struct OfDocument(Arc<[Option<Vec<f32>>]>);
+
+impl OfDocument {
+    pub(super) fn of(passages: Vec<Option<Vec<f32>>>) -> OfDocument {
+        OfDocument(passages.into())
+    }
+
+    /// The passage that is nearest to a vector, and its cosine.
+    pub(super) fn nearest(&self, query: &[f32]) -> Option<(usize, f32)> {
+        let cosine = |vector: &Vec<f32>| vector.iter().zip(query).map(|(a, b)| a * b).sum::<f32>();
+        let passages = self.0.iter().enumerate();
+        let cosines = passages.filter_map(|(at, vector)| Some((at, cosine(vector.as_ref()?))));
+        // Of equals the first.
+        cosines.reduce(|best, next| if next.1 > best.1 { next } else { best })
+    }
+}
+
+/// Whose they are: a project's, of this text, read as a decision or not, called so.
+type Name = (Key, ObjectId, bool, String);
+
+/// The vectors that are kept. Cheap to clone.
+#[derive(Clone)]
+pub struct Vectors {
+    kept: Cache<Name, OfDocument>,
+    /// Who asks a service for a project's. The next one finds most of them there.
+    asking: Cache<Key, Arc<Mutex<()>>>,
+}
+
+/// Documents of which there are no vectors yet.
+pub struct Lacking {
+    project: Key,
+    documents: Vec<Document>,
+}
+
+impl Vectors {
+    /// None yet.
+    pub fn new() -> Vectors {
+        let weigh = |_: &Name, vectors: &OfDocument| {
+            let numbers = vectors.0.iter().flatten().map(Vec::len).sum::<usize>();
+            u32::try_from(size_of::<f32>() * numbers + 512).unwrap_or(u32::MAX)
+        };
+        Vectors {
+            kept: Cache::builder()
+                .max_capacity(CACHE_BYTES)
+                .weigher(weigh)
+                .time_to_idle(IDLE)
+                .build(),
+            asking: Cache::builder()
+                .max_capacity(MAX_ASKED)
+                .time_to_idle(IDLE)
+                .build(),
+        }
+    }
+
+    /// The vectors of all documents of a library, in its order; those that a service is still to be
+    /// asked for, if any; `None` where there are to be none.
+    ///
+    /// # Errors
+    /// If the call has to stop.
+    pub fn of(
+        &self,
+        project: &Key,
+        library: &Library,
+        embedder: &Embedder,
+        cancel: &Cancel,
+    ) -> Result<Result<Option<Vec<OfDocument>>, Lacking>, Stopped> {
+        let Some(model) = embedder.model() else {
+            return Ok(Ok(None));
+        };
+        let mut all = Vec::with_capacity(library.documents().len());
+        let mut lacking = Vec::new();
+        let mut room = MAX_BYTES;
+        for document in library.documents() {
+            cancel.check()?;
+            let known = self.kept.get(&key(project, document));
+            let made = known.or_else(|| {
+                let vectors = embedder.at_once(&passages::readings(document))?;
+                Some(self.keep(project, document, vectors))
+            });
+            let count = made
+                .as_ref()
+                .map_or_else(|| passages::passages(document).len(), |made| made.0.len());
+            let left = room.checked_sub(count * model.dimensions * size_of::<f32>());
+            let Some(left) = left else {
+                // Too many: all are found by their words.
+                return Ok(Ok(None));
+            };
+            room = left;
+            match made {
+                Some(vectors) => all.push(vectors),
+                None => lacking.push(document.clone()),
+            }
+        }
+        Ok(match lacking.is_empty() {
+            true => Ok(Some(all)),
+            false => Err(Lacking {
+                project: project.clone(),
+                documents: lacking,
+            }),
+        })
+    }
+
+    /// Asks a service for vectors that are lacking; whether all are there now.
+    pub async fn fetch(&self, lacking: Lacking, embedder: &Embedder, until: Instant) -> bool {
+        let asking = self.asking.get_with_by_ref(&lacking.project, Arc::default);
+        let Ok(_one_at_a_time) = timeout_at(until, asking.lock()).await else {
+            return false;
+        };
+        let documents = lacking.documents.iter();
+        let documents: Vec<&Document> = documents
+            .filter(|document| !self.kept.contains_key(&key(&lacking.project, document)))
+            .collect();
+        for batch in batches(documents) {
+            let readings: Vec<String> = batch
+                .iter()
+                .flat_map(|(_, readings)| readings.clone())
+                .collect();
+            let made = timeout_at(until, embedder.texts(&readings, until)).await;
+            let made = match made {
+                Ok(Ok(made)) => made,
+                Ok(Err(error)) => {
+                    tracing::info!(error = %Chain(&error), "documents are found by their words alone");
+                    return false;
+                }
+                Err(_elapsed) => return false,
+            };
+            let mut made = made.into_iter();
+            for (document, readings) in batch {
+                let vectors = made.by_ref().take(readings.len()).collect();
+                self.keep(&lacking.project, document, vectors);
+            }
+        }
+        true
+    }
+
+    fn keep(
+        &self,
+        project: &Key,
+        document: &Document,
+        vectors: Vec<Option<Vec<f32>>>,
+    ) -> OfDocument {
+        let vectors = OfDocument::of(vectors);
+        self.kept.insert(key(project, document), vectors.clone());
+        vectors
+    }
+}
+
+/// A text without a heading is called by its file, so that the title is part of what vectors are
+/// made of.
+fn key(project: &Key, document: &Document) -> Name {
+    let (blob, title) = (document.blob, document.title.clone());
+    (project.clone(), blob, document.adr().is_some(), title)
+}
+
+/// Documents with what is to be read of them, about as many texts at a time as one request takes.
+fn batches(documents: Vec<&Document>) -> Vec<Vec<(&Document, Vec<String>)>> {
+    let mut batches: Vec<Vec<(&Document, Vec<String>)>> = Vec::new();
+    let mut texts = BATCH;
+    for document in documents {
+        let readings = passages::readings(document);
+        if texts + readings.len() > BATCH {
+            batches.push(Vec::new());
+            texts = 0;
+        }
+        texts += readings.len();
+        if let Some(batch) = batches.last_mut() {
+            batch.push((document, readings));
+        }
+    }
+    batches
+}
