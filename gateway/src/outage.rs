@@ -14,10 +14,10 @@ const BETWEEN: Duration = Duration::from_secs(60);
 
 /// What was logged of one kind of failure.
 #[derive(Debug, Default)]
-pub(crate) struct Outage(Mutex<State>);
+pub(crate) struct Outage(Mutex<OutageState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct OutageState {
     /// When a failure was logged last.
     logged: Option<Instant>,
     /// Whether the end of what was logged is still to be logged.
@@ -31,7 +31,7 @@ impl Outage {
         if state.logged.is_some_and(|at| at.elapsed() < BETWEEN) {
             return false;
         }
-        *state = State {
+        *state = OutageState {
             logged: Some(Instant::now()),
             lasts: true,
         };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::state::{self, State};
+use super::state::{self, ProjectState};
 use crate::admin::print::{Answer, distinct_names, listed, moment, table, table_by_tenant};
 use crate::dev::TENANT;
 use crate::tenants::{Project, ReportedMount};
@@ -62,7 +62,7 @@ struct ListedProject {
     /// How long ago a worker reported the folder last. Null: within the last day none did that is not
     /// stopped in an orderly way or without the folder by now.
     last_seen_seconds: Option<u64>,
-    state: State,
+    state: ProjectState,
 }
 
 impl<'a> ProjectList<'a> {
@@ -100,7 +100,7 @@ impl ListedProject {
         mounts: &[ReportedMount],
         folder: Option<Option<&Path>>,
     ) -> Self {
-        let state = State::of(&project, mounts, folder);
+        let state = ProjectState::of(&project, mounts, folder);
         let fresh = mounts.iter().filter(|mount| state::is_fresh(mount));
         let named = |mount: &ReportedMount| (mount.worker.clone(), mount.instance.clone());
         ListedProject {
@@ -154,7 +154,7 @@ impl ProjectList<'_> {
 
 impl Answer for ProjectList<'_> {
     fn text(&self) -> String {
-        let states: BTreeSet<State> = self.projects.iter().map(|row| row.state).collect();
+        let states: BTreeSet<ProjectState> = self.projects.iter().map(|row| row.state).collect();
         let advice: Vec<&str> = states.iter().filter_map(|state| state.advice()).collect();
         match advice.as_slice() {
             [] => self.table(),

@@ -14,7 +14,7 @@ const FIRST_LOOK: Duration = Duration::from_secs(15);
 /// What is known of a project. In the order in which advice is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum State {
+pub(super) enum ProjectState {
     /// Workers report its folder.
     Served,
     /// An operator removed it.
@@ -31,42 +31,42 @@ pub(super) enum State {
     NoFolder,
 }
 
-impl State {
+impl ProjectState {
     /// `folder`: `None` outside of `dev`; there, `Some(None)` for a project without one.
     pub(super) fn of(
         project: &Project,
         mounts: &[ReportedMount],
         folder: Option<Option<&Path>>,
-    ) -> State {
+    ) -> ProjectState {
         let age = SystemTime::now().duration_since(project.created_at);
         match folder {
-            _ if project.removed_at.is_some() => State::Removed,
-            Some(Some(folder)) if !folder.is_dir() => State::FolderGone,
-            _ if mounts.iter().any(is_fresh) => State::Served,
-            Some(Some(_)) => State::NextStart,
-            Some(None) => State::NoFolder,
-            None if age.unwrap_or_default() < FIRST_LOOK => State::Waiting,
-            None => State::Unseen,
+            _ if project.removed_at.is_some() => ProjectState::Removed,
+            Some(Some(folder)) if !folder.is_dir() => ProjectState::FolderGone,
+            _ if mounts.iter().any(is_fresh) => ProjectState::Served,
+            Some(Some(_)) => ProjectState::NextStart,
+            Some(None) => ProjectState::NoFolder,
+            None if age.unwrap_or_default() < FIRST_LOOK => ProjectState::Waiting,
+            None => ProjectState::Unseen,
         }
     }
 
     /// The cell of the state's column.
     pub(super) fn text(self) -> &'static str {
         match self {
-            State::Served => "served",
-            State::Removed => "removed",
-            State::Waiting => "waits for a worker",
-            State::Unseen => "not served",
-            State::NextStart => "served from the next start of `archway dev`",
-            State::FolderGone => "not served: its folder is gone",
-            State::NoFolder => "not served: it has no folder",
+            ProjectState::Served => "served",
+            ProjectState::Removed => "removed",
+            ProjectState::Waiting => "waits for a worker",
+            ProjectState::Unseen => "not served",
+            ProjectState::NextStart => "served from the next start of `archway dev`",
+            ProjectState::FolderGone => "not served: its folder is gone",
+            ProjectState::NoFolder => "not served: it has no folder",
         }
     }
 
     /// The cell of the workers' column where none reported lately.
     pub(super) fn without_workers(self, last_seen_seconds: Option<u64>) -> String {
         match (self, last_seen_seconds) {
-            (State::Waiting, None) => "none yet (they look every 5 s)".to_owned(),
+            (ProjectState::Waiting, None) => "none yet (they look every 5 s)".to_owned(),
             (_, None) => "none".to_owned(),
             (_, Some(seconds)) if seconds < 120 => format!("none for {seconds} s"),
             (_, Some(seconds)) if seconds < 7200 => format!("none for {} min", seconds / 60),
@@ -77,20 +77,20 @@ impl State {
     /// What to do about it.
     pub(super) fn advice(self) -> Option<&'static str> {
         match self {
-            State::Served | State::Removed | State::Waiting => None,
-            State::Unseen => Some(
+            ProjectState::Served | ProjectState::Removed | ProjectState::Waiting => None,
+            ProjectState::Unseen => Some(
                 "not served: no worker sees the folder <repos>/<tenant>/<project>. Check with \
                  `archway status` that a worker of the tenant's pool runs, and that the folder is \
                  beneath its --repos; or remove the project with `archway project remove`.",
             ),
-            State::NextStart => Some(
+            ProjectState::NextStart => Some(
                 "from the next start: stop `archway dev` and start it again to serve the project.",
             ),
-            State::FolderGone => Some(
+            ProjectState::FolderGone => Some(
                 "its folder is gone: bring the folder back and start `archway dev` again, or remove \
                  the project with `archway project remove`.",
             ),
-            State::NoFolder => Some(
+            ProjectState::NoFolder => Some(
                 "it has no folder: purge the project (`archway project remove`, then `purge`) and \
                  add it again with --path.",
             ),
@@ -132,15 +132,27 @@ mod tests {
     #[test]
     fn a_project_is_served_while_a_worker_reports_its_folder() {
         let old = project(3600);
-        assert_eq!(State::of(&old, &seen(89), None), State::Served);
-        assert_eq!(State::of(&old, &seen(90), None), State::Unseen);
-        assert_eq!(State::of(&old, &[], None), State::Unseen);
-        assert_eq!(State::of(&project(1), &[], None), State::Waiting);
+        assert_eq!(
+            ProjectState::of(&old, &seen(89), None),
+            ProjectState::Served
+        );
+        assert_eq!(
+            ProjectState::of(&old, &seen(90), None),
+            ProjectState::Unseen
+        );
+        assert_eq!(ProjectState::of(&old, &[], None), ProjectState::Unseen);
+        assert_eq!(
+            ProjectState::of(&project(1), &[], None),
+            ProjectState::Waiting
+        );
         let removed = Project {
             removed_at: Some(SystemTime::now()),
             ..old
         };
-        assert_eq!(State::of(&removed, &seen(1), None), State::Removed);
+        assert_eq!(
+            ProjectState::of(&removed, &seen(1), None),
+            ProjectState::Removed
+        );
     }
 
     #[test]
@@ -148,18 +160,22 @@ mod tests {
         let (old, there) = (project(3600), tempfile::tempdir().unwrap());
         let (there, gone) = (there.path(), there.path().join("gone"));
         for (folder, mounts, state) in [
-            (Some(there), seen(1).as_slice(), State::Served),
-            (Some(there), &[], State::NextStart),
-            (Some(gone.as_path()), &seen(1), State::FolderGone),
-            (None, &[], State::NoFolder),
+            (Some(there), seen(1).as_slice(), ProjectState::Served),
+            (Some(there), &[], ProjectState::NextStart),
+            (Some(gone.as_path()), &seen(1), ProjectState::FolderGone),
+            (None, &[], ProjectState::NoFolder),
         ] {
-            assert_eq!(State::of(&old, mounts, Some(folder)), state, "{folder:?}");
+            assert_eq!(
+                ProjectState::of(&old, mounts, Some(folder)),
+                state,
+                "{folder:?}"
+            );
         }
     }
 
     #[test]
     fn how_long_no_worker_saw_it_is_said_in_a_unit_that_fits() {
-        let shown = |seconds| State::Unseen.without_workers(seconds);
+        let shown = |seconds| ProjectState::Unseen.without_workers(seconds);
         assert_eq!(shown(None), "none");
         assert_eq!(shown(Some(119)), "none for 119 s");
         assert_eq!(shown(Some(600)), "none for 10 min");
