@@ -31,23 +31,23 @@ impl LimitMetrics {
         LimitMetrics {
             refused: registered(
                 registry,
+                "rate_limited",
                 "Messages over a limit, by level and tool",
-                "Messages over a limit, by whose it was and of what",
             ),
             buckets: registered(
                 registry,
+                "limit_buckets_kept",
                 "Buckets in memory: those that may not be full",
-                "Buckets of limits kept because they may not be full",
             ),
             unbounded: registered(
                 registry,
+                "limit_sessions_unbounded",
                 "Calls of sessions that got no buckets of their own",
-                "Calls of sessions beyond those that get limits of their own",
             ),
             replicas: registered(
                 registry,
+                "limit_replicas",
                 "Number of gateways that limits are divided by when they are not shared",
-                "Gateways among which limits are divided where they are not counted together",
             ),
             lately,
         }
