@@ -17,8 +17,9 @@ use uuid::Uuid;
 
 use super::{
     circuit::{CircuitState, NotAdmitted},
-    family::{Admissions, CallEnd, FamilyCircuits},
+    family::{Admissions, CallEnd, FamilyCircuits, StateChange},
     report::{CircuitRow, TenantRow},
+    window::CallCounts,
 };
 use crate::metrics::{BreakerMetrics, CircuitKind, CircuitLabels};
 
@@ -208,22 +209,38 @@ impl CircuitPermit {
         let mut circuits = self.entry.circuits.lock();
         let (shared, own) = circuits.settle(self.tenant, admissions, ended, now);
         drop(circuits);
-        for (kind, became) in [(CircuitKind::Shared, shared), (CircuitKind::Tenant, own)] {
-            if let Some(state) = became {
-                self.log_change(kind, state);
+        for (kind, change) in [(CircuitKind::Shared, shared), (CircuitKind::Tenant, own)] {
+            if let Some(change) = change {
+                self.log_change(kind, change);
             }
         }
     }
 
     /// Logs a change of state: once per change, not once per call.
-    fn log_change(&self, kind: CircuitKind, state: CircuitState) {
+    fn log_change(&self, kind: CircuitKind, change: StateChange) {
         let CircuitLabels { pool, family } = &self.entry.labels;
         let tenant = (kind == CircuitKind::Tenant).then_some(self.tenant);
         let tenant = tenant.map(tracing::field::display);
         let (pool, family, circuit) = (&**pool, &**family, kind.name());
-        if state == CircuitState::Open {
+        if change.state == CircuitState::Open {
             self.metrics.circuit_opened(&self.entry.labels, kind);
-            tracing::warn!(pool, family, circuit, tenant.id = tenant, "circuit opened");
+            let CallCounts {
+                calls,
+                faults,
+                slow,
+            } = change.counts;
+            let open_s = change.open_time.map(|time| time.as_secs());
+            tracing::warn!(
+                pool,
+                family,
+                circuit,
+                tenant.id = tenant,
+                calls,
+                faults,
+                slow,
+                open_s,
+                "circuit opened"
+            );
         } else {
             tracing::info!(pool, family, circuit, tenant.id = tenant, "circuit closed");
         }

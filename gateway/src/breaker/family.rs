@@ -18,7 +18,7 @@ use super::{
     circuit::{Admission, Circuit, CircuitState},
     circuits::{CallTarget, CircuitOpen},
     rule::{CallCircuit, SETTINGS},
-    window::{Rating, SPAN},
+    window::{CallCounts, Rating, SPAN},
 };
 use crate::metrics::CircuitKind;
 
@@ -43,6 +43,16 @@ pub(super) enum CallEnd {
     },
     /// Without an answer.
     Failed(Blame),
+}
+
+/// A circuit's new state, and what led to it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StateChange {
+    pub(super) state: CircuitState,
+    /// The calls of the last ten seconds.
+    pub(super) counts: CallCounts,
+    /// How long it stays open; `None` if it closed.
+    pub(super) open_time: Option<Duration>,
 }
 
 /// The circuits of one family and the tenants that used them.
@@ -163,18 +173,18 @@ impl FamilyCircuits {
         all.filter(move |(_, tenant)| tenant.circuit.state(now) != CircuitState::Closed)
     }
 
-    /// Counts a call that ended; `None` if it says nothing. Returns the new states of the shared
-    /// and the tenant's circuit, where they changed.
+    /// Counts a call that ended; `None` if it says nothing. Returns what changed of the shared and
+    /// of the tenant's circuit.
     pub(super) fn settle(
         &mut self,
         id: Uuid,
         admissions: Admissions,
         ended: Option<CallEnd>,
         now: Instant,
-    ) -> (Option<CircuitState>, Option<CircuitState>) {
+    ) -> (Option<StateChange>, Option<StateChange>) {
         let round = self.shared.round(&admissions.shared);
         let shared = match ended.and_then(CallEnd::for_shared) {
-            Some(rating) => self.shared.settle(admissions.shared, rating, now),
+            Some(rating) => settled(&mut self.shared, admissions.shared, rating, now),
             None => {
                 self.shared.give_back(admissions.shared);
                 None
@@ -190,13 +200,30 @@ impl FamilyCircuits {
         }
         tenant.last_used = now;
         match ended.and_then(CallEnd::for_tenant) {
-            Some(rating) => (shared, tenant.circuit.settle(admission, rating, now)),
+            Some(rating) => {
+                let own = settled(&mut tenant.circuit, admission, rating, now);
+                (shared, own)
+            }
             None => {
                 tenant.circuit.give_back(admission);
                 (shared, None)
             }
         }
     }
+}
+
+fn settled(
+    circuit: &mut CallCircuit,
+    admission: Admission,
+    rating: Rating,
+    now: Instant,
+) -> Option<StateChange> {
+    let state = circuit.settle(admission, rating, now)?;
+    Some(StateChange {
+        state,
+        counts: circuit.rule().counts(now),
+        open_time: circuit.retry_after(now),
+    })
 }
 
 impl Tenant {

@@ -361,7 +361,7 @@ mod tests {
         let most = u128::try_from(MOST_KEYS).unwrap();
         assert!((0..most).all(comes));
         advance(SWEEP - Duration::from_millis(1)).await;
-        assert!(!comes(most), "all were looked at a moment ago");
+        assert!(!comes(most), "swept less than a second ago");
         advance(Duration::from_millis(1)).await;
         assert!(comes(most));
         assert_eq!(delay.keys.lock().refused.len(), 1);

@@ -68,7 +68,7 @@ impl GatewayCount {
 
     fn set(&self, count: u32) {
         if self.count.swap(count, Ordering::Relaxed) != count {
-            tracing::info!(count, "gateways were counted");
+            tracing::info!(count, "the number of gateways changed");
             self.metrics.limits().replicas(count);
         }
     }
@@ -126,7 +126,7 @@ mod tests {
         };
         tokio::select! {
             counts = counts => assert_eq!(counts, [2, 2, 2, 1, 1]),
-            () = gateways.run_with(&resolver) => panic!("it never ends"),
+            () = gateways.run_with(&resolver) => panic!("it never returns"),
         }
     }
 }

@@ -299,7 +299,7 @@ mod tests {
             passed = timeout(Duration::from_secs(20), asking) => {
                 assert_eq!(passed.unwrap(), [true, true, false, false]);
             }
-            _ = async { tokio::join!(one.run(String::new), other.run(String::new)) } => panic!("they keep on"),
+            _ = async { tokio::join!(one.run(String::new), other.run(String::new)) } => panic!("they never return"),
         }
     }
 }

@@ -68,7 +68,7 @@ fn diagnosis(error: &StoreError) -> &'static str {
     let code = source.as_database_error().and_then(|error| error.code());
     match code.as_deref() {
         Some("42883" | "42P01" | "42703") => {
-            "the database has not this build's schema: run `archway migrate`"
+            "the database lacks this build's schema: run `archway migrate`"
         }
         Some("42501") => {
             "the database role lacks a gateway's privileges: connect as archway_gateway"

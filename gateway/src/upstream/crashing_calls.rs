@@ -178,7 +178,10 @@ mod tests {
         assert_eq!(crashing.refused(call(2), Instant::now()), None);
         advance(WINDOW).await;
         assert_eq!(crashing.refused(call(1), Instant::now()), None);
-        assert!(!crashing.lost(call(1), 3, Instant::now()), "counted anew");
+        assert!(
+            !crashing.lost(call(1), 3, Instant::now()),
+            "counted from zero"
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -260,7 +263,7 @@ mod tests {
         assert!(crashing.lost(call(MOST as u128), 2, Instant::now()));
         advance(WINDOW).await;
         crashing.lost(call(u128::MAX), 1, Instant::now());
-        assert_eq!(crashing.calls.len(), 1, "what is over goes first");
+        assert_eq!(crashing.calls.len(), 1, "expired entries go first");
     }
 
     #[test]

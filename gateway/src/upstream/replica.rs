@@ -289,7 +289,7 @@ mod tests {
         };
         let replica = Replica::new(&address, None, CancellationToken::new()).unwrap();
         let half = Duration::from_secs(15);
-        assert!(replica.deprioritize(Instant::now() + 2 * half), "news");
+        assert!(replica.deprioritize(Instant::now() + 2 * half), "a change");
         advance(half).await;
         assert!(!replica.deprioritize(Instant::now() + 2 * half));
         assert_eq!(replica.state(), WorkerState::Away);
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(replica.state(), WorkerState::Starting);
         assert!(
             replica.deprioritize(Instant::now() + 2 * half),
-            "news again"
+            "a change again"
         );
     }
 }

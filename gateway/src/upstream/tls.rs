@@ -262,7 +262,7 @@ pub(super) mod tests {
         let reader = asking();
         // Opening the pipe succeeds once the reader has opened it.
         let mut pipe = std::fs::File::options().write(true).open(&path).unwrap();
-        let old = asking().recv_timeout(patience).expect("nobody waits");
+        let old = asking().recv_timeout(patience).expect("it does not wait");
         assert!(Arc::ptr_eq(&old, &authority.loaded.lock().config));
         assert!(matches!(reader.try_recv(), Err(mpsc::TryRecvError::Empty)));
 

@@ -113,7 +113,7 @@ mod tests {
     fn a_loss_is_a_change_once_and_ends_the_epoch() {
         let state_cell = StateCell::new();
         let first = state_cell.epoch();
-        assert_eq!(state_cell.record_loss(first), None, "it was never there");
+        assert_eq!(state_cell.record_loss(first), None, "it never connected");
         assert_eq!(
             state_cell.report(first, WorkerState::Ready),
             Some(WorkerState::Starting)
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(
             state_cell.report(first, WorkerState::Ready),
             None,
-            "said in another life"
+            "reported in an earlier epoch"
         );
         assert_eq!(
             state_cell.report(second, WorkerState::Ready),
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(
             state_cell.record_loss(first),
             None,
-            "nothing against the new connection"
+            "it does not count against the new connection"
         );
         assert_eq!(
             state_cell.report(second, WorkerState::Draining),

@@ -229,7 +229,10 @@ mod tests {
         *store.there.lock() = true;
         advance(PAUSE).await;
         settle().await;
-        assert!(connection.live().is_some(), "it is found when it is back");
+        assert!(
+            connection.live().is_some(),
+            "it reconnects once the store is back"
+        );
     }
 
     #[tokio::test(start_paused = true)]
