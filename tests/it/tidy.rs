@@ -7,6 +7,7 @@
 mod dependencies;
 mod licence;
 mod migrations;
+mod names;
 mod prose;
 mod records;
 mod sources;
