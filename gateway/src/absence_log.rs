@@ -1,56 +1,56 @@
-//! What others start in their own time, as workers and the store of limits: after a start it may not
-//! be there yet, and only an absence that lasts is a warning.
+//! Log severity for the absence of services that start on their own schedule, such as workers and
+//! the limit store. They may not be up yet after a start, so only a lasting absence is a warning.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long something may not be there yet before the log warns of it.
+/// How long a service may be absent after the start before the log warns.
 pub(crate) const GRACE: Duration = Duration::from_secs(15);
 
-/// How the log tells of an absence.
+/// How the log reports an absence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Severity {
-    /// It may still come.
+    /// It may still come up.
     Note,
-    /// It was there, or should have been by now.
+    /// It was up before, or should be up by now.
     Warning,
 }
 
-/// Whether something is there, as far as the log has to tell.
+/// Decides when and how an absence is logged.
 #[derive(Debug)]
 pub(crate) struct AbsenceLog {
     since: Instant,
-    was_there: bool,
+    was_up: bool,
     logged: Option<Severity>,
 }
 
 impl AbsenceLog {
-    /// Something that is waited for from now on.
+    /// A service that is expected from now on.
     pub(crate) fn new() -> Self {
         AbsenceLog {
             since: Instant::now(),
-            was_there: false,
+            was_up: false,
             logged: None,
         }
     }
 
-    /// It is there.
+    /// The service is up.
     pub(crate) fn present(&mut self) {
-        self.was_there = true;
+        self.was_up = true;
         self.logged = None;
     }
 
-    /// It is not there. How the log tells of that, if it has not yet: once while it may still come,
-    /// and once as a warning.
+    /// The service is absent. Returns the severity to log, or `None` if that was already logged:
+    /// one note while it may still come up, and one warning.
     pub(crate) fn missing(&mut self) -> Option<Severity> {
-        let tone = match self.was_there || self.since.elapsed() >= GRACE {
+        let severity = match self.was_up || self.since.elapsed() >= GRACE {
             true => Severity::Warning,
             false => Severity::Note,
         };
-        let is_news = self.logged != Some(tone);
-        self.logged = Some(tone);
-        is_news.then_some(tone)
+        let is_news = self.logged != Some(severity);
+        self.logged = Some(severity);
+        is_news.then_some(severity)
     }
 }
 
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_may_still_come_is_a_note_and_what_stays_away_one_warning() {
+    async fn a_late_service_is_noted_once_and_then_warned_about_once() {
         let mut absence = AbsenceLog::new();
         assert_eq!(absence.missing(), Some(Severity::Note));
         advance(GRACE - Duration::from_millis(1)).await;
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_was_there_and_is_gone_is_a_warning_each_time() {
+    async fn each_loss_of_a_service_that_was_up_is_a_warning() {
         let mut absence = AbsenceLog::new();
         for _ in 0..2 {
             absence.present();

@@ -74,7 +74,7 @@ pub(crate) fn port(listener: TcpListener, admin: Arc<Admin>) -> Port {
     Port {
         listener,
         stack: BoxCloneSyncService::new(router.with_state(admin)),
-        places: MOST_CONNECTIONS,
+        max_connections: MOST_CONNECTIONS,
         idle: IDLE,
         open,
         ended,

@@ -1,10 +1,11 @@
-//! Credentials: the request's key or token becomes a [`Principal`], or the request ends here.
+//! Credentials: turns a request's key or token into a [`Principal`], or refuses the request.
 //!
-//! The second stop, after `server`'s checks of the envelope and before anything of the body is
-//! read. A wrong secret, an unknown id, a revoked or expired key and a disabled tenant get the
-//! same 401 after the same work, and so does every token that is not good; only "no credential at
-//! all" looks different (RFC 6750). A good one is never answered 401 because Postgres or an issuer
-//! is away: that is 503. Who sends many bad ones gets 429 for them, and is never refused a good one.
+//! The second stop, after `server`'s checks of the HTTP message and before the body is read. A
+//! wrong secret, an unknown id, a revoked or expired key and a disabled tenant get the same 401
+//! after the same work, and so does every invalid token; only a missing credential looks different
+//! (RFC 6750). A valid credential never gets 401 because Postgres or an issuer is down: that is
+//! 503. A source that sends many invalid credentials gets 429 for them, and its valid ones are
+//! still admitted.
 
 use std::{
     sync::Arc,
@@ -42,7 +43,7 @@ pub use key::{KeyId, KeyText};
 pub(crate) use address::Peer;
 pub(crate) use metadata::Metadata;
 
-// How they are checked, where they come from, keys, tokens of issuers, and what both come to.
+// Settings, client addresses, API keys, issuers' tokens, and what both have in common.
 mod config;
 mod address;
 mod failures;
@@ -57,7 +58,7 @@ mod principals;
 mod editions;
 mod pause;
 
-/// The checker of credentials.
+/// Verifies credentials.
 pub(crate) struct Auth {
     keys: Keys,
     tokens: Option<(Tokens, Metadata)>,
@@ -71,18 +72,18 @@ pub(crate) struct Auth {
 /// Why a request has no [`Principal`].
 #[derive(Clone, Copy, Debug)]
 enum AuthError {
-    /// It has no credential.
+    /// No credential.
     Missing,
-    /// It has one that isn't good.
+    /// An invalid credential.
     Bad(FailureReason),
-    /// Nobody can say now whether its credential is good.
+    /// The credential cannot be verified at the moment.
     Unchecked,
-    /// Nobody says, because too many ask.
+    /// The credential was not verified because too many look-ups are waiting.
     Crowded,
 }
 
 impl From<&LookupError> for AuthError {
-    /// Why it can't be said whether a credential is good.
+    /// Why a credential could not be verified.
     fn from(error: &LookupError) -> Self {
         match error {
             LookupError::Crowded => AuthError::Crowded,
@@ -97,17 +98,16 @@ impl From<FailureReason> for AuthError {
     }
 }
 
-/// A caller, and the issuer that vouches for it, unless it has a key.
+/// A caller, and its issuer unless it has an API key.
 struct AuthenticatedCaller {
     principal: Principal,
     issuer: Option<Arc<Issuer>>,
 }
 
 impl Auth {
-    /// A checker as configured.
+    /// A verifier with these settings.
     ///
-    /// # Errors
-    /// If the issuers can't be used.
+    /// # Errors If the issuers can't be used.
     pub(crate) fn new(
         config: &AuthConfig,
         stores: Stores,
@@ -115,7 +115,7 @@ impl Auth {
         metrics: Arc<Metrics>,
     ) -> Result<Arc<Self>, IssuersError> {
         let grace = config.key_grace;
-        // A minute is longer than a record may be fresh, and a question take, together.
+        // A minute exceeds the maximum age of a record plus the duration of a query.
         let editions = Arc::new(Editions::new(grace.max(Duration::from_secs(60))));
         let tokens = config.issuers().map(|path| {
             let issuers = Issuers::load(path, &metrics)?;
@@ -135,39 +135,39 @@ impl Auth {
         }))
     }
 
-    /// Keeps what is known of issuers, for as long as it is polled.
-    pub(crate) async fn keep(&self) {
+    /// Refreshes the keys of issuers for as long as it is polled.
+    pub(crate) async fn run(&self) {
         if let Some((tokens, _)) = &self.tokens {
-            tokens.issuers().keep().await;
+            tokens.issuers().run().await;
         }
     }
 
-    /// What clients are told about tokens, where there are issuers.
+    /// The metadata for clients, if issuers are configured.
     pub(crate) fn metadata(&self) -> Option<&Metadata> {
         self.tokens.as_ref().map(|(_, metadata)| metadata)
     }
 
-    /// Whether word of changes is heard: without it, records are kept for seconds only. What
-    /// happened while it was not is looked for.
+    /// Records whether change notifications arrive. Without them, records are trusted for seconds
+    /// only. Whatever changed in between is read when they arrive again.
     pub(crate) fn listening(&self, listening: bool) {
         self.editions.set_listening(listening);
     }
 
-    /// Forgets what is known of the key of this id.
+    /// Drops what is cached about the key of this id.
     pub(crate) async fn key_changed(&self, id: &str) {
         if let Some(id) = KeyId::parse(id) {
             self.keys.key_changed(&id).await;
         }
     }
 
-    /// Forgets what is known of the principal of this id. Asked about again at its next call.
+    /// Drops what is cached about the principal of this id. Its next call reads it again.
     pub(crate) fn principal_changed(&self, id: &str) {
         if Identity::is_id(id) {
             self.editions.holder_changed(id);
         }
     }
 
-    /// Forgets what is known of a tenant's keys and principals.
+    /// Drops what is cached about a tenant's keys and principals.
     pub(crate) fn tenant_changed(&self, tenant: Uuid) {
         self.editions.tenant_changed(tenant);
     }
@@ -227,7 +227,7 @@ impl Auth {
             }
             Err(error) => match &*error {
                 LookupError::Unknown => {
-                    // The work that a wrong secret costs, so that the time tells nothing.
+                    // The same work as for a wrong secret, so that timing reveals nothing.
                     self.secret.key_matches("", key.secret(), &[0; 32]);
                     Err(AuthError::Bad(FailureReason::Unknown))
                 }
@@ -236,13 +236,15 @@ impl Auth {
         }
     }
 
-    /// The answer to a request without a [`Principal`]. Only a bad credential is counted: none is
-    /// how clients ask for the challenge, and one that can't be checked is no fault of theirs.
+    /// The answer to a request without a [`Principal`]. Counts only invalid credentials: clients
+    /// request the challenge by sending none, and a credential that cannot be verified is not their
+    /// fault.
     fn refuse(&self, why: &AuthError, source: Option<Source>) -> GatewayError {
         match why {
             AuthError::Missing => GatewayError::NoCredential,
             AuthError::Unchecked => GatewayError::CredentialUnchecked,
-            // Who fails too often makes the crowd, and is told so: nothing is wrong with Postgres.
+            // A source that failed too often causes the crowd itself, so it gets 429. Postgres is
+            // healthy.
             AuthError::Crowded => match source.and_then(|source| self.failures.exhausted(source)) {
                 Some(too_many) => self.throttled(too_many),
                 None => GatewayError::CredentialUnchecked,
@@ -264,14 +266,14 @@ impl Auth {
         GatewayError::TooManyFailures { retry_after }
     }
 
-    /// Where a request comes from. Whatever comes through a listener has a peer.
+    /// The source of a request. Every request from a listener has a peer.
     fn source(&self, peer: Option<Peer>, headers: &HeaderMap) -> Option<Source> {
         peer.map(|peer| self.proxies.client(peer, headers).into())
     }
 }
 
-/// Turns the request's credential into a [`Principal`], or answers 401, 429 or 503. A refusal for
-/// want of a credential or a scope says where tokens come from, if they come from anywhere.
+/// Turns the request's credential into a [`Principal`], or answers 401, 429 or 503. Where issuers
+/// are configured, a refusal for a missing credential or scope says where to get tokens.
 pub(crate) async fn authenticate(
     State(auth): State<Arc<Auth>>,
     mut request: Request,
@@ -298,8 +300,8 @@ pub(crate) async fn authenticate(
     response
 }
 
-/// The token of the one `Authorization: Bearer` header; two such headers are none. A token that
-/// is not text is there all the same, and wrong.
+/// The token of the only `Authorization: Bearer` header; two such headers count as none. A token
+/// that is not valid UTF-8 is present but wrong.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (value, None) = (values.next()?, values.next()) else {
@@ -321,13 +323,13 @@ mod tests {
 
     impl Auth {
         /// Behaves as if Postgres had just confirmed this key.
-        pub(crate) async fn know_for_tests(&self, key: &KeyText, scopes: &[Scope]) {
+        pub(crate) async fn insert_for_tests(&self, key: &KeyText, scopes: &[Scope]) {
             let principal = Principal::for_tests(scopes, None);
-            self.know_as_for_tests(key, principal).await;
+            self.insert_as_for_tests(key, principal).await;
         }
 
-        /// The same for this caller's key.
-        pub(crate) async fn know_as_for_tests(&self, key: &KeyText, principal: Principal) {
+        /// The same for the key of this caller.
+        pub(crate) async fn insert_as_for_tests(&self, key: &KeyText, principal: Principal) {
             let (line, hash) = self.secret.hash_key(key.secret());
             let record = lookup::KeyRecord {
                 secret_hash: hash,
@@ -341,12 +343,12 @@ mod tests {
                 used_slot: false,
                 principal,
             };
-            self.keys.know_for_tests(key.id(), record).await;
+            self.keys.insert_for_tests(key.id(), record).await;
         }
     }
 
     #[tokio::test]
-    async fn in_a_crowd_who_failed_too_often_is_told_to_wait_and_others_to_come_again() {
+    async fn under_load_a_failing_source_gets_429_and_others_503() {
         let line = RootSecret::generate_line().unwrap();
         let secret = Arc::new(RootSecret::parse(&line).unwrap());
         let nowhere = sqlx::postgres::PgConnectOptions::new().socket("/nonexistent");

@@ -1,9 +1,9 @@
-//! The catalogue: which tools there are, who may call them, and what arguments they take.
+//! The catalogue: which tools exist, who may call them, and which arguments they take.
 //!
-//! It comes from the workers, once at the start and every half minute after, and is kept while
-//! they are away: `tools/list` does not flap. While none was reached since the start it is what
-//! Postgres has of them ([`CatalogCache`]). A new catalogue replaces the old one as a whole or not at all;
-//! validators are compiled when it arrives, not when a call does.
+//! It is fetched from a worker at the start and every half minute, and stays in use while no worker
+//! is reachable, so that `tools/list` does not flap. Until the first worker is reached, the copy in
+//! Postgres is used ([`CatalogCache`]). A new catalogue replaces the old one as a whole or not at
+//! all. Validators are compiled when it arrives rather than per call.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -33,26 +33,27 @@ mod cache;
 const REFRESH: Duration = Duration::from_secs(30);
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LONGEST_RETRY: Duration = Duration::from_secs(2);
-/// Bytes of a tool's name.
+/// Maximum bytes of a tool's name.
 const LONGEST_NAME: usize = 64;
-/// Units of the totals that a call may cost.
+/// Units of the total budget that a call may cost.
 const WEIGHTS: std::ops::RangeInclusive<u32> = 1..=1_000;
 
-/// One tool that callers may find.
+/// A tool of the catalogue.
 pub(crate) struct Tool {
     /// As the worker described it.
     pub(crate) entry: ToolEntry,
     /// The tool's name, for labels that outlive the catalogue.
     pub(crate) label: Arc<str>,
-    /// The input schema as it is shown.
+    /// The input schema as clients see it.
     pub(crate) input_schema: Arc<Map<String, Value>>,
-    /// The output schema as it is shown; empty where none is.
+    /// The output schema as clients see it; empty if the tool has none.
     pub(crate) output_schema: Arc<Map<String, Value>>,
     rules: ArgumentRules,
 }
 
 impl Tool {
-    /// The arguments in the advertised spelling, checked; a failure that lists every violation.
+    /// Checks the arguments and returns them in the advertised spelling. The failure lists every
+    /// violation.
     pub(crate) fn check(&self, given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
         self.rules.check(given)
     }
@@ -63,10 +64,11 @@ impl Tool {
     }
 }
 
-/// A whole catalogue, as one worker gave it, now or before.
+/// A whole catalogue, as one worker sent it.
 pub(crate) struct Snapshot {
     source: Bytes,
-    /// Whether a worker of the default pool gave it: that pool's row is kept for the next start.
+    /// Whether a worker of the default pool sent it: only that pool's catalogue is stored for the
+    /// next start.
     from_default_pool: bool,
     tools: Vec<Arc<Tool>>,
     by_name: HashMap<Arc<str>, usize>,
@@ -82,7 +84,7 @@ impl Snapshot {
             by_name: HashMap::new(),
         };
         for entry in list.tools {
-            judge(&entry)?;
+            check_entry(&entry)?;
             let label: Arc<str> = Arc::from(entry.name.as_str());
             let rules = ArgumentRules::compile(&entry.input_schema).map_err(|source| {
                 CatalogError::Schema {
@@ -108,14 +110,14 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// The tool of this name, if the caller may call it: for who asks no reason.
+    /// The tool of this name if the caller may call it, without a reason otherwise.
     pub(crate) fn callable(&self, who: &Principal, name: &str) -> Option<&Arc<Tool>> {
         let tool = self.tools.get(*self.by_name.get(name)?)?;
         (who.covers_family(&tool.entry.family) && who.holds(tool.entry.scope)).then_some(tool)
     }
 
-    /// The tool of this name, if the caller may call it. A tool outside the caller's families is
-    /// as unknown as one that does not exist.
+    /// The tool of this name if the caller may call it. A tool outside the caller's families gets
+    /// the same answer as one that does not exist.
     pub(crate) fn find(&self, who: &Principal, name: &str) -> Result<Arc<Tool>, GatewayError> {
         let tool = self
             .by_name
@@ -129,7 +131,7 @@ impl Snapshot {
         Ok(tool.clone())
     }
 
-    /// Suggests only what the caller may call: nobody learns a name by guessing near it.
+    /// Suggests only tools that the caller may call, so that guessing reveals no names.
     fn unknown(&self, who: &Principal, name: &str) -> GatewayError {
         let known = self.visible(who).map(|tool| tool.entry.name.as_str());
         GatewayError::UnknownTool {
@@ -138,12 +140,12 @@ impl Snapshot {
         }
     }
 
-    /// All tools, in the workers' order: for the operator.
+    /// All tools in the workers' order, for operators.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Tool>> {
         self.tools.iter()
     }
 
-    /// The tools the caller may call, in the workers' order.
+    /// The tools that the caller may call, in the workers' order.
     pub(crate) fn visible<'a>(&'a self, who: &'a Principal) -> impl Iterator<Item = &'a Arc<Tool>> {
         self.tools
             .iter()
@@ -151,16 +153,16 @@ impl Snapshot {
     }
 }
 
-/// Whether a tool can be told from everything else and paid for. Its name stands in headers and
-/// metrics, and beside [`terms::TOTAL`] and [`terms::PROMPTS`] among the limits.
-fn judge(entry: &ToolEntry) -> Result<(), CatalogError> {
+/// Checks a tool's name and price. The name appears in headers and metrics, and among the limits
+/// next to [`terms::TOTAL`] and [`terms::PROMPTS`].
+fn check_entry(entry: &ToolEntry) -> Result<(), CatalogError> {
     let is_letter = |byte: &u8| byte.is_ascii_lowercase();
     let fits = |byte: u8| is_letter(&byte) || byte.is_ascii_digit() || byte == b'_';
     let (name, tool) = (&entry.name, || entry.name.clone());
     let is_name = name.as_bytes().first().is_some_and(is_letter) && name.bytes().all(fits);
     let is_taken = [terms::TOTAL, terms::MEMORY].contains(&name.as_str());
     if !is_name || name.len() > LONGEST_NAME || is_taken {
-        return Err(CatalogError::HostName(tool()));
+        return Err(CatalogError::Name(tool()));
     }
     let weight = entry.weight;
     if !WEIGHTS.contains(&weight) {
@@ -178,10 +180,10 @@ fn judge(entry: &ToolEntry) -> Result<(), CatalogError> {
     }
 }
 
-/// The catalogue in force, if any worker was ever seen.
+/// The current catalogue, if any worker was ever seen.
 pub(crate) struct Catalog {
     current: watch::Sender<Option<Arc<Snapshot>>>,
-    /// Whether a worker gave one since the start.
+    /// Whether a worker has sent one since the start.
     fetched: watch::Sender<bool>,
 }
 
@@ -193,20 +195,21 @@ impl Catalog {
         }
     }
 
-    /// The catalogue in force; `None` if no worker was ever seen, by this gateway or by another
-    /// that kept what it gave.
+    /// The current catalogue; `None` if no worker was ever seen, by this gateway or by another that
+    /// stored its catalogue.
     pub(crate) fn snapshot(&self) -> Option<Arc<Snapshot>> {
         self.current.borrow().clone()
     }
 
-    /// Waits until a worker gave its catalogue.
+    /// Waits until a worker has sent its catalogue.
     pub(crate) async fn fetched(&self) {
-        // An error would mean that the sender is gone, and `self` holds it.
+        // An error would mean that the sender is gone, but `self` owns it.
         let mut fetched = self.fetched.subscribe();
         let _fetched = fetched.wait_for(|fetched| *fetched).await;
     }
 
-    /// Waits until a catalogue of the default pool other than this one is in force; its bytes.
+    /// Waits until a catalogue of the default pool other than this one is current. Returns its
+    /// bytes.
     async fn other_than(&self, known: Option<&Bytes>) -> Bytes {
         let mut current = self.current.subscribe();
         loop {
@@ -216,13 +219,13 @@ impl Catalog {
             if let Some(other) = source.filter(|source| Some(source) != known) {
                 return other;
             }
-            // No error, as above.
+            // Cannot fail, as above.
             let _changed = current.changed().await;
         }
     }
 
-    /// Puts a catalogue in force while there is none; whether it did.
-    fn take_if_none(&self, snapshot: Snapshot) -> bool {
+    /// Sets the catalogue if there is none. Returns whether it did.
+    fn set_if_none(&self, snapshot: Snapshot) -> bool {
         self.current.send_if_modified(|current| {
             let is_none = current.is_none();
             current.get_or_insert_with(|| Arc::new(snapshot));
@@ -230,9 +233,9 @@ impl Catalog {
         })
     }
 
-    /// Fetches the catalogue until `shutdown`: soon while there is none or a worker was lost,
+    /// Fetches the catalogue until `shutdown`: soon while there is none or after a worker was lost,
     /// else every half minute.
-    pub(crate) async fn keep(&self, upstream: &Upstream, shutdown: &CancellationToken) {
+    pub(crate) async fn run(&self, upstream: &Upstream, shutdown: &CancellationToken) {
         let mut wait = FIRST_RETRY;
         let mut absence = AbsenceLog::new();
         loop {
@@ -247,7 +250,7 @@ impl Catalog {
                     REFRESH
                 }
                 Err(error) => {
-                    error.tell(absence.missing());
+                    error.log(absence.missing());
                     wait = (wait * 2).min(LONGEST_RETRY);
                     wait
                 }
@@ -255,21 +258,22 @@ impl Catalog {
             tokio::select! {
                 () = shutdown.cancelled() => return,
                 () = tokio::time::sleep(pause) => {}
-                // A pause here too: calls that fail in a row must not ask in a row.
+                // Pauses here too, so that failing calls in a row do not cause fetches in a row.
                 () = upstream.lost(), if pause == REFRESH => tokio::time::sleep(FIRST_RETRY).await,
             }
         }
     }
 
     async fn refresh(&self, upstream: &Upstream) -> Result<(), CatalogError> {
-        let given = upstream.catalog().await?;
+        let fetched = upstream.catalog().await?;
         let is_known = |current: &Arc<Snapshot>| {
-            current.source == given.tools && current.from_default_pool >= given.from_default_pool
+            current.source == fetched.tools
+                && current.from_default_pool >= fetched.from_default_pool
         };
         if !self.snapshot().as_ref().is_some_and(is_known) {
-            let mut snapshot = Snapshot::parse(given.tools)?;
-            snapshot.from_default_pool = given.from_default_pool;
-            tracing::info!(tools = snapshot.tools.len(), "catalogue taken");
+            let mut snapshot = Snapshot::parse(fetched.tools)?;
+            snapshot.from_default_pool = fetched.from_default_pool;
+            tracing::info!(tools = snapshot.tools.len(), "catalogue updated");
             self.current.send_replace(Some(Arc::new(snapshot)));
         }
         self.fetched.send_replace(true);
@@ -345,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_tool_suggests_the_nearest_that_the_caller_may_call_and_no_other() {
+    fn an_unknown_tool_suggests_only_a_tool_that_the_caller_may_call() {
         let catalog = snapshot(&[
             entry("read_file", "files", Scope::ToolsRead),
             entry("read_memory", "memory", Scope::ToolsRead),
@@ -355,7 +359,7 @@ mod tests {
         let who = Principal::for_tests(&[Scope::ToolsRead], Some(&["files"]));
         let told = |name: &str| catalog.find(&who, name).err().unwrap().to_string();
         assert!(told("readFile").ends_with("did you mean read_file?"));
-        // Nearer than `read_file`, and not for this caller: by its family, by its scope.
+        // Nearer than `read_file`, but not for this caller: by family, by scope.
         for name in ["read_memory", "read_memori", "writememory"] {
             assert!(!told(name).contains("mean read_memory"), "{name}");
             assert!(!told(name).contains("mean write_memory"), "{name}");
@@ -366,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_catalogue_with_a_name_that_is_none_is_not_taken_and_the_name_is_told_escaped() {
+    fn a_catalogue_with_an_invalid_name_is_refused_and_the_name_escaped() {
         let named = |name: &str| snapshot(&[entry(name, "basics", Scope::ToolsRead)]);
         let longest = "a".repeat(LONGEST_NAME);
         for name in ["a", "read_file2", longest.as_str()] {
@@ -387,16 +391,13 @@ mod tests {
             &longer,
         ] {
             let refused = named(name).err();
-            assert!(
-                matches!(refused, Some(CatalogError::HostName(_))),
-                "{name:?}"
-            );
+            assert!(matches!(refused, Some(CatalogError::Name(_))), "{name:?}");
             assert!(!refused.unwrap().to_string().contains(['\r', '\n']));
         }
     }
 
     #[test]
-    fn a_catalogue_with_a_price_beyond_reason_is_not_taken() {
+    fn a_catalogue_with_a_price_out_of_range_is_refused() {
         let priced = |weight: u32, per_minute: u32| {
             let mut tool = entry("hello", "basics", Scope::ToolsRead);
             tool["weight"] = json!(weight);
@@ -417,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn a_catalogue_with_a_name_twice_or_a_bad_schema_is_not_taken() {
+    fn a_catalogue_with_a_repeated_name_or_bad_schema_is_refused() {
         let hello = entry("hello", "basics", Scope::ToolsRead);
         let twice = snapshot(&[hello.clone(), hello.clone()]);
         assert!(matches!(twice, Err(CatalogError::Duplicate(_))));

@@ -71,7 +71,7 @@ impl ChangeListener {
     /// Listens until `shutdown`, reconnecting whenever the connection is lost. Also refreshes
     /// issuers' keys, which change without a notification.
     pub(crate) async fn run(&self, shutdown: &CancellationToken) {
-        let keeping = async { tokio::join!(self.listen(), self.auth.keep()) };
+        let keeping = async { tokio::join!(self.listen(), self.auth.run()) };
         shutdown.run_until_cancelled(keeping).await;
     }
 
@@ -204,7 +204,7 @@ impl SessionCursor {
             let (count, latest) = (changed.len(), changed.last().map(|last| last.written));
             self.until = self.until.max(latest.unwrap_or(0));
             changes.sessions.take(changed);
-            changes.metrics.sessions_kept(changes.sessions.kept());
+            changes.metrics.sessions_kept(changes.sessions.len());
             match latest {
                 // A full page: there may be more.
                 Some(latest) if count >= MOST_READ && since < latest => since = latest,

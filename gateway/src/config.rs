@@ -1,4 +1,4 @@
-//! How a gateway is set up: everything that is no secret and no connection.
+//! The configuration of a gateway: everything except secrets and connections.
 
 use archway_proto::name::checked;
 
@@ -12,14 +12,14 @@ use crate::{
     upstream::{UpstreamConfig, UpstreamError},
 };
 
-/// Everything about a gateway that is no secret and no connection.
+/// Everything about a gateway except secrets and connections.
 #[derive(Clone, Debug, clap::Args)]
 pub struct GatewayConfig {
-    /// What this gateway is called in audit records and logs [default: the host's name and the
-    /// port, as `box-8080`].
+    /// Name of this gateway in audit records and logs [default: the host's name and the port, as
+    /// `box-8080`].
     #[arg(long = "name", env = "ARCHWAY_GATEWAY_NAME", value_name = "NAME", value_parser = checked)]
     pub name: Option<String>,
-    /// Names and origins.
+    /// Host names and origins.
     #[command(flatten)]
     pub guard: GuardConfig,
     /// Credentials.
@@ -28,7 +28,7 @@ pub struct GatewayConfig {
     /// Limits.
     #[command(flatten)]
     pub limits: LimitsConfig,
-    /// What a tenant may occupy.
+    /// Concurrency of a tenant.
     #[command(flatten)]
     pub breaker: BreakerConfig,
     /// Workers.
@@ -43,19 +43,19 @@ pub struct GatewayConfig {
 }
 
 impl GatewayConfig {
-    /// What this gateway is called; nothing, if nobody said.
+    /// The gateway's name in audit records; empty if none was configured.
     pub(crate) fn name(&self) -> String {
         self.name.clone().unwrap_or_default()
     }
 }
 
-/// What of a gateway's configuration can't be used.
+/// Why a gateway's configuration is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayConfigError {
-    /// Where limits are counted.
+    /// The limit store.
     #[error(transparent)]
     Limits(#[from] LimitsError),
-    /// Who makes tokens.
+    /// The token issuers.
     #[error("--issuers (ARCHWAY_ISSUERS_FILE) can't be used")]
     Issuers(#[from] IssuersError),
     /// The workers' addresses.

@@ -1,7 +1,9 @@
-//! Cursors: a worker's plain place in a list, sealed so that a client can neither read nor forge it.
+//! Cursors: a worker's plain position in a list, sealed so that clients can neither read nor forge
+//! it.
 //!
-//! A sealed cursor is good for an hour, for the same tenant, tool, project and arguments; anything
-//! else reads as no cursor at all. Replicas share the root secret, so any of them opens it.
+//! A sealed cursor is valid for an hour, for the same tenant, tool, project and arguments; anything
+//! else is rejected as an invalid cursor. Replicas share the root secret, so any of them can open
+//! it.
 
 use std::{
     sync::Arc,
@@ -16,11 +18,11 @@ use uuid::Uuid;
 
 use crate::secrets::{RootSecret, SecretError};
 
-/// The argument of a tool, and the field of its result, that carries a cursor.
+/// The tool argument, and the result field, that carries a cursor.
 pub(crate) const CURSOR: &str = "cursor";
 
 const LIFETIME: Duration = Duration::from_secs(3600);
-/// A worker's cursor is some hundred bytes: longer text is none of ours.
+/// A worker's cursor has some hundred bytes, so a longer text cannot be one.
 const LONGEST: usize = 8192;
 
 /// Seals and opens cursors.
@@ -33,8 +35,8 @@ pub(crate) struct Cursors {
 pub(crate) struct CursorContext(digest::Digest);
 
 impl CursorContext {
-    /// The context of a call, by its arguments after they were normalised. `default_project`
-    /// counts where the arguments name no project.
+    /// The context of a call, from its normalised arguments. `default_project` counts only where
+    /// the arguments name no project.
     pub(crate) fn new(
         tenant: Uuid,
         tool: &str,
@@ -52,7 +54,7 @@ impl CursorContext {
         parts.sort();
         let mut hash = digest::Context::new(&digest::SHA256);
         hash.update(tenant.as_bytes());
-        // JSON text tells the parts apart: no two contexts have the same bytes.
+        // JSON text separates the parts, so no two contexts have the same bytes.
         hash.update(serde_json::json!([tool, parts]).to_string().as_bytes());
         CursorContext(hash.finish())
     }
@@ -68,8 +70,8 @@ impl Cursors {
         self.seal_until(context, plain, now().saturating_add(LIFETIME.as_secs()))
     }
 
-    /// A worker's cursor again; a failure for the agent where it is forged, expired or another
-    /// call's.
+    /// Opens a sealed cursor. Returns a failure for the agent if it is forged, expired or belongs
+    /// to another call.
     pub(crate) fn open(&self, context: &CursorContext, sealed: &str) -> Result<String, Failure> {
         self.try_open(context, sealed).ok_or_else(|| {
             Failure::new(

@@ -1,17 +1,17 @@
-//! Hosts' names that stand for several machines: what addresses they have, asked for again and again.
+//! Host names that stand for several machines, resolved again and again.
 //!
-//! Below the path: the way to the workers finds them by it, and limits count gateways by it. While a
-//! name is not answered, it stands for what it stood for last. One that is unknown all at once is
-//! taken for a fault of the resolver, too: were it believed, a restart of the cluster's DNS would
-//! end every pool.
+//! Below the path: upstream discovery finds workers by such names, and limits count gateways by
+//! them. While a name cannot be resolved, its last addresses stay valid. A name that becomes
+//! unknown is treated as a resolver fault, too: otherwise a restart of the cluster's DNS would
+//! empty every pool.
 //!
-//! What a reader would get wrong: a name with addresses of both families has each machine twice. The
-//! addresses of one family are taken: of the one that has more, or else of the one that was taken
-//! last. Each family is a question of its own to the resolver, so an answer without the family that was
-//! taken may be half an answer: only if it stays so for a minute are these other machines.
+//! What a reader would get wrong: a name with addresses of both families lists each machine twice.
+//! So only one family is used: the one with more addresses, or on a tie the one used last. The
+//! resolver queries each family separately, so an answer without the family in use may be half an
+//! answer. Only if that lasts a minute are they other machines.
 //!
-//! A look-up that was given up goes on: the system's holds a thread until it ends. So there is never
-//! a second one of the same name; who asks again waits for the first.
+//! A look-up that timed out continues: the system resolver occupies a thread until it ends. So
+//! there is never a second look-up of the same name; the next attempt waits for the first.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -20,67 +20,67 @@ use tokio::time::{Instant, timeout};
 
 use crate::absence_log::{AbsenceLog, Severity};
 
-/// How often a name that has an answer is asked for.
+/// Interval between look-ups of a name.
 pub(crate) const REFRESH: Duration = Duration::from_secs(5);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a name has to have only addresses of the other family before it is believed.
+/// How long a name must have only addresses of the other family before they are used.
 const OTHER_FAMILY: Duration = Duration::from_secs(60);
 
-/// Asks for the addresses of a host, with this port.
-pub(crate) type Resolver = Arc<dyn Fn(String, u16) -> LookUp + Send + Sync>;
+/// Resolves a host to addresses with this port.
+pub(crate) type Resolver = Arc<dyn Fn(String, u16) -> Lookup + Send + Sync>;
 
-type LookUp = BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
+type Lookup = BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
 
-/// What the system answers.
+/// The system's resolver.
 pub(crate) fn system() -> Resolver {
     Arc::new(|host, port| {
         Box::pin(async move { Ok(tokio::net::lookup_host((host, port)).await?.collect()) })
     })
 }
 
-/// A host's name and what it last stood for.
+/// A host name and its last known addresses.
 pub(crate) struct HostName {
     host: String,
     port: u16,
     addresses: Vec<SocketAddr>,
-    /// The look-up that was not answered yet.
-    asked: Option<LookUp>,
-    /// Since when all its addresses are of the family that was not taken.
+    /// The look-up in progress.
+    pending: Option<Lookup>,
+    /// Since when all its addresses belong to the family that is not in use.
     other_since: Option<Instant>,
     absence: AbsenceLog,
 }
 
 impl HostName {
-    /// A name that was not asked for yet.
+    /// A name that has not been resolved yet.
     pub(crate) fn new(host: String, port: u16) -> Self {
         HostName {
             host,
             port,
             addresses: Vec::new(),
-            asked: None,
+            pending: None,
             other_since: None,
             absence: AbsenceLog::new(),
         }
     }
 
-    /// What it last stood for: an address for each machine, in their order. None before its first
-    /// answer.
+    /// One address per machine, in order. Empty before the first answer.
     pub(crate) fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Asks for it, for 2 s at most; whether it was answered. The log has the first failure of
-    /// each outage; of a name that never stood for anything it warns after a while.
+    /// Resolves the name, waiting at most 2 s. Returns whether the answer was accepted. Logs the
+    /// first failure of each outage; a name that never had an address is a warning only after a
+    /// while.
     pub(crate) async fn ask(&mut self, resolver: &Resolver) -> bool {
-        let asked = self
-            .asked
+        let pending = self
+            .pending
             .get_or_insert_with(|| resolver(self.host.clone(), self.port));
-        let answer = timeout(ANSWER_TIMEOUT, asked).await;
+        let answer = timeout(ANSWER_TIMEOUT, pending).await;
         if answer.is_ok() {
-            self.asked = None;
+            self.pending = None;
         }
         let error = match answer.map_err(io::Error::from).flatten() {
-            Ok(addresses) => match self.take(addresses) {
+            Ok(addresses) => match self.accept(addresses) {
                 Ok(()) => return true,
                 Err(error) => error,
             },
@@ -92,44 +92,44 @@ impl HostName {
         let (host, kept) = (&self.host, self.addresses.len());
         match self.absence.missing() {
             Some(Severity::Note) => {
-                tracing::info!(host, %error, "a host's name can't be resolved yet")
+                tracing::info!(host, %error, "host name could not be resolved yet")
             }
             Some(Severity::Warning) => tracing::warn!(
                 host, %error, kept,
-                "a host's name can't be resolved: the last answer is kept"
+                "host name could not be resolved: its last addresses stay in use"
             ),
             None => {}
         }
         false
     }
 
-    /// Believes an answer, or says why not.
-    fn take(&mut self, addresses: Vec<SocketAddr>) -> io::Result<()> {
+    /// Accepts an answer, or returns why not.
+    fn accept(&mut self, addresses: Vec<SocketAddr>) -> io::Result<()> {
         let now = Instant::now();
-        let taken = self.addresses.first().map(SocketAddr::is_ipv6);
+        let in_use = self.addresses.first().map(SocketAddr::is_ipv6);
         if addresses.is_empty() {
             self.other_since = None;
             return Err(io::ErrorKind::NotFound.into());
         }
-        let other = taken.is_some_and(|sixth| addresses.iter().all(|it| it.is_ipv6() != sixth));
+        let other = in_use.is_some_and(|sixth| addresses.iter().all(|it| it.is_ipv6() != sixth));
         if other && now < *self.other_since.get_or_insert(now) + OTHER_FAMILY {
             return Err(io::Error::other(
-                "it has addresses of the other family only",
+                "all its addresses are of the other family",
             ));
         }
-        self.addresses = of_one_family(addresses, taken.unwrap_or(false));
+        self.addresses = of_one_family(addresses, in_use.unwrap_or(false));
         self.other_since = None;
         self.absence.present();
         Ok(())
     }
 }
 
-/// The addresses of the family that has more; of IPv6 if they have as many and that `is_taken`.
-fn of_one_family(mut addresses: Vec<SocketAddr>, is_taken: bool) -> Vec<SocketAddr> {
+/// The addresses of the family that has more; on a tie IPv6 if `ipv6_in_use`.
+fn of_one_family(mut addresses: Vec<SocketAddr>, ipv6_in_use: bool) -> Vec<SocketAddr> {
     addresses.sort_unstable();
     addresses.dedup();
     let (fourth, sixth): (Vec<_>, Vec<_>) = addresses.into_iter().partition(SocketAddr::is_ipv4);
-    if sixth.len() > fourth.len() || (is_taken && sixth.len() == fourth.len()) {
+    if sixth.len() > fourth.len() || (ipv6_in_use && sixth.len() == fourth.len()) {
         sixth
     } else {
         fourth
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_larger_family_is_taken_and_each_address_once() {
+    fn the_larger_family_ipv6_in_use_and_each_address_once() {
         for (all, taken) in [
             (&["10.0.0.1:7", "10.0.0.1:7"][..], &["10.0.0.1:7"][..]),
             (&["[fd00::1]:7", "10.0.0.1:7"], &["10.0.0.1:7"]),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_not_answered_stands_for_what_it_stood_for() {
+    async fn an_unresolved_name_keeps_its_last_addresses() {
         let answers = Mutex::new(vec![
             Err(io::Error::other("no answer")),
             Ok(Vec::new()),
@@ -176,7 +176,7 @@ mod tests {
         ]);
         let resolver: Resolver = Arc::new(move |host, port| {
             assert_eq!((host.as_str(), port), ("workers.test", 7));
-            // What is not answered at all is given up.
+            // An answer that never comes times out.
             match answers.lock().pop() {
                 Some(answer) => Box::pin(async { answer }),
                 None => Box::pin(std::future::pending()),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_look_up_that_hangs_is_waited_for_and_not_begun_again() {
+    async fn a_hanging_look_up_is_awaited_and_not_started_twice() {
         let (answer, asked) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
         let (answered, questions) = (answer.clone(), asked.clone());
         let resolver: Resolver = Arc::new(move |_host, _port| {
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn half_an_answer_replaces_no_machine_unless_it_stays_the_only_one() {
+    async fn half_an_answer_replaces_no_machine_until_it_lasts_a_minute() {
         let answer = Arc::new(Mutex::new(Vec::new()));
         let answers = answer.clone();
         let resolver: Resolver = Arc::new(move |_host, _port| {
@@ -241,13 +241,13 @@ mod tests {
         }
         assert_eq!(ask(&sixth).await, (true, sixth.clone()));
         assert_eq!(ask(&fourth).await, (false, sixth.clone()));
-        // Both are a whole answer.
+        // Both families: a complete answer.
         let both = [fourth, sixth.clone()].concat();
         assert_eq!(ask(&both).await, (true, sixth));
     }
 
     #[tokio::test]
-    async fn the_system_knows_itself_and_no_name_that_is_nobodys() {
+    async fn the_system_resolves_localhost_and_no_invalid_name() {
         let mut itself = HostName::new("localhost".to_owned(), 7);
         assert!(itself.ask(&system()).await);
         assert!(itself.addresses().iter().all(|one| one.port() == 7));

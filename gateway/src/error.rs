@@ -1,9 +1,9 @@
-//! Every way a request is refused, and one table of how each looks on the wire.
+//! Every way in which a request is refused, and one table of how each looks on the wire.
 //!
-//! Beside the path: every stop refuses with a [`GatewayError`]. Failures of a tool are no
-//! refusals; they are results (`archway_proto::failure`). There is no 5xx here but the 503 of a
-//! credential that can't be checked, of limits that can't be counted and of an end that can't be
-//! recorded; -32603 is for bugs only.
+//! Every stop of the path refuses with a [`GatewayError`]. Failures of a tool are not refusals but
+//! results (`archway_proto::failure`). The only 5xx is 503: a credential that cannot be checked,
+//! limits that cannot be counted, or a session change that cannot be recorded. -32603 is for bugs
+//! only.
 
 use archway_proto::{failure::Failure, misleading::escape, trace};
 use axum::{
@@ -29,7 +29,7 @@ mod quoted;
 mod reason;
 mod scope;
 
-/// The protocol revisions this gateway speaks, oldest first.
+/// The protocol revisions that this gateway speaks, oldest first.
 pub(crate) const REVISIONS: [&str; 5] = [
     "2024-11-05",
     "2025-03-26",
@@ -38,17 +38,13 @@ pub(crate) const REVISIONS: [&str; 5] = [
     "2026-07-28",
 ];
 
-/// Why a request was refused. The texts are for the caller: they hold no secret and no address.
+/// Why a request was refused. The texts are for the caller: they contain no secret and no address.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GatewayError {
-    // The envelope of HTTP.
-    #[error(
-        "this host name is not served here: the operator names those that are (--allowed-host)"
-    )]
+    // HTTP.
+    #[error("this host name is not served here: operators list the served ones (--allowed-host)")]
     HostRefused,
-    #[error(
-        "this origin is not on the list of allowed origins: the operator keeps it (--allowed-origin)"
-    )]
+    #[error("this origin is not allowed: operators list the allowed ones (--allowed-origin)")]
     OriginRefused,
     #[error("not found: the MCP endpoint is /mcp")]
     NotFound,
@@ -80,7 +76,7 @@ pub(crate) enum GatewayError {
     #[error("the credential is not valid: check the key, or ask the operator for a new one")]
     BadCredential,
     #[error(
-        "too many requests with bad credentials came from this address: wait, or send a good one"
+        "too many requests with bad credentials came from this address: wait, or send a valid one"
     )]
     TooManyFailures { retry_after: u64 },
     #[error("the credential can't be checked at the moment: try again")]
@@ -91,13 +87,13 @@ pub(crate) enum GatewayError {
     // The limits.
     #[error("{}", .0.message)]
     RateLimited(Box<OverLimit>),
-    #[error("limits can't be counted at the moment, so nothing is served: try again")]
+    #[error("limits can't be counted at the moment, so requests are refused: try again")]
     LimitsUncounted,
 
     // The session.
     #[error(
-        "invalid request: the session is not known (it expired, was ended, or is another's): \
-         call initialize again"
+        "invalid request: the session is unknown (it expired, was ended, or belongs to \
+         another caller): call initialize again"
     )]
     SessionUnknown,
     #[error("invalid request: to end a session, send its handle in Mcp-Session-Id")]
@@ -116,12 +112,12 @@ pub(crate) enum GatewayError {
     HeaderMismatch(String),
     #[error("unsupported protocol version {}", quoted(.0))]
     UnsupportedVersion(String),
-    #[error("method not found: initialize ended with the revisions before 2026-07-28")]
+    #[error("method not found: initialize exists only in revisions before 2026-07-28")]
     InitializeEnded,
     #[error("method not found: there is no method {}", quoted(.method))]
     UnknownMethod {
         method: String,
-        /// Whether the revision asks for a 404.
+        /// Whether the revision requires a 404.
         modern: bool,
     },
     #[error("invalid params: level {0}")]
@@ -131,30 +127,30 @@ pub(crate) enum GatewayError {
     #[error("unknown tool {}: {}", quoted(.name), hint(.nearest.as_deref()))]
     UnknownTool {
         name: String,
-        /// The tool of the nearest name, of those that the caller may call.
+        /// The nearest name among the tools that the caller may call.
         nearest: Option<String>,
     },
     #[error("invalid params: {0}")]
     BadParams(&'static str),
 
-    // What is no call, and failed at the workers.
+    // A method other than a tool call that failed at the workers.
     #[error("{}; {}", .0.message, .0.suggestion)]
     Failed(Box<Failure>),
 }
 
-/// What a caller is told of a limit that is spent.
+/// What a caller reads about a limit that it exceeded.
 #[derive(Debug)]
 pub(crate) struct OverLimit {
     /// Whose limit it is, and how long to wait.
     pub(crate) message: String,
-    /// Whole seconds.
+    /// In seconds.
     pub(crate) retry_after: u64,
     /// The same for programs.
     pub(crate) details: Value,
 }
 
 impl GatewayError {
-    /// HTTP status, and the JSON-RPC code where the refusal is a JSON-RPC error.
+    /// The HTTP status, and the JSON-RPC code if the refusal is a JSON-RPC error.
     fn row(&self) -> (StatusCode, Option<i32>) {
         match self {
             GatewayError::HostRefused => (StatusCode::FORBIDDEN, None),
@@ -240,7 +236,7 @@ impl GatewayError {
         }
     }
 
-    /// The refusal as a response to the request of this id, where the id could be read.
+    /// The refusal as a response to the request of this id; `None` if the id could not be read.
     pub(crate) fn respond<I: Serialize>(&self, id: Option<&I>) -> Response {
         let (status, code) = self.row();
         if let Some(code) = code {
@@ -275,7 +271,7 @@ impl GatewayError {
         }
         RefusalReason::of(self).map(|reason| response.extensions_mut().insert(reason));
         if let GatewayError::ScopeMissing(missing) = self {
-            // For whoever knows what the caller's issuer calls them.
+            // `auth` may rewrite the challenge in the words of the caller's issuer.
             response.extensions_mut().insert(missing.clone());
         }
         response
@@ -291,7 +287,7 @@ impl IntoResponse for GatewayError {
 fn hint(nearest: Option<&str>) -> String {
     match nearest {
         Some(name) => format!("did you mean {name}?"),
-        None => "call tools/list for the tools there are".to_owned(),
+        None => "call tools/list for the available tools".to_owned(),
     }
 }
 
@@ -300,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_client_sent_is_repeated_short_and_escaped() {
+    fn repeated_client_text_is_cut_and_escaped() {
         assert_eq!(quoted("a\n\"b\"\u{7f}"), r#""a\u{a}\"b\"\u{7f}""#);
         assert_eq!(quoted("a\u{202e}\u{200b}b"), r#""a\u{202e}\u{200b}b""#);
         let long = "é".repeat(200);

@@ -1,7 +1,8 @@
-//! Metrics of what runs beside a gateway in its process, on the gateway's admin port.
+//! Adds the metrics of another component in the same process to the gateway's admin port.
 //!
-//! Above the path: `archway dev` has its worker there. Prometheus reads one exposition from an
-//! address, which ends with one line, so theirs goes where ours would end.
+//! Above the path: `archway dev` runs its worker in the gateway's process. Prometheus reads one
+//! exposition per address, which ends with an end marker, so the other exposition replaces that
+//! marker.
 
 use std::{fmt, sync::Arc};
 
@@ -16,12 +17,12 @@ use tower::{ServiceBuilder, util::BoxCloneSyncService};
 
 use crate::server::Stack;
 
-/// How an exposition ends.
+/// The end marker of an exposition.
 const END: &str = "# EOF\n";
-/// Bytes of our own exposition at most: many times what there is.
+/// Maximum size of the gateway's own exposition in bytes: far above its real size.
 const LARGEST: usize = 64 << 20;
 
-/// Writes the metrics of another part, as `OpenMetrics` has them.
+/// Writes the metrics of another component in `OpenMetrics` format.
 #[derive(Clone)]
 pub(crate) struct ExtraMetrics(Arc<dyn Fn() -> Result<String, fmt::Error> + Send + Sync>);
 
@@ -32,17 +33,17 @@ impl ExtraMetrics {
         ExtraMetrics(Arc::new(write))
     }
 
-    /// The admin port with these metrics among its own.
-    pub(crate) fn joined(&self, admin: Stack) -> Stack {
+    /// The admin port with these metrics added to its own.
+    pub(crate) fn join_into(&self, admin: Stack) -> Stack {
         let layer = from_fn_with_state(self.clone(), join);
         BoxCloneSyncService::new(ServiceBuilder::new().layer(layer).service(admin))
     }
 }
 
 async fn join(State(extra): State<ExtraMetrics>, request: Request, next: Next) -> Response {
-    let asked = request.method() == Method::GET && request.uri().path() == "/metrics";
+    let is_metrics = request.method() == Method::GET && request.uri().path() == "/metrics";
     let answer = next.run(request).await;
-    if !asked || answer.status() != StatusCode::OK {
+    if !is_metrics || answer.status() != StatusCode::OK {
         return answer;
     }
     let (mut parts, body) = answer.into_parts();
@@ -57,7 +58,7 @@ async fn join(State(extra): State<ExtraMetrics>, request: Request, next: Next) -
     Response::from_parts(parts, Body::from(both))
 }
 
-/// Two expositions as one.
+/// Joins two expositions. `None` if the first one lacks its end marker.
 fn exposition(own: &str, other: &str) -> Option<String> {
     Some([own.strip_suffix(END)?, other].concat())
 }
@@ -74,7 +75,7 @@ mod tests {
             .route("/metrics", get(async || "a 1\n# EOF\n"))
             .route("/healthz", get(async || "ok\n"));
         let extra = ExtraMetrics::new(move || other.clone());
-        let joined = extra.joined(BoxCloneSyncService::new(admin));
+        let joined = extra.join_into(BoxCloneSyncService::new(admin));
         let request = Request::get(path).body(Body::empty()).unwrap();
         let answer = joined.oneshot(request).await.unwrap();
         let status = answer.status();
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn two_expositions_are_one_with_one_end_and_half_of_it_is_none() {
+    async fn expositions_join_under_one_end_marker_and_a_cut_one_is_refused() {
         let other = Ok("b 2\n# EOF\n".to_owned());
         let (status, both) = asked("/metrics", other.clone()).await;
         assert_eq!((status.as_u16(), both.as_str()), (200, "a 1\nb 2\n# EOF\n"));

@@ -1,7 +1,7 @@
-//! Archway's front door: HTTP and MCP on one side, gRPC to the workers on the other.
+//! Archway's gateway: HTTP and MCP on one side, gRPC to the workers on the other.
 //!
-//! A [`Gateway`] keeps nothing between two requests but caches: any request may go to any replica.
-//! The tenant comes from the credential and from nothing else.
+//! A [`Gateway`] holds nothing but caches between two requests, so any replica can serve any
+//! request. The tenant comes from the credential and from nothing else.
 
 use std::{sync::Arc, time::Duration};
 
@@ -36,13 +36,13 @@ pub use sampling::SamplingConfig;
 pub use server::{MOST_CLIENTS, guard::GuardConfig};
 pub use upstream::{UpstreamConfig, UpstreamError, WorkerCaError};
 
-// Above the path: how a gateway is set up, and what administrators and probes ask.
+// Above the path: configuration, administration and probes.
 mod config;
 mod admin;
 mod extra_metrics;
 mod changes;
 
-// The path, in the order a request meets it.
+// The path, in the order in which a request passes it.
 mod server;
 mod auth;
 mod mcp;
@@ -54,7 +54,7 @@ mod breaker;
 mod upstream;
 mod unread;
 
-// Below the path: what its stops stand on.
+// Below the path: what its stops are built on.
 pub mod audit;
 pub mod store;
 pub mod secrets;
@@ -72,8 +72,8 @@ mod error;
 #[cfg(test)]
 mod path_tests;
 
-/// How long calls in flight may go on once the gateway ends: within the 30 s that orchestrators
-/// give a process by default, with time to tell the rest.
+/// How long calls in flight may run once shutdown begins. Orchestrators kill a process after 30 s
+/// by default; the rest is for reporting the calls that were ended.
 pub const DRAIN_LIMIT: Duration = Duration::from_secs(25);
 
 /// A gateway, ready to serve. Clones share everything.
@@ -91,13 +91,13 @@ struct Parts {
     admin: Arc<Admin>,
     catalog_cache: CatalogCache,
     changes: ChangeListener,
-    /// Of the audit trail; only `serve` asks for it.
+    /// Writes the audit trail; used by `serve` alone.
     records: tokio::sync::Mutex<Writer>,
 }
 
 impl Gateway {
-    /// Puts a gateway together, and begins to look for its workers; Postgres and they may come
-    /// later. Call it within a runtime.
+    /// Builds a gateway and starts discovering its workers; Postgres and workers may start later.
+    /// Must be called within a runtime.
     pub fn new(
         config: &GatewayConfig,
         stores: Stores,
@@ -166,23 +166,23 @@ impl Gateway {
         }
     }
 
-    /// Gives calls in flight another time than [`DRAIN_LIMIT`] once the gateway ends.
+    /// Replaces [`DRAIN_LIMIT`] for calls in flight at shutdown.
     #[must_use]
     pub fn with_drain_limit(mut self, limit: Duration) -> Self {
         self.drain_limit = limit;
         self
     }
 
-    /// Takes fewer connections from clients at a time than [`MOST_CLIENTS`]: at least 1. More wait
-    /// until one ends.
+    /// Accepts fewer client connections than [`MOST_CLIENTS`], at least 1. Further connections wait
+    /// in the listener's backlog until one ends.
     #[must_use]
     pub fn with_most_connections(mut self, most: u32) -> Self {
         self.most_connections = most.clamp(1, MOST_CLIENTS);
         self
     }
 
-    /// Tells on the admin port's `/metrics` what `write` writes, too: a whole exposition of
-    /// `OpenMetrics`, by other names than ours, of what runs in the same process.
+    /// Adds what `write` returns to `/metrics` of the admin port: a whole `OpenMetrics` exposition
+    /// of another component in this process. Its metric names must differ from the gateway's.
     #[must_use]
     pub fn with_extra_metrics(
         mut self,
@@ -192,22 +192,22 @@ impl Gateway {
         self
     }
 
-    /// Tells Postgres where the admin port can be reached, so that `archway status` finds it.
+    /// Publishes the address of the admin port in Postgres, so that `archway status` finds it.
     #[must_use]
     pub fn with_admin_address(mut self, address: AdminAddress) -> Self {
         self.admin_address = Some(address);
         self
     }
 
-    /// Tells probes that the gateway is about to end, while it goes on serving: so that load
-    /// balancers turn away before the listener is closed.
+    /// Reports "not ready" to probes while the gateway keeps serving, so that load balancers stop
+    /// sending requests before the listener closes.
     pub fn announce_end(&self) {
         self.parts.admin.draining.cancel();
     }
 
-    /// Serves `/mcp` on `listener` and the probes on `admin` until `shutdown` is cancelled. Then
-    /// it lets the calls in flight finish, tells those that don't within the drain limit that
-    /// they were ended, and returns; the probes are answered until then.
+    /// Serves `/mcp` on `listener` and probes on `admin` until `shutdown` is cancelled. Then waits
+    /// for calls in flight, ends those that exceed the drain limit with a failure, and returns.
+    /// Probes are answered until the end.
     pub async fn serve(
         &self,
         listener: TcpListener,
@@ -224,28 +224,28 @@ impl Gateway {
         let clients = Port {
             listener,
             stack: stack.clone(),
-            places: self.most_connections,
+            max_connections: self.most_connections,
             idle: server::CLIENTS_IDLE,
             open: parts.metrics.connections().clone(),
             ended: parts.metrics.unread().ended.clone(),
         };
         let mut admin = admin::port(admin, parts.clone());
         if let Some(extra_metrics) = &self.extra_metrics {
-            admin.stack = extra_metrics.joined(admin.stack);
+            admin.stack = extra_metrics.join_into(admin.stack);
         }
         let drained = CancellationToken::new();
         let serving = async {
             server::serve(clients, shutdown.clone()).await;
             drained.cancel();
         };
-        let keeping = async {
+        let background = async {
             tokio::join!(
-                parts.catalog.keep(&parts.upstream, &shutdown),
+                parts.catalog.run(&parts.upstream, &shutdown),
                 parts.limits.run(&drained),
-                catalog_cache.keep(&parts.catalog, &shutdown),
-                // What is revoked during the drain is revoked.
+                catalog_cache.run(&parts.catalog, &shutdown),
+                // Revocations during the drain take effect.
                 changes.run(&drained),
-                // What is done during the drain is recorded.
+                // Calls that end during the drain are recorded.
                 async { records.lock().await.run(&drained).await },
                 async {
                     if let Some(address) = &self.admin_address {
@@ -257,29 +257,29 @@ impl Gateway {
         tokio::join!(
             serving,
             server::serve(admin, drained.clone()),
-            // On the heap: whoever awaits this holds all of it.
-            Box::pin(keeping),
+            // On the heap: every future that awaits `serve` contains all of it.
+            Box::pin(background),
             self.drain(&shutdown, &drained),
         );
         Ok(())
     }
 
-    /// Ends the calls that `shutdown` leaves running, once their time is up.
+    /// Ends the calls that still run when the drain limit is over.
     async fn drain(&self, shutdown: &CancellationToken, drained: &CancellationToken) {
         shutdown.cancelled().await;
         self.announce_end();
         tokio::select! {
             () = drained.cancelled() => {}
             () = tokio::time::sleep(self.drain_limit) => {
-                // First: what ends now is nobody's fault.
+                // First, so that circuits count none of these ends as a fault.
                 self.parts.admin.breaker.shut_down();
                 self.parts.admin.upstream.end_calls();
             }
         }
     }
 
-    /// Waits until the catalogue was fetched from a worker and Postgres tells of changes, at most
-    /// `patience`; whether both came to be.
+    /// Waits until the catalogue was fetched from a worker and change notifications arrive from
+    /// Postgres. Returns whether both happened within `patience`.
     pub async fn ready(&self, patience: Duration) -> bool {
         let Admin {
             catalog, stores, ..

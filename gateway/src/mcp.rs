@@ -1,11 +1,10 @@
-//! The Model Context Protocol: one POST in, one answer out, nothing kept in between.
+//! The Model Context Protocol: one POST in, one answer out, no state in between.
 //!
-//! The body is read once, here, after the credential is good (a large one only if its caller could
-//! pay for it, and when there is a place for it), and judged in the order `envelope` (is it a message), `era` (which revision),
-//! session; then its price is spent, whatever comes of it. `tools/call` is the hot path and is
-//! answered by `call` directly, resources, prompts and completion by `forward`; the few other methods
-//! go through the official SDK in `methods`, whose hazards are closed by what stands before it: it
-//! never sees a malformed message.
+//! The body is read once, here, after authentication. A large one is read only if its caller can
+//! pay for it and gets a permit. The message is checked in this order: `envelope` (is it JSON-RPC),
+//! `era` (which revision), session. Then its price is spent, whatever the outcome. `call` answers
+//! `tools/call`, the hot path, and `forward` answers resources, prompts and completion. The few
+//! remaining methods go through the official SDK in `sdk`, which never sees a malformed message.
 
 use std::{future::ready, pin::pin, sync::Arc};
 
@@ -35,7 +34,7 @@ use sdk::Sdk;
 pub(crate) use call::Calls;
 pub(crate) use content::LARGEST_BODY;
 
-// In the order a message meets them.
+// In the order in which a message passes them.
 mod content;
 mod body_permits;
 mod envelope;
@@ -79,17 +78,17 @@ impl Mcp {
         }
     }
 
-    /// Answers a POST or DELETE whose credential is good.
+    /// Answers an authenticated POST or DELETE.
     pub(crate) async fn answer(&self, request: Request) -> Response {
         let (parts, body) = request.into_parts();
         let Some(who) = parts.extensions.get::<Principal>().cloned() else {
             return GatewayError::NoCredential.into_response();
         };
         if parts.method == http::Method::DELETE {
-            // Its body, if it has one, says nothing.
-            let ended = Box::pin(self.end(&who, &parts));
+            // The body of a DELETE is ignored.
+            let ending = Box::pin(self.end(&who, &parts));
             let spans = self.calls.begin_spans(&who, &parts, None);
-            return spans.run(pin!(self.for_a_unit(&who, None, ended))).await;
+            return spans.run(pin!(self.for_one_unit(&who, None, ending))).await;
         }
         let admission = BodyAdmission {
             permits: &self.body_permits,
@@ -98,7 +97,9 @@ impl Mcp {
         };
         match content::read(&parts.headers, body, admission).await {
             Ok((accepts, body)) => self.read(who, parts, accepts, body).await,
-            Err(BodyError::Invalid(error)) => self.for_a_unit(&who, None, ready(Err(error))).await,
+            Err(BodyError::Invalid(error)) => {
+                self.for_one_unit(&who, None, ready(Err(error))).await
+            }
             Err(BodyError::Unpaid(refused)) => {
                 limit_headers::refuse(&self.limits.refuse(&who, refused).await, None)
             }
@@ -124,7 +125,7 @@ impl Mcp {
         let received = Instant::now();
         let asker = room::asker(&self.unread, &who, &parts);
         let understood = self.understand(&who, &parts.headers, &body.bytes);
-        // Whoever waits from here on, for an answer or a refusal, keeps no body and no place.
+        // From here on, waiting for an answer or a refusal holds neither body nor permit.
         drop(body);
         let spans = self
             .calls
@@ -140,7 +141,8 @@ impl Mcp {
             match understood {
                 Ok(message) => self.pay(who, message, request).await,
                 Err(InvalidMessage { error, id }) => {
-                    self.for_a_unit(&who, id.as_ref(), ready(Err(error))).await
+                    self.for_one_unit(&who, id.as_ref(), ready(Err(error)))
+                        .await
                 }
             }
         };
@@ -149,7 +151,7 @@ impl Mcp {
         room::checked(response, &asker).await
     }
 
-    /// What the body says, in which revision, and in which session.
+    /// Parses the body and determines its revision and session.
     fn understand(
         &self,
         who: &Principal,
@@ -172,8 +174,8 @@ impl Mcp {
         }
     }
 
-    /// Does for one unit of the totals what has no other price.
-    async fn for_a_unit(
+    /// Charges one unit, the price of everything without a price of its own, and answers.
+    async fn for_one_unit(
         &self,
         who: &Principal,
         id: Option<&RequestId>,
@@ -185,7 +187,7 @@ impl Mcp {
         }
     }
 
-    /// Does what the message asks for if the caller can pay for it.
+    /// Executes the message if the caller can pay for it.
     async fn pay(&self, who: Principal, message: Message, request: ReceivedRequest) -> Response {
         let catalog = self.calls.catalog.snapshot();
         let price = price::of(&message.envelope, &who, catalog.as_deref());
@@ -198,7 +200,8 @@ impl Mcp {
             Err(refused) => {
                 let method = message.envelope.method;
                 let info = id.clone().map(|id| request.info(id, &message, None));
-                // The refusal may wait, and a message can be forty times as large as its body.
+                // The refusal may be delayed, and a parsed message can be forty times as large as
+                // its body.
                 drop((message, request));
                 let refused = self.limits.refuse(&who, refused).await;
                 match (info, method) {
@@ -227,12 +230,12 @@ impl Mcp {
             session,
         } = &message;
         let Some(id) = envelope.id.clone() else {
-            // Nothing a client could notify matters to a server that keeps nothing. That goes for
-            // `notifications/cancelled` too: the call may run at any replica, and who wants to
-            // end it closes its stream.
+            // A stateless server has no use for notifications. That includes
+            // `notifications/cancelled`: the call may run on any replica, so a client cancels it by
+            // closing its stream.
             return Ok(StatusCode::ACCEPTED.into_response());
         };
-        // An unknown log level is rejected by every method, also by those that log nothing.
+        // Every method rejects an unknown log level, including those that log nothing.
         let log_level = match era {
             Era::Modern => logging::level_of_request(envelope)?,
             Era::Legacy => self.sessions.log_level(&who, *session),
@@ -272,18 +275,18 @@ impl Mcp {
         if message.method == Some(Method::TOOLS_LIST)
             && cursor.is_some_and(|cursor| !cursor.is_null())
         {
-            // The SDK takes any cursor that is no string for none; here only null is.
+            // The SDK treats any cursor that is not a string as absent; here only null is.
             return Err(GatewayError::BadParams(
                 "lists have one page, and no cursor",
             ));
         }
-        // Judged before: the SDK keeps no sessions and would refuse any.
+        // The session was checked already: the SDK has no sessions and would refuse any.
         request.parts.headers.remove(HANDLE_HEADER);
         let answer = self.sdk.answer(era, request.parts, id, message);
         room::around(sdk::max_answer(message.method), &request.asker, answer).await
     }
 
-    /// The session that the message belongs to. One that opens a session has none yet.
+    /// The session of a message. A message that opens a session has none yet.
     fn session(
         &self,
         who: &Principal,

@@ -1,6 +1,6 @@
-//! The whole path over real sockets: a client, the stack, a worker that a test scripts.
+//! The whole path over real sockets: a client, the stack, and a worker scripted by the test.
 //!
-//! No Postgres: the credential's record is put into the cache that a look-up would have filled.
+//! Without Postgres: the credential's record is inserted into the cache.
 
 use std::{sync::Arc, time::Duration};
 
@@ -47,7 +47,7 @@ mod worker;
 
 use worker::{ObservedCall, ScriptedWorker};
 
-/// A gateway on loopback with one worker behind it.
+/// A gateway on loopback with one worker.
 struct Harness {
     address: String,
     key: String,
@@ -65,8 +65,8 @@ impl Harness {
         Harness::build(call_deadline, Vec::new()).await
     }
 
-    /// A gateway that knows two more workers, of which nothing is there.
-    async fn beside_dead_workers() -> Self {
+    /// A gateway with two more worker addresses at which nothing listens.
+    async fn with_dead_workers() -> Self {
         let nowhere = ["http://127.0.0.1:1", "unix:/nonexistent"].map(str::to_owned);
         Harness::build(10, nowhere.into()).await
     }
@@ -86,13 +86,13 @@ impl Harness {
         Harness::around(Arc::new(upstream), seen).await
     }
 
-    /// A gateway with this way to the workers, which tell of calls to `seen`.
+    /// A gateway with this upstream, whose workers report their calls to `seen`.
     async fn around(upstream: Arc<Upstream>, seen: mpsc::Receiver<ObservedCall>) -> Self {
         let shutdown = CancellationToken::new();
         let catalog = Arc::new(Catalog::new());
         let (fetching, fetched) = (catalog.clone(), upstream.clone());
         let until = shutdown.clone();
-        tokio::spawn(async move { fetching.keep(&fetched, &until).await });
+        tokio::spawn(async move { fetching.run(&fetched, &until).await });
         catalog.fetched().await;
         let (stack, key, metrics) = stacks::build_stack(catalog, upstream).await;
         let places = server::MOST_CLIENTS;
@@ -106,7 +106,8 @@ impl Harness {
         }
     }
 
-    /// Sends bytes and reads until the gateway closes the connection: status, head, body.
+    /// Sends bytes and reads until the gateway closes the connection. Returns status, head and
+    /// body.
     async fn raw(&self, request: &str) -> (u16, String, String) {
         let mut socket = TcpStream::connect(&self.address).await.unwrap();
         socket.write_all(request.as_bytes()).await.unwrap();
@@ -144,7 +145,7 @@ impl Harness {
             .await
     }
 
-    /// A request of the older revisions; its JSON answer.
+    /// Sends a request of an older revision. Returns its JSON answer.
     async fn ask(&self, method: &str, params: Value) -> Value {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let (status, _, body) = self.post("", &body).await;
@@ -152,7 +153,7 @@ impl Harness {
         serde_json::from_str(&body).unwrap()
     }
 
-    /// A call of the older revisions; its result.
+    /// Calls a tool in an older revision. Returns its result.
     async fn call(&self, name: &str, arguments: Value) -> Value {
         self.ask(
             "tools/call",
@@ -162,7 +163,7 @@ impl Harness {
             .clone()
     }
 
-    /// A request of 2026-07-28; status and JSON answer.
+    /// Sends a request of 2026-07-28. Returns status and JSON answer.
     async fn ask_modern(&self, method: &str, params: Value) -> (u16, Value) {
         let (extra, body) = modern(method, params);
         let (status, _, body) = self.post(&extra, &body).await;
@@ -170,7 +171,7 @@ impl Harness {
     }
 }
 
-/// A body of chunks without their lengths, as far as it came.
+/// Decodes a chunked body as far as it arrived.
 fn unchunk(mut rest: &str) -> String {
     let mut body = String::new();
     while let Some((length, chunks)) = rest.split_once("\r\n") {

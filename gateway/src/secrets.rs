@@ -1,9 +1,9 @@
-//! The root secret: the one thing a gateway must keep to itself.
+//! The root secret, which only gateways may hold.
 //!
-//! A file with one `id:base64` a line, newest first. Nothing uses a line's bytes directly: each
-//! purpose has a key of its own, derived by HKDF (RFC 5869) under a label, so that one leaked
-//! purpose says nothing about another. New things are made under the first line; older lines still
-//! verify what they made, which is how the secret is rotated.
+//! A file with one `id:base64` per line, newest first. No line is used directly: each purpose has a
+//! key of its own, derived by HKDF (RFC 5869) under a label, so one leaked key reveals nothing
+//! about another. New signatures use the first line; older lines still verify what they signed,
+//! which is how the secret is rotated.
 
 use std::{
     io::Read,
@@ -18,14 +18,14 @@ use aws_lc_rs::{
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
-/// A file of some hundred lines. What is longer is none of ours, or has no end.
+/// Enough for some hundred lines. A longer file is not a root secret, or has no end (a device).
 const LARGEST_FILE: u64 = 64 * 1024;
-/// The least a line may hold, in bytes.
+/// Minimum bytes per line.
 const LEAST_BYTES: usize = 32;
-/// A random line of 32 bytes has fewer distinct bytes than this once in more than 10^16.
+/// A random line of 32 bytes has fewer distinct bytes than this with a probability below 10^-16.
 const LEAST_DISTINCT: usize = 16;
 
-/// Why a root secret was refused. Never carries the secret.
+/// Why a root secret was rejected. Never contains the secret.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The file can't be read.
@@ -34,22 +34,22 @@ pub enum SecretError {
         path.display()
     )]
     Read {
-        /// Where it should be.
+        /// Its expected path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
     /// The file has no line.
     #[error("the root secret is empty: make one with `archway secret generate`")]
     Empty,
-    /// A line is not `id:base64`, or two lines have one id.
+    /// A line is not `id:base64`, or two lines share an id.
     #[error("line {line} of the root secret is not `id:base64` with an id of its own")]
     Malformed {
         /// Counted from 1.
         line: usize,
     },
-    /// A line is too short, or a value that is known to others.
+    /// A line is too short, or a publicly known value.
     #[error(
         "line {line} of the root secret is weak (under 256 bits, or an example): \
          make one with `archway secret generate`"
@@ -58,7 +58,7 @@ pub enum SecretError {
         /// Counted from 1.
         line: usize,
     },
-    /// The system gave no random bytes, or a derivation failed.
+    /// The system returned no random bytes, or a derivation failed.
     #[error("the cryptographic library failed")]
     Crypto,
 }
@@ -69,7 +69,7 @@ impl From<aws_lc_rs::error::Unspecified> for SecretError {
     }
 }
 
-/// The root secret with its derived keys. `Debug` shows the lines' ids only.
+/// The root secret with its derived keys. `Debug` prints only the ids of its lines.
 pub struct RootSecret {
     newest: SecretLine,
     older: Vec<SecretLine>,
@@ -85,7 +85,7 @@ struct SecretLine {
 }
 
 impl RootSecret {
-    /// Reads the secret from a file. Blank lines and lines that start with `#` don't count.
+    /// Reads the secret from a file. Ignores blank lines and lines that start with `#`.
     pub fn load(path: &Path) -> Result<Self, SecretError> {
         let failed = |source| SecretError::Read {
             path: path.to_owned(),
@@ -95,7 +95,7 @@ impl RootSecret {
         let mode = file.metadata().map_err(failed)?.permissions().mode();
         if mode & 0o007 != 0 {
             let path = path.display();
-            tracing::warn!(%path, "others may read the root secret: chmod 600 its file");
+            tracing::warn!(%path, "the root secret is readable by other users: chmod 600 its file");
         }
         let mut text = String::new();
         file.take(LARGEST_FILE)
@@ -126,7 +126,7 @@ impl RootSecret {
         })
     }
 
-    /// Makes the text of a new line of 256 random bits, without a line end.
+    /// Generates a line of 256 random bits, without a line end.
     pub fn generate_line() -> Result<String, SecretError> {
         let (mut id, mut bytes) = ([0; 4], [0; LEAST_BYTES]);
         rand::fill(&mut id)?;
@@ -138,26 +138,27 @@ impl RootSecret {
         ))
     }
 
-    /// Hashes the secret part of an API key under the newest line: the line's id, and the hash.
+    /// Hashes the secret part of an API key under the newest line. Returns the line's id and the
+    /// hash.
     pub fn hash_key(&self, secret: &str) -> (&str, Vec<u8>) {
         let tag = hmac::sign(&self.newest.api_keys, secret.as_bytes());
         (&self.newest.id, tag.as_ref().to_vec())
     }
 
-    /// Whether `secret` is what was hashed under the line of this id, in constant time. A line
-    /// that is gone verifies nothing, and takes as long about it.
+    /// Compares `secret` with a hash made under the line of this id, in constant time. An unknown
+    /// line verifies nothing and takes equally long.
     pub fn key_matches(&self, line: &str, secret: &str, hash: &[u8]) -> bool {
         let known = self.lines().find(|known| known.id == line);
         let key = &known.unwrap_or(&self.newest).api_keys;
         hmac::verify(key, secret.as_bytes(), hash).is_ok() && known.is_some()
     }
 
-    /// Whether the secret has the line of this id.
+    /// Whether the secret has a line of this id.
     pub fn has_line(&self, line: &str) -> bool {
         self.lines().any(|known| known.id == line)
     }
 
-    /// Encrypts a cursor, bound to `context`: the nonce, then the sealed bytes.
+    /// Encrypts a cursor, bound to `context`. Returns the nonce followed by the sealed bytes.
     pub(crate) fn seal_cursor(&self, context: &[u8], plain: &[u8]) -> Result<Vec<u8>, SecretError> {
         let mut sealed = plain.to_vec();
         let key = &self.newest.cursors;
@@ -165,7 +166,7 @@ impl RootSecret {
         Ok([nonce.as_ref().as_slice(), &sealed].concat())
     }
 
-    /// Decrypts a cursor that was sealed for the same `context` under any line.
+    /// Decrypts a cursor sealed for the same `context` under any line.
     pub(crate) fn open_cursor(&self, context: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
         let (nonce, sealed) = sealed.split_first_chunk::<NONCE_LEN>()?;
         self.lines().find_map(|line| {
@@ -200,7 +201,7 @@ impl RootSecret {
         tag(&self.newest.sessions, handle)
     }
 
-    /// Whether any line signed this handle so.
+    /// Whether any line signed this handle with this tag.
     pub(crate) fn session_is_signed(&self, handle: &[u8], tag: &[u8]) -> bool {
         self.lines()
             .any(|line| hmac::verify(&line.sessions, handle, tag).is_ok())
@@ -258,7 +259,7 @@ fn is_weak(bytes: &[u8]) -> bool {
             .windows(2)
             .all(|pair| pair[1] == pair[0].wrapping_add(step))
     };
-    // Somebody's words: 32 random bytes are all printable once in 10^13.
+    // A passphrase: 32 random bytes are all printable with a probability of 10^-13.
     let is_text = bytes.iter().all(|byte| (b' '..=b'~').contains(byte));
     bytes.len() < LEAST_BYTES
         || distinct.len() < LEAST_DISTINCT
@@ -279,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_generated_line_is_accepted_and_no_two_are_alike() {
+    fn a_generated_line_is_accepted_and_unique() {
         let (one, two) = (
             RootSecret::generate_line().unwrap(),
             RootSecret::generate_line().unwrap(),

@@ -1,9 +1,9 @@
-//! The listeners, and the stack that every client's request runs through.
+//! The listeners, and the middleware stack that every client request passes through.
 //!
 //! What a reader would get wrong: this is hyper, not `axum::serve`, because the limits (headers,
-//! times, connections) belong to the connection. A connection that is idle or slow holds its
-//! place among those of its port (at most 10,000 for clients) and nothing else. The admin port is served
-//! by the same code.
+//! timeouts, connections) belong to the connection. An idle or slow connection holds one of its
+//! port's connection permits (10,000 for clients by default) and nothing else. The admin port runs
+//! the same code.
 
 use std::{
     convert::Infallible,
@@ -46,7 +46,7 @@ use guard::Guard;
 use streams::Streams;
 use tracked_socket::TrackedSocket;
 
-// A connection, then what a request on it meets.
+// First the connection, then the layers that a request on it passes.
 mod acceptor;
 mod connection;
 mod tracked_socket;
@@ -58,22 +58,23 @@ mod cors;
 mod well_known;
 pub(crate) mod guard;
 
-/// Connections that a gateway takes from clients, at most and by default.
+/// Maximum and default number of client connections per gateway.
 pub const MOST_CLIENTS: u32 = 10_000;
 const LARGEST_HEADERS: u32 = 32 * 1024;
-/// Clients keep connections for the next call.
+/// Idle timeout of client connections: long, because clients reuse them for the next call.
 pub(crate) const CLIENTS_IDLE: Duration = Duration::from_secs(75);
-/// Concurrent requests of one HTTP/2 connection. Each may have a small body read, of 64 KiB.
+/// Concurrent requests of one HTTP/2 connection. Each may have a small body, up to 64 KiB, read.
 const MOST_STREAMS: u32 = 32;
-/// What a client may send of one request before it is read, in bytes.
+/// Bytes of one request that a client may send before the gateway reads them.
 const STREAM_WINDOW: u32 = 32 * 1024;
-/// The same of all on one connection: those that are not read never keep the others from being.
+/// The same for all streams of one connection. It is the sum of their windows, so unread streams
+/// never block the others.
 const CONNECTION_WINDOW: u32 = MOST_STREAMS * STREAM_WINDOW;
-/// A little longer than calls have (see `DRAIN_LIMIT`): a drain ends calls, it does not cut
-/// them off.
+/// Longer than the time that calls get (`DRAIN_LIMIT`), so a drain ends calls before it cuts
+/// connections.
 const DRAIN: Duration = Duration::from_secs(27);
 
-/// What the stack needs of each stop.
+/// What the stack is built from.
 pub(crate) struct StackParts {
     pub(crate) guard: Arc<Guard>,
     pub(crate) auth: Arc<Auth>,
@@ -85,20 +86,21 @@ pub(crate) struct StackParts {
 pub(crate) struct Port {
     pub(crate) listener: TcpListener,
     pub(crate) stack: Stack,
-    /// Connections at most; more wait in the listener's queue.
-    pub(crate) places: u32,
-    /// How long a connection may be without a request.
+    /// Maximum number of connections; further ones wait in the listener's backlog.
+    pub(crate) max_connections: u32,
+    /// How long a connection may stay open without a request.
     pub(crate) idle: Duration,
-    /// How many connections are open.
+    /// Gauge of open connections.
     pub(crate) open: Gauge,
-    /// Counts answers that were ended because nobody took them.
+    /// Counts answers that were ended because their client did not read them.
     pub(crate) ended: Counter,
 }
 
 /// The whole path of a request, as one service.
 pub(crate) type Stack = BoxCloneSyncService<Request, Response, Infallible>;
 
-/// Builds the stack. Runs from the top line down; a refusal never reaches the line below.
+/// Builds the stack. Layers run from the top line down; a refused request never reaches the next
+/// line.
 pub(crate) fn stack(stops: StackParts) -> Stack {
     let StackParts {
         guard,
@@ -135,30 +137,31 @@ async fn count(State(metrics): State<Arc<Metrics>>, mut request: Request, next: 
     response
 }
 
-/// Accepts connections until `shutdown`, then lets the calls in flight end, for at most 27 s.
+/// Accepts connections until `shutdown`, then waits at most 27 s for calls in flight.
 pub(crate) async fn serve(port: Port, shutdown: CancellationToken) {
     let Port {
         listener,
         stack,
-        places: most,
+        max_connections,
         idle,
         open,
         ended,
     } = port;
-    let places = Arc::new(Semaphore::new(most as usize));
+    let permits = Arc::new(Semaphore::new(max_connections as usize));
     let builder = Arc::new(builder(ended.clone()));
-    let mut accepting = Acceptor::new(listener);
-    let taking = async {
+    let mut acceptor = Acceptor::new(listener);
+    let accepting = async {
         loop {
-            // The semaphore is never closed: without a place this waits, it does not end.
-            let Ok(place) = places.clone().acquire_owned().await else {
+            // The semaphore is never closed, so `acquire_owned` cannot fail.
+            let Ok(permit) = permits.clone().acquire_owned().await else {
                 return;
             };
-            let (socket, peer) = accepting.next().await;
+            let (socket, peer) = acceptor.next().await;
             let client = ClientConnection {
                 peer: Peer(peer),
                 stack: stack.clone(),
-                place,
+
+                permit,
                 idle,
                 open: open.clone(),
                 ended: ended.clone(),
@@ -169,22 +172,22 @@ pub(crate) async fn serve(port: Port, shutdown: CancellationToken) {
     };
     tokio::select! {
         () = shutdown.cancelled() => {}
-        () = taking => {}
+        () = accepting => {}
     }
-    drop(accepting);
-    if tokio::time::timeout(DRAIN, places.acquire_many(most))
+    drop(acceptor);
+    if tokio::time::timeout(DRAIN, permits.acquire_many(max_connections))
         .await
         .is_err()
     {
-        tracing::warn!("connections were still open at the end of the drain");
+        tracing::warn!("connections still open at the end of the drain");
     }
 }
 
-/// HTTP/1 and HTTP/2 with their bounds. Times are kept by `connection`.
-/// Answers that nobody takes are counted by `ended`.
+/// HTTP/1 and HTTP/2 with their bounds; `connection` enforces the timeouts. `ended` counts answers
+/// that were ended because their client did not read them.
 pub(crate) fn builder(ended: Counter) -> Builder<Streams> {
     let mut builder = Builder::new(Streams::new(ended));
-    // The buffer bounds the headers: what does not fit is answered 431.
+    // The buffer bounds the headers: larger ones are answered 431.
     builder
         .http1()
         .timer(TokioTimer::new())
@@ -204,8 +207,8 @@ pub(crate) fn builder(ended: Counter) -> Builder<Streams> {
 pub(crate) struct ClientConnection {
     pub(crate) peer: Peer,
     pub(crate) stack: Stack,
-    /// Given back when the connection ends.
-    pub(crate) place: OwnedSemaphorePermit,
+    /// Released when the connection ends.
+    pub(crate) permit: OwnedSemaphorePermit,
     pub(crate) idle: Duration,
     pub(crate) open: Gauge,
     pub(crate) ended: Counter,
@@ -223,7 +226,7 @@ pub(crate) async fn serve_connection<S>(
     let ClientConnection {
         peer,
         stack,
-        place: _place,
+        permit: _permit,
         idle,
         open,
         ended,
@@ -254,8 +257,8 @@ pub(crate) async fn serve_connection<S>(
         end = connection::run(connection.as_mut(), &activity) => end,
         () = shutdown.cancelled() => {
             activity.drain();
-            // hyper ends a quiet connection of HTTP/1 at once, and with it the request that is on
-            // its way. Ours lingers: its next answer says that it was the last.
+            // hyper ends a quiet HTTP/1 connection at once, and with it a request that is on its
+            // way. This one lingers instead, and its next answer says that it is the last.
             if !activity.may_receive_request() {
                 connection.as_mut().graceful_shutdown();
             }
@@ -265,14 +268,14 @@ pub(crate) async fn serve_connection<S>(
     match end {
         Some(Ok(())) => {}
         Some(Err(error)) => tracing::debug!(%error, "connection ended early"),
-        None => closed(&activity, &ended),
+        None => timed_out(&activity, &ended),
     }
 }
 
-/// The time of a connection was up.
-fn closed(activity: &Activity, ended: &Counter) {
+/// Records that a connection hit one of its timeouts.
+fn timed_out(activity: &Activity, ended: &Counter) {
     if activity.is_unread() {
         ended.inc();
     }
-    tracing::debug!("connection closed: idle or slow");
+    tracing::debug!("connection closed: timed out");
 }

@@ -1,9 +1,10 @@
-//! Sessions: whose state a request belongs to, below its principal. Never a credential.
+//! Sessions: whose state a request belongs to, within its principal. Never a credential.
 //!
-//! Met in the middle of `mcp`, once the message and its revision are known. Older clients carry a
-//! sealed handle from `initialize` on, which any gateway verifies by itself; that one was ended is
-//! known from a copy of what Postgres keeps. In 2026-07-28 there are no sessions: a label from the
-//! client's settings divides a principal's calls, and no label means the principal's own session.
+//! Used in the middle of `mcp`, once the message and its revision are known. An older client sends
+//! a sealed handle after `initialize`, which every gateway can verify by itself; ended sessions are
+//! known from a copy of a table in Postgres. 2026-07-28 has no sessions: a label from the client's
+//! settings divides a principal's calls, and without a label they belong to the principal's own
+//! session.
 
 use std::{sync::Arc, time::Duration};
 
@@ -31,19 +32,19 @@ mod labels;
 pub(crate) const HANDLE_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Carries a newer client's label.
 const LABEL_HEADER: &str = "archway-session";
-/// Carries it in the message, where headers can't be set.
+/// Carries the label in the message, for clients that cannot set headers.
 const LABEL_META: &str = "io.archway/session";
 const LONGEST_LABEL: usize = 128;
-/// How long the word of a change is waited for.
-const ROUND: Duration = Duration::from_millis(500);
-/// How much longer the other gateways may take: they gather words for up to 50 ms, each by its own
-/// clock, and then ask Postgres.
-const OTHERS: Duration = Duration::from_millis(100);
+/// How long to wait for the notification of a written change.
+const NOTIFICATION_TIMEOUT: Duration = Duration::from_millis(500);
+/// How much longer the other gateways may take: they batch notifications for up to 50 ms, each by
+/// its own clock, and then query Postgres.
+const OTHER_GATEWAYS: Duration = Duration::from_millis(100);
 
 /// The session of one request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Session {
-    /// Its name within the gateway.
+    /// Its key within the gateway.
     pub(crate) key: SessionKey,
     /// The handle's id, or nil for a principal's own session.
     id: Uuid,
@@ -52,7 +53,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// The session of whoever names none.
+    /// The session of a request that names none.
     pub(crate) fn own(who: &Principal) -> Self {
         Session {
             key: SessionKey::own(who),
@@ -62,13 +63,13 @@ impl Session {
     }
 }
 
-/// The verifier of sessions.
+/// Verifies sessions.
 pub(crate) struct Sessions {
     secret: Arc<RootSecret>,
     stores: Stores,
     changed: ChangedSessions,
-    /// How far changes were read, in microseconds since 1970 by Postgres' clock; `None` while
-    /// word of them is not heard.
+    /// How far changes were read, in microseconds since 1970 by Postgres' clock; `None` while no
+    /// notifications arrive.
     read: watch::Sender<Option<i64>>,
     labels: Labels,
 }
@@ -84,7 +85,7 @@ impl Sessions {
         }
     }
 
-    /// A new session's handle, for the answer to `initialize`.
+    /// The handle of a new session, for the answer to `initialize`.
     pub(crate) fn open(&self, who: &Principal) -> String {
         Handle::issue().seal(&self.secret, who)
     }
@@ -135,7 +136,7 @@ impl Sessions {
         self.note(written).await
     }
 
-    /// Makes `level` the least severity that the session's client is sent.
+    /// Sets the minimum level of the log messages that the session's client receives.
     pub(crate) async fn set_log_level(
         &self,
         who: &Principal,
@@ -150,56 +151,58 @@ impl Sessions {
         self.note(written).await
     }
 
-    /// The least severity that an older client asked for, if it asked for any.
+    /// The minimum level that an older client set, if any.
     pub(crate) fn log_level(&self, who: &Principal, session: Session) -> Option<LogLevel> {
         self.changed
             .log_level(who.tenant_id(), who.name(), session.id)
     }
 
-    /// Takes what other gateways, or this one, have written to Postgres.
+    /// Applies changes that any gateway wrote to Postgres.
     pub(crate) fn take(&self, changes: Vec<SessionChange>) {
         let latest = changes.iter().map(|change| change.written).max();
         self.changed.take(changes);
         self.read.send_modify(|read| *read = (*read).max(latest));
     }
 
-    /// Forgets what has expired.
+    /// Drops expired sessions.
     pub(crate) fn sweep(&self) {
         self.changed.sweep();
     }
 
-    /// Whether word of changes is heard: what was read until now, if any.
+    /// Records whether change notifications arrive: up to when changes were read, or `None`.
     pub(crate) fn listening(&self, until: Option<i64>) {
         self.read.send_replace(until);
     }
 
-    /// How many sessions are kept because they differ from their handle.
-    pub(crate) fn kept(&self) -> usize {
+    /// Number of sessions stored because they differ from their handle.
+    pub(crate) fn len(&self) -> usize {
         self.changed.len()
     }
 
-    /// Waits until the word of a change came back, and a little longer for the other gateways: the
-    /// client's next request may go to any of them.
+    /// Waits for the notification of a written change, and a little longer for the other gateways,
+    /// since the client's next request may reach any of them.
     async fn note(&self, written: Result<SessionChange, StoreError>) -> Result<(), GatewayError> {
         match written {
             Ok(change) => {
                 let own = change.written;
                 self.changed.take(vec![change]);
                 let mut read = self.read.subscribe();
-                let round = read.wait_for(|read| read.is_none_or(|read| own <= read));
-                // The change is written: who hears of it late must not make it fail.
-                tokio::time::timeout(ROUND, round).await.ok();
-                tokio::time::sleep(OTHERS).await;
+                let notified = read.wait_for(|read| read.is_none_or(|read| own <= read));
+                // The change is written, so a late notification must not fail the request.
+                tokio::time::timeout(NOTIFICATION_TIMEOUT, notified)
+                    .await
+                    .ok();
+                tokio::time::sleep(OTHER_GATEWAYS).await;
                 Ok(())
             }
             Err(error) => {
-                tracing::warn!(error = %Chain(&error), "a session's change was not recorded");
+                tracing::warn!(error = %Chain(&error), "session change could not be recorded");
                 Err(GatewayError::SessionUnrecorded)
             }
         }
     }
 
-    /// The handle of a request, if it has one; an error if it is not good, for whatever reason.
+    /// The handle of a request, if it has one. Fails if the handle is invalid for any reason.
     fn handle(&self, who: &Principal, headers: &HeaderMap) -> Result<Option<Handle>, GatewayError> {
         let mut values = headers.get_all(HANDLE_HEADER).iter();
         let text = match (values.next(), values.next()) {
@@ -216,7 +219,7 @@ impl Sessions {
     }
 }
 
-/// The label of a request, by header or message; both may name it, if they name the same.
+/// The label of a request, from header or message. Both may carry it if they agree.
 fn label<'a>(
     headers: &'a HeaderMap,
     meta: Option<&'a Map<String, Value>>,
@@ -266,7 +269,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_handle_names_a_session_and_none_the_principals_own() {
+    async fn a_handle_names_a_session_and_without_one_it_is_the_principals() {
         let (sessions, who) = (sessions(), Principal::for_tests(&[Scope::ToolsRead], None));
         let session =
             |values: &[&str]| sessions.of_handle(&who, &headers(HANDLE_HEADER.as_str(), values));
@@ -282,7 +285,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_session_that_cannot_be_recorded_as_ended_is_not_ended() {
+    async fn a_session_whose_end_cannot_be_recorded_stays_open() {
         let (sessions, who) = (sessions(), Principal::for_tests(&[Scope::ToolsRead], None));
         let with = headers(HANDLE_HEADER.as_str(), &[&sessions.open(&who)]);
         let refused = sessions.end(&who, &with).await.unwrap_err();
@@ -293,7 +296,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_label_comes_by_header_or_message_and_must_be_one_short_text() {
+    async fn a_label_is_one_short_text_in_header_or_message() {
         let (sessions, who) = (sessions(), Principal::for_tests(&[Scope::ToolsRead], None));
         let session = |values: &[&str], meta: Value| {
             let headers = headers(LABEL_HEADER, values);

@@ -1,9 +1,9 @@
-//! Slugs: what tenants, projects and pools are called in addresses, folders and settings.
+//! Slugs: the names of tenants, projects and pools in addresses, folders and settings.
 
-/// Characters of a slug at most.
+/// Maximum length in characters.
 pub const LONGEST: usize = 63;
 
-/// Whether a text is `[a-z0-9][a-z0-9-]{0,62}`, as the schema has it.
+/// Whether a text matches `[a-z0-9][a-z0-9-]{0,62}`, as the schema requires.
 pub fn is_slug(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     (1..=LONGEST).contains(&text.len())
@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slugs_are_what_the_schema_takes() {
+    fn slugs_are_what_the_schema_accepts() {
         for good in ["a", "0", "site-2", &"a".repeat(63)] {
             assert!(is_slug(good), "{good}");
         }

@@ -1,33 +1,33 @@
-//! How much a caller may spend: the defaults, and what was set otherwise for its key or tenant.
+//! How much a caller may spend: the defaults, and the overrides of its key or tenant.
 //!
-//! Three levels, each with limits of its own: a session's stand by themselves, a key's
-//! grow with the agents that share it, a tenant's are ten times those of a key of one agent.
-//! What a reader would get wrong: an override sets its own level only. Lifting a key's limit leaves
-//! its sessions' and its tenant's as they are.
+//! There are three levels with limits of their own. A session's limits are fixed, a key's grow with
+//! the number of agents that share it, and a tenant's are ten times those of a key for one agent.
+//! What a reader would get wrong: an override changes its own level only. Raising a key's limit
+//! leaves the limits of its sessions and its tenant as they are.
 
 use serde::{Deserialize, Serialize};
 
-/// What the weighted budget of everything is called among the limits.
+/// Name of the weighted budget that all messages draw from.
 pub const TOTAL: &str = "total";
-/// `prompts/get` has a limit of its own, though it is no tool.
+/// `prompts/get` has a limit of its own, although it is not a tool.
 pub const PROMPTS: &str = "prompts/get";
-/// Of [`PROMPTS`], a minute, as a tool states it: of a session, and of a key of one agent.
+/// Default limit of [`PROMPTS`] per minute: of a session, and of a key for one agent.
 pub const PROMPTS_PER_MINUTE: u32 = 60;
-/// What the room of a tenant's memory is called among the limits. It is counted in MiB, in all and not
-/// by the minute, and the workers' database goes by it, not the gateways.
+/// Name of the limit on a tenant's memory: MiB in total rather than per minute, and enforced by the
+/// workers' database rather than by gateways.
 pub const MEMORY: &str = "memory_mib";
-/// Of [`MEMORY`], unless it is set.
+/// Default of [`MEMORY`], in MiB.
 pub const MEMORY_MIB: u32 = 1_024;
-/// Units a minute of a key of one agent.
+/// Units per minute of a key for one agent.
 const KEY_TOTAL: u32 = 1_200;
-/// Units a minute of a tenant.
+/// Units per minute of a tenant.
 const TENANT_TOTAL: u32 = 12_000;
-/// How many times a key's limit of a tool its tenant's is.
+/// A tenant's limit for a tool, as a multiple of a key's.
 const TENANT_FACTOR: u32 = 10;
-/// The most a limit can be set to, a minute.
+/// The highest limit that can be set, per minute.
 pub const MOST: u32 = 1_000_000;
 
-/// Whose limit.
+/// What a limit applies to.
 #[derive(
     Clone,
     Copy,
@@ -43,11 +43,11 @@ pub const MOST: u32 = 1_000_000;
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Of each session of a key.
+    /// Each session of a key.
     Session,
-    /// Of a key, by whatever session.
+    /// A key, across its sessions.
     Key,
-    /// Of a tenant, by whatever key.
+    /// A tenant, across its keys.
     Tenant,
 }
 
@@ -64,22 +64,22 @@ impl Level {
         }
     }
 
-    /// The level of a name, or `None`.
+    /// The level of this name.
     pub fn parse(name: &str) -> Option<Level> {
         Level::ALL.into_iter().find(|level| level.name() == name)
     }
 }
 
-/// A limit that was set.
+/// A limit that an operator set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Override {
-    /// Of which level.
+    /// The level it applies to.
     pub level: Level,
     /// A tool's name, [`PROMPTS`] or [`TOTAL`].
     pub of: String,
-    /// Calls, or units of [`TOTAL`], a minute, at most [`MOST`]; 0 is no limit.
+    /// Calls, or units of [`TOTAL`], per minute, at most [`MOST`]; 0 lifts the limit.
     pub per_minute: u32,
-    /// Set for one key, not for all of its tenant.
+    /// Set for one key rather than for all keys of its tenant.
     pub of_key: bool,
 }
 
@@ -87,7 +87,7 @@ pub struct Override {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
-    /// Nothing was set.
+    /// The default.
     Default,
     /// Set for the tenant.
     Tenant,
@@ -95,12 +95,12 @@ pub enum Origin {
     Key,
 }
 
-/// A limit in force.
+/// An effective limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// Calls, or units of [`TOTAL`], a minute; `None` is no limit.
+    /// Calls, or units of [`TOTAL`], per minute; `None` is unlimited.
     pub per_minute: Option<u32>,
-    /// Who says so.
+    /// Where it was set.
     pub origin: Origin,
 }
 
@@ -112,13 +112,13 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// The terms of a key that so many agents share, with the overrides of it and of its tenant.
+    /// The terms of a key that this many agents share, with its own overrides and its tenant's.
     pub fn new(agents: u32, overrides: Vec<Override>) -> Self {
         Terms { agents, overrides }
     }
 
-    /// The limit of a tool or method at this level. `default` is what it states itself: calls a
-    /// minute of a session, and of a key of one agent.
+    /// The limit of a tool or method at this level. `default` is the tool's own: calls per minute
+    /// of a session, and of a key for one agent.
     pub fn of_tool(&self, level: Level, name: &str, default: Option<u32>) -> Limit {
         let default = default.map(|own| match level {
             Level::Session => own,
@@ -128,7 +128,7 @@ impl Terms {
         self.set(level, name, default)
     }
 
-    /// The limit of everything at this level, in units. A session has none.
+    /// The limit of [`TOTAL`] at this level, in units. A session has none.
     pub fn of_total(&self, level: Level) -> Limit {
         let default = match level {
             Level::Session => None,
@@ -138,7 +138,7 @@ impl Terms {
         self.set(level, TOTAL, default)
     }
 
-    /// The room of the tenant's memory, in MiB.
+    /// The size limit of the tenant's memory, in MiB.
     pub fn of_memory(&self) -> Limit {
         self.set(Level::Tenant, MEMORY, Some(MEMORY_MIB))
     }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn agents_multiply_what_a_key_may_and_nothing_else() {
+    fn agents_multiply_a_keys_limits_and_nothing_else() {
         assert_eq!(
             limits(&Terms::new(1, vec![])),
             [Some(60), Some(60), Some(600)]
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_specific_override_sets_its_own_level_only_and_nought_lifts_it() {
+    fn the_most_specific_override_sets_only_its_level_and_0_lifts_it() {
         let tenants = set(Level::Key, "grep_codebase", 7, false);
         let keys = set(Level::Key, "grep_codebase", 0, true);
         let terms = Terms::new(2, vec![tenants.clone()]);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_tool_limits_an_override_can() {
+    fn an_override_can_limit_what_has_no_default() {
         let terms = Terms::new(1, vec![set(Level::Session, "git_log", 3, false)]);
         let limit = terms.of_tool(Level::Session, "git_log", None);
         assert_eq!((limit.per_minute, limit.origin), (Some(3), Origin::Tenant));

@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_finds_none_is_refused_after_a_while_and_one_too_many_at_once() {
+    async fn without_a_permit_a_body_times_out_and_one_too_many_fails_at_once() {
         let unread = unread();
         let rooms = all_of(&unread, 1).await;
         let one = asker(&unread, 1);

@@ -90,7 +90,8 @@ impl Console {
         let address = host
             .as_ref()
             .map(|host| host.host().trim_matches(['[', ']']));
-        address.is_some_and(|it| it.parse::<IpAddr>().is_ok()) || self.hosts.is_ours(request)
+        address.is_some_and(|it| it.parse::<IpAddr>().is_ok())
+            || self.hosts.names_this_gateway(request)
     }
 
     /// Postgres' answers, at most two seconds old.

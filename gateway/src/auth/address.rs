@@ -1,8 +1,8 @@
-//! Who a request comes from, as far as failed credentials are counted.
+//! The client address under which failed credentials are counted.
 //!
-//! What a reader would get wrong: `X-Forwarded-For` is written by whoever sends the request, and
-//! each proxy adds the address that it saw at its right end. So it is read from the right, and
-//! only while the address that wrote the entry is a proxy the operator named.
+//! What a reader would get wrong: the sender writes `X-Forwarded-For`, and each proxy appends the
+//! address that it saw. So the header is read from the right, and only as long as the address that
+//! appended an entry is a configured proxy.
 
 use std::{
     net::{AddrParseError, IpAddr, SocketAddr},
@@ -14,12 +14,12 @@ use ipnet::IpNet;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The other end of the request's connection, as the listener saw it.
+/// The remote address of the request's connection, as the listener saw it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// What failures are counted by: one IPv4 address, or the /64 that one IPv6 host is free to move
-/// about in.
+/// The unit by which failures are counted: one IPv4 address, or the /64 in which an IPv6 host can
+/// choose its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Source {
     V4(u32),
@@ -27,7 +27,7 @@ pub(crate) enum Source {
 }
 
 impl From<IpAddr> for Source {
-    /// An IPv4 address that is written as IPv6 is the IPv4 address.
+    /// An IPv4-mapped IPv6 address counts as the IPv4 address.
     fn from(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(address) => Source::V4(address.to_bits()),
@@ -36,7 +36,7 @@ impl From<IpAddr> for Source {
     }
 }
 
-/// The proxies whose word about addresses is taken.
+/// The proxies whose `X-Forwarded-For` entries are trusted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TrustedProxies(Vec<IpNet>);
 
@@ -45,8 +45,8 @@ impl TrustedProxies {
         TrustedProxies(networks.to_vec())
     }
 
-    /// The client's address: the right-most that is no trusted proxy. An entry that can't be read
-    /// ends the search: the proxy that passed it on is all that is known.
+    /// The client's address: the right-most one that is not a trusted proxy. An unreadable entry
+    /// ends the search, and the proxy that appended it counts as the client.
     pub(crate) fn client(&self, peer: Peer, headers: &HeaderMap) -> IpAddr {
         let mut client = peer.0.to_canonical();
         let values = headers.get_all(FORWARDED_FOR).iter().rev();
@@ -65,7 +65,7 @@ impl TrustedProxies {
     }
 }
 
-/// An entry: an address, with or without a port.
+/// Parses an entry: an address, with or without a port.
 fn address(entry: &str) -> Result<IpAddr, AddrParseError> {
     let entry = entry.trim();
     IpAddr::from_str(entry)
@@ -73,7 +73,7 @@ fn address(entry: &str) -> Result<IpAddr, AddrParseError> {
         .map(|address| address.to_canonical())
 }
 
-/// A network in CIDR form, or one address: for the command line.
+/// Parses a network in CIDR form or a single address, for the command line.
 pub(crate) fn network(text: &str) -> Result<IpNet, String> {
     let text = text.trim();
     let network =
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_is_not_believed_about_where_it_comes_from() {
+    fn the_header_of_an_untrusted_peer_is_ignored() {
         assert_eq!(client("203.0.113.7", &["198.51.100.1"]), "203.0.113.7");
         assert_eq!(
             client("::ffff:203.0.113.7", &["198.51.100.1"]),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_trusted_proxies_it_is_the_right_most_address_that_is_none() {
+    fn behind_trusted_proxies_the_right_most_other_address_counts() {
         for (forwarded, expected) in [
             (&["198.51.100.1"][..], "198.51.100.1"),
             (&["1.1.1.1, 198.51.100.1"], "198.51.100.1"),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_header_ends_or_makes_no_sense_the_last_known_hop_counts() {
+    fn at_the_end_or_an_unreadable_entry_the_last_known_hop_counts() {
         assert_eq!(client("10.0.0.1", &[]), "10.0.0.1");
         assert_eq!(client("10.0.0.1", &["10.0.0.2"]), "10.0.0.2");
         assert_eq!(client("10.0.0.1", &["198.51.100.1, unknown"]), "10.0.0.1");

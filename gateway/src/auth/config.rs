@@ -1,4 +1,4 @@
-//! How credentials are checked, as the operator says it.
+//! The operator's settings for credentials.
 
 use std::{
     path::{Path, PathBuf},
@@ -7,15 +7,15 @@ use std::{
 
 use super::address;
 
-/// How credentials are checked.
+/// How credentials are verified.
 #[derive(Clone, Debug, clap::Args)]
 pub struct AuthConfig {
-    /// Seconds for which a known key is good after Postgres last confirmed it, while Postgres
-    /// can't be asked.
+    /// Seconds for which a known key stays valid after Postgres last confirmed it, while Postgres
+    /// is unreachable.
     #[arg(long = "key-grace", env = "ARCHWAY_KEY_GRACE", value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub key_grace: Duration,
-    /// Proxies in front of the gateway, as networks (CIDR) or addresses, comma-separated: only
-    /// their X-Forwarded-For is believed when failed credentials are counted by address.
+    /// Proxies in front of the gateway, as networks (CIDR) or addresses, comma-separated. Only
+    /// their X-Forwarded-For is trusted when failed credentials are counted by address.
     #[arg(
         long = "trusted-proxy",
         env = "ARCHWAY_TRUSTED_PROXIES",
@@ -24,12 +24,12 @@ pub struct AuthConfig {
         value_parser = address::network
     )]
     pub trusted_proxies: Vec<ipnet::IpNet>,
-    /// File (YAML) that names the OIDC issuers whose tokens are taken beside keys, and the tenants
-    /// that each may speak for. Needs --resource.
+    /// File (YAML) that lists the OIDC issuers whose tokens are accepted in addition to keys, and
+    /// the tenants that each may speak for. Needs --resource.
     #[arg(long, env = "ARCHWAY_ISSUERS_FILE", value_name = "FILE")]
     pub issuers: Option<PathBuf>,
-    /// The URL by which clients reach this gateway, `https://host`: what they are told when they are
-    /// told where tokens come from.
+    /// The URL under which clients reach this gateway, `https://host`. It appears in the metadata
+    /// that tells clients where to get tokens.
     #[arg(long, env = "ARCHWAY_RESOURCE", value_name = "URL")]
     pub resource: Option<String>,
 }
@@ -46,14 +46,14 @@ impl Default for AuthConfig {
 }
 
 impl AuthConfig {
-    /// The file of issuers, if there is one: templates of deployments leave it empty.
+    /// The issuers file, if configured: deployment templates leave it empty.
     pub(super) fn issuers(&self) -> Option<&Path> {
         let path = self.issuers.as_deref();
         path.filter(|path| !path.as_os_str().is_empty())
     }
 }
 
-/// At most a day: longer than that a revoked key must not live.
+/// At most a day, since a revoked key could live that long.
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().filter(|seconds| *seconds <= 86_400);
     seconds

@@ -1,11 +1,11 @@
-//! Failed credentials, counted by where they come from.
+//! Failed credentials, counted by source.
 //!
-//! Guessing a key is hopeless anyhow; what this bounds is the work that a flood of bad keys costs:
-//! unknown ids from a source that failed too often are looked up one at a time, beside everybody
-//! else's. A good key is never refused here: who shares an address with an attacker waits, at
-//! worst, for a key's first look-up. What a reader would get wrong: the minute begins with a source's first failure
-//! and is not prolonged by later ones, so the sources stand in the order in which they end, and
-//! the table needs no sweep.
+//! Guessing a key is hopeless anyway. This bounds the work that a flood of invalid keys causes:
+//! unknown ids from a source that failed too often are looked up one at a time, in a slot apart
+//! from the others. A valid key is never refused here: a caller that shares an address with an
+//! attacker waits at worst for the first look-up of its key. What a reader would get wrong: the
+//! minute begins with a source's first failure and later failures do not extend it. So sources are
+//! stored in the order in which they expire, and the table needs no sweep.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -17,42 +17,42 @@ use tokio::time::Instant;
 
 use super::address::Source;
 
-/// FailedCredentials of one source in a minute that are answered 401; those above it are answered 429.
+/// Failures of one source per minute that are answered 401; further ones are answered 429.
 const MOST_FAILURES: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
-/// Sources remembered, at about 100 bytes each. At the bound the oldest go.
+/// Sources remembered, at about 100 bytes each. When the table is full the oldest are dropped.
 const MOST_SOURCES: usize = 100_000;
 
-/// Why a credential that is there is not good. A label of the metric; the answer is the same.
+/// Why a credential is invalid: a label of the metric. The answer is the same for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FailureReason {
     /// Not the form of a key or token, or a wrong checksum.
     Malformed,
-    /// Nobody was issued this id.
+    /// No key with this id was issued.
     Unknown,
-    /// The id is known, the secret is another's.
+    /// The id is known, but the secret is wrong.
     WrongSecret,
     /// Revoked, expired, or of a disabled tenant.
     NotGood,
-    /// Of a token: nobody that is believed made it.
+    /// Token: its issuer is not configured.
     UnknownIssuer,
-    /// Of a token: it is signed in a way that its issuer is not allowed.
+    /// Token: signed with an algorithm that its issuer may not use.
     WrongAlgorithm,
-    /// Of a token: its issuer has no such key.
+    /// Token: its issuer has no such key.
     UnknownSigner,
-    /// Of a token: the signature is not that key's.
+    /// Token: the signature does not match.
     WrongSignature,
-    /// Of a token: it is meant for others.
+    /// Token: meant for another audience.
     WrongAudience,
-    /// Of a token: its time is over.
+    /// Token: expired.
     Expired,
-    /// Of a token: its time has not come.
+    /// Token: not valid yet.
     NotYet,
-    /// Of a token: it is good for more than an hour.
+    /// Token: valid for more than an hour.
     LivesTooLong,
-    /// Of a token: its issuer may not speak for that tenant.
+    /// Token: its issuer may not speak for that tenant.
     WrongTenant,
-    /// Of a token: a claim is missing or has another form.
+    /// Token: a claim is missing or malformed.
     WrongClaims,
 }
 
@@ -96,7 +96,7 @@ struct FailureCount {
 /// A source failed too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooManyFailures {
-    /// Whole seconds until its failures are forgotten, at least 1.
+    /// Seconds until its failures are forgotten, at least 1.
     pub(crate) retry_after: u64,
 }
 
@@ -109,7 +109,7 @@ impl TooManyFailures {
 }
 
 impl FailedCredentials {
-    /// For how long a further failure of `source` is one too many, if it is.
+    /// Whether `source` has used up its failures, and for how long.
     pub(crate) fn exhausted(&self, source: Source) -> Option<TooManyFailures> {
         let table = self.0.lock();
         let count = table.counted.get(&source)?;
@@ -128,7 +128,7 @@ impl FailedCredentials {
 }
 
 impl FailureTable {
-    /// Drops the sources whose minute is over, and the oldest where a new one may need the place.
+    /// Drops expired sources, and the oldest one if the table is full.
     fn forget(&mut self, now: Instant) {
         while let Some(oldest) = self.order.front() {
             let over = |count: &FailureCount| now >= count.since + MINUTE;
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_sixty_first_failure_of_a_minute_is_one_too_many() {
+    async fn the_61st_failure_of_a_minute_is_refused() {
         let failures = FailedCredentials::default();
         assert_eq!(failures.exhausted(HERE), None);
         exhaust(&failures, HERE);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_source_says_nothing_of_another() {
+    async fn sources_are_counted_separately() {
         let failures = FailedCredentials::default();
         exhaust(&failures, HERE);
         assert!(failures.note(HERE).is_err());
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn sources_are_forgotten_after_their_minute() {
+    async fn a_source_is_forgotten_after_its_minute() {
         let failures = FailedCredentials::default();
         for number in 0..1_000 {
             failures.note(Source::V4(number)).unwrap();
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn at_the_bound_the_oldest_go() {
+    async fn a_full_table_drops_the_oldest_sources() {
         let failures = FailedCredentials::default();
         exhaust(&failures, THERE);
         exhaust(&failures, HERE);

@@ -1,15 +1,16 @@
-//! Who the subject of an issuer's token is, to everything behind `auth`.
+//! The identity of a token's subject, as everything behind `auth` sees it.
 //!
-//! Two issuers may call different people the same, so an identity is made of both names, and
-//! nobody can choose a subject that makes it another issuer's.
+//! Two issuers may use one subject name for different people, so an identity combines both names,
+//! and no choice of subject can produce an identity of another issuer.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
-/// Bytes of a subject at most (OIDC Core 1.0, section 2).
+/// Maximum bytes of a subject (OIDC Core 1.0, section 2).
 pub(crate) const LONGEST_SUBJECT: usize = 255;
-/// Characters of an issuer's digest in a principal's name: as many bits as tell the issuers of one
-/// configuration apart. Whoever could choose an issuer's name writes that configuration.
+/// Characters of an issuer's digest in a principal's name: enough bits to separate the issuers of
+/// one configuration. An attacker who can choose an issuer's name already controls that
+/// configuration.
 const ISSUER: usize = 16;
 /// Characters of an id: 32 bytes in base64.
 const ID: usize = 43;
@@ -22,12 +23,12 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The subject of this issuer; `None` for one that is empty, longer than 255 bytes, or holds
+    /// The subject of this issuer; `None` if it is empty, longer than 255 bytes, or contains
     /// control characters.
     pub fn new(issuer: &str, subject: &str) -> Option<Identity> {
         let fits = (1..=LONGEST_SUBJECT).contains(&subject.len())
             && !subject.chars().any(char::is_control);
-        // No issuer's URL holds a NUL, so no two pairs share these bytes.
+        // An issuer's URL contains no NUL, so no two pairs have the same bytes.
         let whole = || encoded(&[issuer, "\0", subject].concat());
         let by: String = encoded(issuer).chars().take(ISSUER).collect();
         fits.then(|| Identity {
@@ -36,17 +37,17 @@ impl Identity {
         })
     }
 
-    /// Of a fixed length, and says nothing of either name: for logs, notifications and look-ups.
+    /// Fixed in length, and reveals neither name: for logs, notifications and look-ups.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// What the caller's rows, sessions and limits go by: `jwt:<issuer's digest>:<subject>`.
+    /// The key of the caller's rows, sessions and limits: `jwt:<issuer's digest>:<subject>`.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether a text has an id's form.
+    /// Whether a text has the form of an id.
     pub(crate) fn is_id(text: &str) -> bool {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
         text.len() == ID && text.bytes().all(fits)
@@ -77,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn no_subject_reads_as_another_issuers() {
+    fn no_subject_yields_another_issuers_identity() {
         let victim = of(B, "42");
         let rest = victim.name().strip_prefix("jwt:").unwrap();
         for subject in [victim.name(), rest, "42:42", ":42", "key:1"] {

@@ -1,9 +1,9 @@
-//! OIDC issuers: who may sign tokens for which tenants, and what a token of theirs says.
+//! OIDC issuers: which may sign tokens for which tenants, and what their tokens say.
 //!
-//! In the order a token meets them: it is taken apart (`token`), its issuer is one that the operator
-//! named (`config`), the key is one of that issuer's (`keyring`, read by `fetch` into a `keyset`),
-//! the signature is that key's, and only then are its claims looked at (`claims`). Nothing that a
-//! token says of itself decides where its key is looked for.
+//! In the order in which a token passes them: `token` parses it, its issuer must be configured
+//! (`config`), its key must be one of that issuer's (`keyring`, which `fetch` reads into a
+//! `keyset`), the signature must match, and only then are the claims read (`claims`). Nothing that
+//! a token says about itself decides where its key is looked up.
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
@@ -29,34 +29,34 @@ mod fetch;
 mod keyset;
 mod claims;
 
-/// Every issuer that is believed.
+/// All configured issuers.
 pub(super) struct Issuers(Vec<Arc<Issuer>>);
 
-/// One of them.
+/// A configured issuer.
 pub(super) struct Issuer {
     pub(super) config: IssuerConfig,
     keys: Keyring<KeySource>,
 }
 
 impl Issuers {
-    /// The issuers that a file names.
+    /// Loads the issuers of a file.
     pub(super) fn load(path: &Path, metrics: &Arc<Metrics>) -> Result<Self, IssuersError> {
         let configs = config::load(path)?.into_iter().zip(1..);
-        let issuers = configs.map(|(config, place)| {
+        let issuers = configs.map(|(config, number)| {
             let source = KeySource::new(&config);
-            let source = source.map_err(|problem| IssuersError::Issuer { place, problem })?;
+            let source = source.map_err(|problem| IssuersError::Issuer { number, problem })?;
             let keys = Keyring::new(&config.name, source, metrics.clone());
             Ok(Arc::new(Issuer { config, keys }))
         });
         Ok(Issuers(issuers.collect::<Result<_, IssuersError>>()?))
     }
 
-    /// Reads the keys of all of them, again and again.
-    pub(super) async fn keep(&self) {
-        futures::future::join_all(self.0.iter().map(|issuer| issuer.keys.keep())).await;
+    /// Refreshes the keys of all issuers for as long as it is polled.
+    pub(super) async fn run(&self) {
+        futures::future::join_all(self.0.iter().map(|issuer| issuer.keys.run())).await;
     }
 
-    /// Which issuer made a token, and what it says; unless it is not good.
+    /// Verifies a token. Returns its issuer and its claims.
     pub(super) async fn check(
         &self,
         text: &str,
@@ -74,22 +74,22 @@ impl Issuers {
         let key = key.ok_or(FailureReason::UnknownSigner)?;
         let claims = token.verified(&key, algorithm);
         let claims = claims.ok_or(FailureReason::WrongSignature)?;
-        let facts = VerifiedClaims::new(&issuer.config, &claims)?;
-        Ok((issuer.clone(), facts))
+        let claims = VerifiedClaims::new(&issuer.config, &claims)?;
+        Ok((issuer.clone(), claims))
     }
 
     fn find(&self, name: &str) -> Option<&Arc<Issuer>> {
         self.0.iter().find(|issuer| issuer.config.name == name)
     }
 
-    /// What they are called, in the order of the file.
+    /// Their names, in the order of the file.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|issuer| issuer.config.name.as_str())
     }
 
-    /// Whether what clients ask one of them for is what they ask each of them for. An issuer may turn
-    /// away whoever asks for a word that it does not know (`invalid_scope`).
-    pub(super) fn speak_alike(&self, scopes: &[Scope]) -> bool {
+    /// Whether clients request the same words for these scopes from every issuer. An issuer may
+    /// refuse a request that contains a word it does not know (`invalid_scope`).
+    pub(super) fn use_the_same_words(&self, scopes: &[Scope]) -> bool {
         let words = |issuer: &Arc<Issuer>| -> BTreeSet<String> {
             let words = scopes.iter().flat_map(|it| issuer.config.words_for(*it));
             words.map(str::to_owned).collect()
@@ -99,7 +99,7 @@ impl Issuers {
         vocabularies.all(|other| Some(other) == first)
     }
 
-    /// What clients ask any of them for to be granted these scopes, each once.
+    /// All words that clients may request from an issuer to be granted these scopes, each once.
     pub(super) fn words_for(&self, scopes: &[Scope]) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
         for scope in scopes {

@@ -1,8 +1,8 @@
 //! The text of an API key: `awy_<12 id>_<32 secret>_<6 checksum>`, all base62.
 //!
-//! The id is public, the secret has 190 bits, and the checksum is plain arithmetic (CRC-32 of
-//! what stands before it): it lets anyone, a secret scanner too, tell a typing error from a wrong
-//! key without asking us, and spares the look-up. Knowing it proves nothing.
+//! The id is public and the secret has 190 bits. The checksum is the CRC-32 of the text before it,
+//! so anyone, including a secret scanner, can tell a typo from a wrong key without a query to
+//! Archway. A correct checksum proves nothing.
 
 use aws_lc_rs::{error::Unspecified, rand};
 use secrecy::{ExposeSecret, SecretString};
@@ -18,7 +18,7 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 pub struct KeyId(String);
 
 impl KeyId {
-    /// The id of a text that has an id's form.
+    /// Parses an id; `None` if the text does not have the form of one.
     pub(crate) fn parse(text: &str) -> Option<KeyId> {
         is_base62(text, ID_LENGTH).then(|| KeyId(text.to_owned()))
     }
@@ -29,14 +29,14 @@ impl KeyId {
     }
 }
 
-/// A key whose form is right, which says nothing about whether anyone issued it.
+/// A well-formed key, which may never have been issued.
 pub struct KeyText {
     id: KeyId,
     secret: SecretString,
 }
 
 impl KeyText {
-    /// Makes a key of random characters.
+    /// Generates a random key.
     pub fn generate() -> Result<KeyText, Unspecified> {
         let (id, secret) = (random(ID_LENGTH)?, random(SECRET_LENGTH)?);
         Ok(KeyText {
@@ -45,7 +45,7 @@ impl KeyText {
         })
     }
 
-    /// Reads a key; `None` for anything malformed or with another checksum.
+    /// Parses a key; `None` if it is malformed or its checksum is wrong.
     pub fn parse(text: &str) -> Option<KeyText> {
         let (body, checksum) = text.rsplit_once('_')?;
         let mut parts = body.split('_');
@@ -71,7 +71,7 @@ impl KeyText {
         self.secret.expose_secret()
     }
 
-    /// The whole key, as its owner gets it, once.
+    /// The whole key, which its owner sees once.
     pub fn text(&self) -> SecretString {
         let body = format!("{PREFIX}_{}_{}", self.id.as_str(), self.secret());
         format!("{body}_{}", checksum(&body)).into()
@@ -82,7 +82,7 @@ fn is_base62(text: &str, length: usize) -> bool {
     text.len() == length && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// Characters drawn evenly: bytes over the last multiple of 62 are thrown away.
+/// Uniformly distributed characters: bytes above the last multiple of 62 are discarded.
 fn random(length: usize) -> Result<String, Unspecified> {
     let mut text = String::with_capacity(length);
     while text.len() < length {
@@ -105,7 +105,7 @@ fn checksum(body: &str) -> String {
     digits.iter().copied().map(char::from).collect()
 }
 
-/// CRC-32 as in IEEE 802.3, bit by bit: 49 bytes a request don't need a table.
+/// CRC-32 as in IEEE 802.3, bit by bit: 49 bytes per request do not justify a table.
 fn crc32(bytes: &[u8]) -> u32 {
     let mut crc = u32::MAX;
     for byte in bytes {

@@ -319,7 +319,7 @@ mod tests {
 
     impl Keys {
         /// Caches this record as if Postgres had just confirmed it.
-        pub(crate) async fn know_for_tests(&self, id: &KeyId, record: KeyRecord) {
+        pub(crate) async fn insert_for_tests(&self, id: &KeyId, record: KeyRecord) {
             let record = Arc::new(record);
             self.confirmed.insert(id.clone(), record.clone());
             self.fresh.insert(id.clone(), record).await;
@@ -357,7 +357,7 @@ mod tests {
     async fn without_postgres_a_confirmed_key_is_good_and_a_new_one_undecided() {
         let keys = without_postgres();
         let known = KeyText::generate().unwrap();
-        keys.know_for_tests(known.id(), record()).await;
+        keys.insert_for_tests(known.id(), record()).await;
         keys.fresh.invalidate(known.id()).await;
         assert!(find(&keys, &known).await.is_ok());
 
@@ -451,7 +451,7 @@ mod tests {
 
         // This query is sent, and fails.
         let known = KeyText::generate().unwrap();
-        keys.know_for_tests(known.id(), record()).await;
+        keys.insert_for_tests(known.id(), record()).await;
         keys.fresh.invalidate(known.id()).await;
         assert!(find(&keys, &known).await.is_ok());
         assert!(keys.paused());
@@ -472,7 +472,7 @@ mod tests {
         keys.editions.set_listening(true);
         let (changed, other) = (KeyText::generate().unwrap(), KeyText::generate().unwrap());
         for key in [&changed, &other] {
-            keys.know_for_tests(key.id(), read_now(&keys)).await;
+            keys.insert_for_tests(key.id(), read_now(&keys)).await;
         }
         keys.key_changed(changed.id()).await;
         // It is queried, which fails, and the confirmed record is gone, too.
@@ -488,7 +488,7 @@ mod tests {
         let key = KeyText::generate().unwrap();
         let outdated = read_now(&keys);
         keys.key_changed(key.id()).await;
-        keys.know_for_tests(key.id(), outdated).await;
+        keys.insert_for_tests(key.id(), outdated).await;
         assert!(find(&keys, &key).await.is_err());
     }
 
@@ -497,7 +497,7 @@ mod tests {
         let keys = without_postgres();
         keys.editions.set_listening(true);
         let key = KeyText::generate().unwrap();
-        keys.know_for_tests(key.id(), read_now(&keys)).await;
+        keys.insert_for_tests(key.id(), read_now(&keys)).await;
         keys.editions.tenant_changed(Uuid::from_u128(2));
         assert!(find(&keys, &key).await.is_ok());
         assert!(!keys.paused(), "another tenant's key was queried");
@@ -509,7 +509,7 @@ mod tests {
     async fn after_a_gap_in_notifications_a_record_is_read_again() {
         let keys = without_postgres();
         let key = KeyText::generate().unwrap();
-        keys.know_for_tests(key.id(), read_now(&keys)).await;
+        keys.insert_for_tests(key.id(), read_now(&keys)).await;
         keys.editions.set_listening(true);
         assert!(find(&keys, &key).await.is_ok());
         assert!(keys.paused(), "no query was sent");

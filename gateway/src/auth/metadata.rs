@@ -1,8 +1,8 @@
-//! Where tokens come from: what a client without one is told (RFC 9728).
+//! Protected-resource metadata (RFC 9728): where a client without a token can get one.
 //!
-//! A refusal says where the document is, the document who issues tokens. Every URL in them is one
-//! that the operator configured: a request's `Host` is never repeated, or whoever sends one could
-//! send others to an issuer of his.
+//! A refusal links to the document, and the document lists the issuers. Every URL in them comes
+//! from the operator's configuration. A request's `Host` is never repeated: otherwise an attacker
+//! could direct other clients to an issuer of his own.
 
 use axum::response::Response;
 use bytes::Bytes;
@@ -15,23 +15,24 @@ use crate::{
     error::{MissingScope, insufficient_scope},
 };
 
-/// Where the document of the whole gateway is. That of the endpoint is beneath.
+/// Path of the gateway's document. The endpoint's document is below it.
 pub(crate) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
-/// The endpoint's path, here and in its document's.
+/// The endpoint's path, here and in the path of its document.
 const ENDPOINT: &str = "/mcp";
 
-/// What clients are told about tokens.
+/// The metadata for clients.
 pub(crate) struct Metadata {
     of_gateway: Bytes,
     of_endpoint: Bytes,
-    /// Where the endpoint's document is.
+    /// URL of the endpoint's document.
     address: String,
-    /// What to ask any issuer for, with blanks between; nothing where that depends on the issuer.
+    /// The scopes to request from any issuer, separated by spaces; empty if they differ by issuer.
     scopes: String,
 }
 
 impl Metadata {
-    /// For a gateway that clients reach at `resource`: `https://host`, with or without `/mcp`.
+    /// The metadata of a gateway that clients reach at `resource`: `https://host`, with or without
+    /// `/mcp`.
     pub(super) fn new(resource: &str, issuers: &Issuers) -> Result<Self, IssuersError> {
         let url = trusted(resource).ok_or(IssuersError::Resource)?;
         if !["", "/", ENDPOINT].contains(&url.path()) {
@@ -55,7 +56,7 @@ impl Metadata {
             of_gateway: document(base.clone()),
             of_endpoint: document(format!("{base}{ENDPOINT}")),
             address: format!("{base}{WELL_KNOWN}{ENDPOINT}"),
-            scopes: match issuers.speak_alike(&SCOPES) {
+            scopes: match issuers.use_the_same_words(&SCOPES) {
                 true => words.join(" "),
                 false => String::new(),
             },
@@ -71,8 +72,8 @@ impl Metadata {
         }
     }
 
-    /// Adds to a refusal where its caller learns more, and what to ask for: in the words of its
-    /// issuer, where one vouched for it.
+    /// Adds to a refusal the URL of the document and the scopes to request: in the caller's
+    /// issuer's words if that is known.
     pub(super) fn complete(&self, response: &mut Response, issuer: Option<&Issuer>) {
         let Some(challenge) = response.headers().get(WWW_AUTHENTICATE) else {
             return;
@@ -80,7 +81,8 @@ impl Metadata {
         let mut challenge = challenge.to_str().unwrap_or_default().to_owned();
         let missing = response.extensions().get::<MissingScope>();
         if let (Some(missing), Some(issuer)) = (missing, issuer) {
-            // Without a word for what is missing, the others would get the same token again.
+            // Without a word for the missing scope, requesting the others would yield the same
+            // token again.
             if !issuer.config.words_for(missing.lacked).is_empty() {
                 let words = issuer.config.narrowest_words(&missing.needed);
                 challenge = insufficient_scope(words.into_iter());

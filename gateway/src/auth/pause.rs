@@ -1,5 +1,5 @@
-//! Leaves Postgres alone for a moment after it failed: over TCP every question to a server that is
-//! gone costs its caller the whole acquire timeout.
+//! Skips queries for a moment after Postgres failed: over TCP each query to a server that is gone
+//! would cost its caller the whole acquire timeout.
 
 use std::time::Duration;
 
@@ -8,22 +8,22 @@ use tokio::time::Instant;
 
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// When Postgres last failed, unless it answered since.
+/// When Postgres last failed, unless it has answered since.
 #[derive(Default)]
 pub(super) struct Pause(Mutex<Option<Instant>>);
 
 impl Pause {
-    /// Notes that Postgres failed.
+    /// Records that Postgres failed.
     pub(super) fn failed(&self) {
         *self.0.lock() = Some(Instant::now());
     }
 
-    /// Notes that Postgres answered.
+    /// Records that Postgres answered.
     pub(super) fn answered(&self) {
         *self.0.lock() = None;
     }
 
-    /// Whether it is to be left alone yet.
+    /// Whether queries are to be skipped.
     pub(super) fn lasts(&self) -> bool {
         self.0.lock().is_some_and(|at| at.elapsed() < PAUSE)
     }

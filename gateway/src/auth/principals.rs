@@ -1,8 +1,8 @@
-//! What Postgres says of the principals of issuers: their tenant, and what was taken back of theirs.
+//! Records of issuers' principals in Postgres: their tenant, and their revocations.
 //!
-//! Asked only for tokens that were verified, so nobody can have it asked at will. Otherwise as
-//! `lookup` does for keys: a record is at most 30 s old, is not believed any more once word came
-//! that its principal or tenant changed, and is good for the grace while Postgres can't be asked.
+//! Queried only for verified tokens, so strangers cannot cause queries at will. Otherwise like
+//! `lookup` for keys: a record is at most 30 s old, is dropped when a change notification names its
+//! principal or tenant, and stays valid for the grace period while Postgres is unreachable.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ use crate::{
     terms::Override,
 };
 
-/// Records kept; at about 300 bytes each, and what is set for their tenant.
+/// Records cached, at about 300 bytes each plus the limits of their tenant.
 const MOST_PRINCIPALS: u64 = 50_000;
 const MOST_UNKNOWN: u64 = 1_000;
 
@@ -39,28 +39,29 @@ pub(super) struct PrincipalRecord {
 }
 
 impl PrincipalRecord {
-    /// Whether a token is good that was issued at this moment at the earliest, in seconds since
-    /// 1970: the issuer's clock may be ahead by the leeway, so one that may be from before a
-    /// revocation is refused. One that was issued within the leeway after it is refused with them.
+    /// Whether a token is valid that was issued no earlier than this, in seconds since 1970. The
+    /// issuer's clock may be ahead by the leeway, so a token that may predate a revocation is
+    /// refused. A token issued within the leeway after it is refused as well.
     pub(super) fn is_good(&self, earliest: f64) -> bool {
         let revoked = self.revoked_before;
         self.live && revoked.is_none_or(|moment| earliest >= moment)
     }
 }
 
-/// The look-up with its caches.
+/// The look-up and its caches.
 pub(super) struct Principals {
     stores: Stores,
     fresh: moka::future::Cache<PrincipalKey, Arc<PrincipalRecord>>,
     confirmed: moka::sync::Cache<PrincipalKey, Arc<PrincipalRecord>>,
-    /// Tenants that an issuer may speak for and that are not there.
+    /// Tenants that an issuer may speak for but that do not exist.
     unknown: moka::sync::Cache<String, ()>,
     pause: Pause,
     editions: Arc<Editions>,
 }
 
 impl Principals {
-    /// `grace`: how long after Postgres confirmed a record it is good while Postgres can't be asked.
+    /// `grace`: how long a record stays valid after Postgres confirmed it, while Postgres is
+    /// unreachable.
     pub(super) fn new(stores: Stores, grace: Duration, editions: Arc<Editions>) -> Self {
         Principals {
             stores,
@@ -92,11 +93,11 @@ impl Principals {
             if self.unknown.contains_key(tenant) {
                 return Err(Arc::new(LookupError::Unknown));
             }
-            // Callers that arrive together wait for one question.
-            let asked = self.fresh.try_get_with_by_ref(&key, self.ask(&key));
+            // Concurrent callers share one query.
+            let asked = self.fresh.try_get_with_by_ref(&key, self.query(&key));
             match asked.await {
                 Ok(record) if self.is_fresh(&key, &record) => return Ok(record),
-                Ok(_overtaken) => self.fresh.invalidate(&key).await,
+                Ok(_outdated) => self.fresh.invalidate(&key).await,
                 Err(error) if matches!(*error, LookupError::Unknown) => return Err(error),
                 Err(error) => return self.confirmed(&key).ok_or(error),
             }
@@ -112,13 +113,14 @@ impl Principals {
         self.editions.is_current(id, record.tenant_id, record.read)
     }
 
-    /// What Postgres confirmed within the grace, unless word came since that it changed.
+    /// The record that Postgres confirmed within the grace period, unless a change notification
+    /// came since.
     fn confirmed(&self, key: &PrincipalKey) -> Option<Arc<PrincipalRecord>> {
         let record = self.confirmed.get(key)?;
         self.is_current(key, &record).then_some(record)
     }
 
-    async fn ask(&self, key: &PrincipalKey) -> Result<Arc<PrincipalRecord>, LookupError> {
+    async fn query(&self, key: &PrincipalKey) -> Result<Arc<PrincipalRecord>, LookupError> {
         if self.pause.lasts() {
             return Err(LookupError::Paused);
         }
@@ -129,7 +131,7 @@ impl Principals {
             Ok(_) => self.pause.answered(),
             Err(error) => {
                 let error = archway_proto::chain::Chain(error);
-                tracing::warn!(%error, "the look-up of a principal failed");
+                tracing::warn!(%error, "look-up of a principal failed");
                 self.pause.failed();
             }
         }
@@ -164,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_that_may_be_older_than_a_revocation_is_refused() {
+    fn a_token_that_may_predate_a_revocation_is_refused() {
         let record = |live, revoked_before| PrincipalRecord {
             tenant_id: Uuid::nil(),
             pool: String::new(),

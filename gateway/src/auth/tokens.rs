@@ -1,9 +1,9 @@
-//! Tokens of issuers: a good one becomes a [`Principal`], as a key does.
+//! Tokens of issuers: a valid one becomes a [`Principal`], as a key does.
 //!
-//! A token that was verified is remembered by its digest for 30 s, so that agents which call often
-//! pay for its signature now and then only. What a reader would get wrong: nothing else is
-//! remembered with it. Whether its time is over, its tenant is disabled or its principal was
-//! revoked is asked for each call, of records that are dropped when word of a change comes.
+//! A verified token is cached by its digest for 30 s, so frequent callers rarely pay for a
+//! signature check. What a reader would get wrong: only the signature check is cached. Whether the
+//! token has expired, its tenant is disabled or its principal was revoked is checked on each call,
+//! against records that change notifications invalidate.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,12 +24,12 @@ use crate::{
     terms::Terms,
 };
 
-/// How long a signature is believed without being looked at.
+/// How long a verified signature is trusted without a new check.
 const VERIFIED_FOR: Duration = Duration::from_secs(30);
-/// Tokens remembered; at about a kilobyte each, and the lists that their issuer is narrowed to.
+/// Tokens cached, at about a kilobyte each plus the lists of its issuer.
 const MOST_VERIFIED: u64 = 20_000;
 
-/// The checker of tokens.
+/// Verifies tokens.
 pub(super) struct Tokens {
     issuers: Issuers,
     principals: Principals,
@@ -37,22 +37,22 @@ pub(super) struct Tokens {
     editions: Arc<Editions>,
 }
 
-/// A token whose signature and claims were good.
+/// A token whose signature and claims are valid.
 struct VerifiedToken {
     issuer: Arc<Issuer>,
-    facts: VerifiedClaims,
-    /// The caller by the last reading of its record.
+    claims: VerifiedClaims,
+    /// The caller built from the last version of its record.
     caller: Mutex<Option<(u64, Principal)>>,
 }
 
-/// A caller, and who vouches for it.
+/// A caller, and the issuer of its token.
 pub(super) struct TokenHolder {
     pub(super) principal: Principal,
     pub(super) issuer: Arc<Issuer>,
 }
 
 impl Tokens {
-    /// A checker of what these issuers sign. `grace` is that of keys.
+    /// Verifies what these issuers sign. `grace` is that of keys.
     pub(super) fn new(
         issuers: Issuers,
         stores: Stores,
@@ -86,28 +86,29 @@ impl Tokens {
         if let Some(verified) = self.verified.get(&key) {
             return self.vouch(&verified).await;
         }
-        let (issuer, facts) = self.issuers.check(text).await?;
+        let (issuer, claims) = self.issuers.check(text).await?;
         let verified = Arc::new(VerifiedToken {
             issuer,
-            facts,
+
+            claims,
             caller: Mutex::new(None),
         });
         self.verified.insert(key, verified.clone());
         self.vouch(&verified).await
     }
 
-    /// Holds a good token against what Postgres knows of its principal and tenant.
+    /// Checks a verified token against the records of its principal and tenant in Postgres.
     async fn vouch(&self, token: &VerifiedToken) -> Result<TokenHolder, AuthError> {
-        let facts = &token.facts;
-        if facts.is_over() {
+        let claims = &token.claims;
+        if claims.has_expired() {
             return Err(FailureReason::Expired.into());
         }
-        let record = self.principals.find(&facts.tenant, &facts.identity).await;
+        let record = self.principals.find(&claims.tenant, &claims.identity).await;
         let record = record.map_err(|error| match &*error {
             LookupError::Unknown => AuthError::from(FailureReason::NotGood),
             unknown_yet => unknown_yet.into(),
         })?;
-        if !record.is_good(facts.earliest) {
+        if !record.is_good(claims.earliest) {
             return Err(FailureReason::NotGood.into());
         }
         Ok(TokenHolder {
@@ -116,8 +117,8 @@ impl Tokens {
         })
     }
 
-    /// The caller by this reading of its record. Each token's has an edition of its own: two tokens
-    /// of one principal may allow different things.
+    /// The caller for this version of its record. Each token gets a version of its own, because two
+    /// tokens of one principal may allow different things.
     fn principal(&self, token: &VerifiedToken, record: &PrincipalRecord) -> Principal {
         let mut caller = token.caller.lock();
         if let Some((edition, principal)) = &*caller
@@ -125,13 +126,13 @@ impl Tokens {
         {
             return principal.clone();
         }
-        let (facts, rules) = (&token.facts, &token.issuer.config);
+        let (claims, rules) = (&token.claims, &token.issuer.config);
         let principal = Principal::new(PrincipalFacts {
             tenant_id: record.tenant_id,
-            tenant: facts.tenant.clone(),
-            name: facts.identity.name().to_owned(),
-            credential: facts.identity.id().to_owned(),
-            scopes: facts.scopes.clone(),
+            tenant: claims.tenant.clone(),
+            name: claims.identity.name().to_owned(),
+            credential: claims.identity.id().to_owned(),
+            scopes: claims.scopes.clone(),
             projects: rules.projects.clone(),
             families: rules.families.clone(),
             default_project: rules.default_project.clone(),

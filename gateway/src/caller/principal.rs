@@ -1,6 +1,7 @@
-//! Who calls: what a good credential says of its holder, for every stop behind `auth`.
+//! The caller of a request: what a valid credential says about its holder, for every stop behind
+//! `auth`.
 //!
-//! Only `auth` can make one, so whoever is given a [`Principal`] need not ask whether it is good.
+//! Only `auth` builds a [`Principal`], so code that receives one need not check it.
 
 use std::sync::Arc;
 
@@ -12,14 +13,14 @@ use crate::{
     terms::Terms,
 };
 
-/// What the endpoint asks for.
+/// The scopes that the endpoint requires.
 pub(crate) const SCOPES: [Scope; 2] = [Scope::ToolsRead, Scope::MemoryWrite];
 
-/// A caller whose credential was verified. Private fields: only `auth` builds one.
+/// A caller whose credential was verified. Only `auth` builds one.
 #[derive(Clone, Debug)]
 pub(crate) struct Principal(Arc<PrincipalFacts>);
 
-/// What a credential and its record say of its holder.
+/// What a credential and its record say about its holder.
 #[derive(Debug)]
 pub(crate) struct PrincipalFacts {
     pub(crate) tenant_id: Uuid,
@@ -44,18 +45,18 @@ impl Principal {
         self.0.tenant_id
     }
 
-    /// The tenant's slug. For the operator and for workers: callers are told of no tenant.
+    /// The tenant's slug. For operators and workers: callers are never shown a tenant.
     pub(crate) fn tenant(&self) -> &str {
         &self.0.tenant
     }
 
-    /// Who this is within the tenant: `key:<lineage>`, the same after a key was rotated, or
+    /// The principal's name within its tenant: `key:<lineage>`, which survives key rotation, or
     /// `jwt:<issuer>:<subject>`.
     pub(crate) fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The public part of the key, or the id of an issuer's principal: fit for logs.
+    /// The public part of the key, or the id of an issuer's principal: safe to log.
     pub(crate) fn key_id(&self) -> &str {
         &self.0.credential
     }
@@ -68,7 +69,7 @@ impl Principal {
         self.0.scopes.contains(&scope)
     }
 
-    /// What the caller is told who lacks a scope.
+    /// The refusal of a caller who lacks a scope.
     pub(crate) fn lacks(&self, lacked: Scope) -> GatewayError {
         let is_needed = |scope: &Scope| *scope == lacked || self.holds(*scope);
         let needed = SCOPES.into_iter().filter(is_needed).collect();
@@ -83,8 +84,8 @@ impl Principal {
             .is_none_or(|names| names.iter().any(|name| name == family))
     }
 
-    /// Which reading of the credential's record this is: whatever is derived from the principal may be
-    /// cached under it, and is derived anew once the record was read again.
+    /// The version of the credential's record. Anything derived from the principal may be cached
+    /// under it and must be derived again for another version.
     pub(crate) fn edition(&self) -> u64 {
         self.0.edition
     }
@@ -94,12 +95,12 @@ impl Principal {
         &self.0.pool
     }
 
-    /// What the caller may spend.
+    /// The limits of the caller.
     pub(crate) fn terms(&self) -> &Terms {
         &self.0.terms
     }
 
-    /// What workers are told about the caller.
+    /// The pass that tells workers who calls.
     pub(crate) fn pass(&self, pool: &str) -> Pass {
         let facts = &self.0;
         Pass {
@@ -121,7 +122,7 @@ mod tests {
     use crate::terms::{Level, Override, TOTAL};
 
     impl Principal {
-        /// A caller as tests of the modules below want one.
+        /// A caller for tests of other modules.
         pub(crate) fn for_tests(scopes: &[Scope], families: Option<&[&str]>) -> Self {
             Principal(Arc::new(PrincipalFacts {
                 tenant_id: Uuid::from_u128(1),
@@ -150,7 +151,7 @@ mod tests {
             }))
         }
 
-        /// A caller that may spend so many units a minute.
+        /// A caller with a limit of this many units per minute.
         pub(crate) fn limited_for_tests(units: u32) -> Self {
             let who = Principal::for_tests(&[Scope::ToolsRead], None);
             let facts = Arc::try_unwrap(who.0).unwrap();

@@ -1,8 +1,8 @@
-//! A tool's arguments: brought into the advertised spelling, then held against its schema.
+//! A tool's arguments: converted to the advertised spelling, then validated against its schema.
 //!
-//! What is mended: the camelCase spelling of a top-level argument, `null` for an optional one
-//! (its default), `2.0` for an integer. Everything else is told, all of it at once, so that an
-//! agent needs one more try and not five.
+//! Accepted besides: the camelCase spelling of a top-level argument, `null` for an optional one
+//! (its default), and `2.0` for an integer. Everything else is reported, all of it at once, so that
+//! an agent needs one retry rather than five.
 
 use std::collections::HashMap;
 
@@ -16,12 +16,12 @@ use super::{
 };
 use crate::error::{MOST_REPEATED, quoted};
 
-/// Unknown names answered one by one; whoever sends more does not mean our tool.
+/// Unknown names reported one by one; a client that sends more does not mean this tool.
 const MOST_NAMES: usize = 10;
-/// From here on a double names no one integer, and neither does a JSON number (RFC 8259, 6).
+/// From here on a double, and so a JSON number (RFC 8259, 6), is not an exact integer.
 const EXACT: i64 = 1 << 53;
 
-/// Why a tool's input schema is of no use.
+/// Why a tool's input schema is unusable.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SchemaError {
     #[error("it does not compile")]
@@ -36,7 +36,7 @@ pub(crate) struct ArgumentRules {
     validator: Validator,
     /// The advertised names, and whether the argument is an integer.
     properties: HashMap<String, bool>,
-    /// The camelCase spelling, where it differs, and the advertised one.
+    /// From the camelCase spelling, where it differs, to the advertised one.
     camel: HashMap<String, String>,
 }
 
@@ -67,14 +67,14 @@ impl ArgumentRules {
         self.properties.contains_key(name)
     }
 
-    /// The arguments in the advertised spelling; a failure that lists every violation.
+    /// The arguments in the advertised spelling. The failure lists every violation.
     pub(crate) fn check(&self, given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
         let mut violations = Vec::new();
         let arguments = Value::Object(self.normalise(given, &mut violations));
         let refused: Vec<String> = violations.iter().map(|early| early.path.clone()).collect();
         let found = self.validator.iter_errors(&arguments);
         let found = found.map(|error| Violation::of(&self.schema, &error));
-        // An argument that was refused before has its words already.
+        // An argument that was refused before is reported already.
         let found = found.filter(|violation| !refused.contains(&violation.path));
         violations.extend(found.take(MOST_VIOLATIONS + 1));
         match arguments {
@@ -103,7 +103,7 @@ impl ArgumentRules {
                     allowed: json!("one spelling"),
                 });
             } else if value.is_null() {
-                // Absent, but remembered until the other spelling was seen too.
+                // Absent, but recorded until the other spelling was seen as well.
                 arguments.insert(name.clone(), Value::Null);
             } else {
                 let value = if *integer { as_integer(value) } else { value };
@@ -118,17 +118,17 @@ impl ArgumentRules {
         arguments
     }
 
-    /// A violation for each unknown name, as far as an answer may repeat what a client sent.
+    /// A violation for each unknown name, as far as an answer may repeat client text.
     fn unknown(&self, unknown: &[String]) -> Vec<Violation> {
         let mut names: Vec<&str> = self.properties.keys().map(String::as_str).collect();
         names.sort_unstable();
         let mut repeated = 0;
-        let told = unknown.iter().take(MOST_NAMES).take_while(|name| {
+        let reported = unknown.iter().take(MOST_NAMES).take_while(|name| {
             let first = repeated == 0;
             repeated += name.len();
             first || repeated <= MOST_REPEATED
         });
-        let mut violations: Vec<_> = told.map(|name| like_none(name, &names)).collect();
+        let mut violations: Vec<_> = reported.map(|name| unknown_name(name, &names)).collect();
         if let more @ 1.. = unknown.len() - violations.len() {
             violations.push(Violation {
                 path: "…".to_owned(),
@@ -140,12 +140,12 @@ impl ArgumentRules {
     }
 }
 
-/// The violation of an unknown name, with the nearest known one where there is any near.
-fn like_none(name: &str, names: &[&str]) -> Violation {
+/// The violation of an unknown name, with the nearest known name if one is near.
+fn unknown_name(name: &str, names: &[&str]) -> Violation {
     let problem = match nearest::argument(name, names) {
         Some(nearest) => format!("is not an argument: did you mean {nearest}?"),
-        None if names.is_empty() => "is not an argument: the tool takes none".to_owned(),
-        None => format!("is not an argument: there are {}", names.join(", ")),
+        None if names.is_empty() => "is not an argument: the tool has no arguments".to_owned(),
+        None => format!("is not an argument: the arguments are {}", names.join(", ")),
     };
     Violation {
         path: quoted(name),
@@ -178,7 +178,7 @@ fn as_integer(value: Value) -> Value {
     }
 }
 
-/// Whether a number is too large to name one integer, and so to be one.
+/// Whether a number is too large to be an exact integer.
 fn is_beyond(value: &Value) -> bool {
     match value.as_i64() {
         Some(number) => number.unsigned_abs() >= EXACT.unsigned_abs(),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn either_spelling_is_taken_and_the_advertised_one_comes_out() {
+    fn both_spellings_are_accepted_and_become_the_advertised_one() {
         let snake = check(json!({ "path": "a", "max_depth": 2, "include_hidden": true }));
         let camel = check(json!({ "path": "a", "maxDepth": 2, "includeHidden": true }));
         assert_eq!(snake.unwrap(), camel.unwrap());
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_absent_for_an_optional_argument_and_wrong_for_a_required_one() {
+    fn null_is_absent_if_optional_and_a_violation_if_required() {
         let arguments = check(json!({ "path": "a", "max_depth": null, "entry": null })).unwrap();
         assert_eq!(arguments, json!({ "path": "a" }));
         let failure = check(json!({ "path": null })).unwrap_err();
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_too_large_for_an_integer_is_told_with_the_range_that_holds() {
+    fn a_number_too_large_for_an_integer_is_reported_with_the_range() {
         let schema = json!({
             "type": "object",
             "properties": { "line": { "type": "integer", "minimum": 1 } },
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_like_none_gets_all_names() {
+    fn a_name_near_no_argument_lists_all_arguments() {
         let failure = check(json!({ "path": "a", "zzzzzz": 1 })).unwrap_err();
         assert!(
             failure.message.contains("encoding, entry, include_hidden"),

@@ -1,9 +1,9 @@
-//! The catalogue in Postgres: what is listed while no worker is there.
+//! The copy of the catalogue in Postgres, which is listed while no worker is reachable.
 //!
-//! Read once, at the start, for as long as no worker gave another; written whenever a worker of the
-//! default pool gave one that isn't there yet: what other pools list is not this pool's. All gateways of a pool write the same row, and a rolling update of its
-//! workers may write it to and fro. Off the path of calls: whatever fails here is logged, tried
-//! again, and delays nobody.
+//! Read once at the start, unless a worker sends its catalogue first. Written whenever a worker of
+//! the default pool sends one that is not stored yet; other pools have other tools. All gateways of
+//! a pool write the same row, and a rolling update of its workers may change it back and forth. Not
+//! on the path of calls: failures are logged and retried, and delay nothing.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 use super::{Catalog, FIRST_RETRY, LONGEST_RETRY, Snapshot};
 use crate::store::{LARGEST_CATALOG, StoreError, Stores};
 
-/// How long Postgres is left alone after it took no catalogue: one is in force without it.
-const REST: Duration = Duration::from_secs(10);
+/// Delay after Postgres failed to store a catalogue, which is not urgent.
+const RETRY_DELAY: Duration = Duration::from_secs(10);
 
-/// Where the catalogue of the default pool is kept.
+/// Stores the catalogue of the default pool.
 pub(crate) struct CatalogCache {
     stores: Stores,
     pool: String,
@@ -29,35 +29,38 @@ impl CatalogCache {
         CatalogCache { stores, pool }
     }
 
-    /// Puts what is kept in force unless a worker's is, and keeps what workers give, until
+    /// Uses the stored catalogue until a worker sends one, then stores what workers send, until
     /// `shutdown`.
-    pub(crate) async fn keep(&self, catalog: &Catalog, shutdown: &CancellationToken) {
-        let keeping = async {
-            let kept = self.recall(catalog).await;
-            self.follow(catalog, kept).await;
+    pub(crate) async fn run(&self, catalog: &Catalog, shutdown: &CancellationToken) {
+        let running = async {
+            let stored = self.load(catalog).await;
+            self.follow(catalog, stored).await;
         };
-        shutdown.run_until_cancelled(keeping).await;
+        shutdown.run_until_cancelled(running).await;
     }
 
-    /// Takes down what is kept; the bytes of it, whatever they are. Gives up once a worker's
-    /// catalogue is in force.
-    async fn recall(&self, catalog: &Catalog) -> Option<Bytes> {
+    /// Reads the stored catalogue, makes it current if it is valid, and returns its bytes. Stops
+    /// once a worker's catalogue is current.
+    async fn load(&self, catalog: &Catalog) -> Option<Bytes> {
         let mut wait = FIRST_RETRY;
         while catalog.snapshot().is_none() {
             match self.stores.catalog(&self.pool).await {
-                Ok(Some(kept)) => {
-                    let kept = Bytes::from(kept);
-                    put_in_force(catalog, kept.clone());
-                    return Some(kept);
+                Ok(Some(stored)) => {
+                    let stored = Bytes::from(stored);
+                    use_stored(catalog, stored.clone());
+                    return Some(stored);
                 }
                 Ok(None) => {
                     let pool = &self.pool;
-                    tracing::info!(pool, "no tools are kept yet: the first worker gives them");
+                    tracing::info!(
+                        pool,
+                        "no catalogue is stored yet: waiting for the first worker"
+                    );
                     return None;
                 }
-                // `/readyz` tells of that.
+                // `/readyz` reports the cause.
                 Err(error) => {
-                    tracing::debug!(error = %Chain(&error), "last known tools not read");
+                    tracing::debug!(error = %Chain(&error), "stored catalogue could not be read");
                     wait = (wait * 2).min(LONGEST_RETRY);
                     tokio::time::sleep(wait).await;
                 }
@@ -66,15 +69,15 @@ impl CatalogCache {
         None
     }
 
-    /// Keeps every catalogue of the pool that is in force and isn't `kept` yet.
-    async fn follow(&self, catalog: &Catalog, mut kept: Option<Bytes>) {
+    /// Stores every current catalogue of the pool that differs from `stored`.
+    async fn follow(&self, catalog: &Catalog, mut stored: Option<Bytes>) {
         loop {
-            let source = catalog.other_than(kept.as_ref()).await;
+            let source = catalog.other_than(stored.as_ref()).await;
             match self.write(&source).await {
-                Ok(()) => kept = Some(source),
+                Ok(()) => stored = Some(source),
                 Err(error) => {
-                    tracing::warn!(error = %Chain(&error), "the tools in force are not kept yet");
-                    tokio::time::sleep(REST).await;
+                    tracing::warn!(error = %Chain(&error), "catalogue could not be stored yet");
+                    tokio::time::sleep(RETRY_DELAY).await;
                 }
             }
         }
@@ -82,27 +85,27 @@ impl CatalogCache {
 
     async fn write(&self, tools: &[u8]) -> Result<(), StoreError> {
         if tools.len() > LARGEST_CATALOG {
-            tracing::warn!(bytes = tools.len(), "the catalogue is too large to be kept");
+            tracing::warn!(bytes = tools.len(), "catalogue is too large to be stored");
             return Ok(());
         }
         self.stores.keep_catalog(&self.pool, tools).await
     }
 }
 
-/// What is kept is believed no more than what a worker gives.
-fn put_in_force(catalog: &Catalog, kept: Bytes) {
-    match Snapshot::parse(kept) {
+/// A stored catalogue is validated like one from a worker.
+fn use_stored(catalog: &Catalog, stored: Bytes) {
+    match Snapshot::parse(stored) {
         Ok(snapshot) => {
             let tools = snapshot.tools.len();
-            if catalog.take_if_none(snapshot) {
+            if catalog.set_if_none(snapshot) {
                 tracing::info!(
                     tools,
-                    "no worker was reached yet: listing the last known tools"
+                    "no worker was reached yet: listing the stored catalogue"
                 );
             }
         }
         Err(error) => {
-            tracing::warn!(error = %Chain(&error), "the last known tools are of no use");
+            tracing::warn!(error = %Chain(&error), "stored catalogue is invalid");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Why there is no catalogue, or no newer one, and how the log tells of it.
+//! Why no new catalogue was accepted, and how that is logged.
 
 use archway_proto::{chain::Chain, failure::Failure};
 
 use super::{LONGEST_NAME, WEIGHTS, arguments::SchemaError};
 use crate::{absence_log::Severity, terms};
 
-/// Why a worker's catalogue was not taken.
+/// Why a worker's catalogue was rejected.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CatalogError {
     #[error("fetching it")]
@@ -15,11 +15,11 @@ pub(super) enum CatalogError {
     #[error("two tools are named {0}")]
     Duplicate(String),
     #[error(
-        "{0:?} is no name of a tool: a-z, 0-9 and _, a letter first, at most {LONGEST_NAME} bytes, \
+        "{0:?} is not a valid tool name: a-z, 0-9 and _, a letter first, at most {LONGEST_NAME} bytes, \
          and neither {total} nor {memory}", total = terms::TOTAL, memory = terms::MEMORY
     )]
-    HostName(String),
-    #[error("{tool} weighs {weight}, which is not from 1 to {most}", most = WEIGHTS.end())]
+    Name(String),
+    #[error("{tool} weighs {weight}: 1 to {most} is allowed", most = WEIGHTS.end())]
     Weight { tool: String, weight: u32 },
     #[error("{tool} allows {per_minute} calls a minute, more than {most}", most = terms::MOST)]
     PerMinute { tool: String, per_minute: u32 },
@@ -32,9 +32,8 @@ pub(super) enum CatalogError {
 }
 
 impl CatalogError {
-    /// Writes it to the log. That no worker gives one is told as an absence; what a worker gives and
-    /// is no good, each time.
-    pub(super) fn tell(&self, absence: Option<Severity>) {
+    /// Logs the error. A failed fetch is logged as an absence, an invalid catalogue each time.
+    pub(super) fn log(&self, absence: Option<Severity>) {
         match (self, absence) {
             // Workers may start after their gateway.
             (CatalogError::Fetch(_), Some(Severity::Note)) => {

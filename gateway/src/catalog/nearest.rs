@@ -1,11 +1,11 @@
-//! The known argument that somebody most likely meant.
+//! The known argument that a client most likely meant.
 //!
-//! A spelling alone does not do: `file_pattern` is nearer to `pattern` than to `glob`, which it is
-//! another tool's word for. So words that stand for one thing come first.
+//! Similar spelling is not enough: `file_pattern` is nearer to `pattern` than to `glob`, for which
+//! it is another tool's word. So synonyms are tried first.
 
 use archway_proto::nearest;
 
-/// Arguments of one meaning. Models carry them from tool to tool, and from other servers' tools.
+/// Arguments with the same meaning. Models carry them over from other tools and servers.
 const SYNONYMS: [&[&str]; 7] = [
     &["glob", "file_pattern", "include", "file_glob"],
     &["pattern", "query", "regex", "search"],
@@ -16,7 +16,7 @@ const SYNONYMS: [&[&str]; 7] = [
     &["start_line", "offset", "from_line"],
 ];
 
-/// The argument of `known` that has the meaning of `name`, else the nearest.
+/// A synonym of `name` in `known`, else the nearest spelling.
 pub(super) fn argument<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let lower = name.to_lowercase();
     let meant = SYNONYMS
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_of_the_same_meaning_comes_before_one_of_a_like_spelling() {
+    fn a_synonym_comes_before_a_similar_spelling() {
         let search = ["context_lines", "glob", "max_results", "pattern", "project"];
         for (given, meant) in [
             ("file_pattern", "glob"),

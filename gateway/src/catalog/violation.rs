@@ -1,4 +1,4 @@
-//! What is wrong with a tool's arguments, told so that an agent can mend it in one go.
+//! Violations of a tool's schema, reported so that an agent can correct all of them at once.
 
 use archway_proto::{failure::Failure, fault::Fault, misleading::on_one_line};
 use jsonschema::{ValidationError, error::ValidationErrorKind};
@@ -6,28 +6,28 @@ use serde_json::{Value, json};
 
 use crate::error::quoted;
 
-/// Violations listed; a hostile list of a million bad items gets an answer of some kilobytes.
+/// Violations listed: an answer to a million bad items still has only some kilobytes.
 pub(super) const MOST_VIOLATIONS: usize = 50;
 
-/// One thing that is wrong with the arguments.
+/// One violation.
 pub(super) struct Violation {
-    /// Where: `limit`, `entry.event`.
+    /// Path of the argument: `limit`, `entry.event`.
     pub(super) path: String,
-    /// What is wrong there.
+    /// What is wrong.
     pub(super) problem: String,
-    /// What would be right: words, or the list of an enum.
+    /// What is allowed: a description, or the values of an enum.
     pub(super) allowed: Value,
 }
 
 impl Violation {
-    /// What the validator found, in words that tell what `root`, the tool's schema, allows there.
+    /// Translates an error of the validator. `root` is the tool's schema.
     pub(super) fn of(root: &Value, error: &ValidationError<'_>) -> Violation {
         let mut path = dotted(error.instance_path().as_str());
         let keyword = error.schema_path().as_str();
-        let place = keyword
+        let parent = keyword
             .rsplit_once('/')
-            .map_or("", |(place, _keyword)| place);
-        let mut schema = root.pointer(place).unwrap_or(&Value::Null);
+            .map_or("", |(parent, _keyword)| parent);
+        let mut schema = root.pointer(parent).unwrap_or(&Value::Null);
         let problem = match error.kind() {
             ValidationErrorKind::Required { property } => {
                 let name = property.as_str().unwrap_or_default();
@@ -39,7 +39,7 @@ impl Violation {
                 schema = &schema["properties"][name];
                 "is required".to_owned()
             }
-            // Masked: the value itself may be long, or somebody's secret.
+            // Masked, because the value may be long or secret.
             _ => error.masked_with("it").to_string(),
         };
         Violation {
@@ -51,7 +51,7 @@ impl Violation {
 }
 
 impl Violation {
-    /// The integer argument `name` of `root`, the tool's schema, is further from zero than `most`.
+    /// The integer argument `name` of the schema `root` is further from zero than `most`.
     pub(super) fn beyond(root: &Value, name: &str, most: i64) -> Violation {
         let mut schema = root["properties"][name].clone();
         for (keyword, bound) in [("minimum", json!(-most)), ("maximum", json!(most))] {
@@ -67,7 +67,7 @@ impl Violation {
     }
 }
 
-/// The failure that lists them all, for the model in words and for programs in data.
+/// The failure that lists all violations, as text for the model and as data for programs.
 pub(super) fn failure(violations: Vec<Violation>) -> Failure {
     let mut sentences: Vec<String> = Vec::new();
     let mut listed = Vec::new();
@@ -93,12 +93,12 @@ pub(super) fn failure(violations: Vec<Violation>) -> Failure {
     Failure::new(
         Fault::InvalidArguments,
         sentences.join("; "),
-        "mend what is listed and call again; the tool's input schema has the whole",
+        "correct the listed arguments and call again; the tool's input schema has all rules",
     )
     .detail("violations", listed)
 }
 
-/// What a schema allows: an enum's values, or words.
+/// What a schema allows: an enum's values, or a description.
 fn allowed(root: &Value, schema: &Value) -> Value {
     if let Some(target) = schema["$ref"]
         .as_str()
@@ -167,7 +167,7 @@ fn words(schema: &Value) -> Option<String> {
     }
 }
 
-/// `/entry/event` → `entry.event` (JSON Pointer's `~1` and `~0` undone).
+/// `/entry/event` → `entry.event`, with JSON Pointer's `~1` and `~0` decoded.
 fn dotted(pointer: &str) -> String {
     let steps = pointer
         .split('/')

@@ -1,14 +1,14 @@
-//! A worker's failure where no result can carry it: an error of the protocol.
+//! A worker's failure as a protocol error, where no result can carry it.
 
 use archway_proto::{failure::Failure, fault::Fault};
 use serde_json::{Value, json};
 use tonic::Code;
 
-/// An application's error code: whoever should answer can't at the moment. JSON-RPC's own range is
-/// left alone.
+/// An application error code: the service cannot answer at the moment. Outside JSON-RPC's own
+/// range.
 pub(crate) const NOT_NOW: i32 = 50300;
 
-/// Its JSON-RPC code.
+/// The JSON-RPC code of a fault.
 pub(super) fn code(fault: Fault) -> i32 {
     match fault.grpc() {
         Code::Unavailable | Code::DeadlineExceeded => NOT_NOW,
@@ -17,7 +17,7 @@ pub(super) fn code(fault: Fault) -> i32 {
     }
 }
 
-/// What programs read of it.
+/// The failure as error data for programs.
 pub(super) fn data(failure: &Failure) -> Value {
     let mut data = json!(failure.details);
     data["code"] = json!(failure.code);

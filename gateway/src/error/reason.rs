@@ -1,9 +1,9 @@
-//! What a refusal is called where refusals are counted lately.
+//! The names under which recent refusals are counted.
 
 use super::GatewayError;
 
-/// The name of a refusal; an extension of its response. Refusals that who decided them counts with
-/// more to say (bad credentials, limits, circuits) have none.
+/// The name of a refusal; an extension of its response. Bad credentials, limits and circuits have
+/// none: the code that refuses them counts them itself, with more detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RefusalReason(pub(crate) &'static str);
 

@@ -1,4 +1,4 @@
-//! What is said to a caller whose credential lacks a scope.
+//! The challenge to a caller whose credential lacks a scope.
 
 use archway_proto::catalog::Scope;
 
@@ -6,19 +6,19 @@ use archway_proto::catalog::Scope;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MissingScope {
     pub(crate) lacked: Scope,
-    /// This one, and those that the caller holds: whoever asks for the lacked one alone is given a
-    /// token that can do nothing else.
+    /// The lacked scope and those that the caller holds: requesting the lacked one alone would
+    /// yield a token that can do nothing else.
     pub(crate) needed: Vec<Scope>,
 }
 
 impl MissingScope {
-    /// The challenge in our own words.
+    /// The challenge in Archway's own scope names.
     pub(super) fn challenge(&self) -> String {
         insufficient_scope(self.needed.iter().map(|scope| scope.name()))
     }
 }
 
-/// The challenge of a credential that lacks what is needed.
+/// The challenge for a credential that lacks these scopes.
 pub(crate) fn insufficient_scope<'a>(needed: impl Iterator<Item = &'a str>) -> String {
     let needed = needed.collect::<Vec<_>>().join(" ");
     format!("Bearer realm=\"archway\", error=\"insufficient_scope\", scope=\"{needed}\"")

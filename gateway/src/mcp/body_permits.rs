@@ -1,10 +1,10 @@
-//! Places for large bodies: how much of what clients send is held at once, of one tenant and in all.
+//! Permits for large bodies: a bound on the request bodies held at once, per tenant and in total.
 //!
-//! Units are spent once a message is read. Until then one key could send a megabyte over each of its
-//! connections, slowly, and all of them would be kept. So what goes on beyond a small body has a permit
-//! first. A tenant has a quarter of them at most: whoever sends too much at once waits for itself, and
-//! its bodies stay where they are, in the sockets. Who waits is served in slot, and not for longer than
-//! leaves time to read what it sends.
+//! A message is charged only once it is read. Without a bound, one key could send a megabyte slowly
+//! over each of its connections, and all of them would be buffered. So reading beyond a small body
+//! needs a permit. A tenant gets a quarter of all permits at most: a tenant that sends too much at
+//! once waits for itself, and its bodies stay in the sockets. Waiting requests are served in order,
+//! and the wait is short enough to leave time for reading the body.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -18,42 +18,44 @@ use uuid::Uuid;
 
 use crate::metrics::{BodyMetrics, GaugeGuard};
 
-/// Large bodies that are read at once, each of 1 MiB at most.
+/// Large bodies read at once, of at most 1 MiB each.
 const MAX: usize = 256;
-/// Of one tenant.
+/// The same for one tenant.
 const MAX_PER_TENANT: usize = MAX / 4;
-/// As many of one tenant may wait, each with 64 KiB of its body; more are refused at once.
+/// Requests of one tenant that may wait, each with 64 KiB of its body; further ones are refused at
+/// once.
 const MAX_WAITING: usize = 4 * MAX_PER_TENANT;
-/// How long one waits: the rest of a body's 15 s is for reading it.
+/// Maximum wait: the rest of a body's 15 s is for reading it.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
-/// The acquire_all, and who is at them.
+/// The permits, and the tenants that hold some.
 pub(super) struct BodyPermits {
     all: Semaphore,
-    /// A tenant is here while it has a permit or waits for one, so there are no more than open requests.
+    /// Contains a tenant while it holds a permit or waits for one, so never more tenants than open
+    /// requests.
     tenants: Mutex<HashMap<Uuid, TenantPermits>>,
     metrics: BodyMetrics,
 }
 
-/// One tenant's.
+/// The permits of one tenant.
 struct TenantPermits {
     own: Arc<Semaphore>,
-    /// Those who have one or wait for one.
+    /// Requests that hold a permit or wait for one.
     slots: usize,
 }
 
-/// A body's permit, given back when it is dropped.
+/// The permit of one body, released on drop.
 pub(super) struct BodyPermit<'a> {
-    /// Whether it was free at once.
+    /// Whether the request had to wait.
     pub(super) waited: bool,
-    // In this order: a slot ends after its acquire_all are free.
+    // Drop order: the slot is released after its permits.
     _reading: GaugeGuard,
     _of_all: SemaphorePermit<'a>,
     _own: OwnedSemaphorePermit,
     _turn: TenantSlot<'a>,
 }
 
-/// One of those of a tenant that have a permit or wait for one.
+/// One request of a tenant that holds a permit or waits for one.
 struct TenantSlot<'a> {
     permits: &'a BodyPermits,
     tenant: Uuid,
@@ -68,7 +70,8 @@ impl BodyPermits {
         }
     }
 
-    /// A permit for a large body of this tenant; `None` if none came free in time.
+    /// Waits for a permit for a large body of this tenant. Returns `None` on timeout, or at once if
+    /// too many of its requests wait.
     pub(super) async fn acquire(&self, tenant: Uuid) -> Option<BodyPermit<'_>> {
         let permit = self.wait(tenant).await;
         if permit.is_none() {
@@ -80,7 +83,8 @@ impl BodyPermits {
     async fn wait(&self, tenant: Uuid) -> Option<BodyPermit<'_>> {
         let (slot, own) = self.slot(tenant)?;
         let mut taking = Box::pin(async {
-            // The tenant's own first: those of it that wait for one keep none of the others'.
+            // The tenant's own permit first, so that its waiting requests hold none of the shared
+            // permits.
             let own = own.acquire_owned().await.ok()?;
             Some((own, self.all.acquire().await.ok()?))
         });
@@ -101,7 +105,7 @@ impl BodyPermits {
         })
     }
 
-    /// A slot, and the tenant's acquire_all; `None` if too many wait.
+    /// Registers a request and returns the tenant's semaphore; `None` if too many wait.
     fn slot(&self, tenant: Uuid) -> Option<(TenantSlot<'_>, Arc<Semaphore>)> {
         let mut tenants = self.tenants.lock();
         let tenant_permits = tenants.entry(tenant).or_insert_with(|| TenantPermits {
@@ -148,7 +152,7 @@ mod tests {
         let mut acquire_all = Vec::new();
         for _ in 0..count {
             acquire_all.extend(permits.acquire(Uuid::from_u128(tenant)).await);
-            // One task may take only so much at a time from Tokio.
+            // Tokio's cooperative budget lets one task acquire only so many permits at a time.
             yield_now().await;
         }
         assert_eq!(acquire_all.len(), count);
@@ -156,7 +160,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_tenant_has_a_quarter_of_the_places_and_no_other_waits_for_it() {
+    async fn a_tenant_gets_a_quarter_of_the_permits_and_delays_no_other() {
         let permits = permits();
         let mut first = acquire_all(&permits, 1, MAX_PER_TENANT).await;
         let mut more = Box::pin(permits.acquire(Uuid::from_u128(1)));
@@ -166,7 +170,7 @@ mod tests {
             others.extend(acquire_all(&permits, tenant, MAX_PER_TENANT).await);
         }
         assert!(others.iter().all(|permit| !permit.waited));
-        // All are taken: the next tenant waits, too, behind who has one that comes free.
+        // All permits are taken: the next tenant waits for the next one to be released.
         let mut fifth = Box::pin(permits.acquire(Uuid::from_u128(5)));
         assert!(poll_immediate(&mut fifth).await.is_none());
         first.pop();
@@ -180,7 +184,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_finds_none_is_refused_after_a_while_and_one_too_many_at_once() {
+    async fn without_a_permit_a_body_times_out_and_one_too_many_fails_at_once() {
         let permits = permits();
         let _places = acquire_all(&permits, 1, MAX_PER_TENANT).await;
         let began = Instant::now();

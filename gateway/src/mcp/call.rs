@@ -1,10 +1,9 @@
 //! `tools/call`, from the message to the worker and back: the hot path.
 //!
-//! A refusal (unknown tool, missing scope) is an error of the protocol; a failure (bad arguments,
-//! a worker away) is a result that the agent reads. The answer is one JSON message; only if the
-//! worker says something on its way that the client wants to hear (`notifications`), it is a stream of
-//! events. A client that goes away drops the future, with it the upstream's stream, and so cancels
-//! the call.
+//! A refusal (unknown tool, missing scope) is a protocol error. A failure (invalid arguments, no
+//! worker) is a result that the agent reads. The answer is one JSON message, or a stream of events
+//! if the worker sends a notification that the client wants (`notifications`). A client that
+//! disconnects drops the future and with it the upstream stream, which cancels the call.
 
 use std::sync::Arc;
 
@@ -35,7 +34,7 @@ use crate::{
     upstream::{self, Outgoing, Step, Upstream, WorkerCall},
 };
 
-/// What calls need.
+/// The dependencies of calls.
 pub(crate) struct Calls {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) breaker: Arc<Breaker>,
@@ -47,7 +46,7 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    /// Answers the call; the errors are those of the protocol.
+    /// Answers a call. Errors are protocol errors.
     #[tracing::instrument(
         name = "tool.call",
         level = "debug",
@@ -92,7 +91,7 @@ impl Calls {
         }
     }
 
-    /// Answers a call that its caller could not pay for: a result, which a model gets to read.
+    /// Answers a call that exceeds a limit: a result, so that the model reads it.
     pub(super) fn limited(
         &self,
         who: &Principal,
@@ -117,7 +116,7 @@ impl Calls {
         response
     }
 
-    /// Checks the arguments, opens their cursor, gets the call its place, and calls the worker.
+    /// Checks the arguments, opens their cursor, waits for a permit, and calls the worker.
     async fn start(
         &self,
         who: &Principal,
@@ -183,11 +182,11 @@ impl Calls {
     }
 }
 
-/// What a call asks of its tool.
+/// The input of a call.
 struct CallInput {
     arguments: Map<String, Value>,
-    /// Under which a write is done once. What may be done twice has none: it would only make two
-    /// calls of one.
+    /// The idempotency key of a write. An idempotent tool gets none: the key could only merge two
+    /// calls.
     key: Option<String>,
 }
 
@@ -201,7 +200,7 @@ impl CallInput {
     }
 }
 
-/// What a worker gets.
+/// The parameters that a worker receives.
 #[derive(Serialize)]
 struct CallParams<'a> {
     name: &'a str,
@@ -222,7 +221,8 @@ enum FirstEvent {
     Event(EventMessage, Box<WorkerCall>),
 }
 
-/// What decides the form of the answer: the result, or a word before it that the client wants.
+/// The first event, which decides the form of the answer: the result, or a notification that the
+/// client wants.
 async fn first(mut events: WorkerCall, settlement: &mut Settlement) -> Result<FirstEvent, Failure> {
     loop {
         match events.next().await? {

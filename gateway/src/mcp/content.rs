@@ -1,9 +1,8 @@
-//! What HTTP says of a message, and its bytes: which media types a client takes and sends, and
-//! the body, read once, within a size and a time.
+//! The media types of a request, and its body: read once, bounded in size and time.
 //!
-//! What a reader would miss: a large body is read only if its caller could pay for it as far as is
-//! known beforehand, and if there is a permit for it (`permits`). A small one always is, since what it
-//! says decides the form of a refusal.
+//! What a reader would miss: a large body is read only if its caller can pay for it, as far as that
+//! is known beforehand, and gets a permit (`body_permits`). A small body is always read, because
+//! its content decides the form of a refusal.
 
 use std::time::Duration;
 
@@ -17,13 +16,13 @@ use uuid::Uuid;
 use super::body_permits::{BodyPermit, BodyPermits};
 use crate::{error::GatewayError, limits::LimitRefusal};
 
-/// The largest body read, in bytes.
+/// Maximum size of a body in bytes.
 pub(crate) const LARGEST_BODY: usize = 1024 * 1024;
-/// The largest body that is read whoever sends it, in bytes: few calls have more.
+/// Maximum size in bytes of a body that is always read: few calls are larger.
 const MAX_FREE_BODY: usize = 64 * 1024;
 const BODY_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The media types a client takes. Never neither.
+/// The media types that a client accepts: at least one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Accepts {
     pub(super) json: bool,
@@ -31,7 +30,7 @@ pub(super) struct Accepts {
 }
 
 impl Accepts {
-    /// By `Accept`; a client that sends none takes anything (RFC 9110, 12.5.1).
+    /// Reads `Accept`; without it a client accepts anything (RFC 9110, 12.5.1).
     fn of(headers: &HeaderMap) -> Result<Self, GatewayError> {
         let mut accepts = Accepts {
             json: false,
@@ -45,7 +44,7 @@ impl Accepts {
                 let mut parts = range.split(';').map(str::trim);
                 let media_type = parts.next().unwrap_or_default().to_ascii_lowercase();
                 if parts.any(refuses) {
-                    // A type that is refused by name is not taken for a wildcard's sake.
+                    // A type excluded by name is not admitted by a wildcard.
                     no_json |= media_type == "application/json";
                     no_events |= media_type == "text/event-stream";
                     continue;
@@ -74,7 +73,7 @@ impl Accepts {
     }
 }
 
-/// `q=0`, in any of its spellings.
+/// `q=0`, in any spelling.
 fn refuses(parameter: &str) -> bool {
     let weight = parameter
         .strip_prefix("q=")
@@ -82,11 +81,11 @@ fn refuses(parameter: &str) -> bool {
     weight.is_some_and(|weight| weight.trim().parse() == Ok(0.0_f32))
 }
 
-/// Why there is no message.
+/// Why a body was not read.
 pub(super) enum BodyError {
-    /// It can't be one.
+    /// It cannot be a message.
     Invalid(GatewayError),
-    /// It is large, and its caller could not have paid for it.
+    /// It is large, and its caller could not pay for it.
     Unpaid(LimitRefusal),
 }
 
@@ -96,24 +95,24 @@ impl From<GatewayError> for BodyError {
     }
 }
 
-/// A whole message, with its permit if it is large.
+/// A whole body, with its permit if it is large.
 pub(super) struct ReceivedBody<'a> {
     pub(super) bytes: Bytes,
     _permit: Option<BodyPermit<'a>>,
 }
 
-/// What has to be granted before a large body is kept.
+/// What admits a large body.
 pub(super) struct BodyAdmission<'a, F> {
     pub(super) permits: &'a BodyPermits,
-    /// Who sends it.
+    /// The sender's tenant.
     pub(super) tenant: Uuid,
-    /// Why its caller could not pay for it.
+    /// Returns the limit that the caller exceeds, if any.
     pub(super) refusal: F,
 }
 
 impl<'a, F: Fn() -> Option<LimitRefusal>> BodyAdmission<'a, F> {
-    /// Lets a large body in. Whether its caller could pay is asked again after it waited: others of
-    /// its bodies were read meanwhile.
+    /// Waits for a permit. Checks the limit again after a wait, since other bodies of the caller
+    /// were read meanwhile.
     async fn admit(&self) -> Result<BodyPermit<'a>, BodyError> {
         let paid = || (self.refusal)().map_or(Ok(()), |refused| Err(BodyError::Unpaid(refused)));
         paid()?;
@@ -126,8 +125,8 @@ impl<'a, F: Fn() -> Option<LimitRefusal>> BodyAdmission<'a, F> {
     }
 }
 
-/// What the client takes, and its whole message. A large one has to pass the admission before that much of
-/// it is kept.
+/// Reads the accepted media types and the whole body. A large body must be admitted before that
+/// much of it is buffered.
 pub(super) async fn read<'a>(
     headers: &HeaderMap,
     body: Body,
@@ -141,7 +140,7 @@ pub(super) async fn read<'a>(
     }
 }
 
-/// Refuses a body that is not plain JSON by its headers.
+/// Refuses a body whose headers do not declare plain JSON.
 fn check_content(headers: &HeaderMap) -> Result<(), GatewayError> {
     let plain = headers
         .get_all(header::CONTENT_ENCODING)
@@ -163,7 +162,7 @@ fn check_content(headers: &HeaderMap) -> Result<(), GatewayError> {
     }
 }
 
-/// The whole body, within 1 MiB.
+/// Reads the whole body, up to 1 MiB.
 async fn read_body<'a>(
     body: Body,
     admission: BodyAdmission<'a, impl Fn() -> Option<LimitRefusal>>,
@@ -173,7 +172,7 @@ async fn read_body<'a>(
     let mut bytes = BytesMut::new();
     let mut permit = None;
     loop {
-        // Before any of it, if its length was declared.
+        // Before the first byte if the length was declared.
         if permit.is_none() && declared.max(bytes.len()) > MAX_FREE_BODY {
             permit = Some(admission.admit().await?);
         }
@@ -216,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_refused_only_if_it_takes_neither_form() {
+    fn a_client_is_refused_only_if_it_accepts_neither_form() {
         let accepts = |values: &[&'static str]| {
             Accepts::of(&headers(header::ACCEPT, values))
                 .ok()

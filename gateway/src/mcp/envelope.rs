@@ -1,8 +1,7 @@
-//! The JSON-RPC message round every method: id, method, params.
+//! The JSON-RPC message around every method: id, method, params.
 //!
-//! Read before anything asks what the message wants, so that whatever is wrong with it is told
-//! the same way for every method and revision. The id of an unreadable message is absent from the
-//! answer.
+//! Parsed before the method is considered, so malformed messages get the same error for every
+//! method and revision. If the id could not be read, the answer has none.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -15,7 +14,7 @@ use crate::error::{GatewayError, quoted};
 
 const LONGEST_ID: usize = 256;
 
-/// The id of a request, as it goes back into the answer.
+/// The id of a request, as the answer repeats it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub(crate) enum RequestId {
@@ -23,24 +22,24 @@ pub(crate) enum RequestId {
     Text(String),
 }
 
-/// A request, or a notification where `id` is `None`.
+/// A request, or a notification if `id` is `None`.
 #[derive(Debug)]
 pub(crate) struct Envelope {
     pub(crate) id: Option<RequestId>,
-    /// `None` for a method that the gateway does not know.
+    /// `None` for an unknown method.
     pub(super) method: Option<Method>,
     pub(super) method_name: String,
     pub(crate) params: Map<String, Value>,
 }
 
 impl Envelope {
-    /// The request's `_meta`, if it has any.
+    /// The request's `_meta`.
     pub(crate) fn meta(&self) -> Option<&Map<String, Value>> {
         self.params.get("_meta").and_then(Value::as_object)
     }
 }
 
-/// A message that is answered with an error, under its id where that could be read.
+/// A message that is answered with an error, under its id if that could be read.
 #[derive(Debug)]
 pub(crate) struct InvalidMessage {
     pub(crate) error: GatewayError,
@@ -59,16 +58,16 @@ impl From<JsonError> for InvalidMessage {
     }
 }
 
-/// Reads a body as one JSON-RPC request or notification.
+/// Parses a body as one JSON-RPC request or notification.
 pub(crate) fn parse(body: &[u8]) -> Result<Envelope, InvalidMessage> {
     let document = json::read(body)?;
     if let Some(key) = document.repeated_key {
-        let error = format!("the key {} stands twice in one object", quoted(&key));
+        let error = format!("the key {} occurs twice in one object", quoted(&key));
         return Err(GatewayError::InvalidRequest(error).into());
     }
     let mut message = match document.value {
         Value::Object(message) => message,
-        Value::Array(_) => return Err(invalid("batches are not served").into()),
+        Value::Array(_) => return Err(invalid("batches are not supported").into()),
         _ => return Err(invalid("a message is a JSON object").into()),
     };
     let id = message.remove("id").map(request_id).transpose()?;
@@ -95,7 +94,7 @@ fn rest(
         Some(_) => return Err(invalid("method must be a string")),
         None => {
             return Err(invalid(
-                "method is missing; this server awaits no responses",
+                "method is missing; this server expects no responses",
             ));
         }
     };
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_progress_token_is_as_short_as_an_id_since_each_event_repeats_it() {
+    fn a_progress_token_is_bounded_like_an_id() {
         let body = |length: usize| {
             let params = serde_json::json!({ "_meta": { "progressToken": "x".repeat(length) } });
             let message = serde_json::json!({
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_of_257_bytes_and_129_levels_are_too_much() {
+    fn an_id_of_257_bytes_or_129_levels_are_refused() {
         let message = |id: &str, params: &str| {
             format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping","params":{params}}}"#)
         };

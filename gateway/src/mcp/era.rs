@@ -1,8 +1,8 @@
 //! Which revision of MCP a request speaks.
 //!
-//! Any sign of 2026-07-28 in the body makes the request modern, and then its headers must be there
-//! and match: middleboxes route on them without reading the body. The same headers are never
-//! believed for an older request, which is free to carry anything under these names.
+//! Any sign of 2026-07-28 in the body makes the request modern. Then its headers must be present
+//! and match, because middleboxes route on them without reading the body. For an older request the
+//! same headers are ignored: it may carry anything under these names.
 
 use archway_proto::method::Method as WorkerMethod;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -18,7 +18,7 @@ pub(super) const METHOD_HEADER: &str = "mcp-method";
 const NAME_HEADER: &str = "mcp-name";
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-/// The keys of `_meta` that came with 2026-07-28.
+/// The keys of `_meta` that 2026-07-28 introduced.
 const MODERN_META: [&str; 4] = [
     META_VERSION,
     META_CAPABILITIES,
@@ -26,21 +26,21 @@ const MODERN_META: [&str; 4] = [
     META_LEVEL,
 ];
 
-/// How the answer is shaped.
+/// The form of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Era {
     /// 2024-11-05 to 2025-11-25.
     Legacy,
-    /// 2026-07-28: every request stands for itself, every result says its type.
+    /// 2026-07-28: requests are independent of each other, and every result states its type.
     Modern,
 }
 
-/// The era of a request or notification, or why its signs contradict each other.
+/// The era of a request or notification. Fails if its signs contradict each other.
 pub(crate) fn judge(headers: &HeaderMap, message: &Envelope) -> Result<Era, GatewayError> {
     let version = header(headers, VERSION_HEADER)?;
     let signs = has_modern_signs(message);
     if message.method == Some(Method::Initialize) {
-        // Here the body negotiates: another version in the header decides nothing.
+        // The body negotiates the version, so an older version in the header is ignored.
         return if signs || version == Some(MODERN) {
             Err(GatewayError::InitializeEnded)
         } else {
@@ -57,7 +57,7 @@ pub(crate) fn judge(headers: &HeaderMap, message: &Envelope) -> Result<Era, Gate
     }
 }
 
-/// Whether a request without a body is of the revision that has no sessions.
+/// Whether a request without a body speaks the revision that has no sessions.
 pub(crate) fn without_sessions(headers: &HeaderMap) -> Result<bool, GatewayError> {
     match header(headers, VERSION_HEADER)? {
         Some(unknown) if !REVISIONS.contains(&unknown) => {
@@ -67,7 +67,7 @@ pub(crate) fn without_sessions(headers: &HeaderMap) -> Result<bool, GatewayError
     }
 }
 
-/// The revision that an older client's request declares, where it declares any.
+/// The revision that an older client's request declares, if any.
 pub(super) fn declared_by_header(headers: &HeaderMap) -> Option<&'static str> {
     let version = header(headers, VERSION_HEADER).ok().flatten()?;
     REVISIONS.into_iter().find(|known| *known == version)
@@ -77,7 +77,7 @@ fn modern(headers: &HeaderMap, message: &Envelope, version: &str) -> Result<Era,
     let declared = if message.id.is_some() {
         Some(declared_by_request(message)?)
     } else {
-        // A notification need not have the `_meta` of a request; what it has must fit.
+        // A notification may lack the `_meta` of a request, but what it has must match.
         declared(message)
     };
     match declared {
@@ -93,7 +93,7 @@ fn modern(headers: &HeaderMap, message: &Envelope, version: &str) -> Result<Era,
     }
     method_matches(headers, message)?;
     name_matches(headers, message)?;
-    // A client that speaks of an older revision in the new form is answered in the older one.
+    // A client that names an older revision in the new form gets an answer in the older form.
     Ok(if version == MODERN {
         Era::Modern
     } else {
@@ -105,7 +105,7 @@ fn declared(message: &Envelope) -> Option<&str> {
     message.meta()?.get(META_VERSION)?.as_str()
 }
 
-/// The version that a request declares, which with its capabilities it must.
+/// The version that a request declares. Together with its capabilities it is mandatory.
 fn declared_by_request(message: &Envelope) -> Result<&str, GatewayError> {
     let capabilities = message.meta().and_then(|meta| meta.get(META_CAPABILITIES));
     match (declared(message), capabilities) {
@@ -134,7 +134,8 @@ fn method_matches(headers: &HeaderMap, message: &Envelope) -> Result<(), Gateway
     }
 }
 
-/// `Mcp-Name` repeats what the method is subject; a body without that is refused later.
+/// `Mcp-Name` repeats the tool, prompt or resource of the request. A body without one is refused
+/// later.
 fn name_matches(headers: &HeaderMap, message: &Envelope) -> Result<(), GatewayError> {
     let key = match message.method {
         Some(Method::Worker(WorkerMethod::ToolsCall | WorkerMethod::PromptsGet)) => "name",
@@ -154,7 +155,7 @@ fn name_matches(headers: &HeaderMap, message: &Envelope) -> Result<(), GatewayEr
     }
 }
 
-/// A name that is no plain header value travels as `=?base64?…?=`.
+/// A name that is not a valid header value is sent as `=?base64?…?=`.
 fn decoded(value: &str) -> Option<String> {
     match value
         .strip_prefix("=?base64?")
@@ -165,7 +166,7 @@ fn decoded(value: &str) -> Option<String> {
     }
 }
 
-/// The one value of a header; two values would let a middlebox believe the other.
+/// The only value of a header; a second one could mislead a middlebox.
 fn header<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, GatewayError> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -217,7 +218,7 @@ mod tests {
     const V: (&str, &str) = (VERSION_HEADER, MODERN);
 
     #[test]
-    fn older_requests_are_older_whatever_other_headers_say() {
+    fn other_headers_never_make_an_older_request_modern() {
         let hello = json!({ "name": "hello" });
         assert_eq!(judged(&[], "tools/call", hello.clone()), "Legacy");
         for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_that_contradict_each_other_are_refused() {
+    fn contradictory_signs_of_a_revision_are_refused() {
         let with = |meta: Value| json!({ "_meta": meta });
         let list = [V, (METHOD_HEADER, "tools/list")];
         let half = with(json!({ META_VERSION: MODERN, META_CAPABILITIES: 1 }));
@@ -316,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_nobody_speaks_is_unsupported() {
+    fn an_unknown_version_is_unsupported() {
         for (version, params) in [
             ("2099-01-01", json!({ "_meta": meta("2099-01-01") })),
             ("1", json!({})),

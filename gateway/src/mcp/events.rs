@@ -1,4 +1,4 @@
-//! Answers in the form of server-sent events.
+//! Answers as server-sent events.
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
@@ -19,21 +19,21 @@ pub(super) fn response(body: Body) -> Response {
     response
 }
 
-/// One message as a server-sent event. A worker's JSON may have line ends between its tokens, where
-/// a blank does as well: inside strings they are escaped. An event would end at one.
-pub(super) fn one(message: &[u8]) -> Bytes {
-    let mut event = Vec::with_capacity(message.len() + 24);
-    event.extend_from_slice(b"event: message\ndata: ");
+/// One message as a server-sent event. A worker's JSON may contain line breaks between its tokens
+/// (inside strings they are escaped). A line break would end the event, so it becomes a space.
+pub(super) fn event(message: &[u8]) -> Bytes {
+    let mut text = Vec::with_capacity(message.len() + 24);
+    text.extend_from_slice(b"event: message\ndata: ");
     let on_one_line = message.iter().map(|byte| match byte {
         b'\n' | b'\r' => b' ',
         byte => *byte,
     });
-    event.extend(on_one_line);
-    event.extend_from_slice(b"\n\n");
-    event.into()
+    text.extend(on_one_line);
+    text.extend_from_slice(b"\n\n");
+    text.into()
 }
 
-/// The answer in a form that its client takes: a JSON answer as an event, if that is the only one.
+/// Converts a JSON answer to an event if the client accepts only events.
 pub(super) async fn as_accepted(accepts: Accepts, response: Response) -> Response {
     if accepts.json {
         return response;
@@ -51,5 +51,5 @@ pub(super) async fn as_accepted(accepts: Accepts, response: Response) -> Respons
     let media_type = HeaderValue::from_static("text/event-stream");
     parts.headers.insert(header::CONTENT_TYPE, media_type);
     parts.headers.remove(header::CONTENT_LENGTH);
-    Response::from_parts(parts, Body::from(one(&whole.to_bytes())))
+    Response::from_parts(parts, Body::from(event(&whole.to_bytes())))
 }

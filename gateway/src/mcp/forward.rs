@@ -1,8 +1,9 @@
-//! What workers answer beside tools: resources, prompts and completion.
+//! The methods other than tools that workers answer: resources, prompts and completion.
 //!
-//! As a call of a tool: the same breaker, deadline, retries and pass, since none of it writes to what others read.
-//! What differs is how a failure looks: these methods have no result that could carry one, so it is
-//! an error of the protocol, with what to do next in its text: some clients drop all else.
+//! They are treated like tool calls, with the same breaker, deadline, retries and pass: none of
+//! them writes anything that others read. Only failures look different. These methods have no
+//! result that could carry one, so it is a protocol error whose text includes the suggestion: some
+//! clients discard everything else.
 
 use archway_proto::{catalog::Scope, failure::Failure, fault::Fault, meta, method::Method};
 use axum::response::Response;
@@ -31,13 +32,13 @@ use crate::{
     upstream::{self, Outgoing, Step},
 };
 
-/// How long a client may keep what it read, in milliseconds: files change under a work tree.
+/// How long a client may cache a resource, in milliseconds: files of a work tree change.
 const READ_TTL_MS: u64 = 2_000;
-/// The resource that changes with each call.
+/// Scheme of the resource that changes with each call.
 const WORKFLOW: &str = "workflow:";
 
 impl Calls {
-    /// Answers what `method_of` says is answered here.
+    /// Answers a method other than `tools/call` and `tools/list`.
     #[tracing::instrument(
         name = "mcp.consult",
         level = "debug",
@@ -60,9 +61,9 @@ impl Calls {
         recorder.set_project(project);
         if !who.holds(Scope::ToolsRead) {
             recorder.refused();
-            let nothing = request.nothing();
-            let nothing = nothing.ok_or_else(|| who.lacks(Scope::ToolsRead))?;
-            return Ok(request.answer(&info, nothing, None));
+            let empty = request.empty_list();
+            let empty = empty.ok_or_else(|| who.lacks(Scope::ToolsRead))?;
+            return Ok(request.answer(&info, empty, None));
         }
         let mut permit = None;
         let sent = self.send(who, &info, &request, (&mut recorder, &mut permit));
@@ -92,7 +93,7 @@ impl Calls {
         }
     }
 
-    /// Records a request that its caller could not pay for.
+    /// Records a request that exceeds a limit.
     pub(super) fn unpaid(&self, who: &Principal, info: &RequestInfo, method: Method) {
         let subject = RecordSubject::method(method);
         let mut recorder =
@@ -101,7 +102,7 @@ impl Calls {
         recorder.end(outcome, info.received.elapsed(), AnswerFacts::default());
     }
 
-    /// Gets the request its place, and asks a worker.
+    /// Waits for a permit and sends the request to a worker.
     async fn send(
         &self,
         who: &Principal,
@@ -139,14 +140,14 @@ impl Calls {
         recorder.reached(Stage::Admitted);
         let mut events = self.upstream.call(call, bulkhead).await?;
         loop {
-            // What it says on its way nobody asked to hear.
+            // No client requested the notifications of these methods.
             if let Step::Result(result) = events.next().await? {
                 return Ok((result, events.take_room()));
             }
         }
     }
 
-    /// A worker's result, or the failure that it carries.
+    /// The worker's result, or the failure that it carries.
     fn parse(
         &self,
         who: &Principal,
@@ -154,37 +155,39 @@ impl Calls {
         result: &[u8],
     ) -> Result<Result<MethodResult, Failure>, serde_json::Error> {
         let mut result: Map<String, Value> = serde_json::from_slice(result)?;
-        let mut told = match result.remove("_meta") {
-            Some(Value::Object(told)) => told,
+        let mut meta_fields = match result.remove("_meta") {
+            Some(Value::Object(fields)) => fields,
             _ => Map::new(),
         };
         if result.get("isError") == Some(&Value::Bool(true)) {
-            let error = told.get_mut(meta::ERROR).and_then(|it| it.get_mut("error"));
+            let error = meta_fields
+                .get_mut(meta::ERROR)
+                .and_then(|it| it.get_mut("error"));
             let error = error.map(Value::take).unwrap_or_default();
             return serde_json::from_value(error).map(Err);
         }
-        if let Some(Value::String(plain)) = told.remove(meta::CURSOR) {
+        if let Some(Value::String(plain)) = meta_fields.remove(meta::CURSOR) {
             let sealed = self.cursors.seal(&request.context(who), &plain);
-            // Without one the list ends early, and says so nowhere: better none.
+            // Without a cursor the list would end early without a sign of it, so the request fails.
             let Ok(sealed) = sealed else {
-                let why = "the place of the next page could not be sealed";
+                let why = "the cursor of the next page could not be sealed";
                 return Ok(Err(Failure::new(Fault::InternalError, why, "try again")));
             };
             result.insert("nextCursor".to_owned(), sealed.into());
         }
-        let facts = reply::facts(&mut told);
-        result.insert("_meta".to_owned(), told.into());
+        let facts = reply::facts(&mut meta_fields);
+        result.insert("_meta".to_owned(), meta_fields.into());
         Ok(Ok((result, facts)))
     }
 }
 
-/// A worker's result, and what the audit trail tells of it.
+/// A worker's result, and its facts for the audit trail.
 type MethodResult = (Map<String, Value>, AnswerFacts);
 
-/// What is asked of a worker.
+/// A request to a worker.
 struct WorkerRequest {
     method: Method,
-    /// Those of the message that the method has.
+    /// Those parameters of the message that the method takes.
     params: Map<String, Value>,
 }
 
@@ -224,14 +227,14 @@ impl WorkerRequest {
         Ok(WorkerRequest { method, params })
     }
 
-    /// The project that it is subject, as far as it says so: for the choice of a worker alone.
+    /// The project that the request names, if any: used only to choose a worker.
     fn project(&self) -> Option<&str> {
         let text = |name| self.params.get(name).and_then(Value::as_str);
         match self.method {
             Method::ResourcesRead => {
                 let (scheme, rest) = text("uri")?.split_once("://")?;
                 let (project, rest) = rest.split_once('/')?;
-                // `architecture://adr/x` is of the default project.
+                // `architecture://adr/x` belongs to the default project.
                 let is_named = scheme != "architecture" || rest.contains('/');
                 is_named.then_some(project)
             }
@@ -240,7 +243,7 @@ impl WorkerRequest {
         }
     }
 
-    /// What a breaker thinks in.
+    /// The family under which the breaker counts the method.
     fn family(&self) -> &'static str {
         match self.method {
             Method::PromptsList | Method::PromptsGet => "prompts",
@@ -248,14 +251,14 @@ impl WorkerRequest {
         }
     }
 
-    /// What cursors of its list are bound to.
+    /// What cursors of this list are bound to.
     fn context(&self, who: &Principal) -> CursorContext {
         let (tenant, project) = (who.tenant_id(), who.default_project());
         CursorContext::new(tenant, self.method.name(), project, &Map::new())
     }
 
-    /// The answer of whom nothing may be shown, to what only lists.
-    fn nothing(&self) -> Option<Map<String, Value>> {
+    /// The empty list for a caller who may see nothing; `None` for a method that is not a list.
+    fn empty_list(&self) -> Option<Map<String, Value>> {
         let what = match self.method {
             Method::ResourcesList => "resources",
             Method::ResourceTemplatesList => "resourceTemplates",
@@ -265,7 +268,7 @@ impl WorkerRequest {
         Some(Map::from_iter([(what.to_owned(), json!([]))]))
     }
 
-    /// How long the client may keep the answer, in milliseconds, where the revision has that.
+    /// How long the client may cache the answer, in milliseconds, in revisions that support it.
     fn ttl(&self) -> Option<u64> {
         let uri = self.params.get("uri").and_then(Value::as_str);
         match self.method {
@@ -278,7 +281,7 @@ impl WorkerRequest {
         }
     }
 
-    /// The JSON-RPC message, with what the revision asks for.
+    /// The JSON-RPC message, with the fields that the revision requires.
     fn answer(
         &self,
         info: &RequestInfo,
@@ -286,8 +289,8 @@ impl WorkerRequest {
         room: Option<Room>,
     ) -> Response {
         let micros = u32::try_from(info.received.elapsed().as_micros()).unwrap_or(u32::MAX);
-        let told = result.entry("_meta").or_insert_with(|| json!({}));
-        told[meta::DURATION_MS] = json!(f64::from(micros) / 1000.0);
+        let fields = result.entry("_meta").or_insert_with(|| json!({}));
+        fields[meta::DURATION_MS] = json!(f64::from(micros) / 1000.0);
         if info.era == Era::Modern {
             result.insert("resultType".to_owned(), "complete".into());
             if let Some(ttl) = self.ttl() {

@@ -1,15 +1,15 @@
-//! A strict reading of JSON: what two parsers could read differently is refused.
+//! A strict JSON reader: refuses what two parsers could read differently.
 //!
-//! `serde_json` decides strings and numbers; here stand the rules it does not have. A key twice
-//! in one object is noted (the message is readable, but nobody can say what it means), nesting ends
-//! at 128 levels, and a byte order mark is no JSON (RFC 8259, section 8.1).
+//! `serde_json` parses strings and numbers; this adds the rules that it lacks. A repeated key in an
+//! object is recorded (the message is readable, but its meaning is ambiguous), nesting is limited
+//! to 128 levels, and a byte order mark is not JSON (RFC 8259, section 8.1).
 
 use serde_json::{Map, Number, Value};
 
-/// Objects and arrays within each other, the outermost counted.
+/// Maximum nesting of objects and arrays, the outermost included.
 const DEEPEST: usize = 128;
 
-/// Why bytes are not JSON that we read.
+/// Why bytes are not acceptable JSON.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum JsonError {
     #[error("not JSON at byte {0}")]
@@ -18,14 +18,14 @@ pub(crate) enum JsonError {
     TooDeep,
 }
 
-/// A value, and the first key that some object in it has twice.
+/// A value, and the first repeated key of any object in it.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) value: Value,
     pub(crate) repeated_key: Option<String>,
 }
 
-/// Reads one JSON value that fills `bytes`.
+/// Parses `bytes` as exactly one JSON value.
 pub(crate) fn read(bytes: &[u8]) -> Result<Document, JsonError> {
     let mut reader = Reader {
         bytes,
@@ -121,7 +121,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Finds the closing quote; `serde_json` judges what stands between (UTF-8, escapes, lone
+    /// Finds the closing quote; `serde_json` validates the content (UTF-8, escapes, lone
     /// surrogates, control characters).
     fn string(&mut self) -> Result<String, JsonError> {
         let start = self.at;
@@ -164,7 +164,7 @@ impl Reader<'_> {
         serde_json::from_slice(span).map_err(|_unreadable| JsonError::Syntax(start))
     }
 
-    /// The next byte that is no white space, which is passed over.
+    /// Skips white space and returns the next byte without consuming it.
     fn peek(&mut self) -> Option<u8> {
         while let Some(byte) = self.bytes.get(self.at) {
             if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_serde_json_reads_is_read_alike() {
+    fn valid_json_is_read_as_serde_json_reads_it() {
         for text in [
             r#"{"a":[1,-2.5,1e3,true,false,null,"x\né\ud83d\ude00"],"b":{}}"#,
             " [ ] ",
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_refused() {
+    fn invalid_json_is_refused() {
         let bad: [&[u8]; 27] = [
             b"",
             b" ",
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_key_is_noted_at_any_depth_and_in_any_spelling() {
+    fn a_repeated_key_is_detected_at_any_depth_and_spelling() {
         let repeated = |text: &str| read(text.as_bytes()).unwrap().repeated_key;
         assert_eq!(
             repeated(r#"{"a":{"b":1,"c":[{"d":1,"\u0064":2}]}}"#).unwrap(),

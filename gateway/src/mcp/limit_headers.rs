@@ -1,4 +1,4 @@
-//! What a caller is told of its limits, beside the answer: what is left, or how long to wait.
+//! Response headers about limits: what is left, or how long to wait.
 
 use axum::response::Response;
 
@@ -8,7 +8,7 @@ use crate::{
     limits::{LimitRefusal, RemainingLimit},
 };
 
-/// The answer to what was paid for, which says what is left.
+/// The answer to a charged request, with the remaining limits.
 pub(super) fn answer(
     spent: &RemainingLimit,
     id: Option<&RequestId>,
@@ -19,7 +19,7 @@ pub(super) fn answer(
     response
 }
 
-/// The answer to what is no call and could not be paid for.
+/// The refusal of a request, other than a call, that exceeds a limit.
 pub(super) fn refuse(refused: &LimitRefusal, id: Option<&RequestId>) -> Response {
     let mut response = refused.error().respond(id);
     refused.write_headers(response.headers_mut());

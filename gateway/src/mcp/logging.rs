@@ -1,7 +1,7 @@
-//! From which level on a client wants to hear what its calls log.
+//! The minimum level of the log messages that a client receives.
 //!
-//! In 2026-07-28 every request says so for itself, in `_meta`; without a word it hears nothing.
-//! In the older revisions the level belongs to the session, which `logging/setLevel` sets.
+//! In 2026-07-28 each request sets it in `_meta`; by default a client receives none. In older
+//! revisions the level belongs to the session, and `logging/setLevel` sets it.
 
 use archway_proto::log::LogLevel;
 use serde_json::{Map, Value};
@@ -9,13 +9,12 @@ use serde_json::{Map, Value};
 use super::envelope::Envelope;
 use crate::error::{GatewayError, quoted};
 
-/// Where a request of 2026-07-28 names the level.
+/// The key in `_meta` under which a request of 2026-07-28 sets the level.
 pub(super) const META_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
-/// The level that a request of 2026-07-28 names in its `_meta`, if it names any.
+/// The level that a request of 2026-07-28 sets in its `_meta`, if any.
 ///
-/// # Errors
-/// [`GatewayError::InvalidParams`] for anything but the name of a level.
+/// # Errors [`GatewayError::InvalidParams`] for anything but the name of a level.
 pub(super) fn level_of_request(message: &Envelope) -> Result<Option<LogLevel>, GatewayError> {
     let Some(asked) = message.meta().and_then(|meta| meta.get(META_LEVEL)) else {
         return Ok(None);
@@ -24,10 +23,9 @@ pub(super) fn level_of_request(message: &Envelope) -> Result<Option<LogLevel>, G
     level.map(Some).map_err(GatewayError::InvalidParams)
 }
 
-/// The level that the params of `logging/setLevel` name.
+/// The level in the params of `logging/setLevel`.
 ///
-/// # Errors
-/// [`GatewayError::BadLevel`] for anything but the name of a level.
+/// # Errors [`GatewayError::BadLevel`] for anything but the name of a level.
 pub(super) fn requested_level(params: &Map<String, Value>) -> Result<LogLevel, GatewayError> {
     let level = params.get("level").unwrap_or(&Value::Null);
     parse(level).map_err(GatewayError::BadLevel)
@@ -49,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn set_level_takes_the_name_of_a_level_and_nothing_else() {
+    fn set_level_accepts_only_names_of_levels() {
         let asked = |params: Value| requested_level(params.as_object().unwrap());
         for level in LogLevel::ALL {
             assert_eq!(asked(json!({ "level": level.name() })).unwrap(), level);

@@ -1,8 +1,8 @@
-//! What a call says before its result, as far as the client wants to hear it.
+//! The notifications of a call: what the client wants to receive before the result.
 //!
-//! Progress for who gave a token, log messages from the asked level on; nothing for a client that
-//! takes no events. A worker's log is not trusted to be small: a message that is too large or no
-//! JSON, and the many of a tool that can't stop, are dropped and counted, never cut.
+//! Progress for a client that sent a token, and log messages from the requested level on; nothing
+//! for a client that does not accept events. Workers' log messages are untrusted: oversized or
+//! malformed ones, and those beyond the limit per call, are dropped and counted, never cut.
 
 use std::sync::Arc;
 
@@ -15,24 +15,24 @@ use serde_json::{Value, json};
 use super::{envelope::Envelope, request::RequestInfo};
 use crate::{metrics::Metrics, upstream::CallUpdate};
 
-/// The largest log message passed on, in bytes: its data and its logger's name.
+/// Maximum size in bytes of a forwarded log message: its data and its logger's name.
 const LARGEST_LOG: usize = 64 * 1024;
-/// Log messages of one call.
+/// Maximum log messages of one call.
 const MOST_LOGS: u32 = 1_000;
 
-/// What the client of one call wants to hear.
+/// The notifications that the client of one call wants.
 pub(crate) struct NotificationFilter {
-    /// Under which it takes progress.
+    /// The token under which it receives progress.
     token: Option<Value>,
-    /// From which level on it takes log messages.
+    /// The minimum level of log messages.
     level: Option<LogLevel>,
-    /// How many of them it still gets.
+    /// Log messages that may still be sent.
     logs_left: u32,
     metrics: Arc<Metrics>,
 }
 
 impl NotificationFilter {
-    /// What this request asks for.
+    /// The notifications that a request asks for.
     pub(crate) fn for_request(
         message: &Envelope,
         info: &RequestInfo,
@@ -49,7 +49,7 @@ impl NotificationFilter {
         }
     }
 
-    /// The answer alone.
+    /// No notifications.
     pub(crate) fn none(metrics: Arc<Metrics>) -> Self {
         NotificationFilter {
             token: None,
@@ -59,7 +59,7 @@ impl NotificationFilter {
         }
     }
 
-    /// The JSON-RPC notification that tells the client, if it wants to hear this.
+    /// The JSON-RPC notification for the client, if it wants this one.
     pub(crate) fn notification(&mut self, said: &CallUpdate) -> Option<Vec<u8>> {
         match said {
             CallUpdate::Progress(said) => Some(progress(self.token.as_ref()?, said)),
@@ -102,7 +102,7 @@ fn progress(token: &Value, said: &Progress) -> Vec<u8> {
     notification("notifications/progress", &params)
 }
 
-/// The log message, or why it is dropped.
+/// The log notification, or the reason for dropping it.
 fn message(level: LogLevel, said: &Log) -> Result<Vec<u8>, &'static str> {
     let logger = said.logger.as_deref();
     if said.data.len() + logger.map_or(0, str::len) > LARGEST_LOG {

@@ -1,6 +1,6 @@
-//! What a message leaves behind, however it ends: one count, and one record of the audit recorder.
+//! Records the outcome of a message, however it ends: one count, and one record of the audit trail.
 //!
-//! It is there before anything is done, so that a client that goes away leaves as much.
+//! It exists before the message is executed, so a client that disconnects leaves a record as well.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,35 +16,35 @@ use crate::{
     recent::CallTimings,
 };
 
-/// A message whose outcome is not known yet.
+/// Records a message whose outcome is not known yet.
 pub(super) struct OutcomeRecorder {
     metrics: Arc<Metrics>,
-    /// The tool, or the method of what is no call.
+    /// The tool's name, or the method for other messages.
     label: Arc<str>,
     received: Instant,
     open: Option<OpenRecord>,
     marks: CallTimings,
 }
 
-/// How far a message got: each stop once, in this order.
+/// How far a message got: each stage is reached at most once, in this order.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Stage {
-    /// Its limits were spent, its arguments checked, its record has a place.
+    /// Its limits were charged, its arguments checked, and its audit record has a place.
     Checked,
-    /// It has a place among its tenant's calls.
+    /// It has a bulkhead permit.
     Admitted,
     /// The worker answered.
     Answered,
 }
 
-/// What a message is subject: the method's name, and what metrics call it.
+/// What a message is about: the method's name, and its label in metrics.
 pub(super) struct RecordSubject {
     pub(super) method: &'static str,
     pub(super) label: Arc<str>,
 }
 
 impl RecordSubject {
-    /// A call, of a tool that is not known yet.
+    /// A call of a tool that is not known yet.
     pub(super) fn call() -> Self {
         RecordSubject {
             method: Method::ToolsCall.name(),
@@ -52,7 +52,7 @@ impl RecordSubject {
         }
     }
 
-    /// What is no call.
+    /// A method other than `tools/call`.
     pub(super) fn method(method: Method) -> Self {
         RecordSubject {
             method: method.name(),
@@ -62,7 +62,7 @@ impl RecordSubject {
 }
 
 impl OutcomeRecorder {
-    /// Begins, once there is a place for its record.
+    /// Starts a record, waiting for its place in the audit queue.
     pub(super) async fn begin(
         audit: &Audit,
         metrics: &Arc<Metrics>,
@@ -75,7 +75,7 @@ impl OutcomeRecorder {
         OutcomeRecorder::of(metrics, info, subject.label, open)
     }
 
-    /// Begins for what is refused already.
+    /// Starts a record of a message that was refused already.
     pub(super) fn for_refusal(
         audit: &Audit,
         metrics: &Arc<Metrics>,
@@ -98,7 +98,7 @@ impl OutcomeRecorder {
         }
     }
 
-    /// Says which tool is called.
+    /// Sets the tool that is called.
     pub(super) fn set_tool(&mut self, tool: &Arc<str>) {
         self.label = tool.clone();
         if let Some(open) = &mut self.open {
@@ -106,21 +106,21 @@ impl OutcomeRecorder {
         }
     }
 
-    /// Says what for: of the arguments, as compact JSON in the order given, their MAC is kept.
+    /// Records the MAC of the arguments, as compact JSON in the given order.
     pub(super) fn set_arguments(&mut self, audit: &Audit, arguments: &Map<String, Value>) {
         if let (Some(open), Ok(written)) = (&mut self.open, serde_json::to_vec(arguments)) {
             open.request_mut().arguments = Some(audit.digest(&written));
         }
     }
 
-    /// Says of which project.
+    /// Sets the project of the call.
     pub(super) fn set_project(&mut self, project: Option<&str>) {
         if let Some(open) = &mut self.open {
             open.request_mut().of_project(project);
         }
     }
 
-    /// Says how far it got.
+    /// Records a stage that the message reached.
     pub(super) fn reached(&mut self, stage: Stage) {
         if self.metrics.recent_calls().are_kept() {
             let mark = match stage {
@@ -132,7 +132,7 @@ impl OutcomeRecorder {
         }
     }
 
-    /// Ends in an error of the protocol.
+    /// Ends with a protocol error.
     pub(super) fn refused(&mut self) {
         self.end(
             Outcome::Refused,
@@ -141,7 +141,7 @@ impl OutcomeRecorder {
         );
     }
 
-    /// Ends. What is said of a message that has ended is not heard.
+    /// Ends with this outcome. Later calls have no effect.
     pub(super) fn end(&mut self, outcome: Outcome, took: Duration, facts: AnswerFacts) {
         if let Some(open) = self.open.take() {
             self.metrics.tools().call(&self.label, outcome, took);
@@ -155,7 +155,7 @@ impl OutcomeRecorder {
 }
 
 impl Drop for OutcomeRecorder {
-    /// Dropped before its end: the client went away.
+    /// Dropped before its end: the client disconnected.
     fn drop(&mut self) {
         self.end(
             Outcome::Cancelled,

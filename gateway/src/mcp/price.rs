@@ -1,8 +1,8 @@
-//! What a message costs, before anything is done for it.
+//! The price of a message, before it is executed.
 //!
-//! A call costs what its tool says, if the caller may call it; all else costs one unit, so that no
-//! price tells of a tool that the caller can't see. What reads as a tool does spends that tool's
-//! limit: a client gains nothing by asking for a file as a resource.
+//! A call costs what its tool states, if the caller may call that tool. Everything else costs one
+//! unit, so prices reveal no tool that the caller can't see. Methods that read what a tool reads
+//! are charged to that tool's limit: a client gains nothing by reading a file as a resource.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{
     terms::{PROMPTS, PROMPTS_PER_MINUTE},
 };
 
-/// The price of a message, by the catalogue in force if there is one.
+/// The price of a message by the current catalogue, if there is one.
 pub(super) fn of(message: &Envelope, who: &Principal, catalog: Option<&Snapshot>) -> MessageCost {
     let tool = match message.method {
         Some(Method::Worker(method)) => match method {

@@ -1,7 +1,7 @@
-//! The answer to a call, written once: the worker's JSON goes through without being parsed again.
+//! The answer to a call, written once: the worker's JSON is passed through without a second parse.
 //!
-//! Owns what the gateway adds to a worker's result: the text block where the worker left it out
-//! (the same JSON), the sealed cursor, the time the call took, and what the revision asks for.
+//! Adds the gateway's part to a worker's result: the text block if the worker left it out (the same
+//! JSON), the sealed cursor, the duration, and the fields that the revision requires.
 
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ use serde_json::{
 use super::{content::json_response, envelope::RequestId, era::Era};
 use crate::{audit::AnswerFacts, cursor::CURSOR, session::HANDLE_HEADER};
 
-/// What every answer to a call says first.
+/// The fields that every answer to a call starts with.
 pub(crate) struct Head<'a> {
     pub(crate) id: &'a RequestId,
     pub(crate) era: Era,
-    /// From body read to result built.
+    /// From the end of the body to the finished result.
     pub(crate) took: Duration,
 }
 
@@ -74,7 +74,7 @@ struct ToolResult<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Content<'a> {
-    WrittenReply(&'a RawValue),
+    Raw(&'a RawValue),
     Text([TextBlock<'a>; 1]),
 }
 
@@ -84,39 +84,38 @@ struct TextBlock<'a> {
     text: &'a str,
 }
 
-/// A worker's result, as it goes to the client.
+/// A worker's result in the client's form.
 pub(crate) struct WrittenReply {
     /// The JSON-RPC message.
     pub(crate) message: Vec<u8>,
     /// The fault that it carries, if any.
     pub(crate) fault: Option<Fault>,
-    /// The tool ended by itself because its time was up, and answered what it had. One that had
-    /// nothing to answer says so by a fault, and took as long as it took.
+    /// The tool ran out of time and returned a partial result. A tool with nothing to return
+    /// reports a fault instead.
     pub(crate) incomplete: bool,
-    /// What the audit trail tells of it.
+    /// Facts for the audit trail.
     pub(crate) facts: AnswerFacts,
 }
 
-/// Writes the JSON-RPC message for a worker's result. `seal` gives the sealed form of the worker's
-/// cursor.
+/// Writes the JSON-RPC message for a worker's result. `seal` seals the worker's cursor.
 pub(crate) fn result(
     head: &Head<'_>,
     result: &[u8],
     seal: impl FnOnce(&str) -> Option<String>,
 ) -> Result<WrittenReply, ReplyError> {
     let mut worker: WorkerResult<'_> = serde_json::from_slice(result)?;
-    let (mut spliced, mut told) = (None, None);
+    let (mut spliced, mut extended) = (None, None);
     if let (Some(Value::String(plain)), Some(structured)) =
         (worker.meta.remove(meta::CURSOR), worker.structured_content)
     {
         let sealed = seal(&plain).ok_or(ReplyError::Cursor)?;
         spliced = Some(splice(structured.get(), &sealed)?);
         let content = worker.content;
-        told = content.map(|it| tell(it, &sealed)).transpose()?;
+        extended = content.map(|it| append_cursor(it, &sealed)).transpose()?;
     }
     let structured = spliced.as_deref().or(worker.structured_content);
-    let content = match (told.as_deref().or(worker.content), structured) {
-        (Some(content), _) => Content::WrittenReply(content),
+    let content = match (extended.as_deref().or(worker.content), structured) {
+        (Some(content), _) => Content::Raw(content),
         (None, Some(json)) => Content::Text([TextBlock {
             r#type: "text",
             text: json.get(),
@@ -135,10 +134,10 @@ pub(crate) fn result(
     })
 }
 
-/// The JSON-RPC message for a call that failed before or beside the worker's result.
+/// The JSON-RPC message for a call that failed without a worker's result.
 pub(crate) fn failure(head: &Head<'_>, failure: &Failure) -> Vec<u8> {
     let worker = failure.to_result().to_string();
-    // A failure's own form is a tool result, and has no cursor: this can't fail.
+    // A failure is a valid tool result without a cursor, so this cannot fail.
     result(head, worker.as_bytes(), |_none| None)
         .map(|written| written.message)
         .unwrap_or_default()
@@ -179,12 +178,13 @@ fn write(
     Ok(message)
 }
 
-/// RecordSubject how large the message is that carries this result: too small, it would grow to twice of that.
+/// Estimated size of the message for this result. An estimate that is too low would make the buffer
+/// grow to twice its size.
 fn size(result: &ToolResult<'_>) -> usize {
     let data = result.structured_content.map_or("", RawValue::get);
     let content = match result.content {
-        Content::WrittenReply(content) => content.get().len(),
-        // Each of these is escaped by one more.
+        Content::Raw(content) => content.get().len(),
+        // Each of these bytes is escaped with one more.
         Content::Text([TextBlock { text, .. }]) => {
             let escaped = |byte: &u8| matches!(byte, b'"' | b'\\' | b'\n' | b'\r' | b'\t');
             text.len() + text.bytes().filter(|byte| escaped(byte)).count()
@@ -209,11 +209,12 @@ fn fault(worker: &WorkerResult<'_>) -> Option<Fault> {
     })
 }
 
-/// What a worker's `_meta` says for the audit recorder; what is for nobody else is taken out.
-pub(crate) fn facts(told: &mut Map<String, Value>) -> AnswerFacts {
-    let commit = told.get(meta::COMMIT).and_then(|it| it.get("id"));
+/// The facts in a worker's `_meta` for the audit trail. Removes those that are for the gateway
+/// only.
+pub(crate) fn facts(fields: &mut Map<String, Value>) -> AnswerFacts {
+    let commit = fields.get(meta::COMMIT).and_then(|it| it.get("id"));
     let commit = commit.and_then(Value::as_str).map(str::to_owned);
-    let files = told.remove(meta::FILES);
+    let files = fields.remove(meta::FILES);
     let files: Files = files
         .and_then(|it| serde_json::from_value(it).ok())
         .unwrap_or_default();
@@ -235,13 +236,13 @@ fn splice(object: &str, sealed: &str) -> Result<Box<RawValue>, serde_json::Error
     RawValue::from_string(format!("{members}{comma}\"{CURSOR}\":\"{sealed}\"}}"))
 }
 
-/// Adds the cursor to a text that is not the data's: some clients show a model nothing else.
-fn tell(content: &RawValue, sealed: &str) -> Result<Box<RawValue>, serde_json::Error> {
+/// Adds the cursor to the last text block: some clients show a model nothing else.
+fn append_cursor(content: &RawValue, sealed: &str) -> Result<Box<RawValue>, serde_json::Error> {
     let mut blocks: Vec<Value> = serde_json::from_str(content.get())?;
     let text = blocks.last_mut().and_then(|block| block.get_mut("text"));
     if let Some(Value::String(text)) = text {
         match text.starts_with('{') {
-            // The data in other words: it stays JSON.
+            // A text that is JSON itself must stay JSON.
             true => *text = splice(text, sealed)?.get().to_owned(),
             false => text.push_str(&format!("\n{CURSOR}: {sealed}\n")),
         }
@@ -249,21 +250,21 @@ fn tell(content: &RawValue, sealed: &str) -> Result<Box<RawValue>, serde_json::E
     to_raw_value(&blocks)
 }
 
-/// The answer of the older revisions to a request that was done and has nothing to say.
+/// The empty result of older revisions.
 pub(crate) fn empty(id: &RequestId) -> Response {
     let message = json!({ "jsonrpc": "2.0", "id": id, "result": {} });
     json_response(message.to_string().into_bytes())
 }
 
-/// The answer to `initialize` with the handle of the session that it opens; a refusal opens none.
+/// Adds the handle of the new session to the answer to `initialize`; an error opens no session.
 pub(crate) async fn with_handle(response: Response, handle: &str) -> Response {
     let (mut parts, body) = response.into_parts();
     let body = body.collect().await.map(Collected::to_bytes);
-    // The SDK's body is in memory: it can't break off.
+    // The SDK's body is in memory, so reading it cannot fail.
     let body = body.unwrap_or_default();
     let answer = serde_json::from_slice::<Value>(&body);
     if answer.is_ok_and(|answer| answer.get("result").is_some()) {
-        // Base64 is always a header's value.
+        // Base64 is always a valid header value.
         let handle = HeaderValue::try_from(handle).ok();
         parts.headers.extend(handle.map(|it| (HANDLE_HEADER, it)));
     }
@@ -306,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn content_that_the_worker_wrote_stays() {
+    fn content_that_the_worker_wrote_is_unchanged() {
         let worker = r##"{"content":[{"type":"text","text":"# md"}],"structuredContent":{}}"##;
         let (answer, _) = answered(Era::Modern, worker);
         assert_eq!(
@@ -374,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tool_result_is_the_workers_bug() {
+    fn anything_but_a_tool_result_is_a_malformed_reply() {
         let id = RequestId::Number(1);
         let head = Head {
             id: &id,

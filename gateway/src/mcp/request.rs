@@ -1,5 +1,4 @@
-//! What is known of a message before anything is done for it: of a `tools/call` what it asks for, and
-//! how its caller wants to be answered.
+//! A request before it is executed: its message, and how its caller wants to be answered.
 
 use archway_proto::{context::TraceContext, log::LogLevel, meta};
 use http::request::Parts;
@@ -13,21 +12,21 @@ use super::{
 };
 use crate::{error::GatewayError, session::Session, unread::Asker};
 
-/// Characters of an idempotency key.
+/// Maximum characters of an idempotency key.
 const LONGEST_KEY: usize = 128;
 
-/// A request, and what was learnt of it before the message was read.
+/// A request, and what was known of it before its message was parsed.
 pub(super) struct ReceivedRequest {
     pub(super) parts: Parts,
     pub(super) accepts: Accepts,
     pub(super) received: Instant,
     pub(super) trace: TraceContext,
-    /// Who gets room for its answer.
+    /// Reserves space for its answer.
     pub(super) asker: Asker,
 }
 
 impl ReceivedRequest {
-    /// How the caller of a tool wants to be answered.
+    /// How the caller wants to be answered.
     pub(super) fn info(
         &self,
         id: RequestId,
@@ -47,7 +46,7 @@ impl ReceivedRequest {
     }
 }
 
-/// A message, and what was learnt of it before anything is done for it.
+/// A parsed message with its era and session.
 pub(super) struct Message {
     pub(super) envelope: Envelope,
     pub(super) era: Era,
@@ -60,15 +59,15 @@ pub(super) struct RequestInfo {
     pub(super) era: Era,
     pub(super) session: Session,
     pub(super) accepts: Accepts,
-    /// When the body was read.
+    /// When the body was complete.
     pub(super) received: Instant,
-    /// From which level on the client wants to hear the call's log, if at all.
+    /// The minimum level of log messages to send, if any.
     pub(super) log_level: Option<LogLevel>,
     pub(super) trace: TraceContext,
     pub(super) asker: Asker,
 }
 
-/// The tool that is called.
+/// The name of the called tool.
 pub(super) fn tool_name(message: &Envelope) -> Result<&str, GatewayError> {
     let name = message.params.get("name").and_then(Value::as_str);
     name.ok_or(GatewayError::BadParams(
@@ -76,7 +75,7 @@ pub(super) fn tool_name(message: &Envelope) -> Result<&str, GatewayError> {
     ))
 }
 
-/// The key under which its caller wants a write to be done once, if it gave one.
+/// The idempotency key of a write, if the caller sent one.
 pub(super) fn idempotency_key(message: &Envelope) -> Result<Option<String>, GatewayError> {
     let fits = |key: &str| (1..=LONGEST_KEY).contains(&key.chars().count()) && !key.contains('\0');
     match message.meta().and_then(|it| it.get(meta::IDEMPOTENCY_KEY)) {
@@ -88,7 +87,7 @@ pub(super) fn idempotency_key(message: &Envelope) -> Result<Option<String>, Gate
     }
 }
 
-/// Its arguments; null is none.
+/// The arguments of a call; null counts as none.
 pub(super) fn arguments(mut message: Envelope) -> Result<Map<String, Value>, GatewayError> {
     match message.params.remove("arguments") {
         None | Some(Value::Null) => Ok(Map::new()),

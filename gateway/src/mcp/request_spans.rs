@@ -1,10 +1,10 @@
-//! The first spans of a request whose trace is recorded: the HTTP request, and the message in it.
+//! The outermost spans of a traced request: the HTTP request, and the message in it.
 //!
-//! They are begun once the message is read, since only then is it known what continues whom: the
-//! trace context in `_meta` is the message's (SEP-414), the headers' is the request's, and the
-//! message's wins. So the first begins in the past, when the request came; nothing of strangers
-//! is spans. Names are those of OpenTelemetry's conventions for HTTP and for MCP. What clients
-//! write goes into them only where few words are possible.
+//! They start once the message is parsed, because only then their parents are known. The trace
+//! context in `_meta` belongs to the message (SEP-414) and wins over that of the headers, which
+//! belongs to the HTTP request. So the HTTP span starts in the past, when the request arrived.
+//! Requests without a valid credential are never traced. Names follow OpenTelemetry's conventions
+//! for HTTP and MCP. Client text is recorded only where its set of values is small.
 
 use std::{pin::Pin, time::SystemTime};
 
@@ -35,10 +35,10 @@ use crate::{
 
 const TRACEPARENT: &str = "traceparent";
 const TRACESTATE: &str = "tracestate";
-/// What a method is called that is none of ours.
+/// The name of an unknown method.
 const OTHER: &str = "_OTHER";
 
-/// A request, its message if it could be read, and who sent it.
+/// A request, its message if it could be parsed, and its caller.
 struct TracedRequest<'a> {
     who: &'a Principal,
     parts: &'a Parts,
@@ -46,16 +46,16 @@ struct TracedRequest<'a> {
     catalog: &'a Catalog,
 }
 
-/// What is spans of a request.
+/// The spans of a request.
 pub(super) struct RequestSpans {
     http: Span,
     message: Span,
-    /// The trace that the message belongs to, spans or not.
+    /// The trace that the message belongs to, whether it is recorded or not.
     pub(super) trace: TraceContext,
 }
 
 impl Calls {
-    /// Begins what is spans of a request, if anything is.
+    /// Starts the spans of a request, if its trace is recorded.
     pub(super) fn begin_spans(
         &self,
         who: &Principal,
@@ -118,7 +118,7 @@ impl RequestSpans {
 }
 
 impl TracedRequest<'_> {
-    /// The span of the HTTP request, and in it what its credential took.
+    /// The span of the HTTP request, with a child for the authentication.
     fn begin_request(&self, parent: Option<&RemoteParent>) -> Span {
         let came = self.parts.extensions.get::<ArrivedAt>();
         let came = came.map_or_else(SystemTime::now, |at| at.0);
@@ -146,8 +146,8 @@ impl TracedRequest<'_> {
         http
     }
 
-    /// The span of the message: its caller's, continued, if `_meta` says so, with a link to the HTTP
-    /// request that it came in.
+    /// The span of the message. If `_meta` names a parent, the span continues that trace and links
+    /// to the HTTP request.
     fn begin_message(&self, message: &Message, parent: Option<&RemoteParent>, http: &Span) -> Span {
         let describe = || {
             let method = message.envelope.method.map_or(OTHER, Method::name);
@@ -187,7 +187,7 @@ impl TracedRequest<'_> {
         if let Some(revision) = revision(message, &self.parts.headers) {
             attributes.push(KeyValue::new("mcp.protocol.version", revision));
         }
-        // An id that is a text could hold anything.
+        // A string id could contain anything.
         if let Some(RequestId::Number(id)) = &message.envelope.id {
             attributes.push(KeyValue::new("jsonrpc.request.id", id.to_string()));
         }
@@ -198,7 +198,7 @@ impl TracedRequest<'_> {
         attributes
     }
 
-    /// The tool that is called, if there is one of the name.
+    /// The name of the called tool, if it exists.
     fn tool(&self, message: &Message) -> Option<String> {
         let called = message.envelope.method == Some(Method::TOOLS_CALL);
         let name = message.envelope.params.get("name").filter(|_| called)?;
@@ -207,7 +207,7 @@ impl TracedRequest<'_> {
     }
 }
 
-/// A trace that goes on here.
+/// The parent span in a client's trace.
 struct RemoteParent {
     trace: TraceContext,
     state: TraceState,
@@ -215,7 +215,7 @@ struct RemoteParent {
 
 impl RemoteParent {
     fn of_headers(headers: &HeaderMap) -> Option<Self> {
-        // Two parents are none, by the specification.
+        // Two `traceparent` headers count as none, by the specification.
         let text = |name| {
             let mut values = headers.get_all(name).iter();
             let value = values.next()?.to_str().ok();
@@ -240,7 +240,7 @@ impl RemoteParent {
     }
 }
 
-/// The revision of MCP that a message speaks, as far as it says so.
+/// The revision of MCP that a message states, if any.
 fn revision(message: &Message, headers: &HeaderMap) -> Option<&'static str> {
     match message.era {
         Era::Modern => Some(era::MODERN),

@@ -1,6 +1,7 @@
-//! Room for what no worker answers, and where an answer keeps its room.
+//! Reserves space for answers that no worker gives, and attaches reservations to responses.
 //!
-//! Room is an extension of the response: the server keeps it until the client has read the answer.
+//! A reservation is an extension of the response: the server holds it until the client has read the
+//! answer.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::{
     upstream,
 };
 
-/// Room for an answer that no worker gives, if it is a large one.
+/// Reserves space for an answer that no worker gives, if it is large.
 async fn of(size: usize, asker: &Asker) -> Result<Option<Room>, GatewayError> {
     if size <= SMALL_ANSWER {
         return Ok(None);
@@ -26,7 +27,7 @@ async fn of(size: usize, asker: &Asker) -> Result<Option<Room>, GatewayError> {
     Ok(Some(room))
 }
 
-/// Who gets room for the answers to this request.
+/// The owner of the reservations for this request's answers.
 pub(super) fn asker(unread: &Arc<UnreadAnswers>, who: &Principal, request: &Parts) -> Asker {
     Asker {
         unread: unread.clone(),
@@ -35,7 +36,7 @@ pub(super) fn asker(unread: &Arc<UnreadAnswers>, who: &Principal, request: &Part
     }
 }
 
-/// The answer, which is made once there is room for so much.
+/// Runs `answer` once space for `most` bytes is reserved.
 pub(super) async fn around(
     most: usize,
     asker: &Asker,
@@ -46,7 +47,7 @@ pub(super) async fn around(
     Ok(waiting(room, size(&answer), answer))
 }
 
-/// The answer with its room, of which it needs so much.
+/// Attaches the reservation to the answer, reduced to its real size.
 pub(super) fn waiting(room: Option<Room>, size: usize, mut answer: Response) -> Response {
     if let Some(mut room) = room {
         room.shrink(size);
@@ -55,7 +56,7 @@ pub(super) fn waiting(room: Option<Room>, size: usize, mut answer: Response) -> 
     answer
 }
 
-/// The answer, if it is small, has room, or gets some now: few refusals are large.
+/// Ensures that a large answer has a reservation. Few refusals are large.
 pub(super) async fn checked(answer: Response, asker: &Asker) -> Response {
     let size = size(&answer);
     if answer.extensions().get::<Arc<Room>>().is_some() {
@@ -67,7 +68,7 @@ pub(super) async fn checked(answer: Response, asker: &Asker) -> Response {
     }
 }
 
-/// How large the answer is, as far as that is known.
+/// The size of the answer, as far as it is known.
 fn size(answer: &Response) -> usize {
     usize::try_from(answer.body().size_hint().lower()).unwrap_or(usize::MAX)
 }

@@ -1,11 +1,10 @@
-//! Every method that no worker answers, through the official SDK, stateless and with JSON replies.
+//! The methods that no worker answers, through the official SDK, stateless and with JSON replies.
 //!
-//! What a reader would get wrong: the SDK does not see the client's request. It answers methods
-//! nobody offers with empty lists, refuses messages that are deeper than its parser goes, and
-//! judges headers by rules of its own. So only the methods of a closed list reach it, each as a
-//! message and headers written anew from what was read and judged before. Its checks of `Host` and
-//! its sessions are off: `server` does the one, and the other has no place in a gateway of several
-//! replicas.
+//! What a reader would get wrong: the SDK does not see the client's request. It answers unknown
+//! methods with empty lists, refuses messages that are deeper than its parser allows, and applies
+//! rules of its own to headers. So only a closed list of methods reaches it, each as a message with
+//! headers rebuilt from what was parsed and checked before. Its `Host` check and its sessions are
+//! disabled: `server` checks hosts, and sessions do not work across several replicas.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -44,21 +43,21 @@ const INSTRUCTIONS: &str = "Archway serves your organisation's repositories as t
     What was decided and agreed on is among the resources, ways to work among the prompts. \
     Every answer names the commit it was read from in _meta.";
 
-/// How long a client may keep a list, in milliseconds: as long as a catalogue may be stale.
+/// How long a client may cache a list, in milliseconds: as long as a catalogue may be stale.
 pub(super) const TTL_MS: u64 = 30_000;
 
-/// An application's error code: no worker was ever seen. JSON-RPC's own range is left alone.
+/// An application error code: no worker was seen yet. Outside JSON-RPC's own range.
 const NOT_READY: i32 = crate::error::NOT_NOW;
 
-/// How deep a param is shown to the SDK, whose own parser ends at 127 levels. Nothing that it reads
-/// is half as deep; what lies deeper is of no use to a server that keeps nothing.
+/// Maximum depth of the params shown to the SDK, whose own parser stops at 127 levels. Nothing that
+/// it reads is half as deep.
 const SHOWN_LEVELS: usize = 16;
 
-/// Bytes of a list of tools. Nothing else is large that is answered here.
+/// Maximum bytes of a list of tools, the only large answer of these methods.
 const LONGEST_LIST: usize = 256 * 1024;
 
 /// The params of a method that the SDK is shown; `None` for a method that it must not see in this
-/// era. Whatever else the SDK would answer is not found.
+/// era. Everything else that the SDK would answer is "not found".
 fn shown_params(method: Option<Method>, era: Era) -> Option<&'static [&'static str]> {
     match (method?, era) {
         (Method::Initialize, Era::Legacy) => {
@@ -70,7 +69,7 @@ fn shown_params(method: Option<Method>, era: Era) -> Option<&'static [&'static s
     }
 }
 
-/// How large the answer to such a request may be, in bytes.
+/// Maximum size of the answer in bytes.
 pub(super) fn max_answer(method: Option<Method>) -> usize {
     let is_list = method == Some(Method::TOOLS_LIST);
     if is_list { LONGEST_LIST } else { 0 }
@@ -96,7 +95,7 @@ impl Sdk {
         Sdk { service }
     }
 
-    /// Answers a request whose message and headers were read and judged.
+    /// Answers a request whose message and headers were checked.
     pub(crate) async fn answer(
         &self,
         era: Era,
@@ -115,7 +114,8 @@ impl Sdk {
         let request = rewritten(era, message.method, parts, Bytes::from(body.to_string()));
         let response = self.service.handle(request).await.map(Body::new);
         if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
-            // Its media type was judged before: this is the SDK's word for a message it can't read.
+            // The media type was checked before, so this is how the SDK reports a message that it
+            // cannot parse.
             let error = "the message does not have the form of its method";
             return Err(GatewayError::InvalidRequest(error.to_owned()));
         }
@@ -123,7 +123,7 @@ impl Sdk {
     }
 }
 
-/// There is no such method in this era.
+/// The error for a method that does not exist in this era.
 fn not_offered(era: Era, method: &str) -> GatewayError {
     GatewayError::UnknownMethod {
         method: method.to_owned(),
@@ -131,7 +131,7 @@ fn not_offered(era: Era, method: &str) -> GatewayError {
     }
 }
 
-/// What of the params the method reads.
+/// The params that the method reads.
 fn params(shown: &[&str], message: &Envelope) -> Map<String, Value> {
     let given = shown.iter().filter_map(|name| {
         let value = message.params.get(*name)?;
@@ -140,7 +140,7 @@ fn params(shown: &[&str], message: &Envelope) -> Map<String, Value> {
     given.collect()
 }
 
-/// `value` with null for whatever stands deeper than `levels`.
+/// Replaces everything deeper than `levels` with null.
 fn shallow(value: &Value, levels: usize) -> Value {
     let inside = |value: &Value| match levels {
         0 => Value::Null,
@@ -160,7 +160,7 @@ fn shallow(value: &Value, levels: usize) -> Value {
     }
 }
 
-/// The request as the SDK gets it: who asks, and of the headers those that it looks at.
+/// The request for the SDK: the caller, and only the headers that it reads.
 fn rewritten(
     era: Era,
     method: Option<Method>,
@@ -174,7 +174,7 @@ fn rewritten(
     let json = HeaderValue::from_static("application/json");
     headers.insert(header::CONTENT_TYPE, json);
     let judged: &[&str] = match (era, method) {
-        // Its body negotiates, whatever the header says.
+        // The body of `initialize` negotiates the version, whatever the header says.
         (_, Some(Method::Initialize)) => &[],
         (Era::Legacy, _) => &[VERSION_HEADER],
         (Era::Modern, _) => &[VERSION_HEADER, METHOD_HEADER],
@@ -242,7 +242,7 @@ impl ServerHandler for Handler {
         Ok(result)
     }
 
-    /// What the SDK makes of a method it knows whose params it can't read.
+    /// The SDK calls this for a known method whose params it cannot parse.
     async fn on_custom_request(
         &self,
         _request: CustomRequest,
@@ -253,7 +253,7 @@ impl ServerHandler for Handler {
     }
 }
 
-/// A tool as the SDK writes it. The same members as `ToolEntry::shown`.
+/// A tool in the SDK's form. The same members as `ToolEntry::shown`.
 fn shown(tool: &Arc<catalog::Tool>) -> Tool {
     let entry = &tool.entry;
     let mut annotations = ToolAnnotations::default();
@@ -280,7 +280,7 @@ mod tests {
     use crate::catalog::Snapshot;
 
     #[test]
-    fn what_is_deeper_than_the_sdk_looks_is_cut_off() {
+    fn params_deeper_than_the_sdk_reads_are_cut_off() {
         let deep = (0..200).fold(json!(1), |inner, _| json!({ "a": [inner] }));
         let mut rest = &shallow(&deep, 2);
         for _ in 0..2 {

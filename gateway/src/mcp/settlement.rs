@@ -1,8 +1,8 @@
-//! The end of one call: its outcome becomes an answer, and is counted and spans.
+//! The end of one call: its outcome becomes an answer, and is counted and recorded.
 //!
-//! Owns what a call holds while it is made, so that whatever ends it, the client's going away
-//! included, gives everything back. What a reader would get wrong: a result that is no tool result
-//! is a failure of the worker, so a call is settled only once its answer is written.
+//! Owns everything that a call holds, so every way to end it, including a client that disconnects,
+//! releases everything. What a reader would get wrong: a malformed tool result is a failure of the
+//! worker, so a call is settled only once its answer is written.
 
 use std::{convert::Infallible, future::ready, pin::pin};
 
@@ -34,37 +34,37 @@ use crate::{
     upstream::{self, Step, WorkerCall},
 };
 
-/// Events of one call that wait for its client to read; none is much larger than 64 KiB, and large
-/// ones have room of their own.
+/// Events of one call that wait for its client to read them. None is much larger than 64 KiB, and
+/// large ones have a reservation of their own.
 const MOST_UNREAD: usize = 16;
-/// Room for the small events of one call that wait, in bytes.
+/// Reserved bytes for the small events of one call that wait.
 pub(super) const SMALL_EVENTS: usize = 64 * 1024;
 
-/// Turns the outcome of one call into its answer, and ends its recorder.
+/// Turns the outcome of one call into its answer, and records it.
 pub(super) struct Settlement {
     pub(super) cursors: Cursors,
     pub(super) recorder: OutcomeRecorder,
     pub(super) info: RequestInfo,
     pub(super) notifications: NotificationFilter,
-    /// What cursors of the call are bound to, where the tool has pages.
+    /// What cursors of the call are bound to, if the tool is paged.
     pub(super) context: Option<CursorContext>,
-    /// What the call holds from before it was made until its answer is written.
+    /// Held from before the worker is called until the answer is written.
     pub(super) permit: Option<Permit>,
-    /// Where the answer waits to be read, if it is a large one or one of many events.
+    /// The reservation of a large answer, or of an event stream.
     pub(super) room: Option<Room>,
 }
 
-/// One message of an answer in events.
+/// One message of an event stream.
 pub(super) struct EventMessage {
     pub(super) message: Vec<u8>,
-    /// Of a large one.
+    /// The reservation of a large message.
     pub(super) room: Option<Room>,
 }
 
 impl EventMessage {
-    /// The event that tells it, which keeps its room until it is read.
+    /// The event of this message, which holds the reservation until it is read.
     fn event(self) -> Bytes {
-        let event = events::one(&self.message);
+        let event = events::event(&self.message);
         match self.room {
             None => event,
             Some(mut room) => {
@@ -75,7 +75,7 @@ impl EventMessage {
     }
 }
 
-/// An event with its room.
+/// An event with its reservation.
 struct BufferedEvent {
     event: Bytes,
     _room: Room,
@@ -88,13 +88,13 @@ impl AsRef<[u8]> for BufferedEvent {
 }
 
 impl Settlement {
-    /// The answer of a call that said nothing before.
+    /// The answer of a call that sent no notification.
     pub(super) fn respond(mut self, outcome: Result<Bytes, Failure>) -> Response {
         let in_events = !self.info.accepts.json;
         let message = self.message(outcome);
         let size = message.capacity();
         let response = if in_events {
-            events::response(Body::from(events::one(&message)))
+            events::response(Body::from(events::event(&message)))
         } else {
             json_response(message)
         };
@@ -147,45 +147,45 @@ impl Settlement {
         message
     }
 
-    /// What the call says as it comes, the answer last. A task follows the call: what its client has
-    /// not read yet must not keep it from its deadline, and its tenant's place with it.
+    /// The notifications as they arrive, then the answer. A separate task follows the call, so that
+    /// a client that does not read cannot keep it beyond its deadline, or hold its tenant's permit.
     pub(super) fn stream(mut self, first: EventMessage, events: Box<WorkerCall>) -> Response {
         let room = self.room.take();
-        let (tell, mut told) = mpsc::channel(MOST_UNREAD);
+        let (sender, mut receiver) = mpsc::channel(MOST_UNREAD);
         let (answer, answered) = oneshot::channel();
         let span = Span::current();
-        let following = async move { span.run(pin!(self.follow(events, tell, answer))).await };
+        let following = async move { span.run(pin!(self.follow(events, sender, answer))).await };
         tokio::spawn(following.in_current_span());
-        let said = stream::poll_fn(move |cx| told.poll_recv(cx));
+        let notifications = stream::poll_fn(move |cx| receiver.poll_recv(cx));
         let answer = stream::once(answered).filter_map(|answer| ready(answer.ok()));
-        let messages = stream::iter([first]).chain(said).chain(answer);
+        let messages = stream::iter([first]).chain(notifications).chain(answer);
         let body = messages.map(|message: EventMessage| Ok::<_, Infallible>(message.event()));
         let response = events::response(Body::from_stream(body));
         room::waiting(room, SMALL_EVENTS, response)
     }
 
-    /// Makes the call to its end, unless its client goes away: then it is cancelled.
+    /// Follows the call to its end. If the client disconnects, the call is cancelled.
     async fn follow(
         mut self,
         mut events: Box<WorkerCall>,
-        tell: mpsc::Sender<EventMessage>,
+        sender: mpsc::Sender<EventMessage>,
         mut answer: oneshot::Sender<EventMessage>,
     ) {
         let outcome = tokio::select! {
-            outcome = self.listen(&mut events, &tell) => outcome,
+            outcome = self.listen(&mut events, &sender) => outcome,
             () = answer.closed() => return,
         };
         let room = events.take_room();
         let message = self.message(outcome);
-        // An error is a client that went away since.
+        // An error means that the client has disconnected.
         answer.send(EventMessage { message, room }).ok();
     }
 
-    /// Tells what the call says until its result.
+    /// Forwards the call's notifications until its result.
     async fn listen(
         &mut self,
         events: &mut WorkerCall,
-        tell: &mpsc::Sender<EventMessage>,
+        sender: &mpsc::Sender<EventMessage>,
     ) -> Result<Bytes, Failure> {
         loop {
             match events.next().await? {
@@ -194,8 +194,8 @@ impl Settlement {
                     if let Some(message) = self.notifications.notification(&said) {
                         let room = events.take_room();
                         let message = EventMessage { message, room };
-                        // An error is a client that went away, of which `follow` knows.
-                        events.wait(tell.send(message)).await?.ok();
+                        // An error means that the client has disconnected, which `follow` notices.
+                        events.wait(sender.send(message)).await?.ok();
                     }
                 }
             }

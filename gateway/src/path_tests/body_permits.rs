@@ -1,4 +1,4 @@
-//! Many large bodies at once: of one tenant a quarter of those that may be, and more wait.
+//! Many large bodies at once: a tenant gets a quarter of the permits, and further bodies wait.
 
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ use super::{
 };
 
 const LARGE: usize = 100_000;
-/// Of a tenant, at once.
+/// Large bodies of one tenant at once.
 const MOST: usize = 64;
 
 impl GatewayFixture {
-    /// Begins to send a large body as the holder of this key.
+    /// Starts to send a large body with this key.
     async fn begin(&self, key: &str) -> TcpStream {
         let head = self.harness.head(LARGE, "");
         let head = head.replace(&self.harness.key, key);
@@ -32,14 +32,14 @@ impl GatewayFixture {
         socket
     }
 
-    /// As many as one tenant may have at once.
-    async fn crowd(&self) -> Vec<TcpStream> {
+    /// Takes all permits of one tenant.
+    async fn exhaust(&self) -> Vec<TcpStream> {
         let begun = join_all((0..MOST).map(|_| self.begin(&self.harness.key))).await;
         self.bodies("reading", MOST).await;
         begun
     }
 
-    /// Waits until so many large bodies are in this state.
+    /// Waits until this many large bodies are in this state.
     async fn bodies(&self, state: &str, count: usize) {
         let line = format!("archway_gateway_large_bodies_{state} {count}\n");
         let there = async {
@@ -61,7 +61,7 @@ fn message() -> Bytes {
     text(LARGE - text(0).len()).into()
 }
 
-/// Sends what is missing of a body; all that is answered.
+/// Sends the rest of a body. Returns the whole answer.
 async fn finish(mut socket: TcpStream) -> String {
     socket.write_all(&message()[1_000..]).await.unwrap();
     let mut answer = String::new();
@@ -71,9 +71,9 @@ async fn finish(mut socket: TcpStream) -> String {
 }
 
 #[tokio::test]
-async fn a_tenant_waits_for_its_own_large_bodies_and_no_other_does() {
+async fn a_tenants_large_bodies_delay_no_other_tenant() {
     let scene = GatewayFixture::start().await;
-    let mut begun = scene.crowd().await;
+    let mut begun = scene.exhaust().await;
     let late = scene.begin(&scene.harness.key).await;
     scene.bodies("waiting", 1).await;
     let answer = finish(scene.begin(&scene.other).await).await;
@@ -93,9 +93,9 @@ async fn a_tenant_waits_for_its_own_large_bodies_and_no_other_does() {
 }
 
 #[tokio::test]
-async fn who_waits_for_long_is_told_what_to_do() {
+async fn a_body_that_waits_too_long_is_refused_with_advice() {
     let scene = GatewayFixture::start().await;
-    let begun = scene.crowd().await;
+    let begun = scene.exhaust().await;
     let mut late = scene.begin(&scene.harness.key).await;
     scene.bodies("waiting", 1).await;
     skip(Duration::from_secs(11)).await;
@@ -116,12 +116,12 @@ async fn who_waits_for_long_is_told_what_to_do() {
 }
 
 #[tokio::test]
-async fn bodies_of_http2_that_are_not_read_hold_up_none_beside_them() {
+async fn unread_http2_bodies_block_no_others_on_their_connection() {
     let harness = Harness::start().await;
     let socket = TcpStream::connect(&harness.address).await.unwrap();
     let (mut client, connection) = h2::client::handshake(socket).await.unwrap();
     tokio::spawn(connection);
-    // The gateway's settings come with its first answer.
+    // The gateway's settings arrive with its first answer.
     let small = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string();
     let request = || {
         Request::post("http://localhost/mcp")

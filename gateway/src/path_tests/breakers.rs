@@ -1,4 +1,5 @@
-//! Circuits, from a client's socket to a worker that is ill. Rests are skipped, not waited for.
+//! Circuits, from a client's socket to a failing worker. Open periods are skipped rather than
+//! waited for.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::BreakerConfig;
 const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test]
-async fn a_storm_of_internal_errors_rests_its_family_for_everybody_and_no_other_family() {
+async fn a_storm_of_internal_errors_opens_its_familys_circuit_for_all() {
     let scene = GatewayFixture::start().await;
     let listed = scene.harness.ask("tools/list", json!({})).await;
     for _ in 0..10 {
@@ -33,7 +34,8 @@ async fn a_storm_of_internal_errors_rests_its_family_for_everybody_and_no_other_
         "{suggestion}"
     );
 
-    // The other tenant did nothing, but would meet the same workers. It learns of nobody.
+    // The other tenant caused nothing but would reach the same workers. Its refusal names no
+    // tenant.
     let told = scene.others("echo").await;
     assert_eq!(code(&told), "circuit_open");
     assert!(!told.to_string().contains("acme"), "{told}");
@@ -58,7 +60,7 @@ async fn a_storm_of_internal_errors_rests_its_family_for_everybody_and_no_other_
 }
 
 #[tokio::test]
-async fn answers_that_are_no_results_are_faults_and_failures_that_tools_tell_are_not() {
+async fn malformed_results_count_as_faults_and_tools_own_failures_do_not() {
     let scene = GatewayFixture::start().await;
     for _ in 0..12 {
         assert_eq!(scene.call("denies").await, "internal_error");
@@ -66,7 +68,7 @@ async fn answers_that_are_no_results_are_faults_and_failures_that_tools_tell_are
     }
     let circuit = scene.circuit().await;
     assert_eq!(circuit["state"], "closed");
-    // Bad arguments never came as far.
+    // Invalid arguments never got that far.
     assert_eq!(
         (&circuit["calls"], &circuit["faults"]),
         (&json!(12), &json!(0))
@@ -78,7 +80,7 @@ async fn answers_that_are_no_results_are_faults_and_failures_that_tools_tell_are
 }
 
 #[tokio::test]
-async fn after_its_rest_three_calls_probe_and_their_success_closes_the_circuit() {
+async fn three_successful_probes_close_a_half_open_circuit() {
     let mut scene = GatewayFixture::start().await;
     scene.calls("status", 10).await;
     assert_eq!(scene.call("gate").await, "circuit_open");
@@ -86,7 +88,7 @@ async fn after_its_rest_three_calls_probe_and_their_success_closes_the_circuit()
     let refused = {
         let third = async {
             scene.until(2, 0).await;
-            // One is left to others.
+            // One slot is left for others.
             let third = scene.refused("gate").await;
             let other = async { code(&scene.others("gate").await) };
             let fourth = async {
@@ -122,7 +124,7 @@ async fn a_probe_that_fails_opens_the_circuit_for_longer() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_amid_a_probe_frees_its_slot() {
+async fn a_client_that_disconnects_during_a_probe_frees_its_slot() {
     let mut scene = GatewayFixture::start().await;
     scene.calls("status", 10).await;
     skip(5 * SECOND).await;
@@ -141,7 +143,7 @@ async fn a_client_that_goes_away_amid_a_probe_frees_its_slot() {
 }
 
 #[tokio::test]
-async fn deadlines_and_slowness_of_one_tenant_touch_no_other() {
+async fn slow_calls_of_one_tenant_affect_no_other() {
     let cases = [
         ("hang", "deadline_exceeded", 1),
         ("slow", "ok", 10),
@@ -157,7 +159,7 @@ async fn deadlines_and_slowness_of_one_tenant_touch_no_other() {
         assert_eq!(code(&scene.others("echo").await), "ok");
         assert_eq!(scene.circuit().await["state"], "closed");
 
-        // The operator is told who.
+        // Operators see the tenant.
         let status = scene.status().await;
         assert_eq!(status["tenant_circuits_open_total"], 1);
         let row = &status["tenant_circuits_open"][0];
@@ -172,7 +174,7 @@ async fn deadlines_and_slowness_of_one_tenant_touch_no_other() {
 }
 
 #[tokio::test]
-async fn calls_that_the_gateways_own_end_ends_are_no_faults() {
+async fn calls_that_a_shutdown_ends_are_no_faults() {
     let mut scene = GatewayFixture::start().await;
     let ends = async {
         scene.until(20, 0).await;

@@ -1,4 +1,4 @@
-//! Bulkheads, from a client's socket to a worker that lets calls wait.
+//! Bulkheads, from a client's socket to a worker that delays its calls.
 
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ use crate::BreakerConfig;
 const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test]
-async fn a_tenant_runs_64_calls_and_64_wait_and_one_more_is_refused_at_once() {
+async fn a_tenant_runs_64_calls_queues_64_and_one_more_is_refused() {
     let scene = GatewayFixture::start().await;
     let rest = async {
         scene.until(64, 64).await;
         let refused = scene.refused("echo").await;
-        // What one tenant holds, no other waits for.
+        // One tenant's permits delay no other tenant.
         let other = code(&scene.others("echo").await);
         scene.gate.add_permits(128);
         (refused, other)
@@ -51,7 +51,7 @@ async fn a_tenant_runs_64_calls_and_64_wait_and_one_more_is_refused_at_once() {
 }
 
 #[tokio::test]
-async fn calls_wait_in_order_and_what_they_waited_is_gone_from_their_time() {
+async fn calls_queue_in_order_and_the_wait_counts_against_the_deadline() {
     let scene = GatewayFixture::with(30, BreakerConfig { tenant_calls: 3 }).await;
     let (tell, mut told) = mpsc::channel(8);
     for place in 0..6_usize {
@@ -79,14 +79,14 @@ async fn calls_wait_in_order_and_what_they_waited_is_gone_from_their_time() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_its_events_holds_its_place_no_longer_than_its_deadline() {
+async fn unread_events_hold_a_permit_no_longer_than_the_deadline() {
     let scene = GatewayFixture::with(1, BreakerConfig::default()).await;
     let meta = json!({ "io.modelcontextprotocol/logLevel": "debug" });
     let (extra, body) = modern("tools/call", json!({ "name": "spate", "_meta": meta }));
     let mut unread = scene.harness.open(&extra, &body).await;
     scene.until(1, 0).await;
     scene.until(0, 0).await;
-    // Once it reads, it reads how its call ended.
+    // A client that reads at last sees how its call ended.
     let mut answer = Vec::new();
     let read = timeout(PATIENCE, unread.read_to_end(&mut answer)).await;
     read.unwrap().unwrap();
@@ -96,7 +96,7 @@ async fn a_client_that_does_not_read_its_events_holds_its_place_no_longer_than_i
 }
 
 #[tokio::test]
-async fn a_call_gives_up_waiting_at_half_of_its_time_and_then_newcomers_do_not_wait() {
+async fn a_call_queues_for_half_of_its_time_and_then_others_fail_at_once() {
     let scene = GatewayFixture::with(30, BreakerConfig { tenant_calls: 1 }).await;
     let half = 15 * SECOND;
     let _held = scene.open("hang").await;

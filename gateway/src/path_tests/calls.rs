@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout};
 use super::Harness;
 
 #[tokio::test]
-async fn a_call_reaches_the_worker_in_the_advertised_spelling_and_comes_back_whole() {
+async fn a_call_uses_the_advertised_spelling_and_returns_unchanged() {
     let harness = Harness::start().await;
     let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
     let extra = format!("traceparent: 00-{trace}-00f067aa0ba902b7-01\r\n");
@@ -44,7 +44,7 @@ async fn a_call_reaches_the_worker_in_the_advertised_spelling_and_comes_back_who
 }
 
 #[tokio::test]
-async fn what_an_agent_can_mend_is_a_result() {
+async fn what_an_agent_can_correct_is_a_result() {
     let (harness, hasty) = (Harness::start().await, Harness::with_deadline(1).await);
     assert_eq!(harness.call("echo", Value::Null).await.get("isError"), None);
     for (tool, arguments, code) in [
@@ -66,7 +66,7 @@ async fn what_an_agent_can_mend_is_a_result() {
 }
 
 #[tokio::test]
-async fn pages_are_turned_with_sealed_cursors() {
+async fn pages_continue_with_sealed_cursors() {
     let harness = Harness::start().await;
     let first = harness.call("pages", json!({ "max_depth": 1 })).await;
     let cursor = first["structuredContent"]["cursor"].clone();
@@ -83,7 +83,7 @@ async fn pages_are_turned_with_sealed_cursors() {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_only_events_gets_events() {
+async fn a_client_that_accepts_only_events_gets_events() {
     let harness = Harness::start().await;
     for method in ["tools/list", "tools/call", "prompts/get", "no/such"] {
         let body =
@@ -100,8 +100,8 @@ async fn a_client_that_takes_only_events_gets_events() {
 }
 
 #[tokio::test]
-async fn a_call_goes_to_a_worker_that_is_there() {
-    let harness = Harness::beside_dead_workers().await;
+async fn a_call_goes_to_a_reachable_worker() {
+    let harness = Harness::with_dead_workers().await;
     for _ in 0..6 {
         let result = harness.call("echo", json!({})).await;
         assert_eq!(result["structuredContent"]["tenant"], "acme", "{result}");
@@ -119,7 +119,7 @@ async fn a_result_does_not_wait_for_the_end_of_its_stream() {
         "{:?}",
         asked.elapsed()
     );
-    // Its worker is told that nobody listens any longer, and has the next call.
+    // The worker sees that nobody reads its stream, and is free for the next call.
     for _ in 0..2 {
         let seen = timeout(Duration::from_secs(20), harness.seen.recv()).await;
         assert!(matches!(seen, Ok(Some(_))), "{seen:?}");

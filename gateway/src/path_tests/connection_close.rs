@@ -1,4 +1,4 @@
-//! Which answers end their connection: those that leave some of the request unread.
+//! Which answers end their connection: those that leave part of the request unread.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::stacks::{build_lonely_stack, serve};
+use super::stacks::{build_workerless_stack, serve};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Sends a request and reads its answer, to which a length must be stated; the head in lower case.
+/// Sends a request and reads its answer, which must state a length. Returns the head in lower case.
 async fn ask(socket: &mut TcpStream, request: &str) -> String {
     socket.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
@@ -43,8 +43,8 @@ fn post(headers: &str, body: &str) -> String {
 }
 
 #[tokio::test]
-async fn an_answer_before_the_body_was_read_says_that_the_connection_ends_and_ends_it() {
-    let (stack, key, metrics) = build_lonely_stack().await;
+async fn an_answer_before_the_end_of_the_body_closes_the_connection() {
+    let (stack, key, metrics) = build_workerless_stack().await;
     let address = serve(stack, &metrics, 100, CancellationToken::new()).await;
     let good = format!("Authorization: Bearer {key}\r\n");
     for (status, request) in [
@@ -55,7 +55,7 @@ async fn an_answer_before_the_body_was_read_says_that_the_connection_ends_and_en
         (405, post("", "{}").replace("POST", "PUT")),
         (413, post("", "{}").replace("gth: 2", "gth: 1048577")),
         (415, post(&good, "{}").replace("json", "xml")),
-        // Half a body: nobody waits for the rest.
+        // Half a body: the gateway does not wait for the rest.
         (401, post("", "{}").replace("gth: 2", "gth: 1000")),
     ] {
         let mut socket = TcpStream::connect(address).await.unwrap();
@@ -68,8 +68,8 @@ async fn an_answer_before_the_body_was_read_says_that_the_connection_ends_and_en
 }
 
 #[tokio::test]
-async fn an_answer_to_what_was_read_leaves_the_connection_usable() {
-    let (stack, key, metrics) = build_lonely_stack().await;
+async fn an_answer_to_a_fully_read_request_keeps_the_connection() {
+    let (stack, key, metrics) = build_workerless_stack().await;
     let address = serve(stack, &metrics, 100, CancellationToken::new()).await;
     let good = format!("Authorization: Bearer {key}\r\n");
     let modern = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: nothing/such\r\n";
@@ -82,7 +82,7 @@ async fn an_answer_to_what_was_read_leaves_the_connection_usable() {
     for (status, request) in [
         (400, post(&good, "no json")),
         (404, post(&format!("{good}{modern}"), &unknown.to_string())),
-        // Without a body there is nothing to leave unread.
+        // Without a body nothing is left unread.
         (401, post("", "")),
         (400, post(&good, "{}")),
     ] {

@@ -1,4 +1,4 @@
-//! The bound on connections: who finds no place waits for one, and is then served.
+//! The limit on connections: a connection over it waits, and is then served.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::stacks::{build_lonely_stack, serve};
+use super::stacks::{build_workerless_stack, serve};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Asks over an open connection; the status line. The answer to `HEAD` has no body.
+/// Sends `HEAD` over an open connection. Returns the status line; the answer has no body.
 async fn ask(socket: &mut TcpStream) -> String {
     let request = b"HEAD /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n";
     socket.write_all(request).await.unwrap();
@@ -27,9 +27,9 @@ async fn ask(socket: &mut TcpStream) -> String {
 }
 
 #[tokio::test]
-async fn a_connection_over_the_bound_is_served_once_another_ends() {
+async fn a_connection_over_the_limit_is_served_once_another_ends() {
     const REFUSED: &str = "HTTP/1.1 405 Method Not Allowed";
-    let (stack, _key, metrics) = build_lonely_stack().await;
+    let (stack, _key, metrics) = build_workerless_stack().await;
     let address = serve(stack, &metrics, 1, CancellationToken::new()).await;
     let mut first = TcpStream::connect(address).await.unwrap();
     assert_eq!(ask(&mut first).await, REFUSED);
@@ -37,7 +37,7 @@ async fn a_connection_over_the_bound_is_served_once_another_ends() {
         let mut socket = TcpStream::connect(address).await.unwrap();
         ask(&mut socket).await
     });
-    // The first is served as before, while the second waits.
+    // The first connection is served as before while the second waits.
     for _ in 0..50 {
         assert_eq!(ask(&mut first).await, REFUSED);
     }

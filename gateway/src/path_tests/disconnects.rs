@@ -1,8 +1,8 @@
-//! Clients that go away: the worker stops soon after.
+//! Clients that disconnect: the worker stops soon after.
 //!
-//! How soon is printed, and held to half of the deadline: that tells a call that was cancelled from
-//! one that its deadline ended, on cores that other tests keep busy. The figure that is promised, 100 ms,
-//! is measured by `benches/benches/cancel.rs`, which has the machine to itself.
+//! The time is printed, and compared with half of the deadline. That separates a cancelled call
+//! from one that its deadline ended, on cores that other tests keep busy. The promised 100 ms are
+//! measured by `benches/benches/cancel.rs`, which has the machine to itself.
 
 use std::time::Duration;
 
@@ -19,19 +19,19 @@ use tokio::{
 
 use super::{Harness, fixture::skip, modern, worker::ObservedCall};
 
-/// How soon a worker must have dropped the call of a client that left.
+/// How soon a worker must have dropped the call of a client that disconnected.
 const SOON: Duration = Duration::from_secs(5);
-/// Nothing here takes longer, unless it never happens.
+/// Bounds every wait; reached only on failure.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Harness {
-    /// Waits until the worker has begun a call.
+    /// Waits until the worker has started a call.
     pub(super) async fn began(&mut self) {
         let seen = timeout(PATIENCE, self.seen.recv()).await;
         assert!(matches!(seen, Ok(Some(ObservedCall::Began))), "{seen:?}");
     }
 
-    /// Whether the worker was rid of its call soon after `left`.
+    /// Checks that the worker dropped its call soon after `left`.
     #[expect(
         clippy::print_stdout,
         reason = "the figure is for whoever looks closer"
@@ -46,7 +46,7 @@ impl Harness {
         }
     }
 
-    /// Sends a request of these headers and this body, and leaves the connection open.
+    /// Sends a request with these headers and this body, and keeps the connection open.
     pub(super) async fn open(&self, extra: &str, body: &Value) -> TcpStream {
         let body = body.to_string();
         let request = format!("{}{body}", self.head(body.len(), extra));
@@ -56,7 +56,7 @@ impl Harness {
     }
 }
 
-/// The same call as each era sends it: its headers, its body.
+/// The same call in each era: headers and body.
 fn in_both_eras(tool: &str) -> [(String, Value); 2] {
     let params = json!({ "name": tool, "_meta": { "progressToken": 1 } });
     let older = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
@@ -64,7 +64,7 @@ fn in_both_eras(tool: &str) -> [(String, Value); 2] {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_before_a_word_was_said_cancels_its_call() {
+async fn a_client_that_disconnects_before_any_event_cancels_its_call() {
     let mut harness = Harness::start().await;
     for (extra, body) in in_both_eras("hang") {
         let socket = harness.open(&extra, &body).await;
@@ -81,7 +81,7 @@ async fn a_client_that_goes_away_before_a_word_was_said_cancels_its_call() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_amid_the_events_cancels_its_call() {
+async fn a_client_that_disconnects_during_the_events_cancels_its_call() {
     let mut harness = Harness::start().await;
     for (extra, body) in in_both_eras("drip") {
         let mut socket = harness.open(&extra, &body).await;
@@ -98,7 +98,7 @@ async fn a_client_that_goes_away_amid_the_events_cancels_its_call() {
 }
 
 #[tokio::test]
-async fn a_stream_of_http2_that_is_reset_cancels_its_call_and_no_other() {
+async fn a_reset_http2_stream_cancels_its_call_and_no_other() {
     let mut harness = Harness::start().await;
     let socket = TcpStream::connect(&harness.address).await.unwrap();
     let io = TokioIo::new(socket);
@@ -134,7 +134,7 @@ async fn a_stream_of_http2_that_is_reset_cancels_its_call_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_notification_of_cancellation_is_taken_and_cancels_nothing() {
+async fn a_cancellation_notification_is_accepted_and_cancels_nothing() {
     let mut harness = Harness::start().await;
     let [(_, call), _] = in_both_eras("hang");
     let mut socket = harness.open("", &call).await;
@@ -143,7 +143,7 @@ async fn a_notification_of_cancellation_is_taken_and_cancels_nothing() {
     let notice = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
     assert_eq!(harness.post("", &notice).await.0, 202);
     assert!(harness.seen.try_recv().is_err(), "the call goes on");
-    // It ends as it would have: here by its deadline, in an answer.
+    // It ends as it would have otherwise: here by its deadline, with an answer.
     skip(2 * SOON).await;
     let mut answer = String::new();
     let read = timeout(PATIENCE, socket.read_to_string(&mut answer)).await;

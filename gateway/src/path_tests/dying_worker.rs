@@ -1,4 +1,4 @@
-//! A worker that dies when it is told to, and says who it is; the rest is the scripted one's.
+//! A worker that dies on request and names itself in its answers; otherwise like the scripted one.
 
 use std::{
     net::SocketAddr,
@@ -36,7 +36,7 @@ use super::{
     worker::{ScriptedWorker, entry, progress, result},
 };
 
-/// Its tools. `max_depth` tells the mortal ones how many lives to end before they answer.
+/// Its tools. `max_depth` tells the `mortal` ones how many workers to kill before they answer.
 const TOOLS: [&str; 11] = [
     "echo",
     "hang",
@@ -54,13 +54,13 @@ const TOOLS: [&str; 11] = [
 /// The worker's service.
 pub(super) struct DyingWorker {
     pub(super) scripted: ScriptedWorker,
-    /// What it is called in its answers.
+    /// Its name in its answers.
     pub(super) name: String,
-    /// What the mortal tools end.
+    /// The connections that the `mortal` tools break.
     pub(super) life: WorkerLife,
-    /// How many lives they ended, of all workers that share this.
+    /// How many times workers that share this counter died.
     pub(super) deaths: Arc<AtomicU64>,
-    /// How many calls of tools it got.
+    /// Number of tool calls received.
     pub(super) calls: Arc<AtomicU64>,
     pub(super) health: HealthReporter,
 }
@@ -68,7 +68,7 @@ pub(super) struct DyingWorker {
 type Events = Pin<Box<dyn Stream<Item = Result<CallEvent, Status>> + Send>>;
 
 impl DyingWorker {
-    /// Serves it, with the health service; its address.
+    /// Serves the worker with the health service. Returns its address.
     pub(super) async fn serve(self) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -97,7 +97,7 @@ impl DyingWorker {
         };
         let life = self.life.clone();
         let end = stream::once(async move {
-            // What was said goes out first.
+            // Lets earlier events go out first.
             tokio::time::sleep(Duration::from_millis(50)).await;
             life.end();
             std::future::pending().await

@@ -1,5 +1,5 @@
-//! A gateway as `archway gateway` runs it, but for Postgres, and its worker: for what only the whole
-//! of it shows.
+//! A gateway as `archway gateway` runs it, except for Postgres, and its worker: for tests of the
+//! whole.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -26,14 +26,14 @@ use crate::{
     store::Stores,
 };
 
-/// Nothing here takes longer, unless it never happens.
+/// Bounds every wait; reached only on failure.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// It, and who calls.
+/// The gateway and its callers.
 pub(super) struct GatewayFixture {
-    /// Calls as `acme`.
+    /// Calls as tenant `acme`.
     pub(super) harness: Harness,
-    /// The key of `zeta`.
+    /// The key of tenant `zeta`.
     pub(super) other: String,
     pub(super) gate: Arc<Semaphore>,
     pub(super) gateway: Gateway,
@@ -77,9 +77,9 @@ impl GatewayFixture {
         let auth = &gateway.parts.changes.auth;
         let [key, other] = [(); 2].map(|()| KeyText::generate().unwrap());
         let stranger = Principal::stranger_for_tests();
-        auth.know_for_tests(&key, &[archway_proto::catalog::Scope::ToolsRead])
+        auth.insert_for_tests(&key, &[archway_proto::catalog::Scope::ToolsRead])
             .await;
-        auth.know_as_for_tests(&other, stranger).await;
+        auth.insert_as_for_tests(&other, stranger).await;
         let bind = async || TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (clients, probes) = (bind().await, bind().await);
         let (address, admin) = (clients.local_addr().unwrap(), probes.local_addr().unwrap());
@@ -107,22 +107,22 @@ impl GatewayFixture {
         }
     }
 
-    /// What came of a call: `ok`, or the code of its failure.
+    /// The outcome of a call: `ok`, or the code of its failure.
     pub(super) async fn call(&self, tool: &str) -> String {
         code(&self.harness.call(tool, json!({})).await)
     }
 
-    /// What came of so many calls at once.
+    /// The outcomes of this many concurrent calls.
     pub(super) async fn calls(&self, tool: &str, count: usize) -> Vec<String> {
         join_all((0..count).map(|_| self.call(tool))).await
     }
 
-    /// A call that is refused: its failure.
+    /// The failure of a call that is refused.
     pub(super) async fn refused(&self, tool: &str) -> Value {
         failure(&self.harness.call(tool, json!({})).await)
     }
 
-    /// What came of a call of the other tenant.
+    /// The result of a call of the other tenant.
     pub(super) async fn others(&self, tool: &str) -> Value {
         let body = json!({
             "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": tool },
@@ -135,7 +135,7 @@ impl GatewayFixture {
         serde_json::from_str::<Value>(&body).unwrap()["result"].clone()
     }
 
-    /// The circuit of the family that all tools but `far` are of.
+    /// The circuit of the family to which all tools but `far` belong.
     pub(super) async fn circuit(&self) -> Value {
         let status = self.status().await;
         let circuits = status["circuits"].as_array().unwrap();
@@ -147,7 +147,7 @@ impl GatewayFixture {
         serde_json::from_str(&self.probe("/status").await).unwrap()
     }
 
-    /// What the admin port answers.
+    /// The answer of the admin port.
     pub(super) async fn probe(&self, path: &str) -> String {
         let mut socket = TcpStream::connect(self.admin).await.unwrap();
         let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
@@ -158,7 +158,7 @@ impl GatewayFixture {
         answer.split_once("\r\n\r\n").unwrap().1.to_owned()
     }
 
-    /// Waits until so many calls run and so many wait.
+    /// Waits until this many calls are in flight and this many wait.
     pub(super) async fn until(&self, in_flight: usize, queued: usize) {
         let calls = || {
             let calls = self.gateway.parts.admin.breaker.report().calls;
@@ -173,7 +173,7 @@ impl GatewayFixture {
         waited.unwrap_or_else(|_| panic!("{:?} run and wait", calls()));
     }
 
-    /// Waits until the worker has begun so many calls.
+    /// Waits until the worker has started this many calls.
     pub(super) async fn began(&mut self, count: usize) {
         for _ in 0..count {
             let seen = timeout(PATIENCE, self.harness.seen.recv()).await;
@@ -181,7 +181,7 @@ impl GatewayFixture {
         }
     }
 
-    /// A call whose answer nobody reads.
+    /// A call whose answer is never read.
     pub(super) async fn open(&self, tool: &str) -> TcpStream {
         let body = json!({
             "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": tool },
@@ -210,7 +210,7 @@ pub(super) fn code(result: &Value) -> String {
     failure(result)["code"].as_str().unwrap_or("ok").to_owned()
 }
 
-/// Lets time pass that nobody waits for.
+/// Advances the paused clock.
 pub(super) async fn skip(time: Duration) {
     pause();
     advance(time).await;

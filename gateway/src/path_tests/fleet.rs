@@ -1,4 +1,4 @@
-//! A gateway with several workers, each behind a door, found by a name that the test answers for.
+//! A gateway with several workers, each behind a proxy, found by a name that the test resolves.
 
 use std::{
     net::SocketAddr,
@@ -30,7 +30,7 @@ use crate::{
     upstream::{ReplicaStatus, Upstream, UpstreamConfig, WorkerState},
 };
 
-/// Nothing here takes longer, unless it never happens.
+/// Bounds every wait; reached only on failure.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// One worker of a fleet.
@@ -41,29 +41,29 @@ pub(super) struct Member {
     calls: Arc<AtomicU64>,
 }
 
-/// Workers, and a gateway that found them.
+/// Workers, and the gateway that discovered them.
 pub(super) struct Fleet {
     pub(super) harness: Harness,
     pub(super) upstream: Arc<Upstream>,
     pub(super) members: Vec<Member>,
-    /// What the workers' name stands for.
+    /// The addresses of the workers' name.
     pub(super) found: Arc<Mutex<Vec<SocketAddr>>>,
     pub(super) deaths: Arc<AtomicU64>,
     counted: Metrics,
 }
 
 impl Fleet {
-    /// A fleet of so many, each ready.
+    /// A fleet of this many workers, each ready.
     pub(super) async fn of(count: usize) -> Self {
-        Fleet::beside(count, &[]).await
+        Fleet::with_others(count, &[]).await
     }
 
-    /// A fleet of so many, each ready, and whatever is at these addresses.
-    pub(super) async fn beside(count: usize, others: &[SocketAddr]) -> Self {
+    /// A fleet of this many workers, each ready, and whatever listens at the other addresses.
+    pub(super) async fn with_others(count: usize, others: &[SocketAddr]) -> Self {
         Fleet::with(count, others, 10).await
     }
 
-    /// The same with a deadline of so many seconds.
+    /// The same with a call deadline in seconds.
     pub(super) async fn with(count: usize, others: &[SocketAddr], call_deadline: u64) -> Self {
         let minter = PassMinter::generate().unwrap();
         let verifier = || PassVerifier::new(&[minter.public_key()], "shared");
@@ -100,14 +100,14 @@ impl Fleet {
         fleet
     }
 
-    /// Waits until so many are ready.
+    /// Waits until this many workers are ready.
     pub(super) async fn ready(&self, count: usize) {
         let is_ready = |one: &ReplicaStatus| one.state == WorkerState::Ready;
         self.until(|replicas| replicas.iter().filter(|one| is_ready(one)).count() == count)
             .await;
     }
 
-    /// Waits until what is known of the workers is as it should be.
+    /// Waits until the status of the workers fits.
     pub(super) async fn until(&self, fits: impl Fn(&[ReplicaStatus]) -> bool) {
         let waiting = async {
             while !fits(&self.upstream.replicas()) {
@@ -118,7 +118,7 @@ impl Fleet {
         assert!(waited.is_ok(), "{:?}", self.upstream.replicas());
     }
 
-    /// A call, told how many workers it ends.
+    /// Calls a tool that kills this many workers.
     pub(super) async fn call(&self, tool: &str, ends: u64) -> Value {
         let arguments = if ends == 0 {
             json!({})
@@ -128,12 +128,12 @@ impl Fleet {
         self.harness.call(tool, arguments).await
     }
 
-    /// Calls of tools that any worker got.
+    /// Tool calls that any worker received.
     pub(super) fn calls(&self) -> u64 {
         self.members.iter().map(Member::calls).sum()
     }
 
-    /// A counter of the way upstream, by its name and labels.
+    /// An upstream counter, by its name and labels.
     pub(super) fn count(&self, series: &str) -> u64 {
         let text = self.counted.text().unwrap();
         let name = format!("archway_gateway_{series} ");
@@ -161,13 +161,13 @@ impl Member {
         }
     }
 
-    /// Calls of tools that it got.
+    /// Tool calls that it received.
     pub(super) fn calls(&self) -> u64 {
         self.calls.load(Ordering::SeqCst)
     }
 }
 
-/// A resolver whose answer a test decides; none fails.
+/// A resolver that returns these addresses and never fails.
 fn answering(found: &Arc<Mutex<Vec<SocketAddr>>>) -> Resolver {
     let found = found.clone();
     Arc::new(move |host, port| {
@@ -177,7 +177,7 @@ fn answering(found: &Arc<Mutex<Vec<SocketAddr>>>) -> Resolver {
     })
 }
 
-/// The code of a call that failed.
+/// The code of a failed call.
 pub(super) fn code(result: &Value) -> &str {
     error(result)["code"].as_str().unwrap_or_default()
 }

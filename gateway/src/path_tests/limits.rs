@@ -1,5 +1,5 @@
-//! What messages cost and how they are refused, through the whole stack but its sockets: with
-//! paused time a minute takes none, and no worker is needed for a call whose arguments are bad.
+//! Prices and refusals of messages, through the whole stack except sockets. Time is paused, and
+//! calls with invalid arguments need no worker.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ mod gateway;
 
 const JSON: &str = "application/json";
 
-/// A message: HTTP method, headers, body, and the status of its answer where nothing is spent.
-type Kind = (&'static str, Headers, String, u16);
+/// A message: HTTP method, headers, body, and the status of its answer when no limit is exceeded.
+type MessageKind = (&'static str, Headers, String, u16);
 type Headers = Vec<(&'static str, &'static str)>;
 
 /// A message of each kind.
-fn kinds() -> Vec<Kind> {
+fn kinds() -> Vec<MessageKind> {
     let json = vec![("content-type", JSON)];
     let with = |name, value| vec![("content-type", JSON), (name, value)];
     let request = |method: &str| request(method, &json!({})).to_string();
@@ -47,7 +47,7 @@ fn kinds() -> Vec<Kind> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whatever_has_no_price_costs_a_unit_and_is_refused_by_429() {
+async fn messages_without_a_price_cost_one_unit_and_are_refused_with_429() {
     let gateway = Gateway::start().await;
     for (spent, (method, headers, body, expected)) in (1..).zip(kinds()) {
         let answer = gateway.send(method, &headers, &body).await;
@@ -92,7 +92,7 @@ async fn whatever_has_no_price_costs_a_unit_and_is_refused_by_429() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_costs_its_tools_price_and_is_refused_in_words_for_the_model() {
+async fn a_call_costs_its_tools_price_and_its_refusal_is_a_result() {
     let gateway = Gateway::start().await;
     for left in (0..60).rev() {
         let answer = gateway.call("grep").await;
@@ -116,7 +116,7 @@ async fn a_call_costs_its_tools_price_and_is_refused_in_words_for_the_model() {
             "retry_after_seconds": 1.0,
         })
     );
-    // 60 calls of 5 units; what was refused cost nothing.
+    // 60 calls of 5 units; refused ones cost nothing.
     let ping = gateway.post(request("ping", &json!({}))).await;
     assert_eq!(ping.header("ratelimit"), "\"key\";r=899;t=16");
     advance(Duration::from_secs(1)).await;
@@ -132,7 +132,7 @@ async fn a_call_costs_its_tools_price_and_is_refused_in_words_for_the_model() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_caller_may_not_call_has_no_price_to_learn_its_name_by() {
+async fn prices_reveal_no_tool_that_the_caller_may_not_call() {
     let gateway = Gateway::start().await;
     for (spent, tool) in (1..).zip(["write", "nothing", "wr\"ite"]) {
         let answer = gateway.call(tool).await;
@@ -153,7 +153,7 @@ async fn what_the_caller_may_not_call_has_no_price_to_learn_its_name_by() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_reads_as_a_tool_does_spends_its_limit() {
+async fn methods_that_read_like_a_tool_spend_its_limit() {
     let gateway = Gateway::start().await;
     let params = json!({ "uri": "archway://site/a" });
     for _ in 0..100 {
@@ -173,7 +173,7 @@ async fn what_reads_as_a_tool_does_spends_its_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_call_is_answered_in_the_form_that_its_client_takes() {
+async fn a_refused_call_is_answered_in_a_form_that_its_client_accepts() {
     let gateway = Gateway::start().await;
     gateway.exhaust().await;
     let (_, body) = modern("tools/call", json!({ "name": "grep" }));
@@ -196,14 +196,14 @@ async fn a_refused_call_is_answered_in_the_form_that_its_client_takes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_floods_with_one_tool_is_not_read_at_length_until_that_could_pass() {
+async fn large_bodies_of_a_flooding_caller_are_not_read_while_over_limit() {
     let gateway = Gateway::start().await;
     let params = json!({ "name": "grep", "arguments": { "long": "x".repeat(100_000) } });
     let large = request("tools/call", &params);
     for _ in 0..60 {
         gateway.call("grep").await;
     }
-    // Twenty refusals are no flood, be they of large messages.
+    // Twenty refusals are no flood, even of large messages.
     for _ in 0..10 {
         for refused in [gateway.call("grep").await, gateway.post(&large).await] {
             assert_eq!(refused.code(), "rate_limited");
@@ -214,7 +214,7 @@ async fn who_floods_with_one_tool_is_not_read_at_length_until_that_could_pass() 
     assert_eq!(refused.0, StatusCode::TOO_MANY_REQUESTS);
     let data = &refused.2["error"]["data"];
     assert_eq!(data["of"], "grep");
-    // It waited as others do; small messages are heard meanwhile.
+    // The refusal was delayed like others; small messages are still read.
     assert_eq!(began.elapsed(), Duration::from_millis(500));
     assert_eq!(data["retry_after_seconds"], 0.5);
     assert_eq!(
@@ -225,7 +225,7 @@ async fn who_floods_with_one_tool_is_not_read_at_length_until_that_could_pass() 
     assert_eq!(gateway.post(&large).await.code(), "invalid_arguments");
 }
 
-/// What this process occupies, in bytes.
+/// Resident memory of this process in bytes.
 #[cfg(target_os = "linux")]
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -236,16 +236,16 @@ fn resident() -> u64 {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(start_paused = true)]
-async fn refusals_that_wait_keep_nothing_of_their_messages() {
+async fn delayed_refusals_hold_no_part_of_their_messages() {
     use futures::future::{join_all, poll_immediate};
 
     let gateway = Gateway::start().await;
     gateway.exhaust().await;
-    // With the one that told of the end, twenty were answered at once.
+    // With the first refusal, twenty were answered at once.
     for _ in 0..19 {
         gateway.call("grep").await;
     }
-    // As small as is always read, and 2 MiB once it was.
+    // As small as is always read, but 2 MiB once parsed.
     let params = json!({ "name": "grep", "arguments": { "long": vec![0; 30_000] } });
     let message = request("tools/call", &params).to_string();
     let before = resident();

@@ -1,4 +1,4 @@
-//! Workers that talk nonsense: the gateway stands, and whoever can answer does.
+//! Workers that send garbage: the gateway survives, and healthy workers answer.
 
 use std::{convert::Infallible, net::SocketAddr};
 
@@ -10,7 +10,7 @@ use tokio::{io::AsyncWriteExt, net::TcpListener};
 
 use super::fleet::{Fleet, code};
 
-/// What listens there says these bytes to everyone, and ends.
+/// Listens, sends these bytes to everyone, and closes.
 async fn babbling(words: &'static [u8]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -22,7 +22,7 @@ async fn babbling(words: &'static [u8]) -> SocketAddr {
     address
 }
 
-/// HTTP/2 that answers every call with this body, as gRPC.
+/// HTTP/2 that answers every call with this gRPC body.
 async fn misframing(body: &'static [u8]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -46,16 +46,16 @@ async fn nonsense() -> [SocketAddr; 5] {
         babbling(b"").await,
         babbling(b"HTTP/1.1 400 Bad Request\r\n\r\n").await,
         babbling(&[0xff; 64]).await,
-        // A frame of four bytes that are no message.
+        // A frame of four bytes that are not a message.
         misframing(b"\x00\x00\x00\x00\x04\xff\xff\xff\xff").await,
-        // Less than the frame says.
+        // Shorter than the frame declares.
         misframing(b"\x00\x00\x00\xff\xff{").await,
     ]
 }
 
 #[tokio::test]
-async fn a_worker_is_found_among_garbage() {
-    let fleet = Fleet::beside(1, &nonsense().await).await;
+async fn a_healthy_worker_is_found_among_malformed_ones() {
+    let fleet = Fleet::with_others(1, &nonsense().await).await;
     for _ in 0..10 {
         let result = fleet.call("echo", 1).await;
         assert!(result["structuredContent"].is_object(), "{result}");
@@ -63,11 +63,11 @@ async fn a_worker_is_found_among_garbage() {
 }
 
 #[tokio::test]
-async fn garbage_alone_is_a_failure_that_the_agent_can_read() {
-    let fleet = Fleet::beside(1, &nonsense().await).await;
+async fn malformed_workers_alone_yield_a_failure_for_the_agent() {
+    let fleet = Fleet::with_others(1, &nonsense().await).await;
     fleet.members[0].door.close();
     fleet.ready(0).await;
-    // Fewer than open a circuit.
+    // Fewer calls than open a circuit.
     for _ in 0..4 {
         let result = fleet.call("echo", 1).await;
         assert!(
@@ -82,7 +82,7 @@ async fn garbage_alone_is_a_failure_that_the_agent_can_read() {
 }
 
 #[tokio::test]
-async fn a_result_that_is_no_json_is_a_failure_of_that_call() {
+async fn a_result_that_is_not_json_fails_only_that_call() {
     let fleet = Fleet::of(1).await;
     assert_eq!(code(&fleet.call("no_json", 1).await), "internal_error");
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What a client hears of a call before its result: progress and log messages.
+//! What a client receives before the result of a call: progress and log messages.
 
 use serde_json::{Value, json};
 
@@ -6,11 +6,11 @@ use super::{Harness, modern};
 
 const LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
-/// The messages of an answer that is a stream of events.
+/// The messages of an event stream.
 fn events((status, head, body): (u16, String, String)) -> Vec<Value> {
     assert_eq!(status, 200, "{body}");
     assert!(head.contains("content-type: text/event-stream"), "{head}");
-    // Nothing may be sent again: there is no id to go on from.
+    // Events have no id from which a client could resume, so none is ever repeated.
     assert!(!body.lines().any(|line| line.starts_with("id:")), "{body}");
     body.lines()
         .filter_map(|line| line.strip_prefix("data: "))
@@ -18,8 +18,8 @@ fn events((status, head, body): (u16, String, String)) -> Vec<Value> {
         .collect()
 }
 
-/// A call of 2026-07-28, by a client that takes both forms.
-async fn told(harness: &Harness, tool: &str, meta: Value) -> (u16, String, String) {
+/// A call of 2026-07-28 by a client that accepts both forms.
+async fn answer_to(harness: &Harness, tool: &str, meta: Value) -> (u16, String, String) {
     let (extra, body) = modern("tools/call", json!({ "name": tool, "_meta": meta }));
     harness.post(&extra, &body).await
 }
@@ -39,7 +39,7 @@ fn dropped(harness: &Harness, reason: &str) -> u64 {
 }
 
 #[tokio::test]
-async fn progress_is_streamed_under_the_very_token_in_both_eras() {
+async fn progress_is_streamed_under_the_clients_token_in_both_eras() {
     let harness = Harness::start().await;
     for token in [
         json!("t"),
@@ -51,7 +51,7 @@ async fn progress_is_streamed_under_the_very_token_in_both_eras() {
     ] {
         let meta = json!({ "progressToken": token });
         let old = harness.post("", &older("progress", meta.clone())).await;
-        let new = told(&harness, "progress", meta).await;
+        let new = answer_to(&harness, "progress", meta).await;
         for answer in [old, new] {
             let events = events(answer);
             let [one, two, answer] = &events[..] else {
@@ -74,19 +74,19 @@ async fn a_progress_token_is_a_string_or_an_integer() {
         let meta = json!({ "progressToken": token });
         let (status, _, body) = harness.post("", &older("progress", meta.clone())).await;
         assert_eq!(status, 400, "{token}: {body}");
-        let (status, _, body) = told(&harness, "progress", meta).await;
+        let (status, _, body) = answer_to(&harness, "progress", meta).await;
         assert_eq!(status, 400, "{token}: {body}");
         assert!(body.contains("-32602"), "{body}");
     }
 }
 
 #[tokio::test]
-async fn who_asks_for_nothing_or_takes_no_events_gets_one_plain_answer() {
+async fn without_a_request_or_accepted_events_there_is_one_plain_answer() {
     let harness = Harness::start().await;
     for tool in ["progress", "logs"] {
         let silent = [
             harness.post("", &older(tool, json!({}))).await,
-            told(&harness, tool, json!({})).await,
+            answer_to(&harness, tool, json!({})).await,
         ];
         for (status, head, body) in silent {
             assert_eq!(status, 200, "{body}");
@@ -104,7 +104,7 @@ async fn who_asks_for_nothing_or_takes_no_events_gets_one_plain_answer() {
 }
 
 #[tokio::test]
-async fn log_messages_pass_from_the_asked_level_on() {
+async fn log_messages_are_sent_from_the_requested_level_on() {
     let harness = Harness::start().await;
     for (level, names) in [
         ("emergency", &["emergency"][..]),
@@ -113,7 +113,7 @@ async fn log_messages_pass_from_the_asked_level_on() {
             &["emergency", "alert", "critical", "error", "warning"],
         ),
     ] {
-        let mut events = events(told(&harness, "logs", json!({ LEVEL: level })).await);
+        let mut events = events(answer_to(&harness, "logs", json!({ LEVEL: level })).await);
         let answer = events.pop().unwrap();
         assert!(
             answer["result"]["structuredContent"].is_object(),
@@ -130,12 +130,12 @@ async fn log_messages_pass_from_the_asked_level_on() {
             assert_eq!(event["params"]["logger"], "scripted");
         }
     }
-    let all = events(told(&harness, "logs", json!({ LEVEL: "debug" })).await);
+    let all = events(answer_to(&harness, "logs", json!({ LEVEL: "debug" })).await);
     assert_eq!(all.len(), 8 + 1);
 }
 
 #[tokio::test]
-async fn a_level_that_is_none_is_refused_by_every_method() {
+async fn every_method_rejects_an_unknown_log_level() {
     let harness = Harness::start().await;
     for level in [
         json!("loud"),
@@ -155,11 +155,11 @@ async fn a_level_that_is_none_is_refused_by_every_method() {
 }
 
 #[tokio::test]
-async fn a_flood_of_log_messages_is_bounded_in_size_and_number_and_counted() {
+async fn a_flood_of_log_messages_is_bounded_and_counted() {
     let harness = Harness::start().await;
-    let mut events = events(told(&harness, "flood", json!({ LEVEL: "error" })).await);
+    let mut events = events(answer_to(&harness, "flood", json!({ LEVEL: "error" })).await);
     assert!(events.pop().unwrap()["result"].is_object());
-    // Sixty-four of sixty-four KiB, no JSON, no UTF-8, no level: those are missing.
+    // 64 messages of 64 KiB, and those without JSON, UTF-8 or level are missing.
     assert_eq!(events.len(), 1000);
     assert_eq!(
         events[0]["params"]["data"].as_str().map(str::len),
@@ -172,7 +172,7 @@ async fn a_flood_of_log_messages_is_bounded_in_size_and_number_and_counted() {
 }
 
 #[tokio::test]
-async fn a_result_that_the_worker_wrote_on_many_lines_is_one_event() {
+async fn a_result_of_many_lines_is_one_event() {
     let harness = Harness::start().await;
     let body = older("pretty", json!({})).to_string();
     let head = harness.head(body.len(), "");

@@ -1,4 +1,4 @@
-//! Workers that do not believe the gateway's passes: what becomes of the calls that come to them.
+//! Workers that reject the gateway's passes, and the calls that reach them.
 
 use std::{
     net::SocketAddr,
@@ -30,11 +30,11 @@ use super::{
 };
 use crate::upstream::WorkerState;
 
-/// A worker that is ready, tells its tools, and refuses every pass.
+/// A worker that is ready, lists its tools, and rejects every pass.
 struct PassRefuser(Arc<AtomicUsize>);
 
 impl PassRefuser {
-    /// Serves one; where it is, and how many calls it refused.
+    /// Serves one. Returns its address, and the number of calls that it rejected.
     async fn start() -> (SocketAddr, Arc<AtomicUsize>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -73,13 +73,13 @@ impl Worker for PassRefuser {
 }
 
 #[tokio::test]
-async fn a_worker_that_refuses_passes_is_asked_once_and_another_answers() {
+async fn a_worker_that_rejects_passes_is_tried_once_and_another_answers() {
     let (address, refused) = PassRefuser::start().await;
     let fleet = Fleet::of(1).await;
     fleet.found.lock().push(address);
     fleet.upstream.look_again();
     fleet.ready(2).await;
-    // Whichever of the two has this call, the next goes to the other.
+    // Whichever of the two has this call, the next one goes to the other.
     let mut hanging = Box::pin(fleet.call("hang", 0));
     let begun = fleet.until(|replicas| replicas.iter().any(|one| one.in_flight == 1));
     tokio::select! {
@@ -105,7 +105,7 @@ async fn a_worker_that_refuses_passes_is_asked_once_and_another_answers() {
 }
 
 #[tokio::test]
-async fn where_every_worker_refuses_the_pass_the_agent_is_told_so() {
+async fn if_every_worker_rejects_the_pass_the_failure_says_so() {
     let (first, _refused) = PassRefuser::start().await;
     let (second, _refused) = PassRefuser::start().await;
     let fleet = Fleet::of(1).await;

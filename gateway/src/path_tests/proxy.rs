@@ -1,4 +1,4 @@
-//! A door in front of a worker: what goes through it can be broken, frozen, and shut out.
+//! A TCP proxy in front of a worker, whose connections a test can break, freeze and refuse.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -9,7 +9,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// The life of a worker: its end breaks every connection, and the next begins at once.
+/// One life of a worker: its end breaks every connection, and the next life begins at once.
 #[derive(Clone, Default)]
 pub(super) struct WorkerLife(Arc<Mutex<CancellationToken>>);
 
@@ -23,7 +23,7 @@ impl WorkerLife {
     }
 }
 
-/// A door at an address of its own.
+/// A proxy with an address of its own.
 pub(super) struct Proxy {
     pub(super) address: SocketAddr,
     pub(super) life: WorkerLife,
@@ -33,7 +33,7 @@ pub(super) struct Proxy {
 }
 
 impl Proxy {
-    /// An open door before what listens behind it.
+    /// A proxy that accepts connections for `behind`.
     pub(super) async fn before(behind: SocketAddr, life: WorkerLife) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let door = Proxy {
@@ -47,19 +47,19 @@ impl Proxy {
         door
     }
 
-    /// Breaks every connection, and lets no other in.
+    /// Breaks every connection and refuses new ones.
     pub(super) fn close(&self) {
         self.open.lock().cancel();
         self.life.end();
     }
 
-    /// Lets in again.
+    /// Accepts connections again.
     pub(super) async fn open(&self) {
         *self.open.lock() = CancellationToken::new();
         self.accept(TcpListener::bind(self.address).await.unwrap());
     }
 
-    /// Nothing passes from now on, and no connection ends.
+    /// Stops forwarding without closing any connection.
     pub(super) fn freeze(&self) {
         self.frozen.cancel();
     }

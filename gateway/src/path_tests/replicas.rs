@@ -1,4 +1,4 @@
-//! Which workers there are, how they stand, and who of them takes a call.
+//! Discovery, health and choice of workers.
 
 use std::{
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -29,7 +29,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_project_stays_with_its_worker_while_that_is_idle() {
+async fn a_project_stays_with_its_worker_while_it_is_idle() {
     let mut fleet = Fleet::of(4).await;
     for _ in 0..20 {
         fleet.call("mortal", 0).await;
@@ -41,7 +41,7 @@ async fn a_project_stays_with_its_worker_while_that_is_idle() {
         "{busy:?}"
     );
 
-    // With a call in flight there, the second of the project's two takes the next.
+    // While a call is in flight there, the second of the project's two workers gets the next.
     let body = json!({
         "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "hang" },
     });
@@ -56,7 +56,7 @@ async fn a_project_stays_with_its_worker_while_that_is_idle() {
 }
 
 #[tokio::test]
-async fn a_worker_that_says_it_ends_gets_no_calls_while_another_is_ready() {
+async fn a_draining_worker_gets_no_calls_while_another_is_ready() {
     let fleet = Fleet::of(2).await;
     let say = async |member: usize, status| {
         let health = &fleet.members[member].health;
@@ -77,7 +77,7 @@ async fn a_worker_that_says_it_ends_gets_no_calls_while_another_is_ready() {
         say(ending, ServingStatus::Serving).await;
         fleet.ready(2).await;
     }
-    // With none ready, a call is tried all the same: the word may be wrong.
+    // If no worker is ready, a call is tried nevertheless: the health report may be wrong.
     say(0, ServingStatus::NotServing).await;
     say(1, ServingStatus::NotServing).await;
     fleet.ready(0).await;
@@ -89,7 +89,7 @@ async fn a_worker_that_says_it_ends_gets_no_calls_while_another_is_ready() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_back_is_ready_again() {
+async fn a_worker_that_returns_is_ready_again() {
     let fleet = Fleet::of(1).await;
     fleet.members[0].door.close();
     fleet
@@ -110,13 +110,13 @@ async fn a_worker_that_is_back_is_ready_again() {
 }
 
 #[tokio::test]
-async fn a_worker_is_back_as_soon_after_its_second_outage_as_after_its_first() {
+async fn a_worker_returns_as_fast_after_its_second_outage() {
     let fleet = Fleet::of(1).await;
     let door = &fleet.members[0].door;
     let away = |replicas: &[ReplicaStatus]| replicas[0].state == WorkerState::Away;
     door.close();
     fleet.until(away).await;
-    // An outage so long that the watch asks but every second or two.
+    // An outage so long that the watch polls only every second or two.
     let outage = async {
         let nobody = TcpListener::bind(door.address).await.unwrap();
         loop {
@@ -141,7 +141,7 @@ async fn a_worker_is_back_as_soon_after_its_second_outage_as_after_its_first() {
 }
 
 #[tokio::test]
-async fn a_worker_that_said_it_ends_is_not_lost_when_its_connections_break() {
+async fn a_draining_worker_whose_connections_break_counts_as_no_loss() {
     let fleet = Fleet::of(2).await;
     for member in &fleet.members {
         let status = ServingStatus::NotServing;
@@ -152,7 +152,7 @@ async fn a_worker_that_said_it_ends_is_not_lost_when_its_connections_break() {
         states.all(|state| state == WorkerState::Draining)
     };
     fleet.until(draining).await;
-    // Its worker ends under it, and the other takes it over.
+    // Its worker dies under it, and the other takes over.
     let result = fleet.call("mortal", 1).await;
     assert!(
         result["structuredContent"]["worker"].is_string(),
@@ -168,7 +168,7 @@ async fn a_worker_that_said_it_ends_is_not_lost_when_its_connections_break() {
     );
 }
 
-/// Calls in which each change of the workers happens: eight times within what a key may spend.
+/// Calls during which each change of the workers happens, eight times within one key's limit.
 const CALLS: u64 = 100;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -190,7 +190,7 @@ async fn workers_that_come_and_go_lose_no_call() {
         .collect();
     let all = fleet.found.lock().clone();
     for gone in 0..4 {
-        // The one that is left takes calls before the next change.
+        // The remaining worker takes calls before the next change.
         for known in [[all[gone]].as_slice(), &all] {
             let before = fleet.calls();
             allowed.add_permits(usize::try_from(CALLS).unwrap());
@@ -217,7 +217,7 @@ async fn workers_that_come_and_go_lose_no_call() {
 }
 
 #[tokio::test]
-async fn a_worker_with_an_address_of_each_family_is_one() {
+async fn a_worker_with_an_address_of_each_family_is_one_worker() {
     let fleet = Fleet::of(1).await;
     let door = fleet.members[0].door.address;
     let twin = SocketAddr::from((Ipv6Addr::LOCALHOST, door.port()));
@@ -233,7 +233,7 @@ async fn a_worker_with_an_address_of_each_family_is_one() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_not_answered_keeps_its_workers() {
+async fn an_unresolved_name_keeps_its_workers() {
     let fleet = Fleet::of(2).await;
     fleet.found.lock().clear();
     fleet.upstream.look_again();
@@ -246,7 +246,7 @@ async fn a_name_that_is_not_answered_keeps_its_workers() {
     fleet.ready(2).await;
 }
 
-/// A gateway whose one worker, of the pool `pool`, is where `at` says of its port.
+/// A gateway with one worker in `pool`, at the address that `at` returns for its port.
 async fn with_worker(at: impl Fn(u16) -> String, pool: &str) -> (Harness, Arc<Upstream>, Metrics) {
     let minter = PassMinter::generate().unwrap();
     let (tell, seen) = mpsc::channel::<ObservedCall>(64);
@@ -283,7 +283,7 @@ async fn a_host_name_is_resolved() {
 }
 
 #[tokio::test]
-async fn a_tenant_whose_pool_is_not_here_is_told_that_no_worker_is() {
+async fn a_tenant_of_an_unknown_pool_gets_no_worker_available() {
     let address = |port| format!("gold=http://127.0.0.1:{port}");
     // The catalogue comes from the pool that has workers.
     let (harness, upstream, metrics) = with_worker(address, "gold").await;

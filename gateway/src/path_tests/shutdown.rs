@@ -1,4 +1,4 @@
-//! The admin port, and the end: `Gateway::serve` keeps its word about how long that takes.
+//! The admin port and the shutdown: `Gateway::serve` returns within its limits.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -16,8 +16,8 @@ use crate::{
     SamplingConfig, UpstreamConfig, secrets::RootSecret, store::Stores,
 };
 
-/// A gateway whose worker takes connections and never says a word.
-fn beside(worker: &TcpListener) -> Gateway {
+/// A gateway whose worker accepts connections and never answers.
+fn with_silent_worker(worker: &TcpListener) -> Gateway {
     let config = GatewayConfig {
         name: None,
         guard: GuardConfig::default(),
@@ -40,7 +40,7 @@ fn beside(worker: &TcpListener) -> Gateway {
     Gateway::new(&config, stores, Arc::new(secret), minter).unwrap()
 }
 
-/// Such a gateway, while it serves.
+/// Such a gateway while it serves.
 struct Running {
     gateway: Gateway,
     probes: SocketAddr,
@@ -54,7 +54,7 @@ impl Running {
         let bind = async || TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (worker, clients, admin) = (bind().await, bind().await, bind().await);
         let probes = admin.local_addr().unwrap();
-        let gateway = beside(&worker);
+        let gateway = with_silent_worker(&worker);
         let (serving, shutdown) = (gateway.clone(), CancellationToken::new());
         let until = shutdown.clone();
         Running {
@@ -79,14 +79,14 @@ async fn seen(gateway: &Gateway) {
 }
 
 #[tokio::test]
-async fn a_half_sent_probe_and_a_worker_that_hangs_do_not_hold_up_the_end() {
+async fn a_partial_probe_and_a_hanging_worker_do_not_delay_shutdown() {
     let running = Running::start().await;
 
     let mut probe = TcpStream::connect(running.probes).await.unwrap();
     probe.write_all(b"GET /healthz HT").await.unwrap();
     seen(&running.gateway).await;
 
-    // From here on only timers are left to wait for: they need not be waited for in earnest.
+    // From here on only timers are left, so time can be paused.
     pause();
     let asked = Instant::now();
     running.shutdown.cancel();
@@ -97,7 +97,7 @@ async fn a_half_sent_probe_and_a_worker_that_hangs_do_not_hold_up_the_end() {
 }
 
 #[tokio::test]
-async fn an_idle_connection_holds_its_place_on_the_admin_port_for_5_seconds() {
+async fn an_idle_admin_connection_is_closed_after_5_seconds() {
     let running = Running::start().await;
     let mut idle = TcpStream::connect(running.probes).await.unwrap();
     seen(&running.gateway).await;

@@ -1,4 +1,4 @@
-//! Gateways for the tests beside this file, put together without Postgres.
+//! Gateways for the other tests of this folder, built without Postgres.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -25,23 +25,23 @@ use crate::{
     upstream::{Upstream, UpstreamConfig},
 };
 
-/// A stack whose worker is nowhere: for what is answered before one is needed.
-pub(super) async fn build_lonely_stack() -> (Stack, String, Arc<Metrics>) {
-    build_lonely_stack_with(Catalog::new()).await
+/// A stack with an unreachable worker, for requests that are answered before one is needed.
+pub(super) async fn build_workerless_stack() -> (Stack, String, Arc<Metrics>) {
+    build_workerless_stack_with(Catalog::new()).await
 }
 
-/// The same with the tools of a worker that was there once.
-pub(super) async fn build_lonely_stack_with(catalog: Catalog) -> (Stack, String, Arc<Metrics>) {
+/// The same with the tools of a worker that was reachable once.
+pub(super) async fn build_workerless_stack_with(catalog: Catalog) -> (Stack, String, Arc<Metrics>) {
     let who = Principal::for_tests(&[Scope::ToolsRead], None);
     build_stack_for(who, Arc::new(catalog), nowhere()).await
 }
 
 /// The same without tools, for this caller.
-pub(super) async fn build_lonely_stack_for(who: Principal) -> (Stack, String, Arc<Metrics>) {
+pub(super) async fn build_workerless_stack_for(who: Principal) -> (Stack, String, Arc<Metrics>) {
     build_stack_for(who, Arc::new(Catalog::new()), nowhere()).await
 }
 
-/// The way to a worker that is not there.
+/// An upstream whose worker does not exist.
 fn nowhere() -> Arc<Upstream> {
     let config = UpstreamConfig {
         workers: vec!["http://127.0.0.1:1".into()],
@@ -53,7 +53,7 @@ fn nowhere() -> Arc<Upstream> {
     Arc::new(Upstream::new(&config, minter, Metrics::new().upstream()).unwrap())
 }
 
-/// A stack that knows one key, which may read: the key's text comes with it.
+/// A stack with one known key with read scope. Returns the key's text as well.
 pub(super) async fn build_stack(
     catalog: Arc<Catalog>,
     upstream: Arc<Upstream>,
@@ -62,7 +62,7 @@ pub(super) async fn build_stack(
     build_stack_for(who, catalog, upstream).await
 }
 
-/// A stack that knows one key, of this caller.
+/// A stack with one known key of this caller.
 async fn build_stack_for(
     who: Principal,
     catalog: Arc<Catalog>,
@@ -81,7 +81,7 @@ async fn build_stack_for(
     );
     let auth = auth.unwrap();
     let key = KeyText::generate().unwrap();
-    auth.know_as_for_tests(&key, who).await;
+    auth.insert_as_for_tests(&key, who).await;
     let stack = server::stack(StackParts {
         guard: Arc::new(Guard::new(&Default::default())),
         auth,
@@ -106,18 +106,18 @@ async fn build_stack_for(
     (stack, key.text().expose_secret().to_owned(), metrics)
 }
 
-/// An audit trail that nobody writes.
+/// An audit trail that is never written.
 fn unwritten(stores: Stores, secret: Arc<RootSecret>, metrics: &Metrics) -> Arc<Audit> {
     let name = "test".to_owned();
     let (audit, _nobody_writes) = Audit::new(stores, secret, name, metrics.audit().clone());
     audit
 }
 
-/// Serves the stack to `places` connections at a time; where.
+/// Serves the stack to at most `max_connections` at a time. Returns the address.
 pub(super) async fn serve(
     stack: Stack,
     metrics: &Metrics,
-    places: u32,
+    max_connections: u32,
     shutdown: CancellationToken,
 ) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -125,7 +125,7 @@ pub(super) async fn serve(
     let port = Port {
         listener,
         stack,
-        places,
+        max_connections,
         idle: server::CLIENTS_IDLE,
         open: metrics.connections().clone(),
         ended: metrics.unread().ended.clone(),

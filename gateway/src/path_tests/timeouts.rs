@@ -1,5 +1,5 @@
-//! The times of a connection, through hyper and the whole stack, over a socket in memory: with
-//! paused time a minute takes none.
+//! The timeouts of a connection, through hyper and the whole stack, over an in-memory socket with
+//! paused time.
 
 use std::{convert::Infallible, net::Ipv4Addr, sync::Arc, time::Duration};
 
@@ -20,24 +20,24 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tower::{service_fn, util::BoxCloneSyncService};
 
-use super::stacks::build_lonely_stack;
+use super::stacks::build_workerless_stack;
 use crate::{
     auth::Peer,
     server::{self, ClientConnection, Stack},
 };
 
-/// What an HTTP/2 client says first: the preface, and settings that change nothing.
+/// The start of an HTTP/2 client: the preface, and settings that change nothing.
 const HELLO: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 const PING: &[u8] = b"\0\0\x08\x06\0\0\0\0\0........";
 const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
 
-/// A connection to a gateway without workers, and a good key.
+/// A connection to a gateway without workers, and a valid key.
 async fn connect() -> (DuplexStream, String) {
-    let (stack, key, _metrics) = build_lonely_stack().await;
+    let (stack, key, _metrics) = build_workerless_stack().await;
     (ServedConnection::by(stack).await.socket, key)
 }
 
-/// One connection that is served, and what to watch and end it by.
+/// A served connection, with handles to watch and end it.
 struct ServedConnection {
     socket: DuplexStream,
     open: Gauge,
@@ -50,7 +50,7 @@ impl ServedConnection {
         let client = ClientConnection {
             peer: Peer(Ipv4Addr::LOCALHOST.into()),
             stack,
-            place: Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap(),
+            permit: Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap(),
             idle: server::CLIENTS_IDLE,
             open: open.clone(),
             ended: Counter::default(),
@@ -73,8 +73,8 @@ impl ServedConnection {
         }
     }
 
-    /// Waits until the gateway is done with the connection; how long that took.
-    async fn gone(&self) -> Duration {
+    /// Waits until the gateway has ended the connection. Returns how long that took.
+    async fn closed(&self) -> Duration {
         let start = Instant::now();
         let gone = async {
             while self.open.get() > 0 {
@@ -86,7 +86,7 @@ impl ServedConnection {
     }
 }
 
-/// A stack that answers whatever it is asked with three pieces, one every `pause`.
+/// A stack that answers every request with three pieces, one every `pause`.
 fn answering(piece: Bytes, pause: Duration) -> Stack {
     BoxCloneSyncService::new(service_fn(move |_request: Request| {
         let piece = piece.clone();
@@ -101,8 +101,8 @@ fn answering(piece: Bytes, pause: Duration) -> Stack {
     }))
 }
 
-/// Sends `pieces`, three seconds apart, for as long as the gateway takes them; what came back
-/// until it closed the connection, and how long that took.
+/// Sends `pieces`, three seconds apart, for as long as the gateway accepts them. Returns what came
+/// back until it closed the connection, and how long that took.
 async fn talk(socket: DuplexStream, pieces: &[&str]) -> (String, Duration) {
     let start = Instant::now();
     let (mut reading, mut writing) = tokio::io::split(socket);
@@ -131,7 +131,7 @@ fn assert_about(took: Duration, seconds: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn headers_that_drip_are_cut_off_after_10_seconds() {
+async fn slowly_sent_headers_are_cut_off_after_10_seconds() {
     let (socket, _key) = connect().await;
     let drip = ["POST /mcp HTTP/1.1\r\n", "Ho", "st", ": ", "lo", "ca", "l"];
     let (answer, took) = talk(socket, &drip).await;
@@ -140,7 +140,7 @@ async fn headers_that_drip_are_cut_off_after_10_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_drips_is_refused_after_15_seconds() {
+async fn a_slowly_sent_body_is_refused_after_15_seconds() {
     let (socket, key) = connect().await;
     let head = format!(
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\
@@ -167,7 +167,7 @@ async fn an_idle_connection_is_closed_after_75_seconds_used_or_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_http2_connection_without_requests_is_idle_whatever_else_it_says() {
+async fn an_http2_connection_without_requests_is_idle_despite_pings() {
     for said in [&b""[..], PING, SETTINGS] {
         let (socket, _key) = connect().await;
         let start = Instant::now();
@@ -185,7 +185,7 @@ async fn a_http2_connection_without_requests_is_idle_whatever_else_it_says() {
             () = talk => {}
         }
         assert_about(start.elapsed(), 75);
-        // What it said was answered.
+        // Every frame was answered.
         assert!(frames.len() >= 15 * said.len(), "{}", frames.len());
     }
 }
@@ -193,7 +193,7 @@ async fn a_http2_connection_without_requests_is_idle_whatever_else_it_says() {
 const SLOW: Duration = Duration::from_secs(100);
 
 #[tokio::test(start_paused = true)]
-async fn a_streamed_answer_may_be_silent_for_longer_than_a_connection() {
+async fn a_streamed_answer_may_pause_longer_than_the_idle_timeout() {
     let served = ServedConnection::by(answering(Bytes::from_static(b"piece"), SLOW)).await;
     let ask = ["GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"];
     let (answer, took) = talk(served.socket, &ask).await;
@@ -203,7 +203,7 @@ async fn a_streamed_answer_may_be_silent_for_longer_than_a_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_streamed_answer_over_http2_is_whole_too_and_then_the_connection_is_idle() {
+async fn after_a_streamed_http2_answer_the_connection_is_idle() {
     let served = ServedConnection::by(answering(Bytes::from_static(b"piece"), SLOW)).await;
     let io = TokioIo::new(served.socket);
     let shaken = hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await;
@@ -215,35 +215,35 @@ async fn a_streamed_answer_over_http2_is_whole_too_and_then_the_connection_is_id
     let body = answer.into_body().collect().await.unwrap().to_bytes();
     assert_eq!(body, "piece".repeat(3));
     assert_about(start.elapsed(), 4 * 100);
-    // How it ended is not the point: the gateway may not have said goodbye.
+    // The result is irrelevant: the gateway may close without GOAWAY.
     connection.await.unwrap().ok();
     assert_about(start.elapsed(), 4 * 100 + 75);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_nobody_takes_keeps_no_connection() {
+async fn an_unread_answer_does_not_keep_its_connection_open() {
     let large = Bytes::from(vec![b'x'; 1 << 20]);
     let mut served = ServedConnection::by(answering(large, Duration::ZERO)).await;
     let ask = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
     served.socket.write_all(ask).await.unwrap();
-    assert_about(served.gone().await, 30);
+    assert_about(served.closed().await, 30);
 }
 
 #[tokio::test(start_paused = true)]
-async fn at_the_end_a_connection_that_asks_nothing_is_gone_after_a_second() {
+async fn at_shutdown_a_quiet_connection_is_closed_after_a_second() {
     for said in [&b""[..], b"POST /mcp HTTP/1.1\r\nHo", HELLO] {
-        let (stack, _key, _metrics) = build_lonely_stack().await;
+        let (stack, _key, _metrics) = build_workerless_stack().await;
         let mut served = ServedConnection::by(stack).await;
         served.socket.write_all(said).await.unwrap();
         sleep(Duration::from_secs(3)).await;
         served.shutdown.cancel();
-        let took = served.gone().await;
+        let took = served.closed().await;
         assert!(took < Duration::from_millis(1100), "{took:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn at_the_end_an_answer_in_flight_is_finished() {
+async fn at_shutdown_an_answer_in_flight_is_finished() {
     let piece = Bytes::from_static(b"piece");
     let served = ServedConnection::by(answering(piece, Duration::from_secs(5))).await;
     let end = served.shutdown.clone();
@@ -269,6 +269,6 @@ async fn a_connection_whose_service_panics_is_not_counted_as_open() {
     let mut served = ServedConnection::by(BoxCloneSyncService::new(stack)).await;
     let ask = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
     served.socket.write_all(ask).await.unwrap();
-    let took = served.gone().await;
+    let took = served.closed().await;
     assert!(took < Duration::from_secs(20), "{took:?}");
 }

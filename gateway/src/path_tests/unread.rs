@@ -10,7 +10,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::stacks::{build_lonely_stack_for, serve};
+use super::stacks::{build_workerless_stack_for, serve};
 use crate::caller::Principal;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -28,7 +28,7 @@ struct Scene {
 impl Scene {
     async fn start() -> Scene {
         let who = Principal::limited_for_tests(2);
-        let (stack, key, metrics) = build_lonely_stack_for(who).await;
+        let (stack, key, metrics) = build_workerless_stack_for(who).await;
         let shutdown = CancellationToken::new();
         Scene {
             address: serve(stack, &metrics, 100, shutdown.clone()).await,

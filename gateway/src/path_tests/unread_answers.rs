@@ -1,4 +1,5 @@
-//! Answers that their clients do not take: what of them is held, for how long, and at whose expense.
+//! Answers that their clients do not read: how much of them is held, for how long, and at whose
+//! expense.
 
 use std::time::Duration;
 
@@ -21,15 +22,15 @@ use super::{
 
 const SECOND: Duration = Duration::from_secs(1);
 const MIB: i64 = 1024 * 1024;
-/// What a tenant's answers may hold.
+/// Maximum bytes of a tenant's unread answers.
 const OF_TENANT: i64 = 32 * MIB;
-/// More than the answer of `large` has.
+/// More than the size of the answer of `large`.
 const LARGE: i64 = 6 * QUOTES as i64 + 16 * 1024;
-/// Small answers fit, large ones don't.
+/// Small answers fit, large ones do not.
 const WINDOW: u32 = 4 * 1024;
 
 impl Harness {
-    /// What a metric says.
+    /// The value of a metric.
     fn metric(&self, name: &str) -> i64 {
         let text = self.metrics.text().unwrap();
         let line = format!("archway_gateway_unread_{name} ");
@@ -47,8 +48,8 @@ impl Harness {
         there.unwrap_or_else(|_| panic!("{what}: {}", self.metrics.text().unwrap()));
     }
 
-    /// Calls a tool over HTTP/1, on a socket that takes little, and reads nothing.
-    async fn ask_and_leave(&self, tool: &str) -> TcpStream {
+    /// Calls a tool over HTTP/1 on a socket with a small buffer, and reads nothing.
+    async fn call_without_reading(&self, tool: &str) -> TcpStream {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(8 * 1024).unwrap();
         let address = self.address.parse().unwrap();
@@ -59,7 +60,7 @@ impl Harness {
         socket
     }
 
-    /// A connection of HTTP/2 whose streams have this window.
+    /// An HTTP/2 connection whose streams have this window.
     async fn http2(&self, window: u32) -> SendRequest<Bytes> {
         let socket = TcpStream::connect(&self.address).await.unwrap();
         let mut builder = h2::client::Builder::new();
@@ -69,7 +70,7 @@ impl Harness {
         client
     }
 
-    /// Calls a tool; its answer, of which nothing was read yet.
+    /// Calls a tool. Returns its answer, of which nothing was read yet.
     async fn call_by_http2(&self, client: &SendRequest<Bytes>, tool: &str) -> RecvStream {
         let request = Request::post("http://localhost/mcp")
             .header("authorization", format!("Bearer {}", self.key))
@@ -90,7 +91,7 @@ fn message(tool: &str) -> String {
     json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string()
 }
 
-/// The whole answer, or why it ended before.
+/// The whole answer, or why it ended early.
 async fn take(mut body: RecvStream) -> Result<Value, h2::Error> {
     let mut whole = Vec::new();
     while let Some(data) = timeout(PATIENCE, body.data()).await.unwrap() {
@@ -110,7 +111,7 @@ fn quotes(answer: &Value) -> usize {
 }
 
 #[tokio::test]
-async fn an_answer_of_any_size_that_is_taken_comes_whole_and_leaves_no_room_taken() {
+async fn an_answer_of_any_size_arrives_whole_and_releases_its_space() {
     let harness = Harness::start().await;
     assert_eq!(quotes(&harness.call("large", json!({})).await), QUOTES);
     for window in [WINDOW, 1 << 20] {
@@ -143,7 +144,7 @@ async fn an_answer_of_any_size_that_is_taken_comes_whole_and_leaves_no_room_take
 }
 
 #[tokio::test]
-async fn an_answer_that_nobody_takes_is_reset_after_30_seconds_whatever_else_its_client_takes() {
+async fn an_unread_answer_is_reset_after_30_seconds_despite_other_reads() {
     let harness = Harness::start().await;
     let client = harness.http2(WINDOW).await;
     let stalled = harness.call_by_http2(&client, "large").await;
@@ -164,13 +165,13 @@ async fn an_answer_that_nobody_takes_is_reset_after_30_seconds_whatever_else_its
     harness
         .until("its room is free", |it| it.metric("answer_bytes") == 0)
         .await;
-    // Its connection goes on.
+    // Its connection stays open.
     let small = harness.call_by_http2(&client, "echo").await;
     take(small).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_small_answer_that_nobody_takes_is_reset_too() {
+async fn a_small_unread_answer_is_reset_too() {
     let harness = Harness::start().await;
     for window in [0, 1] {
         let client = harness.http2(window).await;
@@ -184,11 +185,11 @@ async fn a_small_answer_that_nobody_takes_is_reset_too() {
 }
 
 #[tokio::test]
-async fn over_http1_an_answer_that_nobody_takes_ends_its_connection() {
+async fn over_http1_an_unread_answer_ends_its_connection() {
     let scene = GatewayFixture::start().await;
     let harness = &scene.harness;
-    let mut stalled = harness.ask_and_leave("large").await;
-    // Less than was kept for it before it was written.
+    let mut stalled = harness.call_without_reading("large").await;
+    // Less than was reserved before it was written.
     let is_written = |it: &Harness| (MIB..LARGE).contains(&it.metric("answer_bytes"));
     harness.until("it waits", is_written).await;
     skip(31 * SECOND).await;
@@ -202,18 +203,18 @@ async fn over_http1_an_answer_that_nobody_takes_ends_its_connection() {
 }
 
 #[tokio::test]
-async fn what_one_tenant_does_not_take_is_bounded_and_costs_no_other_tenant_its_answers() {
+async fn one_tenants_unread_answers_are_bounded_and_block_no_other() {
     let scene = GatewayFixture::start().await;
     let harness = &scene.harness;
-    let mut stalled = join_all((0..40).map(|_| harness.ask_and_leave("large"))).await;
+    let mut stalled = join_all((0..40).map(|_| harness.call_without_reading("large"))).await;
     harness
         .until("some wait", |it| it.metric("answers_waiting") > 0)
         .await;
     assert!(harness.metric("answer_bytes") <= OF_TENANT);
     assert_eq!(quotes(&scene.others("large").await), QUOTES);
-    // Small answers need no room.
+    // Small answers need no reservation.
     assert_eq!(scene.call("echo").await, "ok");
-    // Whoever reads gets its answer once one that stands still has made room for it.
+    // A client that reads gets its answer once a stalled one has released space.
     let (late, ()) = tokio::join!(harness.call("large", json!({})), async {
         sleep(Duration::from_millis(50)).await;
         skip(6 * SECOND).await;
@@ -227,7 +228,7 @@ async fn what_one_tenant_does_not_take_is_bounded_and_costs_no_other_tenant_its_
 }
 
 #[tokio::test]
-async fn a_connection_that_reads_nothing_is_told_that_there_is_no_room() {
+async fn a_connection_that_reads_nothing_gets_unread_answer_failures() {
     let harness = Harness::start().await;
     let client = harness.http2(WINDOW).await;
     // As many as fit into 8 MiB: the next would need more than is left.
@@ -247,7 +248,7 @@ async fn a_connection_that_reads_nothing_is_told_that_there_is_no_room() {
     let error = &refused["_meta"]["io.archway/error"]["error"];
     assert_eq!(error["details"]["retry_after_seconds"], 5, "{error}");
     assert_eq!(harness.metric("answers_refused_total"), 1);
-    // Another connection of the same caller has room.
+    // Another connection of the same caller has space.
     assert_eq!(quotes(&harness.call("large", json!({})).await), QUOTES);
     drop(stalled);
 }

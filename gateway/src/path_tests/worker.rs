@@ -1,4 +1,4 @@
-//! The worker that a test scripts: one tool for each thing a worker may do.
+//! A worker scripted by tests: one tool for each behaviour of a worker.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -25,20 +25,20 @@ use tokio::{
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status};
 
-/// The tools that every key may call, in their order.
+/// The tools that every key may call, in order.
 pub(super) const TOOLS: [&str; 18] = [
     "echo", "pages", "progress", "logs", "flood", "spate", "pretty", "hang", "drip", "status",
     "garbage", "denies", "slow", "late", "gate", "far", "lingers", "large",
 ];
 
-/// Quotes in the answer of `large`, each of which is eight bytes of the whole answer.
+/// Quotes in the answer of `large`; each takes eight bytes of the whole answer.
 pub(super) const QUOTES: usize = 192 * 1024;
 
-/// What the worker tells of a call that does not end by itself.
+/// What the worker reports about a call that does not end by itself.
 #[derive(Debug)]
 pub(super) enum ObservedCall {
     Began,
-    /// Its stream was dropped, and when.
+    /// Its stream was dropped at this time.
     Gone(Instant),
 }
 
@@ -46,12 +46,12 @@ pub(super) enum ObservedCall {
 pub(super) struct ScriptedWorker {
     pub(super) verifier: PassVerifier,
     pub(super) seen: mpsc::Sender<ObservedCall>,
-    /// Calls of `gate` wait here, and take what the test adds.
+    /// Calls of `gate` wait here for the permits that the test adds.
     pub(super) gate: Arc<Semaphore>,
 }
 
 impl ScriptedWorker {
-    /// A worker whose gate is shut.
+    /// A worker whose gate is closed.
     pub(super) fn new(verifier: PassVerifier, seen: mpsc::Sender<ObservedCall>) -> Self {
         ScriptedWorker {
             verifier,
@@ -61,7 +61,7 @@ impl ScriptedWorker {
     }
 }
 
-/// Tells when the stream that holds it is dropped.
+/// Reports when the stream that holds it is dropped.
 struct BlockedCall(mpsc::Sender<ObservedCall>);
 
 impl Drop for BlockedCall {
@@ -99,7 +99,7 @@ pub(super) fn result(value: &Value) -> Result<CallEvent, Status> {
     })
 }
 
-/// Where each byte is escaped, and each of these again.
+/// Each byte is escaped, and each escape again.
 fn quotes() -> Result<CallEvent, Status> {
     result(&json!({ "structuredContent": { "quotes": "\"".repeat(QUOTES) } }))
 }
@@ -126,7 +126,7 @@ fn log(level: &str, data: impl AsRef<[u8]>) -> Result<CallEvent, Status> {
     })
 }
 
-/// A message of every level, the gravest first.
+/// A message of every level, the most severe first.
 fn logs() -> Vec<Result<CallEvent, Status>> {
     let levels = LogLevel::ALL.into_iter().rev();
     levels
@@ -134,7 +134,7 @@ fn logs() -> Vec<Result<CallEvent, Status>> {
         .collect()
 }
 
-/// What no client should be told, and more of the rest than one can want.
+/// Messages that must not be forwarded, and more of the rest than the limit.
 fn flood() -> Vec<Result<CallEvent, Status>> {
     let quoted = |length: usize| format!("\"{}\"", "x".repeat(length));
     let mut events = vec![
@@ -148,18 +148,18 @@ fn flood() -> Vec<Result<CallEvent, Status>> {
     events
 }
 
-/// More than sockets hold for a client that doesn't read.
+/// More than sockets buffer for a client that does not read.
 fn spate() -> Vec<Result<CallEvent, Status>> {
     let large = format!("\"{}\"", "x".repeat(60 * 1024));
     (0..500).map(|_| log("error", &large)).collect()
 }
 
-/// What a search answers that found nothing in its time.
+/// The result of a search that found nothing in its time.
 fn nothing_in_time() -> Value {
     Failure::new(Fault::SearchTimeout, "the time was up", "narrow the search").to_result()
 }
 
-/// What a tool answers that failed by itself.
+/// The result of a tool that failed by itself.
 fn denial() -> Value {
     Failure::new(Fault::InternalError, "the tool failed", "try again").to_result()
 }
@@ -237,7 +237,7 @@ impl Worker for ScriptedWorker {
     }
 }
 
-/// Serves the worker; its address.
+/// Serves the worker. Returns its address.
 pub(super) async fn serve(worker: ScriptedWorker) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! Workers that die under a call: who is answered by another, who is not, and what is said.
+//! Workers that die during a call: which calls another worker answers, and what the others report.
 
 use std::sync::atomic::Ordering;
 
@@ -13,7 +13,7 @@ use super::{
 };
 
 #[tokio::test]
-async fn a_reading_call_whose_worker_dies_is_answered_by_another() {
+async fn a_read_whose_worker_dies_is_answered_by_another() {
     let fleet = Fleet::of(2).await;
     for tool in ["mortal", "mortal_said"] {
         fleet.deaths.store(0, Ordering::SeqCst);
@@ -36,7 +36,7 @@ async fn a_reading_call_whose_worker_dies_is_answered_by_another() {
 }
 
 #[tokio::test]
-async fn a_writing_call_whose_worker_dies_is_tried_once_and_its_outcome_unknown() {
+async fn a_write_whose_worker_dies_is_tried_once_with_unknown_outcome() {
     let fleet = Fleet::of(2).await;
     let result = fleet.call("mortal_write", 1).await;
     assert_eq!(code(&result), "unavailable", "{result}");
@@ -50,7 +50,7 @@ async fn a_writing_call_whose_worker_dies_is_tried_once_and_its_outcome_unknown(
 }
 
 #[tokio::test]
-async fn a_write_that_its_worker_does_once_is_sent_to_another_and_its_outcome_stays_unknown() {
+async fn a_write_once_tool_is_retried_elsewhere_with_unknown_outcome() {
     let fleet = Fleet::of(2).await;
     let result = fleet.call("mortal_write_once", 1).await;
     let worker = &result["structuredContent"]["worker"];
@@ -64,7 +64,7 @@ async fn a_write_that_its_worker_does_once_is_sent_to_another_and_its_outcome_st
 }
 
 #[tokio::test]
-async fn of_a_write_that_ends_unanswered_in_any_other_way_the_outcome_is_unknown_too() {
+async fn a_write_that_ends_unanswered_otherwise_is_unknown_too() {
     let fleet = Fleet::of(1).await;
     for (tool, came) in [
         ("write_status", "unavailable"),
@@ -78,7 +78,7 @@ async fn of_a_write_that_ends_unanswered_in_any_other_way_the_outcome_is_unknown
 }
 
 #[tokio::test]
-async fn a_write_that_ended_two_workers_is_refused_and_its_outcome_unknown() {
+async fn a_write_that_killed_two_workers_is_refused_with_unknown_outcome() {
     let fleet = Fleet::of(2).await;
     let first = fleet.call("mortal_write", 9).await;
     assert_eq!(code(&first), "unavailable", "{first}");
@@ -110,7 +110,7 @@ async fn the_idempotency_key_of_a_write_reaches_its_worker() {
 }
 
 #[tokio::test]
-async fn a_write_whose_worker_is_silent_until_the_deadline_is_told_so_and_that_it_may_be_done() {
+async fn a_write_that_times_out_may_have_been_done_and_says_so() {
     let fleet = Fleet::with(1, &[], 2).await;
     fleet.members[0].door.freeze();
     let (write, read) = tokio::join!(fleet.call("mortal_write", 0), fleet.call("echo", 0));
@@ -121,7 +121,7 @@ async fn a_write_whose_worker_is_silent_until_the_deadline_is_told_so_and_that_i
 }
 
 #[tokio::test]
-async fn a_writing_call_that_no_worker_took_up_is_not_written() {
+async fn a_write_that_no_worker_accepted_was_not_done() {
     let fleet = Fleet::of(2).await;
     fleet.members.iter().for_each(|member| member.door.close());
     fleet.ready(0).await;
@@ -136,7 +136,7 @@ async fn a_writing_call_that_no_worker_took_up_is_not_written() {
 }
 
 #[tokio::test]
-async fn a_call_that_ended_two_workers_gets_no_third() {
+async fn a_call_that_killed_two_workers_gets_no_third() {
     let fleet = Fleet::of(3).await;
     let first = fleet.call("mortal", 9).await;
     assert_eq!(code(&first), "internal_error", "{first}");
@@ -151,8 +151,8 @@ async fn a_call_that_ended_two_workers_gets_no_third() {
     );
     assert_eq!(fleet.calls(), 2);
     assert_eq!(fleet.count("upstream_deadly_calls_refused_total"), 2);
-    // It says nothing about the workers that are there: however often it is refused, its family of
-    // tools is open to all.
+    // This says nothing about the remaining workers: however often the call is refused, its family
+    // stays open to all.
     for _ in 0..20 {
         fleet.call("mortal", 9).await;
     }
@@ -162,7 +162,7 @@ async fn a_call_that_ended_two_workers_gets_no_third() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_at_workers_which_said_that_they_end_did_not_end_them() {
+async fn a_call_on_draining_workers_is_not_blamed_for_their_end() {
     let fleet = Fleet::of(2).await;
     for member in &fleet.members {
         let status = ServingStatus::NotServing;
@@ -176,7 +176,7 @@ async fn a_call_that_is_at_workers_which_said_that_they_end_did_not_end_them() {
 }
 
 #[tokio::test]
-async fn a_call_of_which_the_client_heard_is_not_begun_again() {
+async fn a_call_that_already_sent_events_is_not_retried() {
     let mut fleet = Fleet::of(2).await;
     let params = json!({ "name": "drip", "_meta": { "progressToken": 1 } });
     let (extra, body) = modern("tools/call", params);
@@ -204,14 +204,14 @@ async fn a_call_of_which_the_client_heard_is_not_begun_again() {
 }
 
 #[tokio::test]
-async fn without_a_budget_nothing_is_done_again() {
+async fn without_a_retry_budget_nothing_is_retried() {
     let fleet = Fleet::of(2).await;
     fleet.upstream.spend_budgets();
     let result = fleet.call("mortal", 1).await;
     assert_eq!(code(&result), "unavailable", "{result}");
     assert_eq!(fleet.count("upstream_retry_budget_exhausted_total"), 1);
     fleet.ready(2).await;
-    // What never left costs nothing.
+    // A call that was never sent costs no budget.
     fleet.members.first().unwrap().door.close();
     for _ in 0..4 {
         let result = fleet.call("echo", 1).await;
@@ -220,9 +220,9 @@ async fn without_a_budget_nothing_is_done_again() {
 }
 
 #[tokio::test]
-async fn a_frozen_worker_is_found_before_the_deadline_and_its_calls_go_elsewhere() {
+async fn a_frozen_worker_is_detected_and_its_calls_go_elsewhere() {
     let fleet = Fleet::of(2).await;
-    // Whoever answers now is who gets the next one, too.
+    // Whichever worker answers now gets the next call, too.
     fleet.call("mortal", 0).await;
     let favourite = fleet.members.iter().find(|member| member.calls() == 1);
     favourite.unwrap().door.freeze();

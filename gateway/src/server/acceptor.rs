@@ -1,8 +1,8 @@
-//! The next connection of a listener.
+//! Accepts the connections of a listener.
 //!
-//! Acceptor fails when the process is out of file descriptors, and then again at once, for as
-//! long as it is: so it pauses, and says so in the log only now and then. What went wrong with one
-//! connection says nothing of the next, which waits for none.
+//! When the process runs out of file descriptors, accept fails and keeps failing. The acceptor then
+//! pauses between attempts and rate-limits its log line. An error that concerns a single connection
+//! does not delay the next one.
 
 use std::{io, net::IpAddr, time::Duration};
 
@@ -17,26 +17,26 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// Between two attempts: some file descriptors will be free in a moment.
+/// Delay between two attempts: some file descriptors will be free in a moment.
 const PAUSE: Duration = Duration::from_millis(50);
-/// What the kernel takes in of a connection before it is read, in bytes (it adds as much again for
-/// itself). By default that grows to megabytes: a client whose body nobody wants could still fill
-/// them, over each of its connections.
+/// Bytes that the kernel buffers of a connection before the gateway reads them (the kernel adds as
+/// much again for itself). The default grows to megabytes, which a client could fill on each of its
+/// connections with a body that the gateway never reads.
 const RECEIVE_BUFFER: usize = 128 * 1024;
-/// The same of what goes out: a client that reads nothing could have megabytes be kept for it.
+/// The same for outgoing bytes: a client that reads nothing could otherwise pin megabytes.
 const SEND_BUFFER: usize = 128 * 1024;
-/// Above this many bytes that the network has not taken yet, the kernel takes no more. So a client that
-/// reads slowly is seen to read, and one that reads nothing has little kept for it.
+/// The kernel accepts no more once this many bytes are unsent. So the gateway can tell a slow
+/// reader from one that reads nothing, and the latter pins little memory.
 #[cfg(target_os = "linux")]
 const MAX_UNSENT: u32 = 32 * 1024;
-/// How long bytes may wait for a client that acknowledges or takes none of them. Then the kernel drops
-/// the connection and the bytes, also after the gateway closed it.
+/// How long bytes may stay unacknowledged. After that the kernel drops the connection and the
+/// bytes, even if the gateway has already closed it.
 #[cfg(target_os = "linux")]
 const UNACKNOWLEDGED_TIMEOUT: Duration = Duration::from_secs(30);
-/// Between two lines in the log.
+/// Minimum interval between two log lines.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// A listener, and what went wrong with it.
+/// A listener, and its recent accept errors.
 pub(super) struct Acceptor {
     listener: TcpListener,
     failures: AcceptErrors,
@@ -50,13 +50,13 @@ impl Acceptor {
         }
     }
 
-    /// The next connection, and whose it is.
+    /// The next connection, and the peer's address.
     pub(super) async fn next(&mut self) -> (TcpStream, IpAddr) {
         loop {
             let accepted = self.listener.accept().await;
             match accepted.map(|(socket, address)| (prepared(socket), address)) {
                 Ok((Ok(socket), address)) => return (socket, address.ip()),
-                Ok((Err(error), _)) => tracing::debug!(%error, "connection not taken"),
+                Ok((Err(error), _)) => tracing::debug!(%error, "socket options could not be set"),
                 Err(error) if is_of_one_connection(&error) => {
                     tracing::debug!(%error, "connection ended before it was accepted");
                 }
@@ -71,7 +71,7 @@ impl Acceptor {
     }
 }
 
-/// The socket as it is served. It fails if the connection has ended meanwhile.
+/// Sets the options of an accepted socket. Fails if the connection has ended meanwhile.
 fn prepared(socket: TcpStream) -> io::Result<TcpStream> {
     socket.set_nodelay(true)?;
     set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER)?;
@@ -85,8 +85,8 @@ fn prepared(socket: TcpStream) -> io::Result<TcpStream> {
     Ok(socket)
 }
 
-/// Whether accepting failed for the one connection that was next, which is gone with that: what
-/// accept(2) says of it, and says to go on after. All else may be there the next time, too.
+/// Whether the error concerns only the connection that was next in the backlog: accept(2) lists
+/// these errors and says to continue after them. Any other error may also hit the next attempt.
 fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),
@@ -106,22 +106,22 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     )
 }
 
-/// AcceptErrors since they were last told of.
+/// Accept errors since the last log line.
 #[derive(Default)]
 struct AcceptErrors {
-    untold: u64,
-    told: Option<Instant>,
+    unlogged: u64,
+    logged_at: Option<Instant>,
 }
 
 impl AcceptErrors {
-    /// Counts one; how many to tell of, if it is time to.
+    /// Counts one error. Returns the number to log if the interval has passed.
     fn count(&mut self) -> Option<u64> {
-        self.untold += 1;
-        if self.told.is_some_and(|told| told.elapsed() < LOG_INTERVAL) {
+        self.unlogged += 1;
+        if self.logged_at.is_some_and(|at| at.elapsed() < LOG_INTERVAL) {
             return None;
         }
-        self.told = Some(Instant::now());
-        Some(std::mem::take(&mut self.untold))
+        self.logged_at = Some(Instant::now());
+        Some(std::mem::take(&mut self.unlogged))
     }
 }
 
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_would_fail_again_pauses() {
+    fn only_errors_that_would_recur_pause_accepting() {
         for own in [
             Errno::CONNABORTED,
             Errno::PROTO,
@@ -142,12 +142,12 @@ mod tests {
         for out_of in [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM] {
             assert!(!is_of_one_connection(&out_of.into()), "{out_of}");
         }
-        // Nor does it go on at once where nobody knows why it failed.
+        // An unknown cause pauses, too.
         assert!(!is_of_one_connection(&io::Error::other("unknown")));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_first_failure_is_told_and_then_every_10_seconds_how_many() {
+    async fn the_first_accept_error_is_logged_then_a_count_every_10_seconds() {
         let mut failures = AcceptErrors::default();
         assert_eq!(failures.count(), Some(1));
         for _ in 0..199 {

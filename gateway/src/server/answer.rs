@@ -1,10 +1,12 @@
-//! An answer, from the moment its request came whole until the last of its body is handed over.
+//! An answer, from the moment its request is complete until the last byte of its body is handed
+//! over.
 //!
-//! What a reader would get wrong: hyper hands a body over as fast as the client takes it, so an
-//! answer may wait for us (a worker is slow) or for the client (it does not read). Only the first
-//! keeps a connection from being idle. Answers are handed over in small pieces, one at a time: the
-//! next when the socket has taken the one before. Over HTTP/2 a body ends once its last piece is
-//! taken, so that its stream can be reset until then. A small answer over HTTP/1 goes as it is.
+//! What a reader would get wrong: hyper hands over a body as fast as the client reads it. So an
+//! answer waits either for the gateway (a worker is slow) or for the client (it does not read), and
+//! only the first keeps a connection from being idle. Answers are handed over in small pieces, each
+//! after the socket accepted the one before. Over HTTP/2 a body ends only once its last piece was
+//! sent, so that its stream can be reset until then. A small answer over HTTP/1 is passed through
+//! unchanged.
 
 use std::{
     pin::Pin,
@@ -19,13 +21,13 @@ use hyper::body::{Body as _, Frame, SizeHint};
 use super::{connection::Activity, streams, taking::Taking};
 use crate::unread::Room;
 
-/// Handed over at a time, in bytes: what HTTP/2 sends in one frame by default.
+/// Bytes handed over at a time: what HTTP/2 sends in one frame by default.
 const PIECE: usize = 16 * 1024;
 
-/// A request that is being answered, until this is dropped.
+/// Marks a request as being answered until it is dropped.
 pub(super) struct AnswerGuard {
     activity: Activity,
-    /// The client waits for us.
+    /// The client waits for the gateway.
     owing: bool,
 }
 
@@ -38,7 +40,7 @@ impl AnswerGuard {
         }
     }
 
-    /// The answer's body, with its room if it is a large one: the head is ready.
+    /// Attaches the answer's body, and for a large one its reservation. The head is ready.
     pub(super) fn with_body(
         mut self,
         body: Body,
@@ -83,18 +85,18 @@ impl Drop for AnswerGuard {
 /// A body that keeps its answer from having ended.
 pub(super) struct AnswerBody {
     body: Body,
-    /// Of the frame that came last: what is still to be handed over.
+    /// The rest of the last frame, still to be handed over.
     rest: Bytes,
-    /// How its client takes it, unless it goes as it is.
+    /// How fast the client reads; `None` where the body is passed through unchanged.
     taking: Option<Taking>,
     /// Over HTTP/2.
     in_stream: bool,
     answering: AnswerGuard,
 }
 
-/// The client had its time to take an answer.
+/// The client did not read the answer in time.
 #[derive(Debug, thiserror::Error)]
-#[error("the client did not take the answer")]
+#[error("the client did not read the answer in time")]
 struct ReadTimedOut;
 
 impl AnswerBody {
@@ -129,8 +131,8 @@ impl hyper::body::Body for AnswerBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let this = &mut *self;
-        if let Err(untaken) = ready!(this.poll_taken(cx)) {
-            return Poll::Ready(Some(Err(axum::Error::new(untaken))));
+        if let Err(timed_out) = ready!(this.poll_taken(cx)) {
+            return Poll::Ready(Some(Err(axum::Error::new(timed_out))));
         }
         let frame = if this.rest.is_empty() {
             let polled = Pin::new(&mut this.body).poll_frame(cx);

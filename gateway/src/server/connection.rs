@@ -1,12 +1,15 @@
-//! The clock of one connection.
+//! The timeouts of one connection.
 //!
-//! hyper's own limit for headers also ends a connection that is merely idle, and sniffing the
-//! protocol has no limit at all; so the times are kept here. Between requests a connection may be
-//! idle for as long as its port allows; once bytes of an HTTP/1 request came in, its headers must
-//! be whole within 10 s. Nothing here runs while a client waits for us: the body it sends has its
-//! own limit, the call its deadline. Only requests count, never what merely passes through the
-//! socket: a peer's pings are answered, and keep nothing open. A socket that takes nothing of what is
-//! there for it ends after 30 s, and so does a large answer of HTTP/1 by its own clock (`taking`).
+//! hyper's own header timeout also ends a connection that is merely idle, and its protocol
+//! detection has no timeout at all, so the timeouts are kept here:
+//!
+//! - Between requests a connection may be idle for as long as its port allows.
+//! - Once the first bytes of an HTTP/1 request arrive, its headers must be complete within 10 s.
+//! - No timeout runs while a client waits for the gateway: the body has its own limit, the call its
+//! deadline.
+//! - Only requests count as activity. Pings are answered but keep nothing open.
+//! - A socket that accepts no outgoing bytes for 30 s is closed. A large HTTP/1 answer has its own
+//! clock in addition (`read_progress`).
 
 use std::{
     future::poll_fn,
@@ -22,15 +25,15 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::taking::{Look, Watch};
 
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a socket may take nothing while there is something for it.
+/// How long a socket may accept nothing while there are bytes to send.
 const BLOCKED_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a connection without an answer in flight outlives the begin of the drain: enough for
-/// a request that was on its way, and for HTTP/2's farewell.
+/// How long a connection without an answer in flight stays open after a drain begins: enough for a
+/// request that is on its way, and for HTTP/2's GOAWAY.
 const LINGER: Duration = Duration::from_secs(1);
 /// Opens every HTTP/2 connection (RFC 9113, 3.4); no HTTP/1 method is PRI.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// What a connection is doing, as far as its times are concerned.
+/// What a connection is doing, as far as its timeouts depend on it.
 #[derive(Clone, Debug)]
 pub(crate) struct Activity(Arc<Mutex<ConnectionState>>);
 
@@ -39,27 +42,27 @@ struct ConnectionState {
     idle_timeout: Duration,
     /// Requests whose answers have not ended.
     unfinished: usize,
-    /// How many of these wait for us, not for a client that takes what we have.
+    /// How many of them wait for the gateway rather than for a client to read.
     owing: usize,
     /// When the headers of the next request began to arrive.
     headers_since: Option<Instant>,
-    /// When a piece of an answer was last given or an answer ended.
+    /// When a piece of an answer was last handed over or an answer ended.
     last: Instant,
     draining_since: Option<Instant>,
     protocol: Protocol,
-    /// Since when the socket takes nothing of what is there for it.
+    /// Since when the socket has not accepted outgoing bytes.
     blocked_since: Option<Instant>,
-    /// The last large answer of HTTP/1.
+    /// The last large HTTP/1 answer.
     answer: Option<Watch>,
 }
 
-/// What a connection speaks. Its first bytes tell, in however many reads they come.
+/// The protocol of a connection, detected from its first bytes in however many reads they arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Protocol {
-    /// So many bytes came, all of them the preface's.
+    /// This many bytes arrived, and all match the HTTP/2 preface.
     Opening(usize),
     Http1,
-    /// Sends frames of its own between requests: they begin no headers.
+    /// Sends frames of its own between requests, which begin no headers.
     Http2,
 }
 
@@ -80,7 +83,7 @@ impl Protocol {
 }
 
 impl Activity {
-    /// Of a connection that may be idle for so long.
+    /// The activity of a connection with this idle timeout.
     pub(super) fn new(idle_timeout: Duration) -> Self {
         let state = ConnectionState {
             idle_timeout,
@@ -106,14 +109,14 @@ impl Activity {
         self.0.lock().draining_since.is_some()
     }
 
-    /// Whether a request may be on its way: HTTP/1 announces its end in an answer, and none is
-    /// under way.
+    /// Whether a request may be on its way. HTTP/1 announces its end in an answer, and none is in
+    /// flight.
     pub(super) fn may_receive_request(&self) -> bool {
         let state = self.0.lock();
         state.protocol == Protocol::Http1 && state.unfinished == 0
     }
 
-    /// A request came whole: its client waits for us.
+    /// A request is complete: its client waits for the gateway.
     pub(super) fn begin_answer(&self) {
         let mut state = self.0.lock();
         state.unfinished += 1;
@@ -121,19 +124,19 @@ impl Activity {
         state.headers_since = None;
     }
 
-    /// A client that was given all there was waits for us again.
+    /// A client that has read everything so far waits for the gateway again.
     pub(super) fn owe(&self) {
         self.0.lock().owing += 1;
     }
 
-    /// There is something for a client to take; whether it had to wait for it.
+    /// There are bytes for a client to read. `owed`: whether it had to wait for them.
     pub(super) fn give(&self, owed: bool) {
         let mut state = self.0.lock();
         state.owing -= usize::from(owed);
         state.last = Instant::now();
     }
 
-    /// An answer ended; whether its client still waited for some of it.
+    /// An answer ended. `owed`: whether its client still waited for some of it.
     pub(super) fn end_answer(&self, owed: bool) {
         let mut state = self.0.lock();
         state.unfinished -= 1;
@@ -141,18 +144,18 @@ impl Activity {
         state.last = Instant::now();
     }
 
-    /// The connection, of HTTP/1, ends when this answer is overdue.
+    /// Ends the (HTTP/1) connection when this answer is overdue.
     pub(super) fn follow(&self, answer: Watch) {
         self.0.lock().answer = Some(answer);
     }
 
-    /// Whether its client does not take what is there for it.
+    /// Whether a timeout passed because the client does not read.
     pub(super) fn is_unread(&self) -> bool {
         let until = self.0.lock().unread_until();
         until.is_some_and(|until| until <= Instant::now())
     }
 
-    /// Says whether the socket takes what is there for it.
+    /// Records whether the socket accepts outgoing bytes.
     pub(super) fn blocked(&self, blocked: bool) {
         self.0.lock().blocked_since = blocked.then(Instant::now);
     }
@@ -161,15 +164,15 @@ impl Activity {
         let mut state = self.0.lock();
         state.protocol = state.protocol.after(bytes);
         if state.protocol == Protocol::Http2 {
-            // What its preface may have begun while it was half there.
+            // Part of the preface may have looked like the start of headers.
             state.headers_since = None;
         } else if state.unfinished == 0 && state.headers_since.is_none() {
             state.headers_since = Some(Instant::now());
         }
     }
 
-    /// When the connection has to be closed, if nothing happens until then. At the latest when it
-    /// has to be asked again: answers of HTTP/2 end in tasks of their own, which wake nobody here.
+    /// When the connection must be closed unless something happens first, or at the latest be
+    /// checked again: HTTP/2 answers end in tasks of their own, which do not wake this one.
     fn deadline(&self) -> Instant {
         let state = self.0.lock();
         let quiet = state.quiet_until();
@@ -178,7 +181,7 @@ impl Activity {
 }
 
 impl ConnectionState {
-    /// When it has to be closed or asked again for what its client does not take.
+    /// When it must be closed or checked again because its client does not read.
     fn unread_until(&self) -> Option<Instant> {
         let blocked = self.blocked_since.map(|since| since + BLOCKED_TIMEOUT);
         let answer = match self.answer.as_ref().map(Watch::look) {
@@ -189,7 +192,7 @@ impl ConnectionState {
         blocked.into_iter().chain(answer).min()
     }
 
-    /// When it has to be closed or asked again for want of requests.
+    /// When it must be closed or checked again because no request arrives.
     fn quiet_until(&self) -> Instant {
         let draining = self.draining_since;
         let patience = draining.map_or(self.idle_timeout, |_| LINGER);
@@ -206,7 +209,7 @@ impl ConnectionState {
     }
 }
 
-/// Runs a connection to its end, or until its time is up: then `None`.
+/// Runs a connection to its end. Returns `None` if it timed out.
 pub(crate) async fn run<F: Future>(
     mut connection: Pin<&mut F>,
     activity: &Activity,
@@ -219,8 +222,8 @@ pub(crate) async fn run<F: Future>(
     .await
 }
 
-/// Ready once the deadline passed. The timer is only set again when it has to ring earlier, or
-/// rang too early: not for every request.
+/// Ready once the deadline has passed. Resets the timer only if it must fire earlier or fired too
+/// early, so not on every request.
 fn expire(mut timer: Pin<&mut Sleep>, activity: &Activity, cx: &mut Context<'_>) -> Poll<()> {
     loop {
         let deadline = activity.deadline();
@@ -262,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn headers_that_began_must_be_whole_in_10_seconds_however_they_drip() {
+    async fn headers_must_be_complete_10_seconds_after_their_first_byte() {
         let activity = fresh();
         activity.received(b"POST /m");
         tokio::time::advance(Duration::from_secs(9)).await;
@@ -271,7 +274,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_that_is_answered_has_all_the_time_it_needs() {
+    async fn no_timeout_runs_while_a_request_is_being_answered() {
         let activity = fresh();
         activity.received(b"POST /mcp HTTP/1.1\r\n\r\n");
         activity.begin_answer();
@@ -282,7 +285,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_that_the_client_does_not_take_is_idleness() {
+    async fn an_unread_answer_counts_as_idle_time() {
         let activity = fresh();
         activity.begin_answer();
         tokio::time::advance(Duration::from_secs(500)).await;
@@ -291,7 +294,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_drain_ends_what_is_quiet_and_waits_for_answers_however_slowly_taken() {
+    async fn a_drain_ends_quiet_connections_and_waits_for_slow_readers() {
         let quiet = fresh();
         quiet.received(b"POST /m");
         quiet.drain();
@@ -318,7 +321,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_http2_preface_may_come_in_pieces_but_only_first() {
+    async fn the_http2_preface_may_be_split_but_must_come_first() {
         let pieces = fresh();
         for piece in [&b"P"[..], b"RI * HTTP/2.0\r\n\r\nSM", b"\r\n\r\n\0\0"] {
             pieces.received(piece);

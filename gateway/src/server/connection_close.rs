@@ -1,7 +1,7 @@
-//! Says `Connection: close` where an answer was given before its request was read to the end.
+//! Adds `Connection: close` when an answer was given before the request body was read to its end.
 //!
-//! HTTP/1 has no other way to skip the rest of a body than to end the connection. hyper does
-//! that by itself, but only if the rest is not there yet, and without a word: a client that keeps
+//! HTTP/1 can skip the rest of a body only by ending the connection. hyper does so by itself, but
+//! only if the rest has not arrived yet, and without announcing it: a client that reuses
 //! connections would send its next request into a closed one. HTTP/2 resets the stream instead.
 
 use std::{
@@ -22,7 +22,7 @@ use axum::{
 use http::{HeaderValue, Version, header::CONNECTION};
 use hyper::body::{Body as _, Frame, SizeHint};
 
-/// Passes the request on, and closes behind a body that nobody wanted.
+/// Passes the request on, and closes the connection if its body was not read to the end.
 pub(super) async fn close_if_unread(request: Request, next: Next) -> Response {
     if request.version() > Version::HTTP_11 || request.body().is_end_stream() {
         return next.run(request).await;
@@ -41,13 +41,13 @@ pub(super) async fn close_if_unread(request: Request, next: Next) -> Response {
     response
 }
 
-/// Says that this answer is the connection's last, and has it end behind it.
+/// Marks the answer as the last of its connection, which makes hyper end the connection after it.
 pub(super) fn close(response: &mut Response) {
     let close = HeaderValue::from_static("close");
     response.headers_mut().insert(CONNECTION, close);
 }
 
-/// A body that tells whether it was read to its end.
+/// A body that records whether it was read to its end.
 struct TrackedBody {
     body: Body,
     read: Arc<AtomicBool>,

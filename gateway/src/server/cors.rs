@@ -1,9 +1,9 @@
-//! What a page in a browser may do: listed origins get preflights answered and may read answers.
+//! What a web page may do: pages of listed origins get preflights answered and may read answers.
 //!
-//! Stands right below the check of `Origin`, above everything that may refuse: a page can only
-//! read the 401 or the 413 that it got if that answer, too, names its origin. An origin that is
-//! not listed never comes this far. There is no credentials mode: a key travels in a header that
-//! the page sets, never in a cookie.
+//! This layer runs directly below the check of `Origin` and above everything that can refuse: a
+//! page can read a 401 or 413 only if that answer names its origin as well. Unlisted origins never
+//! reach it. There is no credentials mode: a key travels in a header that the page sets, never in a
+//! cookie.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,11 +24,11 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 use super::guard::{ENDPOINT, Guard};
 use crate::{auth::Auth, error::GatewayError};
 
-/// How long a browser may remember a preflight's answer.
+/// How long a browser may cache the answer to a preflight.
 const MAX_AGE: Duration = Duration::from_secs(600);
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// Names the origin in every answer below it, and answers preflights, with 200.
+/// Adds the origin to every answer below it, and answers preflights with 200.
 pub(crate) fn layer(guard: Arc<Guard>) -> CorsLayer {
     let name = HeaderName::from_static;
     CorsLayer::new()
@@ -57,8 +57,8 @@ pub(crate) fn layer(guard: Arc<Guard>) -> CorsLayer {
         .max_age(MAX_AGE)
 }
 
-/// Lets an `OPTIONS` through to the layer only if it is a browser's preflight of the endpoint or of a
-/// document that there is: the layer would answer any. A preflight's answer is 204, as it has no
+/// Passes an `OPTIONS` request to the CORS layer only if it is a preflight of the endpoint or of an
+/// existing document, because that layer would answer any. The answer becomes 204: it has no
 /// content.
 pub(crate) async fn admit_preflight(
     State(auth): State<Arc<Auth>>,

@@ -1,8 +1,8 @@
-//! The first checks: is this request meant for us, and may it be as large as it says?
+//! The first checks: is the request addressed to this gateway, and is its declared size allowed?
 //!
-//! A page in somebody's browser can make the browser post to a server on its own network (DNS
-//! rebinding): it can't choose `Host` and `Origin` though, which is why both are held against
-//! lists before anything else. Without an `Origin` header the client is no browser.
+//! A web page can make its browser post to a server on the user's own network (DNS rebinding), but
+//! it cannot choose `Host` and `Origin`. So both are compared with lists before anything else. A
+//! request without `Origin` does not come from a browser.
 
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ use http::{
 
 use crate::{error::GatewayError, mcp::LARGEST_BODY};
 
-/// The only path with a service on it.
+/// The only path that serves MCP.
 pub(super) const ENDPOINT: &str = "/mcp";
-/// HTTP/1 is held to this by hyper; HTTP/2 is not.
+/// Maximum number of header lines. hyper enforces it for HTTP/1 only.
 const MOST_HEADERS: usize = 100;
 
-/// Which names and origins the gateway answers to.
+/// The host names and origins that the gateway accepts.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct GuardConfig {
     /// Names the gateway answers to, comma-separated: `host` for any port, or `host:port`.
@@ -49,7 +49,7 @@ pub struct GuardConfig {
     pub allowed_origins: Vec<String>,
 }
 
-/// A name as requests give it: no scheme, no path.
+/// Checks a host name as requests carry it: no scheme, no path.
 fn host(text: &str) -> Result<String, String> {
     let name = text.parse::<Authority>().ok();
     let name = name.filter(|name| !name.host().is_empty() && !text.contains('@'));
@@ -57,7 +57,7 @@ fn host(text: &str) -> Result<String, String> {
         .ok_or_else(|| "expected host or host:port".to_owned())
 }
 
-/// An origin as browsers send it: scheme and host, no path (RFC 6454, 6.2).
+/// Checks an origin as browsers send it: scheme and host, no path (RFC 6454, 6.2).
 fn origin(text: &str) -> Result<String, String> {
     let parts = text.split_once("://");
     let fits = parts.is_some_and(|(scheme, name)| !scheme.is_empty() && host(name).is_ok());
@@ -65,7 +65,7 @@ fn origin(text: &str) -> Result<String, String> {
         .ok_or_else(|| "expected scheme://host or scheme://host:port, without a path".to_owned())
 }
 
-/// The lists, in the form they are compared in.
+/// The lists, normalised for comparison.
 pub(crate) struct Guard {
     hosts: Vec<String>,
     origins: Vec<String>,
@@ -86,15 +86,15 @@ impl Guard {
         }
     }
 
-    /// Every name the request gives must be ours: HTTP/1 has `Host`, HTTP/2 `:authority`, and an
-    /// absolute request line both.
+    /// Every host name in the request must be listed: HTTP/1 has `Host`, HTTP/2 `:authority`, and
+    /// an absolute request line both.
     fn check_host(&self, request: &Request) -> Result<(), GatewayError> {
         let mut names = 0;
         for host in request.headers().get_all(HOST) {
             names += 1;
             let authority = host.to_str().ok().and_then(|host| host.parse().ok());
-            let ours = authority.is_some_and(|authority| self.serves(&authority));
-            ours.then_some(()).ok_or(GatewayError::HostRefused)?;
+            let listed = authority.is_some_and(|authority| self.serves(&authority));
+            listed.then_some(()).ok_or(GatewayError::HostRefused)?;
         }
         if let Some(authority) = request.uri().authority() {
             names += 1;
@@ -109,8 +109,8 @@ impl Guard {
         }
     }
 
-    /// Whether each name that the request gives is ours.
-    pub(crate) fn is_ours(&self, request: &Request) -> bool {
+    /// Whether every host name in the request is listed.
+    pub(crate) fn names_this_gateway(&self, request: &Request) -> bool {
         self.check_host(request).is_ok()
     }
 
@@ -137,7 +137,7 @@ impl Guard {
     }
 }
 
-/// Refuses names and origins that are not ours.
+/// Refuses unlisted host names and origins.
 pub(crate) async fn check_names(
     State(guard): State<Arc<Guard>>,
     request: Request,
@@ -148,7 +148,7 @@ pub(crate) async fn check_names(
     Ok(next.run(request).await)
 }
 
-/// Lets `POST /mcp` through, and the `DELETE` that ends a session.
+/// Admits `POST /mcp`, and the `DELETE` that ends a session.
 pub(crate) async fn route(request: Request, next: Next) -> Result<Response, GatewayError> {
     if request.uri().path() != ENDPOINT {
         return Err(GatewayError::NotFound);
@@ -159,7 +159,7 @@ pub(crate) async fn route(request: Request, next: Next) -> Result<Response, Gate
     Ok(next.run(request).await)
 }
 
-/// Refuses what is too large by its own account, before the credential is looked at.
+/// Refuses requests whose declared size is too large, before their credential is checked.
 pub(crate) async fn check_size(request: Request, next: Next) -> Result<Response, GatewayError> {
     if request.headers().len() > MOST_HEADERS {
         return Err(GatewayError::TooManyHeaders);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_and_origins_are_listed() {
+    fn only_host_names_and_origins_can_be_listed() {
         for good in ["a", "a.example:8443", "[::1]", "127.0.0.1"] {
             assert!(host(good).is_ok() && origin(&format!("https://{good}")).is_ok());
         }
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_must_be_listed_and_none_is_no_browser() {
+    fn a_request_with_an_origin_needs_it_listed_one_without_passes() {
         let guard = guard(&[]);
         let passes = |origins: &[&'static str]| {
             let values = origins

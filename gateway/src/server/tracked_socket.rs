@@ -1,4 +1,4 @@
-//! The socket of a connection, which tells the connection's clock what happens on it.
+//! The socket of a connection. It reports traffic to the connection's timeouts.
 
 use std::{
     io,
@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::connection::Activity;
 
-/// A socket that reports what comes in, and whether it takes what goes out.
+/// A socket that reports incoming bytes, and whether it accepts outgoing ones.
 pub(crate) struct TrackedSocket<S> {
     socket: S,
     activity: Activity,

@@ -1,4 +1,4 @@
-//! The documents by which clients find out where tokens come from. Read without a credential.
+//! The documents that tell clients where to get tokens. They need no credential.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use http::{
 
 use crate::{auth::Auth, error::GatewayError};
 
-/// Answers for the documents there are; without issuers there are none.
+/// Answers requests for these documents; without issuers there are none.
 pub(crate) async fn answer(
     State(auth): State<Arc<Auth>>,
     request: Request,

@@ -1,10 +1,10 @@
-//! Sessions that differ from what their handle says: ended ones, and those with a log level.
+//! Sessions that differ from their handle: ended ones, and those with a log level.
 //!
-//! A copy of what Postgres keeps, brought up to date by `changes`, so that a call looks at memory
-//! only. Bounded as Postgres' rows are, by principal: a thousand levels at most, of which the one
-//! set longest ago goes first, and a thousand ends, after which one floor stands for all. Past a
-//! total of 200,000 a principal that brings another end has all its older sessions ended instead,
-//! which costs its clients an `initialize`.
+//! A copy of a table in Postgres, which `changes` keeps up to date, so that a call reads memory
+//! only. Its bounds are those of the table, per principal: at most a thousand log levels, of which
+//! the oldest is dropped first, and a thousand ends, which are then replaced by one floor. Beyond a
+//! total of 200,000 rows, a principal that ends another session has all its older sessions ended
+//! instead, which costs its clients an `initialize`.
 
 use std::collections::HashMap;
 
@@ -15,9 +15,9 @@ use uuid::Uuid;
 use super::handle::{self, Handle};
 use crate::store::SessionChange;
 
-/// Rows kept for all principals: about 100 bytes each.
+/// Rows stored for all principals, of about 100 bytes each.
 const MOST_ROWS: usize = 200_000;
-/// Rows of one principal: as many as Postgres keeps of both kinds.
+/// Rows of one principal: the sum of both bounds in Postgres.
 const MOST_OF_ONE: usize = 2_000;
 
 /// The table.
@@ -32,7 +32,7 @@ struct SessionTable {
     rows: usize,
 }
 
-/// What is known of one principal's sessions.
+/// The sessions of one principal.
 #[derive(Default)]
 struct OwnerSessions {
     /// Sessions issued before it are ended; milliseconds since 1970.
@@ -61,7 +61,7 @@ impl ChangedSessions {
         })
     }
 
-    /// The log level that the client of a session asked for.
+    /// The log level that a session's client set.
     pub(super) fn log_level(&self, tenant: Uuid, principal: &str, id: Uuid) -> Option<LogLevel> {
         let state = self.state.read();
         let row = state.owner(tenant, principal)?.sessions.get(&id)?;
@@ -70,7 +70,7 @@ impl ChangedSessions {
             .flatten()
     }
 
-    /// Takes what Postgres has.
+    /// Applies changes read from Postgres.
     pub(super) fn take(&self, changes: Vec<SessionChange>) {
         let mut state = self.state.write();
         for change in changes {
@@ -78,12 +78,12 @@ impl ChangedSessions {
         }
     }
 
-    /// Forgets what has expired.
+    /// Drops expired rows.
     pub(super) fn sweep(&self) {
         self.state.write().sweep(handle::now());
     }
 
-    /// How many sessions are known.
+    /// Number of rows.
     pub(super) fn len(&self) -> usize {
         self.state.read().rows
     }
@@ -109,7 +109,7 @@ impl SessionTable {
                 };
                 owner.put(id, row);
             }
-            // A preference may be forgotten, an end may not.
+            // A log level may be dropped, an end may not.
             Some(_) if !change.ended => {}
             Some(id) => owner.raise(floor_for(id, change.written)),
             None => owner.raise(change.moment),
@@ -132,8 +132,8 @@ impl SessionTable {
 }
 
 impl OwnerSessions {
-    /// Puts a row, unless a newer one is there. Where there are too many the oldest level makes
-    /// room; where all of them are ends, one floor takes their place.
+    /// Stores a row unless a newer one is stored. When full, drops the oldest log level, or
+    /// replaces all rows by a floor if all of them are ends.
     fn put(&mut self, id: Uuid, row: SessionRow) {
         let known = self.sessions.get(&id);
         if known.is_some_and(|known| row.written < known.written) {
@@ -151,21 +151,21 @@ impl OwnerSessions {
         self.sessions.insert(id, row);
     }
 
-    /// Ends what was issued before `floor`, and forgets the rows that it stands for.
+    /// Ends all sessions issued before `floor`, and drops their rows.
     fn raise(&mut self, floor: u64) {
         self.floor = self.floor.max(floor);
         self.sessions.retain(|id, _| issued_after(*id, floor));
     }
 }
 
-/// The floor that ends a session with all that are older than its end: by the moment of writing,
-/// which stays the same however often it is read.
+/// The floor that ends a session together with all that are older than its end. Derived from the
+/// time of writing, so that reading the row again yields the same floor.
 fn floor_for(id: Uuid, written: i64) -> u64 {
     (written.unsigned_abs() / 1000).max(handle::issued(id)) + 1
 }
 
-/// Whether a session's row is still of use under a floor. The principal's own has no handle, and
-/// so no time.
+/// Whether a row is still needed above a floor. The principal's own session has no handle and hence
+/// no time of issue.
 fn issued_after(id: Uuid, floor: u64) -> bool {
     id.is_nil() || handle::issued(id) >= floor
 }
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_the_owners_alone() {
+    fn an_end_applies_only_to_its_owners_session() {
         let (changed, handle) = (ChangedSessions::default(), Handle::issue());
         changed.take(vec![ended(handle.id())]);
         assert!(changed.is_ended(TENANT, "key:1", handle));
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_floor_ends_what_was_issued_before_it_and_takes_its_rows_along() {
+    fn a_floor_ends_older_sessions_and_replaces_their_rows() {
         let changed = ChangedSessions::default();
         let old: Vec<_> = (0..5).map(|_| Handle::issue()).collect();
         changed.take(old.iter().map(|handle| ended(handle.id())).collect());
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(changed.len(), 0);
     }
 
-    /// As many ends as are kept, a thousand of each principal.
+    /// A full table: a thousand ends of each principal.
     fn full() -> ChangedSessions {
         let changed = ChangedSessions::default();
         let others = (0..MOST_ROWS).map(|number| SessionChange {
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn past_the_bound_an_owner_loses_its_own_older_sessions_and_nobody_elses() {
+    fn a_full_table_costs_an_owner_only_its_own_older_sessions() {
         let changed = full();
         let (before, alive) = (Handle::issue(), Handle::issue());
         let end = ended(before.id());
@@ -238,14 +238,14 @@ mod tests {
         assert!(changed.is_ended(TENANT, "key:1", before));
         assert!(!changed.is_ended(TENANT, "key:other-0", alive));
 
-        // Read again, it ends nothing that came after it.
+        // Reading the row again ends no newer session.
         let newer = Handle::issued_at_for_tests(end.written.unsigned_abs() / 1000 + 2);
         changed.take(vec![end]);
         assert!(!changed.is_ended(TENANT, "key:1", newer));
     }
 
     #[test]
-    fn more_ends_of_one_owner_than_are_kept_become_one_floor() {
+    fn too_many_ends_of_one_owner_become_one_floor() {
         let changed = ChangedSessions::default();
         let ends: Vec<_> = (0..=MOST_OF_ONE).map(|_| Handle::issue()).collect();
         changed.take(ends.iter().map(|end| ended(end.id())).collect());
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owners_levels_make_room_for_each_other() {
+    fn the_oldest_log_level_of_an_owner_is_dropped_first() {
         let changed = ChangedSessions::default();
         let level = |written: i64| SessionChange {
             ended: false,
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_late_does_not_undo_what_is_known() {
+    fn a_row_that_is_read_late_replaces_no_newer_one() {
         let changed = ChangedSessions::default();
         let handle = Handle::issue();
         let end = ended(handle.id());
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_expired_is_forgotten() {
+    fn expired_rows_are_dropped() {
         let changed = ChangedSessions::default();
         let gone = SessionChange {
             moment: handle::now() - 1,

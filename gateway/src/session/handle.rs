@@ -1,7 +1,8 @@
 //! The text of a session's handle: 16 bytes of id and 32 of HMAC, in base64url.
 //!
-//! The id is a UUID of version 7 (RFC 9562), so it says itself when it was issued. Tenant and principal are
-//! signed but not in it: a handle tells its holder nothing, and is good for its owner alone.
+//! The id is a UUID of version 7 (RFC 9562), so it contains its time of issue. Tenant and principal
+//! are signed but not included: a handle reveals nothing to its holder and is valid for its owner
+//! only.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,13 +11,13 @@ use uuid::Uuid;
 
 use crate::{caller::Principal, secrets::RootSecret};
 
-/// How long a handle is good.
+/// Lifetime of a handle.
 pub(super) const LIFETIME: Duration = Duration::from_secs(24 * 3600);
 /// 48 bytes in base64.
 const LENGTH: usize = 64;
 
-/// A handle that was verified: its signature, its owner, its age. Whether the session was ended
-/// since is another question.
+/// A handle with valid signature, owner and age. Whether the session has been ended is not checked
+/// here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Handle {
     id: Uuid,
@@ -34,23 +35,24 @@ impl Handle {
         }
     }
 
-    /// The text that the owner gets.
+    /// The text that the owner receives.
     pub(super) fn seal(self, secret: &RootSecret, owner: &Principal) -> String {
         let tag = secret.sign_session(&signed(self.id, owner));
         URL_SAFE_NO_PAD.encode([self.id.as_bytes().as_slice(), &tag].concat())
     }
 
-    /// The handle of a text, if we signed it for this owner and it has not expired.
+    /// Opens the text of a handle; `None` unless this secret signed it for this owner and it has
+    /// not expired.
     pub(super) fn open(secret: &RootSecret, owner: &Principal, text: &str) -> Option<Self> {
         let bytes = (text.len() == LENGTH).then(|| URL_SAFE_NO_PAD.decode(text).ok())??;
         let (id, tag) = bytes.split_first_chunk::<16>()?;
         let id = Uuid::from_bytes(*id);
-        let ours = secret.session_is_signed(&signed(id, owner), tag);
+        let signed_here = secret.session_is_signed(&signed(id, owner), tag);
         let handle = Handle {
             id,
             issued: issued(id),
         };
-        (ours && now() < handle.expires()).then_some(handle)
+        (signed_here && now() < handle.expires()).then_some(handle)
     }
 
     pub(super) fn id(self) -> Uuid {
@@ -89,7 +91,7 @@ pub(super) fn issued(id: Uuid) -> u64 {
     })
 }
 
-/// What is signed. Both ids have a fixed length, so no two handles share these bytes.
+/// The signed bytes. Both ids have a fixed length, so no two handles share these bytes.
 fn signed(id: Uuid, owner: &Principal) -> Vec<u8> {
     [
         id.as_bytes(),
@@ -120,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handle_is_good_for_its_owner_under_a_known_secret_and_nothing_else() {
+    fn a_handle_is_valid_only_for_its_owner_under_a_known_secret() {
         let (line, older) = (
             RootSecret::generate_line().unwrap(),
             RootSecret::generate_line().unwrap(),
@@ -139,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_character_anywhere_is_no_handle() {
+    fn a_handle_with_a_changed_character_is_invalid() {
         let (secret, owner) = (secret(), Principal::for_tests(&[Scope::ToolsRead], None));
         let text = Handle::issue().seal(&secret, &owner);
         for index in 0..text.len() {

@@ -1,8 +1,7 @@
-//! Labels: what divides a principal's calls into sessions in 2026-07-28, where there are none.
+//! Labels divide a principal's calls into sessions in 2026-07-28, which has no sessions of its own.
 //!
-//! A client's settings choose a label, so anybody may choose many: a principal has at most 256
-//! that are live, and all further ones share one session. A label nobody used for ten minutes
-//! makes room.
+//! Clients choose their labels and may choose many: a principal has at most 256 live labels, and
+//! all further ones share one session. A label that is unused for ten minutes is dropped.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -11,11 +10,11 @@ use tokio::time::Instant;
 
 use crate::caller::SessionKey;
 
-/// Labels of one principal that have a session of their own.
+/// Labels of one principal with a session of their own.
 const MOST_LIVE: usize = 256;
 /// How long after its last use a label is live.
 const IDLE: Duration = Duration::from_secs(600);
-/// Principals whose labels are remembered, those used last.
+/// Principals whose labels are stored; the least recently used is dropped first.
 const MOST_PRINCIPALS: u64 = 10_000;
 
 /// The live labels of all principals: at most 20 KiB for each.
@@ -38,23 +37,23 @@ impl Labels {
 
     /// The session of a label, below the principal's own.
     pub(super) fn session(&self, own: SessionKey, label: &str) -> SessionKey {
-        let wanted = own.child(label);
+        let session = own.child(label);
         let live = self.live.get_with(own, Arc::default);
         let mut live = live.lock();
         let now = Instant::now();
-        if let Some(used) = live.get_mut(&wanted) {
+        if let Some(used) = live.get_mut(&session) {
             *used = now;
-            return wanted;
+            return session;
         }
         if live.len() >= MOST_LIVE {
             live.retain(|_, used| now.duration_since(*used) < IDLE);
         }
         if live.len() >= MOST_LIVE {
-            // No label can be empty, so this is nobody's.
+            // No label is empty, so this session belongs to no label.
             return own.child("");
         }
-        live.insert(wanted, now);
-        wanted
+        live.insert(session, now);
+        session
     }
 }
 

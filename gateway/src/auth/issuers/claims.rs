@@ -1,7 +1,7 @@
-//! What a token's claims come to: for whom it speaks, what it may do, from when until when.
+//! What a token's claims mean: for which tenant it speaks, what it allows, and when.
 //!
-//! Asked of claims whose signature was verified, and of an issuer that the operator let speak for
-//! certain tenants: any other is refused, whoever signed it.
+//! Reads only claims whose signature was verified. A tenant that the operator did not assign to the
+//! issuer is refused, whoever signed the token.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,12 +13,12 @@ use super::{
     config::{IssuerConfig, TenantRule},
 };
 
-/// From its issue to its end, at most: a token can only be taken back by telling every gateway.
+/// Maximum seconds from issue to expiry: a token can be revoked only by notifying every gateway.
 const LONGEST_LIFE: f64 = 3600.0;
-/// No moment that a token names lies beyond: the year 5138, in seconds since 1970.
+/// The latest time that a token may name: the year 5138, in seconds since 1970.
 const LAST_MOMENT: f64 = 1e11;
 
-/// The way to a claim: its name, or several into nested objects.
+/// The path to a claim: its name, or several names into nested objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ClaimPath(Vec<String>);
 
@@ -29,7 +29,7 @@ impl ClaimPath {
         named.then_some(ClaimPath(names))
     }
 
-    /// Whether it is this one name.
+    /// Whether the path is this single name.
     pub(super) fn is(&self, name: &str) -> bool {
         self.0 == [name]
     }
@@ -42,35 +42,38 @@ impl ClaimPath {
     }
 }
 
-/// What a token says of its holder.
+/// What a verified token says about its holder.
 #[derive(Debug)]
 pub(crate) struct VerifiedClaims {
     /// The tenant's slug.
     pub(crate) tenant: String,
     pub(crate) identity: Identity,
     pub(crate) scopes: Vec<Scope>,
-    /// When it was issued at the earliest: what it says, less the leeway. Seconds since 1970.
+    /// The earliest time at which it can have been issued: its `iat` minus the leeway. Seconds
+    /// since 1970.
     pub(crate) earliest: f64,
-    /// When it ends, the leeway included. Seconds since 1970.
+    /// When it expires, leeway included. Seconds since 1970.
     pub(crate) ends: f64,
 }
 
 impl VerifiedClaims {
-    /// Holds verified claims against what their issuer may say.
+    /// Checks verified claims against what their issuer may say.
     pub(crate) fn new(
         issuer: &IssuerConfig,
         claims: &Map<String, Value>,
     ) -> Result<Self, FailureReason> {
-        let meant = |audience: &Value| {
+        let is_listed = |audience: &Value| {
             let audience = audience.as_str();
-            audience.is_some_and(|one| issuer.audiences.iter().any(|ours| ours == one))
+            audience.is_some_and(|one| issuer.audiences.iter().any(|own| own == one))
         };
-        let for_us = match claims.get("aud") {
-            Some(Value::Array(several)) => several.iter().any(meant),
-            Some(one) => meant(one),
+        let audience_fits = match claims.get("aud") {
+            Some(Value::Array(several)) => several.iter().any(is_listed),
+            Some(one) => is_listed(one),
             None => false,
         };
-        for_us.then_some(()).ok_or(FailureReason::WrongAudience)?;
+        audience_fits
+            .then_some(())
+            .ok_or(FailureReason::WrongAudience)?;
         let (earliest, ends) = times(claims, issuer.leeway, now())?;
         let subject = issuer.subject.of(claims).and_then(Value::as_str);
         let identity = subject.and_then(|subject| Identity::new(&issuer.name, subject));
@@ -83,20 +86,20 @@ impl VerifiedClaims {
         })
     }
 
-    /// Whether its time is over.
-    pub(crate) fn is_over(&self) -> bool {
+    /// Whether the token has expired.
+    pub(crate) fn has_expired(&self) -> bool {
         now() >= self.ends
     }
 }
 
-/// Seconds since 1970 by this machine's clock, which is held against the issuer's.
+/// Seconds since 1970 by this machine's clock, compared with the issuer's.
 fn now() -> f64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// How long ago a token was issued at the least, by what it says and nobody verified; `None` if no
-/// signature makes it good, as it is over or not yet.
+/// The minimum age of a token by its own, unverified claims. `None` if it has expired or is not
+/// valid yet, so that no signature could make it valid.
 pub(super) fn least_age(claims: &Map<String, Value>, leeway: Duration) -> Option<Duration> {
     let now = now();
     let (earliest, _ends) = times(claims, leeway, now).ok()?;
@@ -104,7 +107,7 @@ pub(super) fn least_age(claims: &Map<String, Value>, leeway: Duration) -> Option
     Some(Duration::from_secs_f64((now - latest).max(0.0)))
 }
 
-/// When the token was issued at the earliest, and when it ends, both with the leeway.
+/// The earliest time of issue and the expiry, both with the leeway applied.
 fn times(
     claims: &Map<String, Value>,
     leeway: Duration,
@@ -139,8 +142,8 @@ fn tenant(rule: &TenantRule, claims: &Map<String, Value>) -> Option<String> {
     }
 }
 
-/// What the token may do here; words that mean nothing here grant nothing. `None` for a claim that
-/// is neither a text nor a list of texts.
+/// What the token allows; unknown words grant nothing. `None` if the claim is neither a string nor
+/// a list of strings.
 fn scopes(issuer: &IssuerConfig, claims: &Map<String, Value>) -> Option<Vec<Scope>> {
     let words: Vec<&str> = match issuer.scope.of(claims) {
         None => return Some(issuer.default_scopes.clone()),
@@ -154,7 +157,7 @@ fn scopes(issuer: &IssuerConfig, claims: &Map<String, Value>) -> Option<Vec<Scop
 }
 
 impl IssuerConfig {
-    /// Whether a word of the scope claim grants this.
+    /// Whether a word of the scope claim grants this scope.
     fn grants(&self, word: &str, scope: Scope) -> bool {
         match &self.scopes {
             None => scope.name() == word,
@@ -164,8 +167,8 @@ impl IssuerConfig {
         }
     }
 
-    /// What a client asks this issuer for to be granted a scope. Nothing where roles decide: nobody
-    /// can ask for those.
+    /// The words to request from this issuer for a scope. Empty where roles decide: a client cannot
+    /// request those.
     pub(crate) fn words_for(&self, scope: Scope) -> Vec<&str> {
         if !self.scope.is("scope") && !self.scope.is("scp") {
             return Vec::new();
@@ -180,7 +183,7 @@ impl IssuerConfig {
         words.filter(|word| is_scope_token(word)).collect()
     }
 
-    /// For each of these scopes that can be asked for, the word that grants the least beside it.
+    /// For each requestable scope, the word that grants the fewest other scopes.
     pub(crate) fn narrowest_words(&self, scopes: &[Scope]) -> Vec<&str> {
         let granted = |word: &str| {
             let scopes = Scope::ALL.into_iter();
@@ -196,7 +199,7 @@ impl IssuerConfig {
     }
 }
 
-/// A scope as it may stand in a challenge (RFC 6749, 3.3).
+/// Whether a word can appear in a challenge (RFC 6749, 3.3).
 fn is_scope_token(word: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
     !word.is_empty() && word.bytes().all(fits)
@@ -218,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_good_from_its_issue_to_its_end_give_or_take_the_leeway() {
+    fn a_token_is_valid_from_issue_to_expiry_within_the_leeway() {
         let good = times_of(json!({ "iat": 999_000, "exp": 999_941.5 }));
         assert_eq!(good, Ok((998_940.0, 1_000_001.5)));
         assert!(times_of(json!({ "iat": 1_000_060, "exp": 1_000_070 })).is_ok());
@@ -259,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_as_young_as_the_leeway_allows_and_one_that_is_good_for_nobody_has_no_age() {
+    fn the_least_age_allows_for_leeway_and_an_invalid_token_has_none() {
         let age = |iat: f64, exp: f64| {
             let claims = json!({ "iat": now() + iat, "exp": now() + exp });
             least_age(claims.as_object().unwrap(), Duration::from_secs(60))
@@ -290,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_says_the_tenant_and_only_one_that_the_issuer_may_speak_for() {
+    fn a_claim_may_name_only_tenants_that_the_issuer_may_speak_for() {
         let by_claim = issuer("tenant_claim: [org, slug], tenants: {one: acme, zeta: zeta}");
         let tenant = |org: Value| facts(&by_claim, json!({ "org": org })).map(|facts| facts.tenant);
         assert_eq!(tenant(json!({ "slug": "one" })), Ok("acme".to_owned()));
@@ -306,13 +309,13 @@ mod tests {
                 "{org}"
             );
         }
-        // A name with dots is one name.
+        // A name with dots is a single name.
         let named = issuer("tenant_claim: 'https://us.example/org', tenants: [acme]");
         assert!(facts(&named, json!({ "https://us.example/org": "acme" })).is_ok());
     }
 
     #[test]
-    fn scopes_are_read_from_a_text_or_a_list_and_mean_what_the_operator_says() {
+    fn scopes_come_as_text_or_list_and_mean_what_operators_set() {
         let scopes = |issuer: &IssuerConfig, more: Value| facts(issuer, more).unwrap().scopes;
         let (read, write) = (Scope::ToolsRead, Scope::MemoryWrite);
         let plain = issuer("tenant: acme");
@@ -334,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_told_the_issuers_own_words_and_no_roles() {
+    fn clients_are_given_the_issuers_own_words_and_no_roles() {
         let words = |more: &str| {
             let issuer = issuer(more);
             let words = issuer.words_for(Scope::ToolsRead).into_iter();

@@ -1,4 +1,4 @@
-//! The issuers as they were configured, checked: whoever has an [`IssuerConfig`] can use it.
+//! The configured issuers after validation: every [`IssuerConfig`] is usable.
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::slug::is_slug;
 
-/// How an issuer may sign: nothing by a secret that we would share with it.
+/// Permitted signature algorithms: none of them uses a shared secret.
 const ALGORITHMS: [(&str, Algorithm); 9] = [
     ("RS256", Algorithm::RS256),
     ("RS384", Algorithm::RS384),
@@ -25,21 +25,21 @@ const ALGORITHMS: [(&str, Algorithm); 9] = [
     ("ES384", Algorithm::ES384),
     ("EdDSA", Algorithm::EdDSA),
 ];
-/// Seconds.
+/// Default leeway in seconds.
 const LEEWAY: u64 = 60;
 
-/// For whom an issuer speaks.
+/// For which tenants an issuer speaks.
 #[derive(Debug)]
 pub(super) enum TenantRule {
     Fixed(String),
-    /// By what the claim says: the slug of each value that it may have.
+    /// By a claim: maps each value that it may have to a tenant's slug.
     Claim(ClaimPath, BTreeMap<String, String>),
 }
 
-/// An issuer, checked.
+/// A validated issuer.
 #[derive(Debug)]
 pub(crate) struct IssuerConfig {
-    /// As tokens write it.
+    /// As tokens write it in `iss`.
     pub(super) name: String,
     pub(super) url: Url,
     pub(super) audiences: Vec<String>,
@@ -47,7 +47,8 @@ pub(crate) struct IssuerConfig {
     pub(super) tenant: TenantRule,
     pub(super) subject: ClaimPath,
     pub(super) scope: ClaimPath,
-    /// What the words of the scope claim mean; `None`: they are our own.
+    /// What the words of the scope claim mean; `None` means that they are Archway's own scope
+    /// names.
     pub(super) scopes: Option<BTreeMap<String, Vec<Scope>>>,
     pub(super) default_scopes: Vec<Scope>,
     pub(crate) projects: Option<Vec<String>>,
@@ -58,7 +59,7 @@ pub(crate) struct IssuerConfig {
     pub(super) roots: Vec<Certificate>,
 }
 
-/// The issuers that a file names.
+/// Loads the issuers of a file.
 pub(super) fn load(path: &Path) -> Result<Vec<IssuerConfig>, IssuersError> {
     checked(IssuersFile::load(path)?)
 }
@@ -69,13 +70,13 @@ pub(super) fn checked(document: IssuersFile) -> Result<Vec<IssuerConfig>, Issuer
         return Err(IssuersError::Number(count));
     }
     let mut issuers: Vec<IssuerConfig> = Vec::with_capacity(count);
-    for (place, entry) in document.issuers.into_iter().enumerate() {
+    for (index, entry) in document.issuers.into_iter().enumerate() {
         if issuers.iter().any(|earlier| earlier.name == entry.issuer) {
             return Err(IssuersError::Twice(entry.issuer));
         }
         let config = IssuerConfig::new(entry);
         issuers.push(config.map_err(|problem| IssuersError::Issuer {
-            place: place + 1,
+            number: index + 1,
             problem,
         })?);
     }
@@ -125,7 +126,7 @@ impl IssuerConfig {
     }
 }
 
-/// A URL that is worth trusting: nobody on the way can answer in its place.
+/// Parses a URL that can be trusted: nobody between can answer in its place.
 pub(crate) fn trusted(text: &str) -> Option<Url> {
     let url = Url::parse(text).ok()?;
     let bare = url.query().is_none() && url.fragment().is_none();
@@ -134,18 +135,18 @@ pub(crate) fn trusted(text: &str) -> Option<Url> {
     (has_no_user(&url) && bare && graphic && safe).then_some(url)
 }
 
-/// The file of the issuers holds no secret: whoever may read configuration reads it.
+/// The issuers file may contain no secret: everyone who may read configuration may read it.
 fn has_no_user(url: &Url) -> bool {
     url.username().is_empty() && url.password().is_none()
 }
 
-/// Whether this can be asked for the keys of the issuer at `issuer`: over TLS, or on the machine
-/// on which the issuer is, too.
+/// Whether the keys of `issuer` may be fetched from `uri`: over TLS, or on loopback if the issuer
+/// is there, too.
 pub(super) fn may_ask(uri: &Url, issuer: &Url) -> bool {
     uri.scheme() == "https" || (is_loopback(uri) && is_loopback(issuer))
 }
 
-/// Whether this is plain HTTP to this machine.
+/// Whether a URL is plain HTTP to this machine.
 pub(super) fn is_loopback(url: &Url) -> bool {
     let here = ["localhost", "127.0.0.1", "[::1]"];
     url.scheme() == "http" && url.host_str().is_some_and(|host| here.contains(&host))
@@ -162,7 +163,7 @@ fn algorithms(names: &[String]) -> Result<Vec<Algorithm>, IssuerProblem> {
     found.collect()
 }
 
-/// The algorithm that a token's header names, if an issuer could be allowed it.
+/// The algorithm of a token's header, if it is a permitted one.
 pub(super) fn algorithm(name: &str) -> Option<Algorithm> {
     let known = ALGORITHMS.iter().find(|(known, _)| *known == name);
     known.map(|(_, algorithm)| *algorithm)
@@ -251,7 +252,7 @@ mod tests {
         checked(IssuersFile::parse(text)?)
     }
 
-    /// What is wrong with an issuer that says so.
+    /// The problem found in an entry, as text.
     fn problem(entry: &str) -> String {
         let refused = read(&format!("issuers: [{{{entry}}}]")).unwrap_err();
         match refused {
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn who_can_not_be_trusted_is_refused_by_what_is_wrong() {
+    fn an_untrustworthy_issuer_is_refused_with_the_reason() {
         for (issuer, more, says) in [
             ("http://a.example", "", "`issuer`"),
             ("https://a.example?b", "", "`issuer`"),
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_may_lie_on_another_host_and_behind_a_query() {
+    fn keys_may_be_on_another_host_and_behind_a_query() {
         let uri = "https://keys.example/of?policy=b@c";
         let text = format!(
             "issuers: [{{issuer: '{URL}', audience: us, tenant: acme, jwks_uri: '{uri}'}}]"
@@ -312,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_issuer_may_say_is_refused_by_what_is_wrong() {
+    fn invalid_rules_of_an_issuer_are_refused_with_the_reason() {
         for (more, says) in [
             ("leeway: 1", "for whom it speaks"),
             ("tenant_claim: org", "for whom it speaks"),

@@ -1,8 +1,8 @@
-//! The file that names the issuers: its shape, and how it is read.
+//! The issuers file: its format, and how it is read.
 //!
-//! YAML, as `archway apply` reads it. It holds no secret: what checks a token is public. An unknown
-//! word is refused with its line and column: one that was passed over would be a check that nobody
-//! makes.
+//! YAML, read as `archway apply` reads it. It contains no secret: everything that verifies a token
+//! is public. An unknown word is refused with its line and column, because ignoring it would
+//! silently skip a check.
 
 use std::{collections::BTreeMap, fs::File, io::Read, path::Path};
 
@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::error::IssuersError;
 
-/// Bytes of the file at most.
+/// Maximum size of the file in bytes.
 const LARGEST_FILE: u64 = 1 << 20;
 
 /// The whole file.
@@ -26,44 +26,45 @@ pub(super) struct IssuersFile {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct IssuerEntry {
-    /// What its tokens say in `iss`, letter by letter.
+    /// Its tokens' `iss`, compared character by character.
     pub(super) issuer: String,
-    /// What its tokens must say in `aud` beside whatever else: one, or any of a list.
+    /// Required in its tokens' `aud`, among any others: one value, or any of a list.
     pub(super) audience: ScopeWords,
-    /// What its tokens may be signed by; RS256 if left out.
+    /// Permitted signature algorithms; RS256 by default.
     #[serde(default)]
     pub(super) algorithms: Vec<String>,
-    /// The one tenant that it speaks for.
+    /// The only tenant that it speaks for.
     pub(super) tenant: Option<String>,
-    /// Or: the claim that says for which of `tenants` a token speaks.
+    /// Alternatively the claim that selects one of `tenants`.
     pub(super) tenant_claim: Option<ScopeWords>,
-    /// With `tenant_claim`: the slugs that it may say, or for each thing that it may say a slug.
+    /// With `tenant_claim`: the permitted slugs, or a map from each permitted value to a slug.
     pub(super) tenants: Option<TenantEntry>,
-    /// The claim that says who calls; `sub` if left out.
+    /// The claim that identifies the caller; `sub` by default.
     pub(super) subject_claim: Option<ScopeWords>,
-    /// The claim that says what the token may do, a list or a text with blanks; `scope` if left out.
+    /// The claim that lists what the token allows, as a list or as text with spaces; `scope` by
+    /// default.
     pub(super) scope_claim: Option<ScopeWords>,
-    /// What the words of that claim mean here; if left out, they are our own.
+    /// What the words of that claim mean here; by default they are Archway's own scope names.
     pub(super) scopes: Option<BTreeMap<String, Vec<Scope>>>,
-    /// What a token may do that lacks the claim; nothing if left out.
+    /// What a token without the claim allows; nothing by default.
     #[serde(default)]
     pub(super) default_scopes: Vec<Scope>,
-    /// The projects that its callers see; all of their tenant's if left out.
+    /// The projects that its callers see; all of their tenant's by default.
     pub(super) projects: Option<Vec<String>>,
-    /// The families of tools that they see; all if left out.
+    /// The families of tools that they see; all by default.
     pub(super) families: Option<Vec<String>>,
-    /// The project that their calls mean unless they name another.
+    /// The project for calls that name none.
     pub(super) default_project: Option<String>,
-    /// Seconds by which its clock may differ from ours, 0 to 120; 60 if left out.
+    /// Seconds by which its clock may differ from the gateway's, 0 to 120; 60 by default.
     pub(super) leeway: Option<u64>,
-    /// Where its keys are; if left out, its discovery document says so.
+    /// URL of its keys; taken from its discovery document by default.
     pub(super) jwks_uri: Option<String>,
-    /// File with certificates (PEM) of authorities that it is believed by, beside the system's.
+    /// File with CA certificates (PEM) that are trusted for it in addition to the system's.
     pub(super) ca_file: Option<String>,
 }
 
-/// One word or several. Of a claim, several are a way into nested objects, so that a name with dots
-/// or slashes is a name.
+/// One word or several. For a claim, several words are a path into nested objects, so a name may
+/// contain dots or slashes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged, expecting = "expected a text or a list of texts")]
 pub(super) enum ScopeWords {
@@ -97,9 +98,9 @@ impl IssuersFile {
         IssuersFile::parse(&read("the file", path)?)
     }
 
-    /// Reads a file's text.
+    /// Parses the text of a file.
     pub(super) fn parse(text: &str) -> Result<IssuersFile, IssuersError> {
-        // Without a snippet of the text: somebody will have put a secret there by mistake.
+        // Without a snippet of the text, since someone may have put a secret there by mistake.
         let options = serde_saphyr::options! { with_snippet: false };
         serde_saphyr::from_str_with_options(text, options).map_err(|error| {
             IssuersError::Syntax(error.render_with_formatter(&serde_saphyr::UserMessageFormatter))
@@ -107,7 +108,7 @@ impl IssuersFile {
     }
 }
 
-/// A file's text, if it has one of a size that makes sense.
+/// The text of a file, if it is not too large.
 pub(super) fn read(what: &'static str, path: &Path) -> Result<String, IssuersError> {
     let failed = |source| IssuersError::Read {
         what,

@@ -1,12 +1,12 @@
-//! What can be wrong with the file that names the issuers. Read by operators: names what they wrote.
+//! What can be wrong with the issuers file. For operators: errors repeat what they wrote.
 
 use std::{io, path::PathBuf};
 
 /// Seconds.
 pub(super) const MOST_LEEWAY: u64 = 120;
-/// Each refreshes its keys on its own.
+/// Each issuer refreshes its keys on its own.
 pub(super) const MOST_ISSUERS: usize = 100;
-/// As many as a key may be narrowed to: each call carries them to its worker.
+/// The same bound as for a key: each call carries the list to its worker.
 pub(super) const MOST_PROJECTS: usize = 200;
 
 /// Why the issuers can't be used.
@@ -15,46 +15,47 @@ pub enum IssuersError {
     /// A file can't be read.
     #[error("reading {what}, {}", .path.display())]
     Read {
-        /// Which.
+        /// Which file.
         what: &'static str,
         /// Its path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// A file is larger than makes sense.
+    /// A file is too large.
     #[error("{what}, {}, is larger than 1 MiB", .path.display())]
     TooLarge {
-        /// Which.
+        /// Which file.
         what: &'static str,
         /// Its path.
         path: PathBuf,
     },
-    /// It is not what was expected; says where.
+    /// The file is malformed; the text says where.
     #[error("{0}")]
     Syntax(String),
-    /// How many issuers it names.
-    #[error("it names {0} issuers: 1 to {MOST_ISSUERS} are expected under `issuers`")]
+    /// The number of issuers is out of range.
+    #[error("the file lists {0} issuers: 1 to {MOST_ISSUERS} are expected under `issuers`")]
     Number(usize),
-    /// Two entries of one issuer.
-    #[error("issuer {0} stands there twice")]
+    /// Two entries name the same issuer.
+    #[error("issuer {0} is listed twice")]
     Twice(String),
     /// Something is wrong with an issuer.
-    #[error("issuer number {place}")]
+    #[error("issuer number {number}")]
     Issuer {
-        /// In the file, from 1. Its URL may hold what nobody should read.
-        place: usize,
+        /// Its number in the file, from 1. Its URL may contain what readers of the log should not
+        /// see.
+        number: usize,
         /// What is wrong.
         #[source]
         problem: IssuerProblem,
     },
-    /// Clients could not be told where tokens come from.
+    /// Without it, clients cannot be told where to get tokens.
     #[error(
         "--resource (ARCHWAY_RESOURCE) is missing: the URL by which clients reach this gateway"
     )]
     NoResource,
-    /// The gateway's own URL.
+    /// The gateway's own URL is invalid.
     #[error(
         "--resource (ARCHWAY_RESOURCE) is not https://host or https://host/mcp (http:// for \
          loopback only)"
@@ -65,58 +66,58 @@ pub enum IssuersError {
 /// What is wrong with one issuer.
 #[derive(Debug, thiserror::Error)]
 pub enum IssuerProblem {
-    /// Its name is no URL that tokens could be trusted by.
+    /// Its name is not a URL that can be trusted.
     #[error(
         "`{0}` must be an https:// URL without user, query and fragment (http:// for loopback only)"
     )]
     Url(&'static str),
-    /// Its keys are where they can't be trusted, or behind a password, which this does not repeat.
+    /// Its keys' URL cannot be trusted, or contains a password, which this text does not repeat.
     #[error(
-        "`jwks_uri` must be an https:// URL without user and password: keys are read by anybody \
+        "`jwks_uri` must be an https:// URL without user and password: keys are public \
          (http:// for loopback only, of an issuer there)"
     )]
     KeysUrl,
     /// It has no audience.
     #[error("`audience` must name what its tokens say in `aud`, and no empty text")]
     Audience,
-    /// An algorithm that is not among ours.
+    /// An unknown algorithm.
     #[error(
-        "there is no algorithm {0:?} here: RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384 \
-         and EdDSA are known"
+        "unknown algorithm {0:?}: RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384 \
+         and EdDSA are supported"
     )]
     Algorithm(String),
-    /// Not one of the two ways to say its tenants.
+    /// Neither of the two ways to assign tenants, or both.
     #[error(
-        "say for whom it speaks: either `tenant: SLUG`, or `tenant_claim` with the list `tenants`"
+        "its tenants are missing: write either `tenant: SLUG`, or `tenant_claim` with the list `tenants`"
     )]
     Tenants,
-    /// A tenant's or project's name is none.
+    /// An invalid slug of a tenant or project.
     #[error(
-        "`{0}` has {1:?}, which is no slug: lower-case letters, digits and hyphens, at most 63"
+        "`{0}` has {1:?}, which is not a slug: lower-case letters, digits and hyphens, at most 63"
     )]
     Slug(&'static str, String),
     /// A claim without a name.
     #[error("`{0}` must name a claim")]
     Claim(&'static str),
-    /// A list that leaves nothing.
+    /// An empty list, which would allow nothing.
     #[error("`{0}` is an empty list: leave it out for all")]
     Nothing(&'static str),
     /// More projects than a call can carry.
     #[error("`projects` has more than {MOST_PROJECTS}")]
     Projects,
-    /// The default is not among what can be seen.
+    /// The default project is not among the visible ones.
     #[error("`default_project` is not among `projects`")]
     DefaultOutside,
-    /// Clocks may not differ so much.
+    /// The leeway is too large.
     #[error("`leeway` is {0} seconds: at most {MOST_LEEWAY} are allowed")]
     Leeway(u64),
-    /// The authorities' file can't be read.
+    /// The CA file can't be read.
     #[error("`ca_file` can't be used")]
     Authorities(#[source] Box<IssuersError>),
-    /// The authorities' file holds none.
+    /// The CA file contains no certificate.
     #[error("`ca_file` holds no certificate in PEM form")]
     NoAuthorities,
-    /// No client for it could be made.
-    #[error("preparing to ask it for its keys")]
+    /// Its HTTP client could not be built.
+    #[error("preparing the HTTP client for its keys")]
     Client(#[source] reqwest::Error),
 }

@@ -1,9 +1,8 @@
-//! Asks an issuer for its keys, over HTTP: its discovery document says where they are, unless the
-//! operator does.
+//! Fetches an issuer's keys over HTTP, from a configured URL or the one in its discovery document.
 //!
-//! The document is looked for where OIDC Discovery 1.0 has it, then where RFC 8414 does,
-//! which differ for an issuer with a path; it must name the issuer itself, letter by letter. No
-//! redirect is followed, and no more is read than makes sense.
+//! The document is looked up where OIDC Discovery 1.0 places it, then where RFC 8414 does; the two
+//! differ for an issuer with a path. It must name the issuer, character by character. Redirects are
+//! not followed, and the size of an answer is bounded.
 
 use std::time::Duration;
 
@@ -18,40 +17,40 @@ use super::{
     keyset::{KeySet, KeySetError},
 };
 
-/// For a whole answer.
+/// For one whole answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes of a document at most.
+/// Maximum size of a document in bytes.
 const LARGEST: usize = 256 * 1024;
 const OPENID: &str = "/.well-known/openid-configuration";
 const OAUTH: &str = "/.well-known/oauth-authorization-server";
 
-/// Why an issuer's keys could not be had.
+/// Why an issuer's keys could not be fetched.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FetchError {
-    #[error("it can't be reached")]
+    #[error("the issuer can't be reached")]
     Unreachable(#[source] reqwest::Error),
-    #[error("it answered {0} where {1} was expected")]
+    #[error("the issuer answered {0} instead of {1}")]
     Status(StatusCode, &'static str),
-    #[error("its answer is larger than 256 KiB")]
+    #[error("the issuer's answer is larger than 256 KiB")]
     TooLarge,
     #[error("its discovery document can't be read")]
     Malformed(#[source] serde_json::Error),
-    #[error("its discovery document is another issuer's")]
+    #[error("its discovery document names another issuer")]
     OtherIssuer,
-    #[error("its discovery document has keys where they can't be trusted: https:// is expected")]
+    #[error("the `jwks_uri` of its discovery document is not https://")]
     KeysElsewhere,
     #[error(transparent)]
     Keys(#[from] KeySetError),
-    #[error("it took too long")]
+    #[error("the issuer did not answer in time")]
     TooSlow,
 }
 
-/// The way to one issuer.
+/// Fetches the keys of one issuer.
 pub(super) struct KeySource {
     http: Client,
     issuer: String,
     jwks_uri: Option<Url>,
-    /// Where its discovery document may be, in this order.
+    /// Possible URLs of its discovery document, tried in this order.
     discovery: [Url; 2],
     url: Url,
     algorithms: Vec<jsonwebtoken::Algorithm>,
@@ -85,7 +84,7 @@ impl KeySource {
         })
     }
 
-    /// Where the keys are.
+    /// The URL of its keys.
     async fn keys_at(&self) -> Result<Url, FetchError> {
         if let Some(uri) = &self.jwks_uri {
             return Ok(uri.clone());
@@ -121,7 +120,7 @@ impl Fetch for KeySource {
 }
 
 async fn body(mut answer: Response, what: &'static str) -> Result<Vec<u8>, FetchError> {
-    // A redirect, too, is no answer.
+    // A redirect is an error, too.
     if answer.status() != StatusCode::OK {
         return Err(FetchError::Status(answer.status(), what));
     }
@@ -135,7 +134,7 @@ async fn body(mut answer: Response, what: &'static str) -> Result<Vec<u8>, Fetch
     Ok(body)
 }
 
-/// Without its address, which may say more than whoever reads the log should know.
+/// Drops the URL, which may contain what readers of the log should not see.
 fn unreachable(error: reqwest::Error) -> FetchError {
     FetchError::Unreachable(error.without_url())
 }
@@ -150,7 +149,7 @@ fn discovery(issuer: &Url) -> [Url; 2] {
     [at(format!("{path}{OPENID}")), at(format!("{OAUTH}{path}"))]
 }
 
-/// For how long the answer says that it is good.
+/// How long the answer may be cached.
 fn max_age(answer: &Response) -> Option<Duration> {
     let values = answer.headers().get_all(CACHE_CONTROL).iter();
     let mut directives = values.flat_map(|value| value.to_str().unwrap_or_default().split(','));
@@ -167,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn discovery_documents_are_looked_for_by_either_standard() {
+    fn discovery_documents_are_found_by_either_standard() {
         let at = |issuer: &str| discovery(&Url::parse(issuer).unwrap()).map(String::from);
         let bare = [
             "https://a.example/.well-known/openid-configuration",
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_says_for_how_long_it_is_good() {
+    fn cache_control_decides_how_long_keys_are_cached() {
         let of = |value: &'static str| {
             let answer = http::Response::builder().header(CACHE_CONTROL, value);
             max_age(&answer.body("").unwrap().into())

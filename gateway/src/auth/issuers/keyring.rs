@@ -1,12 +1,12 @@
-//! The keys of one issuer, kept: read ahead of time, and again when a token names one that is not
-//! known, so that a rotation needs no wait.
+//! The cached keys of one issuer: refreshed ahead of time, and again when a token names an unknown
+//! key, so that a rotation takes effect at once.
 //!
-//! One task asks the issuer, whoever wants to know: callers ring and wait, so there is never a
-//! second question at a time, and a caller that leaves ends none. What a reader would get wrong:
-//! "not among the keys" and "nobody can say" are two answers. While the issuer fails, what it last
-//! said is good for an hour, and a key that it did not name then may be new: that is not judged.
-//! Nor is it while the issuer may not be asked again so soon, if the token may be younger than what
-//! is known: its key may be, too.
+//! One task fetches from the issuer. Callers notify it and wait, so there is never a second fetch
+//! at a time, and a caller that leaves cancels none. What a reader would get wrong: "not among the
+//! keys" and "unknown at the moment" are two answers. While the issuer fails, its last keys are
+//! good for an hour, and a key that is not among them may be new, so the token is not judged. It is
+//! not judged either while a new fetch is not allowed yet, if the token may be younger than the
+//! cached keys: its key may be, too.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,33 +21,33 @@ use tokio::{
 use super::{fetch::FetchError, keyset::KeySet};
 use crate::metrics::Metrics;
 
-/// How often keys are read, unless the issuer says how long they are good.
+/// Refresh interval, unless the issuer sets another by `max-age`.
 const REFRESH: Duration = Duration::from_secs(300);
-/// What an issuer may say.
+/// Bounds on the interval that an issuer may set.
 const REFRESH_BOUNDS: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(900));
-/// How often unknown keys are asked about.
-const ASK_AGAIN: Duration = Duration::from_secs(10);
-/// How long keys are good after they were last read.
+/// Minimum interval between fetches that unknown keys cause.
+const FETCH_INTERVAL: Duration = Duration::from_secs(10);
+/// How long keys are valid after the last successful fetch.
 const GOOD_FOR: Duration = Duration::from_secs(3600);
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_secs(10);
-/// For one question, discovery included.
+/// Timeout of one fetch, discovery included.
 const PATIENCE: Duration = Duration::from_secs(8);
-/// A caller hears of the question's end, or gives up.
+/// How long a caller waits for a fetch.
 const WAIT: Duration = Duration::from_secs(9);
 
-/// What asks an issuer.
+/// Fetches the keys of an issuer.
 pub(super) trait Fetch: Send + Sync {
     fn fetch(&self) -> impl Future<Output = Result<FetchedKeys, FetchError>> + Send;
 }
 
-/// What an issuer answered.
+/// An issuer's answer.
 pub(super) struct FetchedKeys {
     pub(super) keys: KeySet,
     pub(super) max_age: Option<Duration>,
 }
 
-/// Nobody can say now whether a key is the issuer's.
+/// Whether a key is the issuer's cannot be decided at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KeysUnavailable;
 
@@ -57,25 +57,25 @@ pub(super) struct Keyring<F> {
     source: F,
     metrics: Arc<Metrics>,
     state: Mutex<KeyringState>,
-    /// Tells callers that a question ended.
+    /// Tells callers that a fetch ended.
     ended: watch::Sender<()>,
-    /// Tells the task that a caller asks.
+    /// Tells the task that a caller needs a fetch.
     asked: Notify,
 }
 
 struct KeyringState {
     known: Option<CachedKeys>,
-    /// A question is under way, or about to be.
-    asking: bool,
-    /// The last question failed.
+    /// A fetch is in progress, or about to start.
+    fetching: bool,
+    /// The last fetch failed.
     failing: bool,
-    /// When an unknown key was last asked about.
+    /// When an unknown key last caused a fetch.
     asked: Option<Instant>,
 }
 
 struct CachedKeys {
     keys: KeySet,
-    /// When the question began to which they are the answer.
+    /// When the fetch started that returned them.
     asked: Instant,
     read: Instant,
 }
@@ -84,23 +84,23 @@ struct CachedKeys {
 struct KeyQuery<'a> {
     id: Option<&'a str>,
     algorithm: Algorithm,
-    /// When the token was issued at the latest; `None` for long ago.
+    /// The latest time at which the token can have been issued; `None` for long ago.
     issued: Option<Instant>,
 }
 
-/// What can be said of a key at once.
+/// The result of a look-up in the cache.
 enum KeyLookup {
-    Is(Arc<DecodingKey>),
-    IsNot,
-    /// The issuer is to be asked.
-    Ask,
-    /// It was, and its answer is on its way.
-    Wait,
+    Found(Arc<DecodingKey>),
+    Absent,
+    /// A fetch is needed.
+    Fetch,
+    /// A fetch is in progress.
+    Fetching,
     KeysUnavailable,
 }
 
 impl<F: Fetch> Keyring<F> {
-    /// The keys of an issuer, which [`Keyring::keep`] reads.
+    /// The keys of an issuer, which [`Keyring::run`] refreshes.
     pub(super) fn new(issuer: &str, source: F, metrics: Arc<Metrics>) -> Self {
         Keyring {
             issuer: issuer.to_owned(),
@@ -108,8 +108,8 @@ impl<F: Fetch> Keyring<F> {
             metrics,
             state: Mutex::new(KeyringState {
                 known: None,
-                // The task begins with it.
-                asking: true,
+                // The task starts with a fetch.
+                fetching: true,
                 failing: false,
                 asked: None,
             }),
@@ -118,8 +118,8 @@ impl<F: Fetch> Keyring<F> {
         }
     }
 
-    /// The key of this name that fits the algorithm; `None` if the issuer had none when the token
-    /// was issued. `age` is the token's, at the least: `None` for one that no key makes good.
+    /// The key of this name that fits the algorithm; `None` if the issuer had no such key when the
+    /// token was issued. `age` is the token's minimum age, `None` if no key can make it valid.
     pub(super) async fn find(
         &self,
         id: Option<&str>,
@@ -133,8 +133,8 @@ impl<F: Fetch> Keyring<F> {
         };
         let mut ended = self.ended.subscribe();
         let mut look = self.state.lock().look(&query);
-        if let KeyLookup::Ask | KeyLookup::Wait = look {
-            if let KeyLookup::Ask = look {
+        if let KeyLookup::Fetch | KeyLookup::Fetching = look {
+            if let KeyLookup::Fetch = look {
                 self.asked.notify_one();
             }
             let heard = timeout(WAIT, ended.changed()).await;
@@ -144,14 +144,16 @@ impl<F: Fetch> Keyring<F> {
             look = self.state.lock().look_again(&query);
         }
         match look {
-            KeyLookup::Is(key) => Ok(Some(key)),
-            KeyLookup::IsNot => Ok(None),
-            KeyLookup::Ask | KeyLookup::Wait | KeyLookup::KeysUnavailable => Err(KeysUnavailable),
+            KeyLookup::Found(key) => Ok(Some(key)),
+            KeyLookup::Absent => Ok(None),
+            KeyLookup::Fetch | KeyLookup::Fetching | KeyLookup::KeysUnavailable => {
+                Err(KeysUnavailable)
+            }
         }
     }
 
-    /// Reads the keys, for as long as it is polled.
-    pub(super) async fn keep(&self) {
+    /// Refreshes the keys for as long as it is polled.
+    pub(super) async fn run(&self) {
         let mut retry = FIRST_RETRY;
         loop {
             let pause = match self.read().await {
@@ -164,15 +166,15 @@ impl<F: Fetch> Keyring<F> {
                     std::mem::replace(&mut retry, longer)
                 }
             };
-            // An error is the time that is over.
+            // An error means that the time is over.
             let _asked = timeout(pause, self.asked.notified()).await;
         }
     }
 
-    /// Reads the keys once; for how long they are left alone then.
+    /// Fetches the keys once. Returns the time until the next fetch, or `None` if it failed.
     async fn read(&self) -> Option<Duration> {
         let asked = Instant::now();
-        self.state.lock().asking = true;
+        self.state.lock().fetching = true;
         let answer = timeout(PATIENCE, self.source.fetch()).await;
         let answer = answer.unwrap_or(Err(FetchError::TooSlow));
         self.metrics.issuer_read(answer.is_ok());
@@ -183,35 +185,35 @@ impl<F: Fetch> Keyring<F> {
 }
 
 impl KeyringState {
-    /// What is known of a key; [`KeyLookup::Ask`] at most once in a while.
+    /// Looks a key up. Returns [`KeyLookup::Fetch`] at most once per [`FETCH_INTERVAL`].
     fn look(&mut self, query: &KeyQuery<'_>) -> KeyLookup {
         if let Some(key) = self.key(query) {
-            return KeyLookup::Is(key);
+            return KeyLookup::Found(key);
         }
-        if self.asking {
-            return KeyLookup::Wait;
+        if self.fetching {
+            return KeyLookup::Fetching;
         }
-        let is_soon = self.asked.is_some_and(|at| at.elapsed() < ASK_AGAIN);
+        let is_soon = self.asked.is_some_and(|at| at.elapsed() < FETCH_INTERVAL);
         if self.failing || is_soon {
             return self.absent(query);
         }
-        (self.asked, self.asking) = (Some(Instant::now()), true);
-        KeyLookup::Ask
+        (self.asked, self.fetching) = (Some(Instant::now()), true);
+        KeyLookup::Fetch
     }
 
-    /// The same after an answer, and nothing is asked again.
+    /// The same after a fetch, and without starting another.
     fn look_again(&self, query: &KeyQuery<'_>) -> KeyLookup {
         let key = self.key(query);
-        key.map_or_else(|| self.absent(query), KeyLookup::Is)
+        key.map_or_else(|| self.absent(query), KeyLookup::Found)
     }
 
-    /// What can be said of a key that is not known. One that signed a token before the issuer was
-    /// asked would be.
+    /// The result for a key that is not cached. A key that signed a token before the last fetch
+    /// started would be among its result.
     fn absent(&self, query: &KeyQuery<'_>) -> KeyLookup {
         let asked = self.known.as_ref().map(|known| known.asked);
         match self.failing || asked < query.issued {
             true => KeyLookup::KeysUnavailable,
-            false => KeyLookup::IsNot,
+            false => KeyLookup::Absent,
         }
     }
 
@@ -225,20 +227,20 @@ impl KeyringState {
         known.map(|known| &known.keys)
     }
 
-    /// Keeps what the issuer answered to the question that began at `asked`; for how long it is left
-    /// alone then.
+    /// Stores the result of the fetch that started at `asked`. Returns the time until the next
+    /// fetch.
     fn note(
         &mut self,
         answer: Result<FetchedKeys, FetchError>,
         asked: Instant,
         issuer: &str,
     ) -> Option<Duration> {
-        self.asking = false;
+        self.fetching = false;
         let had_failed = std::mem::replace(&mut self.failing, answer.is_err());
         match answer {
             Ok(FetchedKeys { keys, max_age }) => {
                 if had_failed || self.known.is_none() {
-                    tracing::info!(issuer, keys = keys.len(), "the issuer's keys were read");
+                    tracing::info!(issuer, keys = keys.len(), "issuer's keys fetched");
                 }
                 self.known = Some(CachedKeys {
                     keys,
@@ -249,7 +251,7 @@ impl KeyringState {
                 Some(max_age.map_or(REFRESH, |age| age.clamp(least, most)))
             }
             Err(error) => {
-                tracing::warn!(issuer, error = %Chain(&error), "the issuer's keys can't be read");
+                tracing::warn!(issuer, error = %Chain(&error), "issuer's keys could not be fetched");
                 None
             }
         }
@@ -303,7 +305,7 @@ mod tests {
         }
     }
 
-    /// A ring whose keys are kept, and its issuer.
+    /// A keyring with a running task, and its issuer.
     fn kept(names: &[&str]) -> (Arc<Keyring<Arc<Issuer>>>, Arc<Issuer>) {
         let issuer = Arc::new(Issuer::default());
         if !names.is_empty() {
@@ -314,12 +316,12 @@ mod tests {
             issuer.clone(),
             Arc::new(Metrics::new()),
         ));
-        let keeping = ring.clone();
-        tokio::spawn(async move { keeping.keep().await });
+        let running = ring.clone();
+        tokio::spawn(async move { running.run().await });
         (ring, issuer)
     }
 
-    /// Whether the key of a token is there that was issued a second ago at the least.
+    /// Looks up the key of a token that was issued at least a second ago.
     async fn find(ring: &Keyring<Arc<Issuer>>, name: &str) -> Result<bool, KeysUnavailable> {
         find_of(ring, name, 1).await
     }
@@ -339,7 +341,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_rotation_is_in_force_at_once() {
+    async fn a_rotation_takes_effect_at_once() {
         let (ring, issuer) = kept(&["old"]);
         assert_eq!(find(&ring, "old").await, Ok(true));
         issuer.has(&["new"]);
@@ -348,7 +350,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_flood_of_unknown_keys_asks_once_in_ten_seconds() {
+    async fn a_flood_of_unknown_keys_fetches_once_in_10_seconds() {
         let (ring, issuer) = kept(&["known"]);
         for number in 0..1_000 {
             assert_eq!(find(&ring, &number.to_string()).await, Ok(false));
@@ -362,7 +364,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_key_that_may_be_newer_than_the_last_answer_is_not_judged_before_the_next_one() {
+    async fn a_key_that_may_be_new_is_not_judged_before_the_next_fetch() {
         let (ring, issuer) = kept(&["old"]);
         assert_eq!(find(&ring, "old").await, Ok(true));
         pass(60).await;
@@ -380,7 +382,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_to_a_question_from_before_a_token_does_not_judge_it() {
+    async fn a_fetch_that_began_before_a_token_does_not_judge_it() {
         let (ring, issuer) = kept(&["old"]);
         assert_eq!(find(&ring, "old").await, Ok(true));
         *issuer.slow.lock() = Duration::from_secs(4);
@@ -394,7 +396,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn callers_that_come_together_wait_for_one_answer_and_those_that_leave_end_none() {
+    async fn concurrent_callers_share_a_fetch_and_leaving_cancels_none() {
         let (ring, issuer) = kept(&["old"]);
         assert_eq!(find(&ring, "old").await, Ok(true));
         issuer.has(&["new"]);
@@ -409,7 +411,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn while_the_issuer_fails_known_keys_are_good_for_an_hour_and_others_are_not_judged() {
+    async fn during_an_outage_known_keys_last_an_hour_and_others_are_unjudged() {
         let (ring, issuer) = kept(&["known"]);
         assert_eq!(find(&ring, "known").await, Ok(true));
         issuer.fail();
@@ -424,7 +426,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_gateway_that_starts_before_its_issuer_judges_nothing_until_that_is_there() {
+    async fn before_the_first_successful_fetch_nothing_is_judged() {
         let (ring, issuer) = kept(&[]);
         assert_eq!(find(&ring, "known").await, Err(KeysUnavailable));
         let before = issuer.questions();
@@ -438,7 +440,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_issuer_that_hangs_is_given_up() {
+    async fn a_hanging_issuer_times_out() {
         let (ring, issuer) = kept(&["known"]);
         *issuer.slow.lock() = Duration::from_secs(3_600);
         let start = Instant::now();
@@ -447,7 +449,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn keys_are_read_again_every_five_minutes() {
+    async fn keys_are_refreshed_every_5_minutes() {
         let (ring, issuer) = kept(&["old"]);
         assert_eq!(find(&ring, "old").await, Ok(true));
         issuer.has(&["new"]);

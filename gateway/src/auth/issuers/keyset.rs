@@ -1,9 +1,8 @@
-//! An issuer's keys, as far as they can be used: a key set (RFC 7517), read without trust.
+//! The usable keys of an issuer: a key set (RFC 7517) from an untrusted source.
 //!
-//! What a reader would get wrong: a set may hold anything, and one bad key spoils no other. A key
-//! is good for certain algorithms, by its type, by what it says itself and by what the issuer is
-//! allowed; two keys of one name for the same algorithm leave open which is meant, so neither is
-//! used.
+//! What a reader would get wrong: a set may contain anything, and one bad key does not spoil the
+//! others. The algorithms of a key depend on its type, on its own `alg` and on what the issuer is
+//! allowed. Two keys of one name for the same algorithm are ambiguous, so neither is used.
 
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ use serde_json::Value;
 
 use super::token::LONGEST_KEY_ID;
 
-/// Keys in a set at most.
+/// Maximum number of keys in a set.
 const MOST_KEYS: usize = 100;
 /// Bytes of an RSA modulus: 2048 to 8192 bits.
 const MODULUS: std::ops::RangeInclusive<usize> = 256..=1024;
@@ -24,13 +23,13 @@ const MODULUS: std::ops::RangeInclusive<usize> = 256..=1024;
 /// Why a key set can't be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeySetError {
-    #[error("the key set is no JSON object with `keys`")]
+    #[error("the key set is not a JSON object with `keys`")]
     Malformed(#[source] serde_json::Error),
     #[error("the key set has {0} keys: at most {MOST_KEYS} are read")]
     TooMany(usize),
 }
 
-/// The keys of an issuer that can be used.
+/// The usable keys of an issuer.
 #[derive(Debug, Default)]
 pub(crate) struct KeySet(Vec<SigningKey>);
 
@@ -47,7 +46,7 @@ struct JwkSet {
 }
 
 impl KeySet {
-    /// Reads a key set for an issuer that may sign by these algorithms.
+    /// Parses a key set for an issuer that may sign by these algorithms.
     pub(super) fn parse(text: &[u8], allowed: &[Algorithm]) -> Result<Self, KeySetError> {
         let set: JwkSet = serde_json::from_slice(text).map_err(KeySetError::Malformed)?;
         if set.keys.len() > MOST_KEYS {
@@ -59,12 +58,12 @@ impl KeySet {
         Ok(KeySet(keys.collect()))
     }
 
-    /// How many keys can be used.
+    /// Number of usable keys.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The one key of this name that fits the algorithm; without a name, the one that fits.
+    /// The only key of this name that fits the algorithm; without a name, the only one that fits.
     pub(super) fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Option<Arc<DecodingKey>> {
         let named = |key: &&SigningKey| id.is_none() || key.id.as_deref() == id;
         let mut fitting = self
@@ -96,12 +95,14 @@ impl SigningKey {
         if !is_for_signing || !is_named {
             return None;
         }
-        let says = |algorithm: &Algorithm| {
+        let declares = |algorithm: &Algorithm| {
             let own = common.key_algorithm;
             own.is_none_or(|own| own == KeyAlgorithm::from(*algorithm))
         };
         let fits = fitting(&jwk.algorithm);
-        let algorithms = allowed.iter().filter(|own| fits.contains(own) && says(own));
+        let algorithms = allowed
+            .iter()
+            .filter(|own| fits.contains(own) && declares(own));
         let algorithms: Vec<Algorithm> = algorithms.copied().collect();
         let key = DecodingKey::from_jwk(&jwk).ok().filter(is_strong)?;
         (!algorithms.is_empty()).then(|| SigningKey {
@@ -112,7 +113,7 @@ impl SigningKey {
     }
 }
 
-/// What a key of this type can sign by. A shared secret is no key here.
+/// The algorithms of a key type. A shared secret is not accepted as a key.
 fn fitting(parameters: &AlgorithmParameters) -> &'static [Algorithm] {
     match parameters {
         AlgorithmParameters::RSA(_) => &[
@@ -181,14 +182,14 @@ pub(super) mod tests {
         assert!(keys.find(Some("r"), Algorithm::EdDSA).is_none());
         assert!(keys.find(Some("x"), Algorithm::RS256).is_none());
         assert!(keys.find(None, Algorithm::EdDSA).is_some(), "the only one");
-        // Of an issuer that is allowed less.
+        // The issuer is allowed fewer algorithms.
         let text = json!({ "keys": [rsa("r", 256)] }).to_string();
         let less = KeySet::parse(text.as_bytes(), &[Algorithm::PS256]).unwrap();
         assert!(less.find(Some("r"), Algorithm::RS256).is_none());
     }
 
     #[test]
-    fn a_bad_key_spoils_no_other() {
+    fn a_bad_key_does_not_spoil_the_others() {
         let mut for_encryption = ed("enc");
         for_encryption["use"] = json!("enc");
         let mut says_otherwise = rsa("ps", 256);
@@ -207,7 +208,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn two_keys_of_one_name_for_one_algorithm_are_none() {
+    fn two_keys_of_one_name_for_one_algorithm_are_unusable() {
         let keys = set(json!([ed("a"), ed("a"), rsa("a", 256), ed("b")]));
         assert!(keys.find(Some("a"), Algorithm::EdDSA).is_none());
         assert!(keys.find(Some("a"), Algorithm::RS256).is_some());
@@ -216,7 +217,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_set_is_bounded_and_has_a_form() {
+    fn a_malformed_or_oversized_set_is_refused() {
         let many: Vec<Value> = (0..101).map(|n| ed(&n.to_string())).collect();
         let text = json!({ "keys": many }).to_string();
         let refused = KeySet::parse(text.as_bytes(), &ALL);

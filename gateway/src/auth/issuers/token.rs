@@ -1,7 +1,7 @@
-//! A token taken apart. Nothing of it is believed yet but its form.
+//! A parsed token. Nothing but its form is trusted yet.
 //!
-//! What a reader would get wrong: a header may bring its own key or say where one is (`jwk`, `jku`,
-//! `x5c`, `x5u`). None of that is even read: a key is looked up among its issuer's, by `kid`.
+//! What a reader would get wrong: a header may contain its own key or a link to one (`jwk`, `jku`,
+//! `x5c`, `x5u`). None of these is read: the key is looked up by `kid` among the issuer's keys.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use serde_json::{Map, Value};
 
 use super::{claims::least_age, config};
 
-/// Bytes of a token at most.
+/// Maximum bytes of a token.
 const LONGEST: usize = 16 * 1024;
-/// Bytes of a key's id at most.
+/// Maximum bytes of a key's id.
 pub(super) const LONGEST_KEY_ID: usize = 256;
-/// What a token that grants access calls itself, if it says (RFC 9068; RFC 7519, 5.1).
+/// Permitted `typ` values of an access token (RFC 9068; RFC 7519, 5.1).
 const TYPES: [&str; 4] = ["JWT", "at+jwt", "application/at+jwt", "application/jwt"];
 
 #[derive(Deserialize)]
@@ -27,9 +27,9 @@ struct Header {
     crit: Option<Value>,
 }
 
-/// A token whose signature nobody looked at.
+/// A token whose signature has not been checked.
 pub(crate) struct UnverifiedToken<'a> {
-    /// `None` for one that no issuer could be allowed: `none`, or one with a shared secret.
+    /// `None` for an algorithm that is never permitted: `none`, or one with a shared secret.
     pub(super) algorithm: Option<Algorithm>,
     pub(super) key_id: Option<String>,
     /// Header and claims as they were signed.
@@ -39,13 +39,13 @@ pub(crate) struct UnverifiedToken<'a> {
 }
 
 impl<'a> UnverifiedToken<'a> {
-    /// Whether a text has the form of a token: three parts. No key has.
+    /// Whether a text has the form of a token: three parts. No API key has it.
     pub(crate) fn is_one(text: &str) -> bool {
         text.bytes().filter(|byte| *byte == b'.').count() == 2
     }
 
-    /// Takes a token apart; `None` for anything that is too large or malformed, is no token for
-    /// access, or asks for an extension to be understood.
+    /// Parses a token; `None` if it is too large or malformed, is not an access token, or requires
+    /// an extension.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         if text.len() > LONGEST || !Self::is_one(text) {
             return None;
@@ -71,24 +71,24 @@ impl<'a> UnverifiedToken<'a> {
         })
     }
 
-    /// Whose token it says to be.
+    /// The issuer that it names.
     pub(super) fn issuer(&self) -> Option<&str> {
         self.claims.get("iss")?.as_str()
     }
 
-    /// How long ago it was issued at the least, as it says; `None` if no key makes it good.
+    /// Its minimum age by its own claims; `None` if no key can make it valid.
     pub(super) fn least_age(&self, leeway: Duration) -> Option<Duration> {
         least_age(&self.claims, leeway)
     }
 
-    /// What it claims, if this key signed it by this algorithm.
+    /// Its claims, if this key signed it with this algorithm.
     pub(super) fn verified(
         self,
         key: &DecodingKey,
         algorithm: Algorithm,
     ) -> Option<Map<String, Value>> {
         let signed = crypto::verify(self.signature, self.signed.as_bytes(), key, algorithm);
-        // An error is a key or a signature of a wrong form.
+        // An error means a malformed key or signature.
         signed.unwrap_or(false).then_some(self.claims)
     }
 }
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_three_parts_of_json_objects_within_its_bounds() {
+    fn a_token_is_two_json_objects_and_a_signature_within_bounds() {
         let good = token(r#"{"alg":"RS256","kid":"1"}"#, r#"{"iss":"a"}"#);
         let read = UnverifiedToken::parse(&good).unwrap();
         assert_eq!(read.issuer(), Some("a"));

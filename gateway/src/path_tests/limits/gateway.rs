@@ -10,7 +10,8 @@ use tower::ServiceExt;
 
 use super::JSON;
 use crate::{
-    catalog::Catalog, metrics::Metrics, path_tests::stacks::build_lonely_stack_with, server::Stack,
+    catalog::Catalog, metrics::Metrics, path_tests::stacks::build_workerless_stack_with,
+    server::Stack,
 };
 
 /// A gateway that knows two tools, of a worker that has gone.
@@ -42,7 +43,7 @@ impl Gateway {
             entry("read_file", "tools:read", 100),
             entry("write", "memory:write", 1),
         ]);
-        let (stack, key, metrics) = build_lonely_stack_with(catalog).await;
+        let (stack, key, metrics) = build_workerless_stack_with(catalog).await;
         Gateway {
             stack,
             key,
