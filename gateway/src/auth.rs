@@ -28,12 +28,12 @@ use crate::{
     store::Stores,
 };
 use address::{Source, TrustedProxies};
-use editions::Editions;
 use failures::{FailedCredentials, FailureReason, TooManyFailures};
 use issuers::{Issuer, Issuers};
 use lookup::{Keys, LookupError};
 use lookup_slots::Origin;
 use tokens::{TokenHolder, Tokens};
+use versions::RecordVersions;
 
 pub use config::AuthConfig;
 pub use identity::Identity;
@@ -55,14 +55,14 @@ mod issuers;
 mod metadata;
 mod identity;
 mod principals;
-mod editions;
+mod versions;
 mod pause;
 
 /// Verifies credentials.
 pub(crate) struct Auth {
     keys: Keys,
     tokens: Option<(Tokens, Metadata)>,
-    editions: Arc<Editions>,
+    versions: Arc<RecordVersions>,
     secret: Arc<RootSecret>,
     proxies: TrustedProxies,
     failures: FailedCredentials,
@@ -116,18 +116,18 @@ impl Auth {
     ) -> Result<Arc<Self>, IssuersError> {
         let grace = config.key_grace;
         // A minute exceeds the maximum age of a record plus the duration of a query.
-        let editions = Arc::new(Editions::new(grace.max(Duration::from_secs(60))));
+        let versions = Arc::new(RecordVersions::new(grace.max(Duration::from_secs(60))));
         let tokens = config.issuers().map(|path| {
             let issuers = Issuers::load(path, &metrics)?;
             let resource = config.resource.as_deref().filter(|url| !url.is_empty());
             let metadata = Metadata::new(resource.ok_or(IssuersError::NoResource)?, &issuers)?;
-            let tokens = Tokens::new(issuers, stores.clone(), grace, editions.clone());
+            let tokens = Tokens::new(issuers, stores.clone(), grace, versions.clone());
             Ok((tokens, metadata))
         });
         Ok(Arc::new(Auth {
-            keys: Keys::new(stores, grace, editions.clone()),
+            keys: Keys::new(stores, grace, versions.clone()),
             tokens: tokens.transpose()?,
-            editions,
+            versions,
             secret,
             proxies: TrustedProxies::new(&config.trusted_proxies),
             failures: FailedCredentials::default(),
@@ -150,7 +150,7 @@ impl Auth {
     /// Records whether change notifications arrive. Without them, records are trusted for seconds
     /// only. Whatever changed in between is read when they arrive again.
     pub(crate) fn listening(&self, listening: bool) {
-        self.editions.set_listening(listening);
+        self.versions.set_listening(listening);
     }
 
     /// Drops what is cached about the key of this id.
@@ -163,13 +163,13 @@ impl Auth {
     /// Drops what is cached about the principal of this id. Its next call reads it again.
     pub(crate) fn principal_changed(&self, id: &str) {
         if Identity::is_id(id) {
-            self.editions.holder_changed(id);
+            self.versions.holder_changed(id);
         }
     }
 
     /// Drops what is cached about a tenant's keys and principals.
     pub(crate) fn tenant_changed(&self, tenant: Uuid) {
-        self.editions.tenant_changed(tenant);
+        self.versions.tenant_changed(tenant);
     }
 
     /// The caller whose key or token the headers carry.
@@ -336,9 +336,9 @@ mod tests {
                 secret_line: line.to_owned(),
                 live: true,
                 expires_at: None,
-                read: editions::Reading {
+                read: versions::RecordVersion {
                     at: tokio::time::Instant::now(),
-                    edition: 1,
+                    version: 1,
                 },
                 used_slot: false,
                 principal,

@@ -51,7 +51,7 @@ mod notifications;
 mod settlement;
 mod outcome;
 mod limit_headers;
-mod room;
+mod reservation;
 mod events;
 mod reply;
 mod sdk;
@@ -123,7 +123,7 @@ impl Mcp {
         body: ReceivedBody<'_>,
     ) -> Response {
         let received = Instant::now();
-        let asker = room::asker(&self.unread, &who, &parts);
+        let owner = reservation::owner(&self.unread, &who, &parts);
         let understood = self.understand(&who, &parts.headers, &body.bytes);
         // From here on, waiting for an answer or a refusal holds neither body nor permit.
         drop(body);
@@ -135,7 +135,7 @@ impl Mcp {
             accepts,
             received,
             trace: spans.trace,
-            asker: asker.clone(),
+            owner: owner.clone(),
         };
         let answering = async {
             match understood {
@@ -148,7 +148,7 @@ impl Mcp {
         };
         let response = spans.run(pin!(answering)).await;
         let response = events::as_accepted(accepts, response).await;
-        room::checked(response, &asker).await
+        reservation::ensure(response, &owner).await
     }
 
     /// Parses the body and determines its revision and session.
@@ -283,7 +283,7 @@ impl Mcp {
         // The session was checked already: the SDK has no sessions and would refuse any.
         request.parts.headers.remove(HANDLE_HEADER);
         let answer = self.sdk.answer(era, request.parts, id, message);
-        room::around(sdk::max_answer(message.method), &request.asker, answer).await
+        reservation::with_reservation(sdk::max_answer(message.method), &request.owner, answer).await
     }
 
     /// The session of a message. A message that opens a session has none yet.

@@ -40,7 +40,7 @@ mod stacks;
 mod shutdown;
 mod pass_refusals;
 mod timeouts;
-mod unread;
+mod body_reading;
 mod unread_answers;
 mod notifications;
 mod worker;

@@ -37,7 +37,7 @@ use crate::{
     error::RefusalReason,
     mcp::Mcp,
     metrics::{GaugeGuard, Metrics},
-    unread::{ConnectionRoom, Room},
+    unread::{ConnectionSpace, Reservation},
 };
 use acceptor::Acceptor;
 use answer::AnswerGuard;
@@ -51,7 +51,7 @@ mod acceptor;
 mod connection;
 mod tracked_socket;
 mod answer;
-mod taking;
+mod read_progress;
 mod streams;
 mod connection_close;
 mod cors;
@@ -233,7 +233,7 @@ pub(crate) async fn serve_connection<S>(
         shutdown,
     } = client;
     let _open = GaugeGuard::one_of(&open);
-    let (activity, room) = (Activity::new(idle), ConnectionRoom::default());
+    let (activity, space) = (Activity::new(idle), ConnectionSpace::default());
     let io = TokioIo::new(TrackedSocket::new(socket, activity.clone()));
     let answered = activity.clone();
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
@@ -241,15 +241,17 @@ pub(crate) async fn serve_connection<S>(
         let (version, activity) = (request.version(), answered.clone());
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(peer);
-        request.extensions_mut().insert(room.clone());
+        request.extensions_mut().insert(space.clone());
         let answer = stack.clone().oneshot(request);
         async move {
             let mut response = answer.await?;
             if version <= http::Version::HTTP_11 && activity.is_draining() {
                 connection_close::close(&mut response);
             }
-            let room = response.extensions_mut().remove::<Arc<Room>>();
-            Ok::<_, Infallible>(response.map(|body| answering.with_body(body, version, room)))
+            let reservation = response.extensions_mut().remove::<Arc<Reservation>>();
+            Ok::<_, Infallible>(
+                response.map(|body| answering.with_body(body, version, reservation)),
+            )
         }
     });
     let mut connection = std::pin::pin!(builder.serve_connection(io, service));

@@ -25,11 +25,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use uuid::Uuid;
 
 use crate::{
-    breaker::CallPermit,
     caller::{Principal, SessionKey},
     dns::{self, Resolver},
     metrics::UpstreamMetrics,
-    unread::Asker,
+    unread::AnswerOwner,
 };
 use affinity::Affinity;
 use call_deadline::CallDeadline;
@@ -96,7 +95,20 @@ pub(crate) struct Outgoing<'a> {
     /// When the caller gets an answer at the latest.
     pub(crate) until: Instant,
     /// The account that reserves memory for the worker's answer.
-    pub(crate) asker: Asker,
+    pub(crate) owner: AnswerOwner,
+}
+
+/// Whatever a call holds until its streams have ended, such as its bulkhead permit. Opaque, so that
+/// this module need not know the stops before it. Released when all clones are dropped.
+#[derive(Clone)]
+pub(crate) struct CallGuard(
+    #[expect(dead_code, reason = "held until it is dropped")] Arc<dyn Send + Sync>,
+);
+
+impl CallGuard {
+    pub(crate) fn new(held: impl Send + Sync + 'static) -> Self {
+        CallGuard(Arc::new(held))
+    }
 }
 
 /// The workers of every configured pool.
@@ -194,7 +206,7 @@ impl Upstream {
     pub(crate) async fn call(
         &self,
         call: Outgoing<'_>,
-        permit: CallPermit,
+        permit: CallGuard,
     ) -> Result<WorkerCall, Failure> {
         let pool = self.pool_of(call.who)?;
         let pass = self.pass(call.who);
@@ -211,7 +223,7 @@ impl Upstream {
             until: call.until,
             deadline: self.call_deadline(call.until),
             crash_guard: self.crash_guard(Some(tenant)),
-            asker: Some(call.asker),
+            owner: Some(call.owner),
             bulkhead_permit: Some(permit),
             tried: Vec::new(),
             repeated: false,
@@ -253,7 +265,7 @@ impl Upstream {
     /// A pass for the caller and its pool: minted once per version of its record, reused for 10 s.
     fn pass(&self, who: &Principal) -> Result<PassToken, Arc<PassError>> {
         self.passes
-            .try_get_with(who.edition(), || self.minter.mint(&who.pass(who.pool())))
+            .try_get_with(who.version(), || self.minter.mint(&who.pass(who.pool())))
     }
 
     fn call_deadline(&self, until: Instant) -> CallDeadline {

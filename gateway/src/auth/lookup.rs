@@ -1,6 +1,6 @@
 //! API key records: from a cache for at most 30 s, else from Postgres.
 //!
-//! A change notification for a key or its tenant ends the use of older records (`editions`).
+//! A change notification for a key or its tenant ends the use of older records (`versions`).
 //!
 //! What a reader would get wrong: the cache serves fresh records, and a second table covers
 //! failures. While Postgres is away, a key that it confirmed within the grace stays good. A key that
@@ -18,10 +18,10 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
-    editions::{Editions, Reading},
     key::KeyId,
     lookup_slots::{LookupSlots, OriginFn, SlotPermit},
     pause::Pause,
+    versions::{RecordVersion, RecordVersions},
 };
 use crate::{
     caller::{Principal, PrincipalFacts},
@@ -69,7 +69,7 @@ pub(crate) struct KeyRecord {
     /// By this machine's clock; `None` for a key that never expires.
     pub(crate) expires_at: Option<Instant>,
     pub(crate) principal: Principal,
-    pub(super) read: Reading,
+    pub(super) read: RecordVersion,
     /// Whether the query waited for a look-up slot.
     pub(super) used_slot: bool,
 }
@@ -81,12 +81,12 @@ impl KeyRecord {
         self.live && self.expires_at.is_none_or(|end| Instant::now() < end)
     }
 
-    fn is_fresh(&self, id: &KeyId, editions: &Editions) -> bool {
-        editions.is_fresh(id.as_str(), self.principal.tenant_id(), self.read)
+    fn is_fresh(&self, id: &KeyId, versions: &RecordVersions) -> bool {
+        versions.is_fresh(id.as_str(), self.principal.tenant_id(), self.read)
     }
 
-    fn is_current(&self, id: &KeyId, editions: &Editions) -> bool {
-        editions.is_current(id.as_str(), self.principal.tenant_id(), self.read)
+    fn is_current(&self, id: &KeyId, versions: &RecordVersions) -> bool {
+        versions.is_current(id.as_str(), self.principal.tenant_id(), self.read)
     }
 }
 
@@ -102,12 +102,12 @@ pub(crate) struct Keys {
     slots: LookupSlots,
     pause: Pause,
     outage: Outage,
-    editions: Arc<Editions>,
+    versions: Arc<RecordVersions>,
 }
 
 impl Keys {
     /// `grace`: how long a key stays good after Postgres confirmed it, while Postgres is away.
-    pub(super) fn new(stores: Stores, grace: Duration, editions: Arc<Editions>) -> Self {
+    pub(super) fn new(stores: Stores, grace: Duration, versions: Arc<RecordVersions>) -> Self {
         let table = |capacity, age| {
             moka::sync::Cache::<KeyId, _>::builder()
                 .max_capacity(capacity)
@@ -125,7 +125,7 @@ impl Keys {
             slots: LookupSlots::default(),
             pause: Pause::default(),
             outage: Outage::default(),
-            editions,
+            versions,
         }
     }
 
@@ -150,7 +150,7 @@ impl Keys {
                 }
             };
             match answer {
-                Ok(record) if record.is_fresh(id, &self.editions) => return Ok(record),
+                Ok(record) if record.is_fresh(id, &self.versions) => return Ok(record),
                 Ok(_outdated) => self.fresh.invalidate(id).await,
                 Err(error) if matches!(*error, LookupError::Unknown) => return Err(error),
                 Err(error) => return self.confirmed(id).ok_or(error),
@@ -199,12 +199,12 @@ impl Keys {
     /// The record that Postgres confirmed within the grace, unless a change notification came since.
     fn confirmed(&self, id: &KeyId) -> Option<Arc<KeyRecord>> {
         let record = self.confirmed.get(id)?;
-        record.is_current(id, &self.editions).then_some(record)
+        record.is_current(id, &self.versions).then_some(record)
     }
 
     /// Drops all that is cached of a key. Its next call reads it again.
     pub(crate) async fn key_changed(&self, id: &KeyId) {
-        self.editions.holder_changed(id.as_str());
+        self.versions.holder_changed(id.as_str());
         self.fresh.invalidate(id).await;
         self.confirmed.invalidate(id);
         self.unknown.invalidate(id);
@@ -220,18 +220,18 @@ impl Keys {
             true => Some(self.slot(origin).await?),
             false => None,
         };
-        let read = self.editions.reading();
+        let read = self.versions.reading();
         let row = self.stores.find_api_key(id.as_str()).await;
         self.note(&row, is_unconfirmed);
         let Some(row) = row? else {
             self.confirmed.invalidate(id);
-            if self.editions.is_current(id.as_str(), Uuid::nil(), read) {
+            if self.versions.is_current(id.as_str(), Uuid::nil(), read) {
                 self.unknown.insert(id.clone(), ());
             }
             return Err(LookupError::Unknown);
         };
         let record = Arc::new(record(id, row, read, is_unconfirmed));
-        if record.is_current(id, &self.editions) {
+        if record.is_current(id, &self.versions) {
             self.confirmed.insert(id.clone(), record.clone());
         }
         Ok(record)
@@ -263,7 +263,7 @@ impl Keys {
     }
 }
 
-fn record(id: &KeyId, row: ApiKeyRow, read: Reading, used_slot: bool) -> KeyRecord {
+fn record(id: &KeyId, row: ApiKeyRow, read: RecordVersion, used_slot: bool) -> KeyRecord {
     let scopes = row
         .scopes
         .iter()
@@ -287,7 +287,7 @@ fn record(id: &KeyId, row: ApiKeyRow, read: Reading, used_slot: bool) -> KeyReco
             default_project: row.default_project,
             pool: row.pool,
             terms: Terms::new(row.agents.unsigned_abs(), row.limits.0),
-            edition: read.edition,
+            version: read.version,
         }),
     }
 }
@@ -334,8 +334,8 @@ mod tests {
     fn without_postgres() -> Keys {
         let nowhere = sqlx::postgres::PgConnectOptions::new().socket("/nonexistent");
         let grace = Duration::from_secs(60);
-        let editions = Arc::new(Editions::new(grace));
-        Keys::new(Stores::with_options(nowhere, 1), grace, editions)
+        let versions = Arc::new(RecordVersions::new(grace));
+        Keys::new(Stores::with_options(nowhere, 1), grace, versions)
     }
 
     fn record() -> KeyRecord {
@@ -345,9 +345,9 @@ mod tests {
             live: true,
             expires_at: None,
             principal: Principal::for_tests(&[Scope::ToolsRead], None),
-            read: Reading {
+            read: RecordVersion {
                 at: Instant::now(),
-                edition: 1,
+                version: 1,
             },
             used_slot: false,
         }
@@ -461,7 +461,7 @@ mod tests {
     /// A record that is read now.
     fn read_now(keys: &Keys) -> KeyRecord {
         KeyRecord {
-            read: keys.editions.reading(),
+            read: keys.versions.reading(),
             ..record()
         }
     }
@@ -469,7 +469,7 @@ mod tests {
     #[tokio::test]
     async fn a_change_notification_drops_a_key_and_no_other() {
         let keys = without_postgres();
-        keys.editions.set_listening(true);
+        keys.versions.set_listening(true);
         let (changed, other) = (KeyText::generate().unwrap(), KeyText::generate().unwrap());
         for key in [&changed, &other] {
             keys.insert_for_tests(key.id(), read_now(&keys)).await;
@@ -484,7 +484,7 @@ mod tests {
     #[tokio::test]
     async fn a_record_read_before_a_change_is_not_used() {
         let keys = without_postgres();
-        keys.editions.set_listening(true);
+        keys.versions.set_listening(true);
         let key = KeyText::generate().unwrap();
         let outdated = read_now(&keys);
         keys.key_changed(key.id()).await;
@@ -495,13 +495,13 @@ mod tests {
     #[tokio::test]
     async fn a_tenants_change_drops_its_keys_and_no_others() {
         let keys = without_postgres();
-        keys.editions.set_listening(true);
+        keys.versions.set_listening(true);
         let key = KeyText::generate().unwrap();
         keys.insert_for_tests(key.id(), read_now(&keys)).await;
-        keys.editions.tenant_changed(Uuid::from_u128(2));
+        keys.versions.tenant_changed(Uuid::from_u128(2));
         assert!(find(&keys, &key).await.is_ok());
         assert!(!keys.paused(), "another tenant's key was queried");
-        keys.editions.tenant_changed(Uuid::from_u128(1));
+        keys.versions.tenant_changed(Uuid::from_u128(1));
         assert!(find(&keys, &key).await.is_err());
     }
 
@@ -510,7 +510,7 @@ mod tests {
         let keys = without_postgres();
         let key = KeyText::generate().unwrap();
         keys.insert_for_tests(key.id(), read_now(&keys)).await;
-        keys.editions.set_listening(true);
+        keys.versions.set_listening(true);
         assert!(find(&keys, &key).await.is_ok());
         assert!(keys.paused(), "no query was sent");
     }

@@ -9,10 +9,10 @@ use std::{sync::Arc, time::Duration};
 use uuid::Uuid;
 
 use super::{
-    editions::{Editions, Reading},
     identity::Identity,
     lookup::{FRESH, LookupError, READINGS, UNKNOWN_FOR},
     pause::Pause,
+    versions::{RecordVersion, RecordVersions},
 };
 use crate::{
     store::{PrincipalRow, Stores},
@@ -35,7 +35,7 @@ pub(super) struct PrincipalRecord {
     live: bool,
     /// Seconds since 1970.
     revoked_before: Option<f64>,
-    pub(super) read: Reading,
+    pub(super) read: RecordVersion,
 }
 
 impl PrincipalRecord {
@@ -56,13 +56,13 @@ pub(super) struct Principals {
     /// Tenants that an issuer may speak for but that do not exist.
     unknown: moka::sync::Cache<String, ()>,
     pause: Pause,
-    editions: Arc<Editions>,
+    versions: Arc<RecordVersions>,
 }
 
 impl Principals {
     /// `grace`: how long a record stays valid after Postgres confirmed it, while Postgres is
     /// unreachable.
-    pub(super) fn new(stores: Stores, grace: Duration, editions: Arc<Editions>) -> Self {
+    pub(super) fn new(stores: Stores, grace: Duration, versions: Arc<RecordVersions>) -> Self {
         Principals {
             stores,
             fresh: moka::future::Cache::builder()
@@ -78,7 +78,7 @@ impl Principals {
                 .time_to_live(UNKNOWN_FOR)
                 .build(),
             pause: Pause::default(),
-            editions,
+            versions,
         }
     }
 
@@ -106,11 +106,11 @@ impl Principals {
     }
 
     fn is_fresh(&self, (_, id): &PrincipalKey, record: &PrincipalRecord) -> bool {
-        self.editions.is_fresh(id, record.tenant_id, record.read)
+        self.versions.is_fresh(id, record.tenant_id, record.read)
     }
 
     fn is_current(&self, (_, id): &PrincipalKey, record: &PrincipalRecord) -> bool {
-        self.editions.is_current(id, record.tenant_id, record.read)
+        self.versions.is_current(id, record.tenant_id, record.read)
     }
 
     /// The record that Postgres confirmed within the grace period, unless a change notification
@@ -124,7 +124,7 @@ impl Principals {
         if self.pause.lasts() {
             return Err(LookupError::Paused);
         }
-        let read = self.editions.reading();
+        let read = self.versions.reading();
         let (tenant, id) = key;
         let row = self.stores.find_principal(tenant, id).await;
         match &row {
@@ -148,7 +148,7 @@ impl Principals {
     }
 }
 
-fn record(row: PrincipalRow, read: Reading) -> PrincipalRecord {
+fn record(row: PrincipalRow, read: RecordVersion) -> PrincipalRecord {
     PrincipalRecord {
         tenant_id: row.tenant_id,
         pool: row.pool,
@@ -173,9 +173,9 @@ mod tests {
             limits: Vec::new(),
             live,
             revoked_before,
-            read: Reading {
+            read: RecordVersion {
                 at: Instant::now(),
-                edition: 1,
+                version: 1,
             },
         };
         let revoked = record(true, Some(1_000.5));

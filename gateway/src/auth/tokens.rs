@@ -12,11 +12,11 @@ use parking_lot::Mutex;
 
 use super::{
     AuthError,
-    editions::Editions,
     failures::FailureReason,
     issuers::{Issuer, Issuers, UnverifiedToken, VerifiedClaims},
     lookup::LookupError,
     principals::{PrincipalRecord, Principals},
+    versions::RecordVersions,
 };
 use crate::{
     caller::{Principal, PrincipalFacts},
@@ -34,7 +34,7 @@ pub(super) struct Tokens {
     issuers: Issuers,
     principals: Principals,
     verified: moka::sync::Cache<[u8; 32], Arc<VerifiedToken>>,
-    editions: Arc<Editions>,
+    versions: Arc<RecordVersions>,
 }
 
 /// A token whose signature and claims are valid.
@@ -57,16 +57,16 @@ impl Tokens {
         issuers: Issuers,
         stores: Stores,
         grace: Duration,
-        editions: Arc<Editions>,
+        versions: Arc<RecordVersions>,
     ) -> Self {
         Tokens {
             issuers,
-            principals: Principals::new(stores, grace, editions.clone()),
+            principals: Principals::new(stores, grace, versions.clone()),
             verified: moka::sync::Cache::builder()
                 .max_capacity(MOST_VERIFIED)
                 .time_to_live(VERIFIED_FOR)
                 .build(),
-            editions,
+            versions,
         }
     }
 
@@ -121,8 +121,8 @@ impl Tokens {
     /// tokens of one principal may allow different things.
     fn principal(&self, token: &VerifiedToken, record: &PrincipalRecord) -> Principal {
         let mut caller = token.caller.lock();
-        if let Some((edition, principal)) = &*caller
-            && *edition == record.read.edition
+        if let Some((version, principal)) = &*caller
+            && *version == record.read.version
         {
             return principal.clone();
         }
@@ -138,9 +138,9 @@ impl Tokens {
             default_project: rules.default_project.clone(),
             pool: record.pool.clone(),
             terms: Terms::new(1, record.limits.clone()),
-            edition: self.editions.number(),
+            version: self.versions.number(),
         });
-        *caller = Some((record.read.edition, principal.clone()));
+        *caller = Some((record.read.version, principal.clone()));
         principal
     }
 }

@@ -33,7 +33,7 @@ pub(crate) struct PrincipalFacts {
     pub(crate) default_project: Option<String>,
     pub(crate) pool: String,
     pub(crate) terms: Terms,
-    pub(crate) edition: u64,
+    pub(crate) version: u64,
 }
 
 impl Principal {
@@ -86,8 +86,8 @@ impl Principal {
 
     /// The version of the credential's record. Anything derived from the principal may be cached
     /// under it and must be derived again for another version.
-    pub(crate) fn edition(&self) -> u64 {
-        self.0.edition
+    pub(crate) fn version(&self) -> u64 {
+        self.0.version
     }
 
     /// The pool of workers that serves the tenant.
@@ -135,7 +135,7 @@ mod tests {
                 default_project: Some("site".into()),
                 pool: "shared".into(),
                 terms: Terms::new(1, Vec::new()),
-                edition: 1,
+                version: 1,
             }))
         }
 
@@ -146,7 +146,7 @@ mod tests {
             Principal(Arc::new(PrincipalFacts {
                 tenant_id: Uuid::from_u128(2),
                 tenant: "zeta".into(),
-                edition: 2,
+                version: 2,
                 ..facts
             }))
         }

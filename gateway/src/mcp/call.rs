@@ -30,8 +30,8 @@ use crate::{
     limits::{LimitRefusal, MessageCost},
     metrics::Metrics,
     sampling::Sampler,
-    unread::Room,
-    upstream::{self, Outgoing, Step, Upstream, WorkerCall},
+    unread::Reservation,
+    upstream::{self, CallGuard, Outgoing, Step, Upstream, WorkerCall},
 };
 
 /// The dependencies of calls.
@@ -82,8 +82,8 @@ impl Calls {
         let mut settlement = self.settlement(recorder, info);
         settlement.notifications = notifications;
         match self.start(who, &tool, input, &mut settlement).await {
-            Ok(FirstEvent::Result(result, room)) => {
-                settlement.room = room;
+            Ok(FirstEvent::Result(result, reservation)) => {
+                settlement.reservation = reservation;
                 Ok(settlement.respond(Ok(result)))
             }
             Ok(FirstEvent::Event(event, events)) => Ok(settlement.stream(event, events)),
@@ -156,7 +156,7 @@ impl Calls {
             session: settlement.info.session.key,
             trace,
             until,
-            asker: settlement.info.asker.clone(),
+            owner: settlement.info.owner.clone(),
         };
         self.upstream.check_crashes(&call)?;
         let family = &tool.entry.family;
@@ -165,7 +165,7 @@ impl Calls {
         let bulkhead = permit.bulkhead();
         settlement.permit = Some(permit);
         settlement.recorder.reached(Stage::Admitted);
-        let events = self.upstream.call(call, bulkhead).await?;
+        let events = self.upstream.call(call, CallGuard::new(bulkhead)).await?;
         first(events, settlement).await
     }
 
@@ -177,7 +177,7 @@ impl Calls {
             notifications: NotificationFilter::none(self.metrics.clone()),
             context: None,
             permit: None,
-            room: None,
+            reservation: None,
         }
     }
 }
@@ -217,7 +217,7 @@ struct CallMeta<'a> {
 }
 
 enum FirstEvent {
-    Result(Bytes, Option<Room>),
+    Result(Bytes, Option<Reservation>),
     Event(EventMessage, Box<WorkerCall>),
 }
 
@@ -226,14 +226,16 @@ enum FirstEvent {
 async fn first(mut events: WorkerCall, settlement: &mut Settlement) -> Result<FirstEvent, Failure> {
     loop {
         match events.next().await? {
-            Step::Result(result) => return Ok(FirstEvent::Result(result, events.take_room())),
+            Step::Result(result) => {
+                return Ok(FirstEvent::Result(result, events.take_reservation()));
+            }
             Step::Update(said) => {
                 if let Some(message) = settlement.notifications.notification(&said) {
                     let message = EventMessage {
                         message,
-                        room: events.take_room(),
+                        reservation: events.take_reservation(),
                     };
-                    settlement.room = events.room_for_events(SMALL_EVENTS).await?;
+                    settlement.reservation = events.reserve_for_events(SMALL_EVENTS).await?;
                     events.passed_on();
                     return Ok(FirstEvent::Event(message, Box::new(events)));
                 }

@@ -18,7 +18,7 @@ use super::{
     outcome::{OutcomeRecorder, RecordSubject, Stage},
     reply,
     request::RequestInfo,
-    room::waiting,
+    reservation::attach,
     sdk::TTL_MS,
 };
 use crate::{
@@ -28,8 +28,8 @@ use crate::{
     cursor::{CURSOR, CursorContext},
     error::GatewayError,
     metrics::Outcome,
-    unread::Room,
-    upstream::{self, Outgoing, Step},
+    unread::Reservation,
+    upstream::{self, CallGuard, Outgoing, Step},
 };
 
 /// How long a client may cache a resource, in milliseconds: files of a work tree change.
@@ -72,15 +72,15 @@ impl Calls {
             if let Some(permit) = permit.take() {
                 permit.answered(false);
             }
-            let (result, room) = result;
+            let (result, reservation) = result;
             let read = self.parse(who, &request, &result);
             let read = read.map_err(|error| upstream::internal(info.trace, &error))?;
-            read.map(|(read, facts)| (read, facts, room))
+            read.map(|(read, facts)| (read, facts, reservation))
         });
         match outcome {
-            Ok((result, facts, room)) => {
+            Ok((result, facts, reservation)) => {
                 recorder.end(Outcome::Ok, info.received.elapsed(), facts);
-                Ok(request.answer(&info, result, room))
+                Ok(request.answer(&info, result, reservation))
             }
             Err(failure) => {
                 if let Some(permit) = permit.filter(|_| !upstream::is_refusal(&failure)) {
@@ -109,7 +109,7 @@ impl Calls {
         info: &RequestInfo,
         request: &WorkerRequest,
         (recorder, permit): (&mut OutcomeRecorder, &mut Option<Permit>),
-    ) -> Result<(Bytes, Option<Room>), Failure> {
+    ) -> Result<(Bytes, Option<Reservation>), Failure> {
         let mut params = request.params.clone();
         if let Some(Value::String(cursor)) = params.get_mut(CURSOR) {
             *cursor = self.cursors.open(&request.context(who), cursor)?;
@@ -126,7 +126,7 @@ impl Calls {
             session: info.session.key,
             trace: info.trace,
             until,
-            asker: info.asker.clone(),
+            owner: info.owner.clone(),
         };
         self.upstream.check_crashes(&call)?;
         let family = request.family();
@@ -138,11 +138,11 @@ impl Calls {
         let bulkhead = admitted.bulkhead();
         *permit = Some(admitted);
         recorder.reached(Stage::Admitted);
-        let mut events = self.upstream.call(call, bulkhead).await?;
+        let mut events = self.upstream.call(call, CallGuard::new(bulkhead)).await?;
         loop {
             // No client requested the notifications of these methods.
             if let Step::Result(result) = events.next().await? {
-                return Ok((result, events.take_room()));
+                return Ok((result, events.take_reservation()));
             }
         }
     }
@@ -286,7 +286,7 @@ impl WorkerRequest {
         &self,
         info: &RequestInfo,
         mut result: Map<String, Value>,
-        room: Option<Room>,
+        reservation: Option<Reservation>,
     ) -> Response {
         let micros = u32::try_from(info.received.elapsed().as_micros()).unwrap_or(u32::MAX);
         let fields = result.entry("_meta").or_insert_with(|| json!({}));
@@ -301,6 +301,6 @@ impl WorkerRequest {
         let message = json!({ "jsonrpc": "2.0", "id": info.id, "result": result });
         let mut message = message.to_string().into_bytes();
         message.shrink_to_fit();
-        waiting(room, message.len(), json_response(message))
+        attach(reservation, message.len(), json_response(message))
     }
 }

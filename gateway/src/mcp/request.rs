@@ -10,7 +10,7 @@ use super::{
     envelope::{Envelope, RequestId},
     era::Era,
 };
-use crate::{error::GatewayError, session::Session, unread::Asker};
+use crate::{error::GatewayError, session::Session, unread::AnswerOwner};
 
 /// Maximum characters of an idempotency key.
 const LONGEST_KEY: usize = 128;
@@ -22,7 +22,7 @@ pub(super) struct ReceivedRequest {
     pub(super) received: Instant,
     pub(super) trace: TraceContext,
     /// Reserves space for its answer.
-    pub(super) asker: Asker,
+    pub(super) owner: AnswerOwner,
 }
 
 impl ReceivedRequest {
@@ -41,7 +41,7 @@ impl ReceivedRequest {
             received: self.received,
             log_level,
             trace: self.trace,
-            asker: self.asker.clone(),
+            owner: self.owner.clone(),
         }
     }
 }
@@ -64,7 +64,7 @@ pub(super) struct RequestInfo {
     /// The minimum level of log messages to send, if any.
     pub(super) log_level: Option<LogLevel>,
     pub(super) trace: TraceContext,
-    pub(super) asker: Asker,
+    pub(super) owner: AnswerOwner,
 }
 
 /// The name of the called tool.

@@ -23,14 +23,14 @@ use super::{
     outcome::{OutcomeRecorder, Stage},
     reply,
     request::RequestInfo,
-    room,
+    reservation,
 };
 use crate::{
     audit::AnswerFacts,
     breaker::Permit,
     cursor::{CursorContext, Cursors},
     metrics::Outcome,
-    unread::Room,
+    unread::Reservation,
     upstream::{self, Step, WorkerCall},
 };
 
@@ -51,25 +51,28 @@ pub(super) struct Settlement {
     /// Held from before the worker is called until the answer is written.
     pub(super) permit: Option<Permit>,
     /// The reservation of a large answer, or of an event stream.
-    pub(super) room: Option<Room>,
+    pub(super) reservation: Option<Reservation>,
 }
 
 /// One message of an event stream.
 pub(super) struct EventMessage {
     pub(super) message: Vec<u8>,
     /// The reservation of a large message.
-    pub(super) room: Option<Room>,
+    pub(super) reservation: Option<Reservation>,
 }
 
 impl EventMessage {
     /// The event of this message, which holds the reservation until it is read.
     fn event(self) -> Bytes {
         let event = events::event(&self.message);
-        match self.room {
+        match self.reservation {
             None => event,
-            Some(mut room) => {
-                room.shrink(event.len());
-                Bytes::from_owner(BufferedEvent { event, _room: room })
+            Some(mut reservation) => {
+                reservation.shrink(event.len());
+                Bytes::from_owner(BufferedEvent {
+                    event,
+                    _reservation: reservation,
+                })
             }
         }
     }
@@ -78,7 +81,7 @@ impl EventMessage {
 /// An event with its reservation.
 struct BufferedEvent {
     event: Bytes,
-    _room: Room,
+    _reservation: Reservation,
 }
 
 impl AsRef<[u8]> for BufferedEvent {
@@ -98,7 +101,7 @@ impl Settlement {
         } else {
             json_response(message)
         };
-        room::waiting(self.room, size, response)
+        reservation::attach(self.reservation, size, response)
     }
 
     /// The JSON-RPC message that answers the call.
@@ -150,7 +153,7 @@ impl Settlement {
     /// The notifications as they arrive, then the answer. A separate task follows the call, so that
     /// a client that does not read cannot keep it beyond its deadline, or hold its tenant's permit.
     pub(super) fn stream(mut self, first: EventMessage, events: Box<WorkerCall>) -> Response {
-        let room = self.room.take();
+        let reservation = self.reservation.take();
         let (sender, mut receiver) = mpsc::channel(MOST_UNREAD);
         let (answer, answered) = oneshot::channel();
         let span = Span::current();
@@ -161,7 +164,7 @@ impl Settlement {
         let messages = stream::iter([first]).chain(notifications).chain(answer);
         let body = messages.map(|message: EventMessage| Ok::<_, Infallible>(message.event()));
         let response = events::response(Body::from_stream(body));
-        room::waiting(room, SMALL_EVENTS, response)
+        reservation::attach(reservation, SMALL_EVENTS, response)
     }
 
     /// Follows the call to its end. If the client disconnects, the call is cancelled.
@@ -175,10 +178,15 @@ impl Settlement {
             outcome = self.listen(&mut events, &sender) => outcome,
             () = answer.closed() => return,
         };
-        let room = events.take_room();
+        let reservation = events.take_reservation();
         let message = self.message(outcome);
         // An error means that the client has disconnected.
-        answer.send(EventMessage { message, room }).ok();
+        answer
+            .send(EventMessage {
+                message,
+                reservation,
+            })
+            .ok();
     }
 
     /// Forwards the call's notifications until its result.
@@ -192,8 +200,11 @@ impl Settlement {
                 Step::Result(result) => return Ok(result),
                 Step::Update(said) => {
                     if let Some(message) = self.notifications.notification(&said) {
-                        let room = events.take_room();
-                        let message = EventMessage { message, room };
+                        let reservation = events.take_reservation();
+                        let message = EventMessage {
+                            message,
+                            reservation,
+                        };
                         // An error means that the client has disconnected, which `follow` notices.
                         events.wait(sender.send(message)).await?.ok();
                     }

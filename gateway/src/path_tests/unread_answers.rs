@@ -163,7 +163,7 @@ async fn an_unread_answer_is_reset_after_30_seconds_despite_other_reads() {
         .await;
     assert!(take(stalled).await.unwrap_err().is_reset());
     harness
-        .until("its room is free", |it| it.metric("answer_bytes") == 0)
+        .until("its space is released", |it| it.metric("answer_bytes") == 0)
         .await;
     // Its connection stays open.
     let small = harness.call_by_http2(&client, "echo").await;
@@ -194,7 +194,7 @@ async fn over_http1_an_unread_answer_ends_its_connection() {
     harness.until("it waits", is_written).await;
     skip(31 * SECOND).await;
     harness
-        .until("its room is free", |it| it.metric("answer_bytes") == 0)
+        .until("its space is released", |it| it.metric("answer_bytes") == 0)
         .await;
     assert_eq!(harness.metric("answers_ended_total"), 1);
     let mut came = Vec::new();

@@ -18,8 +18,8 @@ use axum::body::{Body, Bytes};
 use http::Version;
 use hyper::body::{Body as _, Frame, SizeHint};
 
-use super::{connection::Activity, streams, taking::Taking};
-use crate::unread::Room;
+use super::{connection::Activity, read_progress::ReadProgress, streams};
+use crate::unread::Reservation;
 
 /// Bytes handed over at a time: what HTTP/2 sends in one frame by default.
 const PIECE: usize = 16 * 1024;
@@ -45,21 +45,21 @@ impl AnswerGuard {
         mut self,
         body: Body,
         version: Version,
-        room: Option<Arc<Room>>,
+        reservation: Option<Arc<Reservation>>,
     ) -> AnswerBody {
         self.give();
         let in_stream = version == Version::HTTP_2;
-        let followed = (in_stream || room.is_some()) && !body.is_end_stream();
-        let taking = followed.then(|| Taking::new(room));
-        match &taking {
-            Some(taking) if in_stream => streams::begin(taking),
-            Some(taking) => self.activity.follow(taking.watch()),
+        let followed = (in_stream || reservation.is_some()) && !body.is_end_stream();
+        let progress = followed.then(|| ReadProgress::new(reservation));
+        match &progress {
+            Some(progress) if in_stream => streams::begin(progress),
+            Some(progress) => self.activity.follow(progress.watch()),
             None => {}
         }
         AnswerBody {
             body,
             rest: Bytes::new(),
-            taking,
+            progress,
             in_stream,
             answering: self,
         }
@@ -88,7 +88,7 @@ pub(super) struct AnswerBody {
     /// The rest of the last frame, still to be handed over.
     rest: Bytes,
     /// How fast the client reads; `None` where the body is passed through unchanged.
-    taking: Option<Taking>,
+    progress: Option<ReadProgress>,
     /// Over HTTP/2.
     in_stream: bool,
     answering: AnswerGuard,
@@ -103,19 +103,19 @@ impl AnswerBody {
     fn piece(&mut self, mut whole: Bytes) -> Bytes {
         let piece = whole.split_to(whole.len().min(PIECE));
         self.rest = whole;
-        match &self.taking {
-            Some(taking) if !piece.is_empty() => taking.hand_over(piece),
+        match &self.progress {
+            Some(progress) if !piece.is_empty() => progress.hand_over(piece),
             _ => piece,
         }
     }
 
     /// Ready when the next piece may be handed over.
-    fn poll_taken(&self, cx: &mut Context<'_>) -> Poll<Result<(), ReadTimedOut>> {
-        let Some(taking) = &self.taking else {
+    fn poll_sent(&self, cx: &mut Context<'_>) -> Poll<Result<(), ReadTimedOut>> {
+        let Some(progress) = &self.progress else {
             return Poll::Ready(Ok(()));
         };
-        ready!(taking.poll_taken(cx));
-        Poll::Ready(match taking.has_ended() {
+        ready!(progress.poll_sent(cx));
+        Poll::Ready(match progress.has_ended() {
             true => Err(ReadTimedOut),
             false => Ok(()),
         })
@@ -131,15 +131,15 @@ impl hyper::body::Body for AnswerBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let this = &mut *self;
-        if let Err(timed_out) = ready!(this.poll_taken(cx)) {
+        if let Err(timed_out) = ready!(this.poll_sent(cx)) {
             return Poll::Ready(Some(Err(axum::Error::new(timed_out))));
         }
         let frame = if this.rest.is_empty() {
             let polled = Pin::new(&mut this.body).poll_frame(cx);
             if polled.is_pending() {
                 this.answering.owe();
-                if let Some(taking) = &this.taking {
-                    taking.owe();
+                if let Some(progress) = &this.progress {
+                    progress.owe();
                 }
             }
             ready!(polled)
@@ -152,8 +152,8 @@ impl hyper::body::Body for AnswerBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        let is_taken = || self.taking.as_ref().is_none_or(Taking::is_taken);
-        self.rest.is_empty() && self.body.is_end_stream() && (!self.in_stream || is_taken())
+        let all_sent = || self.progress.as_ref().is_none_or(ReadProgress::all_sent);
+        self.rest.is_empty() && self.body.is_end_stream() && (!self.in_stream || all_sent())
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -6,10 +6,10 @@
 //! - Between requests a connection may be idle for as long as its port allows.
 //! - Once the first bytes of an HTTP/1 request arrive, its headers must be complete within 10 s.
 //! - No timeout runs while a client waits for the gateway: the body has its own limit, the call its
-//! deadline.
+//!   deadline.
 //! - Only requests count as activity. Pings are answered but keep nothing open.
 //! - A socket that accepts no outgoing bytes for 30 s is closed. A large HTTP/1 answer has its own
-//! clock in addition (`read_progress`).
+//!   clock in addition (`read_progress`).
 
 use std::{
     future::poll_fn,
@@ -22,7 +22,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::taking::{Look, Watch};
+use super::read_progress::{ReadStatus, WeakReadProgress};
 
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a socket may accept nothing while there are bytes to send.
@@ -53,7 +53,7 @@ struct ConnectionState {
     /// Since when the socket has not accepted outgoing bytes.
     blocked_since: Option<Instant>,
     /// The last large HTTP/1 answer.
-    answer: Option<Watch>,
+    answer: Option<WeakReadProgress>,
 }
 
 /// The protocol of a connection, detected from its first bytes in however many reads they arrive.
@@ -145,7 +145,7 @@ impl Activity {
     }
 
     /// Ends the (HTTP/1) connection when this answer is overdue.
-    pub(super) fn follow(&self, answer: Watch) {
+    pub(super) fn follow(&self, answer: WeakReadProgress) {
         self.0.lock().answer = Some(answer);
     }
 
@@ -184,10 +184,10 @@ impl ConnectionState {
     /// When it must be closed or checked again because its client does not read.
     fn unread_until(&self) -> Option<Instant> {
         let blocked = self.blocked_since.map(|since| since + BLOCKED_TIMEOUT);
-        let answer = match self.answer.as_ref().map(Watch::look) {
-            None | Some(Look::Owed) => None,
-            Some(Look::Until(until)) => Some(until),
-            Some(Look::Overdue) => Some(Instant::now()),
+        let answer = match self.answer.as_ref().map(WeakReadProgress::status) {
+            None | Some(ReadStatus::Waiting) => None,
+            Some(ReadStatus::CheckAt(until)) => Some(until),
+            Some(ReadStatus::Overdue) => Some(Instant::now()),
         };
         blocked.into_iter().chain(answer).min()
     }

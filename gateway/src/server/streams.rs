@@ -1,9 +1,8 @@
-//! Streams of HTTP/2: each has a task of its own, and ends with the clock of its answer.
+//! Runs HTTP/2 streams: each has a task of its own, and ends when its answer is overdue.
 //!
-//! What a reader would get wrong: hyper asks a body for nothing while the client's window is shut, so
-//! a body can't end its own stream. Only who runs the stream's task can: a task that is dropped
-//! resets its stream. If hyper does ask, the body's error resets it, and what of it is queued is
-//! dropped at once.
+//! What a reader would get wrong: hyper does not poll a body while the client's window is closed,
+//! so a body cannot end its own stream. Only the stream's task can: dropping it resets the stream.
+//! If hyper does poll, the body's error resets the stream and drops whatever is queued at once.
 
 use std::{
     cell::Cell,
@@ -15,19 +14,19 @@ use std::{
 use prometheus_client::metrics::counter::Counter;
 use tokio::time::{Sleep, sleep_until};
 
-use super::taking::{Look, Taking};
+use super::read_progress::{ReadProgress, ReadStatus};
 
 thread_local! {
-    /// The answer that the stream on this thread has begun, until its task takes it.
-    static BEGUN: Cell<Option<Taking>> = const { Cell::new(None) };
+    /// The answer that the stream on this thread has started, until its task takes it.
+    static BEGUN: Cell<Option<ReadProgress>> = const { Cell::new(None) };
 }
 
-/// Tells the stream that runs on this thread which answer it has.
-pub(super) fn begin(answer: &Taking) {
+/// Announces the answer of the stream that runs on this thread.
+pub(super) fn begin(answer: &ReadProgress) {
     BEGUN.set(Some(answer.clone()));
 }
 
-/// Runs the streams of HTTP/2.
+/// Runs the tasks of HTTP/2 streams.
 #[derive(Clone, Debug)]
 pub(crate) struct Streams {
     /// Counts the answers that were ended.
@@ -53,13 +52,14 @@ async fn run(stream: impl Future<Output = ()>, ended: Counter) {
     poll_fn(|cx| {
         BEGUN.take();
         let ended_by_itself = stream.as_mut().poll(cx).is_ready();
-        // Taken in any case: what stays would keep its room until this thread's next stream.
+        // Taken in any case: otherwise its reservation would be held until this thread's next
+        // stream.
         let begun = BEGUN.take();
         if ended_by_itself {
             return Poll::Ready(());
         }
         if clock.is_none() {
-            clock = begun.map(Clock::new);
+            clock = begun.map(AnswerTimer::new);
         }
         let Some(clock) = &mut clock else {
             return Poll::Pending;
@@ -67,22 +67,22 @@ async fn run(stream: impl Future<Output = ()>, ended: Counter) {
         ready!(clock.poll_overdue(cx));
         ended.inc();
         clock.answer.end();
-        // Whether hyper asks the body now or not: this is the stream's end.
+        // This ends the stream, whether hyper polls the body now or not.
         let _ended = stream.as_mut().poll(cx);
         Poll::Ready(())
     })
     .await;
 }
 
-/// An answer, and when it has to be looked at.
-struct Clock {
-    answer: Taking,
+/// An answer, and a timer for its next check.
+struct AnswerTimer {
+    answer: ReadProgress,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl Clock {
-    fn new(answer: Taking) -> Self {
-        Clock {
+impl AnswerTimer {
+    fn new(answer: ReadProgress) -> Self {
+        AnswerTimer {
             answer,
             timer: None,
         }
@@ -90,10 +90,10 @@ impl Clock {
 
     fn poll_overdue(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
-            let until = match self.answer.look() {
-                Look::Overdue => return Poll::Ready(()),
-                Look::Owed => return Poll::Pending,
-                Look::Until(until) => until,
+            let until = match self.answer.status() {
+                ReadStatus::Overdue => return Poll::Ready(()),
+                ReadStatus::Waiting => return Poll::Pending,
+                ReadStatus::CheckAt(until) => until,
             };
             let timer = self
                 .timer

@@ -22,6 +22,7 @@ use tonic::{Status, Streaming};
 use uuid::Uuid;
 
 use super::{
+    CallGuard,
     affinity::Affinity,
     attempt_end::{AttemptEnd, is_pass_rejected},
     attempt_span::AttemptSpan,
@@ -35,7 +36,7 @@ use super::{
     replica::{InFlight, Replica},
     valve::Valve,
 };
-use crate::{breaker::CallPermit, unread::Asker};
+use crate::unread::AnswerOwner;
 
 /// Attempts of one call.
 const MOST_TRIES: usize = 3;
@@ -59,9 +60,9 @@ pub(super) struct RetriedCall {
     pub(super) crash_guard: CrashGuard,
     /// The account that reserves memory for the worker's answer. `None` for the gateway's own
     /// calls, which need no reservation.
-    pub(super) asker: Option<Asker>,
+    pub(super) owner: Option<AnswerOwner>,
     /// The call's bulkhead permit, which each attempt holds until its stream has ended.
-    pub(super) bulkhead_permit: Option<CallPermit>,
+    pub(super) bulkhead_permit: Option<CallGuard>,
     pub(super) tried: Vec<Arc<Replica>>,
     /// Whether it was repeated after its worker was lost.
     pub(super) repeated: bool,
@@ -114,7 +115,7 @@ impl RetriedCall {
             self.tried.push(Arc::clone(&flight.replica));
             let mut span = AttemptSpan::begin(flight.replica.address());
             let mut request = self.request(&span)?;
-            let valve = self.asker.is_some().then(Valve::default);
+            let valve = self.owner.is_some().then(Valve::default);
             if let Some(valve) = &valve {
                 request.extensions_mut().insert(valve.clone());
             }

@@ -20,7 +20,7 @@ use super::{
     retry::{RetriedCall, RunningAttempt},
     valve::Valve,
 };
-use crate::unread::{NoRoom, Room};
+use crate::unread::{NoSpace, Reservation};
 
 /// How long a stream may take to end after its result: the trailers come with it.
 const TRAILERS: Duration = Duration::from_millis(100);
@@ -50,13 +50,13 @@ pub(crate) struct WorkerCall {
     attempt: RunningAttempt,
     passed_on: bool,
     /// The memory reserved for the last message.
-    room: Option<Room>,
+    reservation: Option<Reservation>,
 }
 
 /// The next event on the wire.
 enum NextEvent {
     Message(Result<Option<CallEvent>, Status>),
-    /// A message of this length waits until memory is reserved for it.
+    /// A message of this length waits for a reservation.
     NeedsRoom(usize),
 }
 
@@ -68,22 +68,26 @@ impl WorkerCall {
             call,
             attempt,
             passed_on: false,
-            room: None,
+            reservation: None,
         })
     }
 
     /// The memory reserved for the last message, if that was a large one.
-    pub(crate) fn take_room(&mut self) -> Option<Room> {
-        self.room.take()
+    pub(crate) fn take_reservation(&mut self) -> Option<Reservation> {
+        self.reservation.take()
     }
 
     /// Reserves memory for the small events of a streamed answer.
-    pub(crate) async fn room_for_events(&mut self, bytes: usize) -> Result<Option<Room>, Failure> {
-        let asker = self.call.asker.clone();
-        let Some(asker) = asker else { return Ok(None) };
-        let room = self.wait(asker.room(bytes, self.call.until)).await?;
-        let room = room.map_err(|NoRoom| self.call.given_up(unread(), WriteOutcome::Unknown))?;
-        Ok(Some(room))
+    pub(crate) async fn reserve_for_events(
+        &mut self,
+        bytes: usize,
+    ) -> Result<Option<Reservation>, Failure> {
+        let owner = self.call.owner.clone();
+        let Some(owner) = owner else { return Ok(None) };
+        let reservation = self.wait(owner.reserve(bytes, self.call.until)).await?;
+        let reservation =
+            reservation.map_err(|NoSpace| self.call.given_up(unread(), WriteOutcome::Unknown))?;
+        Ok(Some(reservation))
     }
 
     /// Records that an update reached the client: from now on the call must not start again, or the
@@ -109,7 +113,7 @@ impl WorkerCall {
             match message {
                 Err(status) => {
                     self.attempt.span.failed(&status);
-                    self.room = None;
+                    self.reservation = None;
                     let repeatable = !self.passed_on;
                     self.call
                         .after_end(&self.attempt.flight, &status, repeatable)?;
@@ -144,8 +148,8 @@ impl WorkerCall {
 
     /// Reserves memory for the answer to a message of this length, and lets the message through.
     async fn make_room(&mut self, length: usize) -> Result<(), Failure> {
-        self.room = None;
-        self.room = self.room_for_events(MOST_GROWTH * length).await?;
+        self.reservation = None;
+        self.reservation = self.reserve_for_events(MOST_GROWTH * length).await?;
         if let Some(valve) = &self.attempt.valve {
             valve.open();
         }
@@ -174,7 +178,7 @@ impl WorkerCall {
 }
 
 impl RunningAttempt {
-    /// The next message, or its length if it waits for memory.
+    /// The next message, or its length if it waits for a reservation.
     async fn next_event(&mut self) -> NextEvent {
         let RunningAttempt { events, valve, .. } = self;
         let mut message = pin!(events.message());

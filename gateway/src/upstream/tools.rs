@@ -44,7 +44,7 @@ impl Upstream {
             until,
             deadline: self.call_deadline(until),
             crash_guard: self.crash_guard(None),
-            asker: None,
+            owner: None,
             bulkhead_permit: None,
             tried: Vec::new(),
             repeated: false,

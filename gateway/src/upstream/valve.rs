@@ -22,8 +22,8 @@ use hyper::body::{Body as _, Frame};
 use parking_lot::Mutex;
 use tonic::{Status, body::Body, transport::Channel};
 
+use super::CallGuard;
 use super::reset_pacer::ResetPacer;
-use crate::breaker::CallPermit;
 
 /// The largest message that passes at once, in bytes: its answer is small.
 pub(super) const SMALL_MESSAGE: usize = 2 * 1024;
@@ -98,7 +98,7 @@ impl tower::Service<http::Request<Body>> for ValvedChannel {
 
     fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
         let valve = request.extensions_mut().remove::<Valve>();
-        let permit = request.extensions_mut().remove::<CallPermit>();
+        let permit = request.extensions_mut().remove::<CallGuard>();
         PendingAnswer {
             answer: Some(Box::pin(self.channel.call(request))),
             valve,
@@ -113,7 +113,7 @@ impl tower::Service<http::Request<Body>> for ValvedChannel {
 /// What the reset of a call needs.
 struct PacedReset {
     pacer: ResetPacer,
-    permit: Option<CallPermit>,
+    permit: Option<CallGuard>,
 }
 
 impl PacedReset {

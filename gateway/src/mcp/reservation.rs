@@ -13,23 +13,24 @@ use tokio::time::Instant;
 use crate::{
     caller::Principal,
     error::GatewayError,
-    unread::{Asker, NoRoom, PATIENCE, Room, SMALL_ANSWER, UnreadAnswers},
+    unread::{AnswerOwner, NoSpace, PATIENCE, Reservation, SMALL_ANSWER, UnreadAnswers},
     upstream,
 };
 
 /// Reserves space for an answer that no worker gives, if it is large.
-async fn of(size: usize, asker: &Asker) -> Result<Option<Room>, GatewayError> {
+async fn reserve(size: usize, owner: &AnswerOwner) -> Result<Option<Reservation>, GatewayError> {
     if size <= SMALL_ANSWER {
         return Ok(None);
     }
-    let room = asker.room(size, Instant::now() + PATIENCE).await;
-    let room = room.map_err(|NoRoom| GatewayError::Failed(Box::new(upstream::unread())))?;
-    Ok(Some(room))
+    let reservation = owner.reserve(size, Instant::now() + PATIENCE).await;
+    let reservation =
+        reservation.map_err(|NoSpace| GatewayError::Failed(Box::new(upstream::unread())))?;
+    Ok(Some(reservation))
 }
 
 /// The owner of the reservations for this request's answers.
-pub(super) fn asker(unread: &Arc<UnreadAnswers>, who: &Principal, request: &Parts) -> Asker {
-    Asker {
+pub(super) fn owner(unread: &Arc<UnreadAnswers>, who: &Principal, request: &Parts) -> AnswerOwner {
+    AnswerOwner {
         unread: unread.clone(),
         tenant: who.tenant_id(),
         connection: request.extensions.get().cloned().unwrap_or_default(),
@@ -37,33 +38,37 @@ pub(super) fn asker(unread: &Arc<UnreadAnswers>, who: &Principal, request: &Part
 }
 
 /// Runs `answer` once space for `most` bytes is reserved.
-pub(super) async fn around(
+pub(super) async fn with_reservation(
     most: usize,
-    asker: &Asker,
+    owner: &AnswerOwner,
     answer: impl Future<Output = Result<Response, GatewayError>>,
 ) -> Result<Response, GatewayError> {
-    let room = of(most, asker).await?;
+    let reservation = reserve(most, owner).await?;
     let answer = answer.await?;
-    Ok(waiting(room, size(&answer), answer))
+    Ok(attach(reservation, size(&answer), answer))
 }
 
 /// Attaches the reservation to the answer, reduced to its real size.
-pub(super) fn waiting(room: Option<Room>, size: usize, mut answer: Response) -> Response {
-    if let Some(mut room) = room {
-        room.shrink(size);
-        answer.extensions_mut().insert(Arc::new(room));
+pub(super) fn attach(
+    reservation: Option<Reservation>,
+    size: usize,
+    mut answer: Response,
+) -> Response {
+    if let Some(mut reservation) = reservation {
+        reservation.shrink(size);
+        answer.extensions_mut().insert(Arc::new(reservation));
     }
     answer
 }
 
 /// Ensures that a large answer has a reservation. Few refusals are large.
-pub(super) async fn checked(answer: Response, asker: &Asker) -> Response {
+pub(super) async fn ensure(answer: Response, owner: &AnswerOwner) -> Response {
     let size = size(&answer);
-    if answer.extensions().get::<Arc<Room>>().is_some() {
+    if answer.extensions().get::<Arc<Reservation>>().is_some() {
         return answer;
     }
-    match of(size, asker).await {
-        Ok(room) => waiting(room, size, answer),
+    match reserve(size, owner).await {
+        Ok(reservation) => attach(reservation, size, answer),
         Err(refused) => refused.into_response(),
     }
 }

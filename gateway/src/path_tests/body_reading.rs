@@ -1,4 +1,4 @@
-//! Which bodies are read: all of a caller that can pay, of another the small ones.
+//! Which bodies are read: all bodies of a caller within its limits, and otherwise only small ones.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -14,32 +14,32 @@ use super::stacks::{build_workerless_stack_for, serve};
 use crate::caller::Principal;
 
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The largest body that is read whoever sends it.
+/// The largest body that is always read.
 const FREE: usize = 64 * 1024;
 const LARGEST: usize = 1024 * 1024;
 
-/// A gateway, and a caller that may ask twice.
-struct Scene {
+/// A gateway, and a caller that may send two requests.
+struct BodyFixture {
     address: SocketAddr,
     key: String,
     shutdown: CancellationToken,
 }
 
-impl Scene {
-    async fn start() -> Scene {
+impl BodyFixture {
+    async fn start() -> BodyFixture {
         let who = Principal::limited_for_tests(2);
         let (stack, key, metrics) = build_workerless_stack_for(who).await;
         let shutdown = CancellationToken::new();
-        Scene {
+        BodyFixture {
             address: serve(stack, &metrics, 100, shutdown.clone()).await,
             key,
             shutdown,
         }
     }
 
-    /// One that asked twice.
-    async fn spent() -> Scene {
-        let scene = Scene::start().await;
+    /// One whose caller has used up its limit.
+    async fn spent() -> BodyFixture {
+        let scene = BodyFixture::start().await;
         for _ in 0..2 {
             assert_eq!(scene.whole("ping", 100).await.0, 200);
         }
@@ -47,20 +47,20 @@ impl Scene {
     }
 
     /// Sends a message of this length.
-    async fn whole(&self, method: &str, length: usize) -> Answer {
+    async fn whole(&self, method: &str, length: usize) -> RawAnswer {
         let body = message(method, length);
         self.send(&format!("Content-Length: {length}"), &body).await
     }
 
-    /// The same in one chunk, without a word of its length.
-    async fn chunked(&self, method: &str, length: usize) -> Answer {
+    /// The same in one chunk, without a declared length.
+    async fn chunked(&self, method: &str, length: usize) -> RawAnswer {
         let body = message(method, length);
         let body = format!("{}0\r\n\r\n", chunk(&body));
         self.send("Transfer-Encoding: chunked", &body).await
     }
 
-    /// Sends a head with this header and some of a body, and waits for the answer and the end.
-    async fn send(&self, header: &str, body: &str) -> Answer {
+    /// Sends a head with this header and part of a body, then waits for the answer and the end.
+    async fn send(&self, header: &str, body: &str) -> RawAnswer {
         let mut client = self.begin(header, body).await;
         answer(&mut client).await
     }
@@ -78,19 +78,19 @@ impl Scene {
     }
 }
 
-impl Drop for Scene {
+impl Drop for BodyFixture {
     fn drop(&mut self) {
         self.shutdown.cancel();
     }
 }
 
 /// Status, head in lower case, message.
-struct Answer(u16, String, Value);
+struct RawAnswer(u16, String, Value);
 
-impl Answer {
-    /// Panics unless this is what a caller hears that could not pay, before it was heard itself.
+impl RawAnswer {
+    /// Panics unless this is the refusal of a caller over its limit whose message was not read.
     fn assert_unread(&self) {
-        let Answer(status, head, message) = self;
+        let RawAnswer(status, head, message) = self;
         assert_eq!(*status, 429, "{head} {message}");
         assert_eq!(message["error"]["code"], 42900);
         assert_eq!(message["error"]["data"]["of"], "total");
@@ -101,8 +101,8 @@ impl Answer {
     }
 }
 
-/// Reads one answer, to which a length must be stated.
-async fn answer(client: &mut TcpStream) -> Answer {
+/// Reads one answer, which must state a length.
+async fn answer(client: &mut TcpStream) -> RawAnswer {
     let mut came = String::new();
     loop {
         if let Some((head, body)) = came.split_once("\r\n\r\n") {
@@ -111,7 +111,7 @@ async fn answer(client: &mut TcpStream) -> Answer {
             let length: usize = length.lines().next().unwrap().parse().unwrap();
             if body.len() == length {
                 let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-                return Answer(status, head, serde_json::from_str(body).unwrap());
+                return RawAnswer(status, head, serde_json::from_str(body).unwrap());
             }
         }
         let mut bytes = Vec::new();
@@ -121,7 +121,7 @@ async fn answer(client: &mut TcpStream) -> Answer {
     }
 }
 
-/// A message of so many bytes.
+/// A message of this many bytes.
 fn message(method: &str, length: usize) -> String {
     let text = |padding: usize| {
         let params = json!({ "name": "nothing", "long": "x".repeat(padding) });
@@ -135,9 +135,9 @@ fn chunk(data: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_largest_body_of_a_caller_that_can_pay_is_read() {
-    let scene = Scene::start().await;
-    for Answer(status, head, message) in [
+async fn the_largest_body_of_a_caller_within_its_limits_is_read() {
+    let scene = BodyFixture::start().await;
+    for RawAnswer(status, head, message) in [
         scene.whole("ping", LARGEST).await,
         scene.chunked("ping", LARGEST).await,
     ] {
@@ -148,21 +148,21 @@ async fn the_largest_body_of_a_caller_that_can_pay_is_read() {
 }
 
 #[tokio::test]
-async fn a_large_body_of_a_caller_that_could_not_pay_is_refused_before_it_comes() {
-    let scene = Scene::spent().await;
+async fn a_large_body_of_a_caller_over_its_limit_is_refused_unread() {
+    let scene = BodyFixture::spent().await;
     let header = format!("Content-Length: {}", FREE + 1);
     let mut client = scene.begin(&header, "").await;
     answer(&mut client).await.assert_unread();
-    // What comes nevertheless meets a connection that has ended.
+    // Bytes sent nevertheless reach a closed connection.
     client.write_all(&[b' '; FREE + 1]).await.ok();
     let end = timeout(PATIENCE, client.read_u8()).await;
     end.unwrap().unwrap_err();
 }
 
 #[tokio::test]
-async fn a_body_of_no_declared_length_is_read_until_it_is_large() {
-    let scene = Scene::spent().await;
-    // As much is answered in its own form if it is all, as the next test says.
+async fn a_body_without_a_declared_length_is_read_until_it_is_large() {
+    let scene = BodyFixture::spent().await;
+    // A body that ends here is answered in its own form, as the next test shows.
     let header = "Transfer-Encoding: chunked";
     let mut client = scene.begin(header, &chunk(&message("ping", FREE))).await;
     client.write_all(chunk(" ").as_bytes()).await.unwrap();
@@ -172,9 +172,9 @@ async fn a_body_of_no_declared_length_is_read_until_it_is_large() {
 }
 
 #[tokio::test]
-async fn a_small_body_of_a_caller_that_could_not_pay_is_refused_in_its_own_form() {
-    let scene = Scene::spent().await;
-    for Answer(status, head, message) in [
+async fn a_small_body_over_the_limit_is_refused_in_its_own_form() {
+    let scene = BodyFixture::spent().await;
+    for RawAnswer(status, head, message) in [
         scene.whole("tools/call", FREE).await,
         scene.chunked("tools/call", FREE).await,
     ] {
@@ -183,6 +183,6 @@ async fn a_small_body_of_a_caller_that_could_not_pay_is_refused_in_its_own_form(
         assert_eq!(message["id"], 7);
         assert!(!head.contains("connection: close"), "{head}");
     }
-    let Answer(status, _, message) = scene.whole("ping", FREE).await;
+    let RawAnswer(status, _, message) = scene.whole("ping", FREE).await;
     assert_eq!((status, &message["id"]), (429, &json!(7)));
 }
