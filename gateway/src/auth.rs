@@ -2,10 +2,10 @@
 //!
 //! The second stop, after `server`'s checks of the HTTP message and before the body is read. A
 //! wrong secret, an unknown id, a revoked or expired key and a disabled tenant get the same 401
-//! after the same work, and so does every invalid token; only a missing credential looks different
-//! (RFC 6750). A valid credential never gets 401 because Postgres or an issuer is down: that is
-//! 503. A source that sends many invalid credentials gets 429 for them, and its valid ones are
-//! still admitted.
+//! after the same work. So does every invalid token. Only a missing credential looks different (RFC
+//! 6750). A valid credential never gets 401 because Postgres or an issuer is down: that is 503. A
+//! source that sends many invalid credentials gets 429 for them, and its valid ones are still
+//! admitted.
 
 use std::{
     sync::Arc,

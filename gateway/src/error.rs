@@ -114,7 +114,7 @@ pub(crate) enum GatewayError {
     UnsupportedVersion(String),
     #[error("method not found: initialize exists only in revisions before 2026-07-28")]
     InitializeEnded,
-    #[error("method not found: there is no method {}", quoted(.method))]
+    #[error("method not found: {}", quoted(.method))]
     UnknownMethod {
         method: String,
         /// Whether the revision requires a 404.

@@ -1,9 +1,9 @@
 //! Sessions: whose state a request belongs to, within its principal. Never a credential.
 //!
 //! Used in the middle of `mcp`, once the message and its revision are known. An older client sends
-//! a sealed handle after `initialize`, which every gateway can verify by itself; ended sessions are
+//! a sealed handle after `initialize`, which every gateway can verify by itself. Ended sessions are
 //! known from a copy of a table in Postgres. 2026-07-28 has no sessions: a label from the client's
-//! settings divides a principal's calls, and without a label they belong to the principal's own
+//! settings divides a principal's calls. Calls without a label belong to the principal's own
 //! session.
 
 use std::{sync::Arc, time::Duration};

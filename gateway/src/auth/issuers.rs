@@ -1,8 +1,8 @@
 //! OIDC issuers: which may sign tokens for which tenants, and what their tokens say.
 //!
-//! In the order in which a token passes them: `token` parses it, its issuer must be configured
-//! (`config`), its key must be one of that issuer's (`keyring`, which `fetch` reads into a
-//! `keyset`), the signature must match, and only then are the claims read (`claims`). Nothing that
+//! In the order in which a token passes them: `token` parses it. Its issuer must be configured
+//! (`config`). Its key must be one of that issuer's (`keyring`, which `fetch` reads into a
+//! `keyset`). The signature must match, and only then are the claims read (`claims`). Nothing that
 //! a token says about itself decides where its key is looked up.
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};

@@ -131,7 +131,7 @@ impl Principals {
             Ok(_) => self.pause.answered(),
             Err(error) => {
                 let error = archway_proto::chain::Chain(error);
-                tracing::warn!(%error, "look-up of a principal failed");
+                tracing::warn!(%error, "principal look-up failed");
                 self.pause.failed();
             }
         }

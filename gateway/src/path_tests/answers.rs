@@ -1,4 +1,4 @@
-//! Who is answered at all, and what with, before and beside calls.
+//! Which requests are answered, and how, apart from calls.
 
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
@@ -7,11 +7,11 @@ use super::{Harness, worker::TOOLS};
 use crate::auth::KeyText;
 
 #[tokio::test]
-async fn without_a_good_credential_the_body_is_never_read() {
+async fn without_a_valid_credential_the_body_is_never_read() {
     let harness = Harness::start().await;
     let head = harness.head(1000, "");
     let stranger = KeyText::generate().unwrap().text();
-    // Not a byte of the body is sent: an answer shows that none was awaited.
+    // The body is never sent, so an answer shows that none was awaited.
     let none = harness
         .raw(&head.replace("Authorization", "X-Api-Key"))
         .await;
@@ -25,7 +25,7 @@ async fn without_a_good_credential_the_body_is_never_read() {
     let malformed = harness.raw(&head.replace(&harness.key, "awy_x")).await;
     assert_eq!(malformed.0, 401);
     assert!(malformed.1.contains("invalid_token"), "{}", malformed.1);
-    // Nobody can say whether this key is good while Postgres is away, so nobody says no.
+    // While Postgres is down, an unknown key can be neither accepted nor refused.
     let unchecked = harness
         .raw(&head.replace(&harness.key, stranger.expose_secret()))
         .await;
@@ -34,7 +34,7 @@ async fn without_a_good_credential_the_body_is_never_read() {
 }
 
 #[tokio::test]
-async fn the_checks_stand_in_their_order() {
+async fn the_checks_run_in_their_order() {
     let harness = Harness::start().await;
     let good = harness.head(2 << 20, "");
     let keyless = good.replace("Authorization", "X");
@@ -129,7 +129,7 @@ async fn both_eras_list_the_tools_that_the_key_may_call() {
 }
 
 #[tokio::test]
-async fn what_is_not_offered_is_not_found() {
+async fn unknown_methods_are_not_found() {
     let harness = Harness::start().await;
     for method in [
         "resources/subscribe",
@@ -153,7 +153,7 @@ async fn what_is_not_offered_is_not_found() {
 }
 
 #[tokio::test]
-async fn what_is_no_call_fails_as_an_error_of_the_protocol() {
+async fn methods_other_than_calls_fail_as_protocol_errors() {
     let harness = Harness::start().await;
     let get = async |name: &str| harness.ask("prompts/get", json!({ "name": name })).await;
     let got = get("echo").await["result"].clone();
@@ -183,7 +183,7 @@ async fn what_is_no_call_fails_as_an_error_of_the_protocol() {
 }
 
 #[tokio::test]
-async fn a_call_that_can_not_be_routed_is_an_error_of_the_protocol() {
+async fn a_call_that_cannot_be_routed_is_a_protocol_error() {
     let harness = Harness::start().await;
     for params in [
         json!({}),
@@ -212,7 +212,7 @@ async fn a_call_that_can_not_be_routed_is_an_error_of_the_protocol() {
 }
 
 #[tokio::test]
-async fn params_that_do_not_fit_a_known_method_are_invalid_params() {
+async fn malformed_params_of_a_known_method_are_invalid_params() {
     let harness = Harness::start().await;
     for (method, params) in [
         ("initialize", json!({})),

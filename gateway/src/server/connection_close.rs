@@ -1,8 +1,9 @@
 //! Adds `Connection: close` when an answer was given before the request body was read to its end.
 //!
 //! HTTP/1 can skip the rest of a body only by ending the connection. hyper does so by itself, but
-//! only if the rest has not arrived yet, and without announcing it: a client that reuses
-//! connections would send its next request into a closed one. HTTP/2 resets the stream instead.
+//! only if the rest has not arrived yet, and without announcing it. A client that reuses
+//! connections would then send its next request into a closed one. HTTP/2 resets the stream
+//! instead.
 
 use std::{
     pin::Pin,

@@ -315,12 +315,18 @@ mod tests {
     #[test]
     fn invalid_rules_of_an_issuer_are_refused_with_the_reason() {
         for (more, says) in [
-            ("leeway: 1", "for whom it speaks"),
-            ("tenant_claim: org", "for whom it speaks"),
-            ("tenant_claim: org, tenants: []", "for whom it speaks"),
-            ("tenant: acme, tenants: [acme]", "for whom it speaks"),
-            ("tenant: Acme", "no slug"),
-            ("tenant_claim: org, tenants: {a: Acme}", "no slug"),
+            ("leeway: 1", "which tenants it speaks for"),
+            ("tenant_claim: org", "which tenants it speaks for"),
+            (
+                "tenant_claim: org, tenants: []",
+                "which tenants it speaks for",
+            ),
+            (
+                "tenant: acme, tenants: [acme]",
+                "which tenants it speaks for",
+            ),
+            ("tenant: Acme", "not a slug"),
+            ("tenant_claim: org, tenants: {a: Acme}", "not a slug"),
             ("tenant_claim: [], tenants: [a]", "`tenant_claim`"),
             ("tenant: acme, subject_claim: ''", "`subject_claim`"),
             ("tenant: acme, projects: []", "`projects`"),

@@ -88,7 +88,7 @@ pub enum IssuerProblem {
     Algorithm(String),
     /// Neither of the two ways to assign tenants, or both.
     #[error(
-        "its tenants are missing: write either `tenant: SLUG`, or `tenant_claim` with the list `tenants`"
+        "say which tenants it speaks for: either `tenant: SLUG`, or `tenant_claim` with the list `tenants`"
     )]
     Tenants,
     /// An invalid slug of a tenant or project.

@@ -1,4 +1,4 @@
-//! A gateway without a worker, asked through its stack.
+//! A gateway without a worker, called through its stack.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
     server::Stack,
 };
 
-/// A gateway that knows two tools, of a worker that has gone.
+/// A gateway that knows two tools of a worker that is gone.
 pub(super) struct Gateway {
     pub(super) stack: Stack,
     pub(super) key: String,
@@ -22,7 +22,7 @@ pub(super) struct Gateway {
 }
 
 /// An answer: status, headers, message.
-pub(super) struct Answer(
+pub(super) struct StackAnswer(
     pub(super) StatusCode,
     pub(super) HeaderMap,
     pub(super) Value,
@@ -56,7 +56,7 @@ impl Gateway {
         method: &str,
         headers: &[(&str, &str)],
         body: impl ToString,
-    ) -> Answer {
+    ) -> StackAnswer {
         let mut request = Request::builder()
             .method(method)
             .uri("/mcp")
@@ -72,20 +72,20 @@ impl Gateway {
         let text = std::str::from_utf8(&body).unwrap();
         let message = text.trim().rsplit("data: ").next().unwrap();
         let message = serde_json::from_str(message).unwrap_or(Value::Null);
-        Answer(parts.status, parts.headers, message)
+        StackAnswer(parts.status, parts.headers, message)
     }
 
-    pub(super) async fn post(&self, body: impl ToString) -> Answer {
+    pub(super) async fn post(&self, body: impl ToString) -> StackAnswer {
         self.send("POST", &[("content-type", JSON)], body).await
     }
 
-    /// A call whose arguments no tool takes.
-    pub(super) async fn call(&self, tool: &str) -> Answer {
+    /// A call with invalid arguments.
+    pub(super) async fn call(&self, tool: &str) -> StackAnswer {
         let params = json!({ "name": tool, "arguments": { "none": 1 } });
         self.post(request("tools/call", &params)).await
     }
 
-    /// Spends what the key may spend in all.
+    /// Uses up the key's total limit.
     pub(super) async fn exhaust(&self) {
         let ping = request("ping", &json!({}));
         for _ in 0..10_000 {
@@ -97,12 +97,12 @@ impl Gateway {
     }
 }
 
-impl Answer {
+impl StackAnswer {
     pub(super) fn header(&self, name: &str) -> &str {
         self.1.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// Of a failed call.
+    /// The code of a failed call.
     pub(super) fn code(&self) -> &str {
         let error = &self.2["result"]["_meta"]["io.archway/error"]["error"];
         error["code"].as_str().unwrap_or_default()
