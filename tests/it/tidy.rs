@@ -4,6 +4,7 @@
 //! These tests replace cargo-deny and cargo-machete, which would have to be built for every run. They
 //! read the text of the sources, so a rule can be circumvented on purpose. They are meant for oversights.
 
+mod arrows;
 mod dependencies;
 mod licence;
 mod migrations;

@@ -7,6 +7,7 @@
 
 use std::{io, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
+use archway_repo::Mounts;
 use axum::{
     Router,
     extract::State,
@@ -26,7 +27,6 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::Metrics;
-use archway_repo::Mounts;
 
 /// Connections at most: a few probes and scrapers, and room for those that hang.
 const PLACES: usize = 64;

@@ -14,10 +14,10 @@
 use std::{num::NonZeroUsize, sync::Arc};
 
 use archway_proto::{failure::Failure, fault::Fault};
+use archway_repo::Cancel;
 use uuid::Uuid;
 
 use crate::metrics::{Metrics, Waited};
-use archway_repo::Cancel;
 
 pub(crate) use queue::Queue;
 

@@ -13,7 +13,9 @@ mod complaints;
 
 use std::sync::Arc;
 
+use archway_index::openai::{Asked, Failure, Unasked, Unreadable};
 use archway_proto::chain::Chain;
+use archway_repo::Cancel;
 use serde_json::Value;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -22,8 +24,6 @@ use crate::{
     blocking::Queue,
     metrics::{Metrics, Waited},
 };
-use archway_index::openai::{Asked, Failure, Unasked, Unreadable};
-use archway_repo::Cancel;
 
 use complaints::Complaints;
 pub use config::ChatConfig;

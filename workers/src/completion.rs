@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use archway_architecture::document::Kind;
 use archway_proto::{failure::Failure, fault::Fault};
+use archway_repo::text;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -15,8 +17,6 @@ use crate::{
     resources::{Variable, variables},
     tools::Reply,
 };
-use archway_architecture::document::Kind;
-use archway_repo::text;
 
 /// Values in an answer, as MCP has it.
 const MOST: usize = 100;

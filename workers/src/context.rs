@@ -8,11 +8,19 @@ mod workflow;
 
 use std::sync::Arc;
 
+use archway_architecture::{dependencies::ImportCache, library::Libraries, search::Vectors};
+use archway_history::Histories;
+use archway_index::meaning::Meaning;
 use archway_proto::{
     failure::Failure,
     log::LogLevel,
     pass::Pass,
     v1::{self, call_event::Event},
+};
+use archway_repo::{Cancel, Repo, Repos, Rules, text};
+use archway_store::{
+    Access, Accesses, Shelf, Stores, TenantStore,
+    memory::{Author, WriteKey},
 };
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -23,15 +31,6 @@ use crate::{
     chat::Chat,
     projects::{Project, Projects},
     workflows::Workflows,
-};
-use archway_architecture::{dependencies::ImportCache, library::Libraries, search::Vectors};
-use archway_history::Histories;
-use archway_index::meaning::Meaning;
-use archway_repo::{Cancel, Repo, Repos, Rules, text};
-use archway_store::Shelf;
-use archway_store::{
-    Access, Accesses, Stores, TenantStore,
-    memory::{Author, WriteKey},
 };
 pub use snapshot::Snapshot;
 pub(crate) use workflow::Keeper;
@@ -275,6 +274,9 @@ impl ToolContext {
 mod tests {
     use std::{num::NonZeroUsize, time::Duration};
 
+    use archway_index::config::{IndexConfig, IndexParts};
+    use archway_repo::Mounts;
+    use archway_store::{StoreConfig, Stores};
     use parking_lot::{Condvar, Mutex};
     use schemars::JsonSchema;
     use serde::{Deserialize, Serialize};
@@ -291,9 +293,6 @@ mod tests {
         server::Index,
         tools::{Registry, Reply, Tool},
     };
-    use archway_index::config::{IndexConfig, IndexParts};
-    use archway_repo::Mounts;
-    use archway_store::{StoreConfig, Stores};
 
     /// Until it is open, heavy work stands still.
     static OPEN: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());

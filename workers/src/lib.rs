@@ -1,8 +1,10 @@
 //! Archway's workers: they speak gRPC, run tools on repositories mounted read-only, and keep
 //! nothing between calls but caches.
 //!
-//! A call comes in by [`server`], is believed by [`service`] (the pass), runs in [`tools`] and
-//! reaches files only through [`repo`], what was in them before through `history`, and rows only through [`store`].
+//! A call comes in by [`server`], [`service`] verifies its pass, and it runs in [`tools`]. Tools stand on
+//! the crates below: files through [`archway_repo`], history through [`archway_history`], rows through
+//! [`archway_store`], meaning through [`archway_index`], decisions and imports through
+//! [`archway_architecture`].
 
 // Above the path: what probes and administrators are told.
 pub mod admin;
@@ -11,7 +13,7 @@ mod report;
 // In the order a call meets them.
 pub mod server;
 mod service;
-mod rooms;
+mod methods;
 mod completion;
 mod prompts;
 mod resources;

@@ -16,6 +16,8 @@ mod template;
 use std::sync::Arc;
 
 use archway_proto::{failure::Failure, fault::Fault, nearest};
+use archway_repo::text;
+use archway_store::Opening;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -24,8 +26,6 @@ use crate::{
     projects::Project,
     tools::{Registry, Reply},
 };
-use archway_repo::text;
-use archway_store::Opening;
 use expand::{Expanded, Expander};
 use file::{Prompt, Role};
 use filling::{Filling, Kept};

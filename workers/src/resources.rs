@@ -13,13 +13,13 @@ mod said;
 mod templates;
 
 use archway_proto::{failure::Failure, fault::Fault};
+use archway_repo::text;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     context::ToolContext,
     tools::{Registry, Reply},
 };
-use archway_repo::text;
 
 pub(crate) use address::Address;
 pub(crate) use content::{Body, Content, fetch};

@@ -12,7 +12,12 @@ use std::{
     time::Duration,
 };
 
+use archway_architecture::{dependencies::ImportCache, library::Libraries, search::Vectors};
+use archway_history::Histories;
+use archway_index::indexer::Indexer;
 use archway_proto::pass::PassVerifier;
+use archway_repo::{Mounts, Repos};
+use archway_store::{Accesses, Stores};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -20,11 +25,6 @@ use crate::{
     admin::Admin, blocking::Blocking, chat::Chat, context::Doors, projects::Projects,
     report::Reporter, service::WorkerService, tools, workflows::Workflows,
 };
-use archway_architecture::{dependencies::ImportCache, library::Libraries, search::Vectors};
-use archway_history::Histories;
-use archway_index::indexer::Indexer;
-use archway_repo::{Mounts, Repos};
-use archway_store::{Accesses, Stores};
 
 pub use archway_history::{CacheFolder, CacheFolderError};
 pub use config::WorkerConfig;

@@ -17,6 +17,8 @@ use archway_proto::{
     pass::{PassToken, PassVerifier, VerifiedPass},
     v1,
 };
+use archway_repo::Cancel;
+use archway_store::memory::WriteKey;
 use serde_json::Value;
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -31,8 +33,6 @@ use crate::{
     metrics::Metrics,
     tools::Registry,
 };
-use archway_repo::Cancel;
-use archway_store::memory::WriteKey;
 use asked::Asked;
 use recorded::{Ending, recorded};
 pub(crate) use stream::CallStream;

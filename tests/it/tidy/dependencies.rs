@@ -78,15 +78,25 @@ fn no_banned_crate_is_shipped_and_the_wire_has_one_version_of_each() {
 fn every_declared_dependency_is_used_by_the_crate_that_declares_it() {
     let metadata = metadata();
     let mut violations = Vec::new();
-    for package in metadata.workspace_packages() {
-        let folder = package
-            .manifest_path
-            .parent()
-            .unwrap()
-            .strip_prefix(root())
-            .unwrap();
+    let folder = |package: &Package| {
+        let folder = package.manifest_path.parent().unwrap();
+        folder.strip_prefix(root()).unwrap().to_string()
+    };
+    let packages = metadata.workspace_packages();
+    let folders: Vec<String> = packages.iter().map(|package| folder(package)).collect();
+    for package in packages {
+        let folder = folder(package);
+        let is_own = |source: &&super::Source| {
+            let beneath = |inner: &&String| source.path.starts_with(&format!("{inner}/"));
+            let deepest = folders
+                .iter()
+                .filter(beneath)
+                .max_by_key(|inner| inner.len());
+            deepest.is_some_and(|deepest| deepest == folder.as_str())
+        };
         let text: String = sources(folder.as_str())
             .iter()
+            .filter(is_own)
             .map(super::Source::uncommented)
             .collect();
         let named: BTreeSet<&str> = words(&text).collect();
@@ -127,7 +137,7 @@ fn the_page_of_dependencies_says_why_each_crate_is_here() {
 }
 
 /// The resolved graph for this machine, without network access.
-fn metadata() -> Metadata {
+pub(super) fn metadata() -> Metadata {
     let options = ["--offline", "--locked", "--filter-platform", "host-tuple"];
     MetadataCommand::new()
         .manifest_path(root().join("Cargo.toml"))

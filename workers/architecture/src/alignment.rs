@@ -19,12 +19,12 @@ mod told;
 mod sentences;
 mod refined;
 
+use archway_repo::{Cancel, Stopped};
 use evidence::{Evidence, Matches, Read, Weights};
 use judge::{Best, Ground};
 
 use super::adr::Status;
 use super::markdown::Markdown;
-use archway_repo::{Cancel, Stopped};
 pub use judge::Label;
 pub(crate) use positions::Positions;
 pub use refined::Verdict;

@@ -235,13 +235,13 @@ fn read(file: &mut RepoFile) -> Result<Option<Vec<u8>>, RepoError> {
 
 #[cfg(test)]
 mod tests {
-    use tokio::time::Instant as Clock;
-
-    use super::*;
     use archway_repo::{
         Rules,
         testing::{Sandbox, cancel, path},
     };
+    use tokio::time::Instant as Clock;
+
+    use super::*;
     use testing::{dependencies, imports, project};
 
     #[test]

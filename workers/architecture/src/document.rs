@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use archway_repo::RepoPath;
 use gix::ObjectId;
 use jiff::Timestamp;
 
 use super::adr::{Adr, Status};
 use super::alignment::Positions;
 use super::markdown::{Markdown, Section};
-use super::search::Words;
-use archway_repo::RepoPath;
+use super::words::Words;
 
 /// What a document is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -7,6 +7,7 @@
 
 // In the order a file meets them.
 pub mod library;
+mod words;
 pub mod document;
 pub(crate) mod markdown;
 pub(crate) mod adr;

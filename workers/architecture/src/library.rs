@@ -15,13 +15,13 @@ mod slugs;
 
 use std::sync::Arc;
 
+use archway_repo::{Cancel, Folders, Key, Repo, RepoError, Rules};
 use gix::ObjectId;
 use moka::{policy::EvictionPolicy, sync::Cache};
 use parking_lot::Mutex;
 use tokio::time::Duration;
 
 use super::document::{Content, Document, Kind};
-use archway_repo::{Cancel, Folders, Key, Repo, RepoError, Rules};
 use changes::Changes;
 use files::Source;
 use left_out::LeftOut;

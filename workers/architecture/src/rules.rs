@@ -24,11 +24,12 @@ mod words;
 mod advice;
 mod refusal;
 
-use super::markdown::Markdown;
 use archway_repo::{
     Cancel, Stopped,
     syntax::{SyntaxError, aside::AsideError},
 };
+
+use super::markdown::Markdown;
 use reading::Reading;
 use sentences::{Demand, Demands};
 use stated::{Stated, Statements};
@@ -43,7 +44,9 @@ const MAX_OF_A_RULE: usize = 100;
 /// How bad a violation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
+    /// It breaks the document.
     Error,
+    /// It may.
     Warning,
 }
 
@@ -52,7 +55,9 @@ pub enum Severity {
 pub struct Violation {
     /// The rule's id, or the demand in short.
     pub rule: String,
+    /// What breaks it, in a sentence.
     pub description: String,
+    /// How grave it is.
     pub severity: Severity,
     /// 1-based; `None` where something is missing.
     pub line: Option<usize>,
@@ -63,7 +68,9 @@ pub struct Violation {
 /// A rule that could not be run, or not to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
+    /// The rule's id.
     pub rule: String,
+    /// Why it was not run.
     pub reason: String,
 }
 
@@ -78,6 +85,7 @@ pub struct Findings {
     pub(crate) errors: usize,
     /// How many rules were run to their end.
     pub checked: usize,
+    /// Rules that were not run, or not to their end.
     pub skipped: Vec<Skipped>,
     /// How many sentences demand what words alone can't check; they are no part of `checked`.
     pub unchecked: usize,
@@ -98,10 +106,13 @@ pub struct Findings {
 /// Why nothing could be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
+    /// The code could not be parsed.
     #[error("parsing the code")]
     Parse(#[source] SyntaxError),
+    /// The rules could not be run.
     #[error("running the rules")]
     Run(#[source] AsideError),
+    /// The call's time is up, or its caller is gone.
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }

@@ -10,13 +10,13 @@ mod passages;
 mod vectors;
 mod words;
 
-use super::document::{Document, Kind};
-use super::library::Library;
 use archway_index::terms::{self, Term};
 use archway_repo::{Cancel, Stopped};
 
+use super::document::{Document, Kind};
+use super::library::Library;
+
 pub use vectors::{Lacking, Vectors};
-pub(super) use words::Words;
 
 /// What the best passage's nearness counts, where the words count 1.
 const DENSE: f32 = 1.0;
@@ -44,6 +44,7 @@ pub struct Query {
 /// A document that was found.
 #[derive(Clone, Copy, Debug)]
 pub struct Match<'a> {
+    /// The document.
     pub document: &'a Document,
     /// Between 0 and 1.
     pub score: f32,
@@ -52,6 +53,7 @@ pub struct Match<'a> {
 }
 
 impl Query {
+    /// A query of these words, for documents of this kind; `vector` is the text's own.
     pub fn new(text: &str, kind: Option<Kind>, vector: Option<Vec<f32>>) -> Query {
         Query {
             terms: terms::query_terms(text),

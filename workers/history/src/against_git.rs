@@ -11,10 +11,10 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use archway_repo::testing::{cancel, git};
 use gix::ObjectId;
 
 use super::{ChangeKind, Changes, Comparer, Comparison, Measure};
-use archway_repo::testing::{cancel, git};
 
 /// A small generator of random numbers (Marsaglia's xorshift), the same on every machine.
 pub(super) struct Random {

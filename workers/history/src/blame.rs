@@ -25,6 +25,7 @@ mod tests;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use archway_repo::{Cancel, Kind, Repo, RepoPath};
 use gix::ObjectId;
 
 use self::board::{Board, Guilty};
@@ -32,7 +33,6 @@ use self::origin::{Found, Name, Place};
 use self::spans::Span;
 use super::error::git;
 use super::{Facts, History, HistoryError, Keepable, Question};
-use archway_repo::{Cancel, Kind, Repo, RepoPath};
 
 /// The largest file that is blamed, in bytes.
 const MAX_SIZE: u64 = 16 << 20;

@@ -85,8 +85,9 @@ impl<'h> Blobs<'h> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use archway_repo::testing::Sandbox;
+
+    use super::*;
 
     #[test]
     fn a_second_file_of_one_content_takes_no_room() {

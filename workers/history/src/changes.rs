@@ -1,53 +1,13 @@
 //! What differs between two trees, file by file.
 
-use gix::{ObjectId, objs::tree::EntryMode};
+use archway_repo::Cancel;
+use gix::ObjectId;
 
 use super::blobs::Blobs;
+use super::change::{Change, ChangeKind, Changes};
 use super::patch::{Comparer, Lines, Patch};
 use super::trees::{self, Difference};
 use super::{History, HistoryError, renames};
-use archway_repo::{Cancel, RepoPath};
-
-/// One file that differs. Blocked paths are not among them: a file that was renamed from a blocked
-/// name was added, one that was renamed to it deleted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
-    /// Where the file is now, or was if it is gone.
-    pub path: RepoPath,
-    pub kind: ChangeKind,
-    /// The file before; `None` if it was added.
-    pub old: Option<Side>,
-    /// The file after; `None` if it was deleted.
-    pub new: Option<Side>,
-}
-
-/// What became of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ChangeKind {
-    Added,
-    Modified,
-    Deleted,
-    /// From this path; its content may differ, too.
-    Renamed(RepoPath),
-    /// Between file, link and submodule.
-    TypeChanged,
-}
-
-/// A file in a tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Side {
-    pub(crate) id: ObjectId,
-    pub mode: EntryMode,
-}
-
-/// What differs, in the order of the paths: by component, as everywhere. (Git's own is by byte.)
-#[derive(Clone, Debug, Default)]
-pub struct Changes {
-    pub files: Vec<Change>,
-    /// Not all renames were looked for: too many files came and went (then those of the same
-    /// content or name were paired), or there was no time (then those of the same content).
-    pub renames_cut: bool,
-}
 
 impl History {
     /// What differs between two trees, renames found as `git diff -M` finds them; `None` is the empty tree.
@@ -81,6 +41,7 @@ impl History {
 
 /// What differs between two states, and the contents that it is about.
 pub struct Comparison<'h> {
+    /// The files that differ.
     pub changes: Changes,
     blobs: Blobs<'h>,
 }

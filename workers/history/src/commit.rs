@@ -5,6 +5,7 @@ use gix::actor::SignatureRef;
 use gix::bstr::{BStr, BString, ByteSlice as _};
 use gix::{ObjectId, date::Time};
 
+use super::commit_head::{committed_at, field};
 use super::{History, HistoryError, Position, error::git};
 
 const READING: &str = "reading a commit";
@@ -13,6 +14,7 @@ const READING: &str = "reading a commit";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     pub(crate) id: ObjectId,
+    /// Its tree.
     pub tree: ObjectId,
     /// In the commit's order; none of a root, nor of a commit at which a shallow clone ends.
     pub(crate) parents: Vec<ObjectId>,
@@ -23,7 +25,9 @@ pub struct Node {
 /// What a commit says to its readers.
 #[derive(Clone, Debug)]
 pub struct Facts {
+    /// The commit's id.
     pub id: ObjectId,
+    /// The author, and when the change was written.
     pub author: Signature,
     /// The whole message, as it was written.
     pub message: BString,
@@ -32,8 +36,11 @@ pub struct Facts {
 /// Who did something, and when by their own clock.
 #[derive(Clone, Debug)]
 pub struct Signature {
+    /// The name.
     pub name: BString,
+    /// The email address.
     pub email: BString,
+    /// When, with the offset from UTC.
     pub time: Time,
 }
 
@@ -103,21 +110,6 @@ impl History {
             message: in_utf8(message.as_bstr()),
         })
     }
-}
-
-/// When a commit was made, in seconds since 1970; 0 if it does not say.
-pub(super) fn committed_at(commit: &[u8]) -> i64 {
-    let head = commit
-        .split_once_str("\n\n")
-        .map_or(commit, |(head, _)| head);
-    let committer = field(head, b"committer ").map(SignatureRef::from_bytes);
-    committer.and_then(Result::ok).map_or(0, |by| by.seconds())
-}
-
-/// What the last line of a commit's head says that begins so. Read by hand, as git reads it: gix
-/// refuses a whole commit for one line that is not as it should be, and old histories have such.
-fn field<'c>(head: &'c [u8], label: &[u8]) -> Option<&'c [u8]> {
-    head.lines().rev().find_map(|line| line.strip_prefix(label))
 }
 
 /// Text in UTF-8 where the commit says in which other encoding it is; else as it stands.

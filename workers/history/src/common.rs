@@ -2,11 +2,11 @@
 
 use std::collections::BinaryHeap;
 
+use archway_repo::Cancel;
 use gix::ObjectId;
 
 use super::steps::{Marks, Spot, Step};
 use super::{History, HistoryError};
-use archway_repo::Cancel;
 
 /// Reachable from the one, or from the other.
 const ONE: u8 = 1;

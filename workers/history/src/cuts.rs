@@ -147,8 +147,9 @@ fn look(at: usize, cancel: &Cancel) -> Result<(), Stopped> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use archway_repo::testing::cancel;
+
+    use super::*;
 
     fn pieces(old: &[Token], new: &[Token]) -> Vec<Piece> {
         super::pieces(old, new, &cancel()).unwrap()

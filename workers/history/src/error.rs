@@ -1,7 +1,6 @@
 //! Why a history could not be told.
 
-use archway_repo::text::shown;
-use archway_repo::{RepoError, RepoPath, Stopped};
+use archway_repo::{RepoError, RepoPath, Stopped, text::shown};
 
 /// Why a history could not be told. Names nothing but what the caller asked for.
 ///

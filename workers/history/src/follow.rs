@@ -7,14 +7,13 @@
 
 use std::sync::Arc;
 
+use archway_repo::{Cancel, Kind, RepoPath};
 use gix::ObjectId;
-use schemars::JsonSchema;
-use serde::Serialize;
 
+use super::log_file::{LogFile, Status};
 use super::scope::Scope;
 use super::steps::Step;
 use super::{History, HistoryError, Keepable, Question, Side, origin::Origin, trees};
-use archway_repo::{Cancel, Kind, RepoPath};
 
 /// A file whose history is followed.
 pub(super) struct Follow {
@@ -30,30 +29,6 @@ pub(super) enum Touch {
         old: Option<Side>,
         new: Option<Side>,
     },
-}
-
-/// A file in a commit's list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogFile {
-    /// Where the file is after the commit, or was if it is gone.
-    pub path: RepoPath,
-    /// Where it came from, if it was renamed or copied.
-    pub old_path: Option<RepoPath>,
-    pub status: Status,
-}
-
-/// What became of a file, as answers say it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    Added,
-    Modified,
-    Deleted,
-    Renamed,
-    /// Of a file that is still there; only found where a file is followed.
-    Copied,
-    /// Between file, link and submodule.
-    TypeChanged,
 }
 
 impl Follow {

@@ -247,13 +247,15 @@ impl Graph {
 mod tests {
     use std::collections::BTreeMap;
 
+    use archway_repo::{
+        RepoError, RepoPath,
+        testing::{Sandbox, cancel, git},
+    };
     use tokio::time::Instant;
     use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::HistoryError;
-    use archway_repo::testing::{Sandbox, cancel, git};
-    use archway_repo::{RepoError, RepoPath};
 
     /// Merges of two and of three, folders that become files, names beyond ASCII, a commit with
     /// too many files, and dates in every disorder.

@@ -5,10 +5,10 @@
 
 use std::ops::Range;
 
+use archway_repo::{Cancel, Stopped};
 use gix::diff::blob::{Algorithm, Diff, Hunk, InternedInput};
 
 use super::cuts::{self, Piece};
-use archway_repo::{Cancel, Stopped};
 
 /// Two texts as lines.
 pub(super) type Text<'t> = InternedInput<&'t [u8]>;
@@ -125,11 +125,11 @@ pub(super) fn lines(text: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use archway_repo::testing::cancel;
     use gix::diff::blob::sources::byte_lines;
     use tokio::time::Duration;
 
     use super::*;
-    use archway_repo::testing::cancel;
 
     #[test]
     fn texts_that_would_take_seconds_are_compared_in_time() {

@@ -23,12 +23,13 @@ use tokio::time::Duration;
 
 pub use folder::{CacheFolder, CacheFolderError};
 
+use archway_repo::{Cancel, Key, Repo, RepoPath, Rules, Stopped};
+
 use super::graph::Graph;
 use super::ledger::Ledger;
 use super::metrics::HistoryMetrics;
 use super::path_history::Courses;
 use super::reachable::Reach;
-use archway_repo::{Cancel, Key, Repo, RepoPath, Rules, Stopped};
 use builder::Builder;
 use graphs::Graphs;
 use ledgers::Ledgers;
@@ -286,12 +287,12 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
+    use archway_repo::testing::{Sandbox, cancel, git, path};
     use prometheus_client::encoding::text::encode;
     use tokio::time::Instant;
 
     use super::super::{History, graph, ledger};
     use super::*;
-    use archway_repo::testing::{Sandbox, cancel, git, path};
 
     struct Told(usize);
 

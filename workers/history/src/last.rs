@@ -4,13 +4,13 @@
 //! didn't. What is not found in the time there is stays unknown, and so does what came before the
 //! end of a shallow clone.
 
+use archway_repo::{Cancel, RepoPath};
 use gix::ObjectId;
 
 use super::frontier::Frontier;
 use super::scope::Scope;
 use super::steps::Step;
 use super::{History, HistoryError, Side};
-use archway_repo::{Cancel, RepoPath};
 
 impl History {
     /// When each of these files was committed as HEAD has it, in seconds since 1970. A file is its
@@ -125,9 +125,10 @@ fn made(scope: &mut Scope, history: &History, step: &Step) -> Result<Option<Side
 
 #[cfg(test)]
 mod tests {
+    use archway_repo::testing::{Sandbox, cancel, git, path};
+
     use super::*;
     use crate::Histories;
-    use archway_repo::testing::{Sandbox, cancel, git, path};
     use tokio::time::Instant;
 
     /// A commit's parents by their marks, and what it writes.

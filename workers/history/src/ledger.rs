@@ -21,11 +21,12 @@ use gix::{ObjectId, oid};
 
 pub(super) use build::build;
 
-use super::follow::LogFile;
+use archway_repo::{Cancel, RepoPath};
+
 use super::graph::{GraphError, is_whole, number};
+use super::log_file::LogFile;
 use super::origin::Origin;
 use super::trees::is_normal;
-use archway_repo::{Cancel, RepoPath};
 use form::{Entries, Entry, Source};
 
 /// The largest ledger that is read or made, in bytes.

@@ -12,17 +12,18 @@ pub use question::LogQuery;
 
 use listed::Listed;
 
+use archway_repo::{Cancel, RepoPath};
 use gix::ObjectId;
 
 use super::blobs::Blobs;
-use super::changes::Changes;
-use super::follow::{Follow, LogFile, Touch};
+use super::change::Changes;
+use super::follow::{Follow, Touch};
+use super::log_file::LogFile;
 use super::place::{Last, Place};
 use super::scope::Scope;
 use super::steps::Step;
 use super::walk::{Dates, Plan, Walk};
 use super::{Facts, History, HistoryError};
-use archway_repo::{Cancel, RepoPath};
 
 /// How many files of a commit are told.
 pub(crate) const MAX_FILES: usize = 200;
@@ -30,6 +31,7 @@ pub(crate) const MAX_FILES: usize = 200;
 /// A commit of a log.
 #[derive(Clone, Debug)]
 pub struct LogEntry {
+    /// Author, committer's time and message.
     pub facts: Facts,
     /// The shortest start of its id that names no other object, as git shortens ids.
     pub short: String,

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use archway_proto::nearest;
+use archway_repo::{Cancel, Kind, RepoPath, text};
 use gix::ObjectId;
 use gix::objs::FindExt as _;
 
@@ -13,8 +14,6 @@ use super::error::git;
 use super::scope::Scope;
 use super::trees::entry_path;
 use super::{History, HistoryError, Place};
-use archway_repo::text;
-use archway_repo::{Cancel, Kind, RepoPath};
 
 /// How many files and folders of a commit are looked at; those of the upper folders come first.
 const MAX_ENTRIES: usize = 20_000;

@@ -7,11 +7,11 @@
 
 use std::collections::HashSet;
 
+use archway_repo::{Cancel, RepoPath};
 use gix::ObjectId;
 
 use super::similarity::{LEAST_SCORE, MAX_ALIKE, Press, Print, score, shared, sizes_allow};
 use super::{History, HistoryError, Side, error::git, trees};
-use archway_repo::{Cancel, RepoPath};
 
 /// How many of the most similar files are kept. Git's `NUM_CANDIDATE_PER_DST`.
 pub(super) const CANDIDATES: usize = 4;

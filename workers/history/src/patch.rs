@@ -20,25 +20,29 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use archway_repo::{Cancel, Stopped};
 use gix::diff::blob::{Hunk, InternedInput, sources::byte_lines};
 
 use super::blobs::Blobs;
 use super::content::{Contents, Reader};
 use super::hunks::{Placing, Text, hunks, lines, without_common_ends};
 use super::{Change, ChangeKind, HistoryError};
-use archway_repo::{Cancel, Stopped};
 
 /// How much of a file changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lines {
+    /// Lines that were added.
     pub insertions: u64,
+    /// Lines that were removed.
     pub deletions: u64,
+    /// Whether lines were compared; both counts are 0 if not.
     pub measure: Measure,
 }
 
 /// Whether lines were compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Measure {
+    /// They were.
     #[default]
     Compared,
     /// They weren't: the file is binary.

@@ -13,13 +13,13 @@ mod order;
 
 use std::sync::{Arc, Weak};
 
+use archway_repo::{Cancel, RepoPath, Stopped};
 use gix::ObjectId;
 use parking_lot::Mutex;
 
 use super::ledger::Ledger;
 use super::steps::{Spot, Step};
 use super::{Graph, History, HistoryError};
-use archway_repo::{Cancel, RepoPath, Stopped};
 use index::Index;
 use order::Order;
 

@@ -12,12 +12,12 @@ use std::{
     sync::{Arc, Weak},
 };
 
+use archway_repo::{Cancel, RepoError};
 use gix::ObjectId;
 use parking_lot::Mutex;
 
 use super::tips::Tips;
 use super::{Graph, History, HistoryError, Position};
-use archway_repo::{Cancel, RepoError};
 
 /// How many commits outside of any commit-graph a walk is remembered with. Longer ones are walked
 /// anew by each call until the project's graph is built.

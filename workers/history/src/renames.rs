@@ -13,14 +13,14 @@ mod identical;
 mod namesakes;
 mod matrix;
 
+use archway_repo::{Cancel, RepoPath};
 use tokio::time::{Duration, Instant};
 
 use super::blobs::Blobs;
-use super::changes::{Change, ChangeKind, Changes};
+use super::change::{Change, ChangeKind, Changes};
 use super::similarity::{self, Press, Print};
 use super::trees::Difference;
 use super::{HistoryError, Side};
-use archway_repo::{Cancel, RepoPath};
 
 /// How many deleted files are compared with as many added ones, where names don't help.
 const MAX_CANDIDATES: usize = 1000;

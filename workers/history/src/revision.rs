@@ -9,12 +9,12 @@ mod form;
 mod name;
 mod near;
 
+use archway_repo::Cancel;
 use gix::{ObjectId, object::Kind};
 use jiff::Timestamp;
 
 use self::form::Step;
 use super::{History, HistoryError, error::git};
-use archway_repo::Cancel;
 
 /// How many commits an ambiguous id is answered with.
 const MAX_CANDIDATES: usize = 10;

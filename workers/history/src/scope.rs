@@ -3,13 +3,13 @@
 //! Trees are read side by side from the root down, and only as long as they differ. A commit-graph
 //! with filters of changed paths answers for most commits without reading any, a ledger for the rest.
 
+use archway_repo::{Cancel, RepoPath};
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 
 use super::steps::{Spot, Step};
 use super::trees::{self, Difference};
 use super::{Asked, History, HistoryError, Side};
-use archway_repo::{Cancel, RepoPath};
 
 /// What a path is in two trees; `None` where it is not.
 pub(super) type Sides = (Option<Side>, Option<Side>);

@@ -194,8 +194,9 @@ pub(super) fn is_binary(content: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use archway_repo::testing::cancel;
+
+    use super::*;
 
     fn print(content: &[u8]) -> Print {
         Press::new().print(content, &cancel()).unwrap()

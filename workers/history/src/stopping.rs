@@ -4,6 +4,10 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use archway_repo::{
+    Cancel, RepoError, Stopped,
+    testing::{Sandbox, cancel, git, path},
+};
 use gix::ObjectId;
 use gix::diff::blob::Token;
 use jiff::Timestamp;
@@ -11,8 +15,6 @@ use jiff::Timestamp;
 use super::cuts;
 use super::graph::{Graph, Origin, build};
 use super::{Histories, History, HistoryError, LogQuery};
-use archway_repo::testing::{Sandbox, cancel, git, path};
-use archway_repo::{Cancel, RepoError, Stopped};
 
 /// In CPU time of a build without optimisation.
 const MOST_WORK: Duration = Duration::from_millis(100);

@@ -10,6 +10,7 @@ mod sources;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use archway_repo::Cancel;
 use gix::ObjectId;
 use gix::refs::file::ReferenceExt as _;
 use gix::refs::{Category, Reference, Target};
@@ -17,7 +18,6 @@ use gix::refs::{Category, Reference, Target};
 use self::sources::Sources;
 use super::HistoryError;
 use super::error::git;
-use archway_repo::Cancel;
 
 const READING: &str = "reading references";
 
@@ -104,10 +104,10 @@ fn leads_elsewhere(reference: &Reference) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use archway_repo::testing::{Sandbox, cancel, git};
     use tokio::time::{Duration, Instant};
 
     use super::*;
-    use archway_repo::testing::{Sandbox, cancel, git};
 
     struct Project {
         app: Sandbox,

@@ -6,12 +6,12 @@
 mod walk;
 mod pairs;
 
+use archway_repo::{Cancel, RepoPath, Rules};
 use gix::ObjectId;
 use gix::objs::FindExt as _;
 use gix::objs::tree::{EntryKind, EntryRef};
 
 use super::{HistoryError, Side, error::git};
-use archway_repo::{Cancel, RepoPath, Rules};
 pub(super) use pairs::in_pairs;
 use walk::Walk;
 

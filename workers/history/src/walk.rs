@@ -5,6 +5,7 @@
 //! of time. A walk within a folder goes the way that git calls simplified: a merge that has the
 //! folder as one of its parents has it is not shown, and the walk goes on with that parent alone.
 
+use archway_repo::{Cancel, RepoPath};
 use gix::ObjectId;
 
 use super::frontier::Frontier;
@@ -13,7 +14,6 @@ use super::place::Stand;
 use super::scope::Scope;
 use super::steps::{Spot, Step};
 use super::{History, HistoryError};
-use archway_repo::{Cancel, RepoPath};
 
 /// Which commits are walked over.
 #[derive(Clone, Debug)]

@@ -6,12 +6,12 @@
 
 use std::collections::{HashMap, hash_map::Entry};
 
+use archway_repo::Cancel;
 use gix::ObjectId;
 
 use super::HistoryError;
 use super::steps::{Spot, Step};
 use super::walk::Walk;
-use archway_repo::Cancel;
 
 /// Not wanted: reached from the commit whose history is left out.
 const UNWANTED: u8 = 2;

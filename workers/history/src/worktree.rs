@@ -14,6 +14,7 @@ mod tracked;
 mod committed;
 mod cleaning;
 
+use archway_repo::{Cancel, Kind, Repo, RepoError, RepoPath, Standard, Standing};
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 
@@ -23,7 +24,6 @@ use self::tracked::Index;
 use super::blobs::Blobs;
 use super::trees::Difference;
 use super::{Comparison, History, HistoryError, Side, error::git};
-use archway_repo::{Cancel, Kind, Repo, RepoError, RepoPath, Standard, Standing};
 
 const READING: &str = "reading a file of the work tree";
 

@@ -41,6 +41,7 @@ pub enum IndexConfigError {
 
 /// What an index is made of, read from files: keys, certificates.
 pub struct IndexParts {
+    /// Makes the vectors.
     pub embedder: Embedder,
     /// `None`: Postgres keeps it.
     pub qdrant: Option<QdrantServer>,

@@ -12,7 +12,6 @@ use archway_store::Shelf;
 use service::{Lane, Service};
 use table::Table;
 
-pub(crate) use config::Prefixes;
 pub use config::{EmbedderConfig, EmbedderConfigError, EmbedderKind};
 pub use service::AnswerError;
 

@@ -6,10 +6,10 @@
 
 use std::collections::HashMap;
 
+use archway_store::Blob;
 use uuid::Uuid;
 
 use super::vector_store::{Candidates, Hit, Place};
-use archway_store::Blob;
 
 /// What the vectors' list counts, where the words' counts 1.
 const DENSE: f32 = 2.0;
@@ -27,9 +27,13 @@ const OFTEN: f32 = 20.0;
 /// A chunk that answers the query, before anyone asks who read it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
+    /// The project.
     pub project: Uuid,
+    /// The text that it is of.
     pub blob: Blob,
+    /// Which of the text's chunks, from 0.
     pub position: u32,
+    /// Where in the text it is, and what it is called.
     pub place: Place,
     /// The cosine of the query's vector and its own; `None` where words alone found it.
     pub semantic: Option<f32>,
@@ -53,12 +57,16 @@ pub struct Reads {
 /// What a score is multiplied with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Boosts {
+    /// For a document that the caller read within a day.
     pub recency: f32,
+    /// For a document near one that the caller read.
     pub module: f32,
+    /// For a document that is read often.
     pub frequency: f32,
 }
 
 impl Boosts {
+    /// The factors of these reads.
     pub fn of(reads: Reads) -> Boosts {
         #[expect(
             clippy::cast_precision_loss,

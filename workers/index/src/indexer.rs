@@ -2,16 +2,20 @@
 //!
 //! Every two seconds HEAD of each project is compared with the commit that its index has; a call
 //! that writes to memory wakes it at once. What differs is taken by a lease, which one worker has
-//! at a time, and made whole by a [`run`](super::run). All its work on texts is done by one thread after all
+//! at a time, and made whole by a [`run`]. All its work on texts is done by one thread after all
 //! others that want the CPU, one project after the other.
 
 mod clock;
+mod lost;
 mod memory;
+mod run;
 
 use std::mem;
 use std::sync::Arc;
 
 use archway_proto::chain::Chain;
+use archway_repo::{Mounts, RepoError, Repos};
+use archway_store::{LEASE, Lease, Mounted, Shelf, Stores};
 use futures::FutureExt as _;
 use tokio::sync::Notify;
 use tokio::time::{Duration, Instant, sleep_until, timeout};
@@ -20,16 +24,12 @@ use tracing::Instrument as _;
 use uuid::Uuid;
 
 use super::embed::Embedder;
-use super::lost;
 use super::metrics::{IndexMetrics, Ran};
-use super::run::{Progress, Run, RunError};
 use super::thread::Thread;
 use super::vector_store::Home;
-use archway_repo::{Mounts, RepoError, Repos};
-use archway_store::Shelf;
-use archway_store::{LEASE, Lease, Mounted, Stores};
 use clock::Clock;
 use memory::Memory;
+use run::{Progress, Run, RunError};
 
 /// How many projects one worker looks at.
 const MOST_PROJECTS: usize = 10_000;
@@ -48,13 +48,19 @@ pub struct Indexer {
 
 /// What an indexer works with.
 pub struct Tools {
+    /// The repositories that it reads.
     pub repos: Arc<Repos>,
+    /// The folders that this worker has.
     pub mounts: Mounts,
+    /// Postgres.
     pub stores: Stores,
+    /// Where chunks are kept.
     pub home: Arc<dyn Home>,
+    /// Makes the vectors.
     pub embedder: Arc<Embedder>,
     /// Home, model and form.
     pub made_by: String,
+    /// Where indexing is counted.
     pub metrics: IndexMetrics,
 }
 

@@ -17,8 +17,6 @@ pub mod embed;
 pub mod vector_store;
 mod prepare;
 mod thread;
-mod lost;
-mod run;
 mod documents;
 pub mod fuse;
 pub mod meaning;

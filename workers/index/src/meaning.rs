@@ -9,6 +9,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use archway_proto::chain::Chain;
+use archway_store::{Blob, Shelf};
+use archway_store::{IndexRow, StoreError, Stores};
 use moka::sync::Cache;
 use tokio::sync::Notify;
 use tokio::time::{Duration, Instant, timeout, timeout_at};
@@ -20,8 +22,6 @@ use super::embed::Embedder;
 use super::fuse::{Candidate, fuse};
 use super::terms;
 use super::vector_store::{Asked, Filter, Home, HomeError, Question};
-use archway_store::{Blob, Shelf};
-use archway_store::{IndexRow, StoreError, Stores};
 
 /// How many candidates each list has.
 const CANDIDATES: usize = 100;
@@ -50,13 +50,17 @@ pub struct Meaning {
 /// A whole index, and its documents.
 #[derive(Clone)]
 pub struct Whole {
+    /// The project.
     pub project: Uuid,
+    /// How its index stands.
     pub row: IndexRow,
+    /// Which texts its files and notes are.
     pub documents: Arc<Documents>,
 }
 
 /// What is looked for.
 pub struct Query<'a> {
+    /// The query.
     pub text: &'a str,
     /// Of these kinds only.
     pub kinds: Option<Vec<Kind>>,
@@ -64,11 +68,13 @@ pub struct Query<'a> {
     pub is_filtered: bool,
     /// Of the documents that have these texts only.
     pub blobs: Option<Arc<HashSet<Blob>>>,
+    /// Until when an answer is of use.
     pub deadline: Instant,
 }
 
 /// What answers a query, best first.
 pub struct Found {
+    /// The chunks.
     pub candidates: Vec<Candidate>,
     /// Vectors counted, too; or why not.
     pub vectors: Vectors,
@@ -77,6 +83,7 @@ pub struct Found {
 /// Whether vectors counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vectors {
+    /// They did.
     Counted,
     /// No embedder is set, or the query says nothing to it.
     None,
@@ -87,6 +94,8 @@ pub enum Vectors {
 }
 
 impl Meaning {
+    /// A search over these stores; `made_by` names the form of the index, and `wake` has the
+    /// indexer look at once.
     pub fn new(
         stores: Stores,
         home: Arc<dyn Home>,

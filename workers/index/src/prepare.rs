@@ -1,12 +1,12 @@
 //! A file's text made ready for its home: cut into chunks, its words counted.
 
+use archway_repo::{Cancel, RepoPath, Stopped};
+use archway_store::{Blob, Note, NoteId};
+
 use super::chunk::{self, Chunk, Kind};
 use super::named;
 use super::terms::Terms;
 use super::vector_store::{Piece, Place, Text};
-use archway_repo::{Cancel, RepoPath, Stopped};
-use archway_store::Blob;
-use archway_store::{Note, NoteId};
 
 /// A text whose vectors are still to be made.
 pub(crate) struct Prepared {

@@ -10,13 +10,13 @@ mod exact;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use archway_store::{Blob, Shelf};
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::chunk::Kind;
 use super::terms::{Term, Terms};
-use archway_store::{Blob, Shelf};
 pub use counted::CountedHome;
 pub use exact::{ExactHome, Room};
 

@@ -6,21 +6,12 @@
 use std::time::SystemTime;
 
 use moka::sync::Cache;
-use tokio::time::{Duration, Instant};
+use tokio::time::Instant;
 
-use super::error::RepoError;
+use super::error::{Absence, RepoError};
 
 /// How many absences are remembered.
 const MOST: u64 = 10_000;
-
-/// A project's folder that is not there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Absence {
-    /// Since when, by the worker's clock.
-    pub since: SystemTime,
-    /// For how long.
-    pub lasts: Duration,
-}
 
 /// The folders that were looked for in vain the last time.
 #[derive(Debug)]
@@ -65,6 +56,8 @@ impl Absences {
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::Duration;
+
     use super::*;
 
     fn absence(absences: &Absences, project: &str) -> Absence {

@@ -101,7 +101,7 @@ impl BareTree {
         }
         let node = commit.node(&repository, &real)?.ok_or_else(not_found)?;
         if !is_file(node.mode) {
-            return Err(not_found().unless_closed(rules, (&real, path), Kind::Directory));
+            return Err(rules.unless_closed(not_found(), (&real, path), Kind::Directory));
         }
         let header = repository.find_header(node.id).map_err(git(READING))?;
         if header.size() > MAX_READ {
@@ -125,7 +125,7 @@ impl BareTree {
         rules.admit(&real, path, Kind::Directory)?;
         match commit.node(&repository, &real)? {
             Some(node) if node.mode == Mode::Tree => Ok(real),
-            _ => Err(not_found().unless_closed(rules, (&real, path), Kind::File)),
+            _ => Err(rules.unless_closed(not_found(), (&real, path), Kind::File)),
         }
     }
 

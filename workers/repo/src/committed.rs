@@ -29,7 +29,9 @@ const MAX_PATH: usize = 2560;
 /// A file of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
+    /// Where it is.
     pub path: RepoPath,
+    /// The blob with its bytes.
     pub blob: ObjectId,
 }
 

@@ -5,14 +5,12 @@
 //! what the caller sent, with what can't be seen escaped.
 
 use std::io;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use rustix::io::Errno;
 
-use super::absences::Absence;
 use super::cancel::Stopped;
-use super::path::RepoPath;
-use super::rules::{Kind, Rules};
+use super::path::{PathError, RepoPath};
 use crate::text::shown;
 
 /// Why a repository refused, or could not answer.
@@ -108,6 +106,24 @@ pub enum RepoError {
     },
 }
 
+/// A project's folder that is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Absence {
+    /// Since when, by the worker's clock.
+    pub since: SystemTime,
+    /// For how long.
+    pub lasts: Duration,
+}
+
+impl From<PathError> for RepoError {
+    fn from(error: PathError) -> RepoError {
+        match error {
+            PathError::Invalid { reason } => RepoError::InvalidPath { reason },
+            PathError::Outside { path } => RepoError::Outside { path },
+        }
+    }
+}
+
 impl RepoError {
     /// Whether the repository lacks the object that was to be read: it was cloned in part, or is
     /// damaged. Nothing is fetched here.
@@ -143,20 +159,6 @@ impl RepoError {
         match self {
             RepoError::NotFound { path } => RepoError::DirectoryNotFound { path },
             other => other,
-        }
-    }
-
-    /// The same failure, for who may not know what stands at `path`, to which `asked` led: where
-    /// nothing of the kind that was asked for is, a path that is closed as the `other` kind is denied.
-    pub(super) fn unless_closed(
-        self,
-        rules: &Rules,
-        (path, asked): (&RepoPath, &RepoPath),
-        other: Kind,
-    ) -> RepoError {
-        match rules.admit(path, asked, other) {
-            Err(blocked) if self.is_absence() => blocked,
-            _ => self,
         }
     }
 

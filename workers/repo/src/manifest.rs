@@ -22,16 +22,14 @@ use super::mounts::is_slug;
 use crate::text::shown;
 
 pub use self::architecture::Folders;
-pub(super) use self::kept::{Kept, Said};
 
 mod architecture;
-mod kept;
 
 /// Where it stands.
 pub(super) const NAME: &str = ".archway.toml";
 
 /// How large it may be, in bytes.
-const MAX_BYTES: usize = 64 << 10;
+pub(super) const MAX_BYTES: usize = 64 << 10;
 /// How many globs `deny` and `allow` may have each.
 const MAX_GLOBS: usize = 100;
 /// How many projects it may link to.
@@ -55,7 +53,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    fn parse(bytes: &[u8]) -> Manifest {
+    pub(super) fn parse(bytes: &[u8]) -> Manifest {
         let text = String::from_utf8_lossy(bytes);
         let (document, errors) = DeTable::parse_recoverable(&text);
         let document = document.get_ref();
@@ -82,7 +80,7 @@ impl Manifest {
 
     /// A file that is too large. What its beginning clearly denies is closed: a long comment must
     /// not open it.
-    fn of_beginning(bytes: &[u8]) -> Manifest {
+    pub(super) fn of_beginning(bytes: &[u8]) -> Manifest {
         let what = "it is larger than 64 KiB; only what its beginning clearly denies holds";
         Manifest {
             deny: Globs::new(told_apart(&String::from_utf8_lossy(bytes))),
@@ -91,7 +89,7 @@ impl Manifest {
     }
 
     /// A file that says nothing, and why.
-    fn of_warning(what: &str) -> Manifest {
+    pub(super) fn of_warning(what: &str) -> Manifest {
         Manifest {
             warnings: vec![format!("{NAME}: {what}")],
             ..Manifest::default()

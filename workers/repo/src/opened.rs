@@ -15,7 +15,7 @@ use super::file::RepoFile;
 use super::listing::{Entry, Listing, Stat};
 use super::manifest::{self, Manifest};
 use super::path::RepoPath;
-use super::project::{Key, Snapshot};
+use super::project::{Head, Key, Snapshot};
 use super::rules::{Blocked, Kind, Rules};
 use super::search::{Found, Query};
 use super::tracked::{self, Standing};
@@ -28,16 +28,6 @@ pub struct Repo {
     pub(super) rules: Arc<Rules>,
     pub(super) manifest: Arc<Manifest>,
     pub(super) snapshot: Snapshot,
-}
-
-/// Where HEAD stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Head {
-    /// The commit's full id, in hexadecimal.
-    pub commit: String,
-    /// Whether the work tree differs from it, as far as the last status says; `None` before the
-    /// first of this commit.
-    pub dirty: Option<bool>,
 }
 
 impl Repo {
@@ -148,7 +138,10 @@ impl Repo {
     /// [`RepoError::NotFound`], [`RepoError::Unreadable`].
     pub fn open(&self, path: &RepoPath) -> Result<RepoFile, RepoError> {
         let opened = either_spelling(path, |path| self.snapshot.open(path, &self.rules));
-        opened.map_err(|error| error.unless_closed(&self.rules, (path, path), Kind::Directory))
+        opened.map_err(|error| {
+            self.rules
+                .unless_closed(error, (path, path), Kind::Directory)
+        })
     }
 
     /// Where a directory is: the path itself, or what a link leads to.
@@ -159,7 +152,7 @@ impl Repo {
         let found = either_spelling(path, |path| self.snapshot.directory(path, &self.rules));
         // A folder may have a name that is blocked for files. Where there is none, the name is
         // denied as everywhere else, whether a file has it or nothing does.
-        found.map_err(|error| error.unless_closed(&self.rules, (path, path), Kind::File))
+        found.map_err(|error| self.rules.unless_closed(error, (path, path), Kind::File))
     }
 
     /// Size and time of an entry, of what it leads to if it is a link; `None` if it is gone.

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::error::RepoError;
+use crate::text::shown;
 
 /// How many bytes a path may have.
 const MAX_BYTES: usize = 4096;
@@ -23,30 +23,47 @@ const MAX_BYTES: usize = 4096;
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RepoPath(Arc<[u8]>);
 
+/// Why a text is no path beneath a project's root.
+#[derive(Debug, thiserror::Error)]
+pub enum PathError {
+    /// The text is no path at all.
+    #[error("path {reason}")]
+    Invalid {
+        /// What is wrong with it, to be read after "path".
+        reason: &'static str,
+    },
+    /// The path is absolute, or climbs with `..`.
+    #[error("path {} leads outside the project", shown(path))]
+    Outside {
+        /// The text.
+        path: String,
+    },
+}
+
 impl RepoPath {
     /// Normalises `text` (`./`, `//`, a trailing `/`); `.` is the root.
     ///
     /// # Errors
-    /// [`RepoError::InvalidPath`] for a text that is empty, too long or has a NUL in it;
-    /// [`RepoError::Outside`] if it is absolute or has a `..` component, wherever that leads.
-    pub fn parse(text: &str) -> Result<RepoPath, RepoError> {
+    /// [`PathError::Invalid`] for a text that is empty, too long or has a NUL in it;
+    /// [`PathError::Outside`] if it is absolute or has a `..` component, wherever that leads.
+    pub fn parse(text: &str) -> Result<RepoPath, PathError> {
         if text.is_empty() {
-            return Err(RepoError::InvalidPath {
+            return Err(PathError::Invalid {
                 reason: "is empty; the root is \".\"",
             });
         }
         if text.len() > MAX_BYTES {
-            return Err(RepoError::InvalidPath {
+            return Err(PathError::Invalid {
                 reason: "is longer than 4096 bytes",
             });
         }
         if text.contains('\0') {
-            return Err(RepoError::InvalidPath {
+            return Err(PathError::Invalid {
                 reason: "has a NUL character in it",
             });
         }
         if text.starts_with('/') || text.split('/').any(|name| name == "..") {
-            return Err(RepoError::Outside {
+            return Err(PathError::Outside {
                 path: text.to_owned(),
             });
         }
@@ -213,7 +230,7 @@ mod tests {
     fn climbing_and_absolute_paths_lead_outside() {
         for text in ["..", "a/..", "a/../b", "/", "/etc/passwd", "//a"] {
             assert!(
-                matches!(RepoPath::parse(text), Err(RepoError::Outside { .. })),
+                matches!(RepoPath::parse(text), Err(PathError::Outside { .. })),
                 "{text}"
             );
         }
@@ -224,7 +241,7 @@ mod tests {
         for text in ["", "a\0b", &"a/".repeat(2049)] {
             assert!(matches!(
                 RepoPath::parse(text),
-                Err(RepoError::InvalidPath { .. })
+                Err(PathError::Invalid { .. })
             ));
         }
     }

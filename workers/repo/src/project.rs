@@ -16,11 +16,12 @@ use super::error::RepoError;
 use super::fence::Findings;
 use super::git::Git;
 use super::jail::Jail;
-use super::manifest::Kept;
+use super::manifest_cache::Kept;
 use super::mounts::Located;
 use super::status::Status;
 use super::worktree::WorkTree;
 
+pub use snapshot::Head;
 pub(super) use snapshot::Snapshot;
 
 mod snapshot;

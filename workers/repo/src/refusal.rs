@@ -6,10 +6,10 @@ use std::time::{Duration, SystemTime};
 
 use archway_proto::{chain::Chain, failure::Failure, fault::Fault};
 
-use super::absences::Absence;
 use super::cancel::Stopped;
-use super::error::RepoError;
+use super::error::{Absence, RepoError};
 use super::glob::GlobError;
+use super::path::PathError;
 use crate::text::shown;
 
 impl From<RepoError> for Failure {
@@ -105,6 +105,12 @@ fn meaning(error: &RepoError) -> (Fault, &'static str) {
             Fault::InternalError,
             "try again; report the trace id if it stays so",
         ),
+    }
+}
+
+impl From<PathError> for Failure {
+    fn from(error: PathError) -> Failure {
+        RepoError::from(error).into()
     }
 }
 

@@ -125,6 +125,21 @@ impl Rules {
             })
     }
 
+    /// What a caller hears instead of `error`, who may not know what stands at `path`, to which
+    /// `asked` led: where nothing of the requested kind is, a path that is closed as the `other` kind
+    /// is denied.
+    pub(super) fn unless_closed(
+        &self,
+        error: RepoError,
+        (path, asked): (&RepoPath, &RepoPath),
+        other: Kind,
+    ) -> RepoError {
+        match self.admit(path, asked, other) {
+            Err(blocked) if error.is_absence() => blocked,
+            _ => error,
+        }
+    }
+
     /// Whether `read_repo_file` may read this path; [`Rules::judge`] holds besides.
     pub fn allows_reading(&self, path: &RepoPath) -> bool {
         self.allow.iter().any(|glob| glob.fits(path))

@@ -15,7 +15,6 @@ use tokio::time::Instant;
 
 use super::cancel::{Cancel, Stopped};
 use super::contents::Loaded;
-use super::crews::Hands;
 use super::error::RepoError;
 use super::glob::Glob;
 use super::line::{FoundLine, Line};
@@ -23,6 +22,7 @@ use super::listing::{Entry, EntryKind, Listing};
 use super::path::RepoPath;
 use super::pattern;
 use super::scan::{self, Bench, Count};
+use crate::search_pool::Hands;
 
 /// Files that are counted between two merges.
 const BLOCK: usize = 512;
@@ -86,6 +86,7 @@ pub struct Found {
 
 impl Excluded {
     /// Nothing.
+    #[cfg(test)]
     pub(crate) const NONE: Excluded = Excluded {
         folders: &[],
         files: &[],

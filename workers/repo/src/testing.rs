@@ -13,7 +13,9 @@ use std::sync::Arc;
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::{Cancel, Listing, Mounts, Repo, RepoPath, Repos, Rules};
+#[cfg(test)]
+use super::Listing;
+use super::{Cancel, Mounts, Repo, RepoPath, Repos, Rules};
 
 /// The project `acme/app`, and the worker's view of it.
 pub struct Sandbox {
@@ -134,6 +136,7 @@ impl Sandbox {
         self.repos.open("acme", "app", Arc::new(rules)).unwrap()
     }
 
+    #[cfg(test)]
     pub(crate) fn listed(&self) -> Vec<String> {
         shown(&self.repo().listing(&cancel()).unwrap())
     }
@@ -179,6 +182,7 @@ pub fn path(text: &str) -> RepoPath {
     RepoPath::parse(text).unwrap()
 }
 
+#[cfg(test)]
 pub(crate) fn shown(listing: &Listing) -> Vec<String> {
     listing
         .entries

@@ -23,15 +23,20 @@ const FILES_PER_TASK: usize = 512;
 /// What stands at a path, by its metadata.
 #[derive(Clone, Copy, Debug)]
 pub struct Standing {
+    /// File, link or folder.
     pub kind: Standard,
+    /// Its metadata.
     pub stat: Stat,
 }
 
 /// What git can track, as the file system has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standard {
+    /// A regular file.
     File { is_executable: bool },
+    /// A symbolic link.
     Link,
+    /// A folder.
     Folder,
 }
 

@@ -99,7 +99,7 @@ impl WorkTree {
                 rules.admit(&real, path, Kind::File)?;
                 let fd = self.jail.open(&real, READ).map_err(refused)?;
                 let file = RepoFile::regular(fd, real.clone(), path);
-                file.map_err(|error| error.unless_closed(rules, (&real, path), Kind::Directory))
+                file.map_err(|error| rules.unless_closed(error, (&real, path), Kind::Directory))
             }
             opened => RepoFile::regular(opened.map_err(refused)?, path.clone(), path),
         }
@@ -119,7 +119,7 @@ impl WorkTree {
         rules.admit(&real, path, Kind::Directory)?;
         open(&real).map_err(|errno| {
             let error = RepoError::opening(path, errno).of_directory();
-            error.unless_closed(rules, (&real, path), Kind::File)
+            rules.unless_closed(error, (&real, path), Kind::File)
         })?;
         Ok(real)
     }

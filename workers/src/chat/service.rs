@@ -5,10 +5,10 @@ mod wire;
 
 use std::time::Duration;
 
+use archway_index::openai::{Failure, Line, PlaceError, is_about_texts};
 use tokio::time::Instant;
 
 use super::{ChatConfig, ChatError, ChatMetrics, Question};
-use archway_index::openai::{Failure, Line, PlaceError, is_about_texts};
 use forms::Forms;
 use wire::{Form, Wire};
 

@@ -1,8 +1,9 @@
 //! Whom a tool asks what no repository says.
 
+use archway_index::meaning::Meaning;
+
 use super::ToolContext;
 use crate::chat::Chat;
-use archway_index::meaning::Meaning;
 
 impl ToolContext {
     /// What is asked of the index.

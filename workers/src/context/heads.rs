@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use archway_proto::failure::Failure;
+use archway_repo::{Head, RepoError};
 
 use super::ToolContext;
 use crate::projects::Project;
-use archway_repo::{Head, RepoError};
 
 /// At how many work trees one list of projects has a look.
 const MOST_LOOKS: usize = 8;

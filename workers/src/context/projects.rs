@@ -5,10 +5,10 @@ use std::sync::Arc;
 use archway_proto::catalog::Scope;
 use archway_proto::failure::Failure;
 use archway_proto::fault::Fault;
+use archway_repo::text;
 
 use super::ToolContext;
 use crate::projects::Project;
-use archway_repo::text;
 
 impl ToolContext {
     /// Whether the caller may call the tools of this family that ask for this scope.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use archway_proto::{chain::Chain, pass::Pass};
+use archway_store::{Opening, StoreError};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -11,7 +12,6 @@ use crate::{
     projects::Project,
     workflows::{Caller, Ruled, Stood, Workflow},
 };
-use archway_store::{Opening, StoreError};
 
 /// Projects that a result may stand on to be kept: at reading, the path rules of each are asked for.
 const MAX_PROJECTS: usize = 100;

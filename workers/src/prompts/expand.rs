@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use archway_proto::{catalog::ToolEntry, failure::Failure, fault::Blame};
+use archway_repo::text;
 
 use super::file::{Prompt, Role};
 use super::template::Piece;
@@ -13,7 +14,6 @@ use crate::{
     resources::{self, Address, Body, Content},
     tools::Registry,
 };
-use archway_repo::text;
 
 mod parameters;
 

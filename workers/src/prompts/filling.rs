@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use archway_proto::{failure::Failure, fault::Fault};
+use archway_repo::text;
 
 use super::expand::Part;
 use crate::workflows::Workflow;
-use archway_repo::text;
 
 /// Bytes of a prompt with everything put in. A template can name an argument thousands of times.
 const MAX_FILLED: usize = 1 << 20;

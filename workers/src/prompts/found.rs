@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
+use archway_repo::{Cancel, Repo, RepoError, RepoPath};
+
 use super::builtin;
 use super::file::Prompt;
-use archway_repo::{Cancel, Repo, RepoError, RepoPath};
 
 /// Where prompts are looked for unless the repository says otherwise.
 const FOLDERS: [&str; 2] = [".archway/prompts", "mcp/prompts"];

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use archway_proto::{failure::Failure, fault::Fault};
+use archway_repo::text;
 use serde_json::{Map, Value, json};
 
 use super::file::{Argument, Prompt};
-use archway_repo::text;
 
 /// Bytes of arguments that a workflow remembers whole.
 const MAX_REMEMBERED: usize = 64 << 10;

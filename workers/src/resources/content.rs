@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use archway_architecture::document::Kind;
 use archway_proto::{catalog::Scope, failure::Failure, fault::Fault};
+use archway_repo::RepoPath;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::Serialize;
 
@@ -12,8 +14,6 @@ use crate::{
     projects::Project,
     tools::{Whole, whole},
 };
-use archway_architecture::document::Kind;
-use archway_repo::RepoPath;
 
 /// The largest file that is given, in bytes: what `read_file` gives at most.
 const MAX_BYTES: u64 = 1 << 20;

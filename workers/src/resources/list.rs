@@ -1,6 +1,8 @@
 //! `resources/list`: the documents of all projects that the caller may read.
 
+use archway_architecture::document::{Document, Kind};
 use archway_proto::failure::Failure;
+use archway_repo::text;
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -9,8 +11,6 @@ use crate::{
     context::{Snapshot, ToolContext},
     tools::Reply,
 };
-use archway_architecture::document::{Document, Kind};
-use archway_repo::text;
 
 /// What can be read.
 #[derive(Serialize)]

@@ -2,13 +2,13 @@
 
 use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
+use archway_index::config::IndexConfig;
 use archway_proto::pool;
+use archway_repo::Mounts;
+use archway_store::StoreConfig;
 
 use super::{CacheFolder, CacheFolderError};
 use crate::{chat::ChatConfig, workflows};
-use archway_index::config::IndexConfig;
-use archway_repo::Mounts;
-use archway_store::StoreConfig;
 
 const MOST_BLOCKING_CALLS: NonZeroUsize = NonZeroUsize::new(400).unwrap();
 

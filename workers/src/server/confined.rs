@@ -3,14 +3,14 @@
 use std::{sync::mpsc, thread::JoinHandle};
 
 use archway_proto::pass::PassVerifier;
-use tokio_util::sync::CancellationToken;
-
-use super::{CacheFolder, LEFT_BEHIND, Listener, Worker, WorkerConfig, WorkerError, WorkerParts};
-use crate::admin::Admin;
 use archway_repo::{
     Mounts,
     confine::{Confinement, confine},
 };
+use tokio_util::sync::CancellationToken;
+
+use super::{CacheFolder, LEFT_BEHIND, Listener, Worker, WorkerConfig, WorkerError, WorkerParts};
+use crate::admin::Admin;
 
 /// A worker on a thread of its own, confined to its mounts.
 pub struct ConfinedWorker {

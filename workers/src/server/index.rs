@@ -118,12 +118,12 @@ fn told(model: &Model) -> String {
 
 #[cfg(test)]
 mod tests {
+    use archway_index::vector_store::qdrant::{QdrantConfig, QdrantServer};
+    use archway_store::StoreConfig;
     use secrecy::SecretString;
 
     use super::*;
     use crate::metrics::Metrics;
-    use archway_index::vector_store::qdrant::{QdrantConfig, QdrantServer};
-    use archway_store::StoreConfig;
 
     fn model(name: &str) -> Model {
         Model {

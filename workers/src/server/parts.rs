@@ -1,14 +1,14 @@
 //! What a worker reads from files that are out of its reach once it is confined.
 
-use sqlx::postgres::PgConnectOptions;
-
-use super::WorkerConfig;
-use crate::{chat::ChatService, metrics::Metrics};
 use archway_index::{
     config::{IndexConfigError, IndexParts},
     openai::PlaceError,
 };
 use archway_store::StoreError;
+use sqlx::postgres::PgConnectOptions;
+
+use super::WorkerConfig;
+use crate::{chat::ChatService, metrics::Metrics};
 
 /// What a worker is made of, read from files: keys, certificates.
 pub struct WorkerParts {

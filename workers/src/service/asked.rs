@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use tonic::Status;
 
+use crate::methods;
 use crate::{
     context::{Keeper, ToolContext},
-    rooms,
     tools::Registry,
 };
 
@@ -61,7 +61,7 @@ impl Asked {
     ) -> Result<Value, Failure> {
         match self {
             Asked::Tool(call) => registry.call(cx, &call.name, call.arguments).await,
-            Asked::Room(method, params) => rooms::answer(cx, &registry, method, params).await,
+            Asked::Room(method, params) => methods::answer(cx, &registry, method, params).await,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use archway_proto::failure::Failure;
+use archway_repo::Head;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -10,7 +11,6 @@ use uuid::Uuid;
 
 use super::{Reply, Tool, ToolContext, paging, reply, schema::is_false};
 use crate::projects::Project;
-use archway_repo::Head;
 
 /// Answers, so that a client knows its connection works.
 pub(super) struct Hello;

@@ -4,11 +4,11 @@
 //! halves what travels; a cursor travels in `_meta`, for the gateway to seal.
 
 use archway_proto::{failure::Failure, fault::Fault, meta, meta::Files};
+use archway_repo::{Head, text};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Snapshot;
-use archway_repo::{Head, text};
 
 /// A tool's answer: `structuredContent`, and what it stands on.
 #[derive(Debug)]

@@ -25,9 +25,13 @@ const GATHER: Duration = Duration::from_secs(1);
 /// One read of one file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Access {
+    /// The tenant whose project it is.
     pub tenant_id: Uuid,
+    /// The project of the file.
     pub project_id: Uuid,
+    /// The caller that read it.
     pub principal: String,
+    /// The path within the project.
     pub path: String,
 }
 

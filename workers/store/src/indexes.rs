@@ -11,12 +11,12 @@ mod texts;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use archway_repo::Rules;
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use super::shelf::{Blob, Shelf, Source};
 use super::{NoteId, StoreError, Stores, TenantStore, failed};
-use crate::{Blob, Shelf};
-use archway_repo::Rules;
 
 pub use lease::{LEASE, Lease, Whole};
 pub use pieces::Pieces;
@@ -25,11 +25,13 @@ pub use texts::{AtHome, Standing};
 /// How an index stands.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IndexRow {
+    /// The row's number.
     pub id: i64,
     /// HEAD's commit when it was last whole; `None`: it never was.
     pub commit: Option<String>,
     /// The fingerprint of the path rules then.
     pub rules: Option<String>,
+    /// When it was last made whole.
     pub indexed_at: Option<Timestamp>,
     /// How often it was made whole; below 0 while it is not, since its home lost texts.
     pub edition: i64,
@@ -39,6 +41,7 @@ pub struct IndexRow {
     pub chunks: i64,
     /// Texts that are at home, of those that are to be.
     pub done: i64,
+    /// Texts that it is to have.
     pub total: i64,
     /// Some of its texts have no vectors yet: words alone can rank all of them.
     pub lacks_vectors: bool,
@@ -47,8 +50,11 @@ pub struct IndexRow {
 /// A folder that this worker has, and whose it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mounted {
+    /// The tenant and project.
     pub shelf: Shelf,
+    /// The tenant's slug.
     pub tenant: String,
+    /// The project's slug.
     pub project: String,
     /// The operator's path rules; `None`: they do not parse.
     pub rules: Option<Arc<Rules>>,
@@ -64,21 +70,14 @@ pub struct Mounted {
     pub lacks_vectors: bool,
 }
 
-/// Where a document came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(i16)]
-pub enum Source {
-    File = 0,
-    Discovery = 1,
-    Entry = 2,
-}
-
 /// A file or an entry, by its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Document {
+    /// File, discovery or entry.
     pub source: Source,
     /// The bytes of a path, or of an id.
     pub name: Vec<u8>,
+    /// The text that it has.
     pub blob: Blob,
 }
 
@@ -89,13 +88,6 @@ impl Document {
         let name = name.filter(|_| self.source != Source::File)?;
         let source = self.source;
         Some(NoteId { source, name })
-    }
-}
-
-impl Source {
-    pub(super) fn of(number: i16) -> Option<Source> {
-        let all = [Source::File, Source::Discovery, Source::Entry];
-        all.into_iter().find(|source| *source as i16 == number)
     }
 }
 

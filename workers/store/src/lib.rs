@@ -26,13 +26,11 @@ mod workflows;
 
 pub use accesses::{Access, Accesses};
 pub use files::{DatabaseFileError, UNBELIEVED, is_unbelieved, read_files};
-pub use indexes::{
-    AtHome, Document, IndexRow, LEASE, Lease, Mounted, Pieces, Source, Standing, Whole,
-};
+pub use indexes::{AtHome, Document, IndexRow, LEASE, Lease, Mounted, Pieces, Standing, Whole};
 pub use notes::{Note, NoteId};
 pub use projects::ProjectRow;
 pub use reads::FileReads;
-pub use shelf::{Blob, Shelf};
+pub use shelf::{Blob, Shelf, Source};
 pub use workflows::{OfSession, Opening, WorkflowRow};
 
 /// What Postgres calls the end of a statement that took too long.

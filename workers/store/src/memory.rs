@@ -31,6 +31,10 @@ const PATIENCE: Duration = Duration::from_secs(8);
 
 /// A file that entries are appended to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(
+    missing_docs,
+    reason = "their names say it, and a comment would become part of a tool's schema"
+)]
 pub enum MemoryFile {
     #[serde(rename = "progress_log.jsonl")]
     ProgressLog,
@@ -39,6 +43,7 @@ pub enum MemoryFile {
 }
 
 impl MemoryFile {
+    /// All files.
     pub const ALL: [MemoryFile; 2] = [MemoryFile::ProgressLog, MemoryFile::Decisions];
 
     /// The name in arguments, in results and in the database.
@@ -73,7 +78,9 @@ impl WriteKey {
 /// Who writes, and under which key.
 #[derive(Clone, Copy, Debug)]
 pub struct Author<'a> {
+    /// The caller.
     pub principal: &'a str,
+    /// The key under which the write is done once.
     pub key: &'a WriteKey,
 }
 

@@ -3,21 +3,26 @@
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::indexes::Source;
+use super::shelf::Source;
 use super::{StoreError, TenantStore, failed};
 
 /// A discovery or an entry, by its id: of an entry its file and number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Note {
+    /// Source and name.
     pub id: NoteId,
     /// `pattern`, `rule`, `decision`, `issue` or `event`.
     pub kind: String,
+    /// The text.
     pub content: String,
     pub module: Option<String>,
     /// The files that it is about, as they may have been named then.
     pub paths: Vec<String>,
+    /// The caller that wrote it.
     pub principal: String,
+    /// When it was written.
     pub written_at: Timestamp,
+    /// The discovery that it takes the place of.
     pub supersedes: Option<Uuid>,
     /// The latest that takes its place.
     pub superseded_by: Option<Uuid>,
@@ -26,6 +31,7 @@ pub struct Note {
 /// Which one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NoteId {
+    /// Discovery or entry.
     pub source: Source,
     /// A discovery's id, or `decisions.jsonl/7`.
     pub name: String,

@@ -6,11 +6,17 @@ use super::{StoreError, TenantStore, failed};
 
 /// A project as it is stored.
 pub struct ProjectRow {
+    /// The project's id.
     pub id: Uuid,
+    /// The name in arguments and results.
     pub slug: String,
+    /// The name for people.
     pub name: Option<String>,
+    /// Paths that `read_repo_file` may read; `None`: the default ones.
     pub allow_globs: Option<Vec<String>>,
+    /// Paths that are open though their names are blocked.
     pub open_globs: Vec<String>,
+    /// Paths that are closed.
     pub close_globs: Vec<String>,
 }
 

@@ -10,6 +10,7 @@ const LAST_READS: i64 = 20;
 /// What is known of the reads of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileReads {
+    /// The path within the project.
     pub path: String,
     /// When the caller last read it, in seconds since 1970, within 7 days.
     pub own_last: Option<i64>,

@@ -1,4 +1,4 @@
-//! Whose a row is, and of which text.
+//! Whose a row is, of which text, and where that came from.
 
 use uuid::Uuid;
 
@@ -27,4 +27,23 @@ pub struct Shelf {
     pub tenant: Uuid,
     /// Which of the tenant's.
     pub project: Uuid,
+}
+
+/// Where a document came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(i16)]
+pub enum Source {
+    /// A file of the repository.
+    File = 0,
+    /// A discovery of an agent.
+    Discovery = 1,
+    /// An entry of memory.
+    Entry = 2,
+}
+
+impl Source {
+    pub(super) fn of(number: i16) -> Option<Source> {
+        let all = [Source::File, Source::Discovery, Source::Entry];
+        all.into_iter().find(|source| *source as i16 == number)
+    }
 }

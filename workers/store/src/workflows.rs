@@ -14,15 +14,19 @@ const MAX_BYTES: i64 = 64 << 20;
 /// Whose workflow it is.
 #[derive(Clone, Copy, Debug)]
 pub struct OfSession<'a> {
+    /// The caller.
     pub principal: &'a str,
+    /// The caller's session.
     pub session: Uuid,
 }
 
 /// A workflow as it is stored.
 pub struct WorkflowRow {
+    /// The prompt's name.
     pub prompt: String,
     /// A JSON object.
     pub arguments: String,
+    /// When it was opened, in milliseconds since 1970.
     pub opened_ms: i64,
     /// A JSON array.
     pub results: String,
@@ -30,9 +34,11 @@ pub struct WorkflowRow {
 
 /// What a workflow begins with.
 pub struct Opening<'a> {
+    /// The prompt's name.
     pub prompt: &'a str,
     /// A JSON object.
     pub arguments: &'a str,
+    /// The tools whose results it keeps.
     pub tools: &'a [String],
 }
 

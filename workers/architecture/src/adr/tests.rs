@@ -2,8 +2,9 @@
 
 mod styles;
 
-use super::*;
 use archway_repo::testing::cancel;
+
+use super::*;
 
 struct Read {
     markdown: Markdown,

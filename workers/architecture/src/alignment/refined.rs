@@ -102,13 +102,14 @@ fn quoting(said: &str, sentence: Option<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use archway_repo::testing::cancel;
+
     use super::*;
     use crate::{
         adr::{Adr, Status},
         alignment::{Positions, Proposal, align},
         markdown::Markdown,
     };
-    use archway_repo::testing::cancel;
 
     const TEXT: &str = "# 7. Use PostgreSQL\n\n## Status\n\nAccepted\n\n## Decision\n\nWe will use \
                         PostgreSQL as the database of all services. We looked at MySQL and turned \

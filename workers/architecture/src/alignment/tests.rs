@@ -2,9 +2,10 @@
 
 mod labelled;
 
+use archway_repo::testing::cancel;
+
 use super::*;
 use crate::adr::Adr;
-use archway_repo::testing::cancel;
 
 const DATABASE: &str = "# 1. Use PostgreSQL\n\n## Status\n\nAccepted\n\n## Context\n\nWe need a store.\n\n\
     ## Decision\n\nWe will use PostgreSQL as the database of all services. MongoDB was turned down, \

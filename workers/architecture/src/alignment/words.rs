@@ -7,8 +7,9 @@ mod concepts;
 
 use std::ops::Range;
 
-use super::names::{self, Rivals};
 use archway_index::terms::term;
+
+use super::names::{self, Rivals};
 pub(super) use concepts::{ByConcept, Concept, Concepts};
 
 /// A word, or a name of several.

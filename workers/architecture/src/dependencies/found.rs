@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
-use super::{go, include, java, python, rust, script};
 use archway_repo::{
     Cancel, Stopped,
     syntax::{Language, Syntax, SyntaxError},
 };
+
+use super::{go, include, java, python, rust, script};
 
 /// How many imports of one text are followed.
 pub(super) const MAX_IMPORTS: usize = 4096;
@@ -162,8 +163,9 @@ fn find(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use archway_repo::testing::cancel;
+
+    use super::*;
 
     #[test]
     fn a_call_that_stops_says_nothing_of_a_header_that_may_be_cpp() {

@@ -4,13 +4,14 @@
 //! modules of the project are known by theirs, whether a `go.work`, a `replace` or nothing joins
 //! them; then the module's `vendor` folder is looked at.
 
-use super::{
-    Found, Import,
-    place::{Place, parent, relative},
-};
 use archway_repo::{
     Cancel, RepoPath, Stopped,
     syntax::{Syntax, Walk},
+};
+
+use super::{
+    Found, Import,
+    place::{Place, parent, relative},
 };
 
 /// A module of the project: the path it is imported by, and its folder.

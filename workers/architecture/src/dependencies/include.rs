@@ -4,13 +4,14 @@
 //! folder's `include`, up to the project's own: where a build would point its `-I`. Names in
 //! angle brackets are the system's.
 
-use super::{
-    Found, Import,
-    place::{Place, relative},
-};
 use archway_repo::{
     Cancel, RepoPath, Stopped,
     syntax::{Syntax, Walk},
+};
+
+use super::{
+    Found, Import,
+    place::{Place, relative},
 };
 
 pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> Result<(), Stopped> {

@@ -3,13 +3,14 @@
 //! Where packages begin, nothing in the language tells: it is where the file's own package leads
 //! back to, then the folders that builds use by default. A package is all its files but tests.
 
-use super::{
-    Found,
-    place::{Place, beneath, with_suffix},
-};
 use archway_repo::{
     Cancel, RepoPath, Stopped,
     syntax::{Syntax, Walk},
+};
+
+use super::{
+    Found,
+    place::{Place, beneath, with_suffix},
 };
 
 /// Where builds look for sources, in the order of looking.

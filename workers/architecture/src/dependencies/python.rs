@@ -5,15 +5,15 @@
 //! imported from a package is its submodule if there is a file, else something that the package
 //! itself defines.
 
+use archway_repo::{
+    Cancel, RepoPath, Stopped,
+    syntax::{Syntax, Walk},
+};
 use tree_sitter::Node;
 
 use super::{
     Found,
     place::{Place, beneath, parent, relative, with_suffix},
-};
-use archway_repo::{
-    Cancel, RepoPath, Stopped,
-    syntax::{Syntax, Walk},
 };
 
 /// How many names of a dotted name count: nobody nests packages deeper.

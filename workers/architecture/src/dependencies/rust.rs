@@ -7,15 +7,15 @@
 mod module;
 mod tokens;
 
+use archway_repo::{
+    Cancel, RepoPath, Stopped,
+    syntax::{Syntax, Walk},
+};
 use tree_sitter::Node;
 
 use super::{
     Found,
     place::{Place, relative},
-};
-use archway_repo::{
-    Cancel, RepoPath, Stopped,
-    syntax::{Syntax, Walk},
 };
 use module::Module;
 

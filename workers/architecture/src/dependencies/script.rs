@@ -4,15 +4,15 @@
 //! file as it is named, then with an extension, then for a folder's index. TypeScript looks for
 //! its own extensions first, also where the output's `.js` is written.
 
+use archway_repo::{
+    Cancel, RepoPath, Stopped,
+    syntax::{Language, Syntax, Walk},
+};
 use tree_sitter::Node;
 
 use super::{
     Found, Import,
     place::{Place, relative, with_suffix},
-};
-use archway_repo::{
-    Cancel, RepoPath, Stopped,
-    syntax::{Language, Syntax, Walk},
 };
 
 const NODE: [&str; 12] = [

@@ -1,7 +1,8 @@
 //! What tests of the languages share: a project of files, and what one of them imports.
 
-use super::{Dependencies, ImportCache};
 use archway_repo::testing::{Sandbox, cancel, path};
+
+use super::{Dependencies, ImportCache};
 
 /// A project with these files, `files` of text and `empty` ones.
 pub(super) fn project(files: &[(&str, &str)], empty: &[&str]) -> Sandbox {

@@ -6,14 +6,14 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use archway_history::{Histories, History, HistoryError};
 use archway_proto::chain::Chain;
+use archway_repo::{Cancel, Repo, RepoPath};
 use jiff::Timestamp;
 use tokio::time::{Duration, Instant};
 
 use super::Library;
 use crate::document::Document;
-use archway_history::{Histories, History, HistoryError};
-use archway_repo::{Cancel, Repo, RepoPath};
 
 /// How long history is asked, once a commit of HEAD: a list of documents has to come soon, and what
 /// is not found by then was changed long ago.

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
+use archway_repo::{Cancel, Folders, Repo, RepoError, RepoPath};
 use gix::ObjectId;
 use jiff::Timestamp;
 
 use super::left_out::LeftOut;
 use super::{MAX_BYTES, MAX_FILES};
 use crate::document::Kind;
-use archway_repo::{Cancel, Folders, Repo, RepoError, RepoPath};
 
 /// Where documents are looked for unless the repository says otherwise.
 const ADR: [&str; 6] = [

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use archway_repo::{Cancel, Key, Repo, RepoError};
 use gix::ObjectId;
 use jiff::Timestamp;
 use moka::sync::Cache;
@@ -11,7 +12,6 @@ use super::left_out::LeftOut;
 use crate::adr::{self, Adr};
 use crate::document::{Content, Document, Kind};
 use crate::markdown::Markdown;
-use archway_repo::{Cancel, Key, Repo, RepoError};
 
 /// Files made documents.
 pub(super) struct Reading<'a> {

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use archway_repo::RepoPath;
+
 use crate::adr::{How, Relation, Status, number_of_stem};
 use crate::document::{Document, Kind, Record};
-use archway_repo::RepoPath;
 
 /// How many decisions a record names that it supersedes, and how many that supersede it.
 const MAX_NAMED: usize = 50;

@@ -3,10 +3,11 @@
 mod large;
 mod together;
 
+use archway_repo::testing::{Sandbox, cancel};
+
 use super::*;
 use crate::adr::Status;
 use crate::document::Record;
-use archway_repo::testing::{Sandbox, cancel};
 
 fn library(app: &Sandbox) -> Library {
     let libraries = Libraries::new();

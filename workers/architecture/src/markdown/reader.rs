@@ -3,11 +3,11 @@
 use std::mem;
 use std::ops::Range;
 
+use archway_repo::{Cancel, Stopped};
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use super::lines::Lines;
 use super::{Block, BlockKind, Fence, Link, Section};
-use archway_repo::{Cancel, Stopped};
 
 /// How many events are read between two looks at the clock.
 const BETWEEN_CHECKS: usize = 4096;

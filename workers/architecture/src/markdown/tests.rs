@@ -1,7 +1,8 @@
 //! What documents are read as.
 
-use super::*;
 use archway_repo::testing::cancel;
+
+use super::*;
 
 fn read(text: &str) -> Markdown {
     Markdown::read(text, &cancel()).unwrap()

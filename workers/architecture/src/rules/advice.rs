@@ -1,7 +1,8 @@
 //! What is said beside the violations: what was not checked, and what to do about it.
 
-use super::{Findings, dialect::Dialect, message::cut, reading::Reading, stated::Stated};
 use archway_repo::text::shown;
+
+use super::{Findings, dialect::Dialect, message::cut, reading::Reading, stated::Stated};
 
 /// How many pieces of advice rules give by their notes.
 const MAX_NOTES: usize = 20;

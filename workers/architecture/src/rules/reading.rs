@@ -1,11 +1,12 @@
 //! Code, read in its language: the one that is given, else the one that the document names.
 
-use super::{RulesError, dialect::Dialect, stated::Stated};
-use crate::markdown::Markdown;
 use archway_repo::{
     Cancel,
     syntax::{Syntax, SyntaxError},
 };
+
+use super::{RulesError, dialect::Dialect, stated::Stated};
+use crate::markdown::Markdown;
 
 /// How many languages are tried on the code, if several are named.
 const MAX_GUESSES: usize = 4;

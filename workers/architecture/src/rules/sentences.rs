@@ -185,8 +185,9 @@ fn told(sentence: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use archway_repo::testing::cancel;
+
+    use super::*;
 
     fn of(text: &str) -> Vec<(String, String)> {
         let document = Markdown::read(text, &cancel()).unwrap();

@@ -1,12 +1,12 @@
 //! Rules that a document states in ast-grep's words: which fences hold them, and what is refused
 //! before anything is made of them.
 
+use archway_repo::text::shown;
 use grep_regex::RegexMatcherBuilder;
 use serde_json::Value;
 
 use super::{Skipped, dialect::Dialect};
 use crate::markdown::Fence;
-use archway_repo::text::shown;
 
 /// How many rules of a document are run.
 pub(super) const MAX_RULES: usize = 50;

@@ -10,6 +10,11 @@ use std::{
 };
 
 use archway_proto::chain::Chain;
+use archway_repo::{
+    Cancel, Stopped,
+    syntax::aside::{Aside, AsideError},
+    text::shown,
+};
 use ast_grep_config::{
     GlobalRules, RuleConfigError, RuleCore, SerializableRuleConfig, Severity as Stress,
 };
@@ -27,11 +32,6 @@ use super::{
     stated::Stated,
     watch::{STACK, Spent, Watch},
     watched::Watched,
-};
-use archway_repo::{
-    Cancel, Stopped,
-    syntax::aside::{Aside, AsideError},
-    text::shown,
 };
 
 /// How many calls' rules run at once: each may take 300 MB where its rules are hostile.

@@ -5,8 +5,9 @@ mod languages;
 mod proof;
 mod whatever;
 
-use super::*;
 use archway_repo::testing::cancel;
+
+use super::*;
 
 /// What the rules of a document say of code.
 fn held(document: &str, code: &str, language: Option<&str>) -> Findings {

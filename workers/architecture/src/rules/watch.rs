@@ -167,8 +167,9 @@ fn stack_position() -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use archway_repo::testing::cancel;
+
+    use super::*;
 
     #[test]
     fn a_rule_may_look_at_half_of_what_the_rules_before_it_left() {

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
+use archway_index::terms::{Term, query_terms};
+
 use super::passages;
 use crate::document::Document;
 use crate::markdown::Section;
-use archway_index::terms::{Term, query_terms};
 
 /// How long an excerpt gets, in bytes.
 const LENGTH: usize = 320;

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use crate::document::Document;
 use archway_index::named;
+
+use crate::document::Document;
 
 /// How long a passage gets, in bytes, before the next one begins.
 const FULL: usize = 800;

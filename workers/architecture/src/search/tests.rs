@@ -1,9 +1,10 @@
 //! What is found, in which order, and what is shown of it.
 
-use super::*;
-use crate::library::Libraries;
 use archway_index::embed::{Embedder, EmbedderConfig};
 use archway_repo::testing::{Sandbox, cancel};
+
+use super::*;
+use crate::library::Libraries;
 
 const POSTGRES: &str = "# 1. Store orders in Postgres\n\n## Status\n\nAccepted\n\n## Context\n\n\
     Orders must survive a crash. Files were lost twice.\n\n## Decision\n\n\

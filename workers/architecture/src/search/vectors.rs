@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
+use archway_index::embed::Embedder;
 use archway_proto::chain::Chain;
+use archway_repo::{Cancel, Key, Stopped};
 use gix::ObjectId;
 use moka::sync::Cache;
 use tokio::sync::Mutex;
@@ -15,8 +17,6 @@ use tokio::time::{Duration, Instant, timeout_at};
 use super::passages;
 use crate::document::Document;
 use crate::library::Library;
-use archway_index::embed::Embedder;
-use archway_repo::{Cancel, Key, Stopped};
 
 /// What all vectors may hold together, in bytes.
 const CACHE_BYTES: u64 = 64 << 20;

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
+use archway_repo::testing::{Sandbox, cancel, git};
+
 use super::super::{ChangeKind, Comparer, Comparison, Histories, History, Measure, Side};
 use super::{Random, generate};
-use archway_repo::testing::{Sandbox, cancel, git};
 
 /// The patch as git writes it, made of our data alone.
 fn whole_patch(found: &Comparison<'_>, context: u32) -> Vec<u8> {

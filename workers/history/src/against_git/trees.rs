@@ -1,8 +1,9 @@
 //! What differs between two trees: files, renames and counts.
 
+use archway_repo::testing::{Sandbox, cancel, git};
+
 use super::super::{Histories, History};
 use super::{Random, generate, read, shown};
-use archway_repo::testing::{Sandbox, cancel, git};
 
 #[test]
 fn files_renames_and_counts_are_those_of_git() {

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use archway_repo::testing::{Sandbox, cancel, git};
+
 use super::super::{Histories, History};
 use super::{Random, edit, generate, read, shown, text};
-use archway_repo::testing::{Sandbox, cancel, git};
 
 /// Changes files of the work tree at random, and stages some of it.
 fn disturb(random: &mut Random, folder: &Path) {

@@ -4,13 +4,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 use std::rc::Rc;
 
+use archway_repo::Cancel;
 use gix::ObjectId;
 
 use super::origin::{Found, Name, Place};
 use super::spans::{Span, divide, tidy};
 use super::texts::Texts;
 use crate::{History, HistoryError, Position};
-use archway_repo::Cancel;
 
 /// One search.
 pub(super) struct Board<'a> {

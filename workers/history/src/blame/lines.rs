@@ -186,10 +186,10 @@ pub(super) fn offset(at: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use archway_repo::testing::cancel;
     use proptest::prelude::*;
 
     use super::*;
-    use archway_repo::testing::cancel;
 
     fn of(numbers: &mut Numbers, text: &str, like: Option<&Text>) -> Text {
         numbers

@@ -5,13 +5,13 @@
 
 use std::rc::Rc;
 
+use archway_repo::{Cancel, RepoPath};
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 
 use super::super::blobs::Blobs;
-use super::super::changes::{Change, ChangeKind};
+use super::super::change::{Change, ChangeKind};
 use super::super::{Asked, History, HistoryError, Side, renames, trees};
-use archway_repo::{Cancel, RepoPath};
 
 /// A file's name at some time.
 #[derive(Debug)]

@@ -2,13 +2,15 @@
 
 mod made;
 
+use archway_repo::{
+    Cancel, RepoError, Rules,
+    testing::{Sandbox, cancel, git, path},
+};
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use self::made::{Made, Random};
 use crate::{Histories, History, HistoryError, Tracked};
-use archway_repo::testing::{Sandbox, cancel, git, path};
-use archway_repo::{Cancel, RepoError, Rules};
 
 fn history(app: &Sandbox) -> History {
     History::of(&app.repo(), &Histories::new(), &cancel()).unwrap()

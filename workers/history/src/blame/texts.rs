@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use archway_repo::Cancel;
 use gix::ObjectId;
 use gix::diff::blob::{Algorithm, Diff, IndentHeuristic, Token};
 
@@ -13,7 +14,6 @@ use super::lines::{Numbers, Text, common_end, offset};
 use super::spans::Common;
 use crate::cuts::pieces;
 use crate::{HistoryError, error::git};
-use archway_repo::Cancel;
 
 const READING: &str = "reading a file";
 
@@ -163,8 +163,9 @@ fn common_blocks(old: &Text, new: &Text) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use archway_repo::testing::{Sandbox, cancel};
+
+    use super::*;
 
     #[test]
     fn very_small_versions_are_not_kept_without_end() {

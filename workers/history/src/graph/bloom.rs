@@ -8,10 +8,10 @@
 use std::collections::HashSet;
 use std::ops::{BitOr, BitXor};
 
+use archway_repo::RepoPath;
 use gix::bstr::BString;
 
 use super::chunks::array;
-use archway_repo::RepoPath;
 
 /// More hashes than anybody uses: a file that says so is hostile.
 const MAX_HASHES: u32 = 64;

@@ -5,18 +5,18 @@
 //! repository, so it is for a thread in the background. Who has no filter when time is up gets one
 //! from a later build.
 
+use archway_repo::{Cancel, RepoError};
 use gix::ObjectId;
 use gix::hashtable::HashMap;
 use gix::objs::{CommitRefIter, Find as _, Kind};
 use tokio::time::{Duration, Instant};
 
-use super::super::commit::committed_at;
+use super::super::commit_head::committed_at;
 use super::super::error::{HistoryError, git};
 use super::super::{revision, tips};
 use super::bloom::Settings;
 use super::touched::Trees;
 use super::{Graph, MAX_BYTES, Position, STRIDE, write};
-use archway_repo::{Cancel, RepoError};
 
 const READING: &str = "reading a commit";
 /// The latest time that the format holds, in seconds since 1970: 34 bits.

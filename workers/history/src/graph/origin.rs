@@ -5,12 +5,12 @@
 
 use std::time::SystemTime;
 
+use archway_repo::{Cancel, Jail, RepoPath, Seen, Stopped};
 use gix::hash::Kind;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::{Graph, GraphError, MAX_BYTES, whole};
-use archway_repo::{Cancel, Jail, RepoPath, Seen, Stopped};
 
 /// Beneath the folder of objects, in the order in which git looks for them.
 const SINGLE: &[u8] = b"info/commit-graph";

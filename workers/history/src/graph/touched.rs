@@ -8,6 +8,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use archway_repo::Cancel;
 use gix::ObjectId;
 use gix::bstr::{BString, ByteVec as _};
 use gix::objs::tree::EntryRef;
@@ -17,7 +18,6 @@ use super::super::error::{HistoryError, git};
 use super::super::recent::Recent;
 use super::super::trees::in_pairs;
 use super::bloom::MAX_PATHS;
-use archway_repo::Cancel;
 
 const READING: &str = "reading a tree";
 /// So many trees are read for one commit.

@@ -2,8 +2,9 @@
 
 use std::io::Read;
 
-use super::GraphError;
 use archway_repo::Cancel;
+
+use super::GraphError;
 
 /// What is read, or summed up, between two looks at a call's time, in bytes.
 pub(super) const PIECE: usize = 8 << 20;

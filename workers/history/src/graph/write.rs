@@ -1,11 +1,12 @@
 //! Rows into the bytes of a commit-graph file, as `git commit-graph write` orders them.
 
+use archway_repo::{Cancel, Stopped};
+
 use super::build::{Row, Rows};
 use super::chunks::{HEADER, ID, LINE, Name, SHA1, SIGNATURE, VERSION};
 use super::parents::{FLAG, NO_PARENT};
 use super::whole::PIECE;
 use super::{MAX_BYTES, MAX_COMMITS};
-use archway_repo::{Cancel, Stopped};
 
 /// A chunk, by its name.
 type Chunk = (Name, Vec<u8>);

@@ -5,6 +5,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
+use archway_repo::{Cancel, Key, RepoError};
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -17,7 +18,6 @@ use super::folder::Part;
 use super::graphs::Graphs;
 use super::ledgers::Ledgers;
 use super::{MAX_WAITING, is_good};
-use archway_repo::{Cancel, Key, RepoError};
 
 /// Above the niceness of the threads that answer calls: sched(7).
 const PATIENCE: i32 = 10;

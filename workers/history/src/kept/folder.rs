@@ -12,10 +12,10 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use archway_repo::{Cancel, Key, Stopped};
 use uuid::Uuid;
 
 use super::super::graph::{GraphError, MAX_BYTES, whole};
-use archway_repo::{Cancel, Key, Stopped};
 
 /// Beneath the folder that an operator names, which may be a volume with rights of its own.
 const NAME: &str = "history";
@@ -224,9 +224,10 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use archway_repo::testing::{Sandbox, cancel};
+
     use super::super::super::graph::Graph;
     use super::*;
-    use archway_repo::testing::{Sandbox, cancel};
 
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).unwrap().mode() & 0o777

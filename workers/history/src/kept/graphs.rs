@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use archway_repo::{Cancel, Key, Stopped};
 use gix::ObjectId;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
@@ -15,7 +16,6 @@ use tokio::time::{Duration, Instant};
 use super::super::graph::{Graph, Origin};
 use super::folder::{CacheFolder, Part};
 use super::{MAX_PROJECTS, idle};
-use archway_repo::{Cancel, Key, Stopped};
 
 /// What all graphs may take in memory, in KiB.
 const MAX_KIB: u64 = 1 << 20;
@@ -177,12 +177,12 @@ fn better(own: Graph, ours: Arc<Graph>, head: Option<ObjectId>) -> Held {
 
 #[cfg(test)]
 mod tests {
+    use archway_repo::Rules;
+    use archway_repo::testing::{Sandbox, cancel};
     use tokio::time::advance;
     use tokio_util::sync::CancellationToken;
 
     use super::*;
-    use archway_repo::Rules;
-    use archway_repo::testing::{Sandbox, cancel};
 
     #[test]
     fn who_waits_for_a_graph_that_another_call_reads_can_give_up() {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use archway_repo::{Cancel, Key, Stopped};
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 use parking_lot::Mutex;
@@ -9,7 +10,6 @@ use parking_lot::Mutex;
 use super::super::ledger::Ledger;
 use super::folder::{CacheFolder, Part};
 use super::{IDLE, MAX_PROJECTS, idle};
-use archway_repo::{Cancel, Key, Stopped};
 
 /// What all ledgers may take in memory, in KiB.
 const MAX_KIB: u64 = 512 << 10;
@@ -88,8 +88,9 @@ impl Ledgers {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use archway_repo::testing::{Sandbox, cancel};
+
+    use super::*;
 
     #[test]
     fn who_waits_for_a_ledger_that_another_call_reads_finds_it_or_gives_up() {

@@ -6,20 +6,20 @@
 
 use std::cmp::Reverse;
 
+use archway_repo::{Cancel, RepoError, Stopped};
 use gix::ObjectId;
 use tokio::time::{Duration, Instant};
 
 use super::super::blobs::Blobs;
-use super::super::changes::Changes;
+use super::super::change::Changes;
 use super::super::error::HistoryError;
-use super::super::follow::LogFile;
 use super::super::graph::{Graph, Position};
+use super::super::log_file::LogFile;
 use super::super::trees::{self, Most};
 use super::Ledger;
 use super::draft::Draft;
 use super::form::{Entry, Source};
 use super::sources::Seeker;
-use archway_repo::{Cancel, RepoError, Stopped};
 
 /// A commit with more files is left out: it takes much room, and is asked for seldom.
 const MAX_FILES: usize = 512;

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use archway_repo::{Cancel, RepoPath, Stopped};
 use gix::ObjectId;
 
 use super::super::graph::checksum;
 use super::form::{Entries, Entry, MAX_PATHS, UNKNOWN};
 use super::{HEADER, ID, MAX_BYTES, SIGNATURE, WORD};
-use archway_repo::{Cancel, RepoPath, Stopped};
 
 /// Commits and their files, as far as they are known.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 //! The first word has its path's number and its status, the second its path before if it was
 //! renamed, the last where following it leads if that was looked for.
 
-use super::super::follow::Status;
+use super::super::log_file::Status;
 
 /// How many bits of a file's first word say what became of it; the others are its path's number.
 const STATUS_BITS: u32 = 4;

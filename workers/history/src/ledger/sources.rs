@@ -12,15 +12,15 @@
 
 use std::collections::HashSet;
 
+use archway_repo::{Cancel, RepoError, RepoPath, Stopped};
 use gix::ObjectId;
 
-use super::super::follow::Status;
+use super::super::log_file::Status;
 use super::super::origin::{CANDIDATES, MAX_BYTES};
 use super::super::similarity::{LEAST_SCORE, MAX_ALIKE, Sheet, score, sizes_allow};
 use super::super::{HistoryError, Side};
 use super::form::{Entry, Source};
 use super::stock::{Item, Listing, Stock};
-use archway_repo::{Cancel, RepoError, RepoPath, Stopped};
 
 /// A commit whose parent has more files is left to who asks.
 const MAX_FILES: usize = 50_000;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use archway_repo::{Cancel, RepoPath};
 use gix::ObjectId;
 use gix::hashtable::HashMap;
 use gix::objs::FindExt as _;
@@ -10,7 +11,6 @@ use super::super::error::git;
 use super::super::similarity::Press;
 use super::super::trees::{self, MAX_PATH, side};
 use super::super::{HistoryError, Side};
-use archway_repo::{Cancel, RepoPath};
 
 const READING: &str = "reading a file";
 

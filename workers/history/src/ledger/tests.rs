@@ -1,10 +1,13 @@
 //! Ledgers held against the comparison of trees that they stand for.
 
+use archway_repo::{
+    Kind, Repo, Rules,
+    testing::{Sandbox, cancel, git, path},
+};
+
 use super::super::graph::{self, Graph, checksum};
 use super::super::{Histories, History, LogQuery};
 use super::*;
-use archway_repo::testing::{Sandbox, cancel, git, path};
-use archway_repo::{Kind, Repo, Rules};
 
 /// Renames, with changes and without, out of a folder that is blocked by default, too; a link in
 /// place of a file; a merge; a commit of too many files; another root.

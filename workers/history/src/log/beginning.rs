@@ -1,11 +1,12 @@
 //! Where a log begins: at its first commit, or where a page of it ended.
 
+use archway_repo::Cancel;
+
 use super::{Log, View};
 use crate::HistoryError;
 use crate::path_history::Course;
 use crate::place::Place;
 use crate::walk::Walk;
-use archway_repo::Cancel;
 
 impl<'a> Log<'a> {
     /// Walks from the beginning, over what was given before; or from where a page ended, if the

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
+use archway_repo::{Cancel, Kind, RepoPath};
 use gix::ObjectId;
 
 use super::MAX_FILES;
-use crate::changes::{Change, ChangeKind, Changes};
-use crate::follow::{LogFile, Status};
+use crate::change::{Change, ChangeKind, Changes};
+use crate::log_file::{LogFile, Status};
 use crate::steps::Step;
 use crate::{History, HistoryError, Keepable, Question};
-use archway_repo::{Cancel, Kind, RepoPath};
 
 /// What differs between a commit and its first parent.
 #[derive(Clone, Debug)]

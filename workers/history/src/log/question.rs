@@ -1,6 +1,7 @@
 //! What a question to a log means: the commits that names stand for, the seconds of dates, and
 //! whether a path is a file or a folder.
 
+use archway_repo::{Cancel, Kind, RepoPath};
 use gix::ObjectId;
 use jiff::Timestamp;
 
@@ -9,7 +10,6 @@ use crate::date::{self, End};
 use crate::place::Place;
 use crate::scope::Scope;
 use crate::{History, HistoryError};
-use archway_repo::{Cancel, Kind, RepoPath};
 
 /// What is asked of a log.
 #[derive(Clone, Debug)]

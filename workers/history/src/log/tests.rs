@@ -9,10 +9,10 @@ mod unusual;
 use std::path::Path;
 use std::process::Command;
 
+use archway_repo::testing::{Sandbox, cancel, path};
 use jiff::Timestamp;
 
 use super::super::{Histories, History, LogFile, LogQuery, Place, Status};
-use archway_repo::testing::{Sandbox, cancel, path};
 
 /// A commit as it is compared: its id, and its files in the order of their text.
 type Told = (String, Vec<String>);

@@ -3,10 +3,11 @@
 //! Four bytes for each path, and for each file of each commit. It is made in memory, since it is
 //! about commits' places in a graph, which another graph doesn't share.
 
+use archway_repo::{Cancel, Stopped};
+
 use super::super::ledger::Ledger;
 use super::super::steps::Spot;
 use super::super::{Graph, Position};
-use archway_repo::{Cancel, Stopped};
 
 /// How many commits are looked up between two looks at the deadline.
 const STRIDE: usize = 1 << 12;

@@ -4,11 +4,11 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
+use archway_repo::Cancel;
 use gix::ObjectId;
 
 use super::super::steps::Spot;
 use super::super::{History, HistoryError};
-use archway_repo::Cancel;
 
 /// It was not met yet.
 const NEVER: u32 = 0;

@@ -2,10 +2,13 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 
+use archway_repo::{
+    RepoError, Stopped,
+    testing::{Sandbox, cancel, git, path},
+};
+
 use super::super::{Histories, LogQuery, graph, ledger};
 use super::*;
-use archway_repo::testing::{Sandbox, cancel, git, path};
-use archway_repo::{RepoError, Stopped};
 
 /// Ten commits, of which every third changes the file `rare`.
 fn repository() -> Sandbox {

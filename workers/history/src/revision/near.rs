@@ -4,6 +4,7 @@
 //! commit is there, and parents of commits that one of them reaches.
 
 use archway_proto::nearest;
+use archway_repo::text;
 use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
 use gix::refs::Category;
@@ -11,7 +12,6 @@ use gix::refs::Category;
 use super::super::tips::PLACES;
 use super::Lookup;
 use crate::{HistoryError, error::git};
-use archway_repo::text;
 
 /// How many branches are looked at, how many remote branches, and how many tags.
 const MAX_NAMES: usize = 2000;

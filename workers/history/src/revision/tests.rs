@@ -3,13 +3,13 @@
 mod named;
 mod reached;
 
+use archway_repo::testing::{Sandbox, cancel, git};
 use proptest::prelude::*;
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::Histories;
-use archway_repo::testing::{Sandbox, cancel, git};
 
 fn history(app: &Sandbox) -> History {
     History::of(&app.repo(), &Histories::new(), &cancel()).unwrap()

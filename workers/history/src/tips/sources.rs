@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use archway_repo::{Cancel, Jail, RepoPath, Seen};
 use rustix::fs::{Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::super::HistoryError;
 use super::PLACES;
-use archway_repo::{Cancel, Jail, RepoPath, Seen};
 
 /// Where references are that were packed into one file.
 const PACKED: &[u8] = b"packed-refs";

@@ -2,13 +2,13 @@
 
 use std::cmp::Ordering;
 
+use archway_repo::Cancel;
 use gix::objs::TreeRefIter;
 use gix::objs::tree::EntryRef;
 
 use super::super::HistoryError;
 use super::super::error::git;
 use super::READING;
-use archway_repo::Cancel;
 
 /// How many names are met between two looks at the deadline.
 const STRIDE: usize = 1 << 12;

@@ -1,5 +1,6 @@
 //! Two trees gone through folder by folder, as far as they differ.
 
+use archway_repo::{Cancel, Kind, RepoError, RepoPath, Rules};
 use gix::ObjectId;
 use gix::objs::tree::EntryRef;
 use gix::objs::{FindExt as _, TreeRefIter};
@@ -8,7 +9,6 @@ use super::super::error::git;
 use super::super::{HistoryError, Side};
 use super::pairs::in_pairs;
 use super::{Difference, READING, entry_path, side};
-use archway_repo::{Cancel, Kind, RepoError, RepoPath, Rules};
 
 /// How many files may differ: more than any repository has that can be listed.
 const MAX_FILES: usize = 1_000_000;
@@ -186,8 +186,9 @@ impl<'a> Walk<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use archway_repo::testing::{Sandbox, cancel};
+
+    use super::*;
 
     #[test]
     fn few_objects_that_spell_out_countless_long_paths_are_given_up() {

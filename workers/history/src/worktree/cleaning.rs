@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use archway_repo::RepoPath;
 use gix::filter::plumbing::pipeline::CrlfRoundTripCheck;
 use gix::filter::plumbing::pipeline::convert::ToGitOutcome;
 use gix::index::entry::Mode;
@@ -14,7 +15,6 @@ use gix::objs::Find as _;
 use gix::worktree::stack::state::attributes::Source;
 
 use super::tracked::Index;
-use archway_repo::RepoPath;
 
 /// Turns files into what git would commit.
 pub(super) struct Cleaner<'h> {

@@ -3,12 +3,12 @@
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
+use archway_repo::{Cancel, RepoPath};
 use gix::ObjectId;
 
 use super::super::trees::{self, Difference};
 use super::super::{History, HistoryError, Side};
 use super::tracked::{Index, Tracked};
-use archway_repo::{Cancel, RepoPath};
 
 /// The files of a tree, asked for in the order of their paths' bytes.
 pub(super) enum Committed {

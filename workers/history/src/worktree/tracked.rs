@@ -1,5 +1,6 @@
 //! Which files git tracks, and which of them are known to be unchanged without reading them.
 
+use archway_repo::{Cancel, RepoPath, Rules, Standard, Standing};
 use gix::index::entry::stat::{Options, Time};
 use gix::index::entry::{Flags, Stage, Stat};
 use gix::objs::tree::EntryKind;
@@ -7,7 +8,6 @@ use gix::objs::tree::EntryKind;
 use super::super::scope::Scope;
 use super::super::trees::{self, Difference};
 use super::super::{History, HistoryError, Side, error::git};
-use archway_repo::{Cancel, RepoPath, Rules, Standard, Standing};
 
 const READING: &str = "reading the index";
 

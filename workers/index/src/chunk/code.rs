@@ -4,6 +4,10 @@
 //! its head, its methods stand alone, and what stands between them is the class again. Between
 //! declarations that belong to nobody (constants, statements) are lines.
 
+use archway_repo::{
+    Cancel, RepoPath, Stopped,
+    syntax::{Language, Syntax, SyntaxError, Walk},
+};
 use tree_sitter::Node;
 
 use super::{
@@ -12,10 +16,6 @@ use super::{
     declared::Role,
     found::{self, Item},
     size::STRUCTURED,
-};
-use archway_repo::{
-    Cancel, RepoPath, Stopped,
-    syntax::{Language, Syntax, SyntaxError, Walk},
 };
 
 /// The chunks of a source file.

@@ -8,10 +8,10 @@ mod binding;
 mod declarator;
 mod receiver;
 
+use archway_repo::syntax::Language;
 use tree_sitter::Node;
 
 use super::{name, start};
-use archway_repo::syntax::Language;
 
 /// What a declaration is to what is found in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,10 @@
 
 use std::ops::Range;
 
+use archway_repo::{
+    Cancel, Stopped,
+    syntax::{Language, Syntax, Walk},
+};
 use tree_sitter::Node;
 
 use super::{
@@ -9,10 +13,6 @@ use super::{
     comment::{self, Above},
     declared::{Declared, Reader, Role},
     size::STRUCTURED,
-};
-use archway_repo::{
-    Cancel, Stopped,
-    syntax::{Language, Syntax, Walk},
 };
 
 /// How deep declarations are told apart; what is nested deeper is a part of what it stands in.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use archway_repo::{Cancel, Stopped};
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use super::{
@@ -10,7 +11,6 @@ use super::{
     name,
     size::STRUCTURED,
 };
-use archway_repo::{Cancel, Stopped};
 
 /// What a file may begin with, to say in which order its bytes are.
 const MARK: char = '\u{feff}';

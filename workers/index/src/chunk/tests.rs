@@ -6,8 +6,9 @@ mod languages;
 mod layout;
 mod scripts;
 
-use super::*;
 use archway_repo::testing::{cancel, path};
+
+use super::*;
 
 fn cut(name: &str, text: &[u8]) -> Vec<Chunk> {
     chunks(&path(name), text, &cancel()).unwrap()

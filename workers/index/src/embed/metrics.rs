@@ -24,6 +24,7 @@ pub struct EmbedderMetrics {
 }
 
 impl EmbedderMetrics {
+    /// Registers them, under the prefix that `registry` has.
     pub fn register(&self, registry: &mut Registry) {
         self.requests
             .register(registry, "embedder", "the embedding service");

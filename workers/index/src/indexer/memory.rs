@@ -4,16 +4,16 @@
 use std::collections::{HashMap, HashSet};
 
 use archway_proto::chain::Chain;
+use archway_repo::RepoError;
+use archway_store::Mounted;
+use archway_store::Shelf;
 use tokio::task::{Id, JoinError, JoinHandle, JoinSet};
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::super::lost::{Seen, Turns};
-use super::super::run::RunError;
-use archway_repo::RepoError;
-use archway_store::Mounted;
-use archway_store::Shelf;
+use crate::indexer::lost::{Seen, Turns};
+use crate::indexer::run::RunError;
 
 /// How many indexes one worker makes at once. They share one thread: a small change beside a large
 /// repository waits for a batch of it, not for all.

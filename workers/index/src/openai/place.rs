@@ -22,11 +22,17 @@ pub enum Which {
 
 /// What an operator says of a service, as it was given.
 pub struct Told<'a> {
+    /// Which service it is.
     pub which: Which,
+    /// Its URL, up to the API's paths.
     pub url: Option<&'a String>,
+    /// The key itself.
     pub key: Option<&'a SecretString>,
+    /// A file with the key.
     pub key_file: Option<&'a PathBuf>,
+    /// A file with the certificates of its authorities.
     pub ca_file: Option<&'a PathBuf>,
+    /// The model's name.
     pub model: Option<&'a String>,
 }
 
@@ -35,8 +41,10 @@ pub struct Place {
     pub(crate) which: Which,
     /// Without a slash at its end.
     pub base: String,
+    /// The key, if it needs one.
     pub key: Option<SecretString>,
     pub(crate) roots: Vec<Certificate>,
+    /// The model's name.
     pub model: String,
 }
 

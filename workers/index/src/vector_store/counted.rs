@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use archway_proto::chain::Chain;
+use archway_store::{Blob, Shelf};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
@@ -14,7 +15,6 @@ use uuid::Uuid;
 
 use super::{Asked, Candidates, Home, HomeError, Question, Text};
 use crate::metrics::IndexMetrics;
-use archway_store::{Blob, Shelf};
 
 /// A home that answers and fails by turns is logged no more often.
 const QUIET: Duration = Duration::from_secs(10);
@@ -37,6 +37,7 @@ struct Told {
 }
 
 impl CountedHome {
+    /// Counts what `home` answers in `metrics`.
     pub fn new(home: Arc<dyn Home>, metrics: IndexMetrics) -> CountedHome {
         CountedHome {
             home,

@@ -14,6 +14,8 @@ mod views;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use archway_store::{Blob, Shelf};
+use archway_store::{Pieces, StoreError, Stores};
 use futures::future::BoxFuture;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::time::timeout_at;
@@ -21,8 +23,6 @@ use uuid::Uuid;
 
 use super::{Asked, Candidates, Home, HomeError, Question, Text};
 use crate::embed::Model;
-use archway_store::{Blob, Shelf};
-use archway_store::{Pieces, StoreError, Stores};
 use turns::Turns;
 use views::Views;
 

@@ -8,6 +8,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use archway_store::{Blob, Shelf};
 use futures::{FutureExt, future::BoxFuture};
 use tokio::time::Instant;
 use tonic::{Request, Response, Status};
@@ -15,7 +16,6 @@ use uuid::Uuid;
 
 use super::{Asked, Candidates, Home, HomeError, Question, Text};
 use crate::embed::Model;
-use archway_store::{Blob, Shelf};
 use batches::batches;
 use collection::Collection;
 use failure::Asking;

@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use archway_store as store;
+use archway_store::Shelf;
 use futures::{FutureExt, future::LocalBoxFuture};
 use qdrant_client::qdrant::{
     DeleteCollection, ListCollectionsRequest, collections_client::CollectionsClient,
@@ -21,8 +23,6 @@ use super::{
 };
 use crate as index;
 use crate::{chunk::Kind, embed::Model, terms::Terms};
-use archway_store as store;
-use archway_store::Shelf;
 use cases::Stage;
 use double::Double;
 

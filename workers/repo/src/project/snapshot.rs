@@ -7,19 +7,28 @@ use gix::ObjectId;
 use rayon::ThreadPool;
 
 use super::Project;
-use crate::Head;
 use crate::bare::BareTree;
 use crate::cancel::Cancel;
-use crate::crews::Hands;
 use crate::error::RepoError;
 use crate::file::RepoFile;
 use crate::git::Git;
 use crate::jail::Jail;
 use crate::listing::{Entry, Listing, Stat};
-use crate::manifest::Said;
+use crate::manifest_cache::Said;
 use crate::path::RepoPath;
 use crate::rules::{Kind, Rules};
 use crate::search::{self, Found, Query};
+use crate::search_pool::Hands;
+
+/// Where HEAD stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The commit's full id, in hexadecimal.
+    pub commit: String,
+    /// Whether the work tree differs from it, as far as the last status says; `None` before the
+    /// first of this commit.
+    pub dirty: Option<bool>,
+}
 
 /// A project as one call sees it.
 #[derive(Clone, Debug)]

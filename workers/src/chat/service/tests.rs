@@ -1,12 +1,12 @@
 //! What is asked, counted and logged of a chat model, over a socket. What becomes of its answers is
 //! tried by the end-to-end tests.
 
+use archway_index::openai::testing::{self, Log, Reply};
 use prometheus_client::{encoding::text::encode, registry::Registry};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
 use super::*;
-use archway_index::openai::testing::{self, Log, Reply};
 
 const KEY: &str = "sk-sesame-key";
 const SAYS: &str = r#"{"choices":[{"message":{"content":"aye"}}],"usage":{"total_tokens":7}}"#;

@@ -1,5 +1,8 @@
 //! One request, as the chat completions API has it.
 
+use archway_index::openai::{
+    Client, Failure, Place, PlaceError, Unreadable, asked, client, recorded,
+};
 use archway_proto::trace::Span;
 use async_openai::types::chat::{
     ChatCompletionRequestMessage, ChatCompletionRequestSystemMessage,
@@ -9,9 +12,6 @@ use async_openai::types::chat::{
 use serde::Deserialize;
 
 use super::{ChatMetrics, Question};
-use archway_index::openai::{
-    Client, Failure, Place, PlaceError, Unreadable, asked, client, recorded,
-};
 
 /// What an answer may take, in bytes: some models say what they thought beside it.
 const MOST_BYTES: usize = 256 << 10;

@@ -8,18 +8,18 @@ mod refine;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use archway_proto::failure::Failure;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-use crate::tools::{Reply, Tool, ToolContext, markdown::cut, paging, schema::is_false};
 use archway_architecture::{
     alignment::{Alignment, Decision, Finding, Label, Proposal, align},
     document::{Document, Kind},
     library::{Libraries, Library},
 };
+use archway_proto::failure::Failure;
 use archway_repo::{Cancel, Repo, RepoError, Stopped};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::tools::{Reply, Tool, ToolContext, markdown::cut, paging, schema::is_false};
 
 /// How much of a title is shown, in bytes.
 const MAX_TITLE: usize = 200;

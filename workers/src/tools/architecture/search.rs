@@ -2,8 +2,15 @@
 
 use std::sync::Arc;
 
+use archway_architecture::{
+    document::{Document, Kind, uri},
+    library::{Libraries, Library},
+    search::{Lacking, Match, Query, Vectors},
+};
+use archway_index::embed::Embedder;
 use archway_proto::chain::Chain;
 use archway_proto::failure::Failure;
+use archway_repo::{Cancel, Repo};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Duration, Instant};
@@ -13,13 +20,6 @@ use crate::{
     projects::Project,
     tools::{Reply, Tool, ToolContext, markdown::cut, paging, schema::is_false},
 };
-use archway_architecture::{
-    document::{Document, Kind, uri},
-    library::{Libraries, Library},
-    search::{Lacking, Match, Query, Vectors},
-};
-use archway_index::embed::Embedder;
-use archway_repo::{Cancel, Repo};
 
 /// How long a call waits for vectors, and never longer than half of the time that it has.
 const VECTORS: Duration = Duration::from_secs(3);

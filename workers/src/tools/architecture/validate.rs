@@ -2,12 +2,12 @@
 
 mod named;
 
+use archway_architecture::rules::{self, Findings, Severity};
 use archway_proto::failure::Failure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::tools::{Reply, Tool, ToolContext, paging, schema::is_false};
-use archway_architecture::rules::{self, Findings, Severity};
 
 /// Whether code keeps to a pattern.
 pub(in crate::tools) struct ValidatePattern;

@@ -2,7 +2,9 @@
 
 use std::io::Read;
 
+use archway_architecture::dependencies::{Files, ImportCache};
 use archway_proto::failure::Failure;
+use archway_repo::{Cancel, Key, RepoError, RepoPath, text};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -11,8 +13,6 @@ use super::{
     window::{Part, Unreadable, Window},
 };
 use crate::tools::schema::is_false;
-use archway_architecture::dependencies::{Files, ImportCache};
-use archway_repo::{Cancel, Key, RepoError, RepoPath, text};
 
 /// How many bytes of content all dependencies have together.
 const MAX_CONTENT: usize = 64 << 10;

@@ -4,12 +4,11 @@
 //! empty or wholly ignored folder is not shown.
 
 use archway_proto::failure::Failure;
+use archway_repo::{Cancel, Entry, EntryKind, Glob, Listing, Repo, RepoPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::open;
 use crate::tools::{Reply, Tool, ToolContext, paging};
-use archway_repo::{Cancel, Entry, EntryKind, Glob, Listing, Repo, RepoPath};
 
 /// The most entries of one page.
 const PAGE: usize = 500;

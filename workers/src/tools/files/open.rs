@@ -2,11 +2,11 @@
 
 use std::io;
 
+use archway_history::{FOLDER_THEN, NOT_THEN};
 use archway_proto::{failure::Failure, fault::Fault};
+use archway_repo::{Cancel, Repo, RepoError, RepoFile, RepoPath, text};
 
 use super::window::{Part, Unreadable, Window};
-use archway_history::{FOLDER_THEN, NOT_THEN};
-use archway_repo::{Cancel, Repo, RepoError, RepoFile, RepoPath, text};
 
 /// The largest file that is opened, in bytes.
 const MAX_SIZE: u64 = 64 << 20;

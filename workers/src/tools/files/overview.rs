@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use archway_proto::failure::Failure;
+use archway_repo::{Cancel, Entry, EntryKind, Repo, RepoPath, Stat};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::describe;
 use crate::tools::{Reply, Tool, ToolContext, schema::is_false};
-use archway_repo::{Cancel, Entry, EntryKind, Repo, RepoPath, Stat};
 
 /// Folders that say nothing about a repository, by the repo contract.
 const EXCLUDED: [&[u8]; 9] = [

@@ -4,7 +4,9 @@ mod range;
 
 use std::io::Read as _;
 
+use archway_history::{Histories, History};
 use archway_proto::failure::Failure;
+use archway_repo::{Cancel, Kind, Repo, RepoFile, RepoPath};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,8 +18,6 @@ use super::{
     window::{Part, Window},
 };
 use crate::tools::{Reply, Tool, ToolContext, schema::is_false};
-use archway_history::{Histories, History};
-use archway_repo::{Cancel, Kind, Repo, RepoFile, RepoPath};
 use range::Range;
 
 /// A file with what an agent needs to know about it.

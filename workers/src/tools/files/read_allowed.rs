@@ -4,6 +4,11 @@
 //! has in its place: who writes by `write_memory_entry` reads back here what it wrote.
 
 use archway_proto::{failure::Failure, fault::Fault};
+use archway_repo::{
+    Kind, Repo, RepoPath, Rules,
+    text::{shown, visible_json},
+};
+use archway_store::memory::{MemoryFile, Whole, read_by, unreachable as memory_unreachable};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,11 +17,6 @@ use crate::{
     projects::Project,
     tools::{Reply, Tool, ToolContext},
 };
-use archway_repo::{
-    Kind, Repo, RepoPath, Rules,
-    text::{shown, visible_json},
-};
-use archway_store::memory::{MemoryFile, Whole, read_by, unreachable as memory_unreachable};
 
 /// The largest file it gives, in bytes.
 const MAX_SIZE: usize = 1 << 20;

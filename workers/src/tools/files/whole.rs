@@ -1,9 +1,9 @@
 //! A whole file, for those who have no use for a part of one.
 
 use archway_proto::failure::Failure;
+use archway_repo::{Repo, RepoPath};
 
 use super::open;
-use archway_repo::{Repo, RepoPath};
 
 /// Where a NUL says that a file is binary, in bytes.
 const PROBE: usize = 8 << 10;

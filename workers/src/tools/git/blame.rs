@@ -2,14 +2,14 @@
 
 mod page;
 
+use archway_history::{History, HistoryError, Tracked};
 use archway_proto::{failure::Failure, fault::Fault};
+use archway_repo::{Cancel, Kind, RepoPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::page::{Commit, Line, Page};
 use crate::tools::{Reply, Tool, ToolContext, schema::is_false};
-use archway_history::{History, HistoryError, Tracked};
-use archway_repo::{Cancel, Kind, RepoPath};
 
 /// Most lines that one answer tells.
 const MAX_LINES: u32 = 2000;

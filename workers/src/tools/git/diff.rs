@@ -11,7 +11,9 @@ mod measure;
 mod answer;
 mod markdown;
 
+use archway_history::{Change, Comparison, Histories, History};
 use archway_proto::{failure::Failure, fault::Fault};
+use archway_repo::{Cancel, Kind, Repo, RepoPath, Rules};
 use gix::ObjectId;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -20,8 +22,6 @@ use self::answer::GitDiffAnswer;
 use self::measure::{Measured, Wanted};
 use super::nothing;
 use crate::tools::{Reply, Tool, ToolContext};
-use archway_history::{Change, Comparison, Histories, History};
-use archway_repo::{Cancel, Kind, Repo, RepoPath, Rules};
 
 /// What the work tree is called in titles.
 const WORK_TREE: &str = "working tree";

@@ -2,15 +2,15 @@
 
 mod page;
 
+use archway_history::{History, HistoryError, Log, LogQuery, Place};
 use archway_proto::{failure::Failure, fault::Fault};
+use archway_repo::{Cancel, RepoPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::page::{Commit, Page};
 use super::nothing;
 use crate::tools::{Reply, Tool, ToolContext, refusal};
-use archway_history::{History, HistoryError, Log, LogQuery, Place};
-use archway_repo::{Cancel, RepoPath};
 
 /// Which commits there are, and what they changed.
 pub(in crate::tools) struct GitLog;

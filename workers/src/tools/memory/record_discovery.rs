@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use archway_proto::{catalog::Scope, failure::Failure, fault::Fault};
+use archway_repo::{Kind, RepoPath, Rules};
+use archway_store::memory::{NewDiscovery, WriteError, write_by};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::rfc3339;
 use crate::tools::{Reply, Tool, ToolContext};
-use archway_repo::{Kind, RepoPath, Rules};
-use archway_store::memory::{NewDiscovery, WriteError, write_by};
 
 /// Records a discovery.
 pub(in crate::tools) struct RecordDiscovery;

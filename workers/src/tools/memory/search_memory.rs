@@ -4,7 +4,11 @@
 
 use std::collections::BTreeSet;
 
+use archway_history::{End, bound};
 use archway_proto::{failure::Failure, fault::Fault};
+use archway_repo::text::shown;
+use archway_store::memory::unreachable;
+use archway_store::memory::{EntryFilter, MemoryFile, Place, StoredEntry, read_by, words};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,10 +17,6 @@ use uuid::Uuid;
 
 use super::rfc3339;
 use crate::tools::{Reply, Tool, ToolContext, paging, schema::is_false};
-use archway_history::{End, bound};
-use archway_repo::text::shown;
-use archway_store::memory::unreachable;
-use archway_store::memory::{EntryFilter, MemoryFile, Place, StoredEntry, read_by, words};
 
 /// Searches what was written to memory.
 pub(in crate::tools) struct SearchMemory;

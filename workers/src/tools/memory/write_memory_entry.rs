@@ -1,6 +1,8 @@
 //! `write_memory_entry`: one entry more at the end of a memory file.
 
 use archway_proto::{catalog::Scope, failure::Failure, fault::Fault};
+use archway_repo::text::shown;
+use archway_store::memory::{MemoryFile, NewEntry, write_by};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,8 +10,6 @@ use serde_json::{Map, Value};
 
 use super::entry::Entry;
 use crate::tools::{Reply, Tool, ToolContext};
-use archway_repo::text::shown;
-use archway_store::memory::{MemoryFile, NewEntry, write_by};
 
 /// Appends to a memory file of the project.
 pub(in crate::tools) struct WriteMemoryEntry;

@@ -1,6 +1,7 @@
 //! `grep_codebase`: regex search, in the context contract's words.
 
 use archway_proto::failure::Failure;
+use archway_repo::{Excluded, FoundLine, Query};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,6 @@ use crate::tools::{
     Reply, Tool, ToolContext,
     schema::{is_false, is_zero},
 };
-use archway_repo::{Excluded, FoundLine, Query};
 
 /// What the contract leaves out.
 const EXCLUDED: Excluded = Excluded {

@@ -1,11 +1,11 @@
 //! What a search found so far, and the page of it that fits.
 
+use archway_repo::{Found, FoundLine};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::{context::Snapshot, tools::paging};
-use archway_repo::{Found, FoundLine};
 
 /// A page of found lines.
 pub(super) struct Page<M> {

@@ -6,6 +6,7 @@ use std::{
 };
 
 use archway_proto::{failure::Failure, fault::Fault, log::LogLevel};
+use archway_repo::{Found, Glob, Query};
 use serde::Serialize;
 use serde_json::json;
 use tokio::time::Instant;
@@ -16,7 +17,6 @@ use crate::{
     projects::Project,
     tools::{Reply, paging},
 };
-use archway_repo::{Found, Glob, Query};
 
 /// Searches every project the caller may read.
 const ALL: &str = "*";

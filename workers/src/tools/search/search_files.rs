@@ -1,6 +1,7 @@
 //! `search_files`: search for plain text or a regex, in the repo contract's words.
 
 use archway_proto::failure::Failure;
+use archway_repo::{Excluded, FoundLine, Query};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,6 @@ use crate::tools::{
     Reply, Tool, ToolContext,
     schema::{is_false, is_zero},
 };
-use archway_repo::{Excluded, FoundLine, Query};
 
 /// What the contract leaves out.
 const EXCLUDED: Excluded = Excluded {

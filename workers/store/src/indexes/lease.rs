@@ -13,7 +13,9 @@ pub const LEASE: Duration = Duration::from_secs(20);
 /// An index that this worker holds. It has to say so again before [`LEASE`] is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
+    /// The row's number.
     pub index: i64,
+    /// The tenant and project.
     pub shelf: Shelf,
     pub(super) holder: Uuid,
     /// Before it was taken.
@@ -24,6 +26,7 @@ pub struct Lease {
 pub struct Whole<'a> {
     /// When it was found out what is to be in it: whoever asks for it since asks for more.
     pub begun: Instant,
+    /// HEAD's commit; `None` before the first.
     pub commit: Option<&'a str>,
     /// The fingerprint of the path rules that its files were found by.
     pub rules: &'a str,

@@ -7,6 +7,7 @@ use crate::Blob;
 
 /// A text as it is kept.
 pub struct Pieces {
+    /// The text's id.
     pub blob: Blob,
     /// In the form of the home.
     pub bytes: Vec<u8>,

@@ -12,7 +12,9 @@ use crate::Blob;
 /// A text that is at home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtHome {
+    /// The text's id.
     pub blob: Blob,
+    /// How many chunks it was cut into.
     pub chunks: i32,
     /// Of all chunks together.
     pub words: i64,

@@ -8,11 +8,15 @@ use crate::TenantStore;
 /// A discovery that was checked.
 #[derive(Debug)]
 pub struct NewDiscovery {
+    /// The project that it is about.
     pub project: Uuid,
     /// `pattern`, `rule`, `decision` or `issue`.
     pub kind: &'static str,
+    /// The text.
     pub content: String,
+    /// The module that it is about.
     pub module: Option<String>,
+    /// The files that it is about.
     pub paths: Vec<String>,
     /// The discovery of the same project whose place it takes.
     pub supersedes: Option<Uuid>,
@@ -21,6 +25,7 @@ pub struct NewDiscovery {
 /// A discovery that was recorded.
 #[derive(Debug)]
 pub struct RecordedDiscovery {
+    /// The discovery's id.
     pub id: Uuid,
     /// Microseconds since 1970.
     pub created_at: i64,

@@ -8,7 +8,9 @@ use crate::{StoreError, TenantStore, failed};
 /// An entry that was checked.
 #[derive(Debug)]
 pub struct NewEntry {
+    /// The project that it is about.
     pub project: Uuid,
+    /// The file that it is appended to.
     pub file: MemoryFile,
     /// Compact JSON.
     pub text: String,

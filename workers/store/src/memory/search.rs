@@ -19,7 +19,9 @@ type Tx = Transaction<'static, Postgres>;
 /// Which entries are meant.
 #[derive(Debug)]
 pub struct EntryFilter {
+    /// The project that they are about.
     pub project: Uuid,
+    /// Of this file only.
     pub file: Option<MemoryFile>,
     /// All of them occur; none: whatever is written.
     pub words: Vec<String>,
@@ -34,14 +36,18 @@ pub struct EntryFilter {
 pub struct Place {
     /// When it was written, in microseconds since 1970.
     pub written_at: i64,
+    /// The file that it is in.
     pub file: MemoryFile,
+    /// Its number in that file, from 1.
     pub number: i64,
 }
 
 /// An entry as it is stored.
 #[derive(Debug)]
 pub struct StoredEntry {
+    /// The file's name.
     pub file: String,
+    /// Its number in that file, from 1.
     pub number: i64,
     /// In microseconds since 1970.
     pub written_at: i64,

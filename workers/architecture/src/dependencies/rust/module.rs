@@ -1,7 +1,8 @@
 //! Crates and modules: which files they are, by the conventions of Cargo and rustc.
 
-use crate::dependencies::place::{Place, beneath, parent, relative, with_suffix};
 use archway_repo::{RepoPath, Stopped};
+
+use crate::dependencies::place::{Place, beneath, parent, relative, with_suffix};
 
 /// The file and the folder in which a crate begins.
 #[derive(Clone, Debug)]

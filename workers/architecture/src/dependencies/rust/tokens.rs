@@ -3,14 +3,14 @@
 //! Read from the tokens, not from the tree: groups nest as deep as their author likes, and tokens
 //! need no recursion.
 
-use tree_sitter::Node;
-
-use super::{MAX_NAMES, plain};
-use crate::dependencies::MAX_IMPORTS;
 use archway_repo::{
     Cancel, Stopped,
     syntax::{Syntax, Walk},
 };
+use tree_sitter::Node;
+
+use super::{MAX_NAMES, plain};
+use crate::dependencies::MAX_IMPORTS;
 
 /// What was read of a `use` so far.
 #[derive(Default)]

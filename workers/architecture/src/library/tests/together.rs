@@ -2,8 +2,9 @@
 
 use std::sync::Barrier;
 
-use super::*;
 use archway_repo::Stopped;
+
+use super::*;
 
 /// A project of some documents.
 fn project() -> Sandbox {

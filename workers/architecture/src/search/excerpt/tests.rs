@@ -1,8 +1,9 @@
 //! What is shown of a document that was found.
 
+use archway_repo::testing::{Sandbox, cancel};
+
 use super::super::{Match, Query};
 use crate::library::Libraries;
-use archway_repo::testing::{Sandbox, cancel};
 
 fn words(text: &str) -> Query {
     Query::new(text, None, None)

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::against_git::import;
 use archway_repo::testing::Sandbox;
+
+use crate::against_git::import;
 
 /// Lines of a file by random edits; few different ones, so that changes are ambiguous.
 pub(super) struct Random(pub(super) u64);

@@ -1,11 +1,14 @@
 //! Origins that are written down, held against those that are looked for.
 
+use archway_repo::{
+    Kind, Rules,
+    testing::{Sandbox, cancel, path},
+};
+
 use super::super::super::graph::{self, Graph};
 use super::super::super::{Histories, History, origin::Origin, scope::Scope};
 use super::super::{Ledger, build, draft::Draft};
 use super::*;
-use archway_repo::testing::{Sandbox, cancel, path};
-use archway_repo::{Kind, Rules};
 
 /// Text of so many lines, the last of which are its own.
 fn text(name: &str, lines: usize, own: usize) -> String {

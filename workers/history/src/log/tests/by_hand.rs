@@ -1,9 +1,12 @@
 //! Logs of small histories made by hand.
 
+use archway_repo::{
+    RepoError, Rules,
+    testing::{Sandbox, cancel, git},
+};
+
 use super::super::super::{Histories, History, HistoryError, LogQuery};
 use super::{Told, ask, gits, history, ours, told_file};
-use archway_repo::testing::{Sandbox, cancel, git};
-use archway_repo::{RepoError, Rules};
 
 /// All commits of a log, in one page.
 fn whole(app: &Sandbox, query: &LogQuery) -> Vec<Told> {

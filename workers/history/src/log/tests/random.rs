@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use archway_repo::testing::{Sandbox, cancel, git};
 use jiff::Timestamp;
 
 use super::super::super::against_git::Random;
@@ -12,7 +13,6 @@ use super::super::super::ledger::{self, Ledger};
 use super::super::super::{Histories, History, LogQuery};
 use super::made::{BEGAN, generate, name};
 use super::{ask, gits, gits_of_folder, history, ours};
-use archway_repo::testing::{Sandbox, cancel, git};
 
 /// A question, and how git is asked the same.
 fn some_question(random: &mut Random, folder: &Path, count: usize) -> (LogQuery, Vec<String>) {

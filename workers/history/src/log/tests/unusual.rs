@@ -1,8 +1,9 @@
 //! Logs of what is broken, cut off or stopped.
 
+use archway_repo::testing::{Sandbox, cancel, git};
+
 use super::super::super::{Histories, History, Place, graph};
 use super::{ask, history, told_file};
-use archway_repo::testing::{Sandbox, cancel, git};
 
 /// Commits all that is there.
 fn commit(app: &Sandbox, subject: &str) {

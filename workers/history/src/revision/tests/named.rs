@@ -2,9 +2,10 @@
 
 use std::{collections::BTreeMap, process::Command};
 
+use archway_repo::testing::{Sandbox, git};
+
 use super::super::HistoryError;
 use super::{resolve, start, varied};
-use archway_repo::testing::{Sandbox, git};
 
 /// What git takes a revision for, if it names a commit.
 fn asked_of_git(app: &Sandbox, revision: &str) -> Option<String> {

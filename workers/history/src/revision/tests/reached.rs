@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use archway_repo::testing::{Sandbox, cancel, git};
+
 use super::super::{History, HistoryError};
 use super::{resolve, start, varied};
 use crate::Histories;
-use archway_repo::testing::{Sandbox, cancel, git};
 
 /// A repository in which commits were lost in all the ways there are, with the one that was not,
 /// and the lost, the stashed, the noted and the one that was taken back.

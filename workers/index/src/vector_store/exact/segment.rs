@@ -3,12 +3,13 @@
 //! It never changes. Texts that went are known to who asks ([`Texts`]), which also says which of
 //! them may be found.
 
+use archway_store::Blob;
+
 use super::super::{Place, Question};
 use super::form::{self, Read};
 use super::view::Row;
 use crate::chunk::Kind;
 use crate::terms::Term;
-use archway_store::Blob;
 
 /// What a query's numbers are multiplied with to be whole ones: 12 bits, so that the products of a
 /// thousand of them fit 32.

@@ -9,6 +9,7 @@ mod best;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use archway_store::Blob;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -16,7 +17,6 @@ use super::super::{Candidates, Hit, HomeError, Question};
 use super::form::{self, Read};
 use super::segment::{Segment, Texts};
 use crate::terms::{self, Term};
-use archway_store::Blob;
 use best::Best;
 
 /// With more segments all is read anew.

@@ -7,6 +7,8 @@
 use std::sync::Arc;
 
 use archway_proto::trace;
+use archway_store::Shelf;
+use archway_store::Stores;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 use tokio::sync::{Mutex, Semaphore};
@@ -16,8 +18,6 @@ use super::turns::Turns;
 use super::view::View;
 use super::{Room, away, blocking, ended};
 use crate::vector_store::HomeError;
-use archway_store::Shelf;
-use archway_store::Stores;
 
 /// How many projects are held, however small they are.
 const MAX_PROJECTS: u64 = 10_000;

@@ -1,8 +1,9 @@
 //! Texts made points, a bounded number at a time.
 
+use archway_store::{Blob, Shelf};
+
 use super::{point::Kept, requests::Batch};
 use crate::vector_store::{HomeError, Text};
-use archway_store::{Blob, Shelf};
 
 /// Points that are sent together, at most.
 const MOST_POINTS: usize = 256;

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use archway_store::{Blob, Shelf};
 use qdrant_client::qdrant::{
     DenseVector, NamedVectors, PointId, PointStruct, ScoredPoint, SparseVector, Value, Vector,
     Vectors, point_id::PointIdOptions, value, vector, vectors::VectorsOptions,
@@ -16,7 +17,6 @@ use crate::{
     terms::{self, Term, Terms},
     vector_store::{Hit, HomeError, Piece, Place},
 };
-use archway_store::{Blob, Shelf};
 
 /// The vector of meaning.
 pub(super) const DENSE: &str = "dense";

@@ -6,6 +6,7 @@
 //! looking at each chunk, so a project is counted for each answer only as long as that costs less
 //! than the search did; a larger one every few seconds.
 
+use archway_store::Shelf;
 use futures::{StreamExt, TryStreamExt, stream};
 use moka::sync::Cache;
 use tokio::time::Duration;
@@ -13,7 +14,6 @@ use uuid::Uuid;
 
 use super::{QdrantHome, failure::Asking};
 use crate::vector_store::{Asked, HomeError};
-use archway_store::Shelf;
 
 /// Chunks up to which a project is counted for each answer.
 const CHEAP: u64 = 10_000;

@@ -3,6 +3,7 @@
 //! A request that finds, counts or deletes is made of a [`Scope`], and each of its makers takes the tenant.
 //! The types of such requests are named in this file alone; a test holds that.
 
+use archway_store::{Blob, Shelf};
 use qdrant_client::qdrant::{
     Condition, CountPoints, DeletePoints, DenseVector, Filter, IdfParams, PointStruct,
     PointsSelector, PointsUpdateOperation, Query, QueryBatchPoints, QueryPoints, Range,
@@ -16,7 +17,6 @@ use uuid::Uuid;
 
 use super::point::{BLOB, DENSE, KIND, POSITION, SHELF, TEXT, hex, keyed, shelved, word};
 use crate::{chunk::Kind, terms::Term};
-use archway_store::{Blob, Shelf};
 
 /// How many neighbours of a graph are looked at, where there is a graph.
 const BEAM: u64 = 256;

@@ -1,6 +1,7 @@
 //! The nearest chunks: both lists in one request, more requests only where a question names more
 //! blobs than fit in one. At last the collection proves that it has all that was asked.
 
+use archway_store::Blob;
 use futures::{StreamExt, TryStreamExt, stream};
 use qdrant_client::qdrant::{QueryPoints, ScoredPoint};
 use tokio::time::{Duration, Instant};
@@ -13,7 +14,6 @@ use super::{
     requests::{Scope, Search},
 };
 use crate::vector_store::{Asked, Candidates, Filter, Hit, HomeError, Question};
-use archway_store::Blob;
 
 /// Requests of one question that are under way together.
 const TOGETHER: usize = 4;

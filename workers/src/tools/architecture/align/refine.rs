@@ -7,6 +7,11 @@
 //! that listens to them is to give a document, which the caller may read anyway, the wrong label
 //! ([`Alignment::refine`] says which are possible).
 
+use archway_architecture::{
+    alignment::{Alignment, Decision, Label, Verdict},
+    document::Document,
+};
+use archway_repo::text;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -15,11 +20,6 @@ use crate::{
     chat::{Chat, Question},
     tools::{ToolContext, markdown::cut},
 };
-use archway_architecture::{
-    alignment::{Alignment, Decision, Label, Verdict},
-    document::Document,
-};
-use archway_repo::text;
 
 /// How many findings are sent, the first ones: conflicts, and what is nearest.
 const MAX_SENT: usize = 8;

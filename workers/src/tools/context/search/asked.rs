@@ -1,13 +1,13 @@
 //! What is asked for, checked.
 
+use archway_index::chunk::Kind;
 use archway_proto::{failure::Failure, fault::Fault};
+use archway_repo::{Glob, RepoPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::SearchArgs;
 use crate::tools::files::module;
-use archway_index::chunk::Kind;
-use archway_repo::{Glob, RepoPath};
 
 /// Which discoveries and decisions are looked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
+use archway_history::HistoryError;
 use archway_proto::failure::Failure;
+use archway_repo::{Cancel, Kind, Repo, RepoError, RepoPath, Stopped};
+use archway_store::Source;
 
 use super::found::Found;
 use super::ranked::Ranked;
 use super::result::{IndexState, SearchResult};
 use crate::projects::Project;
 use crate::tools::{Snapshot, ToolContext, paging};
-use archway_history::HistoryError;
-use archway_repo::{Cancel, Kind, Repo, RepoError, RepoPath, Stopped};
-use archway_store::Source;
 
 /// The largest file whose text is read, in bytes: no larger one is indexed.
 const MAX_FILE: u64 = 1 << 20;

@@ -3,7 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use archway_index::fuse::Candidate;
+use archway_index::meaning::Whole;
 use archway_proto::failure::Failure;
+use archway_repo::{Kind, RepoError, RepoPath, Rules};
+use archway_store::{Blob, NoteId, Source};
 use uuid::Uuid;
 
 use super::asked::Asked;
@@ -11,11 +15,6 @@ use super::found::{Named, away};
 use super::ranked::Ranked;
 use crate::projects::Project;
 use crate::tools::ToolContext;
-use archway_index::fuse::Candidate;
-use archway_index::meaning::Whole;
-use archway_repo::{Kind, RepoError, RepoPath, Rules};
-use archway_store::Blob;
-use archway_store::{NoteId, Source};
 
 /// How many notes of a kind or module are looked through, the newest.
 const MOST_PICKED: u16 = 10_000;

@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use archway_proto::chain::Chain;
-use archway_proto::{failure::Failure, fault::Fault};
+use archway_index::fuse::Candidate;
+use archway_index::meaning::{self, Query, Vectors, Whole};
+use archway_index::vector_store::HomeError;
+use archway_proto::{chain::Chain, failure::Failure, fault::Fault};
+use archway_store::{IndexRow, Source, StoreError};
 
 use super::asked::Asked;
 use super::filter::Filter;
 use super::ranked::{Ranked, ranked, with_notes};
 use crate::projects::Project;
 use crate::tools::ToolContext;
-use archway_index::fuse::Candidate;
-use archway_index::meaning::{self, Query, Vectors, Whole};
-use archway_index::vector_store::HomeError;
-use archway_store::{IndexRow, Source, StoreError};
 
 /// How many results there are at most, shown or not.
 const MOST: usize = 200;

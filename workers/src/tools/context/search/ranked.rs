@@ -4,7 +4,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use archway_index::fuse::{Boosts, Candidate, Reads, rank};
+use archway_index::named::short_hash;
 use archway_proto::chain::Chain;
+use archway_repo::RepoPath;
+use archway_store::{Note, NoteId, Source};
 use uuid::Uuid;
 
 use super::found::Named;
@@ -12,10 +16,6 @@ use super::reads::ProjectReads;
 use crate::projects::Project;
 use crate::tools::ToolContext;
 use crate::tools::files::module;
-use archway_index::fuse::{Boosts, Candidate, Reads, rank};
-use archway_index::named::short_hash;
-use archway_repo::RepoPath;
-use archway_store::{Note, NoteId, Source};
 
 /// How many more notes are read than are shown: erased ones fall out, superseded ones back.
 const SPARE: usize = 20;

@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use archway_index::fuse::Reads;
+use archway_store::FileReads;
 use uuid::Uuid;
 
 use crate::tools::ToolContext;
 use crate::tools::files::module;
-use archway_index::fuse::Reads;
-use archway_store::FileReads;
 
 /// Within a day counts as lately, in seconds.
 const DAY: i64 = 24 * 60 * 60;

@@ -1,13 +1,13 @@
 //! A result as clients get it.
 
+use archway_index::chunk::Kind;
+use archway_store::{Note, Source};
 use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::ranked::Ranked;
 use crate::tools::schema::is_false;
-use archway_index::chunk::Kind;
-use archway_store::{Note, Source};
 
 /// Where something that was found comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]

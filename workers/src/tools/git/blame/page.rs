@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
+use archway_history::Facts;
+use archway_repo::{RepoPath, text};
 use gix::ObjectId;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::markdown;
 use crate::tools::{files, paging, schema::is_false};
-use archway_history::Facts;
-use archway_repo::{RepoPath, text};
 
 /// Room for what stands around lines and commits, in bytes.
 const FRAME: usize = 2048;
@@ -232,11 +232,11 @@ fn escaped(shown: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use archway_history::Signature;
     use gix::date::Time;
     use gix::hash::Kind;
 
     use super::*;
-    use archway_history::Signature;
 
     fn facts(first_byte: u8, name: &str, message: &str) -> Facts {
         let mut id = ObjectId::null(Kind::Sha1);

@@ -2,6 +2,7 @@
 //!
 //! Patches go first, from the end; then files. What is left out is counted and said.
 
+use archway_repo::text;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -10,7 +11,6 @@ use super::measure::{MAX_LINES, Measured};
 use crate::tools::git::markdown::RENAMES_CUT;
 use crate::tools::paging;
 use crate::tools::schema::is_false;
-use archway_repo::text;
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::tools) struct GitDiffAnswer {

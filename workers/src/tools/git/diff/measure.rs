@@ -1,10 +1,10 @@
 //! What is told of each file: how many lines changed, and the patch while that is worth it.
 
+use archway_history::{Change, ChangeKind, Comparer, Comparison, Lines, Measure, Side};
 use archway_proto::failure::Failure;
+use archway_repo::{Cancel, RepoPath, text};
 
 use super::answer::{FileDiff, Status};
-use archway_history::{Change, ChangeKind, Comparer, Comparison, Lines, Measure, Side};
-use archway_repo::{Cancel, RepoPath, text};
 
 /// How many changed lines are shown as patches; of more, files and counts are.
 pub(super) const MAX_LINES: u64 = 1000;

@@ -5,13 +5,13 @@
 
 use std::fmt::Write as _;
 
+use archway_history::{LogEntry, LogFile, Place, Status};
+use archway_repo::text;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::markdown;
 use crate::tools::{paging, schema::is_false};
-use archway_history::{LogEntry, LogFile, Place, Status};
-use archway_repo::text;
 
 /// Room for what stands around the commits, in bytes.
 const FRAME: usize = 4096;
@@ -229,11 +229,11 @@ fn word(status: Status) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use archway_history::{Facts, Signature};
+    use archway_repo::RepoPath;
     use gix::{ObjectId, date::Time, hash::Kind};
 
     use super::*;
-    use archway_history::{Facts, Signature};
-    use archway_repo::RepoPath;
 
     fn entry(name: &str, message: &str, files: usize) -> LogEntry {
         let file = |at| LogFile {

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use tokio::time::Instant;
-
-use super::super::prepare;
-use super::{Run, RunError, cancel};
 use archway_repo::Repo;
 use archway_store::{Document, Source};
+use tokio::time::Instant;
+
+use super::{Run, RunError, cancel};
+use crate::prepare;
 
 /// What is to be in an index.
 pub(super) struct Wanted {

@@ -13,11 +13,11 @@ use parking_lot::Mutex;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::{MAX_BYTES, Manifest, NAME};
 use crate::bare::BareTree;
 use crate::error::RepoError;
 use crate::file::RepoFile;
 use crate::jail::file_type;
+use crate::manifest::{MAX_BYTES, Manifest, NAME};
 use crate::path::RepoPath;
 use crate::rules::Rules;
 use crate::stamp::Seen;

@@ -14,19 +14,20 @@ mod wanted;
 
 use std::collections::{HashMap, HashSet};
 
+use archway_repo::{Cancel, RepoError};
+use archway_store::{
+    Blob, Document, LEASE, Lease, Mounted, Standing, StoreError, TenantStore, Whole,
+};
 use tokio::time::{Duration, Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::documents::differences;
-use super::embed::EmbedError;
-use super::indexer::Indexer;
-use super::lost;
-use super::thread::Panicked;
-use super::vector_store::HomeError;
-use archway_repo::{Cancel, RepoError};
-use archway_store::Blob;
-use archway_store::{Document, LEASE, Lease, Mounted, Standing, StoreError, TenantStore, Whole};
+use crate::documents::differences;
+use crate::embed::EmbedError;
+use crate::indexer::Indexer;
+use crate::indexer::lost;
+use crate::thread::Panicked;
+use crate::vector_store::HomeError;
 pub(super) use progress::Progress;
 use wanted::Wanted;
 

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use rayon::ThreadPool;
 use tokio::time::Instant;
 
-use super::error::RepoError;
+use crate::error::RepoError;
 use accounts::Accounts;
 
 mod accounts;

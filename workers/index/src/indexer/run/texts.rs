@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use gix::ObjectId;
-
-use super::super::prepare::Prepared;
-use super::super::thread::caught;
-use super::super::vector_store::Text;
 use archway_repo::{Cancel, Repo, RepoPath, Stopped};
 use archway_store::{AtHome, Document, Note, NoteId};
+use gix::ObjectId;
+
+use crate::prepare::Prepared;
+use crate::thread::caught;
+use crate::vector_store::Text;
 
 /// The largest file that is indexed, in bytes.
 const MAX_FILE: u64 = 1 << 20;

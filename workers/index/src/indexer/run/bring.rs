@@ -4,15 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::sync::Arc;
 
+use archway_repo::{Repo, RepoError, Stopped};
+use archway_store::{AtHome, Blob, Document, Note, NoteId, Standing};
 use tokio::time::{Duration, Instant, timeout, timeout_at};
 
-use super::super::embed::EmbedError;
-use super::super::vector_store::{HomeError, Text};
 use super::texts::{Cut, FULL, noted, prepared};
 use super::{BATCH, BATCH_TIME, Run, RunError, Wanted, cancel};
-use archway_repo::{Repo, RepoError, Stopped};
-use archway_store::Blob;
-use archway_store::{AtHome, Document, Note, NoteId, Standing};
+use crate::embed::EmbedError;
+use crate::vector_store::{HomeError, Text};
 
 /// How long the documents of a run wait for vectors, all texts together. What is indexed with them is
 /// hybrid from the first answer on; what takes longer is found by its words meanwhile.

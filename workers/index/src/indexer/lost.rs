@@ -10,13 +10,13 @@ use std::collections::{HashMap, HashSet};
 use std::mem;
 
 use archway_proto::chain::Chain;
+use archway_store::Mounted;
+use archway_store::Shelf;
 use tokio::time::{Duration, Instant};
 use uuid::Uuid;
 
-use super::indexer::Tools;
-use super::run::RunError;
-use archway_store::Mounted;
-use archway_store::Shelf;
+use crate::indexer::Tools;
+use crate::indexer::run::RunError;
 
 /// How often the chunks of a project are counted that nothing else is done about.
 const EVERY: Duration = Duration::from_secs(20);

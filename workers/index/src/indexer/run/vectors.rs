@@ -3,12 +3,12 @@
 //! A batch has its vectors when it is noted, so that they are made once, whoever goes on. Only when
 //! all texts have theirs does the index become hybrid.
 
+use archway_repo::Repo;
+use archway_store::Document;
 use tokio::time::{Duration, Instant};
 use uuid::Uuid;
 
 use super::{BATCH, Run, RunError};
-use archway_repo::Repo;
-use archway_store::Document;
 
 /// How long a run makes vectors before another looks what is new, which is found by its words then.
 const ROUND: Duration = Duration::from_secs(60);

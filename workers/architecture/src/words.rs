@@ -1,0 +1,77 @@
+//! The words of a document, counted by what they count for.
+
+use archway_index::terms::{Term, Terms};
+
+use super::markdown::Markdown;
+
+/// What a word counts in a title, where it counts 1 in the text.
+pub(crate) const TITLE: u16 = 5;
+/// And what in a heading, or in front matter.
+const HEADING: u16 = 2;
+
+/// The words of a document, counted by what they count for.
+#[derive(Debug)]
+pub(crate) struct Words(Terms);
+
+impl Words {
+    pub(crate) fn of(markdown: &Markdown, title: &str) -> Words {
+        let mut headings = String::new();
+        let mut text = String::new();
+        for section in &markdown.sections {
+            add(&mut headings, &section.heading);
+            for block in &section.blocks {
+                add(&mut text, &block.text);
+            }
+        }
+        for value in markdown.front.iter().flat_map(|field| &field.values) {
+            add(&mut headings, value);
+        }
+        for fence in &markdown.fences {
+            add(&mut text, &fence.content);
+        }
+        let fields = [(title, TITLE), (&headings, HEADING), (&text, 1)];
+        Words(sum(
+            fields.map(|(text, counts)| (Terms::of(&[], text), counts))
+        ))
+    }
+
+    /// How often a word counts.
+    pub(crate) fn count(&self, term: Term) -> u16 {
+        let counts = &self.0.counts;
+        let at = counts.binary_search_by_key(&term, |(term, _)| *term);
+        at.ok()
+            .and_then(|at| counts.get(at))
+            .map_or(0, |(_, count)| *count)
+    }
+
+    /// How many words there are, each as often as it counts.
+    pub(crate) fn length(&self) -> u32 {
+        self.0.length
+    }
+}
+
+fn add(text: &mut String, more: &str) {
+    text.push_str(more);
+    text.push('\n');
+}
+
+/// Fields as one: a word counts in each as often as it occurs, times what it counts there. How long
+/// a document is, its words alone say.
+fn sum<const N: usize>(fields: [(Terms, u16); N]) -> Terms {
+    let length = fields.iter().map(|(terms, _)| terms.length).sum();
+    let each = fields.iter().flat_map(|(terms, counts)| {
+        let words = terms.counts.iter();
+        words.map(|(term, count)| (*term, count.saturating_mul(*counts)))
+    });
+    let mut each: Vec<(Term, u16)> = each.collect();
+    each.sort_unstable();
+    let counts = each.chunk_by(|left, right| left.0 == right.0);
+    let counts = counts.filter_map(|same| {
+        let count = same
+            .iter()
+            .fold(0_u16, |sum, (_, count)| sum.saturating_add(*count));
+        Some((same.first()?.0, count))
+    });
+    let counts = counts.collect();
+    Terms { counts, length }
+}
