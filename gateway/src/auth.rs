@@ -28,6 +28,7 @@ use crate::{
     store::Stores,
 };
 use address::{Source, TrustedProxies};
+use error::AuthError;
 use failures::{FailedCredentials, FailureReason, TooManyFailures};
 use issuers::{Issuer, Issuers};
 use lookup::{Keys, LookupError};
@@ -45,6 +46,7 @@ pub(crate) use metadata::Metadata;
 
 // Settings, client addresses, API keys, issuers' tokens, and what both have in common.
 mod config;
+mod error;
 mod address;
 mod failures;
 mod key;
@@ -69,35 +71,6 @@ pub(crate) struct Auth {
     metrics: Arc<Metrics>,
 }
 
-/// Why a request has no [`Principal`].
-#[derive(Clone, Copy, Debug)]
-enum AuthError {
-    /// No credential.
-    Missing,
-    /// An invalid credential.
-    Bad(FailureReason),
-    /// The credential cannot be verified at the moment.
-    Unchecked,
-    /// The credential was not verified because too many look-ups are waiting.
-    Crowded,
-}
-
-impl From<&LookupError> for AuthError {
-    /// Why a credential could not be verified.
-    fn from(error: &LookupError) -> Self {
-        match error {
-            LookupError::Crowded => AuthError::Crowded,
-            _ => AuthError::Unchecked,
-        }
-    }
-}
-
-impl From<FailureReason> for AuthError {
-    fn from(reason: FailureReason) -> Self {
-        AuthError::Bad(reason)
-    }
-}
-
 /// A caller, and its issuer unless it has an API key.
 struct AuthenticatedCaller {
     principal: Principal,
@@ -107,7 +80,8 @@ struct AuthenticatedCaller {
 impl Auth {
     /// A verifier with these settings.
     ///
-    /// # Errors If the issuers can't be used.
+    /// # Errors
+    /// If the issuers can't be used.
     pub(crate) fn new(
         config: &AuthConfig,
         stores: Stores,

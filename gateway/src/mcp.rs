@@ -1,10 +1,9 @@
 //! The Model Context Protocol: one POST in, one answer out, no state in between.
 //!
-//! The body is read once, here, after authentication. A large one is read only if its caller can
-//! pay for it and gets a permit. The message is checked in this order: `envelope` (is it JSON-RPC),
-//! `era` (which revision), session. Then its price is spent, whatever the outcome. `call` answers
-//! `tools/call`, the hot path, and `forward` answers resources, prompts and completion. The few
-//! remaining methods go through the official SDK in `sdk`, which never sees a malformed message.
+//! The body is read once, after authentication; a large one only if its caller can pay for it and
+//! gets a permit. `envelope`, `era` and the session are checked, then its price is spent, whatever
+//! the outcome. `call` answers `tools/call`, the hot path, `forward` resources, prompts, completion,
+//! and the SDK in `sdk` the rest. It sees no malformed message.
 
 use std::{future::ready, pin::pin, sync::Arc};
 
@@ -85,7 +84,6 @@ impl Mcp {
             return GatewayError::NoCredential.into_response();
         };
         if parts.method == http::Method::DELETE {
-            // The body of a DELETE is ignored.
             let ending = Box::pin(self.end(&who, &parts));
             let spans = self.calls.begin_spans(&who, &parts, None);
             return spans.run(pin!(self.for_one_unit(&who, None, ending))).await;
@@ -106,7 +104,7 @@ impl Mcp {
         }
     }
 
-    /// Ends the session of the request's handle.
+    /// Ends the session of the request's handle. Ignores the body.
     async fn end(&self, who: &Principal, request: &Parts) -> Result<Response, GatewayError> {
         if era::without_sessions(&request.headers)? {
             return Err(GatewayError::MethodNotAllowed);
@@ -230,9 +228,8 @@ impl Mcp {
             session,
         } = &message;
         let Some(id) = envelope.id.clone() else {
-            // A stateless server has no use for notifications. That includes
-            // `notifications/cancelled`: the call may run on any replica, so a client cancels it by
-            // closing its stream.
+            // A stateless server has no use for notifications, cancellation included: the call may
+            // run on any replica, so a client cancels it by closing its stream.
             return Ok(StatusCode::ACCEPTED.into_response());
         };
         // Every method rejects an unknown log level, including those that log nothing.

@@ -39,6 +39,7 @@ use tls::WorkerCa;
 
 pub use config::{UpstreamConfig, UpstreamError};
 pub(crate) use failures::{internal, is_refusal, unavailable, unread};
+pub(crate) use guard::CallGuard;
 #[cfg(test)]
 pub(crate) use health::LONGEST_RETRY;
 pub(crate) use replica::ReplicaStatus;
@@ -64,6 +65,7 @@ mod stream;
 mod valve;
 mod reset_pacer;
 mod call_deadline;
+mod guard;
 mod tools;
 mod failures;
 
@@ -96,19 +98,6 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) until: Instant,
     /// The account that reserves memory for the worker's answer.
     pub(crate) owner: AnswerOwner,
-}
-
-/// Whatever a call holds until its streams have ended, such as its bulkhead permit. Opaque, so that
-/// this module need not know the stops before it. Released when all clones are dropped.
-#[derive(Clone)]
-pub(crate) struct CallGuard(
-    #[expect(dead_code, reason = "held until it is dropped")] Arc<dyn Send + Sync>,
-);
-
-impl CallGuard {
-    pub(crate) fn new(held: impl Send + Sync + 'static) -> Self {
-        CallGuard(Arc::new(held))
-    }
 }
 
 /// The workers of every configured pool.

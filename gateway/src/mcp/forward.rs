@@ -1,9 +1,8 @@
 //! The methods other than tools that workers answer: resources, prompts and completion.
 //!
-//! They are treated like tool calls, with the same breaker, deadline, retries and pass: none of
-//! them writes anything that others read. Only failures look different. These methods have no
-//! result that could carry one, so it is a protocol error whose text includes the suggestion: some
-//! clients discard everything else.
+//! They are treated like tool calls, with the same breaker, deadline, retries and pass: none writes
+//! anything that others read. Only failures look different. No result could carry one, so it is a
+//! protocol error whose text includes the suggestion: some clients discard everything else.
 
 use archway_proto::{catalog::Scope, failure::Failure, fault::Fault, meta, method::Method};
 use axum::response::Response;
@@ -57,8 +56,7 @@ impl Calls {
             OutcomeRecorder::begin(&self.audit, &self.metrics, who, &info, subject).await;
         let request = WorkerRequest::of(method, message).inspect_err(|_bad| recorder.refused())?;
         recorder.set_arguments(&self.audit, &request.params);
-        let project = request.project().or_else(|| who.default_project());
-        recorder.set_project(project);
+        recorder.set_project(request.project().or_else(|| who.default_project()));
         if !who.holds(Scope::ToolsRead) {
             recorder.refused();
             let empty = request.empty_list();
@@ -67,12 +65,11 @@ impl Calls {
         }
         let mut permit = None;
         let sent = self.send(who, &info, &request, (&mut recorder, &mut permit));
-        let outcome = sent.await.and_then(|result| {
+        let outcome = sent.await.and_then(|(result, reservation)| {
             recorder.reached(Stage::Answered);
             if let Some(permit) = permit.take() {
                 permit.answered(false);
             }
-            let (result, reservation) = result;
             let read = self.parse(who, &request, &result);
             let read = read.map_err(|error| upstream::internal(info.trace, &error))?;
             read.map(|(read, facts)| (read, facts, reservation))
@@ -129,12 +126,9 @@ impl Calls {
             owner: info.owner.clone(),
         };
         self.upstream.check_crashes(&call)?;
-        let family = request.family();
         recorder.reached(Stage::Checked);
-        let admitted = self
-            .breaker
-            .admit(who, family, info.received, until)
-            .await?;
+        let (breaker, family) = (&self.breaker, request.family());
+        let admitted = breaker.admit(who, family, info.received, until).await?;
         let bulkhead = admitted.bulkhead();
         *permit = Some(admitted);
         recorder.reached(Stage::Admitted);
@@ -155,18 +149,18 @@ impl Calls {
         result: &[u8],
     ) -> Result<Result<MethodResult, Failure>, serde_json::Error> {
         let mut result: Map<String, Value> = serde_json::from_slice(result)?;
-        let mut meta_fields = match result.remove("_meta") {
+        let mut fields = match result.remove("_meta") {
             Some(Value::Object(fields)) => fields,
             _ => Map::new(),
         };
         if result.get("isError") == Some(&Value::Bool(true)) {
-            let error = meta_fields
+            let error = fields
                 .get_mut(meta::ERROR)
                 .and_then(|it| it.get_mut("error"));
             let error = error.map(Value::take).unwrap_or_default();
             return serde_json::from_value(error).map(Err);
         }
-        if let Some(Value::String(plain)) = meta_fields.remove(meta::CURSOR) {
+        if let Some(Value::String(plain)) = fields.remove(meta::CURSOR) {
             let sealed = self.cursors.seal(&request.context(who), &plain);
             // Without a cursor the list would end early without a sign of it, so the request fails.
             let Ok(sealed) = sealed else {
@@ -175,8 +169,8 @@ impl Calls {
             };
             result.insert("nextCursor".to_owned(), sealed.into());
         }
-        let facts = reply::facts(&mut meta_fields);
-        result.insert("_meta".to_owned(), meta_fields.into());
+        let facts = reply::facts(&mut fields);
+        result.insert("_meta".to_owned(), fields.into());
         Ok(Ok((result, facts)))
     }
 }
