@@ -94,7 +94,7 @@ fn a_corrupt_or_foreign_tool_list_does_not_count_as_a_worker() {
     let stage = Stage::set();
     let (address, listed) = after_a_worker(&stage);
     let never = "no catalogue is stored yet";
-    let useless = "the last known catalogue is invalid";
+    let useless = "stored catalogue is invalid";
     for (statement, said) in [
         ("update catalogs set pool = 'other'", never),
         (

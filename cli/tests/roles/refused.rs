@@ -128,7 +128,7 @@ fn untrustworthy_issuers_are_refused_with_the_reason() {
     for (more, told) in [
         ("tenant: acme", "ARCHWAY_RESOURCE"),
         ("tenant: acme, algorithms: [HS256]", "HS256"),
-        ("tenants: [acme]", "for whom it speaks"),
+        ("tenants: [acme]", "which tenants it speaks for"),
         ("tenant: acme, key: hunter2", "unknown field"),
     ] {
         let entry = format!("{{issuer: 'https://a.example', audience: us, {more}}}");

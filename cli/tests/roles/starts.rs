@@ -169,7 +169,7 @@ fn a_gateway_that_starts_before_worker_and_store_logs_no_warning() {
     let notes = [
         "worker can't be reached yet",
         "no catalogue yet",
-        "no catalogue is stored yet: the first worker gives them",
+        "no catalogue is stored yet: waiting for the first worker",
         "the store of limits is not there yet",
     ];
     for note in notes {

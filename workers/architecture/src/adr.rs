@@ -34,7 +34,7 @@ pub(crate) struct Adr {
     /// The lines that say where it stands, in order: nobody finds out from them what it is about.
     pub(super) standing: Vec<Passage>,
     /// When it was decided, as it is written.
-    pub(crate) date: Option<String>,
+    pub date: Option<String>,
     /// What it says of other records.
     pub(crate) relations: Vec<Relation>,
     /// The problem, and what is around it.
@@ -193,6 +193,7 @@ impl Passage {
     }
 
     /// The line it begins on, 1-based.
+    #[cfg(test)]
     pub(crate) fn line(&self, markdown: &Markdown) -> usize {
         let block = self.block(markdown);
         block.map_or(1, |block| block.line_at(self.range.start))

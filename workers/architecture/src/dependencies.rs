@@ -75,6 +75,7 @@ impl Files for Repo {
 pub struct ImportCache(Cache<(Key, ObjectId, Language), Arc<Parsed>>);
 
 impl ImportCache {
+    /// An empty cache.
     pub fn new() -> ImportCache {
         let weigh = |_: &(Key, ObjectId, Language), parsed: &Arc<Parsed>| parsed.cost();
         let cache = Cache::builder()

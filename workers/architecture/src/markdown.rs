@@ -133,7 +133,8 @@ impl Markdown {
 }
 
 impl Section {
-    /// The text under the heading, its blocks parted by empty lines.
+    /// The text under the heading, its blocks separated by empty lines.
+    #[cfg(test)]
     pub(crate) fn text(&self) -> String {
         let blocks: Vec<&str> = self
             .blocks
@@ -145,7 +146,8 @@ impl Section {
 }
 
 impl Block {
-    /// The line on which a place in the text stands, 1-based.
+    /// The line of an offset into the text, 1-based.
+    #[cfg(test)]
     pub(crate) fn line_at(&self, place: usize) -> usize {
         let before = self.text.as_bytes().get(..place).unwrap_or_default();
         self.line + memchr::memchr_iter(b'\n', before).count()

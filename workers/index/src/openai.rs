@@ -36,9 +36,15 @@ const FAIR_CHANCE: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unasked {
     /// It failed so often that it rests.
-    Resting { retry_after: Duration },
+    Resting {
+        /// When to try again.
+        retry_after: Duration,
+    },
     /// It takes no more requests.
-    Busy { retry_after: Duration },
+    Busy {
+        /// When to try again.
+        retry_after: Duration,
+    },
 }
 
 /// The way to one service, for all who ask it.

@@ -39,19 +39,29 @@ static PARSES: Aside = Aside::new("parse", STACK, AT_ONCE);
 /// A language whose grammar is at hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Language {
+    /// Rust.
     Rust,
     /// With JSX.
     JavaScript,
+    /// TypeScript.
     TypeScript,
     /// TypeScript with JSX, where `<T>x` is no cast.
     Tsx,
+    /// Python.
     Python,
+    /// Go.
     Go,
+    /// Java.
     Java,
+    /// C.
     C,
+    /// C++.
     Cpp,
+    /// C#.
     CSharp,
+    /// Ruby.
     Ruby,
+    /// PHP.
     Php,
 }
 
@@ -64,17 +74,22 @@ pub struct Syntax<'a> {
 /// Why a text has no tree.
 #[derive(Debug, thiserror::Error)]
 pub enum SyntaxError {
+    /// It is too large to be parsed.
     #[error("the file has more than {MAX_BYTES} bytes, which are not parsed")]
     TooLarge,
+    /// Parsing reached its time limit.
     #[error("parsing the file took longer than {} s", MAX_TIME.as_secs())]
     TooSlow,
+    /// As many files are parsed as may be at once.
     #[error("too many other files are parsed now; try again")]
     Busy,
     /// A mistake in the build: grammar and parser are of different versions.
     #[error("the grammar can't be used")]
     Grammar(#[source] LanguageError),
+    /// No thread could be started.
     #[error("the file can't be parsed now; try again")]
     Thread(#[source] io::Error),
+    /// The call was cancelled.
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }
@@ -92,7 +107,9 @@ impl From<AsideError> for SyntaxError {
 /// Whether a walk goes on beneath a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Walk {
+    /// Visit its children.
     Into,
+    /// Skip its children.
     Past,
 }
 
@@ -198,6 +215,7 @@ impl<'a> Syntax<'a> {
         self.tree.clone()
     }
 
+    /// The root node.
     pub fn root(&self) -> Node<'_> {
         self.tree.root_node()
     }

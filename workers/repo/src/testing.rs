@@ -20,10 +20,12 @@ use super::{Cancel, Mounts, Repo, RepoPath, Repos, Rules};
 /// The project `acme/app`, and the worker's view of it.
 pub struct Sandbox {
     temp: tempfile::TempDir,
+    /// The repositories as a worker opens them.
     pub repos: Repos,
 }
 
 impl Sandbox {
+    /// An empty project.
     pub fn new() -> Sandbox {
         let temp = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(temp.path().join("acme/app")).unwrap();
@@ -42,6 +44,7 @@ impl Sandbox {
         self.host("acme/app")
     }
 
+    /// Writes a file of the project.
     pub fn file(&self, path: &str, content: impl AsRef<[u8]>) -> &Sandbox {
         let path = self.root().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -49,6 +52,7 @@ impl Sandbox {
         self
     }
 
+    /// Makes a symbolic link in the project.
     pub fn link(&self, path: &str, target: &str) -> &Sandbox {
         let path = self.root().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -56,6 +60,7 @@ impl Sandbox {
         self
     }
 
+    /// Runs git in the project.
     pub fn git(&self, arguments: &[&str]) -> &Sandbox {
         git(&self.root(), arguments);
         self
@@ -128,10 +133,12 @@ impl Sandbox {
         entry.rsplit(' ').next().unwrap_or_default().to_owned()
     }
 
+    /// The project under the built-in path rules.
     pub fn repo(&self) -> Repo {
         self.repo_with(Rules::new(&[], &[], None).unwrap())
     }
 
+    /// The project under these path rules.
     pub fn repo_with(&self, rules: Rules) -> Repo {
         self.repos.open("acme", "app", Arc::new(rules)).unwrap()
     }
@@ -171,6 +178,7 @@ pub fn git(folder: &Path, arguments: &[&str]) -> String {
         .to_owned()
 }
 
+/// A call that is never cancelled.
 pub fn cancel() -> Cancel {
     Cancel::new(
         Instant::now() + Duration::from_secs(60),
@@ -178,6 +186,7 @@ pub fn cancel() -> Cancel {
     )
 }
 
+/// A path of the project.
 pub fn path(text: &str) -> RepoPath {
     RepoPath::parse(text).unwrap()
 }

@@ -33,7 +33,10 @@ pub struct Standing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standard {
     /// A regular file.
-    File { is_executable: bool },
+    File {
+        /// Whether its owner may execute it.
+        is_executable: bool,
+    },
     /// A symbolic link.
     Link,
     /// A folder.

@@ -164,6 +164,7 @@ impl Stores {
         }
     }
 
+    /// The rows of one tenant.
     pub fn tenant(&self, tenant: Uuid) -> TenantStore<'_> {
         TenantStore {
             pool: &self.pool,

@@ -15,6 +15,7 @@ pub struct Note {
     pub kind: String,
     /// The text.
     pub content: String,
+    /// The module that it concerns.
     pub module: Option<String>,
     /// The files that it is about, as they may have been named then.
     pub paths: Vec<String>,

@@ -17,15 +17,23 @@ pub enum Failure<E> {
     /// It says that it failed.
     #[error("failed with status {status}")]
     Failed {
+        /// The HTTP status.
         status: u16,
+        /// When the service wants the next request, if it says so.
         retry_after: Option<Duration>,
     },
     /// It takes no more for now.
     #[error("takes no more requests")]
-    Limited { retry_after: Option<Duration> },
+    Limited {
+        /// When the service wants the next request, if it says so.
+        retry_after: Option<Duration>,
+    },
     /// It refuses such requests.
     #[error("refused with status {status}")]
-    Refused { status: u16 },
+    Refused {
+        /// The HTTP status.
+        status: u16,
+    },
     /// It answered something else.
     #[error("answered something else")]
     Unusable(#[from] E),

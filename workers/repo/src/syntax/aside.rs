@@ -35,10 +35,13 @@ pub struct Aside {
 /// Why work was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum AsideError {
+    /// As much of it runs as may at once.
     #[error("too much other work of this kind runs now; try again")]
     Busy,
+    /// No thread could be started.
     #[error("a thread for the work can't be had now; try again")]
     Thread(#[source] io::Error),
+    /// The call was cancelled.
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }
