@@ -40,7 +40,7 @@ pub struct ApplyArgs {
     /// A file with the key that `from_env: NAME` means, instead of a variable; may be repeated.
     #[arg(long = "key-file", value_name = "NAME=FILE", value_parser = key_file)]
     key_files: Vec<(String, PathBuf)>,
-    /// ApplyReport what would be changed, and change nothing.
+    /// Report what would be changed, and change nothing.
     #[arg(long)]
     dry_run: bool,
     /// Also disable what the file doesn't list. For each tenant that it names: if it has a list
@@ -167,7 +167,7 @@ fn is_newer(error: &AdminError) -> bool {
     matches!(schema, SchemaError::Newer { .. })
 }
 
-/// KeysByName by the names of `from_env`.
+/// Keys by the names of `from_env`.
 type KeysByName = BTreeMap<String, SecretString>;
 
 fn key_file(text: &str) -> Result<(String, PathBuf), &'static str> {

@@ -72,7 +72,7 @@ impl LimitNames {
     }
 }
 
-/// TenantSelector limit, and at which level.
+/// Whose limit, and at which level.
 #[derive(Debug, clap::Args)]
 struct LimitScope {
     /// For this key alone, and its successors by rotation [default: for all keys of the tenant].

@@ -29,7 +29,7 @@ pub struct Collector {
 }
 
 enum Transport {
-    Grpc(Endpoint),
+    Grpc(Box<Endpoint>),
     Http {
         client: reqwest::Client,
         url: String,
@@ -75,11 +75,19 @@ pub enum OtlpError {
     Exporter(#[source] ExporterBuildError),
 }
 
+/// A variable that the exporter or the SDK reads, and no option of Archway.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "OpenTelemetry's own variables, which its crates read in the same way"
+)]
+pub(super) fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
 /// A variable of OpenTelemetry for traces alone, such as `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`. By the
 /// specification it wins over the general one, and an empty variable counts as unset.
 pub(super) fn traces_variable(name: &str) -> Option<String> {
-    let value = env::var(format!("OTEL_EXPORTER_OTLP_TRACES_{name}")).ok()?;
-    (!value.is_empty()).then_some(value)
+    variable(&format!("OTEL_EXPORTER_OTLP_TRACES_{name}"))
 }
 
 impl Collector {
@@ -105,7 +113,7 @@ impl Collector {
         }
         let deadline = export_timeout();
         let transport = match protocol {
-            "" | "grpc" => Transport::Grpc(grpc_endpoint(uri, deadline)?),
+            "" | "grpc" => Transport::Grpc(Box::new(grpc_endpoint(uri, deadline)?)),
             "http/protobuf" => Transport::Http {
                 client: http_client(deadline)?,
                 // The variable for traces has the whole URL, the general one the base of all signals.
@@ -199,7 +207,7 @@ fn http_client(deadline: Duration) -> Result<reqwest::Client, OtlpError> {
 }
 
 fn export_timeout() -> Duration {
-    let value = traces_variable("TIMEOUT").or_else(|| env::var("OTEL_EXPORTER_OTLP_TIMEOUT").ok());
+    let value = traces_variable("TIMEOUT").or_else(|| variable("OTEL_EXPORTER_OTLP_TIMEOUT"));
     let milliseconds = value.and_then(|value| value.parse().ok());
     milliseconds.map_or(EXPORT_TIMEOUT, Duration::from_millis)
 }

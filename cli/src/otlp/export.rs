@@ -7,7 +7,7 @@
 
 use std::{
     cell::Cell,
-    env, fmt,
+    fmt,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -34,6 +34,8 @@ use tracing_subscriber::{
     layer::{self},
     registry::LookupSpan,
 };
+
+use super::collector::variable;
 
 /// Spans that wait or are being exported, unless `OTEL_BSP_MAX_QUEUE_SIZE` says otherwise: the
 /// specification's default. Each takes about 1 KiB.
@@ -67,7 +69,7 @@ impl CountingProcessor {
             waiting: waiting.clone(),
             is_away: AtomicBool::default(),
         };
-        let queue_size = env::var("OTEL_BSP_MAX_QUEUE_SIZE").ok();
+        let queue_size = variable("OTEL_BSP_MAX_QUEUE_SIZE");
         CountingProcessor {
             // Its settings are the variables `OTEL_BSP_…`.
             batches: BatchSpanProcessor::builder(exporter).build(),

@@ -75,9 +75,8 @@ fn a_limit_that_is_set_notifies_gateways_and_shows_its_source() {
         "list_projects 1 unlimited unlimited unlimited"
     );
 
-    let shown = installation
-        .run(&format!("limits show acme --key {key}"))
-        .ok();
+    let show_key = format!("limits show acme --key {key}");
+    let shown = installation.run(&show_key).ok();
     assert!(shown.starts_with(&format!("key {key} of tenant acme, 3 agents\n")));
     assert_eq!(line(&shown, "hello"), "hello 1 100 300 1000");
     assert_eq!(

@@ -58,10 +58,10 @@ fn purging_a_tenant_leaves_no_row_of_it_and_every_row_of_others() {
     for tenant in ["acme", "zeta"] {
         installation.run(&format!("tenant create {tenant}")).ok();
         installation.run(&format!("project add {tenant} site")).ok();
-        installation.run(&format!("project add {tenant} gone")).ok();
-        installation
-            .run(&format!("project remove {tenant} gone"))
-            .ok();
+        for change in ["add", "remove"] {
+            let line = format!("project {change} {tenant} gone");
+            installation.run(&line).ok();
+        }
         installation.run(&format!("key issue {tenant}")).ok();
         installation
             .run(&format!("limits set {tenant} hello=5"))

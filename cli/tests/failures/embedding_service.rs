@@ -1,4 +1,4 @@
-//! A service that makes embedding_service, and stalls in the middle of a repository.
+//! A service that makes embeddings, and stalls in the middle of a repository.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

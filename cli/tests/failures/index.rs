@@ -23,7 +23,7 @@ const FILES: usize = 3 * BATCH;
 /// where other tests run.
 const TAKEN_OVER: Duration = Duration::from_secs(90);
 
-/// A project that is indexed with a service's embedding_service.
+/// A project that is indexed with a service's vectors.
 struct Indexed {
     scene: Scene,
     embedding_service: EmbeddingService,

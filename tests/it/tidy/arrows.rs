@@ -119,11 +119,11 @@ fn uses(sources: &[Source], folder: &str) -> Uses {
         }
         let code = source.code();
         let climbing = "super::".repeat(parts.len());
-        let climbs = |at: &usize| !code[..*at].ends_with("super::");
+        let climbs = |at: &usize| !code.as_bytes()[..*at].ends_with(b"super::");
         let climbs = code.match_indices(&climbing).filter(|(at, _)| climbs(at));
         let absolute = code.match_indices("crate::");
         for (at, prefix) in absolute.chain(climbs) {
-            for name in first_segments(&code[at + prefix.len()..]) {
+            for name in first_segments(code.get(at + prefix.len()..).unwrap_or_default()) {
                 let Some(module) = names.get(&name).filter(|module| *module != own) else {
                     continue;
                 };

@@ -76,6 +76,7 @@ pub struct ImportCache(Cache<(Key, ObjectId, Language), Arc<Parsed>>);
 
 impl ImportCache {
     /// An empty cache.
+    #[expect(clippy::new_without_default, reason = "it has a size")]
     pub fn new() -> ImportCache {
         let weigh = |_: &(Key, ObjectId, Language), parsed: &Arc<Parsed>| parsed.cost();
         let cache = Cache::builder()

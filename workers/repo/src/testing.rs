@@ -1,8 +1,5 @@
 //! What tests of this crate share: a project in a temporary folder.
-#![cfg_attr(
-    not(test),
-    expect(clippy::unwrap_used, reason = "for the tests of other crates")
-)]
+#![expect(clippy::unwrap_used, reason = "for the tests of other crates")]
 
 use std::num::NonZeroUsize;
 use std::os::unix::fs::symlink;
@@ -26,6 +23,7 @@ pub struct Sandbox {
 
 impl Sandbox {
     /// An empty project.
+    #[expect(clippy::new_without_default, reason = "it makes a folder")]
     pub fn new() -> Sandbox {
         let temp = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(temp.path().join("acme/app")).unwrap();

@@ -18,7 +18,7 @@ use crate::desired::{
 use crate::tenants::{KeyRequest, key_id};
 
 impl DesiredState {
-    /// The desired state of a document. KeysByName come from `keys`, else from environment variables.
+    /// The desired state of a document. Keys come from `keys`, else from environment variables.
     pub(super) fn from_document(
         document: Document,
         keys: &KeysByName,

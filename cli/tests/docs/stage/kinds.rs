@@ -208,7 +208,7 @@ fn release() -> Result<Stage, Absent> {
     Ok(stage)
 }
 
-/// Gives a stage a double of Kubernetes' API, which is expected_output what its pods use.
+/// Gives a stage a double of Kubernetes' API. `expected_output` tells it what its pods use.
 fn with_double(mut stage: Stage, expected_output: &[(&str, String)]) -> Result<Stage, Absent> {
     let (Some(helm), Some(python)) = (
         std::env::var_os("ARCHWAY_TEST_HELM"),

@@ -67,6 +67,7 @@ pub struct Lacking {
 
 impl Vectors {
     /// None yet.
+    #[expect(clippy::new_without_default, reason = "it has a size")]
     pub fn new() -> Vectors {
         let weigh = |_: &Name, vectors: &OfDocument| {
             let numbers = vectors.0.iter().flatten().map(Vec::len).sum::<usize>();

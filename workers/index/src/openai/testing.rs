@@ -1,8 +1,5 @@
 //! For tests over a socket: a service that answers as it is told, and a log that keeps all.
-#![cfg_attr(
-    not(test),
-    expect(clippy::unwrap_used, reason = "for the tests of other crates")
-)]
+#![expect(clippy::unwrap_used, reason = "for the tests of other crates")]
 
 use std::sync::Arc;
 

@@ -1,9 +1,6 @@
 //! What tests see of blocking work: how often it asks whether to go on, and how much it does in
 //! between.
-#![cfg_attr(
-    not(test),
-    expect(clippy::unwrap_used, reason = "for the tests of other crates")
-)]
+#![expect(clippy::unwrap_used, reason = "for the tests of other crates")]
 
 use std::sync::Arc;
 use std::time::Duration;
