@@ -59,8 +59,9 @@ fn purging_a_tenant_leaves_no_row_of_it_and_every_row_of_others() {
         installation.run(&format!("tenant create {tenant}")).ok();
         installation.run(&format!("project add {tenant} site")).ok();
         for change in ["add", "remove"] {
-            let line = format!("project {change} {tenant} gone");
-            installation.run(&line).ok();
+            installation
+                .run(&format!("project {change} {tenant} gone"))
+                .ok();
         }
         installation.run(&format!("key issue {tenant}")).ok();
         installation
