@@ -172,7 +172,7 @@ where
         .build();
     let runtime = runtime.map_err(CommandError::Runtime)?;
     let done = runtime.block_on(command);
-    // A blocked thread may never return, and whoever stopped the command must not wait for it.
+    // A blocked thread may never return, and ending the command must not wait for it.
     runtime.shutdown_timeout(BLOCKED_THREADS_TIMEOUT);
     Ok(done?)
 }

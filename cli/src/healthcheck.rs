@@ -166,10 +166,10 @@ mod tests {
         assert_eq!(status(&[silent.clone(), worker]).await.unwrap(), 200);
         let (ill, well) = (listening("503 no").await, listening("200 OK").await);
         assert_eq!(status(&[ill, well]).await.unwrap(), 503);
-        let nobody = ask(&[silent.clone(), silent]).await;
-        assert!(matches!(nobody, Err(HttpGetError::Connect { .. })));
+        let refused = ask(&[silent.clone(), silent]).await;
+        assert!(matches!(refused, Err(HttpGetError::Connect { .. })));
         // For programs as well, with the system's error.
-        let reason = reason(&nobody);
+        let reason = reason(&refused);
         assert!(reason.contains("onnection refused"), "{reason}");
     }
 }

@@ -1,4 +1,4 @@
-//! The pass: the only thing that tells a worker who is calling.
+//! The pass: the only thing that identifies the caller to a worker.
 //!
 //! A JWT signed with Ed25519 (`EdDSA`, RFC 8037) that is valid for 30 s. A gateway mints one per principal
 //! and pool and reuses it for 10 s. A worker verifies it once and caches the outcome, because signing and

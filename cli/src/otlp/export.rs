@@ -199,7 +199,7 @@ impl Visit for RejectedSpans {
     fn record_i64(&mut self, field: &Field, value: i64) {
         if field.name() == "rejected_spans" {
             let rejected = u64::try_from(value).unwrap_or_default();
-            // Outside of an export nobody counts.
+            // Outside of an export there is no counter.
             REJECTED.try_with(|sum| sum.set(sum.get() + rejected)).ok();
         }
     }

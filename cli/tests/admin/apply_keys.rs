@@ -71,7 +71,7 @@ fn a_key_that_was_hashed_under_a_lost_root_secret_is_good_again() {
     installation.file("secret", &line);
     assert!(!installation.takes(&key));
     let refusal = apply(&installation, FILE, &key, &[]).refusal();
-    assert!(refusal.contains("none of the 1 keys"), "{refusal}");
+    assert!(refusal.contains("none of the 1 live keys"), "{refusal}");
     assert!(refusal.contains("--replace-secret"), "{refusal}");
     let report = apply(&installation, FILE, &key, &["--replace-secret"]).ok();
     assert!(report.contains(": hash\n"), "{report}");

@@ -170,7 +170,7 @@ fn a_root_secret_that_issued_no_valid_key_is_refused() {
         installation
             .run(&issue)
             .refusal()
-            .contains("none of the 1 keys")
+            .contains("none of the 1 live keys")
     );
     installation.run(&format!("{issue} --replace-secret")).ok();
 }

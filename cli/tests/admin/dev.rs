@@ -264,7 +264,7 @@ fn a_folder_that_can_not_be_served_is_refused_and_no_project_is_added() {
     let refusal = home
         .run("project add dev nowhere --path /nowhere")
         .refusal();
-    assert!(refusal.contains("/nowhere is no folder"), "{refusal}");
+    assert!(refusal.contains("/nowhere is not a folder"), "{refusal}");
     home.run("tenant create other").ok();
     let refusal = home.run("project add other docs --path /tmp").refusal();
     assert!(refusal.contains("tenant dev"), "{refusal}");

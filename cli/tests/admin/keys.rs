@@ -112,7 +112,7 @@ fn invalid_rights_of_a_key_are_refused_by_name() {
     };
     assert!(usage("--scopes read").contains("tools:read, memory:write, admin"));
     assert!(usage("--expires yesterday").contains("90d"));
-    assert!(usage("--expires 2001-01-01").contains("over"));
+    assert!(usage("--expires 2001-01-01").contains("in the past"));
     usage("--agents 0");
     usage("--tenant acme");
 }
@@ -205,7 +205,7 @@ fn a_rotated_key_rotates_again_only_once_its_successor_is_revoked() {
     let first = first["id"].as_str().unwrap();
     let refusal = installation.run(&rotate).refusal();
     assert!(
-        refusal.contains(&format!("its successor {first} is good")),
+        refusal.contains(&format!("its successor {first} is live")),
         "{refusal}"
     );
     assert_eq!(installation.count("select count(*) from api_keys"), 3);

@@ -114,6 +114,6 @@ fn the_bound_on_memory_is_per_tenant_in_mib() {
     assert_eq!(shown["limits"], json!([row]));
     for level in ["key", "session"] {
         let refused = installation.run(&format!("limits set acme --level {level} memory_mib=1"));
-        assert!(refused.refusal().contains("room for memory is a tenant's"));
+        assert!(refused.refusal().contains("memory is limited per tenant"));
     }
 }
