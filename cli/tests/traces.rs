@@ -1,5 +1,4 @@
-//! Traces of processes: what gateway and worker export, how they handle an unusable collector, and what their
-//! logs never contain.
+//! Traces of processes: their export, their handling of an unusable collector, and logs without secrets.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 

@@ -1,7 +1,6 @@
 //! `archway project`: a tenant's repositories, and which of their paths are readable.
 //!
-//! A project is the folder `<repos>/<tenant>/<slug>` that the workers mount. The database says whether
-//! it is served, and by which path rules.
+//! A project is the folder `<repos>/<tenant>/<slug>`. The database says if it is served, by which path rules.
 
 mod answer;
 mod state;
@@ -133,16 +132,16 @@ struct ClearArgs {
 
 /// Runs the command.
 pub async fn run(args: ProjectArgs) -> Result<(), AdminError> {
-    let (installation, json) = (&args.installation, args.installation.json);
+    let (target, json) = (&args.installation, args.installation.json);
     let change = match &args.command {
-        ProjectCommand::List { selector } => return list(installation, selector).await,
+        ProjectCommand::List { selector } => return list(target, selector).await,
         ProjectCommand::Add {
             which,
             settings,
             path,
         } => {
             let path = path.as_deref();
-            installation
+            target
                 .change(async |tx, to| add(tx, which, settings, path.map(|path| (to, path))).await)
                 .await
         }
@@ -151,22 +150,18 @@ pub async fn run(args: ProjectArgs) -> Result<(), AdminError> {
             settings,
             clear,
         } => {
-            installation
+            target
                 .change(async |tx, _| set(tx, which, settings, clear).await)
                 .await
         }
         ProjectCommand::Remove { which } => {
-            installation
-                .change(async |tx, _| remove(tx, which).await)
-                .await
+            target.change(async |tx, _| remove(tx, which).await).await
         }
         ProjectCommand::Restore { which } => {
-            installation
-                .change(async |tx, _| restore(tx, which).await)
-                .await
+            target.change(async |tx, _| restore(tx, which).await).await
         }
         ProjectCommand::Purge { which, confirm } => {
-            installation
+            target
                 .change(async |tx, _| purge(tx, which, confirm.as_deref()).await)
                 .await
         }
