@@ -23,7 +23,7 @@ FIRST = ("production", "overrides", "evaluation")
 TEXTS = [
     "other", "2Gi", "77s", "https://other.example.com/v1", "https://other.example.com", "other:5432/other",
     "sha256:" + "2" * 64, "fedcba9876543210", "hook", "closed", "claim", "none", "text", "contents",
-    "recursive", "[::]", "NodePort", "Always", "Prefix", "34%", "",
+    "recursive", "[::]", "NodePort", "Always", "Prefix", "34%", "http/protobuf", "",
 ]
 LISTS = [
     ["other.example.com"], ["https://other.example.com"], ["10.1.0.0/16"], ["ReadWriteMany", "ReadOnlyMany"],

@@ -145,10 +145,10 @@ class Administration(unittest.TestCase):
     def test_what_it_can_not_do_it_refuses_before_there_is_a_job(self):
         self.provide()
         for arguments, says in (
-            ([], "which command?"),
+            ([], "name a command"),
             (["--frob", "status"], "there is no option --frob"),
             (["--release"], "--release needs a name"),
-            (["--release", "other", "status"], "no CronJob for commands of release other"),
+            (["--release", "other", "status"], "release other has no CronJob for commands"),
             (["key", "issue", "acme"], "prints a secret"),
             (["--", "key", "rotate", "bu6mltErMopy"], "prints a secret"),
             (["--", "--log", "warn", "key", "issue", "acme"], "prints a secret"),

@@ -218,7 +218,7 @@ mod tests {
             }
             .text();
             assert!(
-                text.contains("project   wiki  (its folder is gone"),
+                text.contains("project   wiki  (its folder is missing"),
                 "{text}"
             );
             assert!(
