@@ -119,7 +119,7 @@ fn no_side_falls_back_to_plain_text() {
 
     let plain = Role::start(stage.worker("127.0.0.1:0"));
     let log = stage.has_no_worker(stage.believing(&issued, &by_name(&plain)));
-    assert!(log.contains("TLS failed"), "{log}");
+    assert!(log.contains("TLS handshake failed"), "{log}");
 }
 
 #[test]

@@ -11,9 +11,11 @@
 //! A 401 takes equally long for known and unknown ids, or its time would say which ids exist. Each bad
 //! key costs one wait for a slot and one query, and then nothing for 5 s.
 
+mod record;
+
 use std::{sync::Arc, time::Duration};
 
-use archway_proto::{catalog::Scope, chain::Chain};
+use archway_proto::chain::Chain;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -21,14 +23,15 @@ use super::{
     key::KeyId,
     lookup_slots::{LookupSlots, OriginFn, SlotPermit},
     pause::Pause,
-    versions::{RecordVersion, RecordVersions},
+    versions::RecordVersions,
 };
 use crate::{
-    caller::{Principal, PrincipalFacts},
     outage::Outage,
-    store::{ApiKeyRow, StoreError, Stores},
-    terms::Terms,
+    store::{StoreError, Stores},
 };
+
+pub(crate) use record::KeyRecord;
+use record::record;
 
 /// How long a record is used before it is read again.
 pub(super) const FRESH: Duration = Duration::from_secs(30);
@@ -58,36 +61,6 @@ pub(crate) enum LookupError {
     /// Change notifications voided every read.
     #[error("the key can't be checked now: it changes faster than it can be read")]
     Overtaken,
-}
-
-/// A key's row in Postgres.
-pub(crate) struct KeyRecord {
-    pub(crate) secret_hash: Vec<u8>,
-    pub(crate) secret_line: String,
-    /// False once revoked, or while the tenant is disabled.
-    pub(crate) live: bool,
-    /// By this machine's clock; `None` for a key that never expires.
-    pub(crate) expires_at: Option<Instant>,
-    pub(crate) principal: Principal,
-    pub(super) read: RecordVersion,
-    /// Whether the query waited for a look-up slot.
-    pub(super) used_slot: bool,
-}
-
-impl KeyRecord {
-    /// Whether the key is good now. Check it for each request: a key may expire while its record is
-    /// cached.
-    pub(crate) fn is_good(&self) -> bool {
-        self.live && self.expires_at.is_none_or(|end| Instant::now() < end)
-    }
-
-    fn is_fresh(&self, id: &KeyId, versions: &RecordVersions) -> bool {
-        versions.is_fresh(id.as_str(), self.principal.tenant_id(), self.read)
-    }
-
-    fn is_current(&self, id: &KeyId, versions: &RecordVersions) -> bool {
-        versions.is_current(id.as_str(), self.principal.tenant_id(), self.read)
-    }
 }
 
 /// The key look-up with its caches.
@@ -263,35 +236,6 @@ impl Keys {
     }
 }
 
-fn record(id: &KeyId, row: ApiKeyRow, read: RecordVersion, used_slot: bool) -> KeyRecord {
-    let scopes = row
-        .scopes
-        .iter()
-        .filter_map(|name| Scope::parse(name))
-        .collect();
-    KeyRecord {
-        secret_hash: row.secret_hash,
-        secret_line: row.secret_line,
-        live: row.live,
-        expires_at: end_of(read.at, row.expires_in),
-        read,
-        used_slot,
-        principal: Principal::new(PrincipalFacts {
-            tenant_id: row.tenant_id,
-            tenant: row.tenant_slug,
-            name: format!("key:{}", row.lineage),
-            credential: id.as_str().to_owned(),
-            scopes,
-            projects: row.projects,
-            families: row.families,
-            default_project: row.default_project,
-            pool: row.pool,
-            terms: Terms::new(row.agents.unsigned_abs(), row.limits.0),
-            version: read.version,
-        }),
-    }
-}
-
 /// Ids that are refused for a few seconds without a query.
 fn bad_ids() -> moka::sync::Cache<KeyId, ()> {
     moka::sync::Cache::builder()
@@ -300,17 +244,13 @@ fn bad_ids() -> moka::sync::Cache<KeyId, ()> {
         .build()
 }
 
-/// When a key expires that had `left` seconds at `read_at`, or a little later. `None` if it never
-/// does, or later than the clock can express.
-fn end_of(read_at: Instant, left: Option<f64>) -> Option<Instant> {
-    let left = Duration::try_from_secs_f64(left?.max(0.0)).ok()?;
-    read_at.checked_add(left)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{record::end_of, *};
+    use archway_proto::catalog::Scope;
+
     use crate::auth::{key::KeyText, lookup_slots::Origin};
+    use crate::{auth::versions::RecordVersion, caller::Principal};
 
     const ORIGIN: Origin = Origin {
         source: None,

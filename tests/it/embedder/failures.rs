@@ -28,13 +28,9 @@ fn limited(header: &'static str, value: impl Into<String>) -> Mishap {
 /// A date in HTTP's format.
 fn date(at: SystemTime) -> String {
     let seconds = at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    let moment = format!("@{seconds}");
     let made = std::process::Command::new("date")
-        .args([
-            "-u",
-            "-d",
-            &format!("@{seconds}"),
-            "+%a, %d %b %Y %H:%M:%S GMT",
-        ])
+        .args(["-u", "-d", &moment, "+%a, %d %b %Y %H:%M:%S GMT"])
         .env("LC_ALL", "C")
         .output();
     let text = String::from_utf8(made.unwrap().stdout).unwrap();

@@ -9,9 +9,9 @@
 //! Nothing opens `.git`. A folder that is blocked itself may still hold a path that was opened by
 //! name; then the folder is walked, and only that path is seen in it.
 
+mod admit;
 mod fingerprint;
 
-use super::error::RepoError;
 use super::glob::{Glob, GlobError};
 use super::globs::Globs;
 use super::manifest::Manifest;
@@ -112,32 +112,6 @@ impl Rules {
             parent = name;
         }
         Ok(())
-    }
-
-    /// [`Rules::judge`] of a path that `asked` led to.
-    ///
-    /// # Errors
-    /// [`RepoError::Blocked`], which names what was asked and not where it led.
-    pub fn admit(&self, path: &RepoPath, asked: &RepoPath, kind: Kind) -> Result<(), RepoError> {
-        self.judge(path, kind)
-            .map_err(|Blocked| RepoError::Blocked {
-                path: asked.clone(),
-            })
-    }
-
-    /// What a caller hears instead of `error`, who may not know what stands at `path`, to which
-    /// `asked` led: where nothing of the requested kind is, a path that is closed as the `other` kind
-    /// is denied.
-    pub(super) fn unless_closed(
-        &self,
-        error: RepoError,
-        (path, asked): (&RepoPath, &RepoPath),
-        other: Kind,
-    ) -> RepoError {
-        match self.admit(path, asked, other) {
-            Err(blocked) if error.is_absence() => blocked,
-            _ => error,
-        }
     }
 
     /// Whether `read_repo_file` may read this path; [`Rules::judge`] holds besides.

@@ -21,8 +21,8 @@ const AUTHORITY: &str = "sslrootcert";
 const CERTIFICATE: &str = "sslcert";
 const KEY: &str = "sslkey";
 
-/// What to do about a server whose certificate is not believed.
-pub const UNBELIEVED: &str = "postgres' certificate is not believed: in the database URL, \
+/// What to do about a server whose certificate is not trusted.
+pub const UNBELIEVED: &str = "postgres' certificate is not trusted: in the database URL, \
                               sslrootcert=FILE names its authority, and the host has to be one that \
                               the certificate is for";
 
@@ -81,7 +81,7 @@ pub fn read_files(mut options: PgConnectOptions) -> Result<PgConnectOptions, Dat
     Ok(options)
 }
 
-/// Whether a connection failed because the server's certificate is not believed.
+/// Whether a connection failed because the server's certificate is not trusted.
 pub fn is_unbelieved(error: &sqlx::Error) -> bool {
     let sqlx::Error::Io(error) = error else {
         return false;

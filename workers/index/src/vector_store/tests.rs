@@ -30,6 +30,7 @@ use double::Double;
 mod cases;
 mod double;
 mod losses;
+mod access;
 mod outages;
 mod shapes;
 mod whose;

@@ -4,14 +4,13 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use secrecy::SecretString;
 use tokio::time::{Instant, timeout};
 use tonic::Code;
 use uuid::Uuid;
 
 use super::{
-    Double, Home, HomeError, PATIENCE, QdrantConfig, QdrantHome, SHELF, ask, config, double::Mood,
-    keep, model, one_text, open, told,
+    Double, Home, HomeError, PATIENCE, QdrantHome, SHELF, ask, config, double::Mood, keep, model,
+    one_text, open,
 };
 
 /// A server and a home in it, which has one chunk.
@@ -283,38 +282,4 @@ async fn what_meets_a_collection_that_comes_or_goes_is_away_and_not_refused() {
         let is_away = matches!(error, HomeError::Away { .. });
         assert!(is_lost || is_away, "{code:?}: {error:?}");
     }
-}
-
-#[tokio::test]
-async fn the_key_is_said_with_each_request_and_in_no_error() {
-    let double = Double::start().await;
-    double.want_key("hunter2");
-    let knowing = |key: Option<&str>| {
-        let config = QdrantConfig {
-            qdrant_key: key.map(SecretString::from),
-            ..config(&double.url())
-        };
-        open(&config, Some(&model(2)))
-    };
-    for wrong in [None, Some("hunter3")] {
-        let error = knowing(wrong).count(SHELF).await.unwrap_err();
-        assert!(matches!(error, HomeError::Refused { .. }), "{error:?}");
-        assert!(!told(&error).contains("hunter"), "{}", told(&error));
-    }
-    let home = knowing(Some("hunter2"));
-    let store = keep(&home).await;
-    assert_eq!(ask(&home, store, PATIENCE).await.unwrap(), (1, 1));
-    double.be(Mood::Refusing(Code::Internal));
-    let error = ask(&home, store, PATIENCE).await.unwrap_err();
-    assert!(!told(&error).contains("hunter"), "{}", told(&error));
-}
-
-#[tokio::test]
-async fn a_server_that_was_to_speak_tls_and_does_not_is_away() {
-    let double = Double::start().await;
-    let url = double.url().replace("http://", "https://");
-    let home = open(&config(&url), Some(&model(2)));
-    let away = home.count(SHELF).await.unwrap_err();
-    assert!(matches!(away, HomeError::Away { .. }), "{away:?}");
-    assert!(double.seen().is_empty(), "it was told nothing in the clear");
 }
