@@ -191,7 +191,7 @@ fn is_told_of_failures(saw: &Value) {
         let error = &text_as_json(told)["error"];
         assert_eq!(error["code"], code);
         assert!(error["message"].as_str().unwrap().contains("pattern"));
-        assert!(error["suggestion"].as_str().unwrap().contains("mend"));
+        assert!(error["suggestion"].as_str().unwrap().contains("correct"));
     }
     let unknown = &saw["unknown"];
     assert!(unknown["raised"].is_string(), "{unknown}");

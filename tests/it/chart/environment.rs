@@ -13,7 +13,12 @@ use crate::tidy::assert_none;
 /// Commands whose every option the chart must reach: the processes and jobs of an installation.
 const COMMANDS: [&str; 4] = ["gateway", "worker", "migrate", "apply"];
 /// Variables of the system and of libraries, which values for CI set as operators would.
-const OTHERS: [&str; 3] = ["HTTPS_PROXY", "SSL_CERT_FILE", "TZ"];
+const OTHERS: [&str; 4] = [
+    "HTTPS_PROXY",
+    "OTEL_EXPORTER_OTLP_COMPRESSION",
+    "SSL_CERT_FILE",
+    "TZ",
+];
 /// Options that the chart does not reach, and why.
 const OUT_OF_REACH: [(&str, &str); 10] = [
     ("--key-file", "keys of tenants come by variables"),

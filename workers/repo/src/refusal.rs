@@ -91,7 +91,7 @@ fn meaning(error: &RepoError) -> (Fault, &'static str) {
         ),
         RepoError::InvalidPattern { .. } => (
             Fault::InvalidPattern,
-            "mend the pattern; it is matched within one line",
+            "correct the pattern; it is matched within one line",
         ),
         RepoError::TooManyEntries { .. } => (
             Fault::FileTooLarge,

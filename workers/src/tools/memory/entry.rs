@@ -165,7 +165,7 @@ fn invalid(wrong: &[Violation]) -> Failure {
     Failure::new(
         Fault::InvalidArguments,
         sentences.join("; "),
-        "mend what is listed and call again",
+        "correct the listed fields and call again",
     )
     .detail("violations", listed)
 }
