@@ -84,12 +84,8 @@ fn purging_a_tenant_leaves_no_row_of_it_and_every_row_of_others() {
         .remove(0);
 
     let purge = "tenant purge acme --confirm acme";
-    assert!(
-        installation
-            .run(purge)
-            .refusal()
-            .contains("in use; disable it first")
-    );
+    let refusal = installation.run(purge).refusal();
+    assert!(refusal.contains("in use; disable it first"), "{refusal}");
     installation.run("tenant disable acme").ok();
     for unsure in ["tenant purge acme", "tenant purge acme --confirm zeta"] {
         let refusal = installation.run(unsure).refusal();

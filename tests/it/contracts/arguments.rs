@@ -53,7 +53,7 @@ async fn an_unknown_argument_is_refused_with_the_nearest_known_one() {
     for (tool, word) in [("git_log", "grep"), ("git_diff", "head")] {
         let unlike = details(&client.call(tool, json!({ word: "x" })).await);
         assert!(!unlike.contains("did you mean"), "{unlike}");
-        assert!(unlike.contains("there are "), "{unlike}");
+        assert!(unlike.contains("the arguments are "), "{unlike}");
     }
     let far = details(
         &client
