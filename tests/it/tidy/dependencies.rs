@@ -94,10 +94,13 @@ fn every_declared_dependency_is_used_by_the_crate_that_declares_it() {
                 .max_by_key(|inner| inner.len());
             deepest.is_some_and(|deepest| deepest == folder.as_str())
         };
-        let text: String = sources(folder.as_str())
+        let own: Vec<super::Source> = sources(folder.as_str())
+            .into_iter()
+            .filter(|source| is_own(&source))
+            .collect();
+        let text: String = own
             .iter()
-            .filter(is_own)
-            .map(super::Source::uncommented)
+            .map(|source| source.uncommented() + &included(source))
             .collect();
         let named: BTreeSet<&str> = words(&text).collect();
         for dependency in &package.dependencies {
@@ -134,6 +137,16 @@ fn the_page_of_dependencies_says_why_each_crate_is_here() {
         .difference(&declared)
         .map(|name| format!("{REASONS} explains {name}, which no crate uses"));
     assert_none(&unexplained.chain(unused).collect::<Vec<_>>());
+}
+
+/// The files of other folders that a file includes as modules.
+fn included(source: &super::Source) -> String {
+    let paths = source.text.lines().filter_map(|line| {
+        let path = line.strip_prefix("#[path = \"")?.strip_suffix("\"]")?;
+        let folder = root().join(&source.path).parent()?.to_owned();
+        std::fs::read_to_string(folder.join(path)).ok()
+    });
+    paths.collect()
 }
 
 /// The resolved graph for this machine, without network access.
