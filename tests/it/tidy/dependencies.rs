@@ -144,7 +144,7 @@ fn included(source: &super::Source) -> String {
     let paths = source.text.lines().filter_map(|line| {
         let path = line.strip_prefix("#[path = \"")?.strip_suffix("\"]")?;
         let folder = root().join(&source.path).parent()?.to_owned();
-        std::fs::read_to_string(folder.join(path)).ok()
+        fs::read_to_string(folder.join(path)).ok()
     });
     paths.collect()
 }
