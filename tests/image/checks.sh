@@ -83,11 +83,12 @@ is_healthy() {
     [ "$(podman inspect --format '{{.State.Healthcheck.Status}}' "$1")" = healthy ]
 }
 
+# Workers report their folders every few seconds.
+serves_the_project() { [[ $(as_owner project list) == *team*repo*served* ]]; }
+
 # The commands of deploy/compose/README.md.
 check_administration() {
-    local list
-    list=$(as_owner project list)
-    [[ $list == *team*repo*served* ]] || fail "other projects: $list"
+    until_true 20 serves_the_project || fail "other projects: $(as_owner project list)"
     local key
     key=$(as_owner key issue team --label ci --expires 90d)
     [[ $key == *awy_* ]] || fail "no key: $key"
