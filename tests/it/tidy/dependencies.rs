@@ -8,7 +8,7 @@ use std::{
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, PackageId};
 
-use super::{assert_none, licence, root, sources, words};
+use super::{Source, assert_none, licence, root, sources, words};
 
 /// Crates whose types cross the wire, so that two versions would be two types of one name.
 const WIRE: [&str; 4] = ["axum", "opentelemetry", "prost", "tonic"];
@@ -78,27 +78,9 @@ fn no_banned_crate_is_shipped_and_the_wire_has_one_version_of_each() {
 fn every_declared_dependency_is_used_by_the_crate_that_declares_it() {
     let metadata = metadata();
     let mut violations = Vec::new();
-    let folder = |package: &Package| {
-        let folder = package.manifest_path.parent().unwrap();
-        folder.strip_prefix(root()).unwrap().to_string()
-    };
-    let packages = metadata.workspace_packages();
-    let folders: Vec<String> = packages.iter().map(|package| folder(package)).collect();
-    for package in packages {
-        let folder = folder(package);
-        let is_own = |source: &&super::Source| {
-            let beneath = |inner: &&String| source.path.starts_with(&format!("{inner}/"));
-            let deepest = folders
-                .iter()
-                .filter(beneath)
-                .max_by_key(|inner| inner.len());
-            deepest.is_some_and(|deepest| deepest == folder.as_str())
-        };
-        let own: Vec<super::Source> = sources(folder.as_str())
-            .into_iter()
-            .filter(|source| is_own(&source))
-            .collect();
-        let text: String = own
+    let crates = crates(&metadata);
+    for package in metadata.workspace_packages() {
+        let text: String = crates[&folder(package)]
             .iter()
             .map(|source| source.uncommented() + &included(source))
             .collect();
@@ -139,8 +121,34 @@ fn the_page_of_dependencies_says_why_each_crate_is_here() {
     assert_none(&unexplained.chain(unused).collect::<Vec<_>>());
 }
 
+/// The folder of a crate, relative to the workspace's.
+pub(super) fn folder(package: &Package) -> String {
+    let folder = package.manifest_path.parent().unwrap();
+    folder.strip_prefix(root()).unwrap().to_string()
+}
+
+/// The sources of each crate of the workspace, by its folder. A crate inside another's folder is not
+/// part of it.
+pub(super) fn crates(metadata: &Metadata) -> BTreeMap<String, Vec<Source>> {
+    let packages = metadata.workspace_packages();
+    let folders: BTreeSet<String> = packages.into_iter().map(folder).collect();
+    let own = |folder: &String| {
+        let inside = format!("{folder}/");
+        let nested = |source: &Source| {
+            let mut inner = folders.iter().filter(|inner| inner.starts_with(&inside));
+            inner.any(|inner| source.path.starts_with(&format!("{inner}/")))
+        };
+        let sources = sources(folder).into_iter();
+        sources.filter(|source| !nested(source)).collect()
+    };
+    folders
+        .iter()
+        .map(|folder| (folder.clone(), own(folder)))
+        .collect()
+}
+
 /// The files of other folders that a file includes as modules.
-fn included(source: &super::Source) -> String {
+fn included(source: &Source) -> String {
     let paths = source.text.lines().filter_map(|line| {
         let path = line.strip_prefix("#[path = \"")?.strip_suffix("\"]")?;
         let folder = root().join(&source.path).parent()?.to_owned();

@@ -1,9 +1,8 @@
 //! Names of types and tests: a type's name says what it is in its crate, a test's name is a short claim.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::collections::BTreeMap;
 
-use super::{Source, assert_none, root, sources};
+use super::{Source, assert_none, dependencies};
 
 /// How often a crate may declare types of one name. With more, the name says too little.
 const MOST_OF_A_NAME: usize = 3;
@@ -55,47 +54,11 @@ fn test_names_have_fewer_than_seventy_letters() {
     assert_none(&violations);
 }
 
-/// The sources of each crate of the workspace, by its folder. A crate inside another's folder is not
-/// part of it.
+/// The sources of each crate that follows the rules, by its folder.
 fn crates() -> BTreeMap<String, Vec<Source>> {
-    let folders = crate_folders();
-    let mut crates = BTreeMap::new();
-    for folder in folders.iter().filter(|folder| !folder.starts_with(NOT_YET)) {
-        let inside = format!("{folder}/");
-        let nested: Vec<String> = folders
-            .iter()
-            .filter(|other| other.starts_with(&inside))
-            .map(|other| format!("{other}/"))
-            .collect();
-        let is_own = |source: &Source| !nested.iter().any(|other| source.path.starts_with(other));
-        let own = sources(folder).into_iter().filter(is_own).collect();
-        crates.insert(folder.clone(), own);
-    }
+    let mut crates = dependencies::crates(&dependencies::metadata());
+    crates.retain(|folder, _| !folder.starts_with(NOT_YET));
     crates
-}
-
-/// Folders with a `Cargo.toml`, relative to the workspace's. Neither the workspace itself, nor what a build
-/// writes.
-fn crate_folders() -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    let mut pending = vec![String::new()];
-    while let Some(folder) = pending.pop() {
-        for entry in fs::read_dir(root().join(&folder)).unwrap() {
-            let entry = entry.unwrap();
-            let name = entry.file_name().into_string().unwrap();
-            let is_folder = entry.file_type().unwrap().is_dir();
-            if is_folder && !name.starts_with('.') && name != "target" {
-                pending.push(
-                    format!("{folder}/{name}")
-                        .trim_start_matches('/')
-                        .to_owned(),
-                );
-            } else if name == "Cargo.toml" && !folder.is_empty() {
-                found.insert(folder.clone());
-            }
-        }
-    }
-    found
 }
 
 /// The names of the types that a source declares, as often as it does. Associated types of an `impl` or
