@@ -66,6 +66,7 @@ mod metrics;
 mod recent;
 mod caller;
 mod outage;
+mod fair_permits;
 pub mod terms;
 mod error;
 

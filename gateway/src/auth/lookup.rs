@@ -31,7 +31,6 @@ use crate::{
 };
 
 pub(crate) use record::KeyRecord;
-use record::record;
 
 /// How long a record is used before it is read again.
 pub(super) const FRESH: Duration = Duration::from_secs(30);
@@ -203,7 +202,7 @@ impl Keys {
             }
             return Err(LookupError::Unknown);
         };
-        let record = Arc::new(record(id, row, read, is_unconfirmed));
+        let record = Arc::new(KeyRecord::new(id, row, read, is_unconfirmed));
         if record.is_current(id, &self.versions) {
             self.confirmed.insert(id.clone(), record.clone());
         }

@@ -12,15 +12,12 @@
 //! many look-ups as the queue has free places, so one source alone gets half of the queue, and a
 //! source that comes later always finds places.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::time::Duration;
 
-use parking_lot::Mutex;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit},
-    time::timeout,
-};
+use tokio::time::timeout;
 
 use super::address::Source;
+use crate::fair_permits::{FairPermit, FairPermits};
 
 /// Slots of sources in good standing: half of a default pool.
 const SLOTS: usize = 4;
@@ -73,97 +70,27 @@ impl LookupSlots {
 }
 
 /// A slot, free again when this is dropped.
-pub(super) struct SlotPermit<'a> {
-    _slot: SemaphorePermit<'a>,
-    _turn: OwnedSemaphorePermit,
-    // Last: a source is forgotten only after its permits are back.
-    _lookup: CountedLookup<'a>,
-}
+pub(super) type SlotPermit<'a> = FairPermit<'a, Option<Source>>;
 
-/// Some slots and the look-ups that wait for them.
+/// Some slots and the look-ups that wait for them. One source may have all slots.
 struct Queue {
-    slots: Semaphore,
-    size: usize,
+    slots: FairPermits<Option<Source>>,
     most: usize,
-    lookups: Mutex<Lookups>,
-}
-
-#[derive(Default)]
-struct Lookups {
-    total: usize,
-    /// Only sources with a look-up in flight or waiting.
-    by_source: HashMap<Option<Source>, SourceLookups>,
-}
-
-struct SourceLookups {
-    count: usize,
-    /// Admits look-ups to the common queue.
-    turns: Arc<Semaphore>,
 }
 
 impl Queue {
     fn new(size: usize, most: usize) -> Self {
         Queue {
-            slots: Semaphore::new(size),
-            size,
+            slots: FairPermits::new(size, size),
             most,
-            lookups: Mutex::default(),
         }
     }
 
     async fn acquire(&self, source: Option<Source>) -> Option<SlotPermit<'_>> {
-        let (lookup, turns) = self.enter(source)?;
-        // The semaphores are never closed, and tokio's are first in, first out.
-        let permits = timeout(PATIENCE, async {
-            let turn = turns.acquire_owned().await.ok()?;
-            Some((self.slots.acquire().await.ok()?, turn))
-        });
-        let (slot, turn) = permits.await.ok()??;
-        Some(SlotPermit {
-            _slot: slot,
-            _turn: turn,
-            _lookup: lookup,
-        })
-    }
-
-    /// Counts a look-up, unless its source has as many as places are free.
-    fn enter(&self, source: Option<Source>) -> Option<(CountedLookup<'_>, Arc<Semaphore>)> {
-        let mut lookups = self.lookups.lock();
-        let count = lookups.by_source.get(&source).map_or(0, |own| own.count);
-        if count >= self.most - lookups.total {
-            return None;
-        }
-        lookups.total += 1;
-        let own = lookups
-            .by_source
-            .entry(source)
-            .or_insert_with(|| SourceLookups {
-                count: 0,
-                turns: Arc::new(Semaphore::new(self.size)),
-            });
-        own.count += 1;
-        let turns = own.turns.clone();
-        let queue = self;
-        Some((CountedLookup { queue, source }, turns))
-    }
-}
-
-/// A look-up that counts until this is dropped.
-struct CountedLookup<'a> {
-    queue: &'a Queue,
-    source: Option<Source>,
-}
-
-impl Drop for CountedLookup<'_> {
-    fn drop(&mut self) {
-        let mut lookups = self.queue.lookups.lock();
-        lookups.total -= 1;
-        if let Some(own) = lookups.by_source.get_mut(&self.source) {
-            own.count -= 1;
-            if own.count == 0 {
-                lookups.by_source.remove(&self.source);
-            }
-        }
+        // A source may have as many look-ups as places are free.
+        let admits = |own, all| own < self.most - all;
+        let lookup = self.slots.enter(source, admits)?;
+        timeout(PATIENCE, lookup.permit()).await.ok()?
     }
 }
 
@@ -200,12 +127,6 @@ mod tests {
         (waiting, done)
     }
 
-    fn is_empty(queue: &Queue) -> bool {
-        let lookups = queue.lookups.lock();
-        let is_free = queue.slots.available_permits() == queue.size;
-        is_free && lookups.total == 0 && lookups.by_source.is_empty()
-    }
-
     #[tokio::test(start_paused = true)]
     async fn suspects_and_others_do_not_wait_for_each_other() {
         let slots = LookupSlots::default();
@@ -220,7 +141,7 @@ mod tests {
         drop((suspect, permits));
         assert!(slots.acquire(origin(1, true)).await.is_some());
         assert!(slots.acquire(origin(2, false)).await.is_some());
-        assert!(is_empty(&slots.standard) && is_empty(&slots.suspect));
+        assert!(slots.standard.slots.is_idle(SLOTS) && slots.suspect.slots.is_idle(SUSPECT_SLOTS));
     }
 
     #[tokio::test(start_paused = true)]
@@ -233,7 +154,7 @@ mod tests {
         });
         let all = futures::future::join_all(lookups).await;
         assert!(all.into_iter().all(|has_slot| has_slot));
-        assert!(is_empty(&slots.standard));
+        assert!(slots.standard.slots.is_idle(SLOTS));
     }
 
     #[tokio::test(start_paused = true)]
@@ -259,6 +180,6 @@ mod tests {
         assert_eq!((others.len(), none.len()), (100, 0));
         advance(PATIENCE).await;
         drop((waiting, permits, others));
-        assert!(is_empty(&slots.standard));
+        assert!(slots.standard.slots.is_idle(SLOTS));
     }
 }

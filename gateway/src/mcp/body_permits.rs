@@ -6,17 +6,16 @@
 //! once waits for itself, and its bodies stay in the sockets. Waiting requests are served in order,
 //! and the wait is short enough to leave time for reading the body.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::time::Duration;
 
 use futures::future::poll_immediate;
-use parking_lot::Mutex;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit},
-    time::timeout,
-};
+use tokio::time::timeout;
 use uuid::Uuid;
 
-use crate::metrics::{BodyMetrics, GaugeGuard};
+use crate::{
+    fair_permits::{FairPermit, FairPermits},
+    metrics::{BodyMetrics, GaugeGuard},
+};
 
 /// Large bodies read at once, of at most 1 MiB each.
 const MAX: usize = 256;
@@ -28,44 +27,24 @@ const MAX_WAITING: usize = 4 * MAX_PER_TENANT;
 /// Maximum wait: the rest of a body's 15 s is for reading it.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
-/// The permits, and the tenants that hold some.
+/// The permits of all tenants.
 pub(super) struct BodyPermits {
-    all: Semaphore,
-    /// Contains a tenant while it holds a permit or waits for one, so never more tenants than open
-    /// requests.
-    tenants: Mutex<HashMap<Uuid, TenantPermits>>,
+    permits: FairPermits<Uuid>,
     metrics: BodyMetrics,
-}
-
-/// The permits of one tenant.
-struct TenantPermits {
-    own: Arc<Semaphore>,
-    /// Requests that hold a permit or wait for one.
-    slots: usize,
 }
 
 /// The permit of one body, released on drop.
 pub(super) struct BodyPermit<'a> {
     /// Whether the request had to wait.
     pub(super) waited: bool,
-    // Drop order: the slot is released after its permits.
     _reading: GaugeGuard,
-    _of_all: SemaphorePermit<'a>,
-    _own: OwnedSemaphorePermit,
-    _turn: TenantSlot<'a>,
-}
-
-/// One request of a tenant that holds a permit or waits for one.
-struct TenantSlot<'a> {
-    permits: &'a BodyPermits,
-    tenant: Uuid,
+    _permit: FairPermit<'a, Uuid>,
 }
 
 impl BodyPermits {
     pub(super) fn new(metrics: BodyMetrics) -> Self {
         BodyPermits {
-            all: Semaphore::new(MAX),
-            tenants: Mutex::default(),
+            permits: FairPermits::new(MAX, MAX_PER_TENANT),
             metrics,
         }
     }
@@ -81,13 +60,9 @@ impl BodyPermits {
     }
 
     async fn wait(&self, tenant: Uuid) -> Option<BodyPermit<'_>> {
-        let (slot, own) = self.slot(tenant)?;
-        let mut taking = Box::pin(async {
-            // The tenant's own permit first, so that its waiting requests hold none of the shared
-            // permits.
-            let own = own.acquire_owned().await.ok()?;
-            Some((own, self.all.acquire().await.ok()?))
-        });
+        let admits = |own, _all| own < MAX_PER_TENANT + MAX_WAITING;
+        let request = self.permits.enter(tenant, admits)?;
+        let mut taking = Box::pin(request.permit());
         let (taken, waited) = match poll_immediate(&mut taking).await {
             Some(taken) => (taken, false),
             None => {
@@ -95,44 +70,11 @@ impl BodyPermits {
                 (timeout(MAX_WAIT, taking).await.ok()?, true)
             }
         };
-        let (own, of_all) = taken?;
         Some(BodyPermit {
             waited,
             _reading: GaugeGuard::one_of(&self.metrics.reading),
-            _of_all: of_all,
-            _own: own,
-            _turn: slot,
+            _permit: taken?,
         })
-    }
-
-    /// Registers a request and returns the tenant's semaphore; `None` if too many wait.
-    fn slot(&self, tenant: Uuid) -> Option<(TenantSlot<'_>, Arc<Semaphore>)> {
-        let mut tenants = self.tenants.lock();
-        let tenant_permits = tenants.entry(tenant).or_insert_with(|| TenantPermits {
-            own: Arc::new(Semaphore::new(MAX_PER_TENANT)),
-            slots: 0,
-        });
-        if tenant_permits.slots >= MAX_PER_TENANT + MAX_WAITING {
-            return None;
-        }
-        tenant_permits.slots += 1;
-        let slot = TenantSlot {
-            permits: self,
-            tenant,
-        };
-        Some((slot, tenant_permits.own.clone()))
-    }
-}
-
-impl Drop for TenantSlot<'_> {
-    fn drop(&mut self) {
-        let mut tenants = self.permits.tenants.lock();
-        if let Some(tenant_permits) = tenants.get_mut(&self.tenant) {
-            tenant_permits.slots -= 1;
-            if tenant_permits.slots == 0 {
-                tenants.remove(&self.tenant);
-            }
-        }
     }
 }
 
@@ -178,8 +120,7 @@ mod tests {
         let fifth = poll_immediate(&mut fifth).await.flatten().unwrap();
         assert!(fifth.waited);
         drop((first, more, others, fifth));
-        assert!(permits.tenants.lock().is_empty());
-        assert_eq!(permits.all.available_permits(), MAX);
+        assert!(permits.permits.is_idle(MAX));
         assert_eq!(permits.metrics.reading.get(), 0);
     }
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 use archway_proto::catalog::Scope;
 use tokio::time::Instant;
 
-use super::super::{
-    key::KeyId,
-    versions::{RecordVersion, RecordVersions},
-};
 use crate::{
+    auth::{
+        key::KeyId,
+        versions::{RecordVersion, RecordVersions},
+    },
     caller::{Principal, PrincipalFacts},
     store::ApiKeyRow,
     terms::Terms,
@@ -30,6 +30,41 @@ pub(crate) struct KeyRecord {
 }
 
 impl KeyRecord {
+    /// The record of a row that was read as of this version.
+    pub(super) fn new(
+        id: &KeyId,
+        row: ApiKeyRow,
+        read: RecordVersion,
+        used_slot: bool,
+    ) -> KeyRecord {
+        let scopes = row
+            .scopes
+            .iter()
+            .filter_map(|name| Scope::parse(name))
+            .collect();
+        KeyRecord {
+            secret_hash: row.secret_hash,
+            secret_line: row.secret_line,
+            live: row.live,
+            expires_at: end_of(read.at, row.expires_in),
+            read,
+            used_slot,
+            principal: Principal::new(PrincipalFacts {
+                tenant_id: row.tenant_id,
+                tenant: row.tenant_slug,
+                name: format!("key:{}", row.lineage),
+                credential: id.as_str().to_owned(),
+                scopes,
+                projects: row.projects,
+                families: row.families,
+                default_project: row.default_project,
+                pool: row.pool,
+                terms: Terms::new(row.agents.unsigned_abs(), row.limits.0),
+                version: read.version,
+            }),
+        }
+    }
+
     /// Whether the key is good now. Check it for each request: a key may expire while its record is
     /// cached.
     pub(crate) fn is_good(&self) -> bool {
@@ -42,41 +77,6 @@ impl KeyRecord {
 
     pub(super) fn is_current(&self, id: &KeyId, versions: &RecordVersions) -> bool {
         versions.is_current(id.as_str(), self.principal.tenant_id(), self.read)
-    }
-}
-
-/// The record of a row that was read as of this version.
-pub(super) fn record(
-    id: &KeyId,
-    row: ApiKeyRow,
-    read: RecordVersion,
-    used_slot: bool,
-) -> KeyRecord {
-    let scopes = row
-        .scopes
-        .iter()
-        .filter_map(|name| Scope::parse(name))
-        .collect();
-    KeyRecord {
-        secret_hash: row.secret_hash,
-        secret_line: row.secret_line,
-        live: row.live,
-        expires_at: end_of(read.at, row.expires_in),
-        read,
-        used_slot,
-        principal: Principal::new(PrincipalFacts {
-            tenant_id: row.tenant_id,
-            tenant: row.tenant_slug,
-            name: format!("key:{}", row.lineage),
-            credential: id.as_str().to_owned(),
-            scopes,
-            projects: row.projects,
-            families: row.families,
-            default_project: row.default_project,
-            pool: row.pool,
-            terms: Terms::new(row.agents.unsigned_abs(), row.limits.0),
-            version: read.version,
-        }),
     }
 }
 
