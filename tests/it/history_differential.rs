@@ -17,11 +17,12 @@ mod subjects;
 mod git;
 mod output;
 
-use std::{env, path::PathBuf, str::FromStr};
+use std::path::PathBuf;
 
 use e2e::{Client, GeneratedHistory, Harness, Repo, Stack, Tenant};
 use rand::{SeedableRng, rngs::StdRng};
 
+use crate::number_from;
 use git::Git;
 
 /// One project, with Archway's and git's view of it.
@@ -47,8 +48,8 @@ struct Comparison {
 impl Comparison {
     /// Creates both histories and serves them.
     async fn begin() -> Comparison {
-        let seed = given("ARCHWAY_TEST_SEED", 0x0b1a_4e11);
-        let commits = given("ARCHWAY_TEST_COMMITS", 1_000);
+        let seed = number_from("ARCHWAY_TEST_SEED", 0x0b1a_4e11);
+        let commits = number_from("ARCHWAY_TEST_COMMITS", 1_000);
         println!("ARCHWAY_TEST_SEED={seed} ARCHWAY_TEST_COMMITS={commits}");
         let mut acme = Tenant::new("acme").project(
             "made",
@@ -71,7 +72,7 @@ impl Comparison {
         Comparison {
             sides: sides.collect(),
             random: StdRng::seed_from_u64(seed),
-            questions: given("ARCHWAY_TEST_QUESTIONS", 40),
+            questions: number_from("ARCHWAY_TEST_QUESTIONS", 40),
             differences: Vec::new(),
             renames_cut: 0,
             _stack: stack,
@@ -86,13 +87,6 @@ impl Comparison {
         let (count, all) = (self.differences.len(), self.differences.join("\n\n"));
         assert!(count == 0, "{count} answers differ from git's:\n\n{all}");
     }
-}
-
-/// A number from the environment, or the default.
-fn given<N: FromStr>(name: &str, default: N) -> N {
-    let text = env::var_os(name);
-    let number = text.map(|text| text.to_str().and_then(|text| text.parse().ok()));
-    number.map_or(default, |number| number.expect("a number"))
 }
 
 /// Whether the tree that the tests run in is a clone with enough history.

@@ -42,8 +42,18 @@ mod tidy;
 mod traces;
 mod workflow;
 
+use std::{env, str::FromStr};
+
 use e2e::{Client, Harness, Repo, Stack, Tenant};
 use serde_json::Value;
+
+/// A number from the environment, for the long form of a test or a run to repeat, or the default.
+fn number_from<N: FromStr>(variable: &str, default: N) -> N {
+    env::var_os(variable).map_or(default, |text| {
+        let number = text.to_str().and_then(|text| text.parse().ok());
+        number.unwrap_or_else(|| panic!("{variable} is not a number"))
+    })
+}
 
 /// A stack with one tenant `acme` and one project `site`, and its client.
 async fn serve(repo: Repo) -> (Stack, Client) {

@@ -16,6 +16,7 @@ use e2e::{Client, Harness, Repo, Stack, Tenant};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
+use crate::number_from;
 use patterns::SearchQuery;
 use ripgrep::{Line, Ripgrep};
 
@@ -54,14 +55,7 @@ const GREP: Tool = Tool {
 #[tokio::test]
 async fn the_engine_finds_exactly_what_ripgrep_finds() {
     let Some(rg) = rg() else { return };
-    let seed = env::var_os("ARCHWAY_TEST_SEED").map_or_else(
-        || 0x00a1_2c4e,
-        |seed| {
-            seed.to_str()
-                .and_then(|seed| seed.parse().ok())
-                .expect("a number")
-        },
-    );
+    let seed = number_from("ARCHWAY_TEST_SEED", 0x00a1_2c4e);
     println!("ARCHWAY_TEST_SEED={seed}");
     let mut random = StdRng::seed_from_u64(seed);
     let this_repository = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");

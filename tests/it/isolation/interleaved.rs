@@ -11,9 +11,7 @@ mod tour;
 mod values;
 mod witness;
 
-use std::{
-    collections::BTreeMap, env, fs, net::SocketAddr, process::Stdio, str::FromStr, time::Duration,
-};
+use std::{collections::BTreeMap, env, fs, net::SocketAddr, process::Stdio, time::Duration};
 
 use archway::logging::{LogArgs, LogFormat};
 use e2e::{
@@ -23,6 +21,7 @@ use e2e::{
 use futures::future::join_all;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
+use crate::number_from;
 use planted::{Kind, Planted};
 use requests::Requester;
 use tokio::{
@@ -57,7 +56,7 @@ async fn no_planted_word_reaches_the_other_tenant_a_log_or_a_metric() {
         .stdout(fs::File::create(&said).unwrap())
         .stderr(fs::File::create(&log).unwrap())
         .kill_on_drop(true);
-    let patience = START + PATIENCE * setting("ARCHWAY_TEST_CALLS", CALLS);
+    let patience = START + PATIENCE * number_from("ARCHWAY_TEST_CALLS", CALLS);
     let status = timeout(patience, process.status()).await;
     let text = |path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
     let (said, log) = (text(&said), text(&log));
@@ -101,13 +100,6 @@ fn judge_log(said: &str, log: &str) {
     );
 }
 
-fn setting<T: FromStr>(name: &str, otherwise: T) -> T {
-    env::var_os(name).map_or(otherwise, |text| {
-        let number = text.to_str().and_then(|text| text.parse().ok());
-        number.expect("a number")
-    })
-}
-
 /// Makes the calls and judges their answers.
 async fn inside() {
     let debug = LogArgs {
@@ -115,8 +107,8 @@ async fn inside() {
         log_format: LogFormat::Json,
     };
     archway::logging::start(&debug, "", false);
-    let seed = setting("ARCHWAY_TEST_SEED", rand::rng().random());
-    let calls = setting("ARCHWAY_TEST_CALLS", CALLS);
+    let seed = number_from("ARCHWAY_TEST_SEED", rand::rng().random());
+    let calls = number_from("ARCHWAY_TEST_CALLS", CALLS);
     println!("\nARCHWAY_TEST_SEED={seed} ARCHWAY_TEST_CALLS={calls}");
     let mut random = StdRng::seed_from_u64(seed);
     let harness = Harness::new().replicas(2).workers(2).indexing();
