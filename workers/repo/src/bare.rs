@@ -302,7 +302,7 @@ mod tests {
     use std::io::Read as _;
 
     use super::super::testing::{Sandbox, cancel, git, path};
-    use super::super::{Excluded, Query, Repo};
+    use super::super::{Excluded, MatchRange, Query, Repo};
     use super::*;
 
     /// A bare clone of a repository with these files, in place of the project's folder.
@@ -408,12 +408,12 @@ mod tests {
             case_sensitive: true,
             glob: None,
             excluded: &Excluded::NONE,
-            skip: 0,
-            limit: 9,
             context: 0,
         };
-        let found = app.repo().search(&query, &cancel()).unwrap();
-        assert_eq!((found.total, found.files_searched), (1, 3));
+        let first = MatchRange { skip: 0, limit: 9 };
+        let found = app.repo().search(&query, first, &cancel()).unwrap();
+        let totals = found.totals;
+        assert_eq!((totals.matches, totals.files_searched), (1, 3));
         assert_eq!(found.lines[0].path, path("src/a.rs"));
     }
 

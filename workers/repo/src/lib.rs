@@ -72,7 +72,7 @@ pub use self::path::{PathError, RepoPath};
 pub use self::project::{Head, Key};
 pub use self::refusal::rfc3339;
 pub use self::rules::{Kind, Rules};
-pub use self::search::{Excluded, Found, Query};
+pub use self::search::{Excluded, MatchRange, Matches, Query, SearchTotals};
 pub use self::stamp::Seen;
 pub use self::tracked::{Standard, Standing};
 pub use crate::search_pool::crew;

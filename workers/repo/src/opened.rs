@@ -17,7 +17,7 @@ use super::manifest::{self, Manifest};
 use super::path::RepoPath;
 use super::project::{Head, Key, Snapshot};
 use super::rules::{Blocked, Kind, Rules};
-use super::search::{Found, Query};
+use super::search::{MatchRange, Matches, Query};
 use super::tracked::{self, Standing};
 
 /// One project as one call sees it.
@@ -242,15 +242,21 @@ impl Repo {
         }
     }
 
-    /// Searches what is listed. The same tree gives the same answer every time.
+    /// Searches what is listed, and shows the lines of `range`. The same tree gives the same answer every time.
     ///
     /// # Errors
     /// [`RepoError::InvalidPattern`]; [`RepoError::Stopped`] if cancelled, or if the deadline
     /// passed before the search began. Later, the deadline only makes it incomplete.
-    pub fn search(&self, query: &Query, cancel: &Cancel) -> Result<Found, RepoError> {
+    pub fn search(
+        &self,
+        query: &Query,
+        range: MatchRange,
+        cancel: &Cancel,
+    ) -> Result<Matches, RepoError> {
         let listing = self.listing(cancel)?;
         let hands = self.shared.crews.begin(&self.tenant);
-        self.snapshot.search(&listing, query, &hands, cancel)
+        self.snapshot
+            .search(&listing, (query, range), &hands, cancel)
     }
 }
 

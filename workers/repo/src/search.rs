@@ -6,6 +6,7 @@
 //! first that was not finished: a shorter answer, but never one with holes.
 
 use std::cell::RefCell;
+use std::ops::AddAssign;
 use std::time::Duration;
 
 use grep_regex::RegexMatcher;
@@ -37,7 +38,7 @@ thread_local! {
 /// What showing lines may take when the time for counting is up.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// What is searched for, where, and how much of it is shown.
+/// What is searched for, and where.
 #[derive(Clone, Debug)]
 pub struct Query {
     /// A regular expression, or a text.
@@ -48,14 +49,19 @@ pub struct Query {
     pub case_sensitive: bool,
     /// Only files that this fits.
     pub glob: Option<Glob>,
-    /// What the tool's contract leaves out, even if `glob` names it.
+    /// Files that the tool's contract leaves out, even if `glob` names them.
     pub excluded: &'static Excluded,
+    /// Lines to show on either side of each match.
+    pub context: usize,
+}
+
+/// Which of all matching lines are shown.
+#[derive(Clone, Copy, Debug)]
+pub struct MatchRange {
     /// Matching lines to pass over.
     pub skip: usize,
-    /// Matching lines to show after those.
+    /// Matching lines to show after those, at most.
     pub limit: usize,
-    /// Lines to show on either side of each.
-    pub context: usize,
 }
 
 /// What a tool leaves out of what is listed, by name, case significant.
@@ -67,21 +73,35 @@ pub struct Excluded {
     pub files: &'static [&'static str],
 }
 
-/// What was found.
+/// Matching lines, and the counts of the whole search.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct Matches {
     /// The lines asked for, by path, then line.
     pub lines: Vec<FoundLine>,
+    /// The counts of all files that fit the filters.
+    pub totals: SearchTotals,
+}
+
+/// Counts of one search, or of several together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SearchTotals {
     /// All lines that match, shown or not.
-    pub total: u64,
+    pub matches: u64,
     /// Files that fit the filters, binaries and files over 8 MiB included.
     pub files_searched: u64,
     /// How many of them were not searched, or not wholly: over 8 MiB, or with a line over 1 MiB.
     pub files_skipped: u64,
-    /// Whether matching lines come after those shown.
-    pub(crate) more: bool,
     /// The deadline ended the search: the numbers are of the files before that point.
     pub incomplete: bool,
+}
+
+impl AddAssign for SearchTotals {
+    fn add_assign(&mut self, other: SearchTotals) {
+        self.matches += other.matches;
+        self.files_searched += other.files_searched;
+        self.files_skipped += other.files_skipped;
+        self.incomplete |= other.incomplete;
+    }
 }
 
 impl Excluded {
@@ -124,10 +144,10 @@ pub(super) trait Content: Sync {
 pub(super) fn search(
     content: &impl Content,
     listing: &Listing,
-    query: &Query,
+    (query, range): (&Query, MatchRange),
     hands: &Hands<'_>,
     cancel: &Cancel,
-) -> Result<Found, RepoError> {
+) -> Result<Matches, RepoError> {
     let matcher = pattern::compile(&query.pattern, query.literal, query.case_sensitive)?;
     let covered = || {
         listing
@@ -144,17 +164,18 @@ pub(super) fn search(
         matcher,
         benches,
         query,
+        range,
         hands,
         cancel,
-        found: Found::default(),
+        found: Matches::default(),
     };
     for block in files.chunks(BLOCK) {
         search.block(block)?;
-        if search.found.incomplete {
+        if search.found.totals.incomplete {
             break;
         }
     }
-    Ok(search.finish())
+    Ok(search.found)
 }
 
 impl Query {
@@ -172,9 +193,10 @@ struct Search<'a, C> {
     /// One for each thread of a crew; a thread never waits for its own.
     benches: Vec<Mutex<Bench>>,
     query: &'a Query,
+    range: MatchRange,
     hands: &'a Hands<'a>,
     cancel: &'a Cancel,
-    found: Found,
+    found: Matches,
 }
 
 /// Which of a file's matching lines are to be shown.
@@ -199,13 +221,16 @@ impl<C: Content> Search<'_, C> {
         let mut windows = Vec::new();
         for (file, count) in files.iter().zip(counts) {
             let Ok(count) = count else {
-                self.found.incomplete = true;
+                self.found.totals.incomplete = true;
                 break;
             };
             windows.extend(self.window(&file.path, count.lines));
-            self.found.total += count.lines;
-            self.found.files_skipped += u64::from(count.partly);
-            self.found.files_searched += 1;
+            self.found.totals += SearchTotals {
+                matches: count.lines,
+                files_searched: 1,
+                files_skipped: u64::from(count.partly),
+                incomplete: false,
+            };
         }
         self.show(&windows)
     }
@@ -230,10 +255,10 @@ impl<C: Content> Search<'_, C> {
 
     /// The part of a file's matching lines that was asked for, after those counted so far.
     fn window<'p>(&self, path: &'p RepoPath, count: u64) -> Option<Window<'p>> {
-        let before = usize::try_from(self.found.total).ok()?;
+        let before = usize::try_from(self.found.totals.matches).ok()?;
         let end = before.saturating_add(usize::try_from(count).ok()?);
-        let from = before.max(self.query.skip);
-        let to = end.min(self.query.skip.saturating_add(self.query.limit));
+        let from = before.max(self.range.skip);
+        let to = end.min(self.range.skip.saturating_add(self.range.limit));
         (from < to).then(|| Window {
             path,
             skip: from - before,
@@ -256,7 +281,7 @@ impl<C: Content> Search<'_, C> {
                 Ok(lines) => self.found.lines.extend(lines),
                 Err(Stopped::Cancelled) => return Err(Stopped::Cancelled.into()),
                 Err(Stopped::Deadline) => {
-                    self.found.incomplete = true;
+                    self.found.totals.incomplete = true;
                     break;
                 }
             }
@@ -282,12 +307,6 @@ impl<C: Content> Search<'_, C> {
             done
         })
     }
-
-    fn finish(mut self) -> Found {
-        let seen = self.query.skip.saturating_add(self.found.lines.len());
-        self.found.more = usize::try_from(self.found.total).is_ok_and(|total| total > seen);
-        self.found
-    }
 }
 
 #[cfg(test)]
@@ -310,13 +329,16 @@ mod tests {
             case_sensitive: true,
             glob: None,
             excluded: &Excluded::NONE,
-            skip: 0,
-            limit: 10,
             context: 0,
         }
     }
 
-    fn places(found: &Found) -> Vec<String> {
+    /// The first so many.
+    fn first(limit: usize) -> MatchRange {
+        MatchRange { skip: 0, limit }
+    }
+
+    fn places(found: &Matches) -> Vec<String> {
         found
             .lines
             .iter()
@@ -340,45 +362,28 @@ mod tests {
             .file("a.txt", "hit\nno\nhit")
             .file("b-x", "hit")
             .file("c", "no");
-        let found = app
-            .repo()
-            .search(
-                &Query {
-                    limit: 3,
-                    ..query("hit")
-                },
-                &cancel(),
-            )
-            .unwrap();
+        let found = app.repo().search(&query("hit"), first(3), &cancel());
+        let found = found.unwrap();
         assert_eq!(places(&found), ["a.txt:1", "a.txt:3", "b/x:1"]);
-        assert_eq!((found.total, found.files_searched), (4, 4));
-        assert!(found.more && !found.incomplete);
+        let all = SearchTotals {
+            matches: 4,
+            files_searched: 4,
+            ..SearchTotals::default()
+        };
+        assert_eq!(found.totals, all);
     }
 
     #[test]
     fn windows_join_to_the_whole_answer() {
-        let (app, all) = (
-            many(),
-            Query {
-                limit: 5000,
-                ..query("x")
-            },
-        );
+        let (app, query) = (many(), query("x"));
         let repo = app.repo();
-        let whole = repo.search(&all, &cancel()).unwrap();
-        assert_eq!(
-            (whole.total, whole.lines.len(), whole.more),
-            (3000, 3000, false)
-        );
+        let whole = repo.search(&query, first(5000), &cancel()).unwrap();
+        assert_eq!((whole.totals.matches, whole.lines.len()), (3000, 3000));
         let mut joined = Vec::new();
         for skip in (0..3000).step_by(700) {
-            let window = Query {
-                skip,
-                limit: 700,
-                ..query("x")
-            };
-            let found = repo.search(&window, &cancel()).unwrap();
-            assert_eq!(found.more, skip + 700 < 3000);
+            let window = MatchRange { skip, limit: 700 };
+            let found = repo.search(&query, window, &cancel()).unwrap();
+            assert_eq!(found.totals, whole.totals);
             joined.extend(found.lines);
         }
         assert_eq!(joined, whole.lines);
@@ -388,12 +393,13 @@ mod tests {
     fn the_same_tree_gives_the_same_answer_every_time() {
         let app = many();
         let repo = app.repo();
-        let ask = || repo.search(&query("x [0-9]*7$"), &cancel()).unwrap();
-        let first = ask();
+        let query = query("x [0-9]*7$");
+        let ask = || repo.search(&query, first(10), &cancel()).unwrap();
+        let once = ask();
         for _ in 0..5 {
             assert_eq!(
-                (ask().lines, ask().total),
-                (first.lines.clone(), first.total)
+                (ask().lines, ask().totals),
+                (once.lines.clone(), once.totals)
             );
         }
     }
@@ -413,18 +419,18 @@ mod tests {
             excluded: &DIST,
             ..query("hit")
         };
-        let found = app.repo().search(&excluded, &cancel()).unwrap();
+        let found = app.repo().search(&excluded, first(10), &cancel()).unwrap();
         assert_eq!(
-            (places(&found), found.files_searched),
+            (places(&found), found.totals.files_searched),
             (vec!["src/a.js:1".into(), "src/dist:1".into()], 3)
         );
         let glob = Some(Glob::parse("*.js").unwrap());
         let found = app
             .repo()
-            .search(&Query { glob, ..excluded }, &cancel())
+            .search(&Query { glob, ..excluded }, first(10), &cancel())
             .unwrap();
         assert_eq!(
-            (places(&found), found.files_searched),
+            (places(&found), found.totals.files_searched),
             (vec!["src/a.js:1".into()], 1)
         );
     }
@@ -436,9 +442,12 @@ mod tests {
         app.file("binary", "hit\0")
             .file("large", "hit\n".repeat(large / 4 + 1));
         app.file("text", "hit").link("link", "text");
-        let found = app.repo().search(&query("hit"), &cancel()).unwrap();
+        let found = app
+            .repo()
+            .search(&query("hit"), first(10), &cancel())
+            .unwrap();
         assert_eq!(
-            (places(&found), found.files_searched),
+            (places(&found), found.totals.files_searched),
             (vec!["text:1".into()], 3)
         );
     }
@@ -452,10 +461,12 @@ mod tests {
         let work = repo.snapshot.project().work_tree();
         let hands = repo.shared.crews.begin(&repo.tenant);
         let over = Cancel::new(Instant::now(), CancellationToken::new());
-        let found = search(work, &listing, &query("hit"), &hands, &over).unwrap();
-        assert!(found.incomplete && found.lines.is_empty() && found.total == 0);
+        let query = query("hit");
+        let ask = || search(work, &listing, (&query, first(10)), &hands, &over);
+        let found = ask().unwrap();
+        assert!(found.totals.incomplete && found.lines.is_empty() && found.totals.matches == 0);
         over.token.cancel();
-        let refused = search(work, &listing, &query("hit"), &hands, &over).unwrap_err();
+        let refused = ask().unwrap_err();
         assert!(matches!(refused, RepoError::Stopped(Stopped::Cancelled)));
     }
 
@@ -468,7 +479,14 @@ mod tests {
         std::fs::remove_file(app.root().join("a")).unwrap();
         let work = repo.snapshot.project().work_tree();
         let hands = repo.shared.crews.begin(&repo.tenant);
-        let found = search(work, &listing, &query("hit"), &hands, &cancel()).unwrap();
+        let found = search(
+            work,
+            &listing,
+            (&query("hit"), first(10)),
+            &hands,
+            &cancel(),
+        )
+        .unwrap();
         assert_eq!(places(&found), ["b:1"]);
         assert!(!Excluded::NONE.covers(&path("a")));
     }

@@ -17,7 +17,7 @@ use crate::listing::{Entry, Listing, Stat};
 use crate::manifest_cache::Said;
 use crate::path::RepoPath;
 use crate::rules::{Kind, Rules};
-use crate::search::{self, Found, Query};
+use crate::search::{self, MatchRange, Matches, Query};
 use crate::search_pool::Hands;
 
 /// Where HEAD stands.
@@ -178,10 +178,10 @@ impl Snapshot {
     pub(crate) fn search(
         &self,
         listing: &Listing,
-        query: &Query,
+        query: (&Query, MatchRange),
         hands: &Hands<'_>,
         cancel: &Cancel,
-    ) -> Result<Found, RepoError> {
+    ) -> Result<Matches, RepoError> {
         match &self.bare {
             Some(tree) => search::search(tree.as_ref(), listing, query, hands, cancel),
             None => search::search(&self.project.work, listing, query, hands, cancel),

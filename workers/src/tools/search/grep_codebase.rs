@@ -137,23 +137,23 @@ impl Tool for GrepCodebase {
     async fn run(cx: &ToolContext, args: GrepArgs) -> Result<Reply<GrepMatches>, Failure> {
         let pattern = args.pattern.clone();
         let search = Search {
-            query: Query {
+            query: |glob| Query {
                 pattern: args.pattern,
                 literal: false,
                 case_sensitive: args.case_sensitive,
-                glob: None,
+                glob,
                 excluded: &EXCLUDED,
-                skip: 0,
-                limit: args.limit,
                 context: CONTEXT,
             },
+            limit: args.limit,
             glob: args.file_pattern,
             project: args.project,
             cursor: args.cursor,
         };
         let has_glob = search.glob.is_some();
-        let message =
-            |page: &Page<GrepMatch>| (page.total == 0).then(|| nothing(page, &pattern, has_glob));
+        let message = |page: &Page<GrepMatch>| {
+            (page.totals.matches == 0).then(|| nothing(page, &pattern, has_glob))
+        };
         search
             .run(cx, |page| answer(pattern.clone(), message(&page), page))
             .await
@@ -165,16 +165,16 @@ const MOST_REASONS: usize = 3;
 
 /// Why there is no match.
 fn nothing(page: &Page<GrepMatch>, pattern: &str, has_glob: bool) -> String {
-    let said = if page.incomplete {
+    let said = if page.totals.incomplete {
         "The time was up before a match was found; narrow the search".to_owned()
     } else if page.projects == 0 {
         "No file was searched: there is no project that you may read".to_owned()
     } else if page.skipped.len() == page.projects {
         return format!("No project could be searched: {}", reasons(&page.skipped));
-    } else if page.files_searched > 0 && page.files_skipped > 0 {
-        let skipped = page.files_skipped;
+    } else if page.totals.files_searched > 0 && page.totals.files_skipped > 0 {
+        let skipped = page.totals.files_skipped;
         format!("No matches found for pattern '{pattern}'; too large to search: {skipped}")
-    } else if page.files_searched > 0 {
+    } else if page.totals.files_searched > 0 {
         format!("No matches found for pattern '{pattern}'")
     } else {
         let why = match (has_glob, page.projects) {
@@ -209,9 +209,9 @@ fn answer(pattern: String, message: Option<String>, page: Page<GrepMatch>) -> Gr
         message,
         matches: page.matches,
         pattern,
-        total_matches: page.total,
-        files_searched: page.files_searched,
-        files_skipped: page.files_skipped,
+        total_matches: page.totals.matches,
+        files_searched: page.totals.files_searched,
+        files_skipped: page.totals.files_skipped,
         search_time: page.duration_ms,
         truncated: page.truncated,
         context_omitted: page.context_omitted,

@@ -1,6 +1,6 @@
 //! What a search found so far, and the page of it that fits.
 
-use archway_repo::{Found, FoundLine};
+use archway_repo::{FoundLine, Matches, SearchTotals};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::time::Instant;
@@ -10,12 +10,8 @@ use crate::{context::Snapshot, tools::paging};
 /// A page of found lines.
 pub(super) struct Page<M> {
     pub(super) matches: Vec<M>,
-    pub(super) total: u64,
-    pub(super) files_searched: u64,
-    pub(super) files_skipped: u64,
+    pub(super) totals: SearchTotals,
     pub(super) truncated: bool,
-    /// The deadline came before all files were searched.
-    pub(super) incomplete: bool,
     /// Context lines were left out, for want of room.
     pub(super) context_omitted: bool,
     /// How many projects were to be searched.
@@ -58,10 +54,7 @@ pub(super) trait Match: Serialize {
 pub(super) struct Hits<M> {
     pub(super) basis: String,
     matches: Vec<M>,
-    total: u64,
-    files_searched: u64,
-    files_skipped: u64,
-    pub(super) incomplete: bool,
+    pub(super) totals: SearchTotals,
     pub(super) moved: bool,
     pub(super) projects: usize,
     pub(super) skipped: Vec<Skipped>,
@@ -73,10 +66,7 @@ impl<M: Match> Hits<M> {
         Hits {
             basis,
             matches: Vec::new(),
-            total: 0,
-            files_searched: 0,
-            files_skipped: 0,
-            incomplete: false,
+            totals: SearchTotals::default(),
             moved: false,
             projects: 1,
             skipped: Vec::new(),
@@ -84,11 +74,8 @@ impl<M: Match> Hits<M> {
         }
     }
 
-    pub(super) fn add(&mut self, found: Found, project: Option<&str>) {
-        self.total += found.total;
-        self.files_searched += found.files_searched;
-        self.files_skipped += found.files_skipped;
-        self.incomplete |= found.incomplete;
+    pub(super) fn add(&mut self, found: Matches, project: Option<&str>) {
+        self.totals += found.totals;
         self.matches.extend(found.lines.into_iter().map(|mut line| {
             let around = Around {
                 before: std::mem::take(&mut line.before),
@@ -117,21 +104,18 @@ impl<M: Match> Hits<M> {
             matches.truncate(paging::fit(&matches, budget).max(1));
         }
         let given = skip + matches.len();
-        let more = (given as u64) < self.total;
+        let more = (given as u64) < self.totals.matches;
         let page = Page {
             matches,
-            total: self.total,
-            files_searched: self.files_searched,
-            files_skipped: self.files_skipped,
-            truncated: more || self.incomplete || !self.skipped.is_empty(),
-            incomplete: self.incomplete,
+            totals: self.totals,
+            truncated: more || self.totals.incomplete || !self.skipped.is_empty(),
             context_omitted,
             projects: self.projects,
             skipped: std::mem::take(&mut self.skipped),
             duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         };
         // A search that was cut off may end elsewhere the next time: there is no place to go on.
-        let next = (more && !self.incomplete).then(|| paging::cursor(&self.basis, given));
+        let next = (more && !self.totals.incomplete).then(|| paging::cursor(&self.basis, given));
         (page, next)
     }
 }

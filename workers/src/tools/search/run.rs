@@ -6,7 +6,7 @@ use std::{
 };
 
 use archway_proto::{failure::Failure, fault::Fault, log::LogLevel};
-use archway_repo::{Found, Glob, Query};
+use archway_repo::{Glob, MatchRange, Matches, Query};
 use serde::Serialize;
 use serde_json::json;
 use tokio::time::Instant;
@@ -23,16 +23,18 @@ const ALL: &str = "*";
 /// How many projects one call searches.
 const MAX_PROJECTS: usize = 50;
 
-/// What is asked, in the engine's words.
-pub(super) struct Search {
-    /// Without its glob, which is judged after the project.
-    pub(super) query: Query,
+/// One search, as its caller asks for it.
+pub(super) struct Search<Q> {
+    /// Makes the query, once the project is known and the glob is parsed.
+    pub(super) query: Q,
     pub(super) glob: Option<String>,
+    /// Matching lines on a page, at most.
+    pub(super) limit: usize,
     pub(super) project: Option<String>,
     pub(super) cursor: Option<String>,
 }
 
-impl Search {
+impl<Q: FnOnce(Option<Glob>) -> Query> Search<Q> {
     /// Runs the search and makes the answer's page.
     pub(super) async fn run<M: Match, B: Serialize>(
         self,
@@ -47,7 +49,7 @@ impl Search {
             Some(ALL) => self.everywhere(cx, skip).await?,
             _ => self.in_one(cx, skip).await?,
         };
-        if !hits.incomplete {
+        if !hits.totals.incomplete {
             paging::resume(cursor.as_deref(), &hits.basis)?;
         }
         let (page, next) = hits.page(skip, budget, started);
@@ -57,23 +59,23 @@ impl Search {
             Some(snapshot) => Reply::from_snapshot(snapshot, |()| body(page)),
             None => Reply::new(body(page)),
         };
-        let reply = reply.cursor(next).incomplete(hits.incomplete);
+        let reply = reply.cursor(next).incomplete(hits.totals.incomplete);
         Ok(reply.moved(hits.moved).of_files(files))
     }
 
-    fn query(&self) -> Result<Query, Failure> {
+    fn query(self) -> Result<Arc<Query>, Failure> {
         let glob = self.glob.as_deref().map(Glob::parse).transpose()?;
-        Ok(Query {
-            glob,
-            ..self.query.clone()
-        })
+        Ok(Arc::new((self.query)(glob)))
     }
 
     async fn in_one<M: Match>(self, cx: &ToolContext, skip: usize) -> Result<Hits<M>, Failure> {
         let project = cx.project(self.project.as_deref()).await?;
+        let range = MatchRange {
+            skip,
+            limit: self.limit,
+        };
         let query = self.query()?;
-        let query = Arc::new(Query { skip, ..query });
-        let snapshot = search(cx, &project, &query).await?;
+        let snapshot = search(cx, &project, &query, range).await?;
         let basis = paging::basis(snapshot.repo.head().as_ref());
         let Snapshot {
             value: found,
@@ -97,31 +99,29 @@ impl Search {
             let suggestion = "name one in `project`; list_projects finds it";
             return Err(Failure::new(Fault::InvalidArguments, message, suggestion));
         }
-        let asked = self.query()?;
+        let mut range = MatchRange {
+            skip,
+            limit: self.limit,
+        };
+        let query = self.query()?;
         let mut hits = Hits::new(String::new());
         hits.projects = projects.len();
         let mut heads = DefaultHasher::new();
-        let (mut skip, mut limit) = (skip, asked.limit);
         for (done, project) in projects.iter().enumerate() {
             cx.progress(
                 done as f64,
                 projects.len() as f64,
                 format!("searching {}", project.slug),
             );
-            let query = Arc::new(Query {
-                skip,
-                limit,
-                ..asked.clone()
-            });
             project.slug.hash(&mut heads);
-            let snapshot = match one_of_many(cx, project, &query).await? {
+            let snapshot = match one_of_many(cx, project, &query, range).await? {
                 Outcome::Found(snapshot) => snapshot,
                 Outcome::Absent(why) => {
                     hits.skipped.push(skipped(cx, &project.slug, why));
                     continue;
                 }
                 Outcome::TimeUp => {
-                    hits.incomplete = true;
+                    hits.totals.incomplete = true;
                     break;
                 }
             };
@@ -129,10 +129,11 @@ impl Search {
             commit.hash(&mut heads);
             hits.moved |= snapshot.moved;
             let found = snapshot.value;
-            limit = limit.saturating_sub(found.lines.len());
-            skip = skip.saturating_sub(usize::try_from(found.total).unwrap_or(usize::MAX));
+            let matches = usize::try_from(found.totals.matches).unwrap_or(usize::MAX);
+            range.limit = range.limit.saturating_sub(found.lines.len());
+            range.skip = range.skip.saturating_sub(matches);
             hits.add(found, Some(&project.slug));
-            if hits.incomplete {
+            if hits.totals.incomplete {
                 break;
             }
         }
@@ -143,7 +144,7 @@ impl Search {
 
 /// What one of several projects gave.
 enum Outcome {
-    Found(Snapshot<Found>),
+    Found(Snapshot<Matches>),
     /// It can't be read now, for this reason; the others are searched all the same.
     Absent(String),
     /// What earlier projects gave stands.
@@ -154,8 +155,9 @@ async fn one_of_many(
     cx: &ToolContext,
     project: &Project,
     query: &Arc<Query>,
+    range: MatchRange,
 ) -> Result<Outcome, Failure> {
-    match search(cx, project, query).await {
+    match search(cx, project, query, range).await {
         Ok(snapshot) => Ok(Outcome::Found(snapshot)),
         Err(failure) => match failure.code {
             Fault::SearchTimeout => Ok(Outcome::TimeUp),
@@ -177,12 +179,12 @@ async fn search(
     cx: &ToolContext,
     project: &Project,
     query: &Arc<Query>,
-) -> Result<Snapshot<Found>, Failure> {
+    range: MatchRange,
+) -> Result<Snapshot<Matches>, Failure> {
     let query = Arc::clone(query);
-    cx.read(
-        project,
-        move |repo, cancel| Ok(repo.search(&query, cancel)?),
-    )
+    cx.read(project, move |repo, cancel| {
+        Ok(repo.search(&query, range, cancel)?)
+    })
     .await
     .map_err(|failure| match failure.code {
         Fault::DeadlineExceeded => Failure::new(

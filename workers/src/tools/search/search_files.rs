@@ -141,16 +141,15 @@ impl Tool for SearchFiles {
 
     async fn run(cx: &ToolContext, args: SearchFilesArgs) -> Result<Reply<SearchMatches>, Failure> {
         let search = Search {
-            query: Query {
+            query: |glob| Query {
                 pattern: args.pattern,
                 literal: !args.is_regex,
                 case_sensitive: args.case_sensitive,
-                glob: None,
+                glob,
                 excluded: &EXCLUDED,
-                skip: 0,
-                limit: args.max_results,
                 context: args.context_lines,
             },
+            limit: args.max_results,
             glob: args.glob,
             project: args.project,
             cursor: args.cursor,
@@ -162,9 +161,9 @@ impl Tool for SearchFiles {
 fn answer(page: Page<SearchMatch>) -> SearchMatches {
     SearchMatches {
         matches: page.matches,
-        total_matches: page.total,
-        files_searched: page.files_searched,
-        files_skipped: page.files_skipped,
+        total_matches: page.totals.matches,
+        files_searched: page.totals.files_searched,
+        files_skipped: page.totals.files_skipped,
         truncated: page.truncated,
         duration_ms: page.duration_ms,
         context_omitted: page.context_omitted,
