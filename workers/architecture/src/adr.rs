@@ -1,4 +1,4 @@
-//! A decision record taken apart: what was decided, when, why, and what was not chosen.
+//! A decision record taken apart: what was decided, why, and what was not chosen.
 //!
 //! Read are the styles that teams use: Nygard's, MADR 1 to 4, adr-tools, log4brains, Tyree's and
 //! Akerman's, Y-statements; with parts under headings, behind bold words, in tables or lists. Each
@@ -15,7 +15,7 @@ mod chosen;
 
 use std::ops::Range;
 
-use super::markdown::{Block, Field, Markdown, sentences};
+use super::markdown::{Block, Markdown, sentences};
 use parts::{Bit, Part};
 
 pub(super) use name::{is_cover, is_index, is_template, number_of_stem, parted};
@@ -33,9 +33,6 @@ pub(crate) struct Adr {
     pub(crate) status: Status,
     /// The lines that say where it stands, in order: nobody finds out from them what it is about.
     pub(super) standing: Vec<Passage>,
-    /// When it was decided, as it is written.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no tool shows it yet"))]
-    pub(crate) date: Option<String>,
     /// What it says of other records.
     pub(crate) relations: Vec<Relation>,
     /// The problem, and what is around it.
@@ -109,7 +106,6 @@ impl Adr {
             title: plain,
             status: status::of(markdown, &bits),
             standing: status::lines(markdown, &bits),
-            date: date(markdown, &bits),
             relations: relations::of(markdown, &bits),
             options: options::of(markdown, &bits),
             ..Adr::default()
@@ -219,18 +215,6 @@ impl Passage {
             ..*self
         }
     }
-}
-
-/// When it was decided: as front matter or a line says.
-fn date(markdown: &Markdown, bits: &[Bit]) -> Option<String> {
-    let field = ["date", "decision-date", "created"];
-    let field = field.into_iter().find_map(|name| markdown.field(name));
-    let of_field = field.map(Field::value);
-    let bit = || bits.iter().find(|bit| bit.part == Part::Date);
-    let of_line = || Some(bit()?.passage.text(markdown).trim().to_owned());
-    let date = of_field.or_else(of_line)?;
-    // A template says YYYY-MM-DD.
-    date.contains(|c: char| c.is_ascii_digit()).then_some(date)
 }
 
 #[cfg(test)]

@@ -132,19 +132,6 @@ impl Markdown {
     }
 }
 
-impl Section {
-    /// The text under the heading, its blocks separated by empty lines.
-    #[cfg(test)]
-    pub(crate) fn text(&self) -> String {
-        let blocks: Vec<&str> = self
-            .blocks
-            .iter()
-            .map(|block| block.text.as_str())
-            .collect();
-        blocks.join("\n\n")
-    }
-}
-
 impl Block {
     /// The line of an offset into the text, 1-based.
     #[cfg(test)]

@@ -5,8 +5,10 @@
 //! by what is shown, not by what matches. When time is up, what counts is the files before the
 //! first that was not finished: a shorter answer, but never one with holes.
 
+mod matches;
+mod query;
+
 use std::cell::RefCell;
-use std::ops::AddAssign;
 use std::time::Duration;
 
 use grep_regex::RegexMatcher;
@@ -17,13 +19,15 @@ use tokio::time::Instant;
 use super::cancel::{Cancel, Stopped};
 use super::contents::Loaded;
 use super::error::RepoError;
-use super::glob::Glob;
 use super::line::{FoundLine, Line};
 use super::listing::{Entry, EntryKind, Listing};
 use super::path::RepoPath;
 use super::pattern;
 use super::scan::{self, Bench, Count};
 use crate::search_pool::Hands;
+
+pub use matches::{Matches, SearchTotals};
+pub use query::{Excluded, MatchRange, Query};
 
 /// Files that are counted between two merges.
 const BLOCK: usize = 512;
@@ -37,97 +41,6 @@ thread_local! {
 
 /// What showing lines may take when the time for counting is up.
 const GRACE: Duration = Duration::from_millis(200);
-
-/// What is searched for, and where.
-#[derive(Clone, Debug)]
-pub struct Query {
-    /// A regular expression, or a text.
-    pub pattern: String,
-    /// Whether `pattern` is a text.
-    pub literal: bool,
-    /// Whether case counts.
-    pub case_sensitive: bool,
-    /// Only files that this fits.
-    pub glob: Option<Glob>,
-    /// Files that the tool's contract leaves out, even if `glob` names them.
-    pub excluded: &'static Excluded,
-    /// Lines to show on either side of each match.
-    pub context: usize,
-}
-
-/// Which of all matching lines are shown.
-#[derive(Clone, Copy, Debug)]
-pub struct MatchRange {
-    /// Matching lines to pass over.
-    pub skip: usize,
-    /// Matching lines to show after those, at most.
-    pub limit: usize,
-}
-
-/// What a tool leaves out of what is listed, by name, case significant.
-#[derive(Debug)]
-pub struct Excluded {
-    /// Folders, at any depth.
-    pub folders: &'static [&'static str],
-    /// Files: a name, or `*` and how it ends.
-    pub files: &'static [&'static str],
-}
-
-/// Matching lines, and the counts of the whole search.
-#[derive(Clone, Debug, Default)]
-pub struct Matches {
-    /// The lines asked for, by path, then line.
-    pub lines: Vec<FoundLine>,
-    /// The counts of all files that fit the filters.
-    pub totals: SearchTotals,
-}
-
-/// Counts of one search, or of several together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SearchTotals {
-    /// All lines that match, shown or not.
-    pub matches: u64,
-    /// Files that fit the filters, binaries and files over 8 MiB included.
-    pub files_searched: u64,
-    /// How many of them were not searched, or not wholly: over 8 MiB, or with a line over 1 MiB.
-    pub files_skipped: u64,
-    /// The deadline ended the search: the numbers are of the files before that point.
-    pub incomplete: bool,
-}
-
-impl AddAssign for SearchTotals {
-    fn add_assign(&mut self, other: SearchTotals) {
-        self.matches += other.matches;
-        self.files_searched += other.files_searched;
-        self.files_skipped += other.files_skipped;
-        self.incomplete |= other.incomplete;
-    }
-}
-
-impl Excluded {
-    /// Nothing.
-    #[cfg(test)]
-    pub(crate) const NONE: Excluded = Excluded {
-        folders: &[],
-        files: &[],
-    };
-
-    /// Whether a file is left out.
-    pub(crate) fn covers(&self, path: &RepoPath) -> bool {
-        let mut names = path.components();
-        let Some(file) = names.next_back() else {
-            return false;
-        };
-        names.any(|name| self.folders.iter().any(|folder| folder.as_bytes() == name))
-            || self
-                .files
-                .iter()
-                .any(|pattern| match pattern.strip_prefix('*') {
-                    Some(end) => file.ends_with(end.as_bytes()),
-                    None => file == pattern.as_bytes(),
-                })
-    }
-}
 
 /// Where the bytes of listed files come from.
 pub(super) trait Content: Sync {
@@ -313,8 +226,8 @@ impl<C: Content> Search<'_, C> {
 mod tests {
     use tokio_util::sync::CancellationToken;
 
-    use super::super::Rules;
     use super::super::testing::{Sandbox, cancel, path};
+    use super::super::{Glob, Rules};
     use super::*;
 
     static DIST: Excluded = Excluded {

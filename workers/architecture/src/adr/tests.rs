@@ -76,7 +76,6 @@ fn parts_behind_bold_words_and_in_tables() {
          **Consequences:** They stay slow.\n",
     );
     assert_eq!(read.adr.status, Status::Rejected);
-    assert_eq!(read.adr.date.as_deref(), Some("2022-01-02"));
     assert_eq!(read.texts(&read.adr.decision), ["We will not cache."]);
     assert!(
         read.texts(&read.adr.context)

@@ -52,7 +52,7 @@ fn a_section_goes_from_its_heading_to_the_next() {
         text.get(sections[1].bytes.clone()),
         Some("# One `x` *y*\ntext\n\n")
     );
-    assert_eq!(sections[3].text(), "last");
+    assert_eq!(sections[3].blocks[0].text, "last");
 }
 
 #[test]
