@@ -32,7 +32,7 @@ use self::board::{Board, Guilty};
 use self::origin::{Found, Name, Place};
 use self::spans::Span;
 use super::error::git;
-use super::{Facts, History, HistoryError, Keepable, Question};
+use super::{CommitInfo, History, HistoryError, Keepable, Question};
 
 /// The largest file that is blamed, in bytes.
 const MAX_SIZE: u64 = 16 << 20;
@@ -41,7 +41,7 @@ const PROBE: usize = 8 << 10;
 
 /// A file of a commit, to be blamed.
 #[derive(Debug)]
-pub struct Tracked {
+pub struct BlamedFile {
     commit: ObjectId,
     /// As it is in the tree.
     path: RepoPath,
@@ -57,7 +57,7 @@ pub struct Blame {
     end: u32,
     /// In line order, without gaps.
     runs: Vec<Run>,
-    commits: Vec<Facts>,
+    commits: Vec<CommitInfo>,
 }
 
 /// Lines that stand together and come from one commit.
@@ -69,7 +69,7 @@ struct Run {
     commit: usize,
 }
 
-impl Tracked {
+impl BlamedFile {
     /// Where it is, as it is in the commit.
     pub fn path(&self) -> &RepoPath {
         &self.path
@@ -83,7 +83,7 @@ impl Tracked {
 
 impl Blame {
     /// The commit that the line comes from; `None` if the line is not among those asked for.
-    pub fn of(&self, line: u32) -> Option<&Facts> {
+    pub fn of(&self, line: u32) -> Option<&CommitInfo> {
         let at = self.runs.partition_point(|run| run.end <= line);
         let run = self.runs.get(at).filter(|_| line >= self.first)?;
         self.commits.get(run.commit)
@@ -103,11 +103,13 @@ impl Keepable for Blame {
     const NAME: &'static str = "blame";
 
     fn bytes(&self) -> usize {
-        let text = |facts: &Facts| {
-            facts.author.name.len() + facts.author.email.len() + facts.message.len()
+        let text = |commit_info: &CommitInfo| {
+            commit_info.author.name.len()
+                + commit_info.author.email.len()
+                + commit_info.message.len()
         };
         self.runs.len() * size_of::<Run>()
-            + self.commits.len() * size_of::<Facts>()
+            + self.commits.len() * size_of::<CommitInfo>()
             + self.commits.iter().map(text).sum::<usize>()
     }
 }
@@ -118,7 +120,11 @@ impl History {
     /// # Errors
     /// [`HistoryError::NotTracked`] if there is no file or link, [`HistoryError::TooLarge`],
     /// [`HistoryError::Binary`].
-    pub fn tracked(&self, commit: ObjectId, path: &RepoPath) -> Result<Tracked, HistoryError> {
+    pub fn blamed_file(
+        &self,
+        commit: ObjectId,
+        path: &RepoPath,
+    ) -> Result<BlamedFile, HistoryError> {
         let (path, place) = self.find(commit, path)?;
         let id = place.file.id;
         let header = self.git.find_header(id).map_err(git("reading a file"))?;
@@ -131,7 +137,7 @@ impl History {
         if bytes.iter().take(PROBE).any(|&byte| byte == 0) {
             return Err(HistoryError::Binary { path });
         }
-        Ok(Tracked {
+        Ok(BlamedFile {
             commit,
             path,
             place,
@@ -145,7 +151,7 @@ impl History {
     /// If a commit or a file can't be read, or the call has to stop.
     pub fn blame(
         &self,
-        file: &Tracked,
+        file: &BlamedFile,
         (first, end): (u32, u32),
         cancel: &Cancel,
     ) -> Result<Arc<Blame>, HistoryError> {
@@ -182,7 +188,7 @@ impl History {
     pub fn is_modified(
         &self,
         repo: &Repo,
-        file: &Tracked,
+        file: &BlamedFile,
         cancel: &Cancel,
     ) -> Result<bool, HistoryError> {
         self.differs_from(repo, &file.path, file.place.file, cancel)
@@ -208,7 +214,7 @@ impl History {
             let commit = *numbers.entry(id).or_insert(next);
             if commit == next {
                 cancel.check()?;
-                blame.commits.push(self.facts(id)?);
+                blame.commits.push(self.commit_info(id)?);
             }
             blame.end += span.count;
             blame.add(Run {

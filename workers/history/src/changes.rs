@@ -5,7 +5,7 @@ use gix::ObjectId;
 
 use super::blobs::Blobs;
 use super::change::{Change, ChangeKind, Changes};
-use super::patch::{Comparer, Lines, Patch};
+use super::patch::{Comparer, LineCounts, Patch};
 use super::trees::{self, Difference};
 use super::{History, HistoryError, renames};
 
@@ -61,7 +61,11 @@ impl<'h> Comparison<'h> {
     ///
     /// # Errors
     /// If a side can't be read.
-    pub fn count(&self, comparer: &mut Comparer, change: &Change) -> Result<Lines, HistoryError> {
+    pub fn count(
+        &self,
+        comparer: &mut Comparer,
+        change: &Change,
+    ) -> Result<LineCounts, HistoryError> {
         comparer.count(&self.blobs, change)
     }
 
@@ -74,7 +78,7 @@ impl<'h> Comparison<'h> {
         comparer: &mut Comparer,
         change: &Change,
         context: u32,
-    ) -> Result<(Lines, Patch), HistoryError> {
+    ) -> Result<(LineCounts, Patch), HistoryError> {
         comparer.patch(&self.blobs, change, context)
     }
 }

@@ -24,7 +24,7 @@ pub struct Node {
 
 /// What a commit says to its readers.
 #[derive(Clone, Debug)]
-pub struct Facts {
+pub struct CommitInfo {
     /// The commit's id.
     pub id: ObjectId,
     /// The author, and when the change was written.
@@ -88,7 +88,7 @@ impl History {
     ///
     /// # Errors
     /// If it can't be read.
-    pub(crate) fn facts(&self, id: ObjectId) -> Result<Facts, HistoryError> {
+    pub(crate) fn commit_info(&self, id: ObjectId) -> Result<CommitInfo, HistoryError> {
         let commit = self.git.find_commit(id).map_err(git(READING))?;
         let (head, message) = commit
             .data
@@ -100,7 +100,7 @@ impl History {
         let author = field(head, b"author ").map(SignatureRef::from_bytes);
         let author = author.and_then(Result::ok).unwrap_or_default();
         let at_least = || Time::new(author.seconds(), 0);
-        Ok(Facts {
+        Ok(CommitInfo {
             id,
             author: Signature {
                 name: in_utf8(author.name),

@@ -16,7 +16,7 @@ const DAY_LENGTH: usize = 10;
 
 /// Which end of a span of time a date stands for. Both ends belong to the span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum SpanEnd {
     /// A day begins it at 00:00:00.
     Since,
     /// A day ends it at 23:59:59.
@@ -27,7 +27,7 @@ pub enum End {
 ///
 /// Dates are RFC 3339 (in UTC where no offset is given), `YYYY-MM-DD`, `today`, `yesterday`, and
 /// `N units ago` of second, minute, hour, day, week, month (30 days) and year (365 days).
-pub fn bound(text: &str, end: End, now: Timestamp) -> Option<i64> {
+pub fn parse_bound(text: &str, end: SpanEnd, now: Timestamp) -> Option<i64> {
     let text = text.trim();
     let words = text.to_ascii_lowercase();
     let today = now.to_zoned(TimeZone::UTC).date();
@@ -53,7 +53,7 @@ pub(crate) fn moment(text: &str, now: Timestamp) -> Option<i64> {
         words => ago(words)
             .map(|seconds| second.checked_sub(seconds))
             .or_else(|| {
-                let start = bound(text, End::Since, now)?;
+                let start = parse_bound(text, SpanEnd::Since, now)?;
                 let is_day = text.trim().len() == DAY_LENGTH;
                 Some(start.checked_add(if is_day { second.rem_euclid(DAY) } else { 0 }))
             })?,
@@ -83,7 +83,7 @@ fn ago(words: &str) -> Option<i64> {
 }
 
 /// A day, or a time of one.
-fn calendar(text: &str, end: End) -> Option<i64> {
+fn calendar(text: &str, end: SpanEnd) -> Option<i64> {
     let (day, time) = text.split_at_checked(DAY_LENGTH)?;
     let is_day = day.bytes().enumerate().all(|(at, byte)| match at {
         4 | 7 => byte == b'-',
@@ -97,7 +97,7 @@ fn calendar(text: &str, end: End) -> Option<i64> {
             let time = text.parse::<Timestamp>().ok();
             let time = time.or_else(|| Some(in_utc(text.parse().ok()?)?.timestamp()))?;
             // Commits have whole seconds: a span that begins within one begins with the next.
-            let begins_within = end == End::Since && time.subsec_nanosecond() != 0;
+            let begins_within = end == SpanEnd::Since && time.subsec_nanosecond() != 0;
             Some(time.as_nanosecond().div_euclid(1_000_000_000))
                 .and_then(|second| i64::try_from(second).ok())
                 .map(|second| second + i64::from(begins_within))
@@ -107,11 +107,11 @@ fn calendar(text: &str, end: End) -> Option<i64> {
 }
 
 /// The first or the last second of a day.
-fn of_day(day: Date, end: End) -> Option<i64> {
+fn of_day(day: Date, end: SpanEnd) -> Option<i64> {
     let first = day.to_zoned(TimeZone::UTC).ok()?.timestamp().as_second();
     Some(match end {
-        End::Since => first,
-        End::Until => first + DAY - 1,
+        SpanEnd::Since => first,
+        SpanEnd::Until => first + DAY - 1,
     })
 }
 
@@ -129,8 +129,8 @@ mod tests {
     }
 
     fn ends(text: &str) -> Option<(i64, i64)> {
-        let since = bound(text, End::Since, now())?;
-        Some((since, bound(text, End::Until, now()).unwrap()))
+        let since = parse_bound(text, SpanEnd::Since, now())?;
+        Some((since, parse_bound(text, SpanEnd::Until, now()).unwrap()))
     }
 
     fn at(text: &str) -> i64 {
@@ -218,7 +218,7 @@ mod tests {
         #[test]
         fn any_text_is_a_date_or_not(text in "\\PC{0,64}", days in "[0-9]{4}-[0-9]{2}-[0-9]{2}.{0,20}") {
             for text in [text, days] {
-                let (since, until) = (bound(&text, End::Since, now()), bound(&text, End::Until, now()));
+                let (since, until) = (parse_bound(&text, SpanEnd::Since, now()), parse_bound(&text, SpanEnd::Until, now()));
                 prop_assert_eq!(since.is_some(), until.is_some());
             }
         }

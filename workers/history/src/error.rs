@@ -48,7 +48,7 @@ pub enum HistoryError {
     NoCommits,
     /// A log can't go on where a page of it ended.
     #[error("the commits that the cursor goes on from are no longer there")]
-    PlaceGone,
+    CursorExpired,
     /// An abbreviated id that several commits begin with.
     #[error("Invalid git reference: {}: several commits begin so", shown(revision))]
     Ambiguous {

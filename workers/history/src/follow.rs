@@ -10,7 +10,7 @@ use std::sync::Arc;
 use archway_repo::{Cancel, Kind, RepoPath};
 use gix::ObjectId;
 
-use super::log_file::{LogFile, Status};
+use super::log_file::{ChangedFile, Status};
 use super::scope::Scope;
 use super::steps::Step;
 use super::{History, HistoryError, Keepable, Question, Side, origin::Origin, trees};
@@ -79,7 +79,7 @@ impl Follow {
         step: &Step,
         sides: (Option<Side>, Option<Side>),
         cancel: &Cancel,
-    ) -> Result<LogFile, HistoryError> {
+    ) -> Result<ChangedFile, HistoryError> {
         let path = self.path().clone();
         let (status, old_path) = match sides {
             (_, None) => (Status::Deleted, None),
@@ -94,7 +94,7 @@ impl Follow {
                 Some(Origin { path, .. }) => (Status::Renamed, Some(path)),
             },
         };
-        Ok(LogFile {
+        Ok(ChangedFile {
             path,
             old_path,
             status,

@@ -24,7 +24,7 @@ pub(super) use build::build;
 use archway_repo::{Cancel, RepoPath};
 
 use super::graph::{GraphError, is_whole, number};
-use super::log_file::LogFile;
+use super::log_file::ChangedFile;
 use super::origin::Origin;
 use super::trees::is_normal;
 use form::{Entries, Entry, Source};
@@ -109,8 +109,8 @@ impl Ledger {
 
     /// What differs between a commit and its first parent, or nothing if it is a root, by path;
     /// `None` if that is not known.
-    pub(super) fn files(&self, id: &oid) -> Option<Vec<LogFile>> {
-        let file = |entry: Entry<RepoPath>| LogFile {
+    pub(super) fn files(&self, id: &oid) -> Option<Vec<ChangedFile>> {
+        let file = |entry: Entry<RepoPath>| ChangedFile {
             path: entry.path,
             old_path: entry.old_path,
             status: entry.status,

@@ -57,24 +57,24 @@ use gix::ObjectId;
 
 use archway_repo::{Cancel, Repo, Rules};
 
-pub use blame::Tracked;
+pub use blame::BlamedFile;
 #[cfg(test)]
 pub(crate) use change::Changes;
 pub use change::{Change, ChangeKind, Side};
 pub use changes::Comparison;
-pub use commit::{Facts, Signature};
-pub use date::{End, bound};
+pub use commit::{CommitInfo, Signature};
+pub use date::{SpanEnd, parse_bound};
 pub use error::HistoryError;
 pub(crate) use graph::{Asked, Graph, Position};
 pub use kept::{CacheFolder, CacheFolderError, Histories};
 pub(crate) use kept::{Keepable, Kept, Question};
 pub use log::{Log, LogEntry, LogQuery};
-pub use log_file::{LogFile, Status};
+pub use log_file::{ChangedFile, Status};
 pub use metrics::HistoryMetrics;
-pub use near::Empty;
-pub use patch::{Comparer, Lines, Measure};
-pub use place::Place;
-pub use refusal::{FOLDER_THEN, NOT_THEN};
+pub use near::EmptyLogReason;
+pub use patch::{Comparer, LineCounts, Measure};
+pub use place::LogCursor;
+pub use refusal::{ABSENT_AT_REVISION, FOLDER_AT_REVISION};
 
 use kept::Known;
 use ledger::Ledger;

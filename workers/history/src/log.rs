@@ -18,12 +18,12 @@ use gix::ObjectId;
 use super::blobs::Blobs;
 use super::change::Changes;
 use super::follow::{Follow, Touch};
-use super::log_file::LogFile;
-use super::place::{Last, Place};
+use super::log_file::ChangedFile;
+use super::place::{Last, LogCursor};
 use super::scope::Scope;
 use super::steps::Step;
 use super::walk::{Dates, Plan, Walk};
-use super::{Facts, History, HistoryError};
+use super::{CommitInfo, History, HistoryError};
 
 /// How many files of a commit are told.
 pub(crate) const MAX_FILES: usize = 200;
@@ -32,11 +32,11 @@ pub(crate) const MAX_FILES: usize = 200;
 #[derive(Clone, Debug)]
 pub struct LogEntry {
     /// Author, committer's time and message.
-    pub facts: Facts,
+    pub commit_info: CommitInfo,
     /// The shortest start of its id that names no other object, as git shortens ids.
     pub short: String,
     /// What differs from the first parent, by path; at most [`MAX_FILES`].
-    pub files: Vec<LogFile>,
+    pub files: Vec<ChangedFile>,
     /// How many differ.
     pub files_total: usize,
     /// Not all renames were looked for: some may be told as added and deleted.
@@ -69,15 +69,15 @@ enum View {
 /// A commit that the log tells, and what is known of it so far.
 struct Hit {
     step: Step,
-    facts: Option<Facts>,
+    commit_info: Option<CommitInfo>,
     /// What became of the file, where one is followed.
-    file: Option<LogFile>,
+    file: Option<ChangedFile>,
 }
 
 impl<'a> Log<'a> {
     fn new(
         history: &'a History,
-        place: Place,
+        place: LogCursor,
         path: Option<RepoPath>,
         author: Option<&str>,
         cancel: &Cancel,
@@ -108,7 +108,7 @@ impl<'a> Log<'a> {
     /// The next commit.
     ///
     /// # Errors
-    /// If an object can't be read, or the call has to stop: then [`Log::place`] is where to go on.
+    /// If an object can't be read, or the call has to stop: then [`Log::cursor`] is where to go on.
     pub fn next(&mut self, cancel: &Cancel) -> Result<Option<LogEntry>, HistoryError> {
         let Some(hit) = self.advance(cancel)? else {
             return Ok(None);
@@ -135,7 +135,7 @@ impl<'a> Log<'a> {
     }
 
     /// Where the log stands.
-    pub fn place(&self) -> Place {
+    pub fn cursor(&self) -> LogCursor {
         let plan = &self.walk.plan;
         // While commits are passed over that were given before, only their number tells the place.
         let mut stand = self.walk.stand().filter(|_| self.skip == 0);
@@ -152,7 +152,7 @@ impl<'a> Log<'a> {
                 name: shown,
             });
         }
-        Place {
+        LogCursor {
             from: plan.from.clone(),
             without: plan.without.into_iter().collect(),
             since: plan.dates.since,
@@ -210,13 +210,13 @@ impl<'a> Log<'a> {
                 Touch::Folder | Touch::Nothing => return Ok(None),
             },
         };
-        let mut facts = None;
+        let mut commit_info = None;
         if let Some(author) = &self.author {
-            let read = self.history.facts(self.history.id_of(step.spot))?;
+            let read = self.history.commit_info(self.history.id_of(step.spot))?;
             if !is_by(&read, author) {
                 return Ok(None);
             }
-            facts = Some(read);
+            commit_info = Some(read);
         }
         let file = match (&self.view, sides) {
             (View::File(follow), Some(sides)) => {
@@ -225,14 +225,18 @@ impl<'a> Log<'a> {
             _ => None,
         };
         let step = step.clone();
-        Ok(Some(Hit { step, facts, file }))
+        Ok(Some(Hit {
+            step,
+            commit_info,
+            file,
+        }))
     }
 
     fn entry(&mut self, hit: &Hit, cancel: &Cancel) -> Result<LogEntry, HistoryError> {
         let history = self.history;
-        let facts = match &hit.facts {
-            Some(facts) => facts.clone(),
-            None => history.facts(history.id_of(hit.step.spot))?,
+        let commit_info = match &hit.commit_info {
+            Some(commit_info) => commit_info.clone(),
+            None => history.commit_info(history.id_of(hit.step.spot))?,
         };
         let listed = match (&mut self.view, &hit.file) {
             (_, Some(file)) => Listed::alone(file.clone()),
@@ -245,8 +249,8 @@ impl<'a> Log<'a> {
             (_, None) => Listed::clone(&*history.listed(&hit.step, cancel)?),
         };
         Ok(LogEntry {
-            short: history.short(facts.id),
-            facts,
+            short: history.short(commit_info.id),
+            commit_info,
             files: listed.files,
             files_total: listed.total,
             renames_cut: listed.renames_cut,
@@ -287,8 +291,8 @@ impl View {
 }
 
 /// Whether the author's `Name <email>` has `part`, which is in lower case, in it.
-fn is_by(facts: &Facts, part: &str) -> bool {
-    let author = format!("{} <{}>", facts.author.name, facts.author.email);
+fn is_by(commit_info: &CommitInfo, part: &str) -> bool {
+    let author = format!("{} <{}>", commit_info.author.name, commit_info.author.email);
     author.to_lowercase().contains(part)
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// A file in a commit's list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogFile {
+pub struct ChangedFile {
     /// Where the file is after the commit, or was if it is gone.
     pub path: RepoPath,
     /// Where it came from, if it was renamed or copied.

@@ -13,13 +13,13 @@ use gix::objs::FindExt as _;
 use super::error::git;
 use super::scope::Scope;
 use super::trees::entry_path;
-use super::{History, HistoryError, Place};
+use super::{History, HistoryError, LogCursor};
 
 /// How many files and folders of a commit are looked at; those of the upper folders come first.
 const MAX_ENTRIES: usize = 20_000;
 
 /// Why a log has no commits, as far as that is known.
-pub enum Empty {
+pub enum EmptyLogReason {
     /// Its first day comes after its last.
     Reversed,
     /// It began at these commits, none of which has the path.
@@ -31,18 +31,18 @@ impl History {
     ///
     /// # Errors
     /// If a commit can't be read.
-    pub fn why_empty(
+    pub fn empty_log_reason(
         &self,
-        beginning: &Place,
+        beginning: &LogCursor,
         path: Option<&RepoPath>,
-    ) -> Result<Option<Empty>, HistoryError> {
+    ) -> Result<Option<EmptyLogReason>, HistoryError> {
         if beginning.given > 0 {
             return Ok(None);
         }
         if let (Some(since), Some(until)) = (beginning.since, beginning.until)
             && since > until
         {
-            return Ok(Some(Empty::Reversed));
+            return Ok(Some(EmptyLogReason::Reversed));
         }
         let Some(path) = path.filter(|_| !beginning.from.is_empty()) else {
             return Ok(None);
@@ -52,7 +52,7 @@ impl History {
                 return Ok(None);
             }
         }
-        Ok(Some(Empty::Absent(beginning.from.clone())))
+        Ok(Some(EmptyLogReason::Absent(beginning.from.clone())))
     }
 
     /// Whether a commit has something at `path`, as it is written or as the name that is shown so.
@@ -86,7 +86,12 @@ impl History {
 
     /// The file of a commit that was most likely meant by a path that it doesn't have: one of the
     /// same name in another folder, or one of nearly the same path.
-    pub fn near(&self, commit: ObjectId, path: &RepoPath, cancel: &Cancel) -> Option<String> {
+    pub fn nearest_file(
+        &self,
+        commit: ObjectId,
+        path: &RepoPath,
+        cancel: &Cancel,
+    ) -> Option<String> {
         // An answer without it is one, too: what fails here is not told.
         let files = self.files(commit, cancel).ok()?;
         let same_name = |file: &&RepoPath| file.name().eq_ignore_ascii_case(path.name());

@@ -30,7 +30,7 @@ use super::{Change, ChangeKind, HistoryError};
 
 /// How much of a file changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lines {
+pub struct LineCounts {
     /// Lines that were added.
     pub insertions: u64,
     /// Lines that were removed.
@@ -84,11 +84,11 @@ impl Comparer {
         &mut self,
         blobs: &Blobs<'_>,
         change: &Change,
-    ) -> Result<Lines, HistoryError> {
+    ) -> Result<LineCounts, HistoryError> {
         let contents = self.reader.read(blobs, change.old, change.new)?;
         Ok(match contents {
             Contents::Text(old, new) => count(old, new, &self.cancel)?,
-            unread => Lines::unread(unread),
+            unread => LineCounts::unread(unread),
         })
     }
 
@@ -102,10 +102,10 @@ impl Comparer {
         blobs: &Blobs<'_>,
         change: &Change,
         context: u32,
-    ) -> Result<(Lines, Patch), HistoryError> {
+    ) -> Result<(LineCounts, Patch), HistoryError> {
         let contents = self.reader.read(blobs, change.old, change.new)?;
         let Contents::Text(old, new) = contents else {
-            return Ok((Lines::unread(contents), Patch::of(Vec::new())));
+            return Ok((LineCounts::unread(contents), Patch::of(Vec::new())));
         };
         let mut text = Vec::new();
         let lines = if change.kind == ChangeKind::TypeChanged {
@@ -119,25 +119,25 @@ impl Comparer {
     }
 }
 
-impl Lines {
-    fn unread(contents: Contents<'_>) -> Lines {
+impl LineCounts {
+    fn unread(contents: Contents<'_>) -> LineCounts {
         let measure = match contents {
             Contents::Text(..) => Measure::Compared,
             Contents::Binary => Measure::Binary,
             Contents::TooLarge => Measure::TooLarge,
         };
-        Lines {
+        LineCounts {
             measure,
-            ..Lines::default()
+            ..LineCounts::default()
         }
     }
 
-    fn of(hunks: &[Hunk]) -> Lines {
+    fn of(hunks: &[Hunk]) -> LineCounts {
         let count = |lines: fn(&Hunk) -> &Range<u32>| -> u64 {
             let lengths = hunks.iter().map(|hunk| lines(hunk).len() as u64);
             lengths.sum()
         };
-        Lines {
+        LineCounts {
             insertions: count(|hunk| &hunk.after),
             deletions: count(|hunk| &hunk.before),
             measure: Measure::Compared,
@@ -160,18 +160,18 @@ impl Patch {
     }
 }
 
-fn count(old: &[u8], new: &[u8], cancel: &Cancel) -> Result<Lines, Stopped> {
+fn count(old: &[u8], new: &[u8], cancel: &Cancel) -> Result<LineCounts, Stopped> {
     let (old_rest, new_rest) = without_common_ends(old, new);
     // Where one side has nothing of its own, the other's lines are all that changed.
     if old_rest.is_empty() || new_rest.is_empty() {
-        return Ok(Lines {
+        return Ok(LineCounts {
             insertions: lines(new_rest),
             deletions: lines(old_rest),
             measure: Measure::Compared,
         });
     }
     let input = InternedInput::new(byte_lines(old), byte_lines(new));
-    Ok(Lines::of(&hunks(&input, Placing::Any, cancel)?))
+    Ok(LineCounts::of(&hunks(&input, Placing::Any, cancel)?))
 }
 
 /// Writes the patch from `old` to `new`.
@@ -180,7 +180,7 @@ fn write(
     context: u32,
     patch: &mut Vec<u8>,
     cancel: &Cancel,
-) -> Result<Lines, Stopped> {
+) -> Result<LineCounts, Stopped> {
     let input = InternedInput::new(byte_lines(old), byte_lines(new));
     let found = hunks(&input, Placing::Shown, cancel)?;
     let mut hunks = found.iter().cloned().peekable();
@@ -195,7 +195,7 @@ fn write(
         }
         Group::of(&group, context, &input).write(&group, &input, patch);
     }
-    Ok(Lines::of(&found))
+    Ok(LineCounts::of(&found))
 }
 
 /// The lines that stand beneath one `@@`.

@@ -11,7 +11,7 @@ const MAX_BYTES: usize = 2048;
 
 /// Where a page of a log ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct LogCursor {
     /// Where the walk began.
     #[serde(with = "ids")]
     pub(super) from: Vec<ObjectId>,
@@ -61,10 +61,10 @@ pub(crate) struct Stand {
     pub(super) waiting: Vec<ObjectId>,
 }
 
-impl Place {
+impl LogCursor {
     /// The place as a cursor's text.
-    pub fn written(mut self) -> String {
-        let text = |place: &Place| serde_json::to_string(place).unwrap_or_default();
+    pub fn into_text(mut self) -> String {
+        let text = |place: &LogCursor| serde_json::to_string(place).unwrap_or_default();
         let whole = text(&self);
         if whole.len() <= MAX_BYTES {
             return whole;
@@ -85,7 +85,7 @@ impl Place {
     }
 
     /// The place that a cursor's text tells; `None` if it tells none.
-    pub fn read(text: &str) -> Option<Place> {
+    pub fn parse(text: &str) -> Option<LogCursor> {
         serde_json::from_str(text).ok()
     }
 }

@@ -10,10 +10,10 @@ const DATE_OR_REVISION: &str = "give a date, such as \"2025-01-01\", \"30 days a
 const REACHED: &str = "give what HEAD, a branch or a tag reaches; git_log shows commits";
 
 /// What to do about a path that was no file as of a revision: nothing lists the files of one.
-pub const NOT_THEN: &str = "call git_log with it as file_path: renames are followed, so it \
+pub const ABSENT_AT_REVISION: &str = "call git_log with it as file_path: renames are followed, so it \
     tells what the file was called then";
 /// The same for a folder.
-pub const FOLDER_THEN: &str = "give a file in it; git_log with it as file_path tells which \
+pub const FOLDER_AT_REVISION: &str = "give a file in it; git_log with it as file_path tells which \
     files of it changed";
 
 const NO_REPOSITORY: &str =
@@ -44,7 +44,7 @@ impl From<HistoryError> for Failure {
                 Fault::RevisionNotFound,
                 "nothing is committed on the branch that is checked out; try another one",
             ),
-            HistoryError::PlaceGone => failure(
+            HistoryError::CursorExpired => failure(
                 Fault::InvalidArguments,
                 "start again without a cursor: the history was rewritten meanwhile",
             ),
@@ -85,8 +85,8 @@ fn or(hint: Option<String>, otherwise: &str) -> String {
 
 fn not_tracked(is_folder: bool, is_past: bool) -> &'static str {
     match (is_folder, is_past) {
-        (true, _) => FOLDER_THEN,
-        (false, true) => NOT_THEN,
+        (true, _) => FOLDER_AT_REVISION,
+        (false, true) => ABSENT_AT_REVISION,
         (false, false) => "give a file that is committed; call list_files or git_log for its name",
     }
 }

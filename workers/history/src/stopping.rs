@@ -104,7 +104,7 @@ fn a_blame_through_many_versions_stops() {
     let head = id(&app, "HEAD");
     stops(1000, |cancel| {
         let history = history(&app);
-        let file = history.tracked(head, &path("src/a.txt"))?;
+        let file = history.blamed_file(head, &path("src/a.txt"))?;
         history.blame(&file, (0, 40), cancel)
     });
 }
@@ -178,7 +178,7 @@ fn a_blame_of_a_file_of_very_many_lines_stops() {
     let head = id(&app, "HEAD");
     stops(45, |cancel| {
         let history = history(&app);
-        let file = history.tracked(head, &path("a.txt"))?;
+        let file = history.blamed_file(head, &path("a.txt"))?;
         history.blame(&file, (0, 40), cancel)
     });
 }

@@ -10,15 +10,15 @@ use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use self::made::{Made, Random};
-use crate::{Histories, History, HistoryError, Tracked};
+use crate::{BlamedFile, Histories, History, HistoryError};
 
 fn history(app: &Sandbox) -> History {
     History::of(&app.repo(), &Histories::new(), &cancel()).unwrap()
 }
 
-fn tracked(history: &History, revision: &str, file: &str) -> Result<Tracked, HistoryError> {
+fn tracked(history: &History, revision: &str, file: &str) -> Result<BlamedFile, HistoryError> {
     let commit = history.resolve(revision, &cancel()).unwrap();
-    history.tracked(commit, &path(file))
+    history.blamed_file(commit, &path(file))
 }
 
 /// The commit of each line, as we tell it.

@@ -57,7 +57,7 @@ pub enum CacheFolderError {
         "--cache (ARCHWAY_CACHE_DIR) {} belongs to another user: name a folder in which the worker \
          may make its own", .0.display()
     )]
-    NotOurs(PathBuf),
+    ForeignOwner(PathBuf),
     /// The operating system said no.
     #[error("--cache (ARCHWAY_CACHE_DIR) {} can't be used", path.display())]
     Io {
@@ -94,7 +94,7 @@ impl CacheFolder {
         builder.create(&path).map_err(failed)?;
         let about = fs::symlink_metadata(&path).map_err(failed)?;
         if !about.is_dir() || about.uid() != rustix::process::geteuid().as_raw() {
-            return Err(CacheFolderError::NotOurs(path));
+            return Err(CacheFolderError::ForeignOwner(path));
         }
         if about.mode() & 0o077 != 0 {
             fs::set_permissions(&path, Permissions::from_mode(0o700)).map_err(failed)?;

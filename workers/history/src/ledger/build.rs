@@ -14,7 +14,7 @@ use super::super::blobs::Blobs;
 use super::super::change::Changes;
 use super::super::error::HistoryError;
 use super::super::graph::{Graph, Position};
-use super::super::log_file::LogFile;
+use super::super::log_file::ChangedFile;
 use super::super::trees::{self, Most};
 use super::Ledger;
 use super::draft::Draft;
@@ -77,7 +77,7 @@ fn write_files<'p>(
             Err(_stopped) => break,
             Ok(files) => files,
         };
-        let entry = |file: LogFile| Entry {
+        let entry = |file: ChangedFile| Entry {
             path: file.path,
             old_path: file.old_path,
             status: file.status,
@@ -133,7 +133,7 @@ fn files(
     graph: &Graph,
     at: Position,
     cancel: &Cancel,
-) -> Result<Option<Vec<LogFile>>, Stopped> {
+) -> Result<Option<Vec<ChangedFile>>, Stopped> {
     let parent: Option<ObjectId> = graph.parents(at).next().map(|parent| graph.tree(parent));
     let sides = (parent, Some(graph.tree(at)));
     let most = Most {
@@ -150,6 +150,6 @@ fn files(
         // A clone may lack what one commit needs; who asks for it is told.
         Err(_lacking_or_too_many) => return Ok(None),
     };
-    let files = changes.files.into_iter().map(LogFile::of).collect();
+    let files = changes.files.into_iter().map(ChangedFile::of).collect();
     Ok(Some(files).filter(|_| !changes.renames_cut))
 }

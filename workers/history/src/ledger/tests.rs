@@ -77,7 +77,7 @@ fn log_of(path: Option<&str>, repo: &Repo, ledger: Ledger) -> Vec<String> {
     let mut log = history.log(&all, None, &cancel()).unwrap();
     let mut told = Vec::new();
     while let Some(entry) = log.next(&cancel()).unwrap() {
-        let of = (entry.facts.id, entry.files, entry.files_total);
+        let of = (entry.commit_info.id, entry.files, entry.files_total);
         told.push(format!("{of:?}"));
     }
     told

@@ -5,7 +5,7 @@ use archway_repo::Cancel;
 use super::{Log, View};
 use crate::HistoryError;
 use crate::path_history::Course;
-use crate::place::Place;
+use crate::place::LogCursor;
 use crate::walk::Walk;
 
 impl<'a> Log<'a> {
@@ -16,7 +16,7 @@ impl<'a> Log<'a> {
     /// If a commit can't be read, or the call has to stop.
     pub(super) fn begin(
         &mut self,
-        place: Option<&Place>,
+        place: Option<&LogCursor>,
         cancel: &Cancel,
     ) -> Result<(), HistoryError> {
         self.view = View::of(self.asked.as_ref(), self.is_folder, None);
@@ -33,7 +33,7 @@ impl<'a> Log<'a> {
         }
     }
 
-    fn begin_walk(&mut self, place: Option<&Place>) -> Result<(), HistoryError> {
+    fn begin_walk(&mut self, place: Option<&LogCursor>) -> Result<(), HistoryError> {
         let standing = place.filter(|place| place.stand.is_some());
         if let Some(place) = standing {
             self.go_on_as(place.name.clone());
@@ -48,10 +48,10 @@ impl<'a> Log<'a> {
     fn begin_along(
         &mut self,
         mut course: Course<'a>,
-        place: Option<&Place>,
+        place: Option<&LogCursor>,
         cancel: &Cancel,
     ) -> Result<(), HistoryError> {
-        if let Some((commit, name)) = place.and_then(Place::end)
+        if let Some((commit, name)) = place.and_then(LogCursor::end)
             && course.go_on_after(commit, cancel)?
         {
             self.go_on_as(Some(name));

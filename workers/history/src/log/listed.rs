@@ -8,7 +8,7 @@ use gix::ObjectId;
 
 use super::MAX_FILES;
 use crate::change::{Change, ChangeKind, Changes};
-use crate::log_file::{LogFile, Status};
+use crate::log_file::{ChangedFile, Status};
 use crate::steps::Step;
 use crate::{History, HistoryError, Keepable, Question};
 
@@ -16,7 +16,7 @@ use crate::{History, HistoryError, Keepable, Question};
 #[derive(Clone, Debug)]
 pub(super) struct Listed {
     /// By path, at most [`MAX_FILES`].
-    pub(super) files: Vec<LogFile>,
+    pub(super) files: Vec<ChangedFile>,
     /// How many differ.
     pub(super) total: usize,
     /// Not all renames were looked for.
@@ -27,9 +27,9 @@ impl Keepable for Listed {
     const NAME: &'static str = "log";
 
     fn bytes(&self) -> usize {
-        let names = |file: &LogFile| {
+        let names = |file: &ChangedFile| {
             let old = file.old_path.as_ref();
-            size_of::<LogFile>()
+            size_of::<ChangedFile>()
                 + file.path.as_bytes().len()
                 + old.map_or(0, |old| old.as_bytes().len())
         };
@@ -39,7 +39,7 @@ impl Keepable for Listed {
 
 impl Listed {
     /// The one file that is followed.
-    pub(super) fn alone(file: LogFile) -> Listed {
+    pub(super) fn alone(file: ChangedFile) -> Listed {
         Listed {
             files: vec![file],
             total: 1,
@@ -55,7 +55,7 @@ impl Listed {
                 .files
                 .into_iter()
                 .take(MAX_FILES)
-                .map(LogFile::of)
+                .map(ChangedFile::of)
                 .collect(),
         }
     }
@@ -109,9 +109,9 @@ impl History {
     }
 }
 
-impl LogFile {
+impl ChangedFile {
     /// What became of a file in a commit that is not followed.
-    pub(crate) fn of(change: Change) -> LogFile {
+    pub(crate) fn of(change: Change) -> ChangedFile {
         let (status, old_path) = match change.kind {
             ChangeKind::Added => (Status::Added, None),
             ChangeKind::Modified => (Status::Modified, None),
@@ -119,7 +119,7 @@ impl LogFile {
             ChangeKind::Renamed(from) => (Status::Renamed, Some(from)),
             ChangeKind::TypeChanged => (Status::TypeChanged, None),
         };
-        LogFile {
+        ChangedFile {
             path: change.path,
             old_path,
             status,

@@ -6,8 +6,8 @@ use gix::ObjectId;
 use jiff::Timestamp;
 
 use super::Log;
-use crate::date::{self, End};
-use crate::place::Place;
+use crate::date::{self, SpanEnd};
+use crate::place::LogCursor;
 use crate::scope::Scope;
 use crate::{History, HistoryError};
 
@@ -36,7 +36,7 @@ impl History {
     pub fn log(
         &self,
         query: &LogQuery,
-        place: Option<Place>,
+        place: Option<LogCursor>,
         cancel: &Cancel,
     ) -> Result<Log<'_>, HistoryError> {
         if let Some(path) = &query.path {
@@ -53,17 +53,17 @@ impl History {
         if let (Some(path), None | Some(false)) = (&path, is_folder) {
             self.rules.admit(path, path, Kind::File)?;
         }
-        let place = Place { is_folder, ..place };
+        let place = LogCursor { is_folder, ..place };
         Log::new(self, place, path, query.author.as_deref(), cancel)
     }
 
     /// Where a log begins: what names and dates mean now.
-    fn beginning(&self, query: &LogQuery, cancel: &Cancel) -> Result<Place, HistoryError> {
+    fn beginning(&self, query: &LogQuery, cancel: &Cancel) -> Result<LogCursor, HistoryError> {
         let head = || Ok(self.head());
         let resolve = |revision: &str| self.resolve(revision, cancel);
         let named = query.revision.as_deref().map(resolve);
         let start = named.map_or_else(head, |id| id.map(Some))?;
-        let mut place = Place {
+        let mut place = LogCursor {
             from: start.into_iter().collect(),
             without: Vec::new(),
             since: None,
@@ -75,13 +75,13 @@ impl History {
             last: None,
         };
         if let Some(since) = &query.since {
-            place.since = date::bound(since, End::Since, query.now);
+            place.since = date::parse_bound(since, SpanEnd::Since, query.now);
             if place.since.is_none() {
                 place.without.push(resolve(since).map_err(no_bound)?);
             }
         }
         if let Some(until) = &query.until {
-            place.until = date::bound(until, End::Until, query.now);
+            place.until = date::parse_bound(until, SpanEnd::Until, query.now);
             if let (None, Some(start)) = (place.until, start) {
                 let until = resolve(until).map_err(no_bound)?;
                 place.from = self.common(start, until, cancel)?;
@@ -91,11 +91,11 @@ impl History {
     }
 
     /// A place whose commits can still be read by who reads this project.
-    fn checked(&self, place: Place, cancel: &Cancel) -> Result<Place, HistoryError> {
+    fn checked(&self, place: LogCursor, cancel: &Cancel) -> Result<LogCursor, HistoryError> {
         for id in place.from.iter().chain(&place.without) {
             let found = self.resolve(&id.to_hex().to_string(), cancel);
             found.map_err(|error| match error {
-                HistoryError::RevisionNotFound { .. } => HistoryError::PlaceGone,
+                HistoryError::RevisionNotFound { .. } => HistoryError::CursorExpired,
                 other => other,
             })?;
         }
@@ -109,7 +109,7 @@ impl History {
     fn found(
         &self,
         path: &RepoPath,
-        place: &Place,
+        place: &LogCursor,
     ) -> Result<(Option<RepoPath>, Option<bool>), HistoryError> {
         let kind = self.kind_at(path, &place.from)?;
         let (path, kind) = match (kind, path.unescaped()) {

@@ -12,7 +12,7 @@ use std::process::Command;
 use archway_repo::testing::{Sandbox, cancel, path};
 use jiff::Timestamp;
 
-use super::super::{Histories, History, LogFile, LogQuery, Place, Status};
+use super::super::{ChangedFile, Histories, History, LogCursor, LogQuery, Status};
 
 /// A commit as it is compared: its id, and its files in the order of their text.
 type Told = (String, Vec<String>);
@@ -32,7 +32,7 @@ fn history(app: &Sandbox) -> History {
     History::of(&app.repo(), &Histories::new(), &cancel()).unwrap()
 }
 
-fn told_file(file: &LogFile) -> String {
+fn told_file(file: &ChangedFile) -> String {
     let status = match file.status {
         Status::Added => "A",
         Status::Modified => "M",
@@ -64,7 +64,7 @@ fn pages(
         let history = workers();
         let place = cursor.map(|cursor| {
             assert!(cursor.len() <= 2048);
-            Place::read(&cursor).unwrap()
+            LogCursor::parse(&cursor).unwrap()
         });
         let mut log = history.log(query, place, &cancel()).unwrap();
         for _ in 0..sizes() {
@@ -74,13 +74,13 @@ fn pages(
             assert_eq!(entry.files.len(), entry.files_total);
             let mut files: Vec<String> = entry.files.iter().map(told_file).collect();
             files.sort();
-            told.push((entry.facts.id.to_string(), files));
+            told.push((entry.commit_info.id.to_string(), files));
         }
-        let place = log.place();
+        let place = log.cursor();
         if !log.has_more(&cancel()).unwrap() {
             return told;
         }
-        cursor = Some(place.written());
+        cursor = Some(place.into_text());
     }
 }
 

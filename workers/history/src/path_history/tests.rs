@@ -146,11 +146,18 @@ fn a_page_goes_on_where_another_workers_ended_with_a_course_or_without() {
     for first in [&with, &without] {
         for second in [&with, &without] {
             let mut log = first.log(&query, None, &cancel()).unwrap();
-            let mut told = vec![log.next(&cancel()).unwrap().unwrap().facts.id.to_string()];
-            let place = super::super::Place::read(&log.place().written()).unwrap();
+            let mut told = vec![
+                log.next(&cancel())
+                    .unwrap()
+                    .unwrap()
+                    .commit_info
+                    .id
+                    .to_string(),
+            ];
+            let place = super::super::LogCursor::parse(&log.cursor().into_text()).unwrap();
             let mut log = second.log(&query, Some(place), &cancel()).unwrap();
             while let Some(entry) = log.next(&cancel()).unwrap() {
-                told.push(entry.facts.id.to_string());
+                told.push(entry.commit_info.id.to_string());
             }
             assert_eq!(told, gits(&app, "rare"));
         }
@@ -169,8 +176,8 @@ fn a_file_whose_name_is_no_text_has_a_log_of_several_pages() {
     let (mut place, mut told) = (None, Vec::new());
     for _page in 0..3 {
         let mut log = history.log(&ask("caf\\xe9"), place, &cancel()).unwrap();
-        told.push(log.next(&cancel()).unwrap().unwrap().facts.message);
-        place = super::super::Place::read(&log.place().written());
+        told.push(log.next(&cancel()).unwrap().unwrap().commit_info.message);
+        place = super::super::LogCursor::parse(&log.cursor().into_text());
     }
     assert_eq!(told, ["3\n", "2\n", "1\n"]);
     assert_eq!(course(&history).order.lock().taken(), 3, "by a course");

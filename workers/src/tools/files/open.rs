@@ -2,7 +2,7 @@
 
 use std::io;
 
-use archway_history::{FOLDER_THEN, NOT_THEN};
+use archway_history::{ABSENT_AT_REVISION, FOLDER_AT_REVISION};
 use archway_proto::{failure::Failure, fault::Fault};
 use archway_repo::{Cancel, Repo, RepoError, RepoFile, RepoPath, text};
 
@@ -41,9 +41,9 @@ fn absent(repo: &Repo, path: &RepoPath, revision: Option<&str>, error: RepoError
     let is_folder = repo.directory(path).is_ok();
     let suggestion = match (is_folder, revision) {
         (false, None) => return error.into(),
-        (false, Some(_)) => NOT_THEN,
+        (false, Some(_)) => ABSENT_AT_REVISION,
         (true, None) => "call list_files with it as directory, and read a file in it",
-        (true, Some(_)) => FOLDER_THEN,
+        (true, Some(_)) => FOLDER_AT_REVISION,
     };
     let mut message = format!("no file {}", shown(path));
     if let Some(revision) = revision {

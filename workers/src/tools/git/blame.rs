@@ -2,7 +2,7 @@
 
 mod page;
 
-use archway_history::{History, HistoryError, Tracked};
+use archway_history::{BlamedFile, History, HistoryError};
 use archway_proto::{failure::Failure, fault::Fault};
 use archway_repo::{Cancel, Kind, RepoPath};
 use schemars::JsonSchema;
@@ -106,7 +106,7 @@ fn tracked(
     path: &RepoPath,
     revision: Option<&str>,
     cancel: &Cancel,
-) -> Result<Tracked, HistoryError> {
+) -> Result<BlamedFile, HistoryError> {
     let commit = match revision {
         Some(revision) => Some(history.resolve(revision, cancel)?),
         None => history.head(),
@@ -116,21 +116,23 @@ fn tracked(
         revision: None,
         is_folder: false,
     })?;
-    history.tracked(commit, path).map_err(|error| match error {
-        HistoryError::NotTracked {
-            path, is_folder, ..
-        } => HistoryError::NotTracked {
-            path,
-            revision: revision.map(str::to_owned),
-            is_folder,
-        },
-        error => error,
-    })
+    history
+        .blamed_file(commit, path)
+        .map_err(|error| match error {
+            HistoryError::NotTracked {
+                path, is_folder, ..
+            } => HistoryError::NotTracked {
+                path,
+                revision: revision.map(str::to_owned),
+                is_folder,
+            },
+            error => error,
+        })
 }
 
 fn page(
     history: &History,
-    file: &Tracked,
+    file: &BlamedFile,
     args: &BlameArgs,
     (budget, cancel): (usize, &Cancel),
 ) -> Result<Page, Failure> {

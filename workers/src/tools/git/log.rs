@@ -2,7 +2,7 @@
 
 mod page;
 
-use archway_history::{History, HistoryError, Log, LogQuery, Place};
+use archway_history::{History, HistoryError, Log, LogCursor, LogQuery};
 use archway_proto::{failure::Failure, fault::Fault};
 use archway_repo::{Cancel, RepoPath};
 use schemars::JsonSchema;
@@ -93,10 +93,10 @@ impl Tool for GitLog {
                 let place = args.cursor.as_deref().map(place).transpose()?;
                 let history = History::of(repo, &histories, cancel)?;
                 let log = history.log(&query, place, cancel)?;
-                let beginning = log.place();
+                let beginning = log.cursor();
                 let mut page = fill(log, args.max_count, budget, cancel)?;
                 if page.commits.is_empty() && page.next.is_none() {
-                    let why = history.why_empty(&beginning, query.path.as_ref())?;
+                    let why = history.empty_log_reason(&beginning, query.path.as_ref())?;
                     page.note = why.map(|why| nothing::of_log(&history, why, &query, cancel));
                 }
                 Ok(page)
@@ -105,7 +105,7 @@ impl Tool for GitLog {
             .map_err(refusal::of_log)?;
         let page = &snapshot.value;
         let markdown = page.markdown();
-        let next = page.next.clone().map(Place::written);
+        let next = page.next.clone().map(LogCursor::into_text);
         let is_incomplete = page.is_incomplete;
         let reply = Reply::from_snapshot(snapshot, |page| Commits {
             truncated: page.next.is_some(),
@@ -121,8 +121,8 @@ impl Tool for GitLog {
 }
 
 /// Where the page before ended.
-fn place(cursor: &str) -> Result<Place, Failure> {
-    Place::read(cursor).ok_or_else(|| {
+fn place(cursor: &str) -> Result<LogCursor, Failure> {
+    LogCursor::parse(cursor).ok_or_else(|| {
         Failure::new(
             Fault::InvalidArguments,
             "the cursor is none of git_log's",
@@ -139,9 +139,9 @@ fn fill(
     cancel: &Cancel,
 ) -> Result<Page, HistoryError> {
     let mut page = Page::new(budget);
-    let beginning = log.place();
+    let beginning = log.cursor();
     while page.commits.len() < max_count {
-        let place = log.place();
+        let place = log.cursor();
         match log.next(cancel) {
             Ok(Some(entry)) => {
                 if !page.add(&entry) {
@@ -151,20 +151,20 @@ fn fill(
             }
             Ok(None) => return Ok(page),
             // A place that is no other than the first leads nowhere.
-            Err(error) if error.is_deadline() && log.place() != beginning => {
+            Err(error) if error.is_deadline() && log.cursor() != beginning => {
                 page.is_incomplete = true;
-                page.next = Some(log.place());
+                page.next = Some(log.cursor());
                 return Ok(page);
             }
             Err(error) => return Err(error),
         }
     }
-    let place = log.place();
+    let place = log.cursor();
     match log.has_more(cancel) {
         Ok(true) => page.next = Some(place),
         Ok(false) => {}
         // The page is whole; whether another follows, the next call finds out.
-        Err(error) if error.is_deadline() => page.next = Some(log.place()),
+        Err(error) if error.is_deadline() => page.next = Some(log.cursor()),
         Err(error) => return Err(error),
     }
     Ok(page)

@@ -3,17 +3,22 @@
 
 use gix::ObjectId;
 
-use archway_history::{Empty, History, HistoryError, LogQuery};
+use archway_history::{EmptyLogReason, History, HistoryError, LogQuery};
 use archway_repo::{Cancel, RepoPath, text};
 
 /// How many commits are named.
 const MAX_NAMED: usize = 2;
 
 /// Why a log has no commits.
-pub(super) fn of_log(history: &History, why: Empty, query: &LogQuery, cancel: &Cancel) -> String {
+pub(super) fn of_log(
+    history: &History,
+    why: EmptyLogReason,
+    query: &LogQuery,
+    cancel: &Cancel,
+) -> String {
     match (why, &query.path) {
-        (Empty::Absent(commits), Some(path)) => absent(history, path, &commits, cancel),
-        (Empty::Reversed | Empty::Absent(_), _) => {
+        (EmptyLogReason::Absent(commits), Some(path)) => absent(history, path, &commits, cancel),
+        (EmptyLogReason::Reversed | EmptyLogReason::Absent(_), _) => {
             "since is after until: no commit lies between them.".to_owned()
         }
     }
@@ -45,7 +50,7 @@ fn absent(history: &History, path: &RepoPath, commits: &[ObjectId], cancel: &Can
     let near = commits
         .iter()
         .take(MAX_NAMED)
-        .find_map(|&commit| history.near(commit, path, cancel));
+        .find_map(|&commit| history.nearest_file(commit, path, cancel));
     let hint = match near {
         Some(near) => format!(": did you mean {near}?"),
         None => ". Names are compared letter by letter; list_files tells those of now.".to_owned(),

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use archway_history::{End, bound};
+use archway_history::{SpanEnd, parse_bound};
 use archway_proto::{failure::Failure, fault::Fault};
 use archway_repo::text::shown;
 use archway_store::memory::unreachable;
@@ -110,7 +110,7 @@ impl SearchMemoryArgs {
     fn filter(&self, project: Uuid, now: Timestamp) -> Result<EntryFilter, Failure> {
         let time = |argument, text: &Option<String>, end| {
             let second = text.as_deref().map(|text| {
-                let second = bound(text, end, now).ok_or_else(|| no_date(argument, text))?;
+                let second = parse_bound(text, end, now).ok_or_else(|| no_date(argument, text))?;
                 Ok::<_, Failure>(second.max(EARLIEST))
             });
             second.transpose()
@@ -119,8 +119,8 @@ impl SearchMemoryArgs {
             project,
             file: self.file,
             words: self.query.as_deref().map_or(Ok(Vec::new()), words_of)?,
-            since: time("since", &self.since, End::Since)?,
-            until: time("until", &self.until, End::Until)?,
+            since: time("since", &self.since, SpanEnd::Since)?,
+            until: time("until", &self.until, SpanEnd::Until)?,
         })
     }
 }

@@ -189,11 +189,11 @@ fn a_cursor_of_commits_that_are_gone_is_refused() {
     let place = history(&app)
         .log(&ask(None), None, &cancel())
         .unwrap()
-        .place();
+        .cursor();
     app.git(&["reset", "-q", "--hard", "HEAD~1"]);
     let refused = history(&app).log(&ask(None), Some(place), &cancel()).err();
     assert!(
-        matches!(refused, Some(HistoryError::PlaceGone)),
+        matches!(refused, Some(HistoryError::CursorExpired)),
         "{refused:?}"
     );
 }
@@ -228,11 +228,11 @@ fn a_cancelled_log_stops() {
     let mut log = history.log(&ask(None), None, &cancel()).unwrap();
     let stop = cancel();
     stop.token.cancel();
-    let place = log.place();
+    let place = log.cursor();
     assert!(matches!(
         log.next(&stop),
         Err(HistoryError::Repo(RepoError::Stopped(_)))
     ));
-    assert_eq!(log.place(), place, "nothing was lost");
+    assert_eq!(log.cursor(), place, "nothing was lost");
     assert!(log.next(&cancel()).unwrap().is_some());
 }

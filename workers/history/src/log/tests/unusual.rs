@@ -2,7 +2,7 @@
 
 use archway_repo::testing::{Sandbox, cancel, git};
 
-use super::super::super::{Histories, History, Place, graph};
+use super::super::super::{Histories, History, LogCursor, graph};
 use super::{ask, history, told_file};
 
 /// Commits all that is there.
@@ -38,9 +38,9 @@ fn commits_with_broken_lines_are_told_as_git_tells_them() {
     let history = history(&app);
     let mut log = history.log(&ask(None), None, &cancel()).unwrap();
     for line in expected.lines() {
-        let facts = log.next(&cancel()).unwrap().unwrap().facts;
-        let by = format!("{} <{}>", facts.author.name, facts.author.email);
-        let told = format!("{} {by} {}", facts.id, facts.message);
+        let commit_info = log.next(&cancel()).unwrap().unwrap().commit_info;
+        let by = format!("{} <{}>", commit_info.author.name, commit_info.author.email);
+        let told = format!("{} {by} {}", commit_info.id, commit_info.message);
         assert_eq!(told.trim_end(), line.trim_end());
     }
     let repository = app.repo().git().unwrap();
@@ -77,13 +77,13 @@ fn a_log_that_came_no_further_stands_where_it_stood() {
         commit(&app, "more");
     }
     // Each by a worker that has nothing kept.
-    let stopped = |from: Option<Place>, look: u64| {
+    let stopped = |from: Option<LogCursor>, look: u64| {
         let history = history(&app);
         let mut log = history.log(&ask(None), from, &cancel()).unwrap();
-        let begun = log.place();
+        let begun = log.cursor();
         let late = cancel().at_look(look);
         let outcome = log.next(&late);
-        (outcome.is_err()).then(|| (begun, log.place()))
+        (outcome.is_err()).then(|| (begun, log.cursor()))
     };
     let mut stops = 0;
     for look in 1..8 {
@@ -94,7 +94,7 @@ fn a_log_that_came_no_further_stands_where_it_stood() {
         let history = history(&app);
         let mut log = history.log(&ask(None), None, &cancel()).unwrap();
         log.next(&cancel()).unwrap();
-        let (_, once) = stopped(Some(log.place()), look).unwrap();
+        let (_, once) = stopped(Some(log.cursor()), look).unwrap();
         let (_, twice) = stopped(Some(once.clone()), look).unwrap();
         assert_eq!(twice, once, "at look {look}");
         stops += 1;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use archway_history::Facts;
+use archway_history::CommitInfo;
 use archway_repo::{RepoPath, text};
 use gix::ObjectId;
 use schemars::JsonSchema;
@@ -94,7 +94,7 @@ impl Page {
 
     /// Adds a line, with its commit if that is new; false if there is no room. The first line is
     /// cut until it has.
-    pub(super) fn add(&mut self, number: u32, bytes: &[u8], facts: &Facts) -> bool {
+    pub(super) fn add(&mut self, number: u32, bytes: &[u8], facts: &CommitInfo) -> bool {
         let most = self.budget / SHARE;
         let mut line = Line::new(number, bytes, facts, most);
         let is_new = !self.known.contains(&facts.id);
@@ -186,7 +186,7 @@ impl Spent {
 }
 
 impl Line {
-    fn new(number: u32, bytes: &[u8], facts: &Facts, most: usize) -> Line {
+    fn new(number: u32, bytes: &[u8], facts: &CommitInfo, most: usize) -> Line {
         let text = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let text = text.strip_suffix(b"\r").unwrap_or(text);
         Line {
@@ -202,7 +202,7 @@ impl Line {
 }
 
 impl Commit {
-    fn new(facts: &Facts, most: usize) -> Commit {
+    fn new(facts: &CommitInfo, most: usize) -> Commit {
         let message = markdown::shortened(&facts.message, most);
         Commit {
             sha: facts.id.to_string(),
@@ -238,10 +238,10 @@ mod tests {
 
     use super::*;
 
-    fn facts(first_byte: u8, name: &str, message: &str) -> Facts {
+    fn facts(first_byte: u8, name: &str, message: &str) -> CommitInfo {
         let mut id = ObjectId::null(Kind::Sha1);
         id.as_mut_slice()[0] = first_byte;
-        Facts {
+        CommitInfo {
             id,
             author: Signature {
                 name: name.into(),

@@ -1,6 +1,6 @@
 //! What is told of each file: how many lines changed, and the patch while that is worth it.
 
-use archway_history::{Change, ChangeKind, Comparer, Comparison, Lines, Measure, Side};
+use archway_history::{Change, ChangeKind, Comparer, Comparison, LineCounts, Measure, Side};
 use archway_proto::failure::Failure;
 use archway_repo::{Cancel, RepoPath, text};
 
@@ -111,7 +111,7 @@ impl FileDiff {
         }
     }
 
-    fn count(&mut self, lines: Lines) {
+    fn count(&mut self, lines: LineCounts) {
         self.insertions = lines.insertions;
         self.deletions = lines.deletions;
         self.binary = lines.measure == Measure::Binary;

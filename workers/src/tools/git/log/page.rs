@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use archway_history::{LogEntry, LogFile, Place, Status};
+use archway_history::{ChangedFile, LogCursor, LogEntry, Status};
 use archway_repo::text;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,7 +22,7 @@ const SHARE: usize = 16;
 pub(super) struct Page {
     pub(super) commits: Vec<Commit>,
     /// Where the next page begins, if there may be one.
-    pub(super) next: Option<Place>,
+    pub(super) next: Option<LogCursor>,
     /// The time was up before the page was full.
     pub(super) is_incomplete: bool,
     /// Why nothing was found.
@@ -127,7 +127,7 @@ impl Page {
 impl Commit {
     /// `most` is how many bytes a name may take.
     fn new(entry: &LogEntry, most: usize) -> Commit {
-        let (facts, total) = (&entry.facts, entry.files_total);
+        let (facts, total) = (&entry.commit_info, entry.files_total);
         let sha = facts.id.to_hex().to_string();
         let message = facts.message.to_string();
         let is_cut = entry.files.len() < total;
@@ -199,7 +199,7 @@ impl Commit {
 }
 
 impl File {
-    fn new(file: &LogFile) -> File {
+    fn new(file: &ChangedFile) -> File {
         File {
             path: file.path.display(),
             old_path: file.old_path.as_ref().map(ToString::to_string),
@@ -229,20 +229,20 @@ fn word(status: Status) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use archway_history::{Facts, Signature};
+    use archway_history::{CommitInfo, Signature};
     use archway_repo::RepoPath;
     use gix::{ObjectId, date::Time, hash::Kind};
 
     use super::*;
 
     fn entry(name: &str, message: &str, files: usize) -> LogEntry {
-        let file = |at| LogFile {
+        let file = |at| ChangedFile {
             path: RepoPath::parse(&format!("src/auth/file{at}.ts")).unwrap(),
             old_path: None,
             status: Status::Modified,
         };
         LogEntry {
-            facts: Facts {
+            commit_info: CommitInfo {
                 id: ObjectId::null(Kind::Sha1),
                 author: Signature {
                     name: name.into(),
