@@ -24,6 +24,7 @@ mod suite {
 }
 
 mod alike;
+mod late;
 mod lost;
 mod memory;
 mod orphans;

@@ -90,7 +90,9 @@ impl TenantStore<'_> {
         Ok(true)
     }
 
-    /// Notes that texts are at home now; false if the index is no longer the holder's.
+    /// Notes that texts are at home now; false if the index is no longer the holder's. What this
+    /// holder wrote after its lease may then have replaced what the next one wrote, so the index is
+    /// requested again and the texts are written again.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -102,6 +104,8 @@ impl TenantStore<'_> {
         let lacking: Vec<bool> = texts.iter().map(|text| text.lacks_vectors).collect();
         let mut tx = self.begin().await?;
         if !is_held(&mut tx, lease).await? {
+            note_late(&mut tx, lease, &blobs, &lacking).await?;
+            tx.commit().await.map_err(failed(what))?;
             return Ok(false);
         }
         sqlx::query!(
@@ -183,6 +187,39 @@ pub(super) async fn is_held(
     .await
     .map_err(failed("reading who holds an index"))?;
     Ok(held.is_some())
+}
+
+/// Notes texts that were written after the lease ended. The vector store may now have one that the
+/// next holder noted with vectors by its words alone, or one that the next holder removed. Both are
+/// in doubt, and the index is requested, so that its next run writes or removes them.
+async fn note_late(
+    tx: &mut Transaction<'_, Postgres>,
+    lease: Lease,
+    blobs: &[Vec<u8>],
+    lacking: &[bool],
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "with doubted as ( \
+            insert into index_texts as t \
+                (tenant_id, index_id, blob, chunks, words, lacks_vectors, is_home) \
+            select i.tenant_id, i.id, l.blob, 0, 0, l.lacks_vectors, false \
+            from unnest($3::bytea[], $4::boolean[]) as l (blob, lacks_vectors) \
+            join indexes i on i.tenant_id = $1 and i.id = $2 \
+            on conflict (index_id, blob) do update set is_home = false \
+            where t.is_home and excluded.lacks_vectors and not t.lacks_vectors \
+            returning 1 \
+         ) \
+         update indexes set asked_at = clock_timestamp() \
+         where tenant_id = $1 and id = $2 and exists (select from doubted)",
+        lease.shelf.tenant,
+        lease.index,
+        blobs,
+        lacking
+    )
+    .execute(&mut **tx)
+    .await
+    .map(|_done| ())
+    .map_err(failed("noting texts that were indexed too late"))
 }
 
 /// Takes documents out.
