@@ -19,7 +19,7 @@ use std::path::PathBuf;
 
 use archway_gateway::{ConsoleConfig, GuardConfig, SamplingConfig};
 use archway_index::embed::{EmbedderConfig, EmbedderConfigError};
-use archway_index::openai::PlaceError;
+use archway_index::openai::EndpointError;
 use archway_workers::chat::ChatConfig;
 use secrecy::SecretString;
 
@@ -106,7 +106,7 @@ pub enum DevError {
     Embedder(#[from] EmbedderConfigError),
     /// The chat model is misconfigured.
     #[error(transparent)]
-    Chat(#[from] PlaceError),
+    Chat(#[from] EndpointError),
     /// There is no database.
     #[error(transparent)]
     Database(#[from] DatabaseError),

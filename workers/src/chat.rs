@@ -13,7 +13,7 @@ mod complaints;
 
 use std::sync::Arc;
 
-use archway_index::openai::{Asked, Failure, Unasked, Unreadable};
+use archway_index::openai::{Failure, RequestOutcome, Unavailable, Unreadable};
 use archway_proto::chain::Chain;
 use archway_repo::Cancel;
 use serde_json::Value;
@@ -140,18 +140,18 @@ impl ChatError {
         match self {
             ChatError::Crowded => "crowded",
             ChatError::Resting => "resting",
-            ChatError::Busy => Asked::Limited.name(),
+            ChatError::Busy => RequestOutcome::Limited.name(),
             ChatError::Cancelled => "cancelled",
-            ChatError::Failed(failure) => failure.asked().name(),
+            ChatError::Failed(failure) => failure.outcome().name(),
         }
     }
 }
 
-impl From<Unasked> for ChatError {
-    fn from(unasked: Unasked) -> Self {
-        match unasked {
-            Unasked::Resting { .. } => ChatError::Resting,
-            Unasked::Busy { .. } => ChatError::Busy,
+impl From<Unavailable> for ChatError {
+    fn from(unavailable: Unavailable) -> Self {
+        match unavailable {
+            Unavailable::CircuitOpen { .. } => ChatError::Resting,
+            Unavailable::Paused { .. } => ChatError::Busy,
         }
     }
 }

@@ -103,7 +103,7 @@ async fn a_lasting_failure_is_reported_within_the_deadline() {
         (status(500), |e| {
             matches!(e, EmbedError::Failed { status: 500 })
         }),
-        (status(429), |e| matches!(e, EmbedError::Busy { .. })),
+        (status(429), |e| matches!(e, EmbedError::Paused { .. })),
         (Mishap::Cut, |e| matches!(e, EmbedError::Unreachable(_))),
         (Mishap::CutShort, |e| {
             matches!(e, EmbedError::Unreachable(_))
@@ -178,7 +178,7 @@ async fn retry_after_of_the_service_is_respected() {
     let query = embedder
         .query(shelf(), "main", Instant::now() + SECOND)
         .await;
-    assert!(matches!(query, Err(EmbedError::Busy { .. })), "{query:?}");
+    assert!(matches!(query, Err(EmbedError::Paused { .. })), "{query:?}");
     assert_eq!(service.requests().len(), 1);
 }
 
@@ -216,7 +216,7 @@ async fn a_failing_service_rests_and_recovers_without_help() {
     let (service, embedder) = served().await;
     service.always(Some(status(500)));
     let rest = loop {
-        if let (EmbedError::Resting { retry_after }, _) = refusal(&embedder, DEADLINE).await {
+        if let (EmbedError::CircuitOpen { retry_after }, _) = refusal(&embedder, DEADLINE).await {
             break retry_after;
         }
     };
@@ -224,12 +224,12 @@ async fn a_failing_service_rests_and_recovers_without_help() {
     let asked = service.requests().len();
     assert_eq!(asked, 5, "so many failures in a row, and no more");
     let (error, _) = refusal(&embedder, DEADLINE).await;
-    assert!(matches!(error, EmbedError::Resting { .. }), "{error:?}");
+    assert!(matches!(error, EmbedError::CircuitOpen { .. }), "{error:?}");
     assert_eq!(service.requests().len(), asked, "it gets no request");
     service.always(None);
     let deadline = soon();
     while let Err(error) = embedder.texts(&texts([TEXT]), deadline).await {
-        assert!(matches!(error, EmbedError::Resting { .. }), "{error:?}");
+        assert!(matches!(error, EmbedError::CircuitOpen { .. }), "{error:?}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert_eq!(service.requests().len(), asked + 1);

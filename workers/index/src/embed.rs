@@ -66,7 +66,7 @@ pub enum EmbedError {
         "the embedding service failed too often: it is asked again in {} s",
         whole_seconds(*retry_after)
     )]
-    Resting {
+    CircuitOpen {
         /// After how long it may be asked.
         retry_after: Duration,
     },
@@ -75,7 +75,7 @@ pub enum EmbedError {
         "the embedding service takes no more requests for {} s",
         whole_seconds(*retry_after)
     )]
-    Busy {
+    Paused {
         /// After how long it may be asked.
         retry_after: Duration,
     },
@@ -97,7 +97,7 @@ impl EmbedError {
     /// After how long it is worth asking again, where that is known.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            EmbedError::Resting { retry_after } | EmbedError::Busy { retry_after } => {
+            EmbedError::CircuitOpen { retry_after } | EmbedError::Paused { retry_after } => {
                 Some(*retry_after)
             }
             EmbedError::Unreachable(_)
@@ -139,10 +139,10 @@ impl Embedder {
     }
 
     /// Whether a service is set that is not asked now, since it failed or asked for a pause.
-    pub(crate) fn is_resting(&self) -> bool {
+    pub(crate) fn is_unavailable(&self) -> bool {
         match &self.source {
             Source::Nothing | Source::Table(_) => false,
-            Source::Service(service, _) => service.is_resting(),
+            Source::Service(service, _) => service.is_unavailable(),
         }
     }
 

@@ -193,7 +193,7 @@ impl Indexer {
             Due::Documents
         } else if project.lacks_vectors
             && memory.may_ask_for_vectors(project.shelf)
-            && !self.with.embedder.is_resting()
+            && !self.with.embedder.is_unavailable()
         {
             Due::Vectors
         } else {

@@ -1,12 +1,13 @@
-//! Services that speak OpenAI's API, as many others do: where one is, and how it is asked.
+//! Clients of services that speak OpenAI's API.
 //!
-//! What all of them have in common: their place ([`Place`]), a client that follows nothing and keeps
-//! nothing of what it carries, and a [`Line`] to each, by which a request passes the pause that the
-//! service asked for, the circuit, and then the wire. What is asked is for those who ask.
+//! Shared by the embedding service and the chat model: the [`Endpoint`] (URL, key and model), an
+//! HTTP client that follows no redirects and logs no payloads, and a [`ServiceGate`], through which
+//! each request passes: the pause that the service requested, the circuit breaker, then the wire.
+//! Request and answer types belong to the callers.
 
 // In the order a request meets them.
-mod place;
-mod pace;
+mod endpoint;
+mod pacer;
 mod circuit;
 mod client;
 mod transport;
@@ -20,78 +21,79 @@ use std::time::Duration;
 use archway_proto::trace::Span;
 use tokio::time::{Instant, timeout_at};
 
-use circuit::Breaker;
-use pace::Pace;
+use circuit::CircuitBreaker;
+use pacer::Pacer;
 
-pub use client::{Client, asked, client, recorded};
-pub use failure::{Failure, Unreadable, is_about_texts};
-pub use metrics::{Asked, ServiceMetrics};
-pub use pace::FIRST_WAIT;
-pub use place::{Place, PlaceError, Told, Which, given};
+pub use client::{Client, client, request_span, send};
+pub use endpoint::{Endpoint, EndpointError, EndpointOptions, ServiceKind, non_blank};
+pub use failure::{Failure, Unreadable, blames_input};
+pub use metrics::{RequestOutcome, ServiceMetrics};
+pub use pacer::FIRST_WAIT;
 
-/// An attempt that the caller's deadline cut off before this says nothing about the service.
+/// An attempt that the caller's deadline cut short before this time counts neither as a success
+/// nor as a failure of the service.
 const FAIR_CHANCE: Duration = Duration::from_secs(1);
 
-/// Why a service is not asked now.
+/// Why a request was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unasked {
-    /// It failed so often that it rests.
-    Resting {
-        /// When to try again.
+pub enum Unavailable {
+    /// The circuit is open after repeated failures.
+    CircuitOpen {
+        /// Time until the circuit admits a request.
         retry_after: Duration,
     },
-    /// It takes no more requests.
-    Busy {
-        /// When to try again.
+    /// The service requested a pause that ends after the deadline.
+    Paused {
+        /// Time until the pause ends.
         retry_after: Duration,
     },
 }
 
-/// The way to one service, for all who ask it.
-pub struct Line {
+/// Admits requests to one service; shared by all its callers.
+pub struct ServiceGate {
     timeout: Duration,
-    pace: Pace,
-    breaker: Breaker,
+    pacer: Pacer,
+    breaker: CircuitBreaker,
     metrics: ServiceMetrics,
 }
 
-impl Line {
-    /// To a service that has so long for one request. `meanwhile` is what the log says where it
-    /// fails: which service, and what is done without it.
-    pub fn new(timeout: Duration, metrics: ServiceMetrics, meanwhile: &'static str) -> Self {
-        Line {
+impl ServiceGate {
+    /// A gate to a service that gets `timeout` for one request. When the circuit opens,
+    /// `open_message` is logged: it names the service and what is done without it.
+    pub fn new(timeout: Duration, metrics: ServiceMetrics, open_message: &'static str) -> Self {
+        ServiceGate {
             timeout,
-            pace: Pace::default(),
-            breaker: Breaker::new(metrics.clone(), meanwhile),
+            pacer: Pacer::default(),
+            breaker: CircuitBreaker::new(metrics.clone(), open_message),
             metrics,
         }
     }
 
-    /// Waits for the end of the pause that the service asked for.
+    /// Waits until the pause that the service requested ends.
     ///
     /// # Errors
-    /// At once, if it ends too late.
-    pub async fn free(&self, deadline: Instant) -> Result<(), Unasked> {
-        self.pace.wait(deadline).await
+    /// Immediately, if the pause ends after `deadline`.
+    pub async fn wait_for_pause(&self, deadline: Instant) -> Result<(), Unavailable> {
+        self.pacer.wait(deadline).await
     }
 
-    /// Whether a request would be refused now: who has time need not try.
-    pub fn is_resting(&self) -> bool {
-        self.pace.is_paused() || self.breaker.is_resting()
+    /// Whether a request would be rejected now, so that background work can skip the attempt.
+    pub fn is_unavailable(&self) -> bool {
+        self.pacer.is_paused() || self.breaker.is_rejecting()
     }
 
-    /// Asks once, unless the circuit is open, and records it in a span.
+    /// Sends one request in a span of its own, unless the circuit is open.
     ///
     /// # Errors
-    /// If the service is not asked.
+    /// If the circuit is open.
     pub async fn attempt<T, E>(
         &self,
         asking: impl Future<Output = Result<T, Failure<E>>>,
         deadline: Instant,
-        recorded: impl FnOnce() -> Span,
-    ) -> Result<Result<T, Failure<E>>, Unasked> {
+        span: impl FnOnce() -> Span,
+    ) -> Result<Result<T, Failure<E>>, Unavailable> {
         let permit = self.breaker.admit()?;
-        let (started, span) = (Instant::now(), recorded());
+        let (started, span) = (Instant::now(), span());
         let until = deadline.min(started + self.timeout);
         let answer = timeout_at(until, asking).await;
         let took = started.elapsed();
@@ -99,25 +101,25 @@ impl Line {
         let ended = answer
             .as_ref()
             .err()
-            .map_or(Asked::Answered, Failure::asked);
-        self.metrics.asked(ended, took);
+            .map_or(RequestOutcome::Answered, Failure::outcome);
+        self.metrics.record(ended, took);
         if answer.is_err() {
             span.fail(ended.name());
         }
         match &answer {
             Ok(_) => permit.passed(),
             Err(Failure::Late) if took < FAIR_CHANCE.min(self.timeout) => drop(permit),
-            Err(failure) if failure.is_the_services() => permit.failed(),
+            Err(failure) if failure.blames_service() => permit.failed(),
             Err(_) => permit.passed(),
         }
         if let Err(failure) = &answer {
-            self.pace.note(failure);
+            self.pacer.note(failure);
         }
         Ok(answer)
     }
 
-    /// How long to wait after so many attempts; `None` if another would not help.
-    pub fn again<E>(&self, failure: &Failure<E>, attempts: u32) -> Option<Duration> {
-        pace::again(failure, attempts)
+    /// How long to wait before the next attempt; `None` if a retry is pointless.
+    pub fn retry_delay<E>(&self, failure: &Failure<E>, attempts: u32) -> Option<Duration> {
+        pacer::retry_delay(failure, attempts)
     }
 }

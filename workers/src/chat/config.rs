@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use secrecy::SecretString;
 
-use archway_index::openai::{Place, PlaceError, Told, Which, given};
+use archway_index::openai::{Endpoint, EndpointError, EndpointOptions, ServiceKind, non_blank};
 
 /// A chat model that may say better than rules do what a proposal means for a decision.
 #[derive(Clone, Debug, clap::Args)]
@@ -49,7 +49,7 @@ pub struct ChatConfig {
 
 /// A service as it was configured, checked.
 pub(super) struct ServiceConfig {
-    pub(super) place: Place,
+    pub(super) endpoint: Endpoint,
     pub(super) timeout: Duration,
 }
 
@@ -74,17 +74,17 @@ impl ChatConfig {
     ///
     /// # Errors
     /// If something is missing or can't be used.
-    pub fn check(&self) -> Result<(), PlaceError> {
+    pub fn check(&self) -> Result<(), EndpointError> {
         self.service().map(drop)
     }
 
     /// The service; `None` where no URL is given. Reads the files that are named.
-    pub(super) fn service(&self) -> Result<Option<ServiceConfig>, PlaceError> {
-        if given(self.chat_url.as_ref()).is_none() {
+    pub(super) fn service(&self) -> Result<Option<ServiceConfig>, EndpointError> {
+        if non_blank(self.chat_url.as_ref()).is_none() {
             return Ok(None);
         }
-        let told = Told {
-            which: Which::Chat,
+        let options = EndpointOptions {
+            which: ServiceKind::Chat,
             url: self.chat_url.as_ref(),
             key: self.chat_key.as_ref(),
             key_file: self.chat_key_file.as_ref(),
@@ -92,7 +92,7 @@ impl ChatConfig {
             model: self.chat_model.as_ref(),
         };
         Ok(Some(ServiceConfig {
-            place: told.check()?,
+            endpoint: options.check()?,
             timeout: Duration::from_secs(self.chat_timeout.max(1)),
         }))
     }
@@ -143,7 +143,7 @@ mod tests {
             };
             assert!(config.service().unwrap().is_none());
         }
-        let place = service().service().unwrap().unwrap().place;
+        let place = service().service().unwrap().unwrap().endpoint;
         assert_eq!(place.base, "https://api.openai.com/v1");
     }
 

@@ -5,7 +5,7 @@ mod wire;
 
 use std::time::Duration;
 
-use archway_index::openai::{Failure, Line, PlaceError, is_about_texts};
+use archway_index::openai::{EndpointError, Failure, ServiceGate, blames_input};
 use tokio::time::Instant;
 
 use super::{ChatConfig, ChatError, ChatMetrics, Question};
@@ -20,7 +20,7 @@ const MEANWHILE: &str = "the chat model fails: proposals are held against decisi
 pub struct ChatService {
     model: String,
     wire: Wire,
-    line: Line,
+    gate: ServiceGate,
     timeout: Duration,
     forms: Forms,
     metrics: ChatMetrics,
@@ -32,15 +32,15 @@ impl ChatService {
     ///
     /// # Errors
     /// If something is missing or can't be used.
-    pub fn open(config: &ChatConfig) -> Result<Option<Self>, PlaceError> {
+    pub fn open(config: &ChatConfig) -> Result<Option<Self>, EndpointError> {
         let Some(config) = config.service()? else {
             return Ok(None);
         };
         let metrics = ChatMetrics::default();
         Ok(Some(ChatService {
-            model: config.place.model.clone(),
-            wire: Wire::new(&config.place, metrics.clone())?,
-            line: Line::new(config.timeout, metrics.requests(), MEANWHILE),
+            model: config.endpoint.model.clone(),
+            wire: Wire::new(&config.endpoint, metrics.clone())?,
+            gate: ServiceGate::new(config.timeout, metrics.requests(), MEANWHILE),
             timeout: config.timeout,
             forms: Forms::default(),
             metrics,
@@ -69,15 +69,15 @@ impl ChatService {
         let mut refused = None;
         for (place, form) in Form::ALL.iter().enumerate().skip(first) {
             // Nobody waits for the end of its pause.
-            self.line.free(Instant::now()).await?;
+            self.gate.wait_for_pause(Instant::now()).await?;
             let asking = self.wire.ask(question, *form);
-            let attempt = self.line.attempt(asking, deadline, || self.wire.span());
+            let attempt = self.gate.attempt(asking, deadline, || self.wire.span());
             match attempt.await? {
                 Ok(answer) => {
                     self.forms.taken(place);
                     return Ok(answer);
                 }
-                Err(Failure::Refused { status }) if is_about_texts(status) => {
+                Err(Failure::Refused { status }) if blames_input(status) => {
                     refused = Some(status);
                 }
                 Err(failure) => return Err(ChatError::Failed(failure)),

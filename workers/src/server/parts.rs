@@ -2,7 +2,7 @@
 
 use archway_index::{
     config::{IndexConfigError, IndexParts},
-    openai::PlaceError,
+    openai::EndpointError,
 };
 use archway_store::StoreError;
 use sqlx::postgres::PgConnectOptions;
@@ -27,7 +27,7 @@ pub enum WorkerPartsError {
     Index(#[from] IndexConfigError),
     /// The chat model is not set up right.
     #[error(transparent)]
-    Chat(#[from] PlaceError),
+    Chat(#[from] EndpointError),
     /// The database URL is malformed, or names a file that is of no use.
     #[error("--database-url (ARCHWAY_DATABASE_URL) can't be used")]
     Store(#[from] StoreError),

@@ -7,7 +7,7 @@ use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use secrecy::SecretString;
 
-use crate::openai::{Place, Told, Which, given};
+use crate::openai::{Endpoint, EndpointOptions, ServiceKind, non_blank};
 
 pub use error::EmbedderConfigError;
 pub(crate) use prefixes::Prefixes;
@@ -103,7 +103,7 @@ pub enum EmbedderKind {
 
 /// A service as it was configured, checked.
 pub(super) struct ServiceConfig {
-    pub(super) place: Place,
+    pub(super) endpoint: Endpoint,
     pub(super) dimensions: usize,
     pub(super) ask_dimensions: bool,
     pub(super) batch: usize,
@@ -154,7 +154,7 @@ impl EmbedderConfig {
 
     /// What makes vectors, said or inferred.
     pub(super) fn kind(&self) -> EmbedderKind {
-        let inferred = if given(self.embedder_url.as_ref()).is_some() {
+        let inferred = if non_blank(self.embedder_url.as_ref()).is_some() {
             EmbedderKind::Service
         } else {
             EmbedderKind::Table
@@ -164,15 +164,15 @@ impl EmbedderConfig {
 
     /// The service. Reads the files that are named.
     pub(super) fn service(&self) -> Result<ServiceConfig, EmbedderConfigError> {
-        let told = Told {
-            which: Which::Embedder,
+        let options = EndpointOptions {
+            which: ServiceKind::Embedder,
             url: self.embedder_url.as_ref(),
             key: self.embedder_key.as_ref(),
             key_file: self.embedder_key_file.as_ref(),
             ca_file: self.embedder_ca_file.as_ref(),
             model: self.embedder_model.as_ref(),
         };
-        let place = told.check()?;
+        let endpoint = options.check()?;
         let dimensions = self
             .embedder_dimensions
             .ok_or(EmbedderConfigError::Missing(
@@ -181,7 +181,7 @@ impl EmbedderConfig {
         let text_chars = self.embedder_text_chars.get();
         let (query_prefix, document_prefix) = self.prefixes.check(text_chars)?;
         Ok(ServiceConfig {
-            place,
+            endpoint,
             dimensions: at_most("--embedder-dimensions", dimensions, MOST_DIMENSIONS)?,
             ask_dimensions: self.embedder_ask_dimensions,
             batch: at_most("--embedder-batch", self.embedder_batch, MOST_TEXTS)?,
@@ -257,7 +257,7 @@ mod tests {
         };
         assert_eq!(named.kind(), EmbedderKind::None);
         assert_eq!(
-            service().service().unwrap().place.base,
+            service().service().unwrap().endpoint.base,
             "https://api.openai.com/v1"
         );
     }
@@ -312,7 +312,7 @@ mod tests {
         std::fs::write(&path, "sk-sesame\n").unwrap();
         let mut config = service();
         config.embedder_key_file = Some(path.clone());
-        let read = config.service().unwrap().place.key.unwrap();
+        let read = config.service().unwrap().endpoint.key.unwrap();
         assert_eq!(read.expose_secret(), "sk-sesame");
         config.embedder_key = Some("sk-sesame".into());
         assert!(!format!("{config:?}").contains("sesame"));

@@ -20,7 +20,7 @@ use tokio::{
 use super::metrics::EmbedderMetrics;
 use super::{EmbedError, EmbedderConfigError, Model, config::ServiceConfig};
 use crate::named::short_hash;
-use crate::openai::{FIRST_WAIT, Line, Unasked};
+use crate::openai::{FIRST_WAIT, ServiceGate, Unavailable};
 use wire::Wire;
 
 pub use answer::AnswerError;
@@ -56,7 +56,7 @@ pub(super) struct Service {
     document_prefix: String,
     index: Arc<Semaphore>,
     queries: Arc<Semaphore>,
-    line: Line,
+    gate: ServiceGate,
     metrics: EmbedderMetrics,
     /// That it refuses a text was logged.
     was_told: AtomicBool,
@@ -79,7 +79,7 @@ impl Service {
             document_prefix: config.document_prefix.clone(),
             index: Arc::new(Semaphore::new(INDEX_PLACES)),
             queries: Arc::new(Semaphore::new(QUERY_PLACES)),
-            line: Line::new(config.timeout, metrics.requests(), MEANWHILE),
+            gate: ServiceGate::new(config.timeout, metrics.requests(), MEANWHILE),
             metrics: metrics.clone(),
             was_told: AtomicBool::new(false),
         })
@@ -90,8 +90,8 @@ impl Service {
     }
 
     /// Whether it is not asked now, since it failed or asked for a pause.
-    pub(super) fn is_resting(&self) -> bool {
-        self.line.is_resting()
+    pub(super) fn is_unavailable(&self) -> bool {
+        self.gate.is_unavailable()
     }
 
     /// The vectors of these texts, in their order; none for those that are blank, which services
@@ -157,13 +157,13 @@ impl Service {
         let _place = place.map_err(|_elapsed| EmbedError::Late)?;
         let mut attempts = 0;
         loop {
-            self.line.free(deadline).await?;
+            self.gate.wait_for_pause(deadline).await?;
             let failure = match self.attempt(texts, deadline).await? {
                 Ok(vectors) => return Ok(vectors),
                 Err(failure) => failure,
             };
             attempts += 1;
-            match self.line.again(&failure, attempts) {
+            match self.gate.retry_delay(&failure, attempts) {
                 Some(wait) if Instant::now() + wait < deadline => sleep(wait).await,
                 _ => return Err(failure.into()),
             }
@@ -184,17 +184,17 @@ impl Service {
             Ok(vectors)
         };
         Ok(self
-            .line
+            .gate
             .attempt(asking, deadline, || self.wire.span())
             .await?)
     }
 }
 
-impl From<Unasked> for EmbedError {
-    fn from(unasked: Unasked) -> Self {
-        match unasked {
-            Unasked::Resting { retry_after } => EmbedError::Resting { retry_after },
-            Unasked::Busy { retry_after } => EmbedError::Busy { retry_after },
+impl From<Unavailable> for EmbedError {
+    fn from(unavailable: Unavailable) -> Self {
+        match unavailable {
+            Unavailable::CircuitOpen { retry_after } => EmbedError::CircuitOpen { retry_after },
+            Unavailable::Paused { retry_after } => EmbedError::Paused { retry_after },
         }
     }
 }
@@ -204,7 +204,7 @@ impl From<Failure> for EmbedError {
         match failure {
             Failure::Unreachable(source) => EmbedError::Unreachable(source),
             Failure::Failed { status, .. } => EmbedError::Failed { status },
-            Failure::Limited { retry_after } => EmbedError::Busy {
+            Failure::Limited { retry_after } => EmbedError::Paused {
                 retry_after: retry_after.unwrap_or(FIRST_WAIT),
             },
             Failure::Refused { status } => EmbedError::Refused { status },
@@ -217,7 +217,7 @@ impl From<Failure> for EmbedError {
 /// What its vectors are known by. What stands before texts of the index makes other vectors; what
 /// stands before queries is the queries' matter.
 fn name(config: &ServiceConfig) -> String {
-    let name = format!("{}@{}", config.place.model, config.dimensions);
+    let name = format!("{}@{}", config.endpoint.model, config.dimensions);
     if config.document_prefix.is_empty() {
         return name;
     }

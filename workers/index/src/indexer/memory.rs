@@ -446,7 +446,7 @@ mod tests {
         let mut memory = Memory::default();
         let busy = |seconds| {
             let retry_after = Duration::from_secs(seconds);
-            RunError::NoVectors(EmbedError::Busy { retry_after })
+            RunError::NoVectors(EmbedError::Paused { retry_after })
         };
         let errors = [
             busy(1),

@@ -1,4 +1,4 @@
-//! The client of a service, and what a request by it came to.
+//! The HTTP client of a service.
 
 use std::time::Duration;
 
@@ -14,49 +14,49 @@ use secrecy::{ExposeSecret as _, SecretString};
 use tracing::instrument::WithSubscriber as _;
 
 use super::{
-    Place, PlaceError,
+    Endpoint, EndpointError,
     failure::{Failure, Unreadable},
     transport::Transport,
 };
 
-/// How long a connection may take to be made: the request then has the rest of its time.
+/// Connect timeout; the request gets the rest of its time.
 const CONNECT: Duration = Duration::from_secs(3);
-/// Connections that are not in use and may be used again, and for how long.
+/// Idle connections per host, and how long they are kept open.
 const IDLE: (usize, Duration) = (4, Duration::from_secs(60));
 
-/// Asks one service.
-pub type Client = async_openai::Client<Endpoint>;
+/// A client of one service.
+pub type Client = async_openai::Client<ClientConfig>;
 
-/// Where a service is, and who asks it.
-pub struct Endpoint {
+/// Base URL and headers for `async_openai`.
+pub struct ClientConfig {
     base: String,
     key: SecretString,
-    /// Made once: a key that is no header was refused by then.
+    /// Built once, so that a key that no header can carry is rejected at start.
     headers: HeaderMap,
 }
 
-/// A client of the service at this place, whose answers take `most` bytes at most.
+/// A client of the service at `endpoint` whose answers have at most `most` bytes.
 ///
 /// # Errors
-/// If nothing here can speak to it.
-pub fn client(place: &Place, most: usize) -> Result<Client, PlaceError> {
-    let http = http_client(place).map_err(|error| PlaceError::Client(place.which, error))?;
-    let client = Client::build(http.clone(), Endpoint::new(place)?);
+/// If the TLS client cannot be built, or no header can carry the key.
+pub fn client(endpoint: &Endpoint, most: usize) -> Result<Client, EndpointError> {
+    let http =
+        http_client(endpoint).map_err(|error| EndpointError::Client(endpoint.which, error))?;
+    let client = Client::build(http.clone(), ClientConfig::new(endpoint)?);
     Ok(client.with_http_service(Transport { http, most }))
 }
-
+/// Sends a request. The caller bounds its time.
 /// What a request came to. The time that it may take is the caller's to bound.
-pub async fn asked<T>(
+pub async fn send<T>(
     request: impl Future<Output = Result<T, OpenAIError>>,
 ) -> Result<T, Failure<Unreadable>> {
     // The client would write answers that it does not understand to the log.
     let unlogged = tracing::Dispatch::none();
     request.with_subscriber(unlogged).await.map_err(failure)
 }
-
-/// What is recorded of one request, where anything is: `operation` is a word of OpenTelemetry's
+/// The span of one request. `operation` is one of OpenTelemetry's `gen_ai.operation.name` values.
 /// conventions for generative AI.
-pub fn recorded(client: &Client, operation: &'static str, model: &str) -> Span {
+pub fn request_span(client: &Client, operation: &'static str, model: &str) -> Span {
     Span::child(|| {
         let mut attributes = vec![
             KeyValue::new("gen_ai.operation.name", operation),
@@ -72,7 +72,7 @@ pub fn recorded(client: &Client, operation: &'static str, model: &str) -> Span {
             .with_attributes(attributes)
     })
 }
-
+/// Deserialization errors come from `async_openai`, all others from [`Transport`].
 /// Only what can't be read comes from the client itself: all else is the transport's word.
 fn failure(error: OpenAIError) -> Failure<Unreadable> {
     match error {
@@ -86,43 +86,43 @@ fn failure(error: OpenAIError) -> Failure<Unreadable> {
     }
 }
 
-fn http_client(place: &Place) -> Result<reqwest::Client, reqwest::Error> {
+fn http_client(endpoint: &Endpoint) -> Result<reqwest::Client, reqwest::Error> {
     let builder = reqwest::Client::builder()
         .user_agent(concat!("archway/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT)
         .pool_max_idle_per_host(IDLE.0)
         .pool_idle_timeout(IDLE.1)
-        // What it is sent goes where the operator said, and nowhere else.
+        // Code goes to the configured URL only.
         .redirect(Policy::none());
-    if place.is_encrypted() {
-        // A proxy of the environment's carries what it can't read. The authorities are read here,
-        // for good: a confined worker can't read them later.
-        let roots = place.roots.iter().cloned();
+    if endpoint.is_encrypted() {
+        // `HTTPS_PROXY` applies: a proxy cannot read TLS. The system's authorities are read now,
+        // since a confined worker cannot read them later.
+        let roots = endpoint.roots.iter().cloned();
         builder.https_only(true).tls_certs_merge(roots).build()
     } else {
         builder.no_proxy().tls_certs_only([]).build()
     }
 }
 
-impl Endpoint {
-    fn new(place: &Place) -> Result<Self, PlaceError> {
+impl ClientConfig {
+    fn new(endpoint: &Endpoint) -> Result<Self, EndpointError> {
         let mut headers = HeaderMap::new();
-        if let Some(key) = &place.key {
+        if let Some(key) = &endpoint.key {
             let bearer = format!("Bearer {}", key.expose_secret());
             let value = HeaderValue::from_str(&bearer);
-            let mut value = value.map_err(|_quotes_it| PlaceError::Key(place.which))?;
+            let mut value = value.map_err(|_quotes_it| EndpointError::Key(endpoint.which))?;
             value.set_sensitive(true);
             headers.insert(header::AUTHORIZATION, value);
         }
-        Ok(Endpoint {
-            base: place.base.clone(),
-            key: place.key.clone().unwrap_or_default(),
+        Ok(ClientConfig {
+            base: endpoint.base.clone(),
+            key: endpoint.key.clone().unwrap_or_default(),
             headers,
         })
     }
 }
 
-impl Config for Endpoint {
+impl Config for ClientConfig {
     fn headers(&self) -> HeaderMap {
         self.headers.clone()
     }

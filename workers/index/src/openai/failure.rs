@@ -1,74 +1,74 @@
-//! How one request to the service failed, and what follows from it: in one table.
+//! How a request to a service failed, and what follows from it.
 
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
 
-use super::metrics::Asked;
-use super::pace::asked_to_wait;
+use super::metrics::RequestOutcome;
+use super::pacer::requested_wait;
 
-/// Why one request brought nothing. Carries nothing of what was sent or answered. `E` is why an
-/// answer is not what was asked for.
+/// Why a request failed. Carries nothing of what was sent or received. `E` says what is wrong with
+/// an answer that arrived.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure<E> {
-    /// No connection, or it broke.
+    /// The connection failed or broke.
     #[error("can't be reached")]
     Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// It says that it failed.
+    /// The service reported an error of its own (5xx).
     #[error("failed with status {status}")]
     Failed {
         /// The HTTP status.
         status: u16,
-        /// When the service wants the next request, if it says so.
+        /// How long the service asks to wait.
         retry_after: Option<Duration>,
     },
-    /// It takes no more for now.
+    /// Rate limit (429).
     #[error("takes no more requests")]
     Limited {
-        /// When the service wants the next request, if it says so.
+        /// How long the service asks to wait.
         retry_after: Option<Duration>,
     },
-    /// It refuses such requests.
+    /// The service rejected the request (other statuses).
     #[error("refused with status {status}")]
     Refused {
         /// The HTTP status.
         status: u16,
     },
-    /// It answered something else.
+    /// The answer cannot be used.
     #[error("answered something else")]
     Unusable(#[from] E),
-    /// The time for one request was up.
+    /// The request timed out.
     #[error("did not answer in time")]
     Late,
 }
 
-/// Why an answer can't be read. Quotes nothing of it.
+/// Why an answer cannot be read. Quotes nothing of it.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// Not JSON, or of another form.
+    /// The body is no JSON, or does not match the API.
     #[error("it is not what the API answers (line {line}, column {column})")]
     Form {
-        /// Where reading it ended.
+        /// Line of the error, from 1.
         line: usize,
-        /// In that line.
+        /// Column in that line.
         column: usize,
     },
-    /// Longer than what was asked for can be.
+    /// The body is longer than any valid answer.
     #[error("it is longer than {most} bytes, which what was asked for can't take")]
     TooLong {
-        /// What it may take.
+        /// The limit, in bytes.
         most: usize,
     },
 }
 
 impl<E> Failure<E> {
-    /// What a status other than success says.
+    /// Classifies a status other than success.
     pub(super) fn of(status: StatusCode, headers: &HeaderMap) -> Self {
-        let retry_after = asked_to_wait(headers);
+        let retry_after = requested_wait(headers);
         let number = status.as_u16();
         match status {
             StatusCode::TOO_MANY_REQUESTS => Failure::Limited { retry_after },
-            // It gave up waiting for us, or does not want to be first: neither is about the request.
+            // The service timed out reading, or declines early data: neither blames the request.
             StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY => Failure::Failed {
                 status: number,
                 retry_after,
@@ -81,20 +81,20 @@ impl<E> Failure<E> {
         }
     }
 
-    /// The word for the metrics.
-    pub fn asked(&self) -> Asked {
+    /// The outcome as metrics count it.
+    pub fn outcome(&self) -> RequestOutcome {
         match self {
-            Failure::Unreachable(_) => Asked::Unreachable,
-            Failure::Failed { .. } => Asked::Failed,
-            Failure::Limited { .. } => Asked::Limited,
-            Failure::Refused { .. } => Asked::Refused,
-            Failure::Unusable(_) => Asked::Unusable,
-            Failure::Late => Asked::Late,
+            Failure::Unreachable(_) => RequestOutcome::Unreachable,
+            Failure::Failed { .. } => RequestOutcome::Failed,
+            Failure::Limited { .. } => RequestOutcome::Limited,
+            Failure::Refused { .. } => RequestOutcome::Refused,
+            Failure::Unusable(_) => RequestOutcome::Unusable,
+            Failure::Late => RequestOutcome::Late,
         }
     }
 
-    /// The same, where an answer's fault is told in other words.
-    pub fn map<F>(self, told: impl FnOnce(E) -> F) -> Failure<F> {
+    /// Replaces the error of an unusable answer.
+    pub fn map<F>(self, convert: impl FnOnce(E) -> F) -> Failure<F> {
         match self {
             Failure::Unreachable(source) => Failure::Unreachable(source),
             Failure::Failed {
@@ -106,26 +106,26 @@ impl<E> Failure<E> {
             },
             Failure::Limited { retry_after } => Failure::Limited { retry_after },
             Failure::Refused { status } => Failure::Refused { status },
-            Failure::Unusable(error) => Failure::Unusable(told(error)),
+            Failure::Unusable(error) => Failure::Unusable(convert(error)),
             Failure::Late => Failure::Late,
         }
     }
 
-    /// Whether it says that the service is ill or wrongly set up, rather than that these texts are
-    /// not to its liking. To be limited is no illness: it says itself how long that lasts.
-    pub(super) fn is_the_services(&self) -> bool {
+    /// Whether the service is broken or misconfigured, rather than these texts unacceptable. A rate
+    /// limit is neither: its answer says how long it lasts.
+    pub(super) fn blames_service(&self) -> bool {
         match self {
             Failure::Unreachable(_)
             | Failure::Failed { .. }
             | Failure::Unusable(_)
             | Failure::Late => true,
             Failure::Limited { .. } => false,
-            Failure::Refused { status } => !is_about_texts(*status),
+            Failure::Refused { status } => !blames_input(*status),
         }
     }
 
-    /// Whether the same request may go better a moment later.
-    pub(super) fn may_pass(&self) -> bool {
+    /// Whether a retry of the same request may succeed.
+    pub(super) fn is_retryable(&self) -> bool {
         match self {
             Failure::Unreachable(_)
             | Failure::Failed { .. }
@@ -135,7 +135,7 @@ impl<E> Failure<E> {
         }
     }
 
-    /// How long it asked to be left alone.
+    /// How long the service asked to wait.
     pub(super) fn retry_after(&self) -> Option<Duration> {
         match self {
             Failure::Failed { retry_after, .. } | Failure::Limited { retry_after } => *retry_after,
@@ -147,13 +147,13 @@ impl<E> Failure<E> {
     }
 }
 
-/// Whether a refusal may be about the texts that were sent, as far as its status tells.
-pub fn is_about_texts(status: u16) -> bool {
+/// Whether the status of a rejection may blame the texts that were sent.
+pub fn blames_input(status: u16) -> bool {
     matches!(status, 400 | 413 | 422)
 }
 
 impl From<serde_json::Error> for Unreadable {
-    /// Its text may quote the answer, so only the place is kept.
+    /// Drops the error's message, which may quote the answer.
     fn from(error: serde_json::Error) -> Self {
         Unreadable::Form {
             line: error.line(),
@@ -167,8 +167,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_says_whether_to_ask_again_and_whose_fault_it_is() {
-        for (status, may_pass, is_the_services) in [
+    fn a_status_decides_on_retries_and_on_blame() {
+        for (status, is_retryable, blames_service) in [
             (301, false, true),
             (400, false, false),
             (401, false, true),
@@ -182,8 +182,8 @@ mod tests {
         ] {
             let code = StatusCode::from_u16(status).unwrap();
             let failure: Failure<Unreadable> = Failure::of(code, &HeaderMap::new());
-            assert_eq!(failure.may_pass(), may_pass, "{status}");
-            assert_eq!(failure.is_the_services(), is_the_services, "{status}");
+            assert_eq!(failure.is_retryable(), is_retryable, "{status}");
+            assert_eq!(failure.blames_service(), blames_service, "{status}");
         }
     }
 }

@@ -1,5 +1,4 @@
-//! What is counted of requests to a service: by how they ended, how long they took, and whether it is
-//! asked at all.
+//! Metrics of requests to one service: outcomes, durations, and the state of its circuit.
 
 use std::time::Duration;
 
@@ -16,20 +15,20 @@ use prometheus_client::{
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
-    /// With what was asked for.
+pub enum RequestOutcome {
+    /// A usable answer.
     Answered,
-    /// It takes no more for now.
+    /// Rate limit (429).
     Limited,
-    /// It says that it failed.
+    /// The service reported an error of its own.
     Failed,
-    /// No connection, or one that broke.
+    /// The connection failed or broke.
     Unreachable,
-    /// The time was up.
+    /// The request timed out.
     Late,
-    /// It refuses such requests.
+    /// The service rejected the request.
     Refused,
-    /// It answered something else.
+    /// The answer cannot be used.
     Unusable,
 }
 
@@ -38,7 +37,7 @@ struct OutcomeLabel {
     outcome: &'static str,
 }
 
-/// What is counted of requests to one service; all stays 0 where it is not asked.
+/// Metrics of requests to one service; all stay 0 where it is not used.
 #[derive(Clone)]
 pub struct ServiceMetrics {
     requests: Family<OutcomeLabel, Counter>,
@@ -56,23 +55,23 @@ impl Default for ServiceMetrics {
     }
 }
 
-impl Asked {
-    /// Its name, in labels and results.
+impl RequestOutcome {
+    /// Label value, also shown in results.
     pub fn name(self) -> &'static str {
         match self {
-            Asked::Answered => "answered",
-            Asked::Limited => "limited",
-            Asked::Failed => "failed",
-            Asked::Unreachable => "unreachable",
-            Asked::Late => "late",
-            Asked::Refused => "refused",
-            Asked::Unusable => "unusable",
+            RequestOutcome::Answered => "answered",
+            RequestOutcome::Limited => "limited",
+            RequestOutcome::Failed => "failed",
+            RequestOutcome::Unreachable => "unreachable",
+            RequestOutcome::Late => "late",
+            RequestOutcome::Refused => "refused",
+            RequestOutcome::Unusable => "unusable",
         }
     }
 }
 
 impl ServiceMetrics {
-    /// `prefix` begins the names, `service` is what help calls it.
+    /// Registers the metrics: `prefix` starts their names, `service` stands for it in help texts.
     pub fn register(&self, registry: &mut Registry, prefix: &str, service: &str) {
         registry.register(
             format!("{prefix}_requests"),
@@ -81,26 +80,26 @@ impl ServiceMetrics {
         );
         registry.register_with_unit(
             format!("{prefix}_request_duration"),
-            format!("Time until {service} answered, or failed to"),
+            format!("Duration of requests to {service}, failed ones included"),
             Unit::Seconds,
             self.durations.clone(),
         );
         registry.register(
             format!("{prefix}_circuit_state"),
-            format!("Whether {service} is asked: 0 closed, 1 half-open, 2 open"),
+            format!("Circuit of {service}: 0 closed, 1 half-open, 2 open"),
             self.circuit.clone(),
         );
     }
 
-    /// A request ended.
-    pub(crate) fn asked(&self, asked: Asked, took: Duration) {
-        let outcome = asked.name();
+    /// Counts a request that ended.
+    pub(crate) fn record(&self, request: RequestOutcome, took: Duration) {
+        let outcome = request.name();
         self.requests.get_or_create(&OutcomeLabel { outcome }).inc();
         self.durations.observe(took.as_secs_f64());
     }
 
-    /// Whether it is asked.
-    pub(crate) fn circuit(&self, state: i64) {
+    /// Sets the gauge of the circuit's state.
+    pub(crate) fn set_circuit_state(&self, state: i64) {
         self.circuit.set(state);
     }
 }

@@ -1,4 +1,4 @@
-//! For tests over a socket: a service that answers as it is told, and a log that keeps all.
+//! Test doubles: a service with scripted answers, and a subscriber that keeps all logs.
 #![expect(clippy::unwrap_used, reason = "for the tests of other crates")]
 
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use tracing::{
     span::{Attributes, Id, Record},
 };
 
-/// What is answered to a body: a status and a body.
+/// Answers a request body with a status and a body.
 pub type Reply = fn(&str) -> (u16, String);
 
-/// Answers each request with `answer` of its body: where, and for how long.
+/// Serves `answer` until the task is aborted; returns the base URL.
 pub async fn serve(answer: Reply) -> (String, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -54,12 +54,12 @@ async fn reply(socket: TcpStream, answer: Reply) {
     socket.write_all((head + &body).as_bytes()).await.unwrap();
 }
 
-/// Keeps all that is logged, at any level and by any crate.
+/// Records all events and spans, of any level and crate.
 #[derive(Clone, Default)]
 pub struct Log(Arc<Mutex<String>>);
 
 impl Log {
-    /// What was logged so far.
+    /// Everything logged so far.
     pub fn text(&self) -> String {
         self.0.lock().clone()
     }
@@ -86,7 +86,7 @@ impl Subscriber for Log {
 
 impl Visit for Log {
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-        let told = format!("{field}={value:?}\n");
-        self.0.lock().push_str(&told);
+        let line = format!("{field}={value:?}\n");
+        self.0.lock().push_str(&line);
     }
 }

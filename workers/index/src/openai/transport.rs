@@ -1,9 +1,9 @@
-//! What carries the client's requests: one attempt each, an answer of bounded size, and nothing of
-//! a refusal's body.
+//! The transport below the client: one attempt, an answer of bounded size, and no body of a
+//! rejection.
 //!
-//! What a reader would get wrong: left to itself the client asks again as it sees fit, reads
-//! bodies of any size, and writes those that it does not understand to the log: a service that
-//! echoes what it was sent would put source code there. So a refusal ends here, by its status alone.
+//! By default, `async_openai` retries as it sees fit, reads bodies of any size, and logs those it
+//! does not understand. A service that echoes its input would thereby put source code into the log.
+//! So a rejection ends here, with its status alone.
 
 use std::task::{Context, Poll};
 
@@ -14,11 +14,11 @@ use tower::Service;
 
 use super::failure::{Failure, Unreadable};
 
-/// One attempt by HTTP.
+/// Sends one HTTP request.
 #[derive(Clone)]
 pub(super) struct Transport {
     pub(super) http: Client,
-    /// What an answer may take, in bytes.
+    /// Largest answer, in bytes.
     pub(super) most: usize,
 }
 
@@ -41,7 +41,7 @@ impl Service<HttpRequestFactory> for Transport {
 }
 
 impl Transport {
-    /// The answer of a service that did what it was asked, read to its end.
+    /// The whole answer, if its status is a success.
     async fn answer(&self, request: reqwest::Request) -> Result<Response, Failure<Unreadable>> {
         let mut response = self.http.execute(request).await.map_err(unreachable)?;
         if !response.status().is_success() {
@@ -58,7 +58,7 @@ impl Transport {
     }
 }
 
-/// Without its address, which may say more than whoever reads the log should know.
+/// Drops the URL, which may carry more than readers of the log should see.
 fn unreachable(error: reqwest::Error) -> Failure<Unreadable> {
     Failure::Unreachable(Box::new(error.without_url()))
 }

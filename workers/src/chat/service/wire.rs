@@ -1,7 +1,7 @@
 //! One request, as the chat completions API has it.
 
 use archway_index::openai::{
-    Client, Failure, Place, PlaceError, Unreadable, asked, client, recorded,
+    Client, Endpoint, EndpointError, Failure, Unreadable, client, request_span, send,
 };
 use archway_proto::trace::Span;
 use async_openai::types::chat::{
@@ -76,17 +76,17 @@ struct Usage {
 }
 
 impl Wire {
-    pub(super) fn new(place: &Place, metrics: ChatMetrics) -> Result<Self, PlaceError> {
+    pub(super) fn new(endpoint: &Endpoint, metrics: ChatMetrics) -> Result<Self, EndpointError> {
         Ok(Wire {
-            client: client(place, MOST_BYTES)?,
-            model: place.model.clone(),
+            client: client(endpoint, MOST_BYTES)?,
+            model: endpoint.model.clone(),
             metrics,
         })
     }
 
     /// What is recorded of one attempt, where anything is.
     pub(super) fn span(&self) -> Span {
-        recorded(&self.client, "chat", &self.model)
+        request_span(&self.client, "chat", &self.model)
     }
 
     /// Asks once. The time it may take is the caller's to bound. A model that says nothing says the
@@ -98,7 +98,7 @@ impl Wire {
     ) -> Result<String, Failure<Unreadable>> {
         let request = self.request(question, form);
         let chat = self.client.chat();
-        let answer: Answer = asked(chat.create_byot(request)).await?;
+        let answer: Answer = send(chat.create_byot(request)).await?;
         let tokens = answer.usage.and_then(|usage| usage.total_tokens);
         self.metrics.read(tokens.unwrap_or(0));
         let said = answer.choices.into_iter().next();

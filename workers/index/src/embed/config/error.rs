@@ -1,7 +1,7 @@
 //! What may be wrong with how the embedder is set up.
 
 use super::super::table::TableError;
-use crate::openai::PlaceError;
+use crate::openai::EndpointError;
 
 /// What is wrong with how the embedder is set up. Never carries its key or where it is.
 #[derive(Debug, thiserror::Error)]
@@ -11,7 +11,7 @@ pub enum EmbedderConfigError {
     Missing(&'static str),
     /// Where it is, its model or its key is not set up right.
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Endpoint(#[from] EndpointError),
     /// A number is out of its range.
     #[error("{0} is at most {1}")]
     TooMany(&'static str, usize),

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use tokio::time::Instant;
 
 use super::{EmbedError, Lane, Service};
-use crate::openai::is_about_texts;
+use crate::openai::blames_input;
 
 /// What every service takes that is set up right.
 const PLAIN: &str = "text";
@@ -31,7 +31,7 @@ impl Service {
                     vectors.extend(made.into_iter().map(Some));
                     continue;
                 }
-                Err(EmbedError::Refused { status }) if is_about_texts(status) => status,
+                Err(EmbedError::Refused { status }) if blames_input(status) => status,
                 Err(error) => return Err(error),
             };
             is_right = is_right || self.takes_texts(deadline).await;

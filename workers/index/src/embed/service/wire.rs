@@ -8,7 +8,7 @@ use super::{
     answer::{Answer, AnswerError},
 };
 use crate::embed::config::{EmbedderConfigError, ServiceConfig};
-use crate::openai::{Client, asked, client, recorded};
+use crate::openai::{Client, client, request_span, send};
 
 /// What a number takes in an answer, in bytes, with room for indentation.
 const NUMBER_BYTES: usize = 48;
@@ -28,15 +28,15 @@ impl Wire {
         let most = config.batch * (config.dimensions * NUMBER_BYTES) + FRAME_BYTES;
         let dimensions = u32::try_from(config.dimensions).ok();
         Ok(Wire {
-            client: client(&config.place, most)?,
-            model: config.place.model.clone(),
+            client: client(&config.endpoint, most)?,
+            model: config.endpoint.model.clone(),
             dimensions: dimensions.filter(|_| config.ask_dimensions),
         })
     }
 
     /// What is recorded of one attempt, where anything is.
     pub(super) fn span(&self) -> Span {
-        recorded(&self.client, "embeddings", &self.model)
+        request_span(&self.client, "embeddings", &self.model)
     }
 
     /// Asks once. The time it may take is the caller's to bound.
@@ -48,7 +48,7 @@ impl Wire {
             ..CreateEmbeddingRequest::default()
         };
         let embeddings = self.client.embeddings();
-        let answer = asked(embeddings.create_byot::<_, Answer>(request)).await;
+        let answer = send(embeddings.create_byot::<_, Answer>(request)).await;
         answer.map_err(|failure| failure.map(AnswerError::from))
     }
 }

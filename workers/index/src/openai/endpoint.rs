@@ -1,4 +1,4 @@
-//! Where a service is, which model it has and who asks, as its operator says it.
+//! URL, key, certificates and model of a service, as configured.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,165 +6,165 @@ use std::path::{Path, PathBuf};
 use reqwest::{Certificate, Url};
 use secrecy::{ExposeSecret as _, SecretString};
 
-/// A file with a key or certificates is no larger.
+/// Largest file with a key or certificates, in bytes.
 const MOST_FILE_BYTES: u64 = 4 << 20;
-/// The longest name of a model, in bytes: an index is named for it, and more.
+/// Longest model name, in bytes: the name is part of longer names of indexes.
 const LONGEST_MODEL: usize = 150;
 
-/// Which service it is, for messages: its options are named for it.
+/// Which service it is; its options and messages are named after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
-    /// The one that makes vectors.
+pub enum ServiceKind {
+    /// The embedding service.
     Embedder,
-    /// The one that answers in words.
+    /// The chat model.
     Chat,
 }
 
-/// What an operator says of a service, as it was given.
-pub struct Told<'a> {
+/// The options of a service, unchecked.
+pub struct EndpointOptions<'a> {
     /// Which service it is.
-    pub which: Which,
-    /// Its URL, up to the API's paths.
+    pub which: ServiceKind,
+    /// Base URL, up to the API's paths.
     pub url: Option<&'a String>,
     /// The key itself.
     pub key: Option<&'a SecretString>,
-    /// A file with the key.
+    /// File with the key.
     pub key_file: Option<&'a PathBuf>,
-    /// A file with the certificates of its authorities.
+    /// File with the certificates (PEM) of its authorities.
     pub ca_file: Option<&'a PathBuf>,
-    /// The model's name.
+    /// Name of the model.
     pub model: Option<&'a String>,
 }
 
-/// The same, checked.
-pub struct Place {
-    pub(crate) which: Which,
-    /// Without a slash at its end.
+/// The options of a service, checked.
+pub struct Endpoint {
+    pub(crate) which: ServiceKind,
+    /// Base URL, without a trailing slash.
     pub base: String,
-    /// The key, if it needs one.
+    /// The key, if one is set.
     pub key: Option<SecretString>,
     pub(crate) roots: Vec<Certificate>,
-    /// The model's name.
+    /// Name of the model.
     pub model: String,
 }
 
-/// What is wrong with how a service is set up. Never carries its key or where it is.
+/// What is wrong with the options of a service. Carries neither the key nor the URL.
 #[derive(Debug, thiserror::Error)]
-pub enum PlaceError {
-    /// Where it is was not said.
+pub enum EndpointError {
+    /// The URL is missing.
     #[error(
         "{} needs a URL: --{}-url (ARCHWAY_{}_URL)",
         .0.one(), .0.option(), .0.variable()
     )]
-    NoUrl(Which),
-    /// Which of its models to ask was not said.
+    NoUrl(ServiceKind),
+    /// The model is missing.
     #[error(
         "{} needs a model: --{}-model (ARCHWAY_{}_MODEL)",
         .0.one(), .0.option(), .0.variable()
     )]
-    NoModel(Which),
-    /// The URL is none, or says more than where the service is.
+    NoModel(ServiceKind),
+    /// The URL is malformed, or carries credentials, a query or a fragment.
     #[error(
-        "--{option}-url (ARCHWAY_{}_URL) is none of the form http://host/v1 or \
-         https://host/v1: a key goes into --{option}-key-file, not into the URL",
+        "--{option}-url (ARCHWAY_{}_URL) is not of the form http://host/v1 or https://host/v1: \
+         a key goes into --{option}-key-file, not into the URL",
         .0.variable(), option = .0.option()
     )]
-    Url(Which),
-    /// The model's name can't be one.
+    Url(ServiceKind),
+    /// The model's name is malformed.
     #[error(
-        "--{}-model (ARCHWAY_{}_MODEL) is no model's name: it has 1 to {LONGEST_MODEL} bytes, \
+        "--{}-model (ARCHWAY_{}_MODEL) is not a model's name: it has 1 to {LONGEST_MODEL} bytes, \
          without spaces",
         .0.option(), .0.variable()
     )]
-    Model(Which),
-    /// Both the key and a file with it.
-    #[error("--{option}-key and --{option}-key-file are both given: leave one out", option = .0.option())]
-    TwoKeys(Which),
-    /// The key can't be sent.
-    #[error("the {}'s key is empty or has characters that no key has", .0.name())]
-    Key(Which),
-    /// A file can't be read.
+    Model(ServiceKind),
+    /// Both the key and a file with it are set.
+    #[error("--{option}-key and --{option}-key-file are both non_blank: leave one out", option = .0.option())]
+    TwoKeys(ServiceKind),
+    /// The key cannot be sent.
+    #[error("the {}'s key is empty or has characters that a key cannot have", .0.name())]
+    Key(ServiceKind),
+    /// A file cannot be read.
     #[error("--{}-{option} {} can't be read", which.option(), path.display())]
     File {
-        /// Whose option names it.
-        which: Which,
-        /// The rest of that option's name.
+        /// Which service's option names the file.
+        which: ServiceKind,
+        /// The option, without its prefix.
         option: &'static str,
         /// The file.
         path: PathBuf,
-        /// The system's word.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// There are no certificates in the file.
+    /// The file has no certificates.
     #[error(
         "--{}-ca-file (ARCHWAY_{}_CA_FILE) has no certificates in PEM",
         .0.option(), .0.variable()
     )]
-    Authorities(Which),
-    /// No client for it.
+    Authorities(ServiceKind),
+    /// The TLS client cannot be built.
     #[error(
-        "nothing here can speak to the {}: for https:// install the system's CA certificates, or \
-         name some (--{}-ca-file)",
+        "no TLS client for the {}: for https:// install the system's CA certificates, or name \
+         some (--{}-ca-file)",
         .0.name(), .0.option()
     )]
-    Client(Which, #[source] reqwest::Error),
+    Client(ServiceKind, #[source] reqwest::Error),
 }
 
-impl Which {
+impl ServiceKind {
     fn name(self) -> &'static str {
         match self {
-            Which::Embedder => "embedding service",
-            Which::Chat => "chat model",
+            ServiceKind::Embedder => "embedding service",
+            ServiceKind::Chat => "chat model",
         }
     }
 
     fn one(self) -> &'static str {
         match self {
-            Which::Embedder => "an embedding service",
-            Which::Chat => "a chat model",
+            ServiceKind::Embedder => "an embedding service",
+            ServiceKind::Chat => "a chat model",
         }
     }
 
     fn option(self) -> &'static str {
         match self {
-            Which::Embedder => "embedder",
-            Which::Chat => "chat",
+            ServiceKind::Embedder => "embedder",
+            ServiceKind::Chat => "chat",
         }
     }
 
     fn variable(self) -> &'static str {
         match self {
-            Which::Embedder => "EMBEDDER",
-            Which::Chat => "CHAT",
+            ServiceKind::Embedder => "EMBEDDER",
+            ServiceKind::Chat => "CHAT",
         }
     }
 }
 
-impl Told<'_> {
-    /// Checks it. Reads the files that are named.
+impl EndpointOptions<'_> {
+    /// Checks the options and reads the files they name.
     ///
     /// # Errors
-    /// If something is missing or can't be used.
-    pub fn check(&self) -> Result<Place, PlaceError> {
+    /// If something is missing or malformed.
+    pub fn check(&self) -> Result<Endpoint, EndpointError> {
         let which = self.which;
-        let url = given(self.url).ok_or(PlaceError::NoUrl(which))?;
-        let base = base(url).ok_or(PlaceError::Url(which))?;
-        let model = given(self.model).ok_or(PlaceError::NoModel(which))?;
-        Ok(Place {
+        let url = non_blank(self.url).ok_or(EndpointError::NoUrl(which))?;
+        let base = base(url).ok_or(EndpointError::Url(which))?;
+        let model = non_blank(self.model).ok_or(EndpointError::NoModel(which))?;
+        Ok(Endpoint {
             which,
             base,
             key: self.key()?,
             roots: self.roots()?,
-            model: model_name(model).ok_or(PlaceError::Model(which))?,
+            model: model_name(model).ok_or(EndpointError::Model(which))?,
         })
     }
 
-    fn key(&self) -> Result<Option<SecretString>, PlaceError> {
+    fn key(&self) -> Result<Option<SecretString>, EndpointError> {
         let itself = self.key;
         let itself = itself.filter(|key| !key.expose_secret().trim().is_empty());
         let key = match (itself, named(self.key_file)) {
-            (Some(_), Some(_)) => return Err(PlaceError::TwoKeys(self.which)),
+            (Some(_), Some(_)) => return Err(EndpointError::TwoKeys(self.which)),
             (Some(key), None) => key.expose_secret().to_owned(),
             (None, Some(path)) => self.read("key-file", path)?,
             (None, None) => return Ok(None),
@@ -173,28 +173,28 @@ impl Told<'_> {
         let is_plain = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic());
         is_plain
             .then(|| Some(SecretString::from(key)))
-            .ok_or(PlaceError::Key(self.which))
+            .ok_or(EndpointError::Key(self.which))
     }
 
-    fn roots(&self) -> Result<Vec<Certificate>, PlaceError> {
+    fn roots(&self) -> Result<Vec<Certificate>, EndpointError> {
         let Some(path) = named(self.ca_file) else {
             return Ok(Vec::new());
         };
         let pem = self.read("ca-file", path)?;
         let roots = Certificate::from_pem_bundle(pem.as_bytes());
-        let roots = roots.map_err(|_quotes_it| PlaceError::Authorities(self.which))?;
+        let roots = roots.map_err(|_quotes_it| EndpointError::Authorities(self.which))?;
         (!roots.is_empty())
             .then_some(roots)
-            .ok_or(PlaceError::Authorities(self.which))
+            .ok_or(EndpointError::Authorities(self.which))
     }
 
-    fn read(&self, option: &'static str, path: &Path) -> Result<String, PlaceError> {
+    fn read(&self, option: &'static str, path: &Path) -> Result<String, EndpointError> {
         use std::io::Read as _;
 
         let mut text = String::new();
         let file = std::fs::File::open(path);
         let read = file.and_then(|file| file.take(MOST_FILE_BYTES).read_to_string(&mut text));
-        read.map_err(|source| PlaceError::File {
+        read.map_err(|source| EndpointError::File {
             which: self.which,
             option,
             path: path.to_owned(),
@@ -204,15 +204,15 @@ impl Told<'_> {
     }
 }
 
-impl Place {
-    /// Whether nobody on the way reads what it is sent.
+impl Endpoint {
+    /// Whether requests travel encrypted.
     pub(crate) fn is_encrypted(&self) -> bool {
         self.base.starts_with("https://")
     }
 }
 
-/// What a variable says that may be there and empty.
-pub fn given(value: Option<&String>) -> Option<&str> {
+/// The trimmed value; `None` if it is unset or blank, as templates of deployments leave it.
+pub fn non_blank(value: Option<&String>) -> Option<&str> {
     value
         .map(|text| text.trim())
         .filter(|text| !text.is_empty())

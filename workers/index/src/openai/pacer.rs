@@ -1,5 +1,5 @@
-//! When the service may be asked again: a moment later after a failure, longer each time and never
-//! at the same moment as others; and when it says itself how long, by everybody not before then.
+//! When to retry a service: after a growing, jittered delay; and after a pause that the service
+//! requested, which holds back all callers.
 
 use std::{
     hash::{BuildHasher as _, Hasher as _, RandomState},
@@ -11,29 +11,29 @@ use jiff::{SignedDuration, Timestamp, fmt::rfc2822};
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
-use super::{Unasked, failure::Failure};
+use super::{Unavailable, failure::Failure};
 
-/// How often one request is sent, at most.
+/// Attempts of one request, the first included.
 const MOST_ATTEMPTS: u32 = 4;
-/// After the first failure; it doubles with each.
+/// Delay after the first failure; it doubles with each.
 pub const FIRST_WAIT: Duration = Duration::from_millis(250);
-/// The longest pause that is believed: then the service is asked again, whatever it said.
+/// The longest pause that is honoured; after it, requests are sent whatever the service said.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10 * 60);
-/// Within which those who waited for the same moment begin.
+/// Callers that waited for the same moment start spread over this time.
 const SPREAD: Duration = Duration::from_millis(200);
 
-/// The pause that the service asked for, if it is not over.
+/// The pause that the service requested.
 #[derive(Default)]
-pub(super) struct Pace {
+pub(super) struct Pacer {
     until: Mutex<Option<Instant>>,
 }
 
-impl Pace {
-    /// Waits for the end of the pause.
+impl Pacer {
+    /// Waits until the pause ends.
     ///
     /// # Errors
-    /// At once, if it ends too late.
-    pub(super) async fn wait(&self, deadline: Instant) -> Result<(), Unasked> {
+    /// Immediately, if the pause ends after `deadline`.
+    pub(super) async fn wait(&self, deadline: Instant) -> Result<(), Unavailable> {
         let now = Instant::now();
         let until = self.until.lock().filter(|until| *until > now);
         let Some(until) = until else {
@@ -42,22 +42,22 @@ impl Pace {
         let begin = until + SPREAD.mul_f64(random_share());
         if begin >= deadline {
             let retry_after = until - now;
-            return Err(Unasked::Busy { retry_after });
+            return Err(Unavailable::Paused { retry_after });
         }
         sleep(begin - now).await;
         Ok(())
     }
 
-    /// Whether the pause is not over.
+    /// Whether a pause is in effect.
     pub(super) fn is_paused(&self) -> bool {
         self.until
             .lock()
             .is_some_and(|until| until > Instant::now())
     }
 
-    /// A pause that the service asks for as it fails holds for all from now on.
+    /// Extends the pause for all callers by what a failed answer requests.
     pub(super) fn note<E>(&self, failure: &Failure<E>) {
-        if let Some(asked) = believed(failure) {
+        if let Some(asked) = capped_wait(failure) {
             let end = Instant::now() + asked;
             let mut until = self.until.lock();
             *until = until.max(Some(end));
@@ -65,35 +65,35 @@ impl Pace {
     }
 }
 
-/// How long to wait after so many attempts; `None` if another would not help.
-pub(super) fn again<E>(failure: &Failure<E>, attempts: u32) -> Option<Duration> {
-    let again = failure.may_pass() && attempts < MOST_ATTEMPTS;
-    again.then(|| match believed(failure) {
+/// How long to wait before the next attempt; `None` if a retry is pointless.
+pub(super) fn retry_delay<E>(failure: &Failure<E>, attempts: u32) -> Option<Duration> {
+    let again = failure.is_retryable() && attempts < MOST_ATTEMPTS;
+    again.then(|| match capped_wait(failure) {
         Some(asked) => asked + SPREAD.mul_f64(random_share()),
         None => backoff(attempts),
     })
 }
 
-/// The pause that it asked for, as far as that is believed.
-fn believed<E>(failure: &Failure<E>) -> Option<Duration> {
+/// The pause that the service requested, capped.
+fn capped_wait<E>(failure: &Failure<E>) -> Option<Duration> {
     failure.retry_after().map(|wait| wait.min(LONGEST_PAUSE))
 }
 
-/// Half of it certain, half of it by chance.
+/// Exponential, half of it random.
 fn backoff(attempts: u32) -> Duration {
     let whole = FIRST_WAIT * (1 << attempts.saturating_sub(1).min(MOST_ATTEMPTS));
     whole.mul_f64(0.5 + random_share() / 2.0)
 }
 
-/// From 0 to 1. Hashers are seeded by chance, which is enough to be out of step.
+/// A random number from 0 to 1, of a hasher's seed: enough to spread callers.
 fn random_share() -> f64 {
     let bits = RandomState::new().build_hasher().finish() >> 32;
     f64::from(u32::try_from(bits).unwrap_or(0)) / f64::from(u32::MAX)
 }
 
 /// How long the headers of an answer ask to wait: `Retry-After` in seconds or as a date (RFC 9110,
-/// 10.2.3), else the end of an exhausted quota as OpenAI tells it (`6m0s`).
-pub(super) fn asked_to_wait(headers: &HeaderMap) -> Option<Duration> {
+/// 10.2.3), else when an exhausted quota resets, in OpenAI's form (`6m0s`).
+pub(super) fn requested_wait(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     if let Some(wait) = headers.get(header::RETRY_AFTER) {
         return parse(wait.to_str().ok()?.trim(), Timestamp::now());
@@ -112,7 +112,7 @@ pub(super) fn asked_to_wait(headers: &HeaderMap) -> Option<Duration> {
 }
 
 fn parse(wait: &str, now: Timestamp) -> Option<Duration> {
-    // Some send parts of seconds, though the standard has none.
+    // Some services send fractions of seconds, which the standard does not allow.
     if let Ok(seconds) = wait.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
@@ -154,9 +154,9 @@ mod tests {
     }
 
     #[test]
-    fn an_exhausted_quota_says_when_it_is_full_again() {
+    fn an_exhausted_quota_says_when_it_resets() {
         let quota = |requests, tokens| {
-            asked_to_wait(&headers(&[
+            requested_wait(&headers(&[
                 ("x-ratelimit-remaining-requests", requests),
                 ("x-ratelimit-reset-requests", "1.5s"),
                 ("x-ratelimit-remaining-tokens", tokens),
@@ -167,49 +167,49 @@ mod tests {
         assert_eq!(quota("3", "0"), Some(360 * SECOND));
         assert_eq!(quota("3", "17"), None);
         assert_eq!(
-            asked_to_wait(&headers(&[("retry-after", "2")])),
+            requested_wait(&headers(&[("retry-after", "2")])),
             Some(2 * SECOND)
         );
     }
 
     #[tokio::test(start_paused = true)]
-    async fn all_wait_as_long_as_the_service_asked() {
-        let pace = Pace::default();
+    async fn all_callers_wait_as_long_as_the_service_requested() {
+        let pacer = Pacer::default();
         let limited: Failure<Unreadable> = Failure::Limited {
             retry_after: Some(5 * SECOND),
         };
-        pace.note(&limited);
-        let wait = again(&limited, 1).unwrap();
+        pacer.note(&limited);
+        let wait = retry_delay(&limited, 1).unwrap();
         assert!(
             (5 * SECOND..=5 * SECOND + SPREAD).contains(&wait),
             "{wait:?}"
         );
         let started = Instant::now();
-        let refused = pace.wait(started + 4 * SECOND).await.unwrap_err();
+        let refused = pacer.wait(started + 4 * SECOND).await.unwrap_err();
         let retry_after = 5 * SECOND;
-        assert_eq!(refused, Unasked::Busy { retry_after });
-        assert_eq!(started.elapsed(), Duration::ZERO, "it is told at once");
-        pace.wait(started + 9 * SECOND).await.unwrap();
+        assert_eq!(refused, Unavailable::Paused { retry_after });
+        assert_eq!(started.elapsed(), Duration::ZERO, "rejected at once");
+        pacer.wait(started + 9 * SECOND).await.unwrap();
         assert!(started.elapsed() >= 5 * SECOND);
         let over = Instant::now();
-        pace.wait(over).await.unwrap();
+        pacer.wait(over).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pause_of_days_is_not_believed() {
-        let pace = Pace::default();
+    async fn a_pause_of_days_is_capped() {
+        let pacer = Pacer::default();
         let limited: Failure<Unreadable> = Failure::Limited {
             retry_after: Some(Duration::MAX),
         };
-        pace.note(&limited);
-        let told = pace.wait(Instant::now()).await.unwrap_err();
+        pacer.note(&limited);
+        let rejected = pacer.wait(Instant::now()).await.unwrap_err();
         let retry_after = LONGEST_PAUSE;
-        assert_eq!(told, Unasked::Busy { retry_after });
+        assert_eq!(rejected, Unavailable::Paused { retry_after });
     }
 
     #[test]
-    fn waits_grow_differ_and_end() {
-        let wait = |attempts| again::<Unreadable>(&Failure::Late, attempts);
+    fn delays_grow_vary_and_end() {
+        let wait = |attempts| retry_delay::<Unreadable>(&Failure::Late, attempts);
         for attempts in 1..MOST_ATTEMPTS {
             let whole = FIRST_WAIT * 2_u32.pow(attempts - 1);
             let waits: Vec<_> = (0..16).map(|_| wait(attempts).unwrap()).collect();
@@ -218,6 +218,6 @@ mod tests {
         }
         assert_eq!(wait(MOST_ATTEMPTS), None);
         let refused: Failure<Unreadable> = Failure::Refused { status: 400 };
-        assert_eq!(again(&refused, 1), None);
+        assert_eq!(retry_delay(&refused, 1), None);
     }
 }
