@@ -1,4 +1,4 @@
-//! Diffs held against those of the git command, on random histories: files, renames and counts,
+//! Diffs compared with those of the git command, on random histories: files, renames and counts,
 //! patches, and the work tree.
 
 mod patches;
@@ -16,10 +16,10 @@ use gix::ObjectId;
 
 use super::{ChangeKind, Changes, Comparer, Comparison, Measure};
 
-/// A small generator of random numbers (Marsaglia's xorshift), the same on every machine.
+/// A small random number generator (Marsaglia's xorshift), the same on every machine.
 pub(super) struct Random {
     state: u64,
-    /// Only files whose patches say all: no binary ones, and UTF-8.
+    /// Generates only UTF-8 text, so that patches are complete.
     only_text: bool,
 }
 
@@ -48,7 +48,7 @@ impl Random {
     }
 }
 
-/// Has git make what a stream of fast-import says.
+/// Runs `git fast-import`.
 pub(super) fn import(folder: &Path, stream: &[u8]) {
     let mut import = Command::new("git")
         .current_dir(folder)
@@ -129,7 +129,7 @@ pub(super) fn path(random: &mut Random) -> String {
     }
 }
 
-/// Puts a file where it can stand: a file that was in the way of a folder goes.
+/// Inserts a file, and removes files that conflict with its folders.
 pub(super) fn put(tree: &mut Tree, path: String, file: (&'static str, Vec<u8>)) {
     let beneath = format!("{path}/");
     tree.retain(|other, _| !other.starts_with(&beneath) && !path.starts_with(&format!("{other}/")));
@@ -173,14 +173,14 @@ fn next(random: &mut Random, before: &Tree) -> Tree {
             }
         }
     }
-    // A link to nowhere at all can't be checked out.
+    // An empty link can't be checked out.
     tree.retain(|_, (mode, content)| {
         *mode != "120000" || !(content.is_empty() || content.contains(&0))
     });
     tree
 }
 
-/// Commits random trees, each made from one before; returns the trees' ids.
+/// Commits random trees, each derived from an earlier one. Returns the trees' ids.
 fn generate(folder: &Path, mut random: Random, count: usize) -> Vec<ObjectId> {
     let mut stream = Vec::new();
     let mut trees = vec![Tree::new()];
@@ -238,7 +238,7 @@ fn shown(found: &Comparison<'_>) -> Vec<String> {
     shown
 }
 
-/// The same as a git command says.
+/// The same, from a git command.
 fn read(folder: &Path, command: &[&str], trees: &[&str]) -> Vec<String> {
     let run = |format| git(folder, &[command, &["-z", format], trees].concat());
     let (status, numbers) = (run("--name-status"), run("--numstat"));

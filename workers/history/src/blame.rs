@@ -1,18 +1,18 @@
-//! Which commit each line of a file comes from, as `git blame` tells it.
+//! Finds the commit of each line of a file, like `git blame`.
 //!
-//! Lines are handed from a commit to its parents as long as a parent has them, and stay where none
-//! has. A parent with the same file takes all; else a file is looked for that this one was renamed
-//! from; then each parent, in order, takes the lines it shares. Commits are asked youngest first,
-//! so that lines which come to one by several ways are compared once.
+//! Lines pass from a commit to its parents as long as a parent has them, and stay where no parent
+//! does. A parent with the identical file takes all lines. Otherwise a rename source is searched;
+//! then each parent, in order, takes the lines that it shares. Commits are processed youngest
+//! first, so that lines that reach one commit by several paths are compared once.
 //!
-//! Differences from `git blame --porcelain` with its default options, by class:
+//! Differences from `git blame --porcelain` with its default options:
 //! - A path that the project's rules block does not exist: the commit that renamed a file from it
 //!   has all its lines.
-//! - A version of more than 64 MiB is no ancestor of any line.
-//! - Of versions that differ in more than 20,000 lines on both sides, [`cuts`](super::cuts) compares pieces: there
-//!   a line may stay with a younger commit, which has it too.
-//! - Renames are found within the limits of [`renames`](super::renames), which are of count and time;
-//!   git's is of count alone.
+//! - A version of more than 64 MiB gets no lines.
+//! - Where versions differ in more than 20,000 lines on both sides, [`cuts`](super::cuts) compares
+//!   pieces: a line may then stay with a younger commit that also has it.
+//! - Rename detection has the limits of [`renames`](super::renames), on count and time; git's is on
+//!   count alone.
 
 mod board;
 mod origin;
@@ -36,23 +36,23 @@ use super::{CommitInfo, History, HistoryError, Keepable, Question};
 
 /// The largest file that is blamed, in bytes.
 const MAX_SIZE: u64 = 16 << 20;
-/// Where a NUL says that a file is binary, in bytes.
+/// A NUL in the first bytes makes a file binary.
 const PROBE: usize = 8 << 10;
 
 /// A file of a commit, to be blamed.
 #[derive(Debug)]
 pub struct BlamedFile {
     commit: ObjectId,
-    /// As it is in the tree.
+    /// As the tree spells it.
     path: RepoPath,
     place: Place,
     bytes: Vec<u8>,
 }
 
-/// Where lines of a file come from.
+/// The commits of a file's lines.
 #[derive(Debug)]
 pub struct Blame {
-    /// The first of the lines that are told, from 0, and the one behind the last.
+    /// The first line of the range, from 0, and the one after the last.
     first: u32,
     end: u32,
     /// In line order, without gaps.
@@ -60,29 +60,29 @@ pub struct Blame {
     commits: Vec<CommitInfo>,
 }
 
-/// Lines that stand together and come from one commit.
+/// Consecutive lines of one commit.
 #[derive(Clone, Copy, Debug)]
 struct Run {
-    /// The line behind the last, from 0.
+    /// The line after the last, from 0.
     end: u32,
-    /// Which of the commits.
+    /// Index of the commit in `Blame::commits`.
     commit: usize,
 }
 
 impl BlamedFile {
-    /// Where it is, as it is in the commit.
+    /// The path, as the commit spells it.
     pub fn path(&self) -> &RepoPath {
         &self.path
     }
 
-    /// The file's lines, with their ends.
+    /// The file's lines, with their line ends.
     pub fn lines(&self) -> impl Iterator<Item = &[u8]> {
         self.bytes.split_inclusive(|&byte| byte == b'\n')
     }
 }
 
 impl Blame {
-    /// The commit that the line comes from; `None` if the line is not among those asked for.
+    /// The commit of a line. `None` for a line outside the requested range.
     pub fn of(&self, line: u32) -> Option<&CommitInfo> {
         let at = self.runs.partition_point(|run| run.end <= line);
         let run = self.runs.get(at).filter(|_| line >= self.first)?;
@@ -115,7 +115,7 @@ impl Keepable for Blame {
 }
 
 impl History {
-    /// The file `path` of a commit.
+    /// Reads the file `path` of a commit.
     ///
     /// # Errors
     /// [`HistoryError::NotTracked`] if there is no file or link, [`HistoryError::TooLarge`],
@@ -145,7 +145,7 @@ impl History {
         })
     }
 
-    /// Where the lines from `first` up to `end`, counted from 0, come from.
+    /// Blames the lines from `first` up to `end`, counted from 0.
     ///
     /// # Errors
     /// If a commit or a file can't be read, or the call has to stop.
@@ -180,8 +180,8 @@ impl History {
         Ok(blame)
     }
 
-    /// Whether index or work tree have another file than HEAD, of which `file` is one; never true
-    /// without a work tree.
+    /// Whether index or work tree differ from HEAD, of which `file` is one. Always false without a
+    /// work tree.
     ///
     /// # Errors
     /// If index or work tree can't be read, or the call has to stop.
@@ -194,7 +194,7 @@ impl History {
         self.differs_from(repo, &file.path, file.place.file, cancel)
     }
 
-    /// What was found, in line order and with what its commits say.
+    /// Merges spans in line order, and reads their commits.
     fn told(
         &self,
         mut found: Vec<(Span, ObjectId)>,
@@ -225,7 +225,7 @@ impl History {
         Ok(blame)
     }
 
-    /// The file `path`, as it is written or as the name that is shown so.
+    /// Finds the file `path`, verbatim or with its escapes decoded.
     fn find(&self, commit: ObjectId, path: &RepoPath) -> Result<(RepoPath, Place), HistoryError> {
         let tree = self.node(commit)?.tree;
         for path in [Some(path.clone()), path.unescaped()].into_iter().flatten() {

@@ -1,5 +1,5 @@
-//! The contents that a diff may ask for: those of git's objects, and of files in the work tree,
-//! which are in no object yet and known by the id that they would have.
+//! Contents for diffs: git's objects, and files of the work tree that are in no object yet, keyed
+//! by the id that they would have.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::{HistoryError, error::git};
 
 const READING: &str = "reading a file of a commit";
 
-/// How many bytes of the work tree's files are held at once.
+/// Size of the work tree contents in memory, in bytes.
 const MAX_HELD: usize = 64 << 20;
 
 /// Contents by their id.
@@ -23,12 +23,12 @@ pub(super) struct Blobs<'h> {
 /// A file of the work tree.
 struct Held {
     size: u64,
-    /// `None` if it is too large to be held.
+    /// `None` if it is too large to keep.
     content: Option<Vec<u8>>,
 }
 
 impl<'h> Blobs<'h> {
-    /// Those of git's objects.
+    /// Git's objects alone.
     pub(super) fn new(repository: &'h gix::Repository) -> Blobs<'h> {
         Blobs {
             repository,
@@ -37,8 +37,8 @@ impl<'h> Blobs<'h> {
         }
     }
 
-    /// Adds a file of the work tree; its content, while there is room. Of files of one content
-    /// the first counts.
+    /// Adds a file of the work tree, with its content while the size limit allows. Among files of
+    /// equal content, the first counts.
     pub(super) fn hold(&mut self, id: ObjectId, size: u64, content: Option<Vec<u8>>) {
         if self.files.contains_key(&id) {
             return;
@@ -64,7 +64,7 @@ impl<'h> Blobs<'h> {
         }
     }
 
-    /// Reads it into `buffer`; false if the content is not held.
+    /// Reads content into `buffer`. Returns false if the content is not available.
     ///
     /// # Errors
     /// If there is no such object.

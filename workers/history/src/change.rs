@@ -1,32 +1,32 @@
-//! One file that differs, and all of them together.
+//! Changes of files.
 
 use archway_repo::RepoPath;
 use gix::{ObjectId, objs::tree::EntryMode};
 
-/// One file that differs. Blocked paths are not among them: a file that was renamed from a blocked
-/// name was added, one that was renamed to it deleted.
+/// One changed file. Blocked paths are left out: a rename from a blocked path counts as an
+/// addition, a rename to one as a deletion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Where the file is now, or was if it is gone.
+    /// The path after the change, or before it if the file was deleted.
     pub path: RepoPath,
-    /// What became of it.
+    /// What happened to the file.
     pub kind: ChangeKind,
-    /// The file before; `None` if it was added.
+    /// The file before. `None` if it was added.
     pub old: Option<Side>,
-    /// The file after; `None` if it was deleted.
+    /// The file after. `None` if it was deleted.
     pub new: Option<Side>,
 }
 
-/// What became of a file.
+/// What happened to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// It is new.
+    /// The file is new.
     Added,
     /// Its content or its executable bit changed.
     Modified,
-    /// It is gone.
+    /// The file is gone.
     Deleted,
-    /// From this path; its content may differ, too.
+    /// Renamed from this path. Its content may differ, too.
     Renamed(RepoPath),
     /// Between file, link and submodule.
     TypeChanged,
@@ -40,12 +40,12 @@ pub struct Side {
     pub mode: EntryMode,
 }
 
-/// What differs, in the order of the paths: by component, as everywhere. (Git's own is by byte.)
+/// All changes, in order of path components, as everywhere. (Git's own order is by byte.)
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
     /// The files, by path.
     pub files: Vec<Change>,
-    /// Not all renames were looked for: too many files came and went (then those of the same
-    /// content or name were paired), or there was no time (then those of the same content).
+    /// Rename detection was cut short. With too many added and deleted files, only those of equal
+    /// content or name were paired; without enough time, only those of equal content.
     pub renames_cut: bool,
 }

@@ -1,4 +1,4 @@
-//! What differs between two trees, file by file.
+//! The differences between two trees, file by file.
 
 use archway_repo::Cancel;
 use gix::ObjectId;
@@ -10,7 +10,8 @@ use super::trees::{self, Difference};
 use super::{History, HistoryError, renames};
 
 impl History {
-    /// What differs between two trees, renames found as `git diff -M` finds them; `None` is the empty tree.
+    /// The differences between two trees, with renames detected like `git diff -M`. `None` is the
+    /// empty tree.
     ///
     /// # Errors
     /// If a tree can't be read, or the call has to stop.
@@ -24,7 +25,7 @@ impl History {
         Changes::of(&Blobs::new(&self.git), found, cancel)
     }
 
-    /// What differs between two trees, with what was renamed, and the contents it is about.
+    /// The differences between two trees, renames included, with access to the contents.
     ///
     /// # Errors
     /// If a tree or a file can't be read, or the call has to stop.
@@ -39,7 +40,7 @@ impl History {
     }
 }
 
-/// What differs between two states, and the contents that it is about.
+/// The differences between two states, with access to the contents.
 pub struct Comparison<'h> {
     /// The files that differ.
     pub changes: Changes,
@@ -47,7 +48,7 @@ pub struct Comparison<'h> {
 }
 
 impl<'h> Comparison<'h> {
-    /// Tells what became of each file that differs; `found` is in git's order.
+    /// Classifies the differences; `found` is in git's order.
     pub(super) fn of(
         blobs: Blobs<'h>,
         found: Vec<Difference>,
@@ -69,7 +70,7 @@ impl<'h> Comparison<'h> {
         comparer.count(&self.blobs, change)
     }
 
-    /// How many lines of a file changed, and the patch with so many lines of context.
+    /// How many lines of a file changed, and the patch with `context` lines of context.
     ///
     /// # Errors
     /// If a side can't be read.
@@ -84,7 +85,7 @@ impl<'h> Comparison<'h> {
 }
 
 impl Changes {
-    /// Tells what became of each file that differs; `found` is in git's order.
+    /// Classifies the differences; `found` is in git's order.
     pub(super) fn of(
         blobs: &Blobs<'_>,
         found: Vec<Difference>,
@@ -97,7 +98,7 @@ impl Changes {
 }
 
 impl Change {
-    /// A file that kept its name; `None` where there is none on either side.
+    /// The change of a file that kept its name. `None` if neither side has it.
     pub(super) fn plain(difference: Difference) -> Option<Change> {
         let Difference { path, old, new } = difference;
         let kind = match (old, new) {

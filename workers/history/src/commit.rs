@@ -1,4 +1,4 @@
-//! What a commit says of itself.
+//! The data of one commit.
 
 use encoding_rs::{Encoding, UTF_8};
 use gix::actor::SignatureRef;
@@ -10,45 +10,45 @@ use super::{History, HistoryError, Position, error::git};
 
 const READING: &str = "reading a commit";
 
-/// What a walk needs of a commit.
+/// The part of a commit that a walk needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     pub(crate) id: ObjectId,
-    /// Its tree.
+    /// The root tree.
     pub tree: ObjectId,
-    /// In the commit's order; none of a root, nor of a commit at which a shallow clone ends.
+    /// In the commit's order. Empty for a root, and for a commit where a shallow clone ends.
     pub(crate) parents: Vec<ObjectId>,
-    /// When it was committed, in seconds since 1970; 0 if it does not say.
+    /// Committer time in seconds since 1970; 0 if the commit has none.
     pub(crate) time: i64,
 }
 
-/// What a commit says to its readers.
+/// The part of a commit that is shown to readers.
 #[derive(Clone, Debug)]
 pub struct CommitInfo {
     /// The commit's id.
     pub id: ObjectId,
     /// The author, and when the change was written.
     pub author: Signature,
-    /// The whole message, as it was written.
+    /// The whole message, verbatim.
     pub message: BString,
 }
 
-/// Who did something, and when by their own clock.
+/// A name, an address and a local time.
 #[derive(Clone, Debug)]
 pub struct Signature {
     /// The name.
     pub name: BString,
     /// The email address.
     pub email: BString,
-    /// When, with the offset from UTC.
+    /// The time, with its offset from UTC.
     pub time: Time,
 }
 
 impl History {
-    /// What a walk needs of the commit `id`.
+    /// Reads the part of commit `id` that a walk needs.
     ///
     /// # Errors
-    /// If it can't be read.
+    /// If the commit can't be read.
     pub fn node(&self, id: ObjectId) -> Result<Node, HistoryError> {
         if let Some(position) = self.graph.find(&id) {
             return Ok(self.graph_node(position));
@@ -66,7 +66,7 @@ impl History {
         })
     }
 
-    /// [`History::node`] of a commit in the graph.
+    /// [`History::node`] for a commit in the graph.
     fn graph_node(&self, position: Position) -> Node {
         let graph = &self.graph;
         let parents = graph.parents(position);
@@ -78,16 +78,16 @@ impl History {
         }
     }
 
-    /// Whether a shallow clone ends at this commit: it has no parents here, whatever it says.
+    /// Whether a shallow clone ends at this commit: its parents are missing here, whatever it says.
     pub(crate) fn is_cut(&self, id: ObjectId) -> bool {
         let cut = |commits: &gix::shallow::Commits| commits.binary_search(&id).is_ok();
         self.shallow.as_ref().is_some_and(cut)
     }
 
-    /// What the commit `id` says to its readers.
+    /// Reads the part of commit `id` that is shown to readers.
     ///
     /// # Errors
-    /// If it can't be read.
+    /// If the commit can't be read.
     pub(crate) fn commit_info(&self, id: ObjectId) -> Result<CommitInfo, HistoryError> {
         let commit = self.git.find_commit(id).map_err(git(READING))?;
         let (head, message) = commit
@@ -96,7 +96,7 @@ impl History {
             .unwrap_or((&commit.data, b""));
         let encoding = field(head, b"encoding ").map(BStr::new);
         let in_utf8 = |text: &BStr| in_utf8(text, encoding);
-        // A line that breaks git's own form is no reason to tell nothing of the commit.
+        // A malformed author line must not hide the rest of the commit.
         let author = field(head, b"author ").map(SignatureRef::from_bytes);
         let author = author.and_then(Result::ok).unwrap_or_default();
         let at_least = || Time::new(author.seconds(), 0);
@@ -112,7 +112,7 @@ impl History {
     }
 }
 
-/// Text in UTF-8 where the commit says in which other encoding it is; else as it stands.
+/// Decodes text in the encoding that the commit declares. UTF-8 and undeclared text pass unchanged.
 fn in_utf8(text: &BStr, encoding: Option<&BStr>) -> BString {
     let named = encoding.and_then(|label| Encoding::for_label(label));
     match named.filter(|&encoding| encoding != UTF_8) {

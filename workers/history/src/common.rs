@@ -1,4 +1,4 @@
-//! Where two histories meet: from which commits on all is reachable from both.
+//! Merge bases: the best common ancestors of two commits.
 
 use std::collections::BinaryHeap;
 
@@ -8,18 +8,18 @@ use gix::ObjectId;
 use super::steps::{Marks, Spot, Step};
 use super::{History, HistoryError};
 
-/// Reachable from the one, or from the other.
+/// Reachable from the first commit, or from the second. The flags are git's.
 const ONE: u8 = 1;
 const OTHER: u8 = 2;
-/// Behind a commit that is reachable from both.
+/// An ancestor of a common ancestor.
 const BEHIND: u8 = 4;
-/// Noted as a place where both meet.
+/// Recorded as a common ancestor.
 const FOUND: u8 = 8;
 const BOTH: u8 = ONE | OTHER;
 
 impl History {
-    /// Commits that are reachable from `one` and from `other`, and from which all others that are
-    /// can be reached; none if the two share nothing. A commit reaches itself.
+    /// The best common ancestors of `one` and `other`: all other common ancestors are reachable
+    /// from them. Empty if the histories are unrelated. A commit is its own ancestor.
     ///
     /// # Errors
     /// If a commit can't be read, or the call has to stop.
@@ -31,7 +31,7 @@ impl History {
     ) -> Result<Vec<ObjectId>, HistoryError> {
         let mut marks = Marks::new(self);
         let mut queue = BinaryHeap::new();
-        // How many of the queue are not behind what was found: with the last, all was found.
+        // Queued commits that are not stale. At 0, all results are found.
         let mut open = 0_usize;
         let mut found: Vec<Spot> = Vec::new();
         for (id, bit) in [(one, ONE), (other, OTHER)] {
@@ -66,7 +66,7 @@ impl History {
     }
 }
 
-/// A commit that was reached; the youngest is looked at first.
+/// A queued commit; the youngest is visited first.
 struct Waiting {
     step: Step,
     is_behind: bool,

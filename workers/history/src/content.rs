@@ -1,7 +1,7 @@
-//! What the two sides of a change hold, within bounds.
+//! Contents of the two sides of a change, within bounds.
 //!
-//! What is text is told by the content alone: attributes that call a file binary, or text, are
-//! not asked, since they may differ between the two sides.
+//! Only the content decides whether a file is text. Attributes are ignored, since they may differ
+//! between the two sides.
 
 use gix::objs::tree::EntryKind;
 
@@ -12,21 +12,21 @@ use super::{HistoryError, Side};
 /// The largest file that is compared by lines, in bytes.
 const MAX_BYTES: u64 = 8 << 20;
 
-/// How many lines it may have: to tell them apart can't be interrupted.
+/// Maximum number of lines: splitting into lines can't be interrupted.
 const MAX_LINES: usize = 250_000;
 
 /// Both sides of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Contents<'b> {
-    /// Before and after; a file that isn't there is empty.
+    /// Before and after. A missing file is empty.
     Text(&'b [u8], &'b [u8]),
-    /// A side is no text: it has a NUL in its first 8,000 bytes.
+    /// A side is binary: it has a NUL in its first 8,000 bytes.
     Binary,
-    /// A side is larger than what is compared.
+    /// A side is too large to compare.
     TooLarge,
 }
 
-/// Reads both sides of one change after another, into the same memory.
+/// Reads both sides of changes, reusing its buffers.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     old: Vec<u8>,
@@ -34,7 +34,8 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// What a change is about. A link is its target, a submodule a line that names its commit.
+    /// The contents of a change. A link's content is its target, a submodule's a line that names
+    /// its commit.
     ///
     /// # Errors
     /// If a side can't be read.
@@ -58,7 +59,8 @@ impl Reader {
     }
 }
 
-/// Reads a file into `buffer`; false if it is too large, which is found out without reading it.
+/// Reads a file into `buffer`. Returns false if it is too large; its size is checked before it is
+/// read.
 fn fill(blobs: &Blobs<'_>, side: Option<Side>, buffer: &mut Vec<u8>) -> Result<bool, HistoryError> {
     buffer.clear();
     let Some(side) = side else { return Ok(true) };

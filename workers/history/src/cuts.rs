@@ -1,10 +1,10 @@
-//! Where two long texts are cut into pieces that can be compared one by one.
+//! Cuts two long texts into pieces that can be compared one by one.
 //!
-//! Comparing two texts that have little in common takes time that grows faster than they do, and
-//! nothing interrupts it: half a million lines against as many take ten seconds. So texts of which
-//! more than [`LONG`] lines differ are cut at lines that both have once and in the same order, and
-//! a piece that is still too long counts as changed. Shorter ones, which is nearly all, are
-//! compared in one piece, as git does.
+//! Comparing two texts with little in common takes more than linear time, and can't be interrupted:
+//! half a million lines against as many take ten seconds. Texts in which more than [`LONG`] lines
+//! differ are therefore cut at lines that occur once in both, in the same order. A piece that is
+//! still too long counts as changed. Shorter texts, nearly all, are compared in one piece, as git
+//! does.
 
 use std::ops::Range;
 
@@ -12,16 +12,16 @@ use gix::diff::blob::Token;
 
 use archway_repo::{Cancel, Stopped};
 
-/// How many lines may differ on both sides to be compared at once; that takes some 50 ms at worst.
+/// Maximum number of differing lines for one comparison, which takes some 50 ms at worst.
 const LONG: usize = 20_000;
 
-/// How many lines are gone through between two looks at the deadline.
+/// Number of lines that are processed between two deadline checks.
 const STRIDE: usize = 1 << 14;
 
 /// Lines of the old text and lines of the new one, to be compared with each other.
 pub(super) type Piece = (Range<usize>, Range<usize>);
 
-/// The pieces of two texts, in order; all that is in none of them is changed.
+/// The pieces of two texts, in order. Lines outside of all pieces count as changed.
 ///
 /// # Errors
 /// If the call has to stop.
@@ -50,7 +50,7 @@ fn same<'a>(lines: impl Iterator<Item = (&'a Token, &'a Token)>) -> usize {
     lines.take_while(|(a, b)| a == b).count()
 }
 
-/// Where the lines stand that both texts have once, in the order of the new one.
+/// The positions of lines that occur once in both texts, in the order of the new one.
 fn landmarks(
     old: &[Token],
     new: &[Token],
@@ -84,7 +84,7 @@ fn landmarks(
     Ok(found)
 }
 
-/// How often a line is in either text.
+/// How often a line occurs in either text.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     old: Times,
@@ -108,9 +108,10 @@ impl Times {
     }
 }
 
-/// A longest part of `places` that rises on both sides; they rise on the second already.
+/// The longest increasing subsequence of `places` by their first number; the second increases
+/// already.
 fn rising(places: &[(usize, usize)], cancel: &Cancel) -> Result<Vec<(usize, usize)>, Stopped> {
-    // By length, the place at which a rising part of that length ends lowest.
+    // By length, the index at which an increasing part of that length ends lowest.
     let mut ends: Vec<usize> = Vec::new();
     let mut before = Vec::with_capacity(places.len());
     let old = |at: usize| places.get(at).map_or(0, |place| place.0);
@@ -137,7 +138,7 @@ fn rising(places: &[(usize, usize)], cancel: &Cancel) -> Result<Vec<(usize, usiz
     Ok(chosen)
 }
 
-/// Looks at the deadline, once in a while.
+/// Checks the deadline every `STRIDE` lines.
 fn look(at: usize, cancel: &Cancel) -> Result<(), Stopped> {
     match at.is_multiple_of(STRIDE) {
         true => cancel.check(),

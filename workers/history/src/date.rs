@@ -1,7 +1,7 @@
 //! Dates as `since` and `until` take them: in UTC, by the calendar or counted back from now.
 //!
-//! What is no date here is tried as a revision by who asked: a tag that is named like a date can
-//! only be reached as `refs/tags/…`.
+//! Callers try any other text as a revision. A tag named like a date is therefore only reachable as
+//! `refs/tags/…`.
 
 use jiff::{
     Timestamp,
@@ -23,10 +23,10 @@ pub enum SpanEnd {
     Until,
 }
 
-/// The second since 1970 that `text` names as one end of a span; `None` if it is no date.
+/// Parses `text` as one end of a span, in seconds since 1970. `None` if it is not a date.
 ///
-/// Dates are RFC 3339 (in UTC where no offset is given), `YYYY-MM-DD`, `today`, `yesterday`, and
-/// `N units ago` of second, minute, hour, day, week, month (30 days) and year (365 days).
+/// Accepts RFC 3339 (in UTC without an offset), `YYYY-MM-DD`, `today`, `yesterday`, and `N units
+/// ago` with second, minute, hour, day, week, month (30 days) or year (365 days).
 pub fn parse_bound(text: &str, end: SpanEnd, now: Timestamp) -> Option<i64> {
     let text = text.trim();
     let words = text.to_ascii_lowercase();
@@ -41,9 +41,10 @@ pub fn parse_bound(text: &str, end: SpanEnd, now: Timestamp) -> Option<i64> {
     }
 }
 
-/// The second since 1970 that `text` names in `branch@{text}`, where git keeps the time of day: a
-/// day alone is that day at the time it is now, `yesterday` is 24 hours ago. Words may be parted
-/// by dots. `None` if it is no date.
+/// Parses the date in `branch@{text}`, in seconds since 1970. `None` if it is not a date.
+///
+/// Git keeps the time of day here: a bare day means that day at the current time, and `yesterday`
+/// means 24 hours ago. Dots may separate words.
 pub(crate) fn moment(text: &str, now: Timestamp) -> Option<i64> {
     let words = text.trim().to_ascii_lowercase().replace('.', " ");
     let second = now.as_second();
@@ -60,7 +61,7 @@ pub(crate) fn moment(text: &str, now: Timestamp) -> Option<i64> {
     }
 }
 
-/// How many seconds `N units ago` goes back.
+/// The number of seconds in `N units ago`.
 fn ago(words: &str) -> Option<i64> {
     let mut words = words.split_ascii_whitespace();
     let (count, unit) = (words.next()?, words.next()?);
@@ -82,7 +83,7 @@ fn ago(words: &str) -> Option<i64> {
     count.checked_mul(seconds)
 }
 
-/// A day, or a time of one.
+/// Parses a day, or a time of a day.
 fn calendar(text: &str, end: SpanEnd) -> Option<i64> {
     let (day, time) = text.split_at_checked(DAY_LENGTH)?;
     let is_day = day.bytes().enumerate().all(|(at, byte)| match at {
@@ -96,7 +97,8 @@ fn calendar(text: &str, end: SpanEnd) -> Option<i64> {
             let in_utc = |time: DateTime| time.to_zoned(TimeZone::UTC).ok();
             let time = text.parse::<Timestamp>().ok();
             let time = time.or_else(|| Some(in_utc(text.parse().ok()?)?.timestamp()))?;
-            // Commits have whole seconds: a span that begins within one begins with the next.
+            // Commit times are whole seconds: a span that begins within a second begins with the
+            // next one.
             let begins_within = end == SpanEnd::Since && time.subsec_nanosecond() != 0;
             Some(time.as_nanosecond().div_euclid(1_000_000_000))
                 .and_then(|second| i64::try_from(second).ok())
@@ -162,7 +164,7 @@ mod tests {
         ] {
             assert_eq!(ends(text), both(at(utc)), "{text}");
         }
-        // Between two seconds: the next begins a span, the last ends one.
+        // Between two seconds: the next one begins a span, the previous one ends it.
         assert_eq!(ends("1970-01-01T00:00:00.5Z"), Some((1, 0)));
         assert_eq!(ends("1969-12-31T23:59:59.5Z"), Some((0, -1)));
     }

@@ -1,58 +1,58 @@
-//! Why a history could not be told.
+//! Errors of history queries.
 
 use archway_repo::{RepoError, RepoPath, Stopped, text::shown};
 
-/// Why a history could not be told. Names nothing but what the caller asked for.
+/// Why a history query failed. Messages name nothing but what the caller asked for.
 ///
-/// The first words are those of the tools' contract, which clients look for. A little of what the
-/// caller sent is repeated, with what can't be seen escaped.
+/// The first words are fixed by the tools' contract: clients match them. Messages repeat a little
+/// of the caller's input, with invisible characters escaped.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
-    /// The project's folder is no git repository.
+    /// The project's folder is not a git repository.
     #[error("This project is not a git repository")]
     NotARepository,
-    /// It is one that is not used.
+    /// The repository exists but is rejected.
     #[error("This project is not a git repository that can be read: {why}")]
     UnusableRepository {
-        /// What is in the way.
+        /// Why it is rejected.
         why: &'static str,
     },
-    /// The text is no revision of the forms that are served.
+    /// The text does not have a supported revision form.
     #[error("Invalid git reference: {}: {reason}", shown(revision))]
     InvalidRevision {
-        /// As it was given.
+        /// The revision as the caller gave it.
         revision: String,
-        /// What is wrong with it.
+        /// Why the form is invalid.
         reason: &'static str,
     },
-    /// Nothing that a branch, a tag or HEAD reaches has this name.
+    /// No branch, tag or HEAD reaches a commit of this name.
     #[error("Invalid git reference: {}", shown(revision))]
     RevisionNotFound {
-        /// As it was given.
+        /// The revision as the caller gave it.
         revision: String,
-        /// What may have been meant, in whole sentences.
+        /// Near matches, in whole sentences.
         hint: Option<String>,
     },
-    /// The end of a span of commits is no date, and names no commit.
+    /// The bound of a commit range is neither a date nor a known commit.
     #[error("Invalid git reference: {}: neither a date nor a revision here{}", shown(text), told(*.reason))]
     InvalidBound {
-        /// As it was given.
+        /// The bound as the caller gave it.
         text: String,
-        /// What is wrong with it as a revision, if it can't be one.
+        /// Why the text is invalid as a revision, if its form is invalid.
         reason: Option<&'static str>,
-        /// Which revision may have been meant, in whole sentences.
+        /// Near matches among revisions, in whole sentences.
         hint: Option<String>,
     },
-    /// HEAD was asked for, and there is no commit yet.
+    /// The caller named HEAD, and the repository has no commits.
     #[error("Invalid git reference: HEAD: the project has no commits yet")]
     NoCommits,
-    /// A log can't go on where a page of it ended.
+    /// A commit that the cursor names is no longer reachable.
     #[error("the commits that the cursor goes on from are no longer there")]
     CursorExpired,
     /// An abbreviated id that several commits begin with.
     #[error("Invalid git reference: {}: several commits begin so", shown(revision))]
     Ambiguous {
-        /// As it was given.
+        /// The id as the caller gave it.
         revision: String,
         /// Commits it may mean, in hexadecimal; at most ten.
         candidates: Vec<String>,
@@ -60,34 +60,34 @@ pub enum HistoryError {
     /// The commit has no such file.
     #[error("File not tracked by git: {}{}{}", shown(&path.display()), at(revision.as_deref()), kind(*.is_folder))]
     NotTracked {
-        /// As it was asked for.
+        /// The path as the caller gave it.
         path: RepoPath,
-        /// As of which revision, if one was named.
+        /// The revision that was searched, if the caller named one.
         revision: Option<String>,
-        /// A folder is there.
+        /// Whether a folder is there.
         is_folder: bool,
     },
-    /// A file that holds no text.
+    /// The file is binary.
     #[error("{} is binary", shown(&path.display()))]
     Binary {
-        /// As it is in the commit.
+        /// The path as the commit spells it.
         path: RepoPath,
     },
-    /// A file whose history would take too long.
+    /// The file is too large to blame.
     #[error("{} has {size} bytes, more than can be blamed", shown(&path.display()))]
     TooLarge {
-        /// As it is in the commit.
+        /// The path as the commit spells it.
         path: RepoPath,
         /// In bytes.
         size: u64,
     },
-    /// The file, or the call.
+    /// Reading the repository failed, or the call was stopped.
     #[error(transparent)]
     Repo(#[from] RepoError),
 }
 
 impl HistoryError {
-    /// Whether the call's time was up.
+    /// Whether the call's deadline passed.
     pub fn is_deadline(&self) -> bool {
         matches!(
             self,
@@ -96,17 +96,17 @@ impl HistoryError {
     }
 }
 
-/// What more is known of a text that is no revision.
+/// Suffix of a message: why a text is not a revision.
 fn told(reason: Option<&str>) -> String {
     reason.map_or_else(String::new, |reason| format!(" (as a revision, {reason})"))
 }
 
-/// As of when a path was looked up, to be read after it.
+/// Suffix of a message: the revision in which a path was looked up.
 fn at(revision: Option<&str>) -> String {
     revision.map_or_else(String::new, |revision| format!(" at {}", shown(revision)))
 }
 
-/// What stands where a file was looked for, to be read after its path.
+/// Suffix of a message: what was found instead of a file.
 fn kind(is_folder: bool) -> &'static str {
     match is_folder {
         true => ": it is a folder",

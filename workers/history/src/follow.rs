@@ -1,9 +1,9 @@
-//! The history of one file through its renames, as `git log --follow` tells it.
+//! The history of one file through its renames, like `git log --follow`.
 //!
-//! Where a commit added the file, the parent's whole tree is looked through for what it was made
-//! of. From there on the walk looks for that name, in all commits that come later: on every line of
-//! history, since the walk has one name at a time. Merges are passed over. All of it is git's rule,
-//! and so is what it brings: a rename in a commit that a filter hides is not seen.
+//! Where a commit added the file, the parent's whole tree is searched for its source. From there on
+//! the walk looks for that name in all later commits, on every line of history, since a walk has
+//! one name at a time. Merges are skipped. All of this is git's rule, with git's consequence: a
+//! rename in a commit that a filter hides goes unnoticed.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::scope::Scope;
 use super::steps::Step;
 use super::{History, HistoryError, Keepable, Question, Side, origin::Origin, trees};
 
-/// A file whose history is followed.
+/// A followed file.
 pub(super) struct Follow {
     scope: Scope,
 }
@@ -23,7 +23,7 @@ pub(super) struct Follow {
 /// What a commit did to the file.
 pub(super) enum Touch {
     Nothing,
-    /// There is a folder of this name, and was never a file.
+    /// The name is a folder, and was no file.
     Folder,
     File {
         old: Option<Side>,
@@ -32,24 +32,24 @@ pub(super) enum Touch {
 }
 
 impl Follow {
-    /// Follows the file that is called `path` where the walk begins, or goes on.
+    /// Follows the file named `path` at the start of the walk, or where it resumes.
     pub(super) fn of(path: RepoPath) -> Follow {
         Follow {
             scope: Scope::of(path),
         }
     }
 
-    /// What the file is called where the walk is now.
+    /// The file's name at this point of the walk.
     pub(super) fn path(&self) -> &RepoPath {
         self.scope.path()
     }
 
-    /// From here on the file is called so.
+    /// Changes the name that the walk looks for.
     pub(super) fn rename(&mut self, path: RepoPath) {
         self.scope = Scope::of(path);
     }
 
-    /// What a commit did to the file, before it is asked where it came from.
+    /// What a commit did to the file, before rename detection.
     ///
     /// # Errors
     /// If an object can't be read.
@@ -69,7 +69,7 @@ impl Follow {
         }
     }
 
-    /// What became of the file in a commit that touched it.
+    /// The change of the file in a commit that touched it.
     ///
     /// # Errors
     /// If an object can't be read, or the call has to stop.
@@ -101,8 +101,8 @@ impl Follow {
         })
     }
 
-    /// Where the file, which the commit added, came from. To look through all of a tree takes long,
-    /// and who asks for a file's history asks for it again.
+    /// The source of the file, which the commit added. Cached, since searching a whole tree is slow
+    /// and a file's history is often requested again.
     fn origin(
         &self,
         history: &History,
@@ -129,8 +129,8 @@ impl Follow {
         Ok(found)
     }
 
-    /// What the ledger says. It has only what holds whatever else is blocked: where the file that
-    /// it names can't be seen, another one may be found.
+    /// The ledger's source. The ledger has only sources that hold whatever else is blocked; if the
+    /// named source itself is blocked, another file may be found.
     fn noted(&self, history: &History, commit: ObjectId) -> Option<Option<Origin>> {
         let noted = history.ledger().origin(&commit, self.path())?;
         let is_seen = |origin: &Origin| history.rules.judge(&origin.path, Kind::File).is_ok();
@@ -138,7 +138,7 @@ impl Follow {
     }
 }
 
-/// Where an added file came from, kept between calls.
+/// The source of an added file, as a cached answer.
 struct Found(Option<Origin>);
 
 impl Keepable for Found {

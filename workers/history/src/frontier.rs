@@ -1,10 +1,10 @@
-//! How far a walk came: the commits that were reached and not yet taken.
+//! The frontier of a walk: commits that were reached and not yet visited.
 //!
-//! The youngest is taken first; of two of one second the one that was reached first, as git does.
-//! A frontier can be written down and taken up again by another worker, without all that was taken
-//! before: as long as no commit is younger than one that it came from, what is older than the last
-//! taken commit was never met. Where clocks were wrong that does not hold. Then nothing is written
-//! down, or, if it shows only later, [`Frontier::is_lost`] says so and the walk has to begin anew.
+//! The youngest comes first; among commits of one second the one that was reached first, as in git.
+//! A frontier can be saved and resumed by another worker, without the list of visited commits: as
+//! long as no commit is younger than its child, commits older than the last visited one are
+//! unvisited. Wrong clocks break that. Then the frontier is not saved or, if it shows only after
+//! resuming, [`Frontier::must_restart`] says so and the walk begins again.
 
 use std::{cmp::Ordering, collections::BinaryHeap};
 
@@ -14,26 +14,26 @@ use super::place::Stand;
 use super::steps::{Marks, Spot, Step};
 use super::{History, HistoryError};
 
-/// It joined the frontier, and may have been taken.
+/// The commit was queued, and may have been visited.
 const SEEN: u8 = 1;
 
-/// How many commits a frontier that is written down has at most: a cursor has to stay short.
+/// Maximum number of commits in a saved frontier: cursors have to stay short.
 const MAX_WRITTEN: usize = 40;
 
-/// The commits that were reached and not yet taken.
+/// The commits that were reached and not yet visited.
 pub(super) struct Frontier<'a> {
     history: &'a History,
     queue: BinaryHeap<Reached>,
     joined: u64,
     /// Bit 0 is the frontier's, the others are the walk's.
     pub(super) marks: Marks,
-    /// The commits that were taken last, all of one second.
+    /// The commits that were visited last, all of one second.
     last: Option<(i64, Vec<Spot>)>,
-    /// Those that were the last before these.
+    /// The group of one second before these.
     before_last: Option<(i64, Vec<Spot>)>,
-    /// No commit was taken after an older one.
+    /// Whether no commit was visited after an older one.
     is_in_order: bool,
-    /// What was taken last before the frontier was written down.
+    /// The last visited commits at the time the frontier was saved.
     floor: Option<(i64, Vec<Spot>)>,
     is_lost: bool,
 }
@@ -63,7 +63,7 @@ impl<'a> Frontier<'a> {
         Ok(frontier)
     }
 
-    /// The frontier that was written down.
+    /// Resumes a saved frontier.
     pub(super) fn resume(history: &'a History, stand: &Stand) -> Result<Self, HistoryError> {
         let mut frontier = Frontier::at(history, &stand.waiting)?;
         let taken: Vec<Spot> = stand.taken.iter().map(|&id| history.spot(id)).collect();
@@ -72,7 +72,7 @@ impl<'a> Frontier<'a> {
         Ok(frontier)
     }
 
-    /// Adds a commit, unless it was there before.
+    /// Queues a commit, unless it was queued before.
     pub(super) fn join(&mut self, spot: Spot) -> Result<(), HistoryError> {
         if self.is_seen(spot) {
             return Ok(());
@@ -82,7 +82,7 @@ impl<'a> Frontier<'a> {
         Ok(())
     }
 
-    /// [`Frontier::join`] of a commit that was read already.
+    /// [`Frontier::push`] for a commit that is already read.
     pub(super) fn join_step(&mut self, step: Step) {
         if !self.marks.add(step.spot, SEEN) {
             return;
@@ -115,7 +115,7 @@ impl<'a> Frontier<'a> {
         Some(step)
     }
 
-    /// Gives back the commit that was taken last: it will be the next again.
+    /// Returns the commit that was taken last: it becomes the next again.
     pub(super) fn give_back(&mut self, step: Step) {
         if let Some((_, taken)) = &mut self.last {
             taken.pop();
@@ -126,22 +126,22 @@ impl<'a> Frontier<'a> {
         self.queue.push(Reached { step, turn: 0 });
     }
 
-    /// The youngest commit that waits.
+    /// Time of the youngest queued commit.
     pub(super) fn next_time(&self) -> Option<i64> {
         self.queue.peek().map(|reached| reached.step.time)
     }
 
-    /// All commits that wait, in no order.
+    /// All queued commits, in no order.
     pub(super) fn waiting(&self) -> impl Iterator<Item = Spot> + '_ {
         self.queue.iter().map(|reached| reached.step.spot)
     }
 
-    /// Whether a commit was met of which it can't be known whether it was taken before.
+    /// Whether the walk met a commit that the saved walk may have visited already.
     pub(super) fn is_lost(&self) -> bool {
         self.is_lost
     }
 
-    /// What a later walk goes on from, if it can.
+    /// The state to resume from. `None` if it is too long, or clocks were out of order.
     pub(super) fn written(&self) -> Option<Stand> {
         let (time, taken) = self.last.as_ref()?;
         let is_short = self.queue.len() + taken.len() <= MAX_WRITTEN;

@@ -1,12 +1,12 @@
-//! Commits without their objects: git's commit-graph, its own file or one that this worker made.
+//! Commits without their objects: git's commit-graph, either its own file or one that this worker
+//! built.
 //!
-//! A graph is read whole, and checked whole, before it is used: every offset lies inside, every
-//! parent is another commit of it, and lower in it. A file that isn't so is as if absent. Who asks
-//! gets positions and numbers; nothing in here fails. A graph may lack any commit, so whoever
-//! walks must be able to go on by objects; but a graph that has a commit has all that it descends
-//! from.
+//! A graph is read and validated as a whole before use: every offset is in bounds, and every parent
+//! is another commit of the graph, at a lower level. An invalid file counts as absent. Lookups
+//! return positions and numbers and never fail. A graph may lack any commit, so walks must be able
+//! to fall back to objects. A graph that has a commit has all its ancestors.
 //!
-//! Of the files, see gitformat-commit-graph(5).
+//! For the file format, see gitformat-commit-graph(5).
 
 // In the order in which a graph comes to be.
 mod origin;
@@ -34,31 +34,30 @@ pub(super) use write::{checksum, is_whole};
 use bloom::Settings;
 use layer::Layer;
 
-/// The largest graph that is read or made, in bytes, its layers together.
+/// The largest graph that is read or built, in bytes, over all layers.
 pub(super) const MAX_BYTES: u64 = 512 << 20;
-/// Positions are below this: numbers from here on have meanings of their own in the format.
+/// Positions are below this: higher numbers have meanings of their own in the format.
 const MAX_COMMITS: u32 = 0x7000_0000;
-/// How many commits are checked between two looks at a call's time.
+/// Number of commits that are validated between two deadline checks.
 const STRIDE: u32 = 1 << 16;
 
-/// Where a commit stands in a graph: below [`Graph::len`]. Good for the graph that gave it, and
-/// no other.
+/// A commit's index in a graph: below [`Graph::len`]. Valid only for the graph that returned it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Position(u32);
 
-/// Commits that can be walked without reading objects. The default one has none.
+/// Commits that can be walked without reading objects. The default graph is empty.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
-    /// Each stands on those before it.
+    /// Each depends on those before it.
     layers: Vec<Layer>,
-    /// Whether generations are corrected dates: all layers have them, and they hold.
+    /// Whether generations are corrected dates: all layers have valid ones.
     is_dated: bool,
 }
 
 /// Why a commit-graph can't be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum GraphError {
-    /// It says what can't be.
+    /// It breaks the format.
     #[error("malformed: {0}")]
     Malformed(&'static str),
     /// It is larger than [`MAX_BYTES`].
@@ -67,23 +66,23 @@ pub(super) enum GraphError {
     /// It can't be read.
     #[error("unreadable")]
     Io(#[from] std::io::Error),
-    /// Nothing is wrong with it: the call has to stop.
+    /// The call has to stop.
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }
 
 impl Position {
-    /// As an index, for a table of all commits of a graph.
+    /// The index into a table of all commits of the graph.
     pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl Graph {
-    /// The graph of one file that was kept, if it is whole.
+    /// Parses a cached graph file, including its checksum.
     ///
     /// # Errors
-    /// [`GraphError::Malformed`], in more cases than [`Graph::of`]: the checksum has to fit.
+    /// [`GraphError::Malformed`], in more cases than [`Graph::of`]: the checksum has to match.
     pub(super) fn checked(file: Vec<u8>, cancel: &Cancel) -> Result<Graph, GraphError> {
         if is_whole(&file, cancel)? {
             Graph::of(vec![file], cancel)
@@ -92,10 +91,10 @@ impl Graph {
         }
     }
 
-    /// The graph of these files' content, each of which stands on those before it.
+    /// Parses the content of layers, each of which depends on those before it.
     ///
     /// # Errors
-    /// [`GraphError`]: any of them breaks a rule, or the call has to stop.
+    /// [`GraphError`] if any of them is invalid, or the call has to stop.
     pub(super) fn of(files: Vec<Vec<u8>>, cancel: &Cancel) -> Result<Graph, GraphError> {
         let mut graph = Graph::default();
         for file in files {
@@ -109,27 +108,28 @@ impl Graph {
         Ok(graph)
     }
 
-    /// How many commits it has.
+    /// The number of commits.
     pub(crate) fn len(&self) -> usize {
         self.layers.last().map_or(0, Layer::end) as usize
     }
 
-    /// What it takes, in bytes.
+    /// Its size in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.layers.iter().map(Layer::bytes).sum()
     }
 
-    /// Whether all of it has changed-path filters: [`Graph::maybe_changed`] knows something.
+    /// Whether all layers have changed-path filters, so that [`Graph::maybe_changed`] can answer.
     pub(crate) fn has_filters(&self) -> bool {
         !self.layers.is_empty() && self.layers.iter().all(Layer::has_filters)
     }
 
-    /// Whether every commit has one: a build whose time was up leaves the oldest without.
+    /// Whether every commit has a filter. A build that ran out of time leaves the oldest ones
+    /// without.
     pub(crate) fn has_all_filters(&self) -> bool {
         !self.layers.is_empty() && self.layers.iter().all(Layer::has_all_filters)
     }
 
-    /// Where the commit `id` stands, if it is in the graph.
+    /// The position of commit `id`, if it is in the graph.
     pub(crate) fn find(&self, id: &oid) -> Option<Position> {
         self.layers
             .iter()
@@ -150,12 +150,12 @@ impl Graph {
             .unwrap_or_else(|| ObjectId::null(gix::hash::Kind::Sha1))
     }
 
-    /// When it was committed, in seconds since 1970.
+    /// Committer time in seconds since 1970.
     pub(crate) fn time(&self, position: Position) -> i64 {
         self.in_layer(position, Layer::time).unwrap_or(0)
     }
 
-    /// More than that of each parent; good for comparing with others of this graph only.
+    /// The generation number: greater than that of each parent. Comparable only within this graph.
     pub(crate) fn generation(&self, position: Position) -> u64 {
         let generation = |layer: &Layer, at| match self.is_dated {
             true => layer.date(at),
@@ -173,20 +173,20 @@ impl Graph {
     }
 
     /// Whether the commit may have changed the path against its first parent, or against nothing
-    /// if it is a root. `Some(false)` is certain; `None` means that nothing is known.
+    /// for a root. `Some(false)` is certain; `None` means unknown.
     pub(crate) fn maybe_changed(&self, position: Position, asked: &Asked) -> Option<bool> {
         self.in_layer(position, |layer, at| layer.filter(at))?
             .map(|filter| asked.may_be_in(&filter))
     }
 
-    /// How filters are made, if all are made alike.
+    /// The filter settings, if all layers share them.
     fn settings(&self) -> Option<Settings> {
         let mut settings = self.layers.iter().map(Layer::settings);
         let first = settings.next()??;
         settings.all(|other| other == Some(first)).then_some(first)
     }
 
-    /// The commit's filter, to be taken over.
+    /// The commit's filter, for copying.
     fn filter_bits(&self, position: Position) -> Option<&[u8]> {
         let filter = self.in_layer(position, |layer, at| layer.filter(at))??;
         Some(filter.bits)
@@ -210,7 +210,7 @@ impl Graph {
         (0..self.layers.last().map_or(0, Layer::end)).map(Position)
     }
 
-    /// Levels fall from child to parent, so that no walk goes in circles.
+    /// Checks that levels fall from child to parent, so that no walk loops.
     fn check_parents(&self, cancel: &Cancel) -> Result<(), GraphError> {
         let level = |position| self.in_layer(position, Layer::level).unwrap_or(0);
         let len = self.len();
@@ -257,8 +257,8 @@ mod tests {
     use super::*;
     use crate::HistoryError;
 
-    /// Merges of two and of three, folders that become files, names beyond ASCII, a commit with
-    /// too many files, and dates in every disorder.
+    /// Merges of two and of three parents, folders that become files, names beyond ASCII, a commit
+    /// with too many files, and dates in every disorder.
     fn repository() -> Sandbox {
         let app = Sandbox::new();
         app.file("a/b/c.rs", "1")
@@ -291,7 +291,7 @@ mod tests {
         app
     }
 
-    /// Commits all that is there, at that date.
+    /// Commits all files at this date.
     fn commit_at(app: &Sandbox, message: &str, date: &str) {
         app.git(&["add", "-A"]);
         let output = std::process::Command::new("git")
@@ -324,7 +324,7 @@ mod tests {
         std::fs::read(app.root().join(".git/objects/info/commit-graph")).unwrap()
     }
 
-    /// By id: tree, parents and time, as git says.
+    /// By id: tree, parents and time, according to git.
     fn told(app: &Sandbox) -> BTreeMap<String, String> {
         let log = git(&app.root(), &["log", "--all", "--format=%H %T %P %ct"]);
         let lines = log.lines().map(|line| line.split_once(' ').unwrap());
@@ -463,7 +463,7 @@ mod tests {
         let place = app.root().join(".git/objects/info/commit-graph");
         std::fs::rename(&place, app.host("elsewhere")).unwrap();
         std::os::unix::fs::symlink(app.host("elsewhere"), place).unwrap();
-        // The fence refuses such a repository as a whole; a link made after its look is met here.
+        // The repository check rejects such a repository as a whole. This covers a link made later.
         assert!(app.repo().git().is_none());
         let git = gix::open_opts(app.root(), gix::open::Options::isolated()).unwrap();
         assert_eq!(Origin::read(&git, &cancel()).unwrap().1.len(), 0);

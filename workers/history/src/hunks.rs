@@ -1,7 +1,7 @@
-//! Which lines of two texts differ: as git finds them, as long as that can be stopped in time.
+//! The lines in which two texts differ: as git finds them, as long as that takes bounded time.
 //!
-//! Texts of which very many lines differ are compared in pieces, as a blame does ([`cuts`]). What is
-//! found then is a difference, too, but may be longer than git's.
+//! Texts that differ in very many lines are compared in pieces, as in a blame ([`cuts`]). The
+//! result is correct, but may be longer than git's.
 
 use std::ops::Range;
 
@@ -13,16 +13,16 @@ use super::cuts::{self, Piece};
 /// Two texts as lines.
 pub(super) type Text<'t> = InternedInput<&'t [u8]>;
 
-/// Where a change is said to be that may be at several places.
+/// Where to place a change that several positions could show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Placing {
-    /// At any of them: it is only counted.
+    /// Anywhere: it is only counted.
     Any,
     /// Where git shows it.
     Shown,
 }
 
-/// What differs, in order.
+/// The differences, in order.
 ///
 /// # Errors
 /// If the call has to stop.
@@ -54,7 +54,7 @@ pub(super) fn hunks(
     Ok(found.hunks)
 }
 
-/// What was found so far, piece by piece.
+/// Hunks found so far, piece by piece.
 #[derive(Default)]
 struct Found {
     hunks: Vec<Hunk>,
@@ -63,7 +63,7 @@ struct Found {
 }
 
 impl Found {
-    /// Adds what was found in a piece; what lies before it and in no other has changed.
+    /// Adds the hunks of a piece. Lines between it and the previous piece count as changed.
     fn add(&mut self, (old, new): &Piece, hunks: impl Iterator<Item = Hunk>) {
         let start = (number(old.start), number(new.start));
         self.change_until(start);
@@ -87,7 +87,7 @@ fn number(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-/// What is left of both between the lines at their start and at their end that are the same.
+/// Both texts without the lines that they share at their start and end.
 pub(super) fn without_common_ends<'t>(old: &'t [u8], new: &'t [u8]) -> (&'t [u8], &'t [u8]) {
     let common = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let head = old.get(..common).unwrap_or_default();
@@ -102,7 +102,7 @@ pub(super) fn without_common_ends<'t>(old: &'t [u8], new: &'t [u8]) -> (&'t [u8]
     let pairs = old.iter().rev().zip(new.iter().rev());
     let common = pairs.take_while(|(a, b)| a == b).count();
     let tail = old.get(old.len() - common..).unwrap_or_default();
-    // A line begins after an end of line, or where one of the two begins.
+    // A line begins after a line end, or where one of the texts begins.
     let is_start = |text: &[u8]| {
         let before = text.len().checked_sub(common + 1);
         before.is_none_or(|before| text.get(before) == Some(&b'\n'))
@@ -116,7 +116,7 @@ pub(super) fn without_common_ends<'t>(old: &'t [u8], new: &'t [u8]) -> (&'t [u8]
     (cut(old), cut(new))
 }
 
-/// How many lines a text has.
+/// The number of lines in a text.
 pub(super) fn lines(text: &[u8]) -> u64 {
     let ends = memchr::memchr_iter(b'\n', text).count();
     let open = usize::from(text.last().is_some_and(|&last| last != b'\n'));
@@ -141,7 +141,7 @@ mod tests {
         let input = InternedInput::new(byte_lines(old.as_bytes()), byte_lines(new.as_bytes()));
         let whole = cancel().measured();
         let found = hunks(&input, Placing::Shown, &whole).unwrap();
-        // Ten seconds, in one piece and without optimisation.
+        // In one piece, and without optimisation, this takes ten seconds.
         assert!(whole.longest_work() < Duration::from_secs(1));
         let (before, after) = (0..100_000, 0..100_000);
         assert_eq!(found, [Hunk { before, after }]);

@@ -1,10 +1,9 @@
-//! What is kept of histories between calls: the graph of each project, and answers that took long.
+//! Caches of histories between calls: each project's graph and ledger, and answers that took long.
 //!
-//! Nothing in here decides what an answer is. An answer is kept by the commit it was given at, so
-//! it never grows old, and only for the path rules it was given under, and on a clone that is as
-//! deep: with others it is none.
+//! Caches never change an answer. Answers are keyed by commit, so they never go stale. They are
+//! reused only under the same path rules and on an equally deep clone.
 
-// In the order in which a graph is looked for.
+// In the order in which a graph is looked up.
 mod graphs;
 mod folder;
 mod ledgers;
@@ -34,26 +33,26 @@ use builder::Builder;
 use graphs::Graphs;
 use ledgers::Ledgers;
 
-/// How many projects may wait for their graph.
+/// Maximum number of projects that wait for a build.
 const MAX_WAITING: usize = 64;
-/// Of how many projects it is remembered when a build is due, a few hundred bytes each. Of one that
-/// is forgotten, it is due at once.
+/// Number of projects whose next build time is remembered, a few hundred bytes each. A forgotten
+/// project is due at once.
 const MAX_PROJECTS: u64 = 4096;
-/// For how many projects it is kept which commits are reached.
+/// Number of projects whose reachability walks are cached.
 const MAX_REACHES: u64 = 16;
-/// What the courses of all projects may take, in KiB.
+/// Size of all path histories, in KiB.
 const MAX_COURSES_KIB: u64 = 128 << 10;
-/// How long is kept what nobody asks for.
+/// Unused entries expire after this time.
 const IDLE: Duration = Duration::from_secs(15 * 60);
-/// How long are kept graphs and ledgers that nobody asks for where there is no folder to read them
-/// from again: it may be days until they are made again.
+/// Unused graphs and ledgers expire after this time if no folder holds them: it may be days until
+/// they are built again.
 const UNSAVED_IDLE: Duration = Duration::from_secs(24 * 60 * 60);
-/// What all kept answers may hold, in bytes.
+/// Size of all cached answers, in bytes.
 const ANSWER_BYTES: u64 = 64 << 20;
-/// What a kept answer costs beside its own bytes.
+/// Cost of a cached answer beyond its own bytes.
 const OVERHEAD: usize = 256;
 
-/// What this worker keeps of all projects' histories.
+/// This worker's caches of all projects' histories.
 #[derive(Clone)]
 pub struct Histories(Arc<Shared>);
 
@@ -67,45 +66,45 @@ struct Shared {
     metrics: HistoryMetrics,
 }
 
-/// What is known of a project's commits without reading them.
+/// Precomputed data about a project's commits.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     pub(super) graph: Arc<Graph>,
     pub(super) ledger: Arc<Ledger>,
 }
 
-/// What is kept of one project's history, for calls under one set of path rules.
+/// The caches of one project, for calls under one set of path rules.
 pub(crate) struct Kept {
     shared: Arc<Shared>,
     project: Key,
     basis: Basis,
 }
 
-/// Under what an answer was given: under anything else, it could be another one.
+/// The conditions under which an answer holds. Under any other, it could differ.
 #[derive(Clone, PartialEq)]
 struct Basis {
     rules: Arc<Rules>,
-    /// Where a shallow clone ended: it may be fetched deeper, and the commits stay the same.
+    /// Where a shallow clone ended: it may be deepened, while its commits stay the same.
     shallow: Option<Arc<[ObjectId]>>,
 }
 
-/// An answer that is worth keeping.
+/// An answer that can be cached.
 pub(crate) trait Keepable: Send + Sync + 'static {
-    /// What it is called in metrics, and what tells it from answers of other kinds.
+    /// The kind of answer: part of the cache key, and a label of metrics.
     const NAME: &'static str;
 
     /// About how many bytes it holds.
     fn bytes(&self) -> usize;
 }
 
-/// What decides an answer, beside the project and its rules.
+/// Everything that determines an answer, besides the project and its rules.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Question {
-    /// The commit it was asked at.
+    /// The commit at which the answer was computed.
     pub(crate) commit: ObjectId,
-    /// The file it was asked of.
+    /// The file that the answer is about.
     pub(crate) path: RepoPath,
-    /// Whatever else decides it, such as options; empty if nothing does.
+    /// Other parameters, such as options. Empty if there are none.
     pub(crate) detail: String,
 }
 
@@ -124,8 +123,8 @@ struct Answer {
 }
 
 impl Histories {
-    /// Nothing is kept yet, but for graphs that an earlier worker left in `folder`. Starts a thread
-    /// that makes graphs, confined as the calling one.
+    /// Starts with empty caches, and with the files that an earlier worker saved in `folder`.
+    /// Spawns the builder thread, confined as the calling one.
     ///
     /// # Errors
     /// If the thread can't be started.
@@ -159,13 +158,13 @@ impl Histories {
         })))
     }
 
-    /// Kept in memory only.
+    /// Caches in memory only.
     #[cfg(test)]
     pub(crate) fn new() -> Histories {
         Histories::start(None, HistoryMetrics::registered(&mut Registry::default())).unwrap()
     }
 
-    /// What is kept for calls on this project, whose repository is `git` and whose clone ends at the
+    /// The caches for calls on a project, whose repository is `git` and whose clone ends at the
     /// commits in `shallow`.
     pub(super) fn kept(
         &self,
@@ -184,24 +183,24 @@ impl Histories {
     }
 }
 
-/// How long graphs and ledgers are kept that nobody asks for.
+/// When unused graphs and ledgers expire.
 fn idle(folder: Option<&CacheFolder>) -> Duration {
     folder.map_or(UNSAVED_IDLE, |_| IDLE)
 }
 
-/// Whether a graph leaves nothing to be made.
+/// Whether a graph is complete: nothing is left to build.
 fn is_good(graph: &Graph, head: ObjectId) -> bool {
     graph.has_all_filters() && graph.find(&head).is_some()
 }
 
-/// Whether a ledger leaves nothing to be made: it never has a commit that its graph had not.
+/// Whether a ledger is complete: it never has a commit that its graph lacked.
 fn is_whole(ledger: &Ledger, graph: &Graph, head: ObjectId) -> bool {
     ledger.has(&head) && ledger.len() >= graph.len()
 }
 
 impl Kept {
-    /// What is known of the project's commits without reading them; not for a shallow clone. Graph
-    /// and ledger are made in the background where there are none that have `head` and all before it.
+    /// The project's graph and ledger; not for a shallow clone. Queues a background build unless
+    /// both cover `head` and all its ancestors.
     ///
     /// # Errors
     /// If the call has to stop.
@@ -224,14 +223,14 @@ impl Kept {
         Ok(Known { graph, ledger })
     }
 
-    /// Which commits are reached, as far as it is known.
+    /// The project's reachability walks.
     pub(super) fn reach(&self) -> Reach {
         self.shared
             .reaches
             .get_with_by_ref(&self.project, Reach::default)
     }
 
-    /// The courses of logs over this graph by this ledger; `None` where that has no commits.
+    /// The path histories for this graph and ledger. `None` if the ledger has no commits.
     ///
     /// # Errors
     /// If the call has to stop.
@@ -253,18 +252,18 @@ impl Kept {
         Ok(made)
     }
 
-    /// The answer that was kept for `question`, if it was given under the same path rules, on
-    /// a clone that was as deep.
+    /// The cached answer for `key`, if it was computed under the same path rules, on an equally
+    /// deep clone.
     pub(crate) fn get<T: Keepable>(&self, question: &Question) -> Option<Arc<T>> {
         let found = self.shared.answers.get(&self.address::<T>(question));
-        // Rules are read again every few seconds, and are the same most often.
+        // Rules are reloaded every few seconds, and usually come out equal.
         let same = found.filter(|found| found.basis == self.basis);
         let value = same.and_then(|found| found.value.downcast().ok());
         self.shared.metrics.looked_up(T::NAME, value.is_some());
         value
     }
 
-    /// Keeps an answer.
+    /// Caches an answer.
     pub(crate) fn keep<T: Keepable>(&self, question: &Question, value: Arc<T>) {
         let bytes = value.bytes() + question.path.as_bytes().len() + OVERHEAD;
         let answer = Answer {
@@ -304,7 +303,7 @@ mod tests {
         }
     }
 
-    /// Histories and where they are counted.
+    /// Histories and the registry of their metrics.
     fn counted(folder: Option<CacheFolder>) -> (Histories, Registry) {
         let mut registry = Registry::default();
         let metrics = HistoryMetrics::registered(&mut registry);
@@ -329,7 +328,7 @@ mod tests {
         histories.kept(repo, &repo.git().unwrap(), None)
     }
 
-    /// Asks until there is a graph with filters, and a ledger.
+    /// Waits until there is a graph with filters, and a ledger.
     fn has_all(app: &Sandbox, histories: &Histories) -> bool {
         let last = Instant::now() + Duration::from_secs(30);
         while Instant::now() < last {
@@ -351,7 +350,7 @@ mod tests {
         let repo = app.repo();
         let (asked, other) = (question(&repo, ""), question(&repo, "lines 1 to 2"));
         kept(&histories, &repo).keep(&asked, Arc::new(Told(7)));
-        // Rules that were read anew are others, and the same.
+        // Reloaded rules are another object with equal content.
         let told = kept(&histories, &app.repo()).get::<Told>(&asked);
         assert_eq!(told.map(|told| told.0), Some(7));
         assert!(kept(&histories, &repo).get::<Told>(&other).is_none());
@@ -422,7 +421,7 @@ mod tests {
         assert_ne!(repo.key(), before.key(), "files are another folder's");
         let history = History::of(&repo, &histories, &cancel()).unwrap();
         assert!(history.graph().has_filters(), "it is there at once");
-        // A repository in place of another is another.
+        // A repository in place of another has another key.
         let other = before.key().of_repository(&repo.git().unwrap());
         std::fs::rename(repository.join(".git/objects"), app.host("objects")).unwrap();
         std::fs::create_dir(repository.join(".git/objects")).unwrap();

@@ -1,8 +1,7 @@
-//! When files became what they are at HEAD, of many files by one walk.
+//! Finds when files got their content at HEAD, for many files in one walk.
 //!
-//! Of each commit it is first asked whether it changed a folder that some of them are in: most
-//! didn't. What is not found in the time there is stays unknown, and so does what came before the
-//! end of a shallow clone.
+//! Each commit is first tested for changes of the files' folders: most have none. Files that are
+//! not found in time stay unknown, and so do those that predate the end of a shallow clone.
 
 use archway_repo::{Cancel, RepoPath};
 use gix::ObjectId;
@@ -13,11 +12,11 @@ use super::steps::Step;
 use super::{History, HistoryError, Side};
 
 impl History {
-    /// When each of these files was committed as HEAD has it, in seconds since 1970. A file is its
-    /// path and what HEAD has there.
+    /// When each of these files was committed with its content at HEAD, in seconds since 1970. A
+    /// file is its path and its blob at HEAD.
     ///
     /// # Errors
-    /// If an object can't be read. That the call has to stop is none.
+    /// If an object can't be read. A stopped call is not an error: the rest stays `None`.
     pub fn last_changes(
         &self,
         files: &[(&RepoPath, ObjectId)],
@@ -41,15 +40,15 @@ impl History {
     }
 }
 
-/// The files that are still looked for, by their folders.
+/// The files that are still searched, by folder.
 struct Sought {
     folders: Vec<(Scope, Vec<File>)>,
     found: Vec<Option<i64>>,
 }
 
-/// A file that is looked for.
+/// A file that is searched.
 struct File {
-    /// Which of the answers is its.
+    /// Its index in the result.
     at: usize,
     scope: Scope,
     blob: ObjectId,
@@ -79,7 +78,7 @@ impl Sought {
         }
     }
 
-    /// Finds the files that a commit made what they are.
+    /// Finds the files that a commit set to their current content.
     fn look(&mut self, history: &History, step: &Step) -> Result<(), HistoryError> {
         for (folder, files) in &mut self.folders {
             if made(folder, history, step)?.is_none() {
@@ -89,7 +88,7 @@ impl Sought {
             for mut file in files.drain(..) {
                 let made = made(&mut file.scope, history, step)?;
                 match self.found.get_mut(file.at) {
-                    // What was undone since, or lost in a merge, is another's doing.
+                    // A change that was undone since, or lost in a merge, does not count.
                     Some(found) if made.is_some_and(|side| side.id == file.blob) => {
                         *found = Some(step.time);
                     }
@@ -103,7 +102,8 @@ impl Sought {
     }
 }
 
-/// What a commit made of a path; `None` if one of its parents has the same there, or it went.
+/// The path's entry after a commit that changed it. `None` if one of the parents has the same
+/// entry, or the commit deleted it.
 fn made(scope: &mut Scope, history: &History, step: &Step) -> Result<Option<Side>, HistoryError> {
     if scope.is_known_same(history, step.spot) {
         return Ok(None);
@@ -131,10 +131,10 @@ mod tests {
     use crate::Histories;
     use tokio::time::Instant;
 
-    /// A commit's parents by their marks, and what it writes.
+    /// The marks of a commit's parents, and the files that it writes.
     type Made<'a> = (&'a [usize], &'a [(&'a str, &'a str)]);
 
-    /// Commits at 100, 200 …: on one branch.
+    /// Creates commits at 100, 200 … on one branch.
     fn made_of(commits: &[Made<'_>]) -> Sandbox {
         let app = Sandbox::new();
         let mut stream = String::new();
@@ -157,7 +157,7 @@ mod tests {
         app
     }
 
-    /// When the files were last changed, as far as is found until `deadline`.
+    /// When the files were last changed, as far as is found until the deadline.
     fn changed(app: &Sandbox, names: &[&str], cancel: &Cancel) -> Vec<Option<i64>> {
         let repo = app.repo();
         let history = History::of(&repo, &Histories::new(), cancel).unwrap();
@@ -190,7 +190,7 @@ mod tests {
             (&[], &[("a", "1"), ("b", "1"), ("c", "1")]),
             (&[1], &[("a", "2"), ("c", "2")]),
             (&[1], &[("b", "2"), ("c", "3")]),
-            // Takes what the first has of `b`, though the other is younger.
+            // Takes the first parent's `b`, though the other parent is younger.
             (&[2, 3], &[("c", "4"), ("b", "1")]),
         ]);
         let expected = [Some(200), Some(100), Some(400)];

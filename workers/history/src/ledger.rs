@@ -1,11 +1,11 @@
-//! Which files each commit changed, written down once for all that branches and tags reach.
+//! The changed files of each commit, precomputed for everything that branches and tags reach.
 //!
-//! Most of what a log costs is to compare each commit's trees with its parent's. What comes out
-//! never changes, so it is found out beforehand, beside the commit-graph, and a log of old commits
-//! looks it up. A ledger may lack any commit: then its trees are compared, and the answer is the
-//! same. Files stand in it whatever a project's path rules say; who reads it has to judge them.
-//! So it is with what added files were made of, which costs even more: whoever may see the file that
-//! one is said to be made of finds no other, for no other is as good.
+//! Most of a log's cost is comparing each commit's trees with its parent's. The result never
+//! changes, so it is built in the background, like the commit-graph, and logs of old commits look
+//! it up. A ledger may lack any commit: then its trees are compared, with the same result. Its
+//! files ignore path rules; callers must apply them. The same holds for the sources of added files,
+//! which cost even more: for a caller who may see a recorded source, no other file would be a
+//! better one.
 
 // In the order in which a ledger comes to be.
 mod build;
@@ -29,35 +29,34 @@ use super::origin::Origin;
 use super::trees::is_normal;
 use form::{Entries, Entry, Source};
 
-/// The largest ledger that is read or made, in bytes.
+/// The largest ledger that is read or built, in bytes.
 pub(super) const MAX_BYTES: u64 = 256 << 20;
-/// What a file of this kind begins with. Its last byte changes with the form, and with what is
-/// taken for a rename.
+/// The magic number. Its last byte changes with the format, and with the rules of rename detection.
 const SIGNATURE: [u8; 8] = *b"archled\x02";
-/// Bytes before the tables: the signature, and how many commits, words and paths there are.
+/// Bytes before the tables: the signature, and the numbers of commits, words and paths.
 const HEADER: usize = SIGNATURE.len() + 3 * WORD;
 /// Bytes of an id, and of the checksum.
 const ID: usize = 20;
 /// Bytes of a number.
 const WORD: usize = 4;
 
-/// The files of many commits. The default one has no commits.
+/// The changed files of many commits. The default ledger is empty.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     file: Vec<u8>,
     /// Ids of commits, in order.
     ids: Range<usize>,
-    /// After which word each commit's files end.
+    /// The end of each commit's words.
     ends: Range<usize>,
-    /// The words of each file.
+    /// The words that encode files.
     words: Range<usize>,
-    /// After which byte of the text each path ends. Paths stand in the order of their bytes.
+    /// The end of each path in `text`. Paths are in byte order.
     path_ends: Range<usize>,
     text: Range<usize>,
 }
 
 impl Ledger {
-    /// The ledger of a file that was kept, if it is whole.
+    /// Parses a saved ledger, including its checksum.
     ///
     /// # Errors
     /// [`GraphError::Malformed`], or if the call has to stop.
@@ -92,23 +91,23 @@ impl Ledger {
         })
     }
 
-    /// What it takes, in bytes.
+    /// Its size, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.file.len()
     }
 
-    /// How many commits it has.
+    /// The number of commits.
     pub(super) fn len(&self) -> usize {
         self.ids.len() / ID
     }
 
-    /// Whether it has the commit `id`, if only to say that its files are not known.
+    /// Whether it has the commit `id`, even if that commit's files are unknown.
     pub(super) fn has(&self, id: &oid) -> bool {
         self.find(id).is_some()
     }
 
-    /// What differs between a commit and its first parent, or nothing if it is a root, by path;
-    /// `None` if that is not known.
+    /// The differences between a commit and its first parent, or the empty tree for a root, by
+    /// path. `None` if unknown.
     pub(super) fn files(&self, id: &oid) -> Option<Vec<ChangedFile>> {
         let file = |entry: Entry<RepoPath>| ChangedFile {
             path: entry.path,
@@ -118,8 +117,8 @@ impl Ledger {
         Some(self.entries(id)?.into_iter().map(file).collect())
     }
 
-    /// What the file was made of that the commit added, if all files of its parent can be seen;
-    /// `None` if that is not known.
+    /// The source of a file that the commit added, provided that all files of its parent are
+    /// visible. `None` if unknown.
     pub(super) fn origin(&self, id: &oid, path: &RepoPath) -> Option<Option<Origin>> {
         let number = self.number_of(path)?;
         let mut entries = Entries(self.words(self.find(id)?)?).map_while(|entry| entry);
@@ -132,8 +131,8 @@ impl Ledger {
         }
     }
 
-    /// Whether a commit changed the file, or one within the folder, against its first parent;
-    /// `None` if that is not known.
+    /// Whether a commit changed the file, or a file in the folder, against its first parent. `None`
+    /// if unknown.
     pub(super) fn touches(&self, id: &oid, path: &RepoPath) -> Option<bool> {
         let is_at =
             |changed: u32| {
@@ -153,12 +152,12 @@ impl Ledger {
         Some(touches)
     }
 
-    /// How many paths have a number.
+    /// The number of paths.
     pub(super) fn paths(&self) -> usize {
         self.path_ends.len() / WORD
     }
 
-    /// The number of a path, if it has one.
+    /// A path's number, if it has one.
     pub(super) fn number_of(&self, path: &RepoPath) -> Option<u32> {
         let (mut from, mut to) = (0, u32::try_from(self.paths()).ok()?);
         while from < to {
@@ -172,8 +171,8 @@ impl Ledger {
         None
     }
 
-    /// Adds the numbers of all paths that the commit changed which stands at `index` among
-    /// [`Ledger::ids`]; `None` if that is not known.
+    /// Appends the numbers of all paths that the commit at `index` of [`Ledger::ids`] changed.
+    /// `None` if unknown.
     pub(super) fn touched(&self, index: usize, paths: &mut Vec<u32>) -> Option<()> {
         for entry in Entries(self.words(index)?) {
             let entry = entry?;

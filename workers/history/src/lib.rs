@@ -1,11 +1,10 @@
-//! A repository's history: what a revision names, which commits changed what, and how.
+//! A repository's history: which commit a revision names, which commits changed what, and how.
 //!
-//! Between `tools/git` and `repo`, which has looked at where git's data lies before. All of it is
-//! git's plumbing by `gix`, in this process; no command is started, and nothing that a repository
-//! says is run. Everything in here blocks, and asks [`Cancel`] between pieces of
-//! some milliseconds.
+//! Sits between `tools/git` and `repo`, which validates where git's data lies. Everything here is
+//! git plumbing through `gix`, in this process: no command is started and no hook, filter or alias
+//! of a repository is run. All functions block, and check [`Cancel`] every few milliseconds.
 
-// In the order a question meets them.
+// In the order in which a request meets them.
 mod date;
 mod revision;
 mod tips;
@@ -82,12 +81,12 @@ use ledger::Ledger;
 /// The history of one project, as one call sees it.
 pub struct History {
     git: gix::Repository,
-    /// The same, for questions that end in "no such object": it doesn't look for new packs then.
+    /// The same repository for lookups that may miss: it does not look for new packs on a miss.
     settled: gix::Repository,
-    /// Commits whose parents were not cloned; `None` if all were.
+    /// Commits whose parents were not cloned. `None` for a full clone.
     shallow: Option<gix::shallow::Commits>,
     rules: Arc<Rules>,
-    /// The commit that the call is pinned to; `None` before the first.
+    /// The commit that the call is pinned to. `None` before the first commit.
     head: Option<ObjectId>,
     graph: Arc<Graph>,
     ledger: Arc<Ledger>,
@@ -95,11 +94,11 @@ pub struct History {
 }
 
 impl History {
-    /// The history of a project, quicker by what is kept of it.
+    /// Opens the history of a project, with the caches in `histories`.
     ///
     /// # Errors
-    /// [`HistoryError::NotARepository`], [`HistoryError::UnusableRepository`], or if the list of
-    /// where a shallow clone ends can't be read, or the call has to stop.
+    /// [`HistoryError::NotARepository`], [`HistoryError::UnusableRepository`], an unreadable list
+    /// of shallow commits, or a stopped call.
     pub fn of(
         repo: &Repo,
         histories: &Histories,
@@ -114,7 +113,7 @@ impl History {
         let shallow = shallow.map_err(error::git("reading where a shallow clone ends"))?;
         let ends = shallow.as_ref().map(|ends| ends.iter().copied().collect());
         let kept = histories.kept(repo, &git, ends);
-        // A graph may know parents that are not there.
+        // A graph may know parents that a shallow clone lacks.
         let known = match shallow {
             Some(_) => Known::default(),
             None => kept.known(&git, repo.commit(), cancel)?,
@@ -133,22 +132,22 @@ impl History {
         })
     }
 
-    /// The commit that the call is pinned to; `None` before the first.
+    /// The commit that the call is pinned to. `None` before the first commit.
     pub fn head(&self) -> Option<ObjectId> {
         self.head
     }
 
-    /// What is known of its commits without reading them. It may lack any, or all.
+    /// The commit-graph: commits that need no object reads. May lack any commit, or all.
     pub(crate) fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// Which files commits changed, as far as it is written down. Path rules still have to be asked.
+    /// The ledger: changed files per commit, as far as recorded. Callers must apply path rules.
     fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// Answers of earlier calls.
+    /// Cached answers of earlier calls.
     pub(crate) fn kept(&self) -> &Kept {
         &self.kept
     }

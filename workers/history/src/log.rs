@@ -1,7 +1,7 @@
-//! A log: the commits that a question means, each with its files, a page at a time.
+//! A log: the commits that match a query, each with its files, page by page.
 //!
 //! Three views: all commits; those that changed a folder; those that changed a file, which is
-//! followed through its renames. A path that is not there where the log begins is a file until a
+//! followed through renames. A path that is missing where the log begins counts as a file until a
 //! commit shows that it was a folder.
 
 mod question;
@@ -25,38 +25,38 @@ use super::steps::Step;
 use super::walk::{Dates, Plan, Walk};
 use super::{CommitInfo, History, HistoryError};
 
-/// How many files of a commit are told.
+/// Maximum number of files that are listed for a commit.
 pub(crate) const MAX_FILES: usize = 200;
 
 /// A commit of a log.
 #[derive(Clone, Debug)]
 pub struct LogEntry {
-    /// Author, committer's time and message.
+    /// The author, committer's time and message.
     pub commit_info: CommitInfo,
-    /// The shortest start of its id that names no other object, as git shortens ids.
+    /// The shortest unambiguous prefix of its id, as git abbreviates ids.
     pub short: String,
-    /// What differs from the first parent, by path; at most [`MAX_FILES`].
+    /// The differences from the first parent, by path; at most [`MAX_FILES`].
     pub files: Vec<ChangedFile>,
-    /// How many differ.
+    /// The total number of differences.
     pub files_total: usize,
-    /// Not all renames were looked for: some may be told as added and deleted.
+    /// Rename detection was cut short: some renames may be listed as added and deleted.
     pub renames_cut: bool,
 }
 
-/// A log that is under way.
+/// A log in progress.
 pub struct Log<'a> {
     history: &'a History,
     walk: Walk<'a>,
     view: View,
-    /// The path that was asked for, where it is a file's or not known yet.
+    /// The path of the query, if it is a file or not known yet.
     asked: Option<RepoPath>,
     is_folder: Option<bool>,
     /// In lower case.
     author: Option<String>,
     given: u64,
-    /// The commit that was given last.
+    /// The commit that was returned last.
     last: Option<ObjectId>,
-    /// How many commits still have to be passed over that were given before.
+    /// How many commits of earlier pages still have to be skipped.
     skip: u64,
 }
 
@@ -66,11 +66,11 @@ enum View {
     File(Follow),
 }
 
-/// A commit that the log tells, and what is known of it so far.
+/// A commit that matches, and what was computed for it so far.
 struct Hit {
     step: Step,
     commit_info: Option<CommitInfo>,
-    /// What became of the file, where one is followed.
+    /// The change of the followed file, if one is followed.
     file: Option<ChangedFile>,
 }
 
@@ -108,7 +108,8 @@ impl<'a> Log<'a> {
     /// The next commit.
     ///
     /// # Errors
-    /// If an object can't be read, or the call has to stop: then [`Log::cursor`] is where to go on.
+    /// If an object can't be read, or the call has to stop. [`Log::cursor`] is then the position to
+    /// resume from.
     pub fn next(&mut self, cancel: &Cancel) -> Result<Option<LogEntry>, HistoryError> {
         let Some(hit) = self.advance(cancel)? else {
             return Ok(None);
@@ -126,7 +127,7 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// Whether another commit follows. Ask it last: the log has passed that commit then.
+    /// Whether another commit follows. Call this last: it advances past that commit.
     ///
     /// # Errors
     /// As [`Log::next`].
@@ -134,10 +135,10 @@ impl<'a> Log<'a> {
         Ok(self.advance(cancel)?.is_some())
     }
 
-    /// Where the log stands.
+    /// The position of the log.
     pub fn cursor(&self) -> LogCursor {
         let plan = &self.walk.plan;
-        // While commits are passed over that were given before, only their number tells the place.
+        // While commits of earlier pages are skipped, only their number is a valid position.
         let mut stand = self.walk.stand().filter(|_| self.skip == 0);
         let (mut name, mut last) = (None, None);
         if let View::File(follow) = &self.view {
@@ -165,7 +166,7 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// The next commit that was not given before.
+    /// The next commit that no earlier page returned.
     fn advance(&mut self, cancel: &Cancel) -> Result<Option<Hit>, HistoryError> {
         loop {
             if self.walk.frontier.is_lost() {
@@ -193,7 +194,7 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// Whether the log tells this commit.
+    /// Whether the commit matches.
     fn look(&mut self, step: &Step, cancel: &Cancel) -> Result<Option<Hit>, HistoryError> {
         let sides = match &mut self.view {
             View::All | View::Folder(_) => None,
@@ -257,7 +258,7 @@ impl<'a> Log<'a> {
         })
     }
 
-    /// Leaves a commit behind: a followed file has the name from now on that it had before.
+    /// Moves past a commit: a followed file takes the name that it had before.
     fn pass(&mut self, hit: &Hit) {
         self.last = Some(self.history.id_of(hit.step.spot));
         if let (View::File(follow), Some(file)) = (&mut self.view, &hit.file)
@@ -269,7 +270,7 @@ impl<'a> Log<'a> {
 }
 
 impl View {
-    /// `name` is what a followed file was called where the walk goes on.
+    /// `name` is the followed file's name where the walk resumes.
     fn of(path: Option<&RepoPath>, is_folder: Option<bool>, name: Option<String>) -> View {
         let Some(path) = path else {
             return View::All;
@@ -281,7 +282,7 @@ impl View {
         View::File(Follow::of(name.unwrap_or_else(|| path.clone())))
     }
 
-    /// What the walk looks at: a followed file has no part in where it goes.
+    /// The path that limits the walk. A followed file does not limit it.
     fn scope(&self) -> Option<Scope> {
         match self {
             View::Folder(scope) => Some(Scope::of(scope.path().clone())),
@@ -290,7 +291,7 @@ impl View {
     }
 }
 
-/// Whether the author's `Name <email>` has `part`, which is in lower case, in it.
+/// Whether the author's `Name <email>` contains `part`, which is in lower case.
 fn is_by(commit_info: &CommitInfo, part: &str) -> bool {
     let author = format!("{} <{}>", commit_info.author.name, commit_info.author.email);
     author.to_lowercase().contains(part)

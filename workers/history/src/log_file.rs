@@ -1,4 +1,4 @@
-//! A file in a commit's list, as answers say it.
+//! A file in a commit's list, as answers show it.
 
 use archway_repo::RepoPath;
 use schemars::JsonSchema;
@@ -7,15 +7,15 @@ use serde::Serialize;
 /// A file in a commit's list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedFile {
-    /// Where the file is after the commit, or was if it is gone.
+    /// The path after the commit, or before it if the commit deleted the file.
     pub path: RepoPath,
-    /// Where it came from, if it was renamed or copied.
+    /// The source path of a rename or copy.
     pub old_path: Option<RepoPath>,
-    /// What became of it.
+    /// What the commit did to the file.
     pub status: Status,
 }
 
-/// What became of a file, as answers say it.
+/// What a commit did to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(
@@ -27,7 +27,7 @@ pub enum Status {
     Modified,
     Deleted,
     Renamed,
-    /// Of a file that is still there; only found where a file is followed.
+    /// The source still exists. Only found for a followed file.
     Copied,
     /// Between file, link and submodule.
     TypeChanged,

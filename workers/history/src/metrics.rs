@@ -1,4 +1,4 @@
-//! What is counted of histories.
+//! Metrics of histories.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-/// How the making of a commit-graph or a ledger ended.
+/// How a build of a commit-graph or ledger ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Build {
-    /// There is a new one.
+    /// A new one exists.
     Made,
-    /// There are no commits, or too many, or none that are new.
+    /// There are no commits, too many, or none that are new.
     Unfit,
-    /// The worker ended, or it took too long.
+    /// The worker shut down, or the build took too long.
     Stopped,
     /// The repository could not be read.
     Failed,
@@ -37,7 +37,7 @@ struct LookupLabels {
     outcome: &'static str,
 }
 
-/// What is counted of histories.
+/// Metrics of histories.
 #[derive(Clone)]
 pub struct HistoryMetrics {
     builds: Family<BuildLabels, Histogram, fn() -> Histogram>,
@@ -45,7 +45,7 @@ pub struct HistoryMetrics {
 }
 
 impl HistoryMetrics {
-    /// Registers them, under the prefix that `registry` has.
+    /// Registers the metrics under the prefix of `registry`.
     pub fn registered(registry: &mut Registry) -> Self {
         let builds = Family::<BuildLabels, _, _>::new_with_constructor(long_buckets as fn() -> _);
         let lookups = Family::<LookupLabels, Counter>::default();
@@ -56,7 +56,7 @@ impl HistoryMetrics {
         HistoryMetrics { builds, lookups }
     }
 
-    /// A commit-graph or a ledger was made, or not.
+    /// Records the end of a build.
     pub(crate) fn built(&self, part: &'static str, outcome: Build, took: Duration) {
         let outcome = match outcome {
             Build::Made => "made",
@@ -68,7 +68,7 @@ impl HistoryMetrics {
         builds.observe(took.as_secs_f64());
     }
 
-    /// An answer of a kind was looked for.
+    /// Records a cache lookup.
     pub(crate) fn looked_up(&self, kind: &'static str, is_there: bool) {
         let outcome = if is_there { "hit" } else { "miss" };
         let lookups = self.lookups.get_or_create(&LookupLabels { kind, outcome });
@@ -76,7 +76,7 @@ impl HistoryMetrics {
     }
 }
 
-/// 10 ms to about 44 minutes: from a small repository to one that ends after half an hour.
+/// Buckets from 10 ms to about 44 minutes: builds stop after half an hour.
 fn long_buckets() -> Histogram {
     Histogram::new(exponential_buckets(0.01, 2.0, 19))
 }

@@ -1,7 +1,7 @@
-//! What is told where a path is not: whether it is a folder, and which file was most likely meant.
+//! Suggestions for a missing path: whether it is a folder, and the most likely file.
 //!
-//! Asked only where nothing else could be answered, so that it costs no other call anything. What
-//! is blocked is not looked at.
+//! Computed only after a lookup failed, so successful calls pay nothing. Blocked paths are never
+//! read.
 
 use std::collections::VecDeque;
 
@@ -15,19 +15,19 @@ use super::scope::Scope;
 use super::trees::entry_path;
 use super::{History, HistoryError, LogCursor};
 
-/// How many files and folders of a commit are looked at; those of the upper folders come first.
+/// Entries of a commit that are searched at most; upper folders come first.
 const MAX_ENTRIES: usize = 20_000;
 
 /// Why a log has no commits, as far as that is known.
 pub enum EmptyLogReason {
-    /// Its first day comes after its last.
+    /// `since` is after `until`.
     Reversed,
-    /// It began at these commits, none of which has the path.
+    /// None of these commits, at which the log began, has the path.
     Absent(Vec<ObjectId>),
 }
 
 impl History {
-    /// Why a log that began here, and was asked for this path, has no commits.
+    /// Explains why a log that began at this cursor, limited to this path, has no commits.
     ///
     /// # Errors
     /// If a commit can't be read.
@@ -55,7 +55,7 @@ impl History {
         Ok(Some(EmptyLogReason::Absent(beginning.from.clone())))
     }
 
-    /// Whether a commit has something at `path`, as it is written or as the name that is shown so.
+    /// Whether a commit has an entry at `path`, verbatim or with its escapes decoded.
     ///
     /// # Errors
     /// If the commit can't be read.
@@ -68,7 +68,7 @@ impl History {
         Ok(false)
     }
 
-    /// Whether `path` is a folder of a commit that readers see.
+    /// Whether `path` is a folder of the commit that path rules admit.
     ///
     /// # Errors
     /// If the commit can't be read.
@@ -84,15 +84,15 @@ impl History {
         Ok(is_served && self.is_tree(commit, path.clone())? == Some(true))
     }
 
-    /// The file of a commit that was most likely meant by a path that it doesn't have: one of the
-    /// same name in another folder, or one of nearly the same path.
+    /// The file of a commit that the caller most likely meant by a missing path: one of the same
+    /// name in another folder, or one of nearly the same path.
     pub fn nearest_file(
         &self,
         commit: ObjectId,
         path: &RepoPath,
         cancel: &Cancel,
     ) -> Option<String> {
-        // An answer without it is one, too: what fails here is not told.
+        // A suggestion is optional: failures yield none.
         let files = self.files(commit, cancel).ok()?;
         let same_name = |file: &&RepoPath| file.name().eq_ignore_ascii_case(path.name());
         let named: Vec<String> = files.iter().filter(same_name).map(shown).collect();
@@ -109,7 +109,7 @@ impl History {
         .filter(|near| text::shown(near) == near.as_str())
     }
 
-    /// The files of a commit that readers see, the upper folders' first.
+    /// The files of a commit that path rules admit, upper folders first.
     fn files(&self, commit: ObjectId, cancel: &Cancel) -> Result<Vec<RepoPath>, HistoryError> {
         const READING: &str = "reading a tree";
         let mut folders = VecDeque::from([(RepoPath::root(), self.node(commit)?.tree)]);
@@ -140,7 +140,7 @@ impl History {
         Ok(files)
     }
 
-    /// Whether a commit has a folder at `path`, or a file; `None` if it has nothing there.
+    /// Whether the commit's entry at `path` is a folder. `None` without an entry.
     fn is_tree(&self, commit: ObjectId, path: RepoPath) -> Result<Option<bool>, HistoryError> {
         let tree = self.node(commit)?.tree;
         let (_, side) = Scope::of(path).sides(self, None, Some(tree))?;

@@ -1,9 +1,9 @@
-//! Which file an added one was made of: `git log --follow` looks for it among all files of the
-//! commit before, not only among those that went.
+//! The source of an added file: `git log --follow` searches all files of the commit before, not
+//! only deleted ones.
 //!
-//! A file of the same content is taken before a similar one, one that went before one that stayed,
-//! one of the same name before another. Blocked files are not looked at. What is too large to be
-//! compared can only be found by the same content.
+//! Identical files win over similar ones, deleted sources over remaining ones, and sources of the
+//! same name over others. Blocked files are not considered. Files that are too large to compare are
+//! found only by identical content.
 
 use std::collections::HashSet;
 
@@ -13,18 +13,18 @@ use gix::ObjectId;
 use super::similarity::{LEAST_SCORE, MAX_ALIKE, Press, Print, score, shared, sizes_allow};
 use super::{History, HistoryError, Side, error::git, trees};
 
-/// How many of the most similar files are kept. Git's `NUM_CANDIDATE_PER_DST`.
+/// Number of most similar files to keep. Git's `NUM_CANDIDATE_PER_DST`.
 pub(super) const CANDIDATES: usize = 4;
-/// How large a file is compared, in bytes.
+/// The largest file that is compared, in bytes.
 pub(super) const MAX_BYTES: u64 = 32 << 20;
-/// How many files a tree may have that is looked through: git's rename limit of 1,000, squared.
+/// Maximum number of files in a searched tree: git's rename limit of 1,000, squared.
 const MAX_FILES: usize = 1_000_000;
 
-/// What a file was made of.
+/// The source of an added file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Origin {
     pub(super) path: RepoPath,
-    /// It is still there.
+    /// The source still exists.
     pub(super) is_copy: bool,
 }
 
@@ -35,7 +35,7 @@ struct Source {
     stays: bool,
 }
 
-/// A file, and how much it is like the added one.
+/// A file, with its similarity to the added one.
 struct Candidate<'s> {
     source: &'s Source,
     score: u64,
@@ -43,8 +43,8 @@ struct Candidate<'s> {
 }
 
 impl History {
-    /// What the file `path` was made of, which `side` is in the second tree and which the first
-    /// does not have; `None` if it is new.
+    /// The source of the file `path`, which is `side` in the second tree and missing in the first.
+    /// `None` if the file is new.
     ///
     /// # Errors
     /// If an object can't be read, or the call has to stop.
@@ -133,7 +133,7 @@ impl History {
         Ok(gone.or_else(|| good.next()).map(|found| found.source))
     }
 
-    /// Whether a file may be similar to one of so many bytes, and is small enough to find out.
+    /// Whether a file's size allows similarity to one of `size` bytes, and a comparison.
     fn is_comparable(&self, source: &Source, size: u64) -> Result<bool, HistoryError> {
         if !source.side.mode.is_blob() {
             return Ok(false);
@@ -164,8 +164,8 @@ impl Candidate<'_> {
     }
 }
 
-/// Keeps the most similar files in places that decide between equals as they do in git: a better
-/// one takes the place of the worst.
+/// Keeps the most similar files in slots that break ties as git does: a better file replaces the
+/// worst.
 fn keep_if_better<'s>(best: &mut Vec<Candidate<'s>>, candidate: Candidate<'s>) {
     if best.len() < CANDIDATES {
         best.push(candidate);
@@ -187,7 +187,7 @@ fn keep_if_better<'s>(best: &mut Vec<Candidate<'s>>, candidate: Candidate<'s>) {
     }
 }
 
-/// The file of the same content that fits best; of several the first.
+/// The best source of identical content; among equals the first.
 fn identical<'s>(sources: &'s [Source], path: &RepoPath, side: Side) -> Option<&'s Source> {
     let fits = |source: &&Source| {
         source.side.id == side.id

@@ -1,5 +1,5 @@
-//! What is decoded of packs, kept for a moment: most objects are told as a difference from another,
-//! and gix by itself would decode those anew for each.
+//! A cache of decoded pack entries. Most objects are deltas of another, and gix alone would decode
+//! that base again for each of them.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use gix::odb::pack::cache::DecodeEntry;
 
 use super::recent::Recent;
 
-/// What is kept for one call, in bytes.
+/// Size of the cache per call, in bytes.
 const KEPT_BYTES: usize = 48 << 20;
 
-/// Objects by pack and place, with their kind and how long they are in the pack.
+/// Objects by pack and offset, with their kind and their compressed size.
 struct Packs(Recent<(u32, u64), (Kind, usize)>);
 
-/// Lets the repository keep what it decodes.
+/// Enables the cache for a repository handle.
 pub(super) fn keep(git: &mut gix::Repository) {
     git.objects
         .set_pack_cache(|| Box::new(Packs(Recent::new(KEPT_BYTES))));

@@ -1,10 +1,9 @@
 //! What changed in a file, by lines: counted, or written as a patch.
 //!
-//! The lines that differ are those that git finds, by the same algorithm (Myers' with git's
-//! shortcuts) and the same preference among equal answers, unless they are too many ([`hunks`]). A
-//! patch begins with its first `@@`: what
-//! stands above it in git's own output follows from paths, status and modes. `git apply` takes it
-//! with these lines before it (`a`, `b`: the paths before and after):
+//! Hunks are those that git finds, by the same algorithm (Myers' with git's shortcuts) and the same
+//! preference among equal answers, unless too many lines differ ([`hunks`]). A patch begins with its
+//! first `@@`: the lines above it in git's output follow from paths, status and modes. `git apply`
+//! accepts the patch after these lines (`a`, `b`: the paths before and after):
 //!
 //! ```text
 //! diff --git a/… b/…
@@ -14,8 +13,8 @@
 //! +++ b/…  (or /dev/null)
 //! ```
 //!
-//! A file that became a link, or the like, is two patches: all of the old one deleted, then the
-//! new one added.
+//! A change of type, such as from file to link, is two patches: the old file deleted, then the new
+//! one added.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -35,7 +34,7 @@ pub struct LineCounts {
     pub insertions: u64,
     /// Lines that were removed.
     pub deletions: u64,
-    /// Whether lines were compared; both counts are 0 if not.
+    /// Whether lines were compared. Both counts are 0 if not.
     pub measure: Measure,
 }
 
@@ -45,22 +44,22 @@ pub enum Measure {
     /// They were.
     #[default]
     Compared,
-    /// They weren't: the file is binary.
+    /// They were not: the file is binary.
     Binary,
-    /// They weren't: the file has over 8 MiB or 250,000 lines.
+    /// They were not: the file has over 8 MiB or 250,000 lines.
     TooLarge,
 }
 
 /// A patch of one file, from its first `@@` on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Patch {
-    /// Empty where no line changed. Bytes that are not UTF-8 are U+FFFD.
+    /// Empty if no line changed. Bytes that are not UTF-8 become U+FFFD.
     pub text: String,
-    /// Whether `text` has all the bytes of the change.
+    /// Whether `text` has all bytes of the change.
     pub is_exact: bool,
 }
 
-/// Compares one file after another, in the same memory.
+/// Compares files one after another, reusing its buffers.
 #[derive(Debug)]
 pub struct Comparer {
     reader: Reader,
@@ -68,7 +67,7 @@ pub struct Comparer {
 }
 
 impl Comparer {
-    /// Compares for one call.
+    /// A comparer for one call.
     pub fn new(cancel: &Cancel) -> Comparer {
         Comparer {
             reader: Reader::default(),
@@ -92,8 +91,8 @@ impl Comparer {
         })
     }
 
-    /// How many lines changed, and the patch with so many lines of context; an empty patch where
-    /// lines are not compared.
+    /// How many lines changed, and the patch with `context` lines of context. The patch is empty
+    /// where lines are not compared.
     ///
     /// # Errors
     /// If a side can't be read, or the call has to stop.
@@ -162,7 +161,7 @@ impl Patch {
 
 fn count(old: &[u8], new: &[u8], cancel: &Cancel) -> Result<LineCounts, Stopped> {
     let (old_rest, new_rest) = without_common_ends(old, new);
-    // Where one side has nothing of its own, the other's lines are all that changed.
+    // If one side has nothing left, the lines of the other are the whole change.
     if old_rest.is_empty() || new_rest.is_empty() {
         return Ok(LineCounts {
             insertions: lines(new_rest),
@@ -187,7 +186,7 @@ fn write(
     while let Some(first) = hunks.next() {
         let mut group = vec![first];
         let mut end = group.first().map_or(0, |hunk| hunk.before.end);
-        // Hunks whose contexts would meet are one.
+        // Hunks whose contexts meet are merged.
         let reach = context.saturating_mul(2);
         while let Some(next) = hunks.next_if(|next| next.before.start - end <= reach) {
             end = next.before.end;
@@ -198,7 +197,7 @@ fn write(
     Ok(LineCounts::of(&found))
 }
 
-/// The lines that stand beneath one `@@`.
+/// The lines beneath one `@@`.
 struct Group {
     before: Range<u32>,
     after: Range<u32>,
@@ -240,7 +239,8 @@ impl Group {
     }
 }
 
-/// Where lines stand, from 1, and how many; of none, behind which line.
+/// A range in an `@@` line: the first line, from 1, and the count. For an empty range, the line
+/// before it.
 fn place(lines: &Range<u32>) -> String {
     let mut text = match lines.len() {
         0 => lines.start,

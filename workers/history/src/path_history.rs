@@ -1,12 +1,11 @@
-//! The logs of files without the walk: which commits changed a file is looked up, and in which order
-//! a walk takes all commits is found out once for all files.
+//! Logs of files without a walk: the ledger says which commits changed a file, and the walk order
+//! is computed once for all files.
 //!
-//! A followed file has no part in where its walk goes, so all walks that begin at the same commits
-//! take the same ones in the same order, wrong clocks and equal dates included. That order is kept,
-//! as far as some log has needed it; a log that needs more goes on where the last one stopped. Of
-//! each commit it is only asked whether it stands in the ledger's index under the file's name; one
-//! of which the ledger knows nothing is always looked at. So a log is told the same commits as by a
-//! walk, with less to be done for each.
+//! A followed file does not influence its walk. All walks from the same commits therefore visit the
+//! same commits in the same order, wrong clocks and equal dates included. That order is cached as
+//! far as some log has needed it; a log that needs more extends it. Each commit is then only looked
+//! up in the ledger's index by the file's name; commits that the ledger lacks are always examined.
+//! The log has the same commits as a walk, with less work for each.
 
 mod index;
 mod order;
@@ -23,25 +22,24 @@ use super::{Graph, History, HistoryError};
 use index::Index;
 use order::Order;
 
-/// For how many beginnings the order of a project's commits is kept: HEAD's, and what is looked at
-/// beside it.
+/// Number of cached orders per project: HEAD's, and those of other starting points.
 const MAX_ORDERS: usize = 3;
 
-/// What is kept of one project, for one graph and ledger.
+/// The path histories of one project, for one graph and ledger.
 pub(super) struct Courses {
     graph: Weak<Graph>,
     ledger: Weak<Ledger>,
     index: Index,
-    /// By where they begin, the one that was asked for last at the end.
+    /// By starting commits, the most recently used at the end.
     orders: Mutex<Vec<(Vec<ObjectId>, Shared)>>,
     commits: usize,
 }
 
-/// An order that calls find out together.
+/// A walk order that calls extend together.
 type Shared = Arc<Mutex<Order>>;
 
 impl Courses {
-    /// Nothing but the index is known yet. `None` where there is no ledger.
+    /// Builds the index. `None` without a ledger.
     ///
     /// # Errors
     /// If the call has to stop.
@@ -62,14 +60,14 @@ impl Courses {
         }))
     }
 
-    /// Whether it is of this graph and ledger. Those it was made of are not in memory twice: what
-    /// is held here keeps their addresses from being given again.
+    /// Whether it belongs to this graph and ledger. The weak references keep their addresses from
+    /// being reused, so comparing addresses is safe.
     pub(super) fn is_of(&self, graph: &Arc<Graph>, ledger: &Arc<Ledger>) -> bool {
         std::ptr::eq(self.graph.as_ptr(), Arc::as_ptr(graph))
             && std::ptr::eq(self.ledger.as_ptr(), Arc::as_ptr(ledger))
     }
 
-    /// What it may come to take, in bytes.
+    /// Its maximum size, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.index.bytes() + MAX_ORDERS * Order::bytes_of(self.commits)
     }
@@ -92,32 +90,32 @@ impl Courses {
         Ok(order)
     }
 
-    /// Keeps an order no longer.
+    /// Drops an order from the cache.
     fn forget(&self, order: &Shared) {
         let is_other = |held: &(Vec<ObjectId>, Shared)| !Arc::ptr_eq(&held.1, order);
         self.orders.lock().retain(is_other);
     }
 }
 
-/// Where a log of a file stands in an order.
+/// The position of a file's log in a walk order.
 pub(super) struct Course<'a> {
     history: &'a History,
     courses: Arc<Courses>,
     order: Shared,
-    /// The turn of the commit that came last; 0 before the first.
+    /// The rank of the commit that came last; 0 before the first.
     at: u32,
-    /// The turn of the one before.
+    /// The rank of the one before.
     before: u32,
-    /// The file's name, for which `next` was put together.
+    /// The file's name for which `next` was computed.
     path: Option<RepoPath>,
-    /// Commits that come next, the first at the end, with their turns.
+    /// The next commits with their ranks, the first at the end.
     next: Vec<(u32, Spot)>,
-    /// Up to which turn `next` has all of them.
+    /// The rank up to which `next` is complete.
     covered: u32,
 }
 
 impl<'a> Course<'a> {
-    /// The course of logs that begin at these commits, if their project has a ledger.
+    /// Path history of logs that begin at these commits, if the project has a ledger.
     ///
     /// # Errors
     /// If a commit can't be read, or the call has to stop.
@@ -144,7 +142,7 @@ impl<'a> Course<'a> {
         }))
     }
 
-    /// Goes on after `commit`; false if it isn't among those that are taken.
+    /// Continues after `commit`. Returns false if the order lacks it.
     ///
     /// # Errors
     /// If a commit can't be read, or the call has to stop.
@@ -162,7 +160,7 @@ impl<'a> Course<'a> {
             }
         }
         self.at = order.turn(spot).unwrap_or_default();
-        // What comes next is put together anew.
+        // Forces `next` to be recomputed.
         (self.before, self.path) = (self.at, None);
         Ok(true)
     }
@@ -170,7 +168,7 @@ impl<'a> Course<'a> {
     /// The next commit that may have changed the file `path` against its first parent.
     ///
     /// # Errors
-    /// If a commit can't be read, or the call has to stop: then it can go on later.
+    /// If a commit can't be read, or the call has to stop. The log can continue later.
     pub(super) fn next(
         &mut self,
         path: &RepoPath,
@@ -196,13 +194,13 @@ impl<'a> Course<'a> {
         Ok(Some(step))
     }
 
-    /// Gives back the commit that came last: it will be the next again.
+    /// Returns the commit that came last: it becomes the next again.
     pub(super) fn give_back(&mut self) {
         self.at = self.before;
         self.path = None;
     }
 
-    /// Finds commits to come, where there may be any; false if there are none.
+    /// Finds more commits. Returns false at the end of history.
     fn look_ahead(&mut self, path: &RepoPath, cancel: &Cancel) -> Result<bool, HistoryError> {
         let courses = Arc::clone(&self.courses);
         let touching = courses.index.touching(self.history.ledger.number_of(path));

@@ -1,68 +1,68 @@
-//! Where a page of a log ended, in words that travel in a cursor.
+//! The position at the end of a log's page, as it travels in a cursor.
 //!
-//! Everything that could be another thing on the next page is written down as what it was: the
-//! commits that names meant, the seconds that dates meant, and the name that a followed file had.
+//! The cursor pins everything that could change before the next page: the commits that names
+//! resolved to, the seconds that dates resolved to, and the name that a followed file had.
 
 use gix::ObjectId;
 use serde::{Deserialize, Serialize};
 
-/// What a cursor may hold, in bytes: it travels in every call.
+/// Maximum length of a cursor in bytes: it travels in every call.
 const MAX_BYTES: usize = 2048;
 
-/// Where a page of a log ended.
+/// The position at the end of a log's page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogCursor {
-    /// Where the walk began.
+    /// The commits at which the walk began.
     #[serde(with = "ids")]
     pub(super) from: Vec<ObjectId>,
-    /// Whose history is left out: at most one commit's.
+    /// The excluded commit, whose history is left out. At most one.
     #[serde(with = "ids", default, skip_serializing_if = "Vec::is_empty")]
     pub(super) without: Vec<ObjectId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) since: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) until: Option<i64>,
-    /// How many commits the pages before gave.
+    /// The number of commits on the pages before.
     pub(super) given: u64,
-    /// Whether the path is a folder's, where there is one and it is known.
+    /// Whether the path is a folder. `None` without a path, and before it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) is_folder: Option<bool>,
-    /// From where to go on. Without it, the next page walks from the beginning.
+    /// The saved walk. Without it, the next page walks again from the beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) stand: Option<Stand>,
-    /// What a followed file was called there.
+    /// The followed file's name at that point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
-    /// Behind which commit to go on instead, for who knows in which order commits come; who
-    /// doesn't has to do without.
+    /// The commit after which to resume. Only a worker that knows the order of commits can use it;
+    /// others walk from the beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) last: Option<Last>,
 }
 
-/// The commit that a log of a file told last.
+/// The last commit on a page of a followed file's log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Last {
     #[serde(with = "id")]
     pub(super) commit: ObjectId,
-    /// What the file was called before it.
+    /// The file's name before that commit.
     pub(super) name: String,
 }
 
-/// Where a walk stood.
+/// A walk in progress, saved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stand {
-    /// When the commits were made that were taken last.
+    /// Committer time of the commits that were visited last.
     pub(super) time: i64,
-    /// All commits of that second that were taken.
+    /// All visited commits of that second.
     #[serde(with = "ids")]
     pub(super) taken: Vec<ObjectId>,
-    /// What is taken next, in this order.
+    /// The commits to visit next, in this order.
     #[serde(with = "ids")]
     pub(super) waiting: Vec<ObjectId>,
 }
 
 impl LogCursor {
-    /// The place as a cursor's text.
+    /// Serializes the cursor. A cursor over the maximum length drops the saved walk.
     pub fn into_text(mut self) -> String {
         let text = |place: &LogCursor| serde_json::to_string(place).unwrap_or_default();
         let whole = text(&self);
@@ -73,8 +73,7 @@ impl LogCursor {
         text(&self)
     }
 
-    /// The commit that was taken last, and what a followed file was called before it, if the place
-    /// tells that.
+    /// The last visited commit and the followed file's name before it, if the cursor has both.
     pub(super) fn end(&self) -> Option<(ObjectId, String)> {
         let told = self.last.as_ref();
         let told = told.map(|last| (last.commit, last.name.clone()));
@@ -84,7 +83,7 @@ impl LogCursor {
         })
     }
 
-    /// The place that a cursor's text tells; `None` if it tells none.
+    /// Parses a cursor's text. `None` if it is malformed.
     pub fn parse(text: &str) -> Option<LogCursor> {
         serde_json::from_str(text).ok()
     }
@@ -108,7 +107,7 @@ mod id {
     }
 }
 
-/// Ids as one hexadecimal text, since a list of texts takes more room.
+/// Ids as one hexadecimal text: shorter than a list of texts.
 mod ids {
     use gix::ObjectId;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};

@@ -1,11 +1,10 @@
-//! Which commits HEAD, a branch, a remote branch or a tag reaches: no other is served.
+//! Which commits HEAD, a branch, a remote branch or a tag reaches. No others are served.
 //!
-//! A walk from HEAD, and one from all of them where that doesn't come to a commit: most that are
-//! asked for are HEAD's, and to read ten thousand references takes longer than to find those. Both
-//! go newest first, and go on where they stopped: what one call has seen the next one finds, as
-//! long as the references stand where they stood or only new ones came. They stop early only where
-//! a commit-graph's generations prove that what is sought can't come any more; clocks prove
-//! nothing.
+//! One walk starts at HEAD; a second one, from all references, runs only if the first misses. Most
+//! requested commits are HEAD's, and reading ten thousand references takes longer than finding
+//! those. Both go newest first and resume where they stopped: later calls reuse what earlier ones
+//! visited, as long as references only were added. They stop early only where the commit-graph's
+//! generation numbers prove that the target can't come any more. Clocks prove nothing.
 
 use std::{
     collections::{BinaryHeap, HashSet},
@@ -19,11 +18,11 @@ use parking_lot::Mutex;
 use super::tips::Tips;
 use super::{Graph, History, HistoryError, Position};
 
-/// How many commits outside of any commit-graph a walk is remembered with. Longer ones are walked
-/// anew by each call until the project's graph is built.
+/// Commits outside any commit-graph that a cached walk may hold. Larger walks are repeated by each
+/// call until the project's graph is built.
 const MAX_REMEMBERED: usize = 200_000;
 
-/// What is known to be reached in one project, and where the walk goes on. Shared by calls.
+/// The reachability walks of one project, shared by calls.
 pub(super) type Reach = Arc<Mutex<Walks>>;
 
 #[derive(Debug, Default)]
@@ -33,26 +32,26 @@ pub(super) struct Walks {
     from_all: Walk,
 }
 
-/// A walk from the tips, as far as it came.
+/// A walk from the tips, resumable.
 #[derive(Debug, Default)]
 struct Walk {
-    /// What references named, commits and tags, from which it walks.
+    /// The commits and tags from which it walks, as references name them.
     tips: HashSet<ObjectId>,
-    /// What positions are of. It is held by who counts its bytes: a walk that nobody goes on with
-    /// must not keep it in memory.
+    /// The graph that positions refer to. Weak, because the cache of graphs accounts for its bytes:
+    /// an idle walk must not keep it in memory.
     graph: Weak<Graph>,
-    /// Commits that the graph has, a bit for each position.
+    /// Visited commits of the graph, one bit for each position.
     seen: Vec<u64>,
-    /// Commits that it lacks.
+    /// Visited commits outside the graph.
     others: HashSet<ObjectId>,
-    /// Seen, but its parents not yet.
+    /// Visited commits whose parents are not.
     next: BinaryHeap<Waiting>,
 }
 
-/// A commit whose parents are not yet seen; the greatest is the next to be looked at.
+/// A commit whose parents are not visited yet. The greatest is visited next.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
-    /// More than that of all its ancestors; the greatest there is where none is known.
+    /// Greater than the generation of any ancestor; `u64::MAX` where none is known.
     generation: u64,
     time: i64,
     parents: Parents,
@@ -60,9 +59,9 @@ struct Waiting {
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Parents {
-    /// Those that the graph gives the commit at this place.
+    /// The parents of the commit at this graph position.
     OfKnown(Position),
-    /// Those that a commit which the graph lacks was read to have.
+    /// The parents of a commit outside the graph, as read.
     Read(Vec<ObjectId>),
 }
 
@@ -111,7 +110,7 @@ impl Walk {
         Ok(reached)
     }
 
-    /// Makes it a walk from `tips`: the same one, if it began at some of them and at no other.
+    /// Makes this a walk from `tips`. Keeps the current walk if its tips are a subset of them.
     fn stand_on(
         &mut self,
         history: &History,
@@ -133,7 +132,8 @@ impl Walk {
             match self.begin_at(history, tip, cancel) {
                 Ok(()) => _ = self.tips.insert(tip),
                 Err(stopped @ HistoryError::Repo(RepoError::Stopped(_))) => return Err(stopped),
-                // Damaged, so nothing is reached from it; the others are. It is tried again.
+                // A damaged reference reaches nothing, and must not hide the others. The next call
+                // retries it.
                 Err(_source_names_objects) => {}
             }
         }
@@ -152,7 +152,7 @@ impl Walk {
         }
     }
 
-    /// Walks until it has seen `commit`, or knows that it never will.
+    /// Walks until it visits `commit`, or knows that it never will.
     fn comes_to(
         &mut self,
         history: &History,
@@ -161,7 +161,7 @@ impl Walk {
     ) -> Result<bool, HistoryError> {
         let graph = history.graph();
         let position = graph.find(&commit);
-        // All that are still to come have a smaller one than the next.
+        // All commits still to come have a smaller generation than the next one.
         let generation = position.and_then(|position| generation(graph, position));
         loop {
             cancel.check()?;
@@ -188,7 +188,7 @@ impl Walk {
         }
     }
 
-    /// Sees the parents of the next commit. One that can't be read stays the next.
+    /// Visits the next commit's parents. On an error the commit stays the next one.
     fn go_on(&mut self, history: &History) -> Result<(), HistoryError> {
         let Some(next) = self.next.pop() else {
             return Ok(());
@@ -233,7 +233,7 @@ impl Walk {
         if self.others.contains(&commit) {
             return Ok(());
         }
-        // A clone may lack commits; what is behind them, it lacks as well.
+        // A clone may lack commits, and then lacks their ancestors as well.
         let node = history.git.has_object(commit).then(|| history.node(commit));
         if let Some(node) = node.transpose()? {
             self.next.push(Waiting {
@@ -247,13 +247,13 @@ impl Walk {
     }
 }
 
-/// `None` where the graph doesn't say.
+/// `None` where the graph has no generation number.
 fn generation(graph: &Graph, position: Position) -> Option<u64> {
     let generation = graph.generation(position);
     (generation > 0).then_some(generation)
 }
 
-/// In which word a commit of a graph has its bit, and the bit.
+/// The word that holds a position's bit, and the bit.
 fn place_of(position: Position) -> (usize, u64) {
     let index = position.index();
     (index / 64, 1 << (index % 64))

@@ -1,7 +1,7 @@
-//! Bytes that were read lately and are likely to be read again soon, within a bound.
+//! A bounded cache of byte strings that are likely to be read again soon.
 //!
-//! Two generations: what is used is in the young one; when that is half of the bound it becomes the
-//! old one, and the old one is dropped. Cheaper than keeping an order, and nearly as good.
+//! Two generations: hits move to the young one. When that reaches half of the bound it becomes the
+//! old one, and the previous old one is dropped. Cheaper than an LRU order, and nearly as good.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -12,16 +12,16 @@ use std::sync::Arc;
 pub(super) struct Recent<K, T> {
     young: HashMap<K, (T, Arc<[u8]>)>,
     old: HashMap<K, (T, Arc<[u8]>)>,
-    /// Of the young ones.
+    /// Size of the young generation.
     bytes: usize,
     bound: usize,
 }
 
-/// What a kept string costs beside its bytes.
+/// Cost of an entry beyond its bytes.
 const OVERHEAD: usize = 96;
 
 impl<K: Eq + Hash + Copy, T: Copy> Recent<K, T> {
-    /// Keeps about `bound` bytes at most.
+    /// A cache of about `bound` bytes at most.
     pub(super) fn new(bound: usize) -> Self {
         Recent {
             young: HashMap::new(),

@@ -1,4 +1,4 @@
-//! What an agent reads when a history refuses: a table from this crate's errors to faults.
+//! Maps this crate's errors to faults and the suggestions that agents read.
 
 use archway_proto::{failure::Failure, fault::Fault};
 
@@ -9,10 +9,10 @@ const DATE_OR_REVISION: &str = "give a date, such as \"2025-01-01\", \"30 days a
 
 const REACHED: &str = "give what HEAD, a branch or a tag reaches; git_log shows commits";
 
-/// What to do about a path that was no file as of a revision: nothing lists the files of one.
+/// Suggestion for a path that was not a file at a revision: no tool lists the files of one.
 pub const ABSENT_AT_REVISION: &str = "call git_log with it as file_path: renames are followed, so it \
     tells what the file was called then";
-/// The same for a folder.
+/// Suggestion for a folder at a revision.
 pub const FOLDER_AT_REVISION: &str = "give a file in it; git_log with it as file_path tells which \
     files of it changed";
 
@@ -75,7 +75,7 @@ impl From<HistoryError> for Failure {
     }
 }
 
-/// What was most likely meant, and what else to do.
+/// Puts the near match before the general suggestion.
 fn or(hint: Option<String>, otherwise: &str) -> String {
     match hint {
         Some(hint) => format!("{hint} Or {otherwise}"),
@@ -91,7 +91,7 @@ fn not_tracked(is_folder: bool, is_past: bool) -> &'static str {
     }
 }
 
-/// Which fault it is that neither a date nor a revision was given, for this reason.
+/// The fault of a bound that is neither a date nor a revision.
 fn of_bound(reason: Option<&str>) -> Fault {
     match reason {
         Some(_no_form_of_a_revision) => Fault::InvalidArguments,

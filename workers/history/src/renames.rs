@@ -1,12 +1,12 @@
-//! Which deleted and added files are one file that was renamed, as `git diff -M` finds them.
+//! Rename detection: pairs deleted and added files like `git diff -M`.
 //!
-//! In three steps, each among what the one before left: files of the same id; files whose name
-//! (not folder) only one deleted and one added file has, if three quarters are the same; then
-//! every deleted with every added file, best scores first, if half is the same. The steps decide
-//! what is found where several answers fit, and so does their order: deleted and added files come
-//! in git's order of paths, and a tie goes to the first.
+//! Three steps, each among the files that the previous one left: files of equal id; files whose
+//! name (not folder) is unique among deleted and among added files, if three quarters are the same;
+//! then every deleted with every added file, best scores first, if half is the same. Where several
+//! pairings fit, the result depends on the steps and on the order of files: both lists are in git's
+//! path order, and a tie goes to the first.
 //!
-//! A blocked path never comes here: its counterpart stays added or deleted.
+//! Blocked paths are removed before: the counterpart of a blocked file stays added or deleted.
 
 // In the order in which they run.
 mod identical;
@@ -22,22 +22,23 @@ use super::similarity::{self, Press, Print};
 use super::trees::Difference;
 use super::{HistoryError, Side};
 
-/// How many deleted files are compared with as many added ones, where names don't help.
+/// Maximum number of deleted files that are compared with as many added ones, where names don't
+/// help.
 const MAX_CANDIDATES: usize = 1000;
 
-/// How long files are compared at most.
+/// Time limit of the comparison.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How many bytes of content are looked at, at most.
+/// Size of all contents that are read, in bytes.
 const MAX_CONTENT: u64 = 64 << 20;
 
-/// The largest file whose content is looked at, in bytes.
+/// The largest file whose content is read, in bytes.
 const MAX_FILE: u64 = 16 << 20;
 
-/// A deleted file and an added one, by index, that are one.
+/// A deleted file and an added one, by index, that form a rename.
 type Pair = (usize, usize);
 
-/// What became of each file, in any order; `found` is in git's order.
+/// The change of each file, in any order; `found` is in git's order.
 ///
 /// # Errors
 /// If a file can't be read, or the call has to stop.
@@ -60,7 +61,7 @@ pub(super) fn pair(
     Ok(Changes { files, renames_cut })
 }
 
-/// Whether a step saw all that it had to see.
+/// Whether a step completed or hit a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Whole,
@@ -100,14 +101,14 @@ struct Search<'a> {
     until: Instant,
     deleted: Vec<File>,
     added: Vec<File>,
-    /// Indices of those that are not paired yet, in order.
+    /// Indexes of files that are not paired yet, in order.
     deleted_left: Vec<usize>,
     added_left: Vec<usize>,
     pairs: Vec<Pair>,
     reader: Reader,
 }
 
-/// Which of the two lists a file stands in.
+/// One of the two lists of files.
 #[derive(Clone, Copy)]
 enum List {
     Deleted,
@@ -122,7 +123,7 @@ impl<'a> Search<'a> {
         added: Vec<File>,
     ) -> Search<'a> {
         let now = Instant::now();
-        // What is found must still be told: a late call keeps most of its time for that.
+        // A late call needs most of its remaining time for the answer.
         let share = cancel.deadline.saturating_duration_since(now) / 4;
         Search {
             blobs,
@@ -168,7 +169,7 @@ impl<'a> Search<'a> {
         self.deleted_left.is_empty() || self.added_left.is_empty()
     }
 
-    /// Adds pairs, which leave the files to choose from.
+    /// Adds pairs, and removes their files from the candidates.
     fn keep(&mut self, pairs: &[Pair]) {
         self.pairs.extend_from_slice(pairs);
         let without = |left: &mut Vec<usize>, mut paired: Vec<usize>| {
@@ -185,13 +186,13 @@ impl<'a> Search<'a> {
         );
     }
 
-    /// Whether there is time for more.
+    /// Whether time is left.
     fn has_time(&self) -> Result<bool, HistoryError> {
         self.cancel.check()?;
         Ok(Instant::now() < self.until)
     }
 
-    /// The size of a file's content; `None` if it is never compared: links and submodules are not.
+    /// The size of a file's content. `None` if it is never compared: links and submodules are not.
     fn size(&mut self, list: List, at: usize) -> Result<Option<u64>, HistoryError> {
         self.cancel.check()?;
         let blobs = self.blobs;
@@ -205,7 +206,7 @@ impl<'a> Search<'a> {
         Ok((size <= MAX_FILE).then_some(size))
     }
 
-    /// Looks at a file's content, once; cut if too much was looked at already.
+    /// Computes a file's fingerprint, once. Cut if too much was read already.
     fn look(&mut self, list: List, at: usize) -> Result<Step, HistoryError> {
         let (blobs, cancel) = (self.blobs, self.cancel);
         let mut reader = std::mem::take(&mut self.reader);
@@ -232,7 +233,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Tells of every file what became of it.
+    /// Turns pairs into renames, and all other files into additions and deletions.
     fn finish(self, files: &mut Vec<Change>) {
         let mut deleted: Vec<Option<File>> = self.deleted.into_iter().map(Some).collect();
         let mut added: Vec<Option<File>> = self.added.into_iter().map(Some).collect();
@@ -249,7 +250,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Reads contents, and counts what was read.
+/// Reads contents, and counts the bytes.
 #[derive(Default)]
 struct Reader {
     press: Option<Press>,
@@ -285,7 +286,7 @@ fn renamed(from: File, to: File) -> Change {
     }
 }
 
-/// How similar two files are, 0 if it is less than `least` by their sizes alone.
+/// The score of two files, 0 if their sizes alone put it below `least`.
 fn score_of(sizes: (Option<u64>, Option<u64>), least: u64, shared: impl FnOnce() -> u64) -> u64 {
     match sizes {
         (Some(a), Some(b)) if similarity::sizes_allow(a, b, least) => {

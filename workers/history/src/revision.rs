@@ -1,9 +1,9 @@
-//! Which commit a revision names.
+//! Resolves revisions to commits.
 //!
-//! Revisions are git's, but for those that name no one commit ([`form`]). What a revision names
-//! counts only if HEAD, a branch, a remote branch or a tag reaches it: a commit that was taken
-//! back, a stash or a pull request's is as if it weren't there, however it is named. HEAD is the
-//! commit that the call is pinned to.
+//! The syntax is git's, except for revisions that do not name one commit ([`parse`]). A resolved
+//! commit is served only if HEAD, a branch, a remote branch or a tag reaches it: dropped commits,
+//! stashes and pull requests do not exist here, however they are named. HEAD is the commit that the
+//! call is pinned to.
 
 mod form;
 mod name;
@@ -16,25 +16,24 @@ use jiff::Timestamp;
 use self::form::Step;
 use super::{History, HistoryError, error::git};
 
-/// How many commits an ambiguous id is answered with.
+/// Maximum number of candidates for an ambiguous id.
 const MAX_CANDIDATES: usize = 10;
 
-/// The largest tag that is read, in bytes.
+/// The largest tag object that is read, in bytes.
 const MAX_TAG: u64 = 1 << 20;
 
-/// How many tags may lead from one to the next: only a forged one leads to itself.
+/// Maximum length of a chain of tags. Only a forged tag leads to itself.
 const MAX_TAGS: usize = 64;
 
-/// What peeling failed at, if it did.
 const READING: &str = "reading what a revision names";
 
 impl History {
-    /// The commit that a revision names, which HEAD, a branch or a tag reaches.
+    /// Resolves a revision to a commit that HEAD, a branch or a tag reaches.
     ///
     /// # Errors
-    /// [`HistoryError::InvalidRevision`] for a form that is not served,
+    /// [`HistoryError::InvalidRevision`] for an unsupported form,
     /// [`HistoryError::RevisionNotFound`], [`HistoryError::Ambiguous`], and
-    /// [`HistoryError::NoCommits`] for HEAD before the first.
+    /// [`HistoryError::NoCommits`] for HEAD before the first commit.
     pub fn resolve(&self, revision: &str, cancel: &Cancel) -> Result<ObjectId, HistoryError> {
         let lookup = Lookup {
             history: self,
@@ -53,7 +52,7 @@ impl History {
         Err(lookup.not_found())
     }
 
-    /// The commit that an object is, or names as a tag; `None` if it is neither, or isn't there.
+    /// Follows tags to a commit. `None` if the object is missing or leads to something else.
     ///
     /// # Errors
     /// If it can't be read, or the call has to stop.
@@ -66,7 +65,7 @@ impl History {
     }
 }
 
-/// [`History::peel`], of a repository.
+/// [`History::peel`] for a repository handle.
 ///
 /// # Errors
 /// If it can't be read, or the call has to stop.
@@ -90,16 +89,16 @@ pub(super) fn peel(
     Ok(None)
 }
 
-/// What an object is and how large, `None` if it isn't there.
+/// An object's kind, and its size in bytes. `None` if it is missing.
 fn kind(repository: &gix::Repository, id: ObjectId) -> Result<Option<(Kind, u64)>, HistoryError> {
     let header = repository.try_find_header(id).map_err(git(READING))?;
     Ok(header.map(|header| (header.kind(), header.size())))
 }
 
-/// One revision that is being looked up.
+/// The lookup of one revision.
 struct Lookup<'a> {
     history: &'a History,
-    /// As it was given.
+    /// The revision as the caller gave it.
     revision: &'a str,
     cancel: &'a Cancel,
 }
@@ -107,12 +106,12 @@ struct Lookup<'a> {
 /// An object that a part of a revision names.
 struct Found {
     id: ObjectId,
-    /// It was named by HEAD, a branch or a tag; so all that steps from it lead to is reached.
+    /// HEAD, a branch or a tag names it, so every step from it leads to a reachable object.
     reached: bool,
 }
 
 impl Found {
-    /// An object of which it isn't known whether anything reaches it.
+    /// An object whose reachability is not known.
     fn by_id(id: ObjectId) -> Found {
         Found { id, reached: false }
     }

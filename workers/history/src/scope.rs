@@ -1,7 +1,8 @@
-//! One path in many trees: whether it differs between two of them, and in what.
+//! One path in many trees: whether it differs between two of them, and in which files.
 //!
-//! Trees are read side by side from the root down, and only as long as they differ. A commit-graph
-//! with filters of changed paths answers for most commits without reading any, a ledger for the rest.
+//! Trees are read side by side from the root down, and only as long as they differ. For most
+//! commits, a commit-graph with changed-path filters answers without reading any; the ledger
+//! answers for the rest.
 
 use archway_repo::{Cancel, RepoPath};
 use gix::ObjectId;
@@ -11,10 +12,10 @@ use super::steps::{Spot, Step};
 use super::trees::{self, Difference};
 use super::{Asked, History, HistoryError, Side};
 
-/// What a path is in two trees; `None` where it is not.
+/// The path's entry in two trees; `None` where it is absent.
 pub(super) type Sides = (Option<Side>, Option<Side>);
 
-/// The path that is looked at.
+/// The path that limits a log, with reusable buffers.
 pub(super) struct Scope {
     path: RepoPath,
     asked: Asked,
@@ -34,20 +35,20 @@ impl Scope {
         &self.path
     }
 
-    /// Whether the commit is known to have the path as its first parent has it; as nothing, if it
-    /// has no parent.
+    /// Whether graph or ledger prove that the commit leaves the path as its first parent has it.
+    /// For a root: that it lacks the path.
     pub(super) fn is_known_same(&self, history: &History, spot: Spot) -> bool {
         let (graph, ledger) = (history.graph(), history.ledger());
         let filtered = match spot {
             Spot::Known(position) => graph.maybe_changed(position, &self.asked),
             Spot::Read(_) => None,
         };
-        // Filters are wrong of one path in a hundred, in long histories about many commits.
+        // Filters err for one path in a hundred: many commits in a long history.
         filtered == Some(false) || ledger.touches(&history.id_of(spot), &self.path) == Some(false)
     }
 
-    /// What the path is in two trees. Where a folder above it is the same in both, that is all
-    /// that is looked at: then both are `None`.
+    /// The path's entry in two trees. Both are `None` if a folder above it is the same in both,
+    /// since nothing below it is read then.
     pub(super) fn sides(
         &mut self,
         history: &History,
@@ -70,7 +71,7 @@ impl Scope {
         Ok((old, new))
     }
 
-    /// Whether a reader of this project sees the path differ between a commit and one parent.
+    /// Whether the path differs, as path rules admit it, between a commit and one parent.
     pub(super) fn differs(
         &mut self,
         history: &History,
@@ -84,7 +85,7 @@ impl Scope {
         Ok(!found.is_empty())
     }
 
-    /// The files at the path that differ between two trees and that readers of this project see.
+    /// The files at the path that differ between two trees and that path rules admit.
     pub(super) fn differences(
         &mut self,
         history: &History,

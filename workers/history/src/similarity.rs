@@ -1,44 +1,44 @@
-//! How much of one file is in another, measured as git measures it.
+//! Similarity of two files, measured as git measures it.
 //!
-//! Content is cut after every line end, and after 64 bytes where none comes; a file is the number
-//! of bytes in each distinct piece. What two files share, divided by the larger one's size, is
-//! their score. It is an estimate: order doesn't count, and pieces are told apart by a small hash.
-//! The hash is git's (`diffcore-delta`, in use since 2006), since another one would give other
+//! Content is split after every line end, and after 64 bytes without one. A fingerprint counts the
+//! bytes of each distinct piece. The bytes that two files share, divided by the larger one's size,
+//! are their score. It is an estimate: order does not count, and pieces are identified by a small
+//! hash. The hash is git's (`diffcore-delta`, in use since 2006): another one would give other
 //! scores near the threshold, and so other renames than `git diff -M` finds.
 
 use archway_repo::{Cancel, Stopped};
 
-/// A score of files that have the same content.
+/// The score of identical files.
 pub(super) const MAX_SCORE: u64 = 60_000;
 
-/// The score of files of which half is the same.
+/// The score of files that are half the same: the threshold for a rename.
 pub(super) const LEAST_SCORE: u64 = MAX_SCORE / 2;
 
-/// How many files of the same content are looked through for the one that fits best. Git's number.
+/// How many files of equal content are searched for the best match. Git's number.
 pub(super) const MAX_ALIKE: usize = 100;
 
-/// How many pieces are taken between two looks at the deadline.
+/// Number of pieces that are hashed between two deadline checks.
 const STRIDE: usize = 1 << 14;
 
-/// How long a piece may be, in bytes.
+/// The longest piece, in bytes.
 const MAX_PIECE: u32 = 64;
 
-/// How many pieces are told apart.
+/// The number of hash values. Git's.
 const PIECES: u32 = 107_927;
 
-/// What of a file is compared.
+/// A file's fingerprint: the bytes in each distinct piece.
 #[derive(Debug)]
 pub(super) struct Print {
     /// The file's size, in bytes.
     pub(super) size: u64,
-    /// The pieces, in ascending order, and how many bytes of the file are in each.
+    /// Hashes of pieces in ascending order, with the bytes of the file in each.
     pub(super) pieces: Vec<(u32, u32)>,
 }
 
-/// Takes prints of files, one after another.
+/// Computes fingerprints of files, one after another.
 #[derive(Debug)]
 pub(super) struct Press {
-    /// For each piece, how many bytes of the file are in it; all 0 between two files.
+    /// For each hash, the bytes of the file in it. All 0 between two files.
     bytes: Vec<u32>,
 }
 
@@ -50,10 +50,10 @@ impl Press {
         }
     }
 
-    /// The print of a file.
+    /// Computes the fingerprint of a file.
     ///
     /// # Errors
-    /// If the call has to stop; then the press has a part of the file in it.
+    /// If the call has to stop. The value can't be used again then: it holds counts of that file.
     pub(super) fn print(&mut self, content: &[u8], cancel: &Cancel) -> Result<Print, Stopped> {
         let mut seen = Vec::new();
         let mut taken: usize = 0;
@@ -61,7 +61,7 @@ impl Press {
         let mut piece = Piece::default();
         let mut rest = content.iter().peekable();
         while let Some(&byte) = rest.next() {
-            // A line that only changed its line end is the same line.
+            // A line whose line end changed counts as the same line.
             if is_text && byte == b'\r' && rest.peek() == Some(&&b'\n') {
                 continue;
             }
@@ -100,7 +100,7 @@ impl Press {
     }
 }
 
-/// A piece of a file while it is read: two words that every byte shifts by seven bits.
+/// The running hash of a piece: two words that every byte shifts by seven bits.
 #[derive(Debug, Default)]
 struct Piece {
     low: u32,
@@ -128,12 +128,12 @@ pub(super) fn sizes_allow(a: u64, b: u64, least: u64) -> bool {
         && large.saturating_mul(MAX_SCORE - least) >= (large - small).saturating_mul(MAX_SCORE)
 }
 
-/// How similar files of these sizes are that share so many bytes: 0 to [`MAX_SCORE`].
+/// The score of files of these sizes that share so many bytes: 0 to [`MAX_SCORE`].
 pub(super) fn score(shared: u64, a: u64, b: u64) -> u64 {
     shared.saturating_mul(MAX_SCORE) / a.max(b).max(1)
 }
 
-/// How many bytes two files share.
+/// The number of bytes that two files share.
 pub(super) fn shared(a: &Print, b: &Print) -> u64 {
     let mut others = b.pieces.iter().peekable();
     let mut shared = 0;
@@ -146,10 +146,10 @@ pub(super) fn shared(a: &Print, b: &Print) -> u64 {
     shared
 }
 
-/// A file's pieces laid out, to be held against many other files.
+/// A file's fingerprint as a table, for comparing it with many other files.
 #[derive(Debug)]
 pub(super) struct Sheet {
-    /// For each piece, how many bytes of the file are in it.
+    /// For each hash, the bytes of the file in it.
     bytes: Vec<u32>,
 }
 
@@ -161,7 +161,7 @@ impl Sheet {
         }
     }
 
-    /// Lays out a file, until [`Sheet::clear`] takes it away again.
+    /// Loads a file, until [`FingerprintTable::clear`] removes it.
     pub(super) fn lay(&mut self, pieces: &[(u32, u32)]) {
         for (piece, bytes) in pieces {
             if let Some(slot) = self.bytes.get_mut(*piece as usize) {
@@ -178,7 +178,7 @@ impl Sheet {
         }
     }
 
-    /// How many bytes the file and another one share: [`shared`].
+    /// The number of bytes that the loaded file shares with another: [`shared`].
     pub(super) fn shared(&self, pieces: &[(u32, u32)]) -> u64 {
         let own = |piece: u32| self.bytes.get(piece as usize).copied().unwrap_or_default();
         let both = |(piece, bytes): &(u32, u32)| u64::from(own(*piece).min(*bytes));

@@ -1,39 +1,38 @@
-//! Commits as walks go over them: by their place in the commit-graph, else by reading them.
+//! Commits as walks handle them: by graph position, or by id where the graph lacks them.
 //!
-//! A commit that is in the graph is always meant by its place there, so that one commit never has
-//! two names in the tables of a walk.
+//! A commit that is in the graph is always keyed by its position, so that a walk's tables never
+//! hold one commit under two keys.
 
 use gix::{ObjectId, hashtable::HashMap, prelude::ObjectIdExt as _};
 
 use super::{History, HistoryError, Position};
 
-/// One commit.
+/// A commit's key in a walk's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Spot {
-    /// It is in the graph, here.
+    /// Its position in the graph.
     Known(Position),
-    /// It is not in the graph.
+    /// Its id: the graph lacks it.
     Read(ObjectId),
 }
 
-/// What a walk needs of a commit.
+/// The part of a commit that a walk needs.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) spot: Spot,
     pub(super) tree: ObjectId,
     /// In the commit's order.
     pub(super) parents: Vec<Spot>,
-    /// When it was committed, in seconds since 1970.
+    /// Committer time in seconds since 1970.
     pub(super) time: i64,
 }
 
 impl History {
-    /// The commit `id`, by its place in the graph if it has one.
+    /// The key of commit `id`: its graph position if it has one.
     pub(super) fn spot(&self, id: ObjectId) -> Spot {
         self.graph().find(&id).map_or(Spot::Read(id), Spot::Known)
     }
 
-    /// The commit's id.
     pub(super) fn id_of(&self, spot: Spot) -> ObjectId {
         match spot {
             Spot::Known(position) => self.graph().id(position),
@@ -41,10 +40,10 @@ impl History {
         }
     }
 
-    /// What a walk needs of a commit.
+    /// Reads the part of a commit that a walk needs.
     ///
     /// # Errors
-    /// If it can't be read.
+    /// If the commit can't be read.
     pub(super) fn step(&self, spot: Spot) -> Result<Step, HistoryError> {
         let graph = self.graph();
         Ok(match spot {
@@ -66,28 +65,27 @@ impl History {
         })
     }
 
-    /// The tree of the commit's first parent; `None` of a root.
+    /// The tree of the commit's first parent. `None` for a root.
     pub(super) fn first_parent_tree(&self, step: &Step) -> Result<Option<ObjectId>, HistoryError> {
         let parent = step.parents.first().map(|&parent| self.step(parent));
         Ok(parent.transpose()?.map(|parent| parent.tree))
     }
 
-    /// An id as git shortens it.
+    /// Shortens an id as git does.
     pub fn short(&self, id: ObjectId) -> String {
         id.attach(&self.settled).shorten_or_id().to_string()
     }
 }
 
-/// What a walk noted of each commit: some bits, none of them set at first.
+/// Bit flags of the commits that a walk met, all clear at first.
 ///
-/// A byte for each commit of the graph, and a table of the others that were met.
+/// One byte for each commit of the graph, and a table for commits outside it.
 pub(super) struct Marks {
     known: Vec<u8>,
     read: HashMap<ObjectId, u8>,
 }
 
 impl Marks {
-    /// Nothing is noted yet.
     pub(super) fn new(history: &History) -> Marks {
         Marks {
             known: vec![0; history.graph().len()],
@@ -95,7 +93,7 @@ impl Marks {
         }
     }
 
-    /// What is noted of a commit.
+    /// All flags of a commit.
     pub(super) fn of(&self, spot: Spot) -> u8 {
         let bits = match spot {
             Spot::Known(position) => self.known.get(position.index()),
@@ -104,12 +102,12 @@ impl Marks {
         bits.copied().unwrap_or_default()
     }
 
-    /// Whether one of `bits` is set.
+    /// Whether any of `bits` is set.
     pub(super) fn has(&self, spot: Spot, bits: u8) -> bool {
         self.of(spot) & bits != 0
     }
 
-    /// Sets `bits`, and says whether one of them was not set before.
+    /// Sets `bits`. Returns whether any of them was clear before.
     pub(super) fn add(&mut self, spot: Spot, bits: u8) -> bool {
         let slot = match spot {
             Spot::Known(position) => match self.known.get_mut(position.index()) {

@@ -1,5 +1,5 @@
-//! Every long piece of work ends at the look at which it is told to, and looks often enough: the
-//! work between two looks is far less than the 100 ms within which a call has to end.
+//! Cancellation: every long operation stops at the check at which it is cancelled, and checks often
+//! enough. The work between two checks is far less than the 100 ms within which a call has to end.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use super::cuts;
 use super::graph::{Graph, Origin, build};
 use super::{Histories, History, HistoryError, LogQuery};
 
-/// In CPU time of a build without optimisation.
+/// CPU time of a build without optimisation.
 const MOST_WORK: Duration = Duration::from_millis(100);
 
-/// Does `work` whole, which takes so many looks at least, and then cancels it at some of them.
+/// Runs `work` to its end, which takes `least` checks or more, then cancels it at some of them.
 fn stops<T>(least: u64, work: impl Fn(&Cancel) -> Result<T, HistoryError>) {
     let whole = cancel().measured();
     assert!(work(&whole).is_ok());
@@ -31,7 +31,7 @@ fn stops<T>(least: u64, work: impl Fn(&Cancel) -> Result<T, HistoryError>) {
     stops_at_looks(least, looks, work);
 }
 
-/// Cancels `work` at some of its looks, of which it takes so many, and at least so many.
+/// Cancels `work` at some of its `looks` checks, of which there must be `least` or more.
 fn stops_at_looks<T>(least: u64, looks: u64, work: impl Fn(&Cancel) -> Result<T, HistoryError>) {
     assert!(looks >= least, "{looks} looks");
     for at in [1, looks / 4, looks / 2, looks * 3 / 4, looks] {
@@ -49,7 +49,7 @@ fn stops_at_looks<T>(least: u64, looks: u64, work: impl Fn(&Cancel) -> Result<T,
     }
 }
 
-/// As many commits of `main`, each with what `file` says of it.
+/// Creates `count` commits on `main`; `file` gives the content of each.
 fn commits(count: u32, file: impl Fn(u32) -> String) -> Sandbox {
     let app = Sandbox::new();
     app.git(&["init", "-q", "-b", "main"]);
@@ -62,7 +62,7 @@ fn commits(count: u32, file: impl Fn(u32) -> String) -> Sandbox {
     app
 }
 
-/// All lines but the last change again and again.
+/// A file of 40 lines, all but the last of which change again and again.
 fn one_file(at: u32) -> String {
     let lines: String = (0..40)
         .map(|line| format!("{}\n", if line == at % 39 { at } else { line }))
@@ -70,7 +70,7 @@ fn one_file(at: u32) -> String {
     format!("M 644 inline src/a.txt\ndata {}\n{lines}\n", lines.len())
 }
 
-/// As a worker has it that has just started: nothing is known.
+/// The history as a worker sees it right after its start, with empty caches.
 fn history(app: &Sandbox) -> History {
     History::of(&app.repo(), &Histories::new(), &cancel()).unwrap()
 }
@@ -109,10 +109,10 @@ fn a_blame_through_many_versions_stops() {
     });
 }
 
-/// On a clock that stands still, or a search for renames would end by itself after two seconds.
+/// With paused time: the search for renames would otherwise end by itself after two seconds.
 #[tokio::test(start_paused = true)]
 async fn a_diff_of_large_trees_stops() {
-    // Each file goes, and one of another name and content comes.
+    // Each commit deletes all files and adds others with new names and contents.
     let app = commits(2, |at| {
         let file = |number: u32| {
             let text = format!("{}\n", number + at * 10_000).repeat(20);
@@ -135,7 +135,7 @@ async fn a_diff_of_large_trees_stops() {
     });
 }
 
-/// So many lines, none of which is in the text of another `seed`, and one more.
+/// `count` distinct lines that no text of another `seed` shares.
 fn lines(seed: u32, count: u32) -> String {
     let line = |at: u32| format!("{seed} {:>30} {}\n", at * 7, at ^ seed);
     (0..count).map(line).collect()
@@ -162,7 +162,7 @@ async fn a_search_for_what_a_large_file_was_stops() {
         now: Timestamp::UNIX_EPOCH,
     };
     stops(30, |cancel| {
-        // Where it came from is kept.
+        // A cached origin would skip the search.
         let history = self::history(&app);
         history.log(&query, None, cancel)?.next(cancel)
     });
@@ -185,7 +185,7 @@ fn a_blame_of_a_file_of_very_many_lines_stops() {
 
 #[test]
 fn cutting_texts_of_very_many_lines_stops() {
-    // Every other line stands in the other text, too.
+    // Every other line occurs in both texts.
     let text = |by: u32| -> Vec<Token> {
         let line = |at: u32| if at.is_multiple_of(2) { at } else { at + by };
         (0..600_000).map(line).map(Token).collect()
@@ -193,8 +193,8 @@ fn cutting_texts_of_very_many_lines_stops() {
     let (old, new) = (text(0), text(600_000));
     let work =
         |cancel: &Cancel| -> Result<_, HistoryError> { Ok(cuts::pieces(&old, &new, cancel)?) };
-    // Without its time: the memory for so many lines takes most of it, and a busy machine decides
-    // how long. Three passes over 600,000 lines look once in 16,384.
+    // Without measuring time: allocating so many lines dominates it, and depends on the machine's
+    // load. Three passes over 600,000 lines check once in 16,384.
     let whole = cancel();
     assert!(work(&whole).is_ok());
     stops_at_looks(3 * (600_000 / 16_384), whole.looks(), work);

@@ -1,9 +1,8 @@
-//! What branches, remote branches and tags name: where histories begin, beside HEAD.
+//! The targets of branches, remote branches and tags: where histories begin, in addition to HEAD.
 //!
-//! Ten thousand loose references take a second to read, so what they said is kept as long as
-//! nothing that it was read from changed ([`sources`]), which a look at each file tells. What a
-//! reader would get wrong: git replaces a reference's file, which its folder shows, but others
-//! write into it; so a look at the folders is not enough.
+//! Reading ten thousand loose references takes a second, so the targets are cached until one of
+//! their files changes ([`sources`]); that takes one `stat` per file. Folder times are not enough:
+//! git replaces a reference's file, which its folder shows, but other tools write into the file.
 
 mod sources;
 
@@ -21,10 +20,10 @@ use super::error::git;
 
 const READING: &str = "reading references";
 
-/// Where references that count are, beneath git's folder.
+/// The prefixes of served references, beneath git's folder.
 pub(super) const PLACES: [&str; 3] = ["refs/heads/", "refs/remotes/", "refs/tags/"];
 
-/// What references named when they were last read. The default was never read.
+/// The targets of references when they were last read. The default was never read.
 #[derive(Debug, Default)]
 pub(super) struct Tips(Option<Kept>);
 
@@ -35,8 +34,7 @@ struct Kept {
 }
 
 impl Tips {
-    /// The commits and tags that references name now. References that can't be read are left out,
-    /// as git does.
+    /// The commits and tags that references name now. Unreadable references are skipped, as in git.
     ///
     /// # Errors
     /// If references can't be read, or the call has to stop.
@@ -51,7 +49,8 @@ impl Tips {
             return Ok(Arc::clone(&kept.ids));
         }
         self.0 = None;
-        // Looked at before they are read: a change in between differs from what was seen.
+        // The state is recorded before references are read: a change in between shows as a
+        // difference.
         let sources = Sources::of(repository, cancel)?;
         let (ids, is_all) = read(repository, cancel)?;
         let ids = Arc::new(ids);
@@ -63,7 +62,7 @@ impl Tips {
     }
 }
 
-/// What references name, and whether all of it was read from where [`Sources`] look.
+/// The targets of references, and whether [`Sources`] cover everything that they were read from.
 ///
 /// # Errors
 /// If references can't be read, or the call has to stop.
@@ -72,7 +71,7 @@ pub(super) fn read(
     cancel: &Cancel,
 ) -> Result<(HashSet<ObjectId>, bool), HistoryError> {
     let store = &repository.refs;
-    // Opened anew: a kept one may miss what was written within a tick of the clock.
+    // Reopened each time: a cached buffer may miss what was written within a tick of the clock.
     let packed = store.open_packed_buffer().map_err(git(READING))?;
     let (mut ids, mut is_all) = (HashSet::new(), true);
     for place in PLACES {
@@ -91,7 +90,7 @@ pub(super) fn read(
     Ok((ids, is_all))
 }
 
-/// Whether it is another name for a reference that is in none of the places.
+/// Whether the reference is symbolic and points outside the served prefixes.
 fn leads_elsewhere(reference: &Reference) -> bool {
     match &reference.target {
         Target::Object(_) => false,
@@ -115,7 +114,7 @@ mod tests {
     }
 
     impl Project {
-        /// So many branches of one commit, each in a file of its own.
+        /// A project with so many branches at one commit, each in a file of its own.
         fn new(branches: u32) -> Project {
             let app = Sandbox::new();
             app.file("a", "1").committed();
@@ -148,7 +147,7 @@ mod tests {
             self.app.git(&["update-ref", name, &id.to_string()]);
         }
 
-        /// Asks until what was read is given again.
+        /// Reads until the cached targets are reused.
         fn settle(&mut self) -> Arc<HashSet<ObjectId>> {
             let last = Instant::now() + Duration::from_secs(30);
             let mut before = self.now();
@@ -177,7 +176,7 @@ mod tests {
         project.point("refs/heads/some/7", moved);
         assert!(project.names(moved));
         project.settle();
-        // As no git does it: the folder stays as it was.
+        // Unlike git: the folder's time stays the same.
         let file = project.app.root().join(".git/refs/heads/some/8");
         std::fs::write(file, format!("{written}\n")).unwrap();
         assert!(project.names(written));
@@ -225,7 +224,7 @@ mod tests {
         project.point("refs/pull/1/head", ids[0]);
         let repository = project.app.repo().git().unwrap();
         let last = Instant::now() + Duration::from_secs(30);
-        // Until all that is looked at is old enough to be kept.
+        // Waits until all recorded files are old enough to be cached.
         while Sources::of(&repository, &cancel()).unwrap().is_none() {
             assert!(Instant::now() < last);
             std::thread::sleep(Duration::from_millis(2));

@@ -1,7 +1,7 @@
-//! Which files differ between two trees, before anyone asks which of them were renamed.
+//! The files in which two trees differ, before rename detection.
 //!
-//! A tree of the same id is the same tree and is not read. What is blocked is not looked at, a
-//! folder with all that it holds. A submodule is one entry, whatever its commit has.
+//! Trees of equal id are skipped unread. Blocked files and folders are skipped. A submodule is one
+//! entry, whatever its commit contains.
 
 mod walk;
 mod pairs;
@@ -19,10 +19,10 @@ pub(super) use walk::Most;
 
 const READING: &str = "reading a tree";
 
-/// How long a path may be, in bytes; what lies deeper does not exist.
+/// The longest path, in bytes. Deeper files are ignored.
 pub(super) const MAX_PATH: usize = 4096;
 
-/// A file that only one tree has, or that is not the same in both.
+/// A file that differs between two trees, or that only one of them has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     pub(super) path: RepoPath,
@@ -30,8 +30,8 @@ pub(super) struct Difference {
     pub(super) new: Option<Side>,
 }
 
-/// What differs between two trees, in the order of the paths' bytes, which is git's; `None` is
-/// the empty tree.
+/// The differences between two trees, in byte order of their paths, which is git's. `None` is the
+/// empty tree.
 ///
 /// # Errors
 /// If a tree can't be read, or the call has to stop.
@@ -44,10 +44,10 @@ pub(super) fn differences(
     differences_beneath(repository, rules, RepoPath::root(), trees, cancel)
 }
 
-/// [`differences`], with all that is blocked, for who has no use for more than `most`.
+/// [`differences`] including blocked files, within the limit `most`.
 ///
 /// # Errors
-/// If a tree can't be read, there are more, or the call has to stop.
+/// If a tree can't be read, the limit is exceeded, or the call has to stop.
 pub(super) fn all_differences(
     repository: &gix::Repository,
     (old, new): (Option<ObjectId>, Option<ObjectId>),
@@ -59,7 +59,7 @@ pub(super) fn all_differences(
     walk.run(&RepoPath::root(), sides, cancel)
 }
 
-/// [`differences`] between two trees that stand at `path`.
+/// [`differences`] between two trees at `path`.
 ///
 /// # Errors
 /// If a tree can't be read, or the call has to stop.
@@ -74,7 +74,7 @@ pub(super) fn differences_beneath(
     differences_at(repository, rules, path, sides, cancel)
 }
 
-/// [`differences`] of what stands at `path` on either side, a file or a folder.
+/// [`differences`] between the entries at `path`, each a file or a folder.
 ///
 /// # Errors
 /// If a tree can't be read, or the call has to stop.
@@ -88,7 +88,7 @@ pub(super) fn differences_at(
     Walk::new(repository, Some(rules)).run(&path, sides, cancel)
 }
 
-/// What a tree has under `name`; read into `buffer`.
+/// A tree's entry `name`, read through `buffer`.
 ///
 /// # Errors
 /// If the tree can't be read.
@@ -116,7 +116,7 @@ pub(super) fn entry(
     Ok(None)
 }
 
-/// A mode as git writes it today: old repositories have others that mean the same.
+/// Normalizes the mode: old repositories have others of the same meaning.
 pub(super) fn side(entry: EntryRef<'_>) -> Side {
     Side {
         id: entry.oid.to_owned(),
@@ -131,24 +131,24 @@ fn folder(id: ObjectId) -> Side {
     }
 }
 
-/// The path of a folder's entry; `None` for a name that no file can have, or a path too long.
+/// The path of a folder's entry. `None` for an invalid name, or a path that is too long.
 pub(super) fn entry_path(folder: &RepoPath, name: &[u8]) -> Option<RepoPath> {
     let path = is_name(name).then(|| folder.join(name))?;
     (path.as_bytes().len() <= MAX_PATH).then_some(path)
 }
 
-/// Whether an entry of a tree can be a file's or folder's.
+/// Whether a tree entry's name is valid for a file or folder.
 pub(super) fn is_name(name: &[u8]) -> bool {
     !name.contains(&b'/') && is_normal(name)
 }
 
-/// Whether a path that was read from a repository's data can be a file's.
+/// Whether a path from a repository's data is valid.
 pub(super) fn is_normal(path: &[u8]) -> bool {
     let mut names = path.split(|&byte| byte == b'/');
     names.all(|name| !matches!(name, b"" | b"." | b".."))
 }
 
-/// Whether both are files, links or submodules.
+/// Whether both are files, both links, or both submodules.
 pub(super) fn are_of_one_type(old: Side, new: Side) -> bool {
     let kind = |side: Side| match side.mode.kind() {
         EntryKind::BlobExecutable => EntryKind::Blob,

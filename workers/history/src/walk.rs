@@ -1,9 +1,9 @@
-//! Commits in the order of `git log`, and those of them that it shows.
+//! Commits in the order of `git log`, and which of them are shown.
 //!
-//! A commit's parents are reached when it is taken, and the youngest of all that were reached is
-//! taken next: nothing is sorted, so where clocks were wrong, the order is that of git and not that
-//! of time. A walk within a folder goes the way that git calls simplified: a merge that has the
-//! folder as one of its parents has it is not shown, and the walk goes on with that parent alone.
+//! Visiting a commit queues its parents, and the youngest queued commit is visited next. Nothing is
+//! sorted: where clocks were wrong, the order is git's and not that of time. A walk limited to a
+//! folder follows git's history simplification: a merge whose folder equals that of one parent is
+//! not shown, and the walk continues with that parent alone.
 
 use archway_repo::{Cancel, RepoPath};
 use gix::ObjectId;
@@ -18,19 +18,19 @@ use super::{History, HistoryError};
 /// Which commits are walked over.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    /// Where it begins.
+    /// The commits at which the walk begins.
     pub(super) from: Vec<ObjectId>,
-    /// All that this commit reaches is left out.
+    /// Excludes this commit and all its ancestors.
     pub(super) without: Option<ObjectId>,
     pub(super) dates: Dates,
 }
 
-/// When commits were made, in seconds since 1970; both ends belong to the span.
+/// A span of committer times, in seconds since 1970. Both ends belong to the span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Dates {
-    /// An older commit is left out, with all that is reached through it alone.
+    /// Excludes an older commit, and all that is reached through it alone.
     pub(super) since: Option<i64>,
-    /// A younger commit is not shown.
+    /// Hides a younger commit.
     pub(super) until: Option<i64>,
 }
 
@@ -44,21 +44,21 @@ impl Dates {
     }
 }
 
-/// A walk that is under way.
+/// A walk in progress.
 pub(super) struct Walk<'a> {
     pub(super) history: &'a History,
     pub(super) plan: Plan,
-    /// The folder that is looked at; all commits are shown without one.
+    /// Limits the walk to a folder. Without one, all commits are shown.
     scope: Option<Scope>,
     pub(super) frontier: Frontier<'a>,
-    /// Goes where the walk would, for a file that is followed.
+    /// Replaces the frontier for a followed file.
     course: Option<Course<'a>>,
-    /// What is shown, the last first, where that had to be found out before.
+    /// The shown commits, the last one first, where they have to be computed up front.
     listed: Option<Vec<Step>>,
 }
 
 impl<'a> Walk<'a> {
-    /// A walk from its beginning, or from where another one stood.
+    /// Starts a walk, or resumes a saved one.
     ///
     /// # Errors
     /// If a commit can't be read.
@@ -68,7 +68,7 @@ impl<'a> Walk<'a> {
         scope: Option<Scope>,
         stand: Option<&Stand>,
     ) -> Result<Walk<'a>, HistoryError> {
-        // What another commit reaches is only known by walking over all of it.
+        // Exclusions are only known by walking over all of them.
         let stand = stand.filter(|_| plan.without.is_none());
         let frontier = match stand {
             Some(stand) => Frontier::resume(history, stand)?,
@@ -84,23 +84,23 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// The walk of a followed file, from its beginning, by a course in place of the frontier.
+    /// Walks a followed file from the beginning, by path history in place of the frontier.
     pub(super) fn along(self, course: Course<'a>) -> Walk<'a> {
         let course = Some(course);
         Walk { course, ..self }
     }
 
-    /// Whether a walk of a followed file can go by a course: what dates and commits leave out may
+    /// Whether path history can replace the walk of a followed file. Excluded dates and commits may
     /// change which commits are met first.
     pub(super) fn can_go_along(plan: &Plan) -> bool {
         plan.without.is_none() && plan.dates.since.is_none()
     }
 
-    /// [`Walk::next`] where only commits count that may have changed the file that is called `path`
-    /// now; others may come all the same.
+    /// [`LogWalk::next`] for a caller that only needs commits that may have changed the file named
+    /// `path` at this point. May return others as well.
     ///
     /// # Errors
-    /// As [`Walk::next`].
+    /// As [`LogWalk::next`].
     pub(super) fn next_of(
         &mut self,
         path: &RepoPath,
@@ -120,10 +120,10 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The next commit that is shown.
+    /// The next shown commit.
     ///
     /// # Errors
-    /// If an object can't be read, or the call has to stop: then the walk can go on later.
+    /// If an object can't be read, or the call has to stop. The walk can continue later.
     pub(super) fn next(&mut self, cancel: &Cancel) -> Result<Option<Step>, HistoryError> {
         if let Some(without) = self.plan.without {
             if self.listed.is_none() {
@@ -150,7 +150,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Gives back the commit that came last: it will be the next again.
+    /// Returns the commit that came last: it becomes the next again.
     pub(super) fn give_back(&mut self, step: Step) {
         match (&mut self.listed, &mut self.course) {
             (Some(listed), _) => listed.push(step),
@@ -159,13 +159,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Where the walk stands, if a later one can go on from there.
+    /// The state to resume from, if the walk can be resumed.
     pub(super) fn stand(&self) -> Option<Stand> {
         let is_elsewhere = self.plan.without.is_some() || self.course.is_some();
         (!is_elsewhere).then(|| self.frontier.written()).flatten()
     }
 
-    /// Lets the parents join through which the walk goes on; whether the commit is shown.
+    /// Queues the parents through which the walk continues. Returns whether the commit is shown.
     fn pass(&mut self, step: &Step, cancel: &Cancel) -> Result<bool, HistoryError> {
         let (parents, is_shown) = self.simplified(step, |_| true, cancel)?;
         for parent in parents {
@@ -174,8 +174,8 @@ impl<'a> Walk<'a> {
         Ok(is_shown)
     }
 
-    /// The parents through which the walk goes on, and whether the commit differs from them in
-    /// what is looked at. Only parents that count decide, if any does.
+    /// The parents through which the walk continues, and whether the commit differs from them at
+    /// the limiting path. If any parents count, only those decide.
     pub(super) fn simplified(
         &mut self,
         step: &Step,

@@ -1,8 +1,8 @@
-//! A walk that leaves out all that another commit reaches: `git log X..Y`.
+//! A walk that excludes everything another commit reaches: `git log X..Y`.
 //!
-//! What is left out is only known once both were walked over, so the whole answer is listed before
-//! the first of it is shown. The rule of where to stop is git's: once nothing wanted waits, five
-//! commits more are taken, since a clock may have been wrong.
+//! The exclusions are known only after both histories were walked, so the whole list is computed
+//! before its first commit is shown. Git's rule ends the walk: when no interesting commit waits,
+//! five more commits are visited, since a clock may have been wrong.
 
 use std::collections::{HashMap, hash_map::Entry};
 
@@ -13,19 +13,19 @@ use super::HistoryError;
 use super::steps::{Spot, Step};
 use super::walk::Walk;
 
-/// Not wanted: reached from the commit whose history is left out.
+/// Reached from the excluded commit.
 const UNWANTED: u8 = 2;
-/// That commit itself.
+/// The excluded commit itself.
 const EDGE: u8 = 4;
 
-/// How many commits are taken after the last that may be wanted. Git's `SLOP`.
+/// Commits visited after the last one that may be interesting. Git's `SLOP`.
 const PATIENCE: u32 = 5;
 
-/// The parents of every commit that was read; fewer where the walk left some aside.
+/// The parents of every commit that was read, less those that the walk skipped.
 type Read = HashMap<Spot, Vec<Spot>>;
 
 impl Walk<'_> {
-    /// All commits that are shown, the last first.
+    /// All shown commits, the last one first.
     pub(super) fn list_without(
         &mut self,
         without: ObjectId,
@@ -68,7 +68,7 @@ impl Walk<'_> {
         Ok(listed)
     }
 
-    /// Lets a commit's parents join; whether it is shown, if it is wanted.
+    /// Queues a commit's parents. Returns whether the commit is shown, provided it is interesting.
     fn enter(
         &mut self,
         step: &Step,
@@ -103,7 +103,7 @@ impl Walk<'_> {
         Ok(is_shown)
     }
 
-    /// Marks all that `spot` reaches as far as it was read.
+    /// Marks everything that `key` reaches, as far as it was read.
     fn condemn_parents(&mut self, spot: Spot, read: &mut Read) {
         let mut pending = read.get(&spot).cloned().unwrap_or_default();
         while let Some(next) = pending.pop() {
@@ -115,8 +115,8 @@ impl Walk<'_> {
         }
     }
 
-    /// How many commits may still be taken in vain. `wanted` is one of the frontier that is known
-    /// to be wanted still.
+    /// The number of commits that may still be visited without result. `interesting` caches a
+    /// queued commit that is known to be interesting.
     fn patience_left(&self, last: i64, patience: u32, wanted: &mut Option<Spot>) -> u32 {
         let Some(next) = self.frontier.next_time() else {
             return 0;

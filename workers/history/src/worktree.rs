@@ -1,13 +1,13 @@
-//! What differs between a commit and the work tree.
+//! The differences between a commit and the work tree.
 //!
-//! The index says which files are tracked, and how a file looked on disk when it was last known to
-//! be as in the index: one that still looks so is not read. Else the index is no side of the
-//! comparison: what is staged shows as far as the work tree has it. Files that are not tracked are
-//! not there, nor are those that the index has and the work tree lacks.
+//! The index lists the tracked files, and each file's `stat` when it was last known to be
+//! unmodified: a file with the same `stat` is not read. Otherwise the index does not take part:
+//! staged content shows only as far as the work tree has it. Untracked files do not exist, nor do
+//! files that the index has and the work tree lacks.
 //!
 //! A file is read as git would add it, so that line ends that only a checkout changed make no
-//! difference; a filter that a repository names as a command is never run. A submodule is taken to
-//! be at the commit that the index has, since its own repository may lie outside the mount.
+//! difference. Filters that a repository configures as commands are never run. A submodule counts
+//! as being at the commit in the index, since its own repository may lie outside the mount.
 
 // In the order in which a file goes through them.
 mod tracked;
@@ -27,12 +27,12 @@ use super::{Comparison, History, HistoryError, Side, error::git};
 
 const READING: &str = "reading a file of the work tree";
 
-/// The largest file that is read whole, in bytes; of a larger one only the id is made.
+/// The largest file that is kept in memory, in bytes. A larger one is only hashed.
 const MAX_FILE: u64 = 8 << 20;
 
 impl History {
-    /// What differs between a tree and the work tree, with what was renamed, and the contents it
-    /// is about; `None` is the empty tree.
+    /// The differences between a tree and the work tree, renames included, with access to the
+    /// contents. `None` is the empty tree.
     ///
     /// # Errors
     /// If a tree, the index or a file can't be read, or the call has to stop.
@@ -75,8 +75,8 @@ impl History {
         Comparison::of(reader.blobs, found, cancel)
     }
 
-    /// Whether index or work tree have another file at `path` than `committed`; never true
-    /// without a work tree.
+    /// Whether index or work tree differ from `committed` at `path`. Always false without a work
+    /// tree.
     ///
     /// # Errors
     /// As [`History::compare_with_work_tree`].
@@ -111,7 +111,7 @@ impl History {
     }
 }
 
-/// Reads files of the work tree, and keeps what the comparison will ask for.
+/// Reads files of the work tree, and keeps the contents that the comparison needs.
 struct Reader<'c, 'h> {
     repo: &'c Repo,
     cancel: &'c Cancel,
@@ -120,8 +120,8 @@ struct Reader<'c, 'h> {
 }
 
 impl Reader<'_, '_> {
-    /// What stands at a path, as it would be committed; `None` if that is nothing. Its content is
-    /// kept, unless it is `old`'s.
+    /// The file at a path, as git would commit it. `None` if there is none. Its content is kept
+    /// unless it equals `old`.
     fn read(
         &mut self,
         path: &RepoPath,
@@ -138,7 +138,7 @@ impl Reader<'_, '_> {
             Standard::File { .. } => self.content(path, standing),
         };
         let content = match read {
-            // It went away since it was looked at.
+            // The file was deleted since its `stat`.
             Err(RepoError::NotFound { .. }) => return Ok(None),
             read => read?,
         };
@@ -208,7 +208,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// What was read of a file.
+/// The content of a file.
 enum Content {
     Whole(Vec<u8>),
     /// Only the id that it would have, and its size in bytes.

@@ -1,4 +1,4 @@
-//! Patches, which `git apply` takes and which give the other tree.
+//! Patches: `git apply` accepts them, and the result is the other tree.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use archway_repo::testing::{Sandbox, cancel, git};
 use super::super::{ChangeKind, Comparer, Comparison, Histories, History, Measure, Side};
 use super::{Random, generate};
 
-/// The patch as git writes it, made of our data alone.
+/// The patch in git's format, made of this crate's data alone.
 fn whole_patch(found: &Comparison<'_>, context: u32) -> Vec<u8> {
     let mut comparer = Comparer::new(&cancel());
     let mut whole = String::new();

@@ -1,4 +1,4 @@
-//! What differs between two trees: files, renames and counts.
+//! Differences between two trees: files, renames and counts.
 
 use archway_repo::testing::{Sandbox, cancel, git};
 
@@ -44,8 +44,8 @@ fn of_files_of_one_content_the_last_is_taken_where_git_turns_them_around() {
     }
 }
 
-/// Deletes so many files of one content, of which the last has the name `name`, and adds one of that
-/// content.
+/// Deletes `count` files of equal content, the last of which is called `name`, and adds one of that
+/// content called `added`.
 fn one_of_many_is_taken_as_git_takes_it(count: usize, added: &str) {
     let app = Sandbox::new();
     app.git(&["init", "-q", "-b", "main"]);
@@ -53,7 +53,7 @@ fn one_of_many_is_taken_as_git_takes_it(count: usize, added: &str) {
     for at in 1..count {
         stream.push_str(&format!("M 644 inline old/{at:03}\ndata 2\n1\n"));
     }
-    // The last is the one that fits best.
+    // The last one is the best match.
     stream.push_str("M 644 inline old/name\ndata 2\n1\n");
     stream.push_str("commit refs/heads/main\ncommitter A <a@b.c> 2 +0000\ndata 0\n");
     stream.push_str(&format!("deleteall\nM 644 inline new/{added}\ndata 2\n1\n"));

@@ -1,4 +1,4 @@
-//! What differs between a tree and the work tree.
+//! Differences between a tree and the work tree.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use archway_repo::testing::{Sandbox, cancel, git};
 use super::super::{Histories, History};
 use super::{Random, edit, generate, read, shown, text};
 
-/// Changes files of the work tree at random, and stages some of it.
+/// Changes files of the work tree at random, and stages some of the changes.
 fn disturb(random: &mut Random, folder: &Path) {
     let listed = git(folder, &["ls-files", "-z"]);
     let tracked: Vec<&str> = listed.split('\0').filter(|path| !path.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! The search itself: who is suspected of which lines, and who was found guilty.
+//! The blame search: passes lines from each commit to its parents until no parent has them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
@@ -17,23 +17,24 @@ pub(super) struct Board<'a> {
     history: &'a History,
     cancel: &'a Cancel,
     texts: Texts,
-    /// Whose turn it is; every commit that is suspected stands in it once.
+    /// Commits to process; every suspect commit is queued once.
     turns: BinaryHeap<Turn>,
     suspected: HashMap<ObjectId, Suspects>,
     arrived: u64,
     guilty: Guilty,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Default)]
 pub(super) struct Guilty {
-    /// Lines, and the commits they come from, in no order.
+    /// Lines with their commits, in no order.
     pub(super) spans: Vec<(Span, ObjectId)>,
-    /// Not all renames were looked for.
+    /// Rename detection was cut short.
     pub(super) renames_cut: bool,
 }
 
-/// A commit in the order of asking: the youngest first, and of one second the first that came.
+/// A commit in processing order: the youngest first, and within one second the one that was queued
+/// first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Turn {
     time: i64,
@@ -41,13 +42,13 @@ struct Turn {
     id: ObjectId,
 }
 
-/// What is suspected of a commit: one or, after merges of renamed files, several of its files.
+/// The suspect files of a commit: one or, after merges of renamed files, several.
 struct Suspects {
     commit: Rc<Commit>,
     files: Vec<Suspect>,
 }
 
-/// A file of a commit, and the lines that are suspected to come from there.
+/// A file of a commit, and the lines that may come from it.
 #[derive(Clone)]
 struct Suspect {
     name: Rc<Name>,
@@ -55,17 +56,17 @@ struct Suspect {
     spans: Vec<Span>,
 }
 
-/// What the search needs of a commit.
+/// The part of a commit that the search needs.
 struct Commit {
     id: ObjectId,
     tree: ObjectId,
     parents: Vec<ObjectId>,
     time: i64,
-    /// In the graph, if it has the commit.
+    /// Its graph position, if the graph has it.
     position: Option<Position>,
 }
 
-/// What a parent has of a file.
+/// A parent's version of a file.
 struct Origin {
     parent: Rc<Commit>,
     name: Rc<Name>,
@@ -85,7 +86,7 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// Which commits the lines of `span` come from.
+    /// Finds the commits of the lines of `span`.
     pub(super) fn search(
         mut self,
         commit: ObjectId,
@@ -111,7 +112,7 @@ impl<'a> Board<'a> {
         Ok(self.guilty)
     }
 
-    /// Hands a suspect's lines to the commit's parents as far as they have them.
+    /// Passes a suspect's lines to the commit's parents as far as they have them.
     fn ask(&mut self, commit: &Rc<Commit>, mut suspect: Suspect) -> Result<(), HistoryError> {
         if let Some(parent) = self.unchanged(commit, &suspect) {
             let parent = self.commit(parent)?;
@@ -142,7 +143,7 @@ impl<'a> Board<'a> {
         Ok(())
     }
 
-    /// The only parent that matters, if the graph is certain that the file is the same there.
+    /// The first parent, if the graph proves that the file is unchanged there.
     fn unchanged(&self, commit: &Commit, suspect: &Suspect) -> Option<ObjectId> {
         let graph = self.history.graph();
         let changed = graph.maybe_changed(commit.position?, &suspect.name.asked);
@@ -153,7 +154,7 @@ impl<'a> Board<'a> {
             .filter(|_| changed == Some(false))
     }
 
-    /// What the parents have of the file, under its name or the one it was renamed from.
+    /// The parents' versions of the file, under its name or its name before a rename.
     fn origins(&mut self, commit: &Commit, suspect: &Suspect) -> Result<Origins, HistoryError> {
         let (name, place) = (&suspect.name, &suspect.place);
         let mut others = BTreeMap::new();
@@ -249,22 +250,22 @@ impl Origin {
         }
     }
 
-    /// Whether it is the file as it is.
+    /// Whether the version is identical.
     fn has(&self, suspect: &Suspect) -> bool {
         self.place.file.id == suspect.place.file.id
     }
 }
 
-/// What the parents of a commit have of a file.
+/// The parents' versions of a file.
 enum Origins {
-    /// One has it as it is, and takes all lines.
+    /// One is identical, and takes all lines.
     Same(Origin),
-    /// Other versions, in the parents' order.
+    /// Different versions, in the parents' order.
     Others(Vec<Origin>),
 }
 
 impl Origins {
-    /// A version that an earlier parent has, too, can take nothing that is left.
+    /// Drops duplicates: a version that an earlier parent also has can take nothing more.
     fn each_once(mut others: BTreeMap<usize, Origin>) -> Origins {
         let mut seen = HashSet::new();
         others.retain(|_, origin| seen.insert(origin.place.file.id));

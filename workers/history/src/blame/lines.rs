@@ -1,7 +1,7 @@
-//! Versions of a file as lines that can be compared as numbers.
+//! Versions of a file as interned lines.
 //!
-//! Versions of one file are alike: of a second one only what lies between its common ends with the
-//! first is cut into lines and looked up.
+//! Versions of one file are alike: only the part between the ends that it shares with a known
+//! version is split and looked up.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,28 +10,28 @@ use gix::diff::blob::{IndentLevel, Token};
 
 use archway_repo::{Cancel, Stopped};
 
-/// After how many bytes of different lines, with what each costs, their numbers are given anew.
+/// Interned lines are dropped beyond this size, in bytes, including overhead.
 const NUMBERED: usize = 64 << 20;
-/// What a numbered line costs beside its bytes.
+/// Cost of an interned line beyond its bytes.
 const OVERHEAD: usize = 48;
-/// How many lines are numbered between two looks at the deadline.
+/// Number of lines that are interned between two deadline checks.
 const STRIDE: usize = 1 << 12;
-/// How many bytes of two texts are compared at a time.
+/// Number of bytes that are compared at a time.
 const BLOCK: usize = 1024;
-/// How wide a tab is where indentation is compared, in git and here.
+/// Tab width for comparing indentation, as in git.
 const TAB: u8 = 8;
 
 /// A version of a file.
 #[derive(Debug, Default)]
 pub(super) struct Text {
     bytes: Vec<u8>,
-    /// Where each line begins.
+    /// Offset of each line.
     starts: Vec<u32>,
-    /// What each line is.
+    /// Token of each line.
     lines: Vec<Token>,
 }
 
-/// What each different line is called.
+/// Interned lines.
 #[derive(Default)]
 pub(super) struct Numbers {
     of: HashMap<Box<[u8]>, Token>,
@@ -44,7 +44,7 @@ impl Text {
         &self.bytes
     }
 
-    /// How many lines it has.
+    /// The number of lines.
     pub(super) fn count(&self) -> u32 {
         u32::try_from(self.lines.len()).unwrap_or(u32::MAX)
     }
@@ -61,14 +61,14 @@ impl Text {
         self.bytes.len() + 8 * self.lines.len()
     }
 
-    /// The lines that this text shares with `bytes` at its ends, and where in `bytes` what is
-    /// between them lies.
+    /// The range of lines that differ from `bytes` between the shared ends, and the range of bytes
+    /// that replaces them.
     fn ends(&self, bytes: &[u8]) -> (Range<usize>, Range<usize>) {
         let begun = |offset: usize| {
             let begins = |&start: &u32| start as usize <= offset;
             self.starts.partition_point(begins)
         };
-        // A line is shared if its end is.
+        // A line is shared if its line end is.
         let head = begun(common_start(&self.bytes, bytes)).saturating_sub(1);
         let start = self.start(head);
         let rest = |text: &[u8]| text.len() - start;
@@ -79,7 +79,7 @@ impl Text {
         (head..tail, start..end)
     }
 
-    /// Where a line begins; the end, if there is no such line.
+    /// Offset of a line; the end, if there is no such line.
     fn start(&self, line: usize) -> usize {
         self.starts
             .get(line)
@@ -88,23 +88,23 @@ impl Text {
 }
 
 impl Numbers {
-    /// How many different lines have a number.
+    /// The number of interned lines.
     pub(super) fn count(&self) -> u32 {
         u32::try_from(self.indents.len()).unwrap_or(u32::MAX)
     }
 
-    /// Whether they take so much that they are better given anew.
+    /// Whether interned lines exceed their memory bound.
     pub(super) fn are_many(&self) -> bool {
         self.bytes > NUMBERED
     }
 
-    /// How far a line is indented.
+    /// A line's indentation.
     pub(super) fn indent(&self, line: Token) -> IndentLevel {
         let known = self.indents.get(line.0 as usize).copied();
         known.unwrap_or_else(|| IndentLevel::for_ascii_line([], TAB))
     }
 
-    /// A text cut into lines; what it shares with another at both ends is taken from there.
+    /// Splits a text into lines. Lines that it shares with `like` at both ends are copied.
     ///
     /// # Errors
     /// If the call has to stop.
@@ -162,7 +162,7 @@ impl Numbers {
     }
 }
 
-/// How many bytes two texts begin with alike.
+/// The length of the common prefix.
 fn common_start(a: &[u8], b: &[u8]) -> usize {
     let blocks = a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK));
     let same = blocks.take_while(|(a, b)| a == b).count() * BLOCK;
@@ -171,7 +171,7 @@ fn common_start(a: &[u8], b: &[u8]) -> usize {
     same + left.zip(right).take_while(|(a, b)| a == b).count()
 }
 
-/// How many bytes two texts end with alike.
+/// The length of the common suffix.
 pub(super) fn common_end(a: &[u8], b: &[u8]) -> usize {
     let blocks = a.rchunks_exact(BLOCK).zip(b.rchunks_exact(BLOCK));
     let same = blocks.take_while(|(a, b)| a == b).count() * BLOCK;

@@ -1,7 +1,7 @@
-//! Where a file was in a commit's parent: under the same name, or under the one it was renamed from.
+//! Finds a file in a commit's parent: under the same name, or under its name before a rename.
 //!
-//! A rename is looked for as `git blame` does: for this one file, among all that the commit deleted
-//! and no rule blocks, by the steps of [`renames`].
+//! Renames are detected as in `git blame`: for this one file, among all files that the commit
+//! deleted and no rule blocks, by the steps of [`renames`].
 
 use std::rc::Rc;
 
@@ -13,37 +13,37 @@ use super::super::blobs::Blobs;
 use super::super::change::{Change, ChangeKind};
 use super::super::{Asked, History, HistoryError, Side, renames, trees};
 
-/// A file's name at some time.
+/// A file's name at some point in history.
 #[derive(Debug)]
 pub(super) struct Name {
     pub(super) path: RepoPath,
-    /// For asking the graph.
+    /// For queries of changed-path filters.
     pub(super) asked: Asked,
 }
 
-/// What a commit has under a name.
+/// A version of a file in a commit's tree.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub file: Side,
-    /// The trees that lead to it, from the commit's own down; none if they are not known.
+    /// The trees on its path, from the root down. Empty if unknown.
     folders: Vec<ObjectId>,
 }
 
-/// What a commit has under a name, compared with what its child has there.
+/// The lookup of a path in a commit's tree, compared with the child's version.
 #[derive(Debug)]
 pub(super) enum Found {
     File(Place),
-    /// A link where the child has a regular file, or the like: another file, and no rename either.
+    /// An entry of another type than the child's: a different file, and not a rename either.
     Other,
     Nothing,
 }
 
-/// What a file was before it was renamed.
+/// A file's version before a rename.
 #[derive(Debug)]
 pub(super) struct Renamed {
-    /// `None` if it was not, or was not found to be.
+    /// `None` without a rename.
     pub(super) from: Option<(Rc<Name>, Place)>,
-    /// Not all files were looked at.
+    /// Rename detection was cut short.
     pub(super) is_cut: bool,
 }
 
@@ -55,7 +55,7 @@ impl Name {
 }
 
 impl Place {
-    /// The same file, in a commit of which no more is known.
+    /// The same file, in a commit whose trees are unknown.
     pub(super) fn unchanged(&self) -> Place {
         Place {
             file: self.file,
@@ -65,8 +65,8 @@ impl Place {
 }
 
 impl History {
-    /// What the tree `root` has at `path`; what it shares with `like`, the same path of another
-    /// commit, is not read again.
+    /// Looks up `path` in the tree `root`. Folders shared with `like`, the same path in another
+    /// commit, are not read again.
     pub(super) fn place(
         &self,
         root: ObjectId,
@@ -111,7 +111,7 @@ impl History {
         Ok(Found::Nothing)
     }
 
-    /// What the file `path` of the tree `new` was in the tree `old`, if it was renamed.
+    /// The source of the file `path` of the tree `new` in the tree `old`, if it was renamed.
     pub(super) fn renamed(
         &self,
         (old, new): (ObjectId, ObjectId),
@@ -120,7 +120,7 @@ impl History {
     ) -> Result<Renamed, HistoryError> {
         let both = (Some(old), Some(new));
         let mut differences = trees::differences(&self.git, &self.rules, both, cancel)?;
-        // Alone among the added ones: no other file may take what this one was.
+        // The only added file: no other file may take its source.
         differences.retain(|difference| difference.new.is_none() || difference.path == *path);
         let changes = renames::pair(&Blobs::new(&self.git), differences, cancel)?;
         let from = changes.files.into_iter().find_map(|change| match change {

@@ -1,38 +1,37 @@
-//! Runs of lines whose author is sought, and how a suspect divides them with its parent.
+//! Runs of lines whose commit is unknown, and how a file divides them with its parent's version.
 
-/// Lines that are sought together: where they stand in a suspect's file, and in the file that was
-/// asked about.
+/// Consecutive lines: their position in a suspect file, and in the blamed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Span {
-    /// The first, from 0, in the suspect's file.
+    /// The first line, from 0, in the suspect file.
     pub(super) line: u32,
-    /// The first, from 0, in the file that was asked about.
+    /// The first line, from 0, in the blamed file.
     pub(super) asked: u32,
-    /// How many; at least one.
+    /// The number of lines; at least one.
     pub(super) count: u32,
 }
 
-/// Lines that a file and its parent have in common.
+/// Lines that a file and its parent's version share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Common {
-    /// The first, from 0, in the file.
+    /// The first line, from 0, in the file.
     pub(super) line: u32,
-    /// The first, from 0, in the parent's.
+    /// The first line, from 0, in the parent's version.
     pub(super) parent: u32,
-    /// How many; at least one.
+    /// The number of lines; at least one.
     pub(super) count: u32,
 }
 
-/// Lines of one suspect, divided.
+/// The lines of one suspect, divided.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Divided {
-    /// Which the parent has, as they stand there.
+    /// Those that the parent has, at their position there.
     pub(super) passed: Vec<Span>,
-    /// Which it has not.
+    /// Those that it lacks.
     pub(super) left: Vec<Span>,
 }
 
-/// Sorts spans, and joins those that go on where another ends.
+/// Sorts spans, and joins adjacent ones.
 pub(super) fn tidy(spans: &mut Vec<Span>) {
     spans.sort_unstable();
     spans.dedup_by(|next, span| {
@@ -44,8 +43,8 @@ pub(super) fn tidy(spans: &mut Vec<Span>) {
     });
 }
 
-/// Divides `spans` by what the file has in common with its parent, which is in line order. Spans
-/// may overlap: lines that were sought apart can turn out to be one.
+/// Divides `spans` by the lines shared with the parent, which are in line order. Spans may overlap:
+/// separate lines can come from the same line.
 pub(super) fn divide(spans: &[Span], common: &[Common]) -> Divided {
     let mut divided = Divided::default();
     for &span in spans {
@@ -73,7 +72,7 @@ pub(super) fn divide(spans: &[Span], common: &[Common]) -> Divided {
 }
 
 impl Span {
-    /// The first `count` lines, unless those are none, and the rest, which may be.
+    /// The first `count` lines, if any, and the rest, which may be empty.
     fn cut(self, count: u32) -> (Option<Span>, Span) {
         let count = count.min(self.count);
         let first = Span { count, ..self };

@@ -1,4 +1,4 @@
-//! Blame held against the git command: on histories made by hand, and on random ones.
+//! Blames compared with the git command, on small and on random histories.
 
 mod made;
 
@@ -21,7 +21,7 @@ fn tracked(history: &History, revision: &str, file: &str) -> Result<BlamedFile, 
     history.blamed_file(commit, &path(file))
 }
 
-/// The commit of each line, as we tell it.
+/// The commit of each line, by this crate.
 fn ours(history: &History, revision: &str, file: &str) -> Vec<String> {
     let tracked = tracked(history, revision, file).unwrap();
     let lines = u32::try_from(tracked.lines().count()).unwrap();
@@ -31,7 +31,7 @@ fn ours(history: &History, revision: &str, file: &str) -> Vec<String> {
         .collect()
 }
 
-/// The commit of each line, as git tells it.
+/// The commit of each line, by git.
 fn gits(app: &Sandbox, revision: &str, file: &str) -> Vec<String> {
     let told = git(&app.root(), &["blame", "--porcelain", revision, "--", file]);
     let lines = told.lines().filter(|line| !line.starts_with('\t'));
@@ -48,7 +48,7 @@ fn is_modified(app: &Sandbox, file: &str) -> bool {
     history.is_modified(&repo, &file, &cancel()).unwrap()
 }
 
-/// What is told otherwise than by git of files of a random history, and how many lines were asked.
+/// The lines of files of a random history that git blames otherwise, and the number of all lines.
 fn differing(seed: u64, commits: usize, asked: usize) -> (Vec<String>, usize) {
     let made = Made::of(seed, commits);
     let app = made.import();
@@ -229,7 +229,7 @@ async fn a_blame_that_had_no_time_for_renames_is_not_kept() {
     app.git(&["commit", "-qam", "two"]);
     let history = history(&app);
     let file = tracked(&history, "HEAD", "new.rs").unwrap();
-    // A quarter of it, which is what a search for renames has, is no time at all.
+    // The search for renames gets a quarter of the time: less than a nanosecond.
     let soon = Instant::now() + Duration::from_nanos(3);
     let hurried = Cancel::new(soon, CancellationToken::new());
     let blame = history.blame(&file, (0, 21), &hurried).unwrap();

@@ -1,7 +1,7 @@
-//! The versions of a file that a blame has met, and what two of them share.
+//! A cache of the file versions that a blame meets, and their comparison.
 //!
-//! Lines are compared as `git blame` does, with the line end that belongs to them, by Myers'
-//! algorithm with git's heuristics (`imara-diff`).
+//! Lines are compared as in `git blame`, including their line ends, by Myers' algorithm with git's
+//! heuristics (`imara-diff`).
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -19,15 +19,15 @@ const READING: &str = "reading a file";
 
 /// The largest version that is compared, in bytes.
 const MAX_SIZE: u64 = 64 << 20;
-/// What is kept of versions that may be needed again, in bytes.
+/// Size of cached versions, in bytes.
 const KEPT: usize = 8 << 20;
-/// How many are kept at most, however small they are: they are searched one by one.
+/// Maximum number of cached versions, however small: lookups are linear.
 const MAX_KEPT: usize = 1000;
-/// How much of a common end is taken at a time, in bytes: so does git, and where a change may have
-/// been at several places, which one it says depends on it.
+/// The unit in which common ends are cut off, in bytes. Git's unit: it influences where an
+/// ambiguous change is placed.
 const BLOCK: usize = 1024;
 
-/// The versions of the files that a blame has met of late.
+/// Recently used versions of files.
 #[derive(Default)]
 pub(super) struct Texts {
     numbers: Numbers,
@@ -37,7 +37,7 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// What the version `id` and its parent have in common, in line order.
+    /// The lines that the version `id` and its parent's version share, in line order.
     ///
     /// # Errors
     /// If one of them can't be read, or the call has to stop.
@@ -60,7 +60,7 @@ impl Texts {
         self.compare(&old, &new, cancel)
     }
 
-    /// The version `id`, which is like another one.
+    /// The version `id`, which resembles `like`.
     fn text(
         &mut self,
         repository: &gix::Repository,
@@ -115,7 +115,7 @@ impl Texts {
         Ok(common.found)
     }
 
-    /// Finds what differs between some lines.
+    /// Computes the differences of some lines.
     fn differ(&mut self, old: &[Token], new: &[Token]) {
         let numbers = &self.numbers;
         let count = numbers.count();
@@ -126,7 +126,7 @@ impl Texts {
     }
 }
 
-/// What lies between changes.
+/// Collects the unchanged lines between changes.
 #[derive(Default)]
 struct Gaps {
     /// Where the last change ended in either version.
@@ -150,8 +150,8 @@ impl Gaps {
     }
 }
 
-/// How many bytes at the end, from a line's beginning on, are not compared: whole blocks that are
-/// the same, less the line that may have begun before them.
+/// The length of the common end that comparison skips, from a line's start on: whole equal blocks,
+/// less the line that may begin before them.
 fn common_blocks(old: &Text, new: &Text) -> usize {
     let (old, new) = (old.bytes(), new.bytes());
     let same = common_end(old, new);

@@ -1,9 +1,9 @@
-//! Changed-path filters: whether a commit may have touched a path, in a few bits of each path.
+//! Changed-path filters: Bloom filters that tell whether a commit may have changed a path.
 //!
-//! A filter holds every path that differs from the first parent, and every folder above one. What
-//! it doesn't have was not changed; what it has may have been. A path is hashed by murmur3
-//! (A. Appleby, public domain) under two seeds, and the sums of multiples of both say which bits
-//! are set: see gitformat-commit-graph(5), "BDAT".
+//! A filter holds every path that differs from the first parent, and every folder above one. An
+//! absent path is certainly unchanged; a present one may have changed. A path is hashed by murmur3
+//! (A. Appleby, public domain) under two seeds, and double hashing selects the bits: see
+//! gitformat-commit-graph(5), "BDAT".
 
 use std::collections::HashSet;
 use std::ops::{BitOr, BitXor};
@@ -13,13 +13,13 @@ use gix::bstr::BString;
 
 use super::chunks::array;
 
-/// More hashes than anybody uses: a file that says so is hostile.
+/// More hashes than any writer uses: a file with more is hostile.
 const MAX_HASHES: u32 = 64;
-/// A filter with so many paths or more would be too large; git makes none either.
+/// A filter of this many paths or more would be too large. Git has the same limit.
 pub(super) const MAX_PATHS: usize = 512;
 const SEEDS: (u32, u32) = (0x293a_e76f, 0x7e64_6e2c);
 
-/// How the filters of a file are made.
+/// The parameters of a file's filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Settings {
     version: Version,
@@ -41,10 +41,10 @@ pub(super) struct Filter<'a> {
     pub(super) settings: Settings,
 }
 
-/// A path, made ready to be asked of many commits.
+/// The hashes of a path, to query the filters of many commits.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
-    /// Of the path and of each folder above it.
+    /// Hashes of the path and of each folder above it.
     places: Vec<Place>,
 }
 
@@ -55,7 +55,7 @@ struct Place {
 }
 
 impl Asked {
-    /// Asks about a file or a folder. Every commit may have changed the root.
+    /// A query for a file or a folder. Every commit may have changed the root.
     pub(crate) fn of(path: &RepoPath) -> Asked {
         let bytes = path.as_bytes();
         let ends = bytes.iter().enumerate();
@@ -66,12 +66,12 @@ impl Asked {
             unsigned: Version::Unsigned.hashes(path),
         };
         Asked {
-            // The longest first: it is absent most often.
+            // The longest path first: it is absent most often.
             places: whole.into_iter().chain(above).map(place).collect(),
         }
     }
 
-    /// Whether the filter has it.
+    /// Whether the filter may contain the path.
     pub(super) fn may_be_in(&self, filter: &Filter<'_>) -> bool {
         self.places.iter().all(|place| {
             filter.has(match filter.settings.version {
@@ -83,16 +83,16 @@ impl Asked {
 }
 
 impl Settings {
-    /// Bytes before the filters.
+    /// Size of the header before the filters, in bytes.
     pub(super) const BYTES: usize = 12;
-    /// What git writes as version 2.
+    /// The settings that git writes as version 2.
     pub(super) const OURS: Settings = Settings {
         version: Version::Unsigned,
         hashes: 7,
         bits_per_path: 10,
     };
 
-    /// What stands before the filters; `None` for a kind that nobody knows.
+    /// Parses the header before the filters. `None` for an unknown version.
     pub(super) fn parse(data: &[u8]) -> Option<Settings> {
         let number = |at| array(data, at).map(|bytes| u32::from_be_bytes(*bytes)).ok();
         let version = match number(0)? {
@@ -121,14 +121,14 @@ impl Settings {
         bytes
     }
 
-    /// Whether filters that were made so are as good as ours, so that they can go on being used.
+    /// Whether filters with these settings are as good as new ones, and can be reused.
     pub(super) fn are_as_good(self) -> bool {
         let version = Settings::OURS.version;
         Settings { version, ..self } == Settings::OURS
     }
 
-    /// Adds the filter of these paths, which have their folders among them; of `None`, which are
-    /// too many, one that has everything.
+    /// Appends the filter of these paths, which must include their folders. For `None`, too many
+    /// paths, appends a filter that contains every path.
     pub(super) fn append(self, paths: Option<&HashSet<BString>>, to: &mut Vec<u8>) {
         let Some(paths) = paths else {
             to.push(u8::MAX);
@@ -136,7 +136,7 @@ impl Settings {
         };
         let bits = paths.len() * self.bits_per_path as usize;
         let start = to.len();
-        // One byte at least: none would mean that nothing is known.
+        // At least one byte: an empty filter means "unknown".
         to.resize(start + bits.div_ceil(8).max(1), 0);
         let filter = to.get_mut(start..).unwrap_or_default();
         for path in paths {
@@ -148,7 +148,7 @@ impl Settings {
         }
     }
 
-    /// Which bits of a filter of so many bytes stand for hashes.
+    /// The bits that a path's hashes select in a filter of so many bytes.
     fn bits(self, (first, step): (u32, u32), bytes: usize) -> impl Iterator<Item = usize> {
         let bits = bytes as u64 * 8;
         (0..self.hashes).map(move |times| {
@@ -190,7 +190,7 @@ impl Version {
             hash = hash.wrapping_mul(5).wrapping_add(0xe654_6b64);
         }
         if !rest.is_empty() {
-            // Or, and not exclusive or, would differ where bytes were taken for negative numbers.
+            // XOR instead of OR matters only where bytes were taken for negative numbers.
             hash ^= scramble(widened(rest, BitXor::bitxor));
         }
         hash ^= u32::try_from(bytes.len()).unwrap_or(u32::MAX);
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn hashes_are_murmur3_and_signed_only_in_the_first_version() {
-        // The vectors of gitformat-commit-graph's own tests: t0095.
+        // The vectors of git's own tests: t0095.
         for (text, hash) in [
             (&b""[..], 0),
             (b"Hello world!", 0x627b_0c2c),

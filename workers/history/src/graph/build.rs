@@ -1,9 +1,10 @@
-//! Making a graph of all that a repository's branches and tags reach, from the one before.
+//! Builds a graph of everything that a repository's branches and tags reach, extending the previous
+//! one.
 //!
-//! What a graph has already is taken from there; other commits are read, and compared with their
-//! first parent for their filters, the youngest first. That is most of the work, minutes in a large
-//! repository, so it is for a thread in the background. Who has no filter when time is up gets one
-//! from a later build.
+//! Commits of the previous graph are copied. Others are read and compared with their first parent
+//! for their filters, youngest first. That is most of the work, minutes in a large repository, so
+//! it runs on a background thread. Commits without a filter when time is up get one from a later
+//! build.
 
 use archway_repo::{Cancel, RepoError};
 use gix::ObjectId;
@@ -23,41 +24,42 @@ const READING: &str = "reading a commit";
 const LATEST: u64 = (1 << 34) - 1;
 /// The highest level that the format holds.
 const HIGHEST: u32 = (1 << 30) - 1;
-/// What is kept of the time for writing what was found out.
+/// Time reserved for writing the result.
 pub(super) const FINISHING: Duration = Duration::from_secs(30);
-/// So many commits fit into the largest graph, with small filters.
+/// Number of commits that fit into the largest graph, with small filters.
 const MAX_COMMITS: usize = (MAX_BYTES / 128) as usize;
 
-/// A commit of the graph that is being made.
+/// A commit of the graph that is being built.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) id: ObjectId,
     pub(super) tree: ObjectId,
-    /// As indexes of rows.
+    /// Indexes of rows.
     pub(super) parents: Vec<u32>,
-    /// Seconds since 1970, as far as the format goes.
+    /// Seconds since 1970, clamped to the format's range.
     pub(super) time: u64,
-    /// One more than the highest of its parents'.
+    /// One more than the highest level of its parents.
     pub(super) level: u32,
-    /// Its time, or a second after the highest date of its parents.
+    /// The corrected date: its time, or a second after the latest date of its parents.
     pub(super) date: u64,
-    /// Where its filter begins, and how many bytes it has.
+    /// Offset and length of its filter.
     pub(super) filter: (u32, u32),
-    /// Where it stands in the graph before.
+    /// Its position in the previous graph.
     known: Option<Position>,
 }
 
-/// All that a file will say.
+/// The content of a graph file.
 #[derive(Debug)]
 pub(super) struct Rows {
     pub(super) rows: Vec<Row>,
     pub(super) settings: Settings,
-    /// All filters, in the order in which they were made.
+    /// All filters, in the order in which they were computed.
     pub(super) filters: Vec<u8>,
 }
 
-/// A graph file of all that HEAD, branches, remote branches and tags reach, with filters, and how
-/// many of its commits `before` had not. `None` if there are no commits, or too many.
+/// Builds a graph file of all commits that HEAD, branches, remote branches and tags reach, with
+/// filters. Returns it with the number of commits that `before` lacked. `None` if there are no
+/// commits, or too many.
 ///
 /// # Errors
 /// If an object can't be read, or time is up.
@@ -86,7 +88,7 @@ pub(crate) fn build(
     Ok(write::file(&rows, cancel)?.map(|file| (file, new)))
 }
 
-/// The commits that histories begin with.
+/// The commits at which histories begin.
 fn tips(git: &gix::Repository, cancel: &Cancel) -> Result<Vec<ObjectId>, HistoryError> {
     let (named, _) = tips::read(git, cancel)?;
     let mut tips = Vec::new();
@@ -96,7 +98,7 @@ fn tips(git: &gix::Repository, cancel: &Cancel) -> Result<Vec<ObjectId>, History
     {
         match revision::peel(git, id, cancel) {
             Err(stopped @ HistoryError::Repo(RepoError::Stopped(_))) => return Err(stopped),
-            // A name that leads nowhere is nobody's history.
+            // A reference to a missing object adds no commits.
             peeled => tips.extend(peeled.ok().flatten()),
         }
     }
@@ -123,7 +125,7 @@ impl<'a> Reached<'a> {
         }
     }
 
-    /// The row of a commit, which may have been just made: then it still has to be filled.
+    /// The index of a commit's row. A new row still has to be filled.
     fn row_of(&mut self, id: ObjectId) -> u32 {
         let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
         let index = *self.by_id.entry(id).or_insert(next);
@@ -142,7 +144,7 @@ impl<'a> Reached<'a> {
         index
     }
 
-    /// Fills all rows, and those that they lead to.
+    /// Fills all rows, and adds those of their ancestors.
     fn follow(&mut self, cancel: &Cancel) -> Result<(), HistoryError> {
         let mut next = 0;
         while let Some(row) = self.rows.get(next) {
@@ -189,14 +191,14 @@ impl Rows {
         self.rows.get(index as usize)
     }
 
-    /// Gives each its level and date, and answers in which order each comes after its parents.
+    /// Sets each row's level and date. Returns the rows in an order in which parents come first.
     ///
     /// # Errors
     /// If a commit descends from itself, or time is up.
     fn set_levels(&mut self, cancel: &Cancel) -> Result<Vec<u32>, HistoryError> {
         let mut order = Vec::with_capacity(self.rows.len());
         for start in (0..).take(self.rows.len()) {
-            // Each with how many of its parents are done.
+            // Each row with the number of its parents that are done.
             let mut open = vec![(start, 0)];
             while let Some((index, done)) = open.pop() {
                 let Some(row) = self.row(index).filter(|row| row.level == 0) else {
@@ -204,7 +206,8 @@ impl Rows {
                 };
                 if let Some(parent) = row.parents.get(done) {
                     open.extend([(index, done + 1), (*parent, 0)]);
-                    // Objects are not held against their ids: a forged one can be its own parent.
+                    // gix does not verify objects against their ids: a forged commit can be its own
+                    // parent.
                     if open.len() > self.rows.len() {
                         return Err(git(READING)("it descends from itself"));
                     }
@@ -220,7 +223,7 @@ impl Rows {
         Ok(order)
     }
 
-    /// Of a row whose parents have theirs.
+    /// Sets the level and date of a row whose parents have theirs.
     fn set_level(&mut self, index: u32) {
         let Some(row) = self.row(index) else { return };
         let parents = || row.parents.iter().filter_map(|parent| self.row(*parent));
@@ -232,7 +235,8 @@ impl Rows {
         }
     }
 
-    /// Makes the filters, or takes those of `before`; none for who comes too late.
+    /// Computes the filters, or copies those of `before`. Rows that come after the time limit get
+    /// none.
     fn filter(
         &mut self,
         order: &[u32],

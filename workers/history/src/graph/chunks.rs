@@ -1,10 +1,10 @@
-//! The frame of a commit-graph file: its header, and where its chunks lie.
+//! The container format of commit-graph files: the header and the table of chunks.
 
 use std::ops::Range;
 
 use super::GraphError;
 
-/// What a file of this kind begins with.
+/// The magic number of commit-graph files.
 pub(super) const SIGNATURE: &[u8; 4] = b"CGPH";
 /// The only version of the format.
 pub(super) const VERSION: u8 = 1;
@@ -14,22 +14,22 @@ pub(super) const SHA1: u8 = 1;
 pub(super) const ID: usize = 20;
 /// Bytes before the table of chunks.
 pub(super) const HEADER: usize = 8;
-/// Bytes of a line of the table.
+/// Bytes of a row of the table.
 pub(super) const LINE: usize = 12;
 
 /// A chunk's name.
 pub(super) type Name = [u8; 4];
 
-/// Where chunks lie in a file. All ranges are inside it.
+/// Ranges of chunks. All of them lie inside the file.
 #[derive(Debug)]
 pub(super) struct Chunks {
-    /// How many files this one stands on.
+    /// The number of base files that this one depends on.
     pub(super) bases: usize,
     table: Vec<(Name, Range<usize>)>,
 }
 
 impl Chunks {
-    /// Reads header and table.
+    /// Parses the header and the table.
     pub(super) fn parse(file: &[u8]) -> Result<Chunks, GraphError> {
         let [signature @ .., version, hash, chunks, bases] = *array::<HEADER>(file, 0)?;
         if signature != *SIGNATURE || version != VERSION || hash != SHA1 {
@@ -54,19 +54,19 @@ impl Chunks {
             from = offset;
             table.push((name, offset..offset));
         }
-        // The last line only says where the chunk before it ends.
+        // The last row only marks the end of the last chunk.
         table.pop();
         let bases = usize::from(bases);
         Ok(Chunks { bases, table })
     }
 
-    /// Where the chunk is, if there is one.
+    /// The range of a chunk, if present.
     pub(super) fn find(&self, name: &Name) -> Option<Range<usize>> {
         let mut found = self.table.iter().filter(|(found, _)| found == name);
         found.next().map(|(_, range)| range.clone())
     }
 
-    /// Where the chunk is, which has to be of this size.
+    /// The range of a chunk that must have this size.
     pub(super) fn exactly(&self, name: &Name, size: usize) -> Result<Range<usize>, GraphError> {
         self.find(name)
             .filter(|range| range.len() == size)
@@ -80,7 +80,7 @@ pub(super) fn array<const N: usize>(bytes: &[u8], at: usize) -> Result<&[u8; N],
     rest.ok_or(GraphError::Malformed("it ends too early"))
 }
 
-/// The number of four bytes at an index of a table of such; 0 outside.
+/// The big-endian `u32` at an index of a table; 0 out of bounds.
 pub(crate) fn number(table: &[u8], index: usize) -> u32 {
     let bytes = index.checked_mul(4).and_then(|at| table.get(at..));
     bytes

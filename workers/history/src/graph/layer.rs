@@ -1,6 +1,6 @@
 //! One commit-graph file.
 //!
-//! Indexes count its own commits, positions those of the files that it stands on before them.
+//! Indexes count its own commits; positions also count those of the base files before it.
 
 use std::ops::Range;
 
@@ -11,37 +11,37 @@ use super::chunks::{Chunks, ID, array, number};
 use super::parents::{FLAG, NO_PARENT, Parents, edge};
 use super::{GraphError, MAX_COMMITS};
 
-/// Bytes of a commit's line: tree, two parents, level and time.
+/// Bytes of a commit's row: tree, two parents, level and time.
 pub(super) const COMMIT: usize = ID + 16;
 
-/// A file of commits, checked but for what lies in other files.
+/// A parsed commit-graph file. Everything is validated except references into other files.
 #[derive(Debug)]
 pub(super) struct Layer {
     file: Vec<u8>,
-    /// How many commits stand below.
+    /// The number of commits in the base layers.
     base: u32,
     count: u32,
     fanout: Range<usize>,
     ids: Range<usize>,
     commits: Range<usize>,
     edges: Range<usize>,
-    /// Offsets of corrected dates, and those that are too large for there.
+    /// Offsets of corrected dates, and the table of offsets that overflow.
     dates: Option<(Range<usize>, Range<usize>)>,
     filters: Option<Filters>,
 }
 
 #[derive(Debug)]
 struct Filters {
-    /// Where each ends.
+    /// Where each filter ends.
     ends: Range<usize>,
     data: Range<usize>,
     settings: Settings,
-    /// Whether no commit is without.
+    /// Whether every commit has a filter.
     are_all: bool,
 }
 
 impl Layer {
-    /// Reads what stands on the layers `below`.
+    /// Parses a file on top of the base layers `below`.
     pub(super) fn parse(file: Vec<u8>, below: &[Layer]) -> Result<Layer, GraphError> {
         let chunks = Chunks::parse(&file)?;
         stands_on(&file, &chunks, below)?;
@@ -76,7 +76,7 @@ impl Layer {
         Ok(layer)
     }
 
-    /// The position after its last.
+    /// The position after its last commit.
     pub(super) fn end(&self) -> u32 {
         self.base + self.count
     }
@@ -103,7 +103,7 @@ impl Layer {
         self.filters.as_ref().is_some_and(|filters| filters.are_all)
     }
 
-    /// How its filters are made.
+    /// The settings of its filters.
     pub(super) fn settings(&self) -> Option<Settings> {
         self.filters.as_ref().map(|filters| filters.settings)
     }
@@ -137,18 +137,18 @@ impl Layer {
         })
     }
 
-    /// Seconds since 1970: the lower 34 bits of the line's end.
+    /// Seconds since 1970: the lower 34 bits at the row's end.
     pub(super) fn time(&self, index: u32) -> i64 {
         let high = number(self.ends(index), 2) & 3;
         i64::from(high) << 32 | i64::from(number(self.ends(index), 3))
     }
 
-    /// One more than the highest of its parents': the upper 30 bits of the line's end.
+    /// One more than the highest level of its parents: the upper 30 bits at the row's end.
     pub(super) fn level(&self, index: u32) -> u32 {
         number(self.ends(index), 2) >> 2
     }
 
-    /// The corrected date: its own, or a second after the highest of its parents'.
+    /// The corrected date: its own time, or a second after the latest date of its parents.
     pub(super) fn date(&self, index: u32) -> u64 {
         let time = self.time(index).unsigned_abs();
         let Some((offsets, large)) = &self.dates else {
@@ -169,7 +169,7 @@ impl Layer {
         Parents::new(self.at(&self.edges), number(ends, 0), number(ends, 1))
     }
 
-    /// Which paths the commit changed; `None` if that is not known.
+    /// The paths that the commit changed. `None` if unknown.
     pub(super) fn filter(&self, index: u32) -> Option<Filter<'_>> {
         let filters = self.filters.as_ref()?;
         let ends = self.at(&filters.ends);
@@ -185,7 +185,7 @@ impl Layer {
         })
     }
 
-    /// The layer's checksum, by which others stand on it.
+    /// The checksum, which names this layer in layers on top of it.
     fn checksum(&self) -> &[u8] {
         self.file.last_chunk::<ID>().map_or(&[], |id| id)
     }
@@ -198,13 +198,13 @@ impl Layer {
         line::<COMMIT>(self.at(&self.commits), index)
     }
 
-    /// A commit's line after the tree.
+    /// A commit's row after the tree.
     fn ends(&self, index: u32) -> &[u8] {
         self.commit(index).get(ID..).unwrap_or_default()
     }
 
-    /// Lists of further parents have an end, and no commit shares another's: else a small file
-    /// could say very much.
+    /// Checks that each list of further parents ends, and that no two commits share one. Otherwise
+    /// a small file could describe an enormous graph.
     fn check_edges(&self) -> Result<(), GraphError> {
         let mut left = self.edges.len() / 4;
         let no_end = GraphError::Malformed("parents without an end");
@@ -226,7 +226,7 @@ impl Layer {
 }
 
 impl Filters {
-    /// `None` if there are none, or none that can be used: answers are the same without.
+    /// `None` if filters are missing or invalid: answers are the same without them.
     fn parse(file: &[u8], chunks: &Chunks, count: usize) -> Option<Filters> {
         let ends = chunks.find(b"BIDX")?;
         let data = chunks.find(b"BDAT")?;
@@ -247,7 +247,7 @@ impl Filters {
     }
 }
 
-/// Whether the file says that it stands on these.
+/// Checks that the file names exactly these base layers.
 fn stands_on(file: &[u8], chunks: &Chunks, below: &[Layer]) -> Result<(), GraphError> {
     let named = chunks.find(b"BASE").unwrap_or(0..0);
     let named = file.get(named).unwrap_or_default().chunks(ID);
@@ -259,7 +259,7 @@ fn stands_on(file: &[u8], chunks: &Chunks, below: &[Layer]) -> Result<(), GraphE
     }
 }
 
-/// A line of a table; zeroes outside.
+/// A row of a table; zeroes out of bounds.
 fn line<const N: usize>(table: &[u8], index: u32) -> &[u8; N] {
     array(table, index as usize * N).unwrap_or(&[0; N])
 }

@@ -1,7 +1,7 @@
-//! The graph that git itself keeps in a repository: one file, or a chain of them.
+//! Git's own commit-graph of a repository: one file, or a chain of them.
 //!
-//! Links are not followed: they could lead out of the mount. What can't be used is said in the log
-//! once for each state of the files, and then is as if absent.
+//! Links are not followed: they could lead out of the mount. An unusable graph is logged once for
+//! each state of its files, and then counts as absent.
 
 use std::time::SystemTime;
 
@@ -12,13 +12,14 @@ use rustix::io::Errno;
 
 use super::{Graph, GraphError, MAX_BYTES, whole};
 
-/// Beneath the folder of objects, in the order in which git looks for them.
+/// Beneath the objects folder, in git's lookup order.
 const SINGLE: &[u8] = b"info/commit-graph";
 const CHAIN: &[u8] = b"info/commit-graphs/commit-graph-chain";
-/// How large the list of a chain's files may be, in bytes: over the 256 that a chain can have.
+/// Maximum size of a chain's list of files, in bytes: enough for the 256 files that a chain can
+/// have.
 const MAX_LIST: u64 = 16 << 10;
 
-/// What was seen of git's files when they were read.
+/// The observed state of git's graph files.
 #[derive(Debug)]
 pub(crate) struct Origin {
     single: Seen,
@@ -26,7 +27,7 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// The repository's own graph as it is now: empty if there is none, or none that can be used.
+    /// Reads the repository's own graph. Empty if there is none, or it is unusable.
     ///
     /// # Errors
     /// If the call has to stop.
@@ -52,7 +53,7 @@ impl Origin {
         Ok((origin, graph.unwrap_or_default()))
     }
 
-    /// Whether git's files are still those that were read.
+    /// Whether git's files are unchanged since they were read.
     pub(crate) fn still_holds(&self, git: &gix::Repository) -> bool {
         let Ok(folder) = folder(git) else {
             return false;
@@ -62,7 +63,7 @@ impl Origin {
     }
 }
 
-/// The folder of objects, which the survey of the repository has found to be inside.
+/// The objects folder, which the repository check has confirmed to be inside the mount.
 fn folder(git: &gix::Repository) -> Result<Jail, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let path = git.objects.store_ref().path();
@@ -92,7 +93,7 @@ fn read(folder: &Jail, cancel: &Cancel) -> Result<Option<Graph>, GraphError> {
     Graph::of(files, cancel).map(Some)
 }
 
-/// A file's content, which is taken from what is `left`.
+/// Reads a file, and subtracts its size from `left`.
 fn content(
     folder: &Jail,
     path: &RepoPath,

@@ -1,25 +1,25 @@
-//! A commit's parents in a commit-graph: two in its line, or more in a list of the file.
+//! A commit's parents in a commit-graph: two in its row, or more in the list EDGE.
 
 use super::Position;
 use super::chunks::number;
 
 /// No such parent.
 pub(super) const NO_PARENT: u32 = 0x7000_0000;
-/// The bit of a second parent that says that the rest of the number is an index of EDGE; in EDGE,
-/// that it is the last; of a date, that it is an index of GDO2.
+/// In a second parent, marks the rest as an index of EDGE; in EDGE, marks the last parent; in a
+/// date, marks the rest as an index of GDO2.
 pub(super) const FLAG: u32 = 0x8000_0000;
 
-/// A commit's parents.
+/// Iterates over a commit's parents.
 #[derive(Debug)]
 pub(crate) struct Parents<'a> {
     edges: &'a [u8],
     first: u32,
-    /// The second, or where in `edges` the next is.
+    /// The second parent, or the next index in `edges`.
     then: u32,
 }
 
 impl<'a> Parents<'a> {
-    /// Those that a commit's line names; `edges` is the file's list.
+    /// The parents in a commit's row; `edges` is the file's list.
     pub(super) fn new(edges: &'a [u8], first: u32, then: u32) -> Parents<'a> {
         Parents { edges, first, then }
     }
@@ -52,7 +52,7 @@ impl Iterator for Parents<'_> {
     }
 }
 
-/// A parent in EDGE, and where the next is.
+/// A parent in EDGE, and the index of the next one.
 pub(super) fn edge(edges: &[u8], then: u32) -> (u32, u32) {
     let parent = number(edges, (then & !FLAG) as usize);
     match parent & FLAG {

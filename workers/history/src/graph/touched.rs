@@ -1,9 +1,8 @@
-//! Which paths a commit changed, for its filter: all that differs between two trees, without
-//! looking for renames, and every folder above.
+//! The paths that a commit changed, for its filter: all differences between two trees, without
+//! rename detection, and every folder above one.
 //!
-//! Subtrees that are the same are skipped unread. The walk ends as soon as there are more paths
-//! than a filter may have, or after so many trees: a few objects can describe a tree that nobody
-//! could ever walk.
+//! Equal subtrees are skipped unread. The walk ends at more paths than a filter may have, or after
+//! a number of trees: a few objects can describe a tree that no walk could finish.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,23 +19,23 @@ use super::super::trees::in_pairs;
 use super::bloom::MAX_PATHS;
 
 const READING: &str = "reading a tree";
-/// So many trees are read for one commit.
+/// Maximum number of trees that are read for one commit.
 const MAX_TREES: usize = 20_000;
-/// What is kept of trees that were read, in bytes.
+/// Size of the cache of trees, in bytes.
 const KEPT_BYTES: usize = 64 << 20;
 
-/// Reads trees, of which neighbouring commits share most.
+/// Reads trees through a cache: neighbouring commits share most of them.
 pub(super) struct Trees<'a> {
     git: &'a gix::Repository,
     kept: Recent<ObjectId, ()>,
     buffer: Vec<u8>,
 }
 
-/// A walk through two trees at once.
+/// A comparison of two trees.
 struct Walk<'a, 'git> {
     trees: &'a mut Trees<'git>,
     paths: HashSet<BString>,
-    /// Pairs of folders that differ, and where they are.
+    /// Pairs of folders that differ, with their paths.
     next: Vec<(BString, Folders)>,
 }
 
@@ -56,7 +55,7 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// What differs between two root trees; `None` if that is too much.
+    /// The differences between two root trees. `None` if there are too many.
     ///
     /// # Errors
     /// If a tree can't be read, or time is up.
@@ -119,7 +118,7 @@ impl Walk<'_, '_> {
         in_pairs(entries(&old), entries(&new), cancel, pair)
     }
 
-    /// One name: both are of one kind if both are there.
+    /// Compares one name. Both entries are of one kind if both exist.
     fn pair(&mut self, path: &BString, was: Option<EntryRef<'_>>, is: Option<EntryRef<'_>>) {
         let (Some(either), same) = (is.or(was), was == is) else {
             return;
@@ -141,7 +140,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// A file differs; so do the folders above it.
+    /// Records a changed file, and the folders above it.
     fn note(&mut self, path: BString) {
         let ends: Vec<usize> = gix::bstr::ByteSlice::find_iter(path.as_slice(), b"/").collect();
         for end in ends.into_iter().rev() {

@@ -1,4 +1,4 @@
-//! A file's content, read whole, in pieces between which a call may stop.
+//! Reads and checksums large files in pieces, between which a call can stop.
 
 use std::io::Read;
 
@@ -6,10 +6,10 @@ use archway_repo::Cancel;
 
 use super::GraphError;
 
-/// What is read, or summed up, between two looks at a call's time, in bytes.
+/// Bytes that are read, or checksummed, between two deadline checks.
 pub(super) const PIECE: usize = 8 << 20;
 
-/// All of a file of at most so many bytes.
+/// Reads a file of at most `most` bytes.
 ///
 /// # Errors
 /// [`GraphError::TooLarge`], [`GraphError::Io`], [`GraphError::Stopped`].

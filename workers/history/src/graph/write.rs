@@ -1,4 +1,4 @@
-//! Rows into the bytes of a commit-graph file, as `git commit-graph write` orders them.
+//! Serializes rows as a commit-graph file, in the order of `git commit-graph write`.
 
 use archway_repo::{Cancel, Stopped};
 
@@ -8,10 +8,10 @@ use super::parents::{FLAG, NO_PARENT};
 use super::whole::PIECE;
 use super::{MAX_BYTES, MAX_COMMITS};
 
-/// A chunk, by its name.
+/// A chunk with its name.
 type Chunk = (Name, Vec<u8>);
 
-/// The file; `None` if it would be too large.
+/// Serializes the file. `None` if it would be too large.
 ///
 /// # Errors
 /// If time is up.
@@ -53,8 +53,8 @@ fn framed(chunks: &[Chunk], cancel: &Cancel) -> Result<Option<Vec<u8>>, Stopped>
     }))
 }
 
-/// The SHA-1 of what comes before; `None` if it looks like an attack on SHA-1, which no graph
-/// does by chance.
+/// The SHA-1 of `bytes`. `None` if it looks like a collision attack on SHA-1, which does not happen
+/// by chance.
 pub(crate) fn checksum(bytes: &[u8], cancel: &Cancel) -> Result<Option<[u8; ID]>, Stopped> {
     let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
     for piece in bytes.chunks(PIECE) {
@@ -65,7 +65,7 @@ pub(crate) fn checksum(bytes: &[u8], cancel: &Cancel) -> Result<Option<[u8; ID]>
     Ok(checksum.and_then(|checksum| checksum.as_bytes().first_chunk().copied()))
 }
 
-/// Whether the checksum at the end of a file is right.
+/// Whether the checksum at a file's end matches.
 ///
 /// # Errors
 /// If the call has to stop.
@@ -76,11 +76,11 @@ pub(crate) fn is_whole(file: &[u8], cancel: &Cancel) -> Result<bool, Stopped> {
     }
 }
 
-/// Rows by id, as the file has them.
+/// Rows sorted by id, as the file has them.
 struct Sorted<'a> {
     all: &'a Rows,
     rows: Vec<&'a Row>,
-    /// By index in `all`, where it stands.
+    /// The position of each row, by its index in `all`.
     positions: Vec<u32>,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Sorted<'a> {
         })
     }
 
-    /// All chunks, in the order in which git writes them.
+    /// All chunks, in git's order.
     fn chunks(&self, cancel: &Cancel) -> Result<Option<Vec<Chunk>>, Stopped> {
         cancel.check()?;
         let (commits, edges) = self.commits();
@@ -120,7 +120,7 @@ impl<'a> Sorted<'a> {
             (*b"BIDX", ends),
             (*b"BDAT", filters),
         ];
-        // Two of them may be absent, and are where they would be empty.
+        // GDO2 and EDGE are left out when empty.
         let mut chunks = Vec::from(chunks);
         chunks.retain(|(_, chunk)| !chunk.is_empty());
         Ok(Some(chunks))
@@ -146,7 +146,7 @@ impl<'a> Sorted<'a> {
         ids.copied().collect()
     }
 
-    /// Lines of commits, and the parents after the first of those that have more than two.
+    /// Rows of commits, and the further parents of those that have more than two.
     fn commits(&self) -> (Vec<u8>, Vec<u8>) {
         let (mut lines, mut edges) = (Vec::new(), Vec::new());
         for row in &self.rows {
@@ -168,7 +168,7 @@ impl<'a> Sorted<'a> {
         (lines, edges)
     }
 
-    /// By how much corrected dates are later than times, and those that are too large for that.
+    /// Offsets of corrected dates from times, and the table of offsets that overflow.
     fn dates(&self) -> (Vec<u8>, Vec<u8>) {
         let (mut offsets, mut large) = (Vec::new(), Vec::new());
         for row in &self.rows {
@@ -186,7 +186,7 @@ impl<'a> Sorted<'a> {
         (offsets, large)
     }
 
-    /// Where filters end, and the filters.
+    /// The ends of filters, and the filters.
     fn filters(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let (mut ends, mut data) = (Vec::new(), Vec::from(self.all.settings.to_bytes()));
         let before = data.len();
@@ -201,7 +201,7 @@ impl<'a> Sorted<'a> {
     }
 }
 
-/// Appends a list of parents, and says at which index it begins.
+/// Appends a list of parents. Returns its first index.
 fn append_edges(edges: &mut Vec<u8>, parents: &[u32]) -> u32 {
     let index = index_of(edges, 4);
     let last = parents.len().saturating_sub(1);
@@ -212,7 +212,7 @@ fn append_edges(edges: &mut Vec<u8>, parents: &[u32]) -> u32 {
     index
 }
 
-/// The index of what is appended next to a table.
+/// The index of the next row of a table.
 fn index_of(table: &[u8], line: usize) -> u32 {
     u32::try_from(table.len() / line).unwrap_or(0)
 }

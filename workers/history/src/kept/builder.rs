@@ -1,5 +1,4 @@
-//! The thread that makes graphs and ledgers: one project after the other, after everything else
-//! that wants the CPU.
+//! The thread that builds graphs and ledgers: one project at a time, at the lowest CPU priority.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,22 +20,22 @@ use super::{MAX_WAITING, is_good};
 
 /// Above the niceness of the threads that answer calls: sched(7).
 const PATIENCE: i32 = 10;
-/// A build that takes longer ends with what it has, and the next one goes on from there.
+/// A longer build ends with what it has, and the next one continues from there.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
 
-/// Where they are asked for. Dropped, it ends the thread and what that is doing.
+/// Queues builds. Dropping it ends the thread, and the build in progress.
 pub(super) struct Builder {
     queue: SyncSender<Job>,
     _end: DropGuard,
 }
 
-/// A project whose graph or ledger is to be made.
+/// A project whose graph or ledger is to be built.
 struct Job {
     project: Key,
     git: gix::ThreadSafeRepository,
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Work {
     graphs: Graphs,
     ledgers: Ledgers,
@@ -65,7 +64,7 @@ impl Builder {
         Ok(Builder { queue, _end })
     }
 
-    /// Has what a project lacks made, some time; false if too many wait for theirs.
+    /// Queues a build. Returns false if the queue is full.
     pub(super) fn ask(&self, project: &Key, git: &gix::Repository) -> bool {
         let job = Job {
             project: project.clone(),
@@ -77,13 +76,13 @@ impl Builder {
 
 impl Work {
     fn run(&self, jobs: &Receiver<Job>) {
-        // Of this thread alone, on Linux (nice(2)). Where it may not be, calls take longer.
+        // For this thread alone, on Linux (nice(2)). Without permission, calls take longer.
         if let Err(error) = rustix::process::nice(PATIENCE) {
             tracing::debug!(%error, "the thread that makes graphs keeps its priority");
         }
         while let Ok(job) = jobs.recv() {
             let started = Instant::now();
-            // One repository that nobody foresaw must not end it for all.
+            // A panic on one repository must not end builds for all.
             let made = catch_unwind(AssertUnwindSafe(|| self.make(&job)));
             if made.is_err() {
                 let (id, took) = (job.project.fingerprint(), started.elapsed());
@@ -97,7 +96,7 @@ impl Work {
         }
     }
 
-    /// Makes what a project lacks: the graph, and the ledger, which stands on it.
+    /// Builds the graph, then the ledger, which depends on it.
     fn make(&self, job: &Job) {
         let cancel = Cancel::new(Instant::now() + LONGEST, self.end.clone());
         let mut git = job.git.to_thread_local();
@@ -129,7 +128,7 @@ impl Work {
         self.metrics.built(part.name(), outcome, started.elapsed());
     }
 
-    /// False if there is none to be made.
+    /// Returns false if nothing is to be built.
     fn make_graph(
         &self,
         job: &Job,
@@ -146,7 +145,7 @@ impl Work {
         Ok(true)
     }
 
-    /// False if it would say no more than the one before.
+    /// Returns false if a new ledger would add nothing.
     fn make_ledger(
         &self,
         job: &Job,

@@ -1,9 +1,9 @@
-//! The private folder where graphs and ledgers outlive the worker: they take minutes to make for a
-//! large repository, and seconds to read.
+//! The private folder where graphs and ledgers outlive the worker: building them for a large
+//! repository takes minutes, reading them takes seconds.
 //!
-//! It is outside all mounts, and nobody but the worker's user may look into it. What lies in it is
-//! believed no more than a repository's own: it is checked when it is read. Replicas on one host may
-//! share it: a file is written under a name of its own and renamed.
+//! It lies outside all mounts, and only the worker's user can read it. Its files are trusted no
+//! more than a repository's own: they are checked when they are read. Replicas on one host may
+//! share the folder: a file is written under a unique name, then renamed.
 
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Write as _};
@@ -17,15 +17,15 @@ use uuid::Uuid;
 
 use super::super::graph::{GraphError, MAX_BYTES, whole};
 
-/// Beneath the folder that an operator names, which may be a volume with rights of its own.
+/// Subfolder of the one that the operator names, which may be a volume with rights of its own.
 const NAME: &str = "history";
-/// What all files may take, in bytes.
+/// Size of all files, in bytes.
 const MAX_TOTAL: u64 = 2 << 30;
-/// When a file that was never finished is removed.
+/// Unfinished files are removed after this time.
 const UNFINISHED: Duration = Duration::from_secs(3600);
 const DRAFT: &str = "new";
 
-/// A folder that this worker may write, and nobody else.
+/// A folder that only this worker can read and write.
 #[derive(Clone, Debug)]
 pub struct CacheFolder {
     path: PathBuf,
@@ -41,7 +41,7 @@ pub(super) enum Part {
 /// Why a folder can't be the cache.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheFolderError {
-    /// It would be among repositories.
+    /// The folder overlaps with repositories.
     #[error(
         "--cache (ARCHWAY_CACHE_DIR) {} lies in the repositories at {}, or they in it: name a \
          folder elsewhere", path.display(), mount.display()
@@ -49,30 +49,30 @@ pub enum CacheFolderError {
     InMount {
         /// The folder.
         path: PathBuf,
-        /// The mount that it touches.
+        /// The mount that it overlaps.
         mount: PathBuf,
     },
-    /// Somebody else made it.
+    /// Another user owns the folder.
     #[error(
         "--cache (ARCHWAY_CACHE_DIR) {} belongs to another user: name a folder in which the worker \
          may make its own", .0.display()
     )]
     ForeignOwner(PathBuf),
-    /// The operating system said no.
+    /// The operating system refused.
     #[error("--cache (ARCHWAY_CACHE_DIR) {} can't be used", path.display())]
     Io {
         /// The folder.
         path: PathBuf,
-        /// The operating system's answer.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
 }
 
 impl CacheFolder {
-    /// Makes a folder in `named` where it is missing (mode 0700), outside of `mounts`. Call it
-    /// before the process is confined, and grant it [`CacheFolder::path`]; afterwards it can be
-    /// opened again.
+    /// Opens the cache in `named`, outside of `mounts`; creates it if missing (mode 0700). Call it
+    /// before the process is confined, and grant access to [`CacheFolder::path`]; it can be opened
+    /// again afterwards.
     ///
     /// # Errors
     /// [`CacheFolderError`]
@@ -107,7 +107,7 @@ impl CacheFolder {
         &self.path
     }
 
-    /// What was saved of a project, if `parse` finds it whole.
+    /// Loads a saved part of a project. `None` if it is missing or `parse` rejects it.
     ///
     /// # Errors
     /// If the call has to stop.
@@ -137,11 +137,11 @@ impl CacheFolder {
         Ok(None)
     }
 
-    /// Saves a part of a project, in place of the one before. The oldest others make room.
+    /// Saves a part of a project, replacing the previous one. Evicts the oldest files of others.
     pub(super) fn save(&self, project: &Key, part: Part, file: &[u8]) -> io::Result<()> {
         let place = self.place(project, part);
         self.make_room(&place, file.len() as u64)?;
-        // In containers every worker is process 1.
+        // Unique names: in containers every worker is process 1.
         let draft = self.path.join(Uuid::new_v4().to_string());
         let draft = draft.with_extension(DRAFT);
         let mut options = OpenOptions::new();
@@ -156,12 +156,12 @@ impl CacheFolder {
         written
     }
 
-    /// For so many bytes in place of what is at `place`.
+    /// Evicts the oldest files until `size` bytes fit in place of the file at `path`.
     fn make_room(&self, place: &Path, size: u64) -> io::Result<()> {
         let mut saved = Vec::new();
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
-            // It may be renamed or removed by a replica meanwhile.
+            // A replica may rename or remove the file meanwhile.
             let Ok(about) = entry.metadata() else {
                 continue;
             };
@@ -193,7 +193,7 @@ impl CacheFolder {
 }
 
 impl Part {
-    /// What its files end with, and what it is called in metrics.
+    /// The file extension, and a label of metrics.
     pub(super) fn name(self) -> &'static str {
         match self {
             Part::Graph => "graph",
@@ -206,7 +206,7 @@ fn is_older(written: SystemTime) -> bool {
     written.elapsed().is_ok_and(|age| age > UNFINISHED)
 }
 
-/// Where a path is without links, as far as it exists.
+/// Resolves the links of a path, as far as it exists.
 #[expect(
     clippy::disallowed_methods,
     reason = "the operator's own folders, not a tenant's path"
@@ -295,7 +295,7 @@ mod tests {
     fn saving_leaves_the_drafts_of_other_workers_alone() {
         let temp = tempfile::tempdir().unwrap();
         let folder = CacheFolder::open(temp.path(), &[]).unwrap();
-        // Another worker that is the same process, in a container of its own.
+        // Another worker with the same process id, in a container of its own.
         let others = |number| format!("{}-{number}.{DRAFT}", std::process::id());
         let others: Vec<_> = (0..1000).map(|it| folder.path.join(others(it))).collect();
         for other in &others {

@@ -1,8 +1,8 @@
-//! The graph of each project: the repository's own, or one that this worker made.
+//! The graph of each project: the repository's own, or one that this worker built.
 //!
-//! The repository's own is taken where it has filters and HEAD's commit: then somebody looks after
-//! it. Else one is made in the background, and each build takes over what the last one found.
-//! A repository's own graph is never built upon: what is wrong in it must end with it.
+//! The repository's own graph is used if it has filters and HEAD's commit: then somebody maintains
+//! it. Otherwise one is built in the background, and each build extends the last one. Builds never
+//! start from a repository's own graph: errors in it must not spread.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use super::super::graph::{Graph, Origin};
 use super::folder::{CacheFolder, Part};
 use super::{MAX_PROJECTS, idle};
 
-/// What all graphs may take in memory, in KiB.
+/// Size of all graphs in memory, in KiB.
 const MAX_KIB: u64 = 1 << 20;
-/// How long a project's graph is good enough, at least.
+/// Minimum time between two builds of a project.
 const REST: Duration = Duration::from_secs(10 * 60);
-/// When a build that was asked for and never ended is asked for again.
+/// A queued build that never ended is queued again after this time.
 const NEVER_ENDED: Duration = Duration::from_secs(24 * 60 * 60);
-/// A project's builds take at most this part of a core's time.
+/// Builds of a project take at most 1/`CPU_SHARE` of a core's time.
 const SHARE: u32 = 100;
 
 /// Graphs by project.
@@ -34,15 +34,15 @@ pub(super) struct Graphs {
     folder: Option<CacheFolder>,
 }
 
-/// A graph that is used.
+/// A graph in use.
 #[derive(Clone, Debug)]
 struct Held {
     graph: Arc<Graph>,
-    /// This worker made it.
+    /// Whether this worker built it.
     is_ours: bool,
 }
 
-/// What was seen of a project's own graph, and when another is made.
+/// The observed state of a project's own graph, and when the next build is due.
 #[derive(Debug, Default)]
 struct Look {
     origin: Mutex<Option<Origin>>,
@@ -56,10 +56,10 @@ impl Graphs {
             let kib = (held.graph.bytes() >> 10) + 1;
             u32::try_from(kib).unwrap_or(u32::MAX)
         };
-        // Not only while somebody asks: a rest may be longer.
+        // These do not expire when idle: the time between builds may be longer.
         let looks = Cache::builder().max_capacity(MAX_PROJECTS);
         let graphs = Cache::builder().max_capacity(MAX_KIB).weigher(kib);
-        // A new one is never turned away: it may be what was made for half an hour.
+        // LRU never rejects a new entry: it may have taken half an hour to build.
         Graphs {
             looks: looks.eviction_policy(EvictionPolicy::lru()).build(),
             graphs: graphs
@@ -70,11 +70,10 @@ impl Graphs {
         }
     }
 
-    /// The project's graph as it is now. Reads it where that was not done yet, or git's own files
-    /// are others than before.
+    /// The project's current graph. Reads it on first use, and when git's own files changed.
     ///
     /// # Errors
-    /// If the call has to stop: the next one reads it anew.
+    /// If the call has to stop. The next call reads the graph again.
     pub(super) fn get(
         &self,
         project: &Key,
@@ -82,7 +81,7 @@ impl Graphs {
         cancel: &Cancel,
     ) -> Result<Arc<Graph>, Stopped> {
         let look = self.look(project);
-        // Who comes meanwhile waits, and finds it.
+        // Concurrent calls wait here, and find the graph.
         let mut origin = cancel.lock(&look.origin)?;
         let held = self.graphs.get(project);
         if let Some(held) = &held
@@ -101,7 +100,7 @@ impl Graphs {
         Ok(held.graph)
     }
 
-    /// What the next build stands on.
+    /// The graph that the next build extends.
     ///
     /// # Errors
     /// If the build has to stop.
@@ -112,7 +111,7 @@ impl Graphs {
         }
     }
 
-    /// Takes a graph that was made.
+    /// Saves and caches a graph that was built.
     pub(super) fn take(&self, project: &Key, file: Vec<u8>, cancel: &Cancel) {
         if let Some(folder) = &self.folder
             && let Err(error) = folder.save(project, Part::Graph, &file)
@@ -124,7 +123,7 @@ impl Graphs {
                 let graph = Arc::new(graph);
                 let is_ours = true;
                 let look = self.look(project);
-                // A call that reads now would put what was there before in its place.
+                // A concurrent reader would replace it by the previous graph.
                 let _none_reads = cancel.lock(&look.origin);
                 self.graphs.insert(project.clone(), Held { graph, is_ours });
             }
@@ -132,8 +131,8 @@ impl Graphs {
         }
     }
 
-    /// Whether a build is due: true for one caller, which then has it done. No other is until
-    /// [`Graphs::rest`] says that it ended.
+    /// Whether a build is due. Returns true to one caller, which then has to queue the build; to
+    /// others only after [`Graphs::schedule_next`].
     pub(super) fn claim(&self, project: &Key) -> bool {
         let look = self.look(project);
         let mut next = look.next_build.lock();
@@ -145,7 +144,7 @@ impl Graphs {
         is_due
     }
 
-    /// A build has ended that took so long: the next is due after a rest.
+    /// Schedules the next build after one that took this long.
     pub(super) fn rest(&self, project: &Key, took: Duration) {
         let rest = REST.max(took.saturating_mul(SHARE));
         *self.look(project).next_build.lock() = Some(Instant::now() + rest);
@@ -163,7 +162,8 @@ impl Graphs {
     }
 }
 
-/// Filters count most, all of them more than some, then that there is little to read beside it.
+/// Chooses a graph. Filters count most, complete ones more than partial ones, then how few commits
+/// would have to be read besides.
 fn better(own: Graph, ours: Arc<Graph>, head: Option<ObjectId>) -> Held {
     let worth = |graph: &Graph| {
         let has_head = head.is_some_and(|head| graph.find(&head).is_some());

@@ -1,4 +1,4 @@
-//! The ledger of each project: what is kept of which files its commits changed.
+//! The ledger of each project: which files its commits changed.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use super::super::ledger::Ledger;
 use super::folder::{CacheFolder, Part};
 use super::{IDLE, MAX_PROJECTS, idle};
 
-/// What all ledgers may take in memory, in KiB.
+/// Size of all ledgers in memory, in KiB.
 const MAX_KIB: u64 = 512 << 10;
 
 /// Ledgers by project.
 #[derive(Clone)]
 pub(super) struct Ledgers {
     held: Cache<Key, Arc<Ledger>>,
-    /// Held by who reads a project's or puts in another.
+    /// Held while a project's ledger is read or replaced.
     turns: Cache<Key, Arc<Mutex<()>>>,
     folder: Option<CacheFolder>,
 }
@@ -29,7 +29,7 @@ impl Ledgers {
             u32::try_from((ledger.bytes() >> 10) + 1).unwrap_or(u32::MAX)
         };
         let held = Cache::builder().max_capacity(MAX_KIB).weigher(kib);
-        // A new one is never turned away: it may be what was made for half an hour.
+        // LRU never rejects a new entry: it may have taken half an hour to build.
         let turns = Cache::builder().max_capacity(MAX_PROJECTS);
         Ledgers {
             held: held
@@ -41,15 +41,15 @@ impl Ledgers {
         }
     }
 
-    /// The project's ledger; an empty one if none was made yet.
+    /// The project's ledger. Empty before the first build.
     ///
     /// # Errors
-    /// If the call has to stop: the next one reads it anew.
+    /// If the call has to stop. The next call reads the ledger again.
     pub(super) fn get(&self, project: &Key, cancel: &Cancel) -> Result<Arc<Ledger>, Stopped> {
         if let Some(held) = self.held.get(project) {
             return Ok(held);
         }
-        // Who comes meanwhile waits, and finds it: it may be large, and is read once.
+        // Concurrent calls wait here, and find the ledger: it may be large, and is read once.
         let turn = self.turn(project);
         let _turn = cancel.lock(&turn)?;
         if let Some(held) = self.held.get(project) {
@@ -63,7 +63,7 @@ impl Ledgers {
         Ok(ledger)
     }
 
-    /// Takes a ledger that was made.
+    /// Saves and caches a ledger that was built.
     pub(super) fn take(&self, project: &Key, file: Vec<u8>, cancel: &Cancel) {
         if let Some(folder) = &self.folder
             && let Err(error) = folder.save(project, Part::Ledger, &file)
@@ -73,7 +73,7 @@ impl Ledgers {
         match Ledger::checked(file, cancel) {
             Ok(ledger) => {
                 let turn = self.turn(project);
-                // A call that reads now would put what was there before in its place.
+                // A concurrent reader would replace it by the previous ledger.
                 let _none_reads = cancel.lock(&turn);
                 self.held.insert(project.clone(), Arc::new(ledger));
             }

@@ -1,8 +1,8 @@
-//! Making a ledger of all commits of a graph, from the one before.
+//! Builds a ledger of all commits of a graph, extending the previous one.
 //!
-//! The youngest commits come first: they are asked for most, and neighbours have most of their
-//! trees in common. What added files were made of comes last, as it takes longest. What is done
-//! when time is up is good as it is.
+//! The youngest commits come first: they are requested most, and neighbours share most of their
+//! trees. The sources of added files come last, as they take longest. A partial ledger is usable,
+//! so a build can stop at any time.
 
 use std::cmp::Reverse;
 
@@ -21,23 +21,23 @@ use super::draft::Draft;
 use super::form::{Entry, Source};
 use super::sources::Seeker;
 
-/// A commit with more files is left out: it takes much room, and is asked for seldom.
+/// A commit with more files is left out: it takes much space, and is requested rarely.
 const MAX_FILES: usize = 512;
-/// Nor is one whose files lie in more folders: a few objects can describe trees that nobody could
-/// ever walk, and it is one thread that makes all projects' ledgers.
+/// A commit with more changed folders is left out, too. A few objects can describe trees that no
+/// walk could finish, and one thread builds all projects' ledgers.
 const MAX_FOLDERS: usize = 20_000;
-/// What is kept of the time for putting together what was found out.
+/// Time reserved for assembling the result.
 const FINISHING: Duration = Duration::from_secs(30);
 
-/// How long a build looks for what files were made of: it is one thread for all projects, and rests
-/// after a long build for longer.
+/// Time limit for finding sources: one thread serves all projects, and the pause after a build
+/// grows with the build.
 const LONGEST_SEARCH: Duration = Duration::from_secs(5 * 60);
 
-/// The file of a ledger, and how many of its commits `before` had not. `None` if it would say no
-/// more than that.
+/// Builds the file of a ledger. Returns it with the number of commits that `before` lacked. `None`
+/// if it would add nothing.
 ///
 /// # Errors
-/// Only that time was up before anything was done.
+/// Only if time was up before anything was done.
 pub(crate) fn build(
     git: &gix::Repository,
     graph: &Graph,
@@ -63,7 +63,7 @@ pub(crate) fn build(
     Ok(draft.finish(cancel)?.map(|file| (file, written)))
 }
 
-/// Writes down the files of as many commits as there is time and room for.
+/// Records the files of as many commits as time and space allow. Returns their number.
 fn write_files<'p>(
     git: &gix::Repository,
     graph: &Graph,
@@ -92,8 +92,8 @@ fn write_files<'p>(
     Ok(written)
 }
 
-/// Looks for what the files were made of that commits added, those of merges aside: a file that is
-/// followed passes them over. Says of how many commits, as far as there was time.
+/// Finds the sources of added files, as far as time allows. Skips merges: a followed file skips
+/// them. Returns the number of commits.
 fn search(
     git: &gix::Repository,
     graph: &Graph,
@@ -115,7 +115,7 @@ fn search(
         };
         let trees = (parent, graph.tree(at));
         let filled = seeker.fill(&mut entries, trees, &cancel);
-        // Where the mount itself is gone, nothing more will be found, and that says nothing.
+        // If the mount itself is gone, the failures say nothing about the commits.
         if filled.is_err() || !git.has_object(commit) {
             break;
         }
@@ -127,7 +127,7 @@ fn search(
     searched
 }
 
-/// The files of a commit; `None` if not all could be found out in time.
+/// The files of a commit. `None` if they could not all be determined within the limits.
 fn files(
     git: &gix::Repository,
     graph: &Graph,
@@ -145,9 +145,9 @@ fn files(
     let changes = match changes {
         Ok(changes) => changes,
         Err(HistoryError::Repo(RepoError::Stopped(stopped))) => return Err(stopped),
-        // The mount itself is gone: what was found out until now is good, and no more of it will be.
+        // The mount itself is gone: earlier results are valid, and no more will follow.
         Err(_) if !git.has_object(graph.id(at)) => return Err(Stopped::Cancelled),
-        // A clone may lack what one commit needs; who asks for it is told.
+        // A clone may lack objects of this commit. Callers who request it get the error.
         Err(_lacking_or_too_many) => return Ok(None),
     };
     let files = changes.files.into_iter().map(ChangedFile::of).collect();

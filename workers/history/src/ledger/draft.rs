@@ -1,4 +1,4 @@
-//! A ledger that is being written.
+//! A ledger under construction.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,23 +9,23 @@ use super::super::graph::checksum;
 use super::form::{Entries, Entry, MAX_PATHS, UNKNOWN};
 use super::{HEADER, ID, MAX_BYTES, SIGNATURE, WORD};
 
-/// Commits and their files, as far as they are known.
+/// Commits and their files, as far as known.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
-    /// From which to which word each commit's files are.
+    /// The range of words of each commit.
     commits: BTreeMap<ObjectId, (usize, usize)>,
     words: Vec<u32>,
-    /// How many of them are a commit's: others were written down anew.
+    /// Number of words in use: the others were replaced.
     live: usize,
     numbers: HashMap<RepoPath, u32>,
     paths: Vec<RepoPath>,
-    /// Of all paths.
+    /// Total length of all paths.
     text: usize,
 }
 
 impl Draft {
-    /// Writes down a commit's files, or that it is no use to ask for them again, in place of what was
-    /// known of it. `None` where there is no room for more: then all is as before.
+    /// Records a commit's files, replacing earlier ones. `None` entries record that another attempt
+    /// is useless. Returns `None` if the size limit is reached; nothing has changed then.
     pub(super) fn add(
         &mut self,
         commit: ObjectId,
@@ -49,7 +49,7 @@ impl Draft {
         Some(())
     }
 
-    /// A commit's files; `None` if they are not known.
+    /// A commit's files. `None` if they are unknown.
     pub(super) fn entries(&self, commit: &ObjectId) -> Option<Vec<Entry<RepoPath>>> {
         let (from, to) = self.commits.get(commit)?;
         let words = self.words.get(*from..*to)?.iter().copied();
@@ -74,13 +74,14 @@ impl Draft {
         Some(number)
     }
 
-    /// How large the file will be, at most.
+    /// The maximum size of the file.
     fn bytes(&self) -> usize {
         let tables = (self.commits.len() + 1) * (ID + WORD) + self.live * WORD;
         HEADER + tables + self.paths.len() * WORD + self.text + ID
     }
 
-    /// The file. `None` if its checksum looks like an attack on SHA-1, which none does by chance.
+    /// Serializes the ledger. `None` if its checksum looks like a collision attack on SHA-1, which
+    /// does not happen by chance.
     ///
     /// # Errors
     /// If the build has to stop.
@@ -114,8 +115,8 @@ impl Draft {
         }))
     }
 
-    /// The words of all commits by their ids, with paths numbered in this order, and after which
-    /// word each commit's end.
+    /// The words of all commits in order of ids, with paths renumbered by `order`, and the end of
+    /// each commit's words.
     fn renumbered(&self, order: &[usize]) -> (Vec<u32>, Vec<usize>) {
         let mut numbers = vec![0; order.len()];
         for (number, path) in (0..).zip(order) {
@@ -142,7 +143,7 @@ impl Draft {
     }
 }
 
-/// Appends a number, which is below that of a ledger's bytes.
+/// Appends a number, which is below the maximum size of a ledger.
 fn put(file: &mut Vec<u8>, number: usize) {
     file.extend(u32::try_from(number).unwrap_or(u32::MAX).to_be_bytes());
 }

@@ -1,49 +1,49 @@
-//! A file's words in a ledger: what became of it, its path, and where it came from.
+//! The encoding of a changed file in a ledger.
 //!
-//! The first word has its path's number and its status, the second its path before if it was
-//! renamed, the last where following it leads if that was looked for.
+//! The first word has the path's number and the status. A second word has the old path of a rename.
+//! A last word has the source that `--follow` would find, if it was searched.
 
 use super::super::log_file::Status;
 
-/// How many bits of a file's first word say what became of it; the others are its path's number.
+/// Bits of the first word that hold the status; the others hold the path's number.
 const STATUS_BITS: u32 = 4;
-/// The bit of them that says that a last word follows.
+/// The status bit that says that a source word follows.
 const SOUGHT: u32 = 1 << (STATUS_BITS - 1);
-/// How many bits of the last word say what it means; the others are a path's number.
+/// Bits of the source word that hold its kind; the others hold a path's number.
 const SOURCE_BITS: u32 = 2;
-/// So many paths have a number.
+/// Maximum number of paths.
 pub(super) const MAX_PATHS: usize = 1 << (32 - STATUS_BITS);
-/// The only word of a commit whose files can't be told from here.
+/// The only word of a commit whose files are unknown.
 pub(super) const UNKNOWN: u32 = 0;
 
-/// What a commit did to a file. Paths are numbers in a ledger, and names for who reads it.
+/// What a commit did to a file. Paths are numbers inside a ledger, and names outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry<P> {
     pub path: P,
-    /// Where it came from, by `-M`.
+    /// The old path of a rename, by `-M`.
     pub(super) old_path: Option<P>,
     pub(super) status: Status,
     pub(super) source: Source<P>,
 }
 
-/// Where `--follow` takes a file to come from that a commit added or renamed, if all files of the
-/// commit before can be seen.
+/// The source that `--follow` finds for an added or renamed file, if all files of the commit before
+/// are visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source<P> {
-    /// It was not looked for.
+    /// Not searched yet.
     Unsought,
-    /// It was looked for, and it is no use to do so again.
+    /// Searched without a result that holds under all path rules. Not searched again.
     Unknown,
-    /// From nowhere.
+    /// The file is new.
     New,
-    /// From here, where it is no more.
+    /// Renamed from this path, which is gone.
     Renamed(P),
-    /// From here, where it still is.
+    /// Copied from this path, which still exists.
     Copied(P),
 }
 
 impl<P> Entry<P> {
-    /// The same with other names for its paths; `None` if one has none.
+    /// Replaces the paths. `None` if `name` returns `None` for one.
     pub(super) fn map<Q>(self, mut name: impl FnMut(P) -> Option<Q>) -> Option<Entry<Q>> {
         Some(Entry {
             path: name(self.path)?,
@@ -62,7 +62,7 @@ impl<P> Entry<P> {
         })
     }
 
-    /// Whether nobody looked yet for where it came from, and somebody may ask.
+    /// Whether the source is needed and not searched yet.
     pub(super) fn is_unsought(&self) -> bool {
         let is_there_anew = matches!(self.status, Status::Added | Status::Renamed);
         is_there_anew && matches!(self.source, Source::Unsought)
@@ -70,7 +70,7 @@ impl<P> Entry<P> {
 }
 
 impl Entry<u32> {
-    /// Appends its words; `None` if it has none.
+    /// Appends its words. `None` if the status has no code.
     pub(super) fn write(&self, words: &mut Vec<u32>) -> Option<()> {
         let source = match self.source {
             Source::Unsought => None,
@@ -87,7 +87,7 @@ impl Entry<u32> {
     }
 }
 
-/// The files that a commit's words tell, in their order; `None` where they tell nothing.
+/// Decodes the files of a commit, in order. Yields `None` for invalid words.
 pub(super) struct Entries<W>(pub(super) W);
 
 impl<W: Iterator<Item = u32>> Iterator for Entries<W> {
@@ -129,7 +129,7 @@ fn source(word: u32) -> Source<u32> {
     }
 }
 
-/// What a word says became of its file.
+/// The status in a word.
 fn status(word: u32) -> Option<Status> {
     let all = [
         Status::Added,
@@ -143,7 +143,7 @@ fn status(word: u32) -> Option<Status> {
         .find(|status| self::code(*status) == Some(code))
 }
 
-/// How a word says it; a copy, which only a followed file can be, is never a status.
+/// The code of a status. A copy has none: only a followed file can be one.
 fn code(status: Status) -> Option<u32> {
     match status {
         Status::Added => Some(1),

@@ -1,14 +1,17 @@
-//! What the files were made of that commits added, as `--follow` looks for it: the rule of
-//! [`History::origin`](super::super::History) where no path is blocked.
+//! Finds the sources of added files as `--follow` does: the rule of
+//! [`History::origin`](super::super::History) with all paths visible.
 //!
-//! What is found has to hold under any path rules by which the file that was found can be seen, so
-//! only that is told which no other file decides. Of files of the same content the first and best
-//! of all that can be seen stays the best and the first of them, as long as they are not more than
-//! are looked through. A similar one that went is found, whatever else is hidden, if at most three
-//! others are as similar and none of them that went too: then it always has one of the four places.
-//! A similar one that stayed is found if none that went is similar at all, and no other as much.
-//! And where nothing is similar among all files, nothing is among some of them. What is less clear
-//! than that is looked for by who asks.
+//! A recorded source must hold under any path rules that show it, so it is recorded only if no
+//! other file influences the choice:
+//! - Identical files: the best one, the first by path among equals, stays the best and first of any
+//!   subset that contains it, as long as the set is within the search limit.
+//! - A similar file that was deleted is found whatever else is hidden, if at most three others are
+//!   as similar, and none of those was deleted: it always gets one of the four slots.
+//! - A similar file that remains is found if no similar file was deleted, and no other is as
+//!   similar.
+//! - If nothing is similar among all files, nothing is among a subset.
+//!
+//! Any other case is left to each request.
 
 use std::collections::HashSet;
 
@@ -22,12 +25,13 @@ use super::super::{HistoryError, Side};
 use super::form::{Entry, Source};
 use super::stock::{Item, Listing, Stock};
 
-/// A commit whose parent has more files is left to who asks.
+/// Larger parents are left to each request.
 const MAX_FILES: usize = 50_000;
-/// Nor is one looked into that would hold more files against each other: about a second's work.
+/// Commits that would need more comparisons are left to each request: this many take about a
+/// second.
 const MAX_PAIRS: usize = 4_000_000;
 
-/// Looks for what files were made of, in one commit after the other.
+/// Finds the sources of files, commit by commit.
 pub(super) struct Seeker<'g> {
     stock: Stock<'g>,
     sheet: Sheet,
@@ -43,7 +47,7 @@ struct Target<'e> {
 /// The files of the commit before.
 struct Before {
     listing: Listing,
-    /// Where those are among them that went.
+    /// Indexes of the deleted ones.
     gone: HashSet<usize>,
 }
 
@@ -63,8 +67,7 @@ impl<'g> Seeker<'g> {
         }
     }
 
-    /// Fills in what is unsought of a commit whose files these are, against its only parent, by
-    /// their trees.
+    /// Fills in the sources of `entries`, which are the files of a commit, against its only parent.
     ///
     /// # Errors
     /// If the build has to stop.
@@ -93,7 +96,7 @@ impl<'g> Seeker<'g> {
         Ok(())
     }
 
-    /// Those of the unsought entries, in their order; `None` if that is too much.
+    /// The sources of the entries that need one, in order. `None` if it exceeds a limit.
     fn sources(
         &mut self,
         entries: &[Entry<RepoPath>],
@@ -125,7 +128,7 @@ impl<'g> Seeker<'g> {
         Ok(Some(sources))
     }
 
-    /// Which files of the listing the commit took away.
+    /// Indexes of the files in the listing that the commit deleted.
     fn gone(&self, listing: &Listing, entries: &[Entry<RepoPath>]) -> HashSet<usize> {
         let gone = |entry: &Entry<RepoPath>| match entry.status {
             Status::Deleted => Some(entry.path.clone()),
@@ -167,8 +170,7 @@ impl<'g> Seeker<'g> {
         Ok(found.unwrap_or(Source::Unknown))
     }
 
-    /// All files that are similar enough to the one that is laid out; `None` if to know them takes
-    /// too much room.
+    /// All files that are similar to the loaded one. `None` if that takes too much memory.
     fn good(
         &mut self,
         before: &Before,
@@ -203,8 +205,7 @@ impl<'g> Seeker<'g> {
 }
 
 impl Before {
-    /// The file of the same content that fits best, of several the first by path; `None` if there
-    /// is none.
+    /// The best file of identical content, the first by path among equals. `None` without one.
     fn identical(&self, target: &Target<'_>) -> Option<Source<RepoPath>> {
         let fits = |item: &Item| {
             let (one, other) = (item.side.mode, target.side.mode);
@@ -229,7 +230,7 @@ impl Before {
         first.map(|(path, file)| self.from(path, file))
     }
 
-    /// What was found among these, if no other file decides it.
+    /// The best of the similar files, if no other file influences the choice.
     fn decided(&self, good: &[Good]) -> Source<RepoPath> {
         let gone = good.iter().filter(|good| good.is_gone);
         let best = gone.max_by_key(|good| good.rank);

@@ -1,4 +1,4 @@
-//! Folders and files of neighbouring commits, read once: most of what one has, the next has too.
+//! A cache of folders and fingerprints of neighbouring commits, which share most of them.
 
 use std::sync::Arc;
 
@@ -14,22 +14,22 @@ use super::super::{HistoryError, Side};
 
 const READING: &str = "reading a file";
 
-/// What is kept, in bytes; twice as much before a commit that needs so much is given up.
+/// Size of the cache, in bytes. A single commit may use twice as much.
 const KEPT_BYTES: usize = 64 << 20;
-/// What an entry of a folder, and a file, costs beside what it holds.
+/// Cost of a folder's entry, and of a file, beyond its content.
 const OVERHEAD: usize = 128;
-/// How many folders of a commit are looked through.
+/// Maximum number of folders of a commit.
 const MAX_FOLDERS: usize = 20_000;
-/// How many of them between two looks at the deadline.
+/// Number of folders that are read between two deadline checks.
 const STRIDE: usize = 64;
 
-/// What was read.
+/// Cached folders and blobs.
 pub(super) struct Stock<'g> {
     git: &'g gix::Repository,
     folders: HashMap<ObjectId, Arc<[Item]>>,
     numbers: HashMap<ObjectId, u32>,
     blobs: Vec<Blob>,
-    /// What all of it takes, about.
+    /// Approximate size of everything.
     bytes: usize,
     press: Press,
     buffer: Vec<u8>,
@@ -39,11 +39,11 @@ pub(super) struct Stock<'g> {
 pub(super) struct Item {
     pub(super) name: Box<[u8]>,
     pub(super) side: Side,
-    /// The number of its content; good until there is room made. A folder has none.
+    /// The number of its blob, valid until the cache is cleared. A folder has none.
     pub(super) blob: u32,
 }
 
-/// A file's content, as far as it was asked for.
+/// A file's content, as far as it was requested.
 struct Blob {
     id: ObjectId,
     size: Option<u64>,
@@ -53,29 +53,29 @@ struct Blob {
 /// All files of a commit.
 #[derive(Default)]
 pub(super) struct Listing {
-    /// Each after the one that it is in.
+    /// Each comes after its parent.
     folders: Vec<Folder>,
-    /// In which folder each is, and where in it.
+    /// The folder of each file, and the index in it.
     files: Vec<(usize, usize)>,
 }
 
-/// A folder of a commit. Most are never asked for their paths.
+/// A folder of a commit. Paths are computed on demand: most are never needed.
 struct Folder {
     items: Arc<[Item]>,
-    /// In which folder it is, and where in it; `None` of the root.
+    /// The parent folder, and the index in it. `None` for the root.
     above: Option<(usize, usize)>,
-    /// How long its path is.
+    /// Length of its path.
     length: usize,
 }
 
 impl Listing {
-    /// Each file, with its place among all.
+    /// All files with their indexes.
     pub(super) fn items(&self) -> impl Iterator<Item = (usize, &Item)> {
         let items = self.files.iter().enumerate();
         items.filter_map(|(index, place)| Some((index, self.item(*place)?)))
     }
 
-    /// Where the file is that stands there.
+    /// The path of the file at this index.
     pub(super) fn path(&self, index: usize) -> Option<RepoPath> {
         let mut names = Vec::new();
         let mut place = self.files.get(index).copied();
@@ -91,7 +91,7 @@ impl Listing {
         self.folders.get(folder)?.items.get(at)
     }
 
-    /// Adds a folder's files, and to `open` the folders in it.
+    /// Adds a folder's files, and pushes its subfolders on `open`.
     fn add(&mut self, folder: Folder, open: &mut Vec<(ObjectId, (usize, usize), usize)>) {
         let place = self.folders.len();
         for (at, item) in folder.items.iter().enumerate() {
@@ -123,19 +123,19 @@ impl<'g> Stock<'g> {
         }
     }
 
-    /// Forgets all where it grew too large.
+    /// Clears the cache if it exceeds its size.
     pub(super) fn make_room(&mut self) {
         if self.bytes > KEPT_BYTES {
             *self = Stock::new(self.git);
         }
     }
 
-    /// Whether one commit needs more than there may be.
+    /// Whether one commit exceeds the limit.
     pub(super) fn is_full(&self) -> bool {
         self.bytes > 2 * KEPT_BYTES
     }
 
-    /// All files of a tree; `None` if there are more than `most`.
+    /// All files of a tree. `None` if there are more than `most`.
     ///
     /// # Errors
     /// If a tree can't be read, or the build has to stop.
@@ -169,7 +169,7 @@ impl<'g> Stock<'g> {
         Ok(Some(listing))
     }
 
-    /// The file at `path` in a tree, with the number of its content.
+    /// The file at `path` in a tree, with the number of its blob.
     ///
     /// # Errors
     /// If a tree can't be read.
@@ -183,7 +183,8 @@ impl<'g> Stock<'g> {
         for name in path.components() {
             let Some(id) = tree else { return Ok(None) };
             let items = self.folder(id)?;
-            // A file and a folder of one name are two entries; only the last one's kind is known.
+            // A file and a folder of one name are two entries; only the kind of the last component
+            // is known.
             let named = || items.iter().filter(|item| *item.name == *name);
             let folder = named().find(|item| item.side.mode.is_tree());
             tree = folder.map(|item| item.side.id);
@@ -193,7 +194,7 @@ impl<'g> Stock<'g> {
         Ok(found)
     }
 
-    /// How large a content is, in bytes.
+    /// The size of a blob, in bytes.
     ///
     /// # Errors
     /// If it can't be read.
@@ -209,7 +210,7 @@ impl<'g> Stock<'g> {
         Ok(size)
     }
 
-    /// What of a content is compared.
+    /// The fingerprint of a blob.
     ///
     /// # Errors
     /// If it can't be read, or the build has to stop.
@@ -283,7 +284,7 @@ impl<'g> Stock<'g> {
 
 #[cfg(test)]
 impl Stock<'_> {
-    /// As if more had been read than there is room for.
+    /// Pretends that the cache exceeds its limit.
     pub(super) fn fill(&mut self) {
         self.bytes = 2 * KEPT_BYTES + 1;
     }

@@ -1,4 +1,4 @@
-//! Ledgers held against the comparison of trees that they stand for.
+//! Ledgers compared with the tree comparisons that they replace.
 
 use archway_repo::{
     Kind, Repo, Rules,
@@ -9,7 +9,7 @@ use super::super::graph::{self, Graph, checksum};
 use super::super::{Histories, History, LogQuery};
 use super::*;
 
-/// Renames, with changes and without, out of a folder that is blocked by default, too; a link in
+/// Renames, with and without changes, also out of a folder that is blocked by default; a link in
 /// place of a file; a merge; a commit of too many files; another root.
 fn repository() -> Sandbox {
     let app = Sandbox::new();
@@ -62,7 +62,7 @@ fn ledger(repo: &Repo) -> Ledger {
     Ledger::checked(file, &cancel()).unwrap()
 }
 
-/// The whole log of a file, a folder or all, each commit with all that is told of its files.
+/// The whole log of a file, of a folder, or of everything, with all details of the files.
 fn log_of(path: Option<&str>, repo: &Repo, ledger: Ledger) -> Vec<String> {
     let mut history = History::of(repo, &Histories::new(), &cancel()).unwrap();
     history.ledger = ledger.into();
@@ -117,7 +117,7 @@ fn a_ledger_has_what_was_found_out_and_takes_it_over() {
     assert_eq!(new, 8);
     let before = Ledger::checked(file, &cancel()).unwrap();
     let known = before.ids().filter(|id| before.files(id).is_some());
-    // Six hundred files are told by those who are asked for them, and so is the root of as many.
+    // The commit of six hundred files and the root of as many are left out.
     assert_eq!(known.count(), 6);
     assert!(made(&app.repo(), &before).is_none(), "nothing is new");
     app.file("new", "").git(&["add", "-A"]);

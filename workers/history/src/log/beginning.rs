@@ -1,4 +1,4 @@
-//! Where a log begins: at its first commit, or where a page of it ended.
+//! Starts or resumes a log.
 
 use archway_repo::Cancel;
 
@@ -9,8 +9,8 @@ use crate::place::LogCursor;
 use crate::walk::Walk;
 
 impl<'a> Log<'a> {
-    /// Walks from the beginning, over what was given before; or from where a page ended, if the
-    /// place tells enough of that.
+    /// Walks from the beginning and skips earlier pages, or resumes after a page if the cursor
+    /// allows it.
     ///
     /// # Errors
     /// If a commit can't be read, or the call has to stop.
@@ -44,7 +44,7 @@ impl<'a> Log<'a> {
         Ok(())
     }
 
-    /// By a course, any commit that was taken tells where to go on.
+    /// With path history, any commit of the log is enough to resume from.
     fn begin_along(
         &mut self,
         mut course: Course<'a>,
@@ -62,7 +62,7 @@ impl<'a> Log<'a> {
         Ok(())
     }
 
-    /// Nothing was given that comes again; a followed file is called so where it goes on.
+    /// Resumes without skipping. `name` is the followed file's name at this point.
     fn go_on_as(&mut self, name: Option<String>) {
         self.view = View::of(self.asked.as_ref(), self.is_folder, name);
         self.skip = 0;

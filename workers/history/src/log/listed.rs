@@ -1,5 +1,4 @@
-//! The files of one commit, kept between calls: a log is asked for again and again from the same
-//! commits on.
+//! Cached file lists of commits: logs repeatedly list the same recent commits.
 
 use std::sync::Arc;
 
@@ -12,14 +11,14 @@ use crate::log_file::{ChangedFile, Status};
 use crate::steps::Step;
 use crate::{History, HistoryError, Keepable, Question};
 
-/// What differs between a commit and its first parent.
+/// The differences between a commit and its first parent.
 #[derive(Clone, Debug)]
 pub(super) struct Listed {
     /// By path, at most [`MAX_FILES`].
     pub(super) files: Vec<ChangedFile>,
-    /// How many differ.
+    /// The total number of differences.
     pub(super) total: usize,
-    /// Not all renames were looked for.
+    /// Rename detection was cut short.
     pub(super) renames_cut: bool,
 }
 
@@ -38,7 +37,7 @@ impl Keepable for Listed {
 }
 
 impl Listed {
-    /// The one file that is followed.
+    /// A list of the followed file alone.
     pub(super) fn alone(file: ChangedFile) -> Listed {
         Listed {
             files: vec![file],
@@ -62,7 +61,7 @@ impl Listed {
 }
 
 impl History {
-    /// What differs between a commit and its first parent, in all of the project.
+    /// The differences between a commit and its first parent, in the whole project.
     ///
     /// # Errors
     /// If an object can't be read, or the call has to stop.
@@ -89,7 +88,8 @@ impl History {
         Ok(listed)
     }
 
-    /// What the ledger says; nothing where a path is blocked, since then other files may be pairs.
+    /// The ledger's list. `None` if it names a blocked path: without it, other files may pair up as
+    /// renames.
     fn noted(&self, commit: ObjectId) -> Option<Listed> {
         let mut files = self.ledger().files(&commit)?;
         let is_seen = |path: &RepoPath| self.rules.judge(path, Kind::File).is_ok();
@@ -110,7 +110,7 @@ impl History {
 }
 
 impl ChangedFile {
-    /// What became of a file in a commit that is not followed.
+    /// A change of a file that is not followed.
     pub(crate) fn of(change: Change) -> ChangedFile {
         let (status, old_path) = match change.kind {
             ChangeKind::Added => (Status::Added, None),

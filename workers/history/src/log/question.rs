@@ -1,5 +1,4 @@
-//! What a question to a log means: the commits that names stand for, the seconds of dates, and
-//! whether a path is a file or a folder.
+//! Resolves a log query: names to commits, dates to seconds, and a path to a file or folder.
 
 use archway_repo::{Cancel, Kind, RepoPath};
 use gix::ObjectId;
@@ -11,25 +10,25 @@ use crate::place::LogCursor;
 use crate::scope::Scope;
 use crate::{History, HistoryError};
 
-/// What is asked of a log.
+/// The parameters of a log.
 #[derive(Clone, Debug)]
 pub struct LogQuery {
-    /// A file or folder; all commits without one.
+    /// A file or folder. All commits without one.
     pub path: Option<RepoPath>,
-    /// A date, or a commit whose history is left out.
+    /// A date, or a commit whose history is excluded.
     pub since: Option<String>,
-    /// A date, or a commit that reaches all that is told.
+    /// A date, or a commit that reaches everything listed.
     pub until: Option<String>,
     /// A part of the author's `Name <email>`, in any case.
     pub author: Option<String>,
-    /// Where the log begins; HEAD without one.
+    /// Where the log begins. Defaults to HEAD.
     pub revision: Option<String>,
-    /// What dates such as "30 days ago" count from.
+    /// The time that dates such as "30 days ago" refer to.
     pub now: Timestamp,
 }
 
 impl History {
-    /// A log, from its beginning or from where a page of it ended.
+    /// A log, from its beginning or from a cursor.
     ///
     /// # Errors
     /// If a revision names nothing, the path is blocked, or a commit can't be read.
@@ -57,7 +56,7 @@ impl History {
         Log::new(self, place, path, query.author.as_deref(), cancel)
     }
 
-    /// Where a log begins: what names and dates mean now.
+    /// The position where a log begins: names and dates resolved as of now.
     fn beginning(&self, query: &LogQuery, cancel: &Cancel) -> Result<LogCursor, HistoryError> {
         let head = || Ok(self.head());
         let resolve = |revision: &str| self.resolve(revision, cancel);
@@ -90,7 +89,7 @@ impl History {
         Ok(place)
     }
 
-    /// A place whose commits can still be read by who reads this project.
+    /// Checks that the cursor's commits are still served.
     fn checked(&self, place: LogCursor, cancel: &Cancel) -> Result<LogCursor, HistoryError> {
         for id in place.from.iter().chain(&place.without) {
             let found = self.resolve(&id.to_hex().to_string(), cancel);
@@ -102,10 +101,10 @@ impl History {
         Ok(place)
     }
 
-    /// The path as the repository calls it, and whether it is a folder, if that is known.
+    /// Resolves the path as the repository spells it, and whether it is a folder, if that is known.
     ///
-    /// A name that is not UTF-8 is shown with `\xNN`, so such text is taken for that name, unless
-    /// where the log begins something is called by the text itself.
+    /// Names that are not UTF-8 are shown with `\xNN`. Text with such escapes means that name,
+    /// unless the starting commit has an entry spelled like the text itself.
     fn found(
         &self,
         path: &RepoPath,
@@ -123,7 +122,7 @@ impl History {
         Ok((Some(path), place.is_folder.or(kind)))
     }
 
-    /// Whether the path is a folder in one of these commits; `None` if none has it.
+    /// Whether the path is a folder in one of these commits. `None` if none has it.
     fn kind_at(&self, path: &RepoPath, commits: &[ObjectId]) -> Result<Option<bool>, HistoryError> {
         let mut scope = Scope::of(path.clone());
         for &id in commits {
@@ -136,7 +135,7 @@ impl History {
     }
 }
 
-/// What is no revision where a date could stand is no date either.
+/// Converts the error of a bound that is not a date: it is not a revision either.
 fn no_bound(error: HistoryError) -> HistoryError {
     let (text, reason, hint) = match error {
         HistoryError::RevisionNotFound { revision, hint } => (revision, None, hint),

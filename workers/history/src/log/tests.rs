@@ -1,5 +1,5 @@
-//! Logs held against the git command: on random histories with merges, renames and wrong clocks,
-//! page by page, and on small ones made by hand.
+//! Logs compared with the git command, page by page: on random histories with merges, renames and
+//! wrong clocks, and on small ones made by hand.
 
 mod by_hand;
 mod made;
@@ -14,7 +14,7 @@ use jiff::Timestamp;
 
 use super::super::{ChangedFile, Histories, History, LogCursor, LogQuery, Status};
 
-/// A commit as it is compared: its id, and its files in the order of their text.
+/// A commit as tests compare it: its id, and its files in the order of their text.
 type Told = (String, Vec<String>);
 
 fn ask(file: Option<&str>) -> LogQuery {
@@ -47,12 +47,12 @@ fn told_file(file: &ChangedFile) -> String {
     }
 }
 
-/// All pages of a log, each of another size and each by another worker.
+/// All pages of a log, each of another size and from another worker.
 fn ours(app: &Sandbox, query: &LogQuery, sizes: &mut dyn FnMut() -> usize) -> Vec<Told> {
     pages(query, sizes, &mut || history(app))
 }
 
-/// All pages of a log, each of another size and by another of `workers`.
+/// All pages of a log, each of another size and from another of `workers`.
 fn pages(
     query: &LogQuery,
     sizes: &mut dyn FnMut() -> usize,
@@ -100,8 +100,8 @@ fn gits(folder: &Path, arguments: &[&str]) -> Vec<Told> {
     output.split('\x01').skip(1).map(told).collect()
 }
 
-/// What git's log shows of a folder, with the files of merges. To ask for those changes which
-/// commits git shows (as `-m` does), so it is asked twice.
+/// Git's log of a folder, with the files of merges. Asking git for those changes which commits it
+/// shows (as `-m` does), so this runs git twice.
 fn gits_of_folder(folder: &Path, arguments: &[&str]) -> Vec<Told> {
     let with_merges = ["--diff-merges=first-parent"];
     let files = gits(folder, &[&with_merges, arguments].concat());

@@ -1,7 +1,7 @@
-//! Which commits of a graph changed each path, by a ledger: the ledger read the other way round.
+//! The commits of a graph that changed each path: the inverse of a ledger.
 //!
-//! Four bytes for each path, and for each file of each commit. It is made in memory, since it is
-//! about commits' places in a graph, which another graph doesn't share.
+//! Four bytes for each path, and for each file of each commit. It is built in memory, since it
+//! holds graph positions, which are valid for one graph only.
 
 use archway_repo::{Cancel, Stopped};
 
@@ -9,16 +9,16 @@ use super::super::ledger::Ledger;
 use super::super::steps::Spot;
 use super::super::{Graph, Position};
 
-/// How many commits are looked up between two looks at the deadline.
+/// Number of commits that are looked up between two deadline checks.
 const STRIDE: usize = 1 << 12;
 
 /// Commits by path.
 pub(super) struct Index {
-    /// After how many of the commits each path's end.
+    /// The end of each path's commits in `commits`.
     ends: Vec<u32>,
     /// In order, for each path.
     commits: Vec<Position>,
-    /// Commits of which the ledger doesn't tell what they changed, in order.
+    /// Commits whose changes the ledger lacks, in order.
     unknown: Vec<Position>,
 }
 
@@ -29,6 +29,8 @@ pub(super) struct Touching<'i> {
 }
 
 impl Index {
+    /// Inverts a ledger.
+    ///
     /// # Errors
     /// If the call has to stop.
     pub(super) fn of(graph: &Graph, ledger: &Ledger, cancel: &Cancel) -> Result<Index, Stopped> {
@@ -42,7 +44,7 @@ impl Index {
                 cancel.check()?;
             }
             let id = graph.id(position);
-            // Commits stand in the order of their ids, anew in each file of a chain.
+            // Positions follow the order of ids, which starts over in each file of a chain.
             if last.replace(id).is_some_and(|last| last > id) {
                 ids = ledger.ids().enumerate().peekable();
             }
@@ -54,7 +56,7 @@ impl Index {
                 None => unknown.push(position),
             }
         }
-        // Positions came in order, and stay so.
+        // The sort is stable: positions stay in order within a path.
         let (ends, commits) = by_path(ledger.paths(), &touched);
         Ok(Index {
             ends,
@@ -63,13 +65,13 @@ impl Index {
         })
     }
 
-    /// What it takes, in bytes.
+    /// Its size, in bytes.
     pub(super) fn bytes(&self) -> usize {
         (self.ends.len() + self.commits.len() + self.unknown.len()) * size_of::<u32>()
     }
 
-    /// The commits that may have changed the path of this number; one without a number is changed by
-    /// none that the ledger knows.
+    /// The commits that may have changed the path of this number. `None`: a path that no commit of
+    /// the ledger changed.
     pub(super) fn touching(&self, path: Option<u32>) -> Touching<'_> {
         let end = |path: usize| self.ends.get(path).map_or(0, |end| *end as usize);
         let commits = path.and_then(|path| {
@@ -90,7 +92,7 @@ impl<'i> Touching<'i> {
         self.commits.iter().chain(self.unknown).copied()
     }
 
-    /// Whether the commit is one of them. None that the graph lacks is known not to be.
+    /// Whether the commit is one of them. A commit outside the graph always may be.
     pub(super) fn may_have(&self, spot: Spot) -> bool {
         let Spot::Known(position) = spot else {
             return true;
@@ -100,7 +102,7 @@ impl<'i> Touching<'i> {
     }
 }
 
-/// Sorted by counting how many each path has.
+/// A counting sort by path.
 fn by_path(paths: usize, touched: &[(u32, Position)]) -> (Vec<u32>, Vec<Position>) {
     let mut starts = vec![0_u32; paths + 1];
     for (path, _) in touched {
@@ -122,7 +124,7 @@ fn by_path(paths: usize, touched: &[(u32, Position)]) -> (Vec<u32>, Vec<Position
             *next += 1;
         }
     }
-    // Each path's start has moved on to its end.
+    // Each path's start has advanced to its end.
     starts.truncate(paths);
     (starts, commits)
 }

@@ -1,5 +1,5 @@
-//! In which order a walk takes commits: as [`Frontier`](super::super::frontier::Frontier)
-//! does, of which this is the part that doesn't depend on who asks.
+//! The order in which a walk visits commits: that of
+//! [`Frontier`](super::super::frontier::Frontier), which does not depend on the path.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -10,28 +10,28 @@ use gix::ObjectId;
 use super::super::steps::Spot;
 use super::super::{History, HistoryError};
 
-/// It was not met yet.
+/// The commit was not met yet.
 const NEVER: u32 = 0;
-/// It was met, and not yet taken.
+/// The commit is queued.
 const LATER: u32 = u32::MAX;
-/// How many commits outside of the graph an order may have that is kept.
+/// Maximum number of commits outside the graph in a cached order.
 const MAX_READ: usize = 20_000;
-/// How many commits are taken between two looks at the deadline.
+/// Number of commits that are visited between two deadline checks.
 const STRIDE: u32 = 1 << 8;
 
-/// An order, as far as it is known.
+/// A walk order, as far as it is known.
 pub(super) struct Order {
-    /// When each commit of the graph was taken: the first at 1.
+    /// The rank of each commit of the graph. The first has rank 1.
     turns: Vec<u32>,
-    /// The others that were met.
+    /// The commits outside the graph that were met.
     read: HashMap<ObjectId, Read>,
-    /// The greatest is the next: the youngest, of those of one second the one that was met first.
+    /// The greatest is the next: the youngest, and within one second the one that was met first.
     waiting: BinaryHeap<(i64, Reverse<u32>, Next)>,
     met: u32,
     taken: u32,
 }
 
-/// A commit that waits, by its place in the graph or its id.
+/// A queued commit, by graph position or by id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Next {
     Known(super::super::Position),
@@ -65,17 +65,17 @@ impl Order {
         Ok(order)
     }
 
-    /// What an order of so many commits takes, in bytes.
+    /// The size of an order of so many commits, in bytes.
     pub(super) fn bytes_of(commits: usize) -> usize {
         commits * size_of::<u32>()
     }
 
-    /// How many commits were taken.
+    /// The number of visited commits.
     pub(super) fn taken(&self) -> u32 {
         self.taken
     }
 
-    /// When a commit was taken, if it was.
+    /// The rank of a commit, if it was visited.
     pub(super) fn turn(&self, spot: Spot) -> Option<u32> {
         let turn = match spot {
             Spot::Known(position) => self.turns.get(position.index()).copied(),
@@ -84,20 +84,20 @@ impl Order {
         turn.filter(|turn| !matches!(*turn, NEVER | LATER))
     }
 
-    /// The commits that were met and are not in the graph.
+    /// The commits outside the graph that were met.
     pub(super) fn read(&self) -> impl Iterator<Item = Spot> {
         self.read.keys().copied().map(Spot::Read)
     }
 
-    /// Whether it has too much in it to be kept.
+    /// Whether it is too large to cache.
     pub(super) fn is_long(&self) -> bool {
         self.read.len() > MAX_READ
     }
 
-    /// Takes the next commit, and meets its parents.
+    /// Visits the next commit, and queues its parents.
     ///
     /// # Errors
-    /// If a parent can't be read, or the call has to stop: then all is as before.
+    /// If a parent can't be read, or the call has to stop. Nothing has changed then.
     pub(super) fn take(
         &mut self,
         history: &History,
@@ -153,7 +153,7 @@ impl Order {
         Ok(())
     }
 
-    /// Lets a commit wait, unless it did so before.
+    /// Queues a commit, unless it was queued before.
     fn meet(&mut self, history: &History, spot: Spot) {
         let (turn, next, time) = match spot {
             Spot::Known(position) => {

@@ -1,4 +1,4 @@
-//! What logs by a course share, and what they do where one has to stop.
+//! Path histories: what logs share, and what they do after an interruption.
 
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -10,7 +10,7 @@ use archway_repo::{
 use super::super::{Histories, LogQuery, graph, ledger};
 use super::*;
 
-/// Ten commits, of which every third changes the file `rare`.
+/// Ten commits, every third of which changes the file `rare`.
 fn repository() -> Sandbox {
     let app = Sandbox::new();
     app.file("rare", "0").committed();
@@ -24,7 +24,7 @@ fn repository() -> Sandbox {
     app
 }
 
-/// A history that has graph and ledger.
+/// A history with a complete graph and ledger.
 fn history(app: &Sandbox, histories: &Histories) -> History {
     let mut history = History::of(&app.repo(), histories, &cancel()).unwrap();
     let made = graph::build(&history.git, &Graph::default(), &cancel()).unwrap();
@@ -40,7 +40,7 @@ fn course(history: &History) -> Course<'_> {
     Course::from(history, &from, &cancel()).unwrap().unwrap()
 }
 
-/// The ids of the commits that come, to the end.
+/// The ids of all remaining commits.
 fn rest(course: &mut Course<'_>, name: &str, cancel: &Cancel) -> Vec<String> {
     let mut rest = Vec::new();
     while let Some(step) = course.next(&path(name), cancel).unwrap() {

@@ -1,4 +1,4 @@
-//! The first step: files of the same id, those of the same name preferred.
+//! The first step: files of equal id, preferring equal names.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -39,10 +39,10 @@ impl Search<'_> {
     }
 }
 
-/// Whether git comes to the last of several deleted files first: its table of them is made for as
-/// many as there are, but for some numbers (205; 3,277; 52,429) it grows once more when the last is
-/// put in, which turns its lists around. Tables have 64 places, or four times as many again and
-/// again, of which four fifths are used.
+/// Whether git iterates over several identical deleted files in reverse. Its hash table is sized
+/// for the number of files, but for some numbers (205; 3,277; 52,429) it grows once more at the
+/// last insertion, which reverses its buckets. Table sizes are 64 times a power of four, filled to
+/// four fifths.
 fn is_turned(deleted: usize) -> bool {
     let (mut places, wanted) = (64, deleted * 5 / 4);
     while places < wanted {
@@ -51,10 +51,10 @@ fn is_turned(deleted: usize) -> bool {
     deleted > places * 4 / 5
 }
 
-/// What files that can be one have in common.
+/// The properties that files of a rename share.
 type Same = (ObjectId, EntryKind);
 
-/// Regular files may differ in their mode, all else may not.
+/// Regular files may differ in their mode, others may not.
 fn same(side: Side) -> Same {
     let kind = match side.mode.is_blob() {
         true => EntryKind::Blob,

@@ -1,18 +1,18 @@
-//! The last step: every deleted file with every added one.
+//! The last step: every deleted file against every added one.
 //!
-//! Each added file keeps its four best candidates; of all those the best pair is taken, then the
-//! next best of files that are still free. What an added file shares with all deleted ones is
-//! counted in one go, along an index from pieces to the deleted files that have them: most files
-//! share nothing but a brace.
+//! Each added file keeps its four best candidates. Of all candidates the best pair is chosen, then
+//! the next best of files that are still free. The bytes that an added file shares with all deleted
+//! ones are counted in one pass over an index from pieces to deleted files: most files share
+//! nothing but a brace.
 
 use super::super::HistoryError;
 use super::super::similarity::{self, LEAST_SCORE, Print};
 use super::{List, Pair, Search, Step, score_of};
 
-/// How many candidates an added file keeps.
+/// Number of candidates that an added file keeps.
 const KEPT: usize = 4;
 
-/// A deleted file that may have become an added one.
+/// A possible rename.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Candidate {
     score: u64,
@@ -21,7 +21,7 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// What decides between two: the score, then the name.
+    /// The order of preference: the score, then the name.
     fn rank(&self) -> (u64, bool) {
         (self.score, self.has_same_name)
     }
@@ -31,7 +31,7 @@ impl Candidate {
 #[derive(Clone, Copy, Debug)]
 struct Posting {
     piece: u32,
-    /// The file's place among those that are left.
+    /// The file's index among the unpaired files.
     place: u32,
     bytes: u32,
 }
@@ -78,7 +78,7 @@ impl Search<'_> {
         }
     }
 
-    /// Looks at those files whose size doesn't rule out every file of the other list.
+    /// Computes fingerprints of files, unless their size rules out every file of the other list.
     fn look_at_all(
         &mut self,
         list: List,
@@ -137,8 +137,8 @@ impl Search<'_> {
                 has_same_name: name == self.deleted.get(from).map(|file| file.path.name()),
                 pair: (from, to),
             };
-            // The first of the worst makes room, also for what is below the least score: ties
-            // are told apart by the places that this leaves them in.
+            // The first of the worst is replaced, even by a file below the threshold: the slots
+            // that result decide ties, as in git.
             let worst = kept
                 .iter_mut()
                 .min_by_key(|kept| kept.map(|kept| kept.rank()));
@@ -151,7 +151,7 @@ impl Search<'_> {
     }
 }
 
-/// Adds up how many bytes each deleted file shares with the file of this print.
+/// Adds up the bytes that each deleted file shares with the fingerprinted one.
 fn count_shared(print: &Print, postings: &[Posting], shared: &mut [u64]) {
     let mut rest = postings;
     for &(piece, bytes) in &print.pieces {
@@ -166,7 +166,7 @@ fn count_shared(print: &Print, postings: &[Posting], shared: &mut [u64]) {
     }
 }
 
-/// The best pairs in which no file stands twice.
+/// The best pairs in which no file occurs twice.
 fn choose(candidates: &[Candidate]) -> Vec<Pair> {
     let mut taken = (
         std::collections::HashSet::new(),

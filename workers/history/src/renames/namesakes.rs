@@ -1,5 +1,5 @@
-//! The second step: most renamed files only moved to another folder. Where one deleted and one
-//! added file have a name that no other has, they are compared with each other alone.
+//! The second step: most renamed files only moved to another folder. If one deleted and one added
+//! file have a name that no other file has, only these two are compared.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use super::super::HistoryError;
 use super::super::similarity::{self, LEAST_SCORE, MAX_SCORE};
 use super::{File, List, Pair, Search, Step, score_of};
 
-/// The score of a pair that is found by its name: halfway between the least and all.
+/// The threshold of pairs by name: halfway between the general threshold and the maximum.
 const LEAST_OF_NAMESAKES: u64 = LEAST_SCORE + (MAX_SCORE - LEAST_SCORE) / 2;
 
 impl Search<'_> {
@@ -39,7 +39,7 @@ impl Search<'_> {
         pairs
     }
 
-    /// `None` if there is no more to be read.
+    /// `None` if the limit on read bytes is reached.
     fn score_of_pair(&mut self, (from, to): Pair) -> Result<Option<u64>, HistoryError> {
         let sizes = (self.size(List::Deleted, from)?, self.size(List::Added, to)?);
         if score_of(sizes, LEAST_OF_NAMESAKES, || u64::from(u32::MAX)) == 0 {
@@ -58,7 +58,7 @@ impl Search<'_> {
     }
 }
 
-/// Each name, and the file that has it if only one does.
+/// Each name with its file, or `None` if several files have it.
 fn only_of_name<'f>(files: &'f [File], left: &[usize]) -> HashMap<&'f [u8], Option<usize>> {
     let mut names = HashMap::with_capacity(left.len());
     for &at in left {

@@ -1,8 +1,8 @@
-//! The grammar of revisions: what a text asks for, before any repository is looked at.
+//! The grammar of revisions. Needs no repository.
 //!
-//! A base (a name, an id, `@`, `@{-1}`), then at most one `@{upstream}` and one place in its
-//! reflog, then steps through the graph. Ranges, paths and searches of messages are not revisions
-//! here, nor is anything that a command line would take for an option.
+//! A base (a name, an id, `@`, `@{-1}`), then at most one `@{upstream}` and one reflog selector,
+//! then steps through the graph. Ranges, paths and message searches are rejected, and so is text
+//! that a command line would take for an option.
 
 use jiff::Timestamp;
 
@@ -11,37 +11,37 @@ use super::super::date;
 /// The longest revision, in bytes.
 const MAX_LENGTH: usize = 256;
 
-/// Numbers from here on are seconds since 1970 in `@{…}`, as git has it.
+/// Numbers in `@{…}` from here on are seconds since 1970, as in git.
 const FIRST_TIME: u64 = 100_000_000;
 
-/// What a revision asks for.
+/// A parsed revision.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Form<'a> {
     pub(super) base: Base<'a>,
-    /// The branch that the base follows is meant, instead of it.
+    /// Replaces the base by its upstream branch.
     pub(super) upstream: bool,
-    /// Where the base stood before, instead of where it stands.
+    /// Selects an earlier value of the base.
     pub(super) log: Option<Place>,
     pub(super) steps: Vec<Step>,
 }
 
-/// Where a revision begins.
+/// The beginning of a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Base<'a> {
-    /// `@`, or nothing before `@{…}`: HEAD, whose reflog is that of its branch.
+    /// `@`, or an empty base before `@{…}`: HEAD, whose reflog is that of its branch.
     Head,
     /// `@{-n}`: what was checked out n switches ago, from 1.
     Prior(usize),
-    /// An id, a part of one, or a reference.
+    /// An id, an abbreviated id, or a reference.
     Name(&'a str),
 }
 
-/// A place in a reflog.
+/// Selects a value from a reflog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// So many changes ago.
+    /// The value this many changes ago.
     Nth(u64),
-    /// As of this second since 1970.
+    /// The value at this second since 1970.
     Time(i64),
 }
 
@@ -54,16 +54,16 @@ pub(super) enum Step {
     Ancestor(u64),
     /// `^{commit}`: the commit that a tag names.
     Commit,
-    /// `^{tag}`: a tag object, or nothing.
+    /// `^{tag}`: requires a tag object.
     Tag,
-    /// `^{}` and `^{object}`: commits are all that counts at the end, so nothing is left to do.
+    /// `^{}` and `^{object}`: no-ops, since only commits count at the end.
     Same,
 }
 
-/// Reads a revision.
+/// Parses a revision.
 ///
 /// # Errors
-/// Why it is none that is served.
+/// The reason why the form is not supported.
 pub(super) fn read(revision: &str, now: Timestamp) -> Result<Form<'_>, &'static str> {
     refuse(revision)?;
     let base = revision.find(['~', '^']).unwrap_or(revision.len());
@@ -90,7 +90,7 @@ pub(super) fn read(revision: &str, now: Timestamp) -> Result<Form<'_>, &'static 
     Ok(form)
 }
 
-/// Forms that git has, and that name no commit or look for one in all of history.
+/// Rejects git's forms that name no commit, or search all of history for one.
 fn refuse(revision: &str) -> Result<(), &'static str> {
     let has = |text| revision.contains(text);
     let outside_of_marks = || {
@@ -126,7 +126,8 @@ fn refuse(revision: &str) -> Result<(), &'static str> {
     }
 }
 
-/// What stands in braces after `mark`, and what follows; `None` if `text` begins otherwise.
+/// The text between `mark` and the closing brace, and what follows. `None` if `text` begins
+/// otherwise.
 fn braces<'a>(text: &'a str, mark: &str) -> Result<Option<(&'a str, &'a str)>, &'static str> {
     match text.strip_prefix(mark).map(|text| text.split_once('}')) {
         None => Ok(None),
@@ -136,7 +137,7 @@ fn braces<'a>(text: &'a str, mark: &str) -> Result<Option<(&'a str, &'a str)>, &
 }
 
 impl Form<'_> {
-    /// Takes in one `@{…}`.
+    /// Applies one `@{…}`.
     fn mark(&mut self, inside: &str, at_start: bool, now: Timestamp) -> Result<(), &'static str> {
         const TWICE: &str = "it has too many @{…}";
         if let Some(digits) = inside.strip_prefix('-') {
@@ -173,7 +174,7 @@ impl Form<'_> {
     }
 }
 
-/// The first of the steps in `text`, which is not empty, and what follows it.
+/// The first step in `text`, which is not empty, and what follows it.
 fn step(text: &str) -> Result<(Step, &str), &'static str> {
     if let Some((inside, after)) = braces(text, "^{")? {
         let step = match inside {
@@ -225,7 +226,7 @@ mod tests {
         }
     }
 
-    /// A form of `main` with these steps.
+    /// The parsed form of `main` with these steps.
     fn main_then(steps: &[Step]) -> Form<'static> {
         let steps = steps.to_vec();
         Form {

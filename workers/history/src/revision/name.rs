@@ -1,7 +1,7 @@
-//! What the base of a revision names: references by git's order of places, reflogs, ids.
+//! Resolves the base of a revision: references in git's lookup order, reflogs, ids.
 //!
-//! Where a tag and a branch have one name it is the tag, as in git. A reference that can't be read
-//! is none, as in git, too.
+//! A tag takes precedence over a branch of the same name, and unreadable references are skipped, as
+//! in git.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -23,11 +23,11 @@ use crate::{HistoryError, error::git};
 
 const HEAD: &str = "HEAD";
 
-/// What is read of a reflog at once, in bytes; a longer line ends it.
+/// Size of a reflog read in bytes. A longer line ends the reflog.
 const LOG_BUFFER: usize = 64 << 10;
 
 impl Lookup<'_> {
-    /// What the base of a revision names, itself or by what follows it in `@{…}`.
+    /// The object that a base names, with its upstream and reflog selectors applied.
     pub(super) fn base(
         &self,
         base: Base<'_>,
@@ -69,7 +69,7 @@ impl Lookup<'_> {
         })
     }
 
-    /// A whole id, a reference, or a part of an id, in this order.
+    /// Tries a full id, a reference, and an abbreviated id, in this order.
     fn by_name(&self, name: &str) -> Result<Named, HistoryError> {
         if let Ok(id) = ObjectId::from_hex(name.as_bytes()) {
             return Ok(Named::Id(Found::by_id(id)));
@@ -83,7 +83,7 @@ impl Lookup<'_> {
         }
     }
 
-    /// The reference that a name is short for, by the places in which git looks.
+    /// Expands a short name to a reference, in git's lookup order.
     pub(super) fn find(&self, name: &str) -> Result<Option<FullName>, HistoryError> {
         let is_pseudo = name.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
         let as_is = (is_pseudo && name.ends_with(HEAD)) || name.starts_with("refs/");
@@ -113,11 +113,11 @@ impl Lookup<'_> {
             .history
             .git
             .try_find_reference(name.as_ref().as_partial_name());
-        // The place may have been taken for a short name.
+        // gix may have expanded the full name as a short one.
         found.ok()?.filter(|found| found.name() == name.as_ref())
     }
 
-    /// What a reference names, through other references but not through tags.
+    /// The target of a reference, through symbolic references but not through tags.
     pub(super) fn target(&self, name: &FullName) -> Result<Found, HistoryError> {
         let mut reference = self.read(name).ok_or_else(|| self.not_found())?;
         let id = reference.follow_to_object();
@@ -132,7 +132,7 @@ impl Lookup<'_> {
         })
     }
 
-    /// The branch that HEAD or a short name stands for; HEAD itself where none is checked out.
+    /// The branch of HEAD or of a short name. HEAD itself if it is detached.
     fn branch_of(&self, name: &str) -> Result<FullName, HistoryError> {
         if name != HEAD {
             let branch = FullName::try_from(format!("refs/heads/{name}"));
@@ -145,7 +145,7 @@ impl Lookup<'_> {
         }
     }
 
-    /// The branch that a branch follows, by the repository's configuration.
+    /// A branch's upstream, by the repository's configuration.
     fn upstream(&self, name: &str) -> Result<FullName, HistoryError> {
         let branch = self.branch_of(name)?;
         self.read(&branch).ok_or_else(|| self.not_found())?;
@@ -168,7 +168,7 @@ impl Lookup<'_> {
         tracking.ok_or_else(|| self.invalid("the upstream of the branch is not fetched"))
     }
 
-    /// What was checked out `nth` switches ago.
+    /// The branch or commit that was checked out `nth` switches ago.
     fn prior(&self, nth: usize) -> Result<String, HistoryError> {
         let head = self.branchless_head()?;
         let mut buffer = vec![0; LOG_BUFFER];
@@ -188,14 +188,14 @@ impl Lookup<'_> {
         FullName::try_from(HEAD).map_err(|_no_name| self.not_found())
     }
 
-    /// What a reference named `nth` changes ago, from 1.
+    /// The value of a reference `nth` changes ago, from 1.
     fn changes_ago(&self, name: &FullName, nth: u64) -> Result<Found, HistoryError> {
         let mut buffer = vec![0; LOG_BUFFER];
         let mut left = nth;
         for line in self.log(name, &mut buffer)? {
             self.cancel.check()?;
             left = left.saturating_sub(1);
-            // It did not exist before a change from nothing; an older one may know more.
+            // The reference did not exist before it was created; an older entry may have a value.
             if left == 0 && !line.previous_oid.is_null() {
                 return Ok(Found::by_id(line.previous_oid));
             }
@@ -203,7 +203,7 @@ impl Lookup<'_> {
         Err(self.not_found())
     }
 
-    /// What a reference named at a time; its first target for a time before all that is logged.
+    /// The value of a reference at a time. Before the first entry: its first value.
     fn as_of(&self, name: &FullName, second: i64) -> Result<Found, HistoryError> {
         let mut buffer = vec![0; LOG_BUFFER];
         let mut oldest = None;
@@ -217,7 +217,7 @@ impl Lookup<'_> {
         oldest.map(Found::by_id).ok_or_else(|| self.not_found())
     }
 
-    /// A reflog, the newest change first. It ends before the first line that is damaged.
+    /// A reflog, newest entry first. Ends before the first malformed line.
     fn log<'b>(
         &self,
         name: &FullName,
@@ -228,7 +228,7 @@ impl Lookup<'_> {
         Ok(log.into_iter().flatten().map_while(Result::ok))
     }
 
-    /// The commit whose id begins so. Of several, those that nothing reaches are not counted.
+    /// Resolves an abbreviated id. If it is ambiguous, unreachable commits do not count.
     fn short_id(&self, hex: &str) -> Result<Found, HistoryError> {
         let is_hex = hex.bytes().all(|byte| byte.is_ascii_hexdigit());
         let prefix = Prefix::from_hex(hex).ok().filter(|_| is_hex);
@@ -264,14 +264,14 @@ enum Named {
     Reference(FullName),
 }
 
-/// The short id in what `git describe` says: `v1.0-12-gabcdef`.
+/// The abbreviated id in `git describe` output: `v1.0-12-gabcdef`.
 fn described(name: &str) -> Option<&str> {
     name.rsplit_once("-g")
         .map(|(_, id)| id)
         .filter(|id| id.len() >= 4)
 }
 
-/// Where `branch` is fetched to by a rule such as `+refs/heads/*:refs/remotes/origin/*`.
+/// The tracking branch of `branch` by a refspec such as `+refs/heads/*:refs/remotes/origin/*`.
 fn fetched_to(rule: &BStr, branch: &BStr) -> Option<BString> {
     let rule = rule.strip_prefix(b"+").unwrap_or(rule);
     let (from, to) = rule.split_once_str(b":")?;
@@ -282,7 +282,7 @@ fn fetched_to(rule: &BStr, branch: &BStr) -> Option<BString> {
     Some(to.replacen(b"*", star, 1).into())
 }
 
-/// Which branch or commit was left, if this is a reflog's message about a switch.
+/// The branch or commit that was left, if the reflog message is about a switch.
 fn switched_from(message: &BStr) -> Option<&BStr> {
     let from_to = message.strip_prefix(b"checkout: moving from ")?;
     let end = from_to.find(" to ")?;

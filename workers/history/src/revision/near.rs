@@ -1,7 +1,7 @@
-//! What else was most likely meant by a revision that names nothing.
+//! Suggestions for a revision that names nothing.
 //!
-//! Only what would have been served is told: names of branches, remote branches and tags whose
-//! commit is there, and parents of commits that one of them reaches.
+//! Suggests only what would be served: branches, remote branches and tags with an existing commit,
+//! and parents of reachable commits.
 
 use archway_proto::nearest;
 use archway_repo::text;
@@ -13,24 +13,24 @@ use super::super::tips::PLACES;
 use super::Lookup;
 use crate::{HistoryError, error::git};
 
-/// How many branches are looked at, how many remote branches, and how many tags.
+/// Maximum number of names that are compared: of branches, of remote branches, and of tags.
 const MAX_NAMES: usize = 2000;
-/// How many of the nearest names are looked up, as some may name nothing that is served.
+/// Maximum number of names that are resolved: the nearest may name nothing that is served.
 const MAX_LOOKED_UP: usize = 12;
-/// How many names are told.
+/// Maximum number of suggestions.
 const MAX_TOLD: usize = 3;
 
 impl Lookup<'_> {
-    /// The refusal of a name that nothing has.
+    /// The error for an unknown name.
     pub(super) fn unknown(&self, name: &str) -> HistoryError {
-        // A refusal that could not be made helpful is one all the same.
+        // Suggestions are optional: without them the error is returned as it is.
         let near = self.near(name).unwrap_or_default();
         let near = (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")));
         let hints: Vec<String> = self.head_called(name).into_iter().chain(near).collect();
         self.not_found_but((!hints.is_empty()).then(|| hints.join(" ")))
     }
 
-    /// The refusal of a step from a commit to a parent that it does not have.
+    /// The error for a step to a parent that the commit does not have.
     pub(super) fn no_parent(&self, commit: ObjectId) -> HistoryError {
         match self.no_parent_hint(commit) {
             Ok(hint) => self.not_found_but(hint),
@@ -38,7 +38,7 @@ impl Lookup<'_> {
         }
     }
 
-    /// Which parents the commit has; nothing is told of one that is not served.
+    /// Describes the commit's parents. `None` for a commit that is not served.
     fn no_parent_hint(&self, commit: ObjectId) -> Result<Option<String>, HistoryError> {
         let history = self.history;
         if history.reachable(&[commit], self.cancel)?.is_empty() {
@@ -56,7 +56,7 @@ impl Lookup<'_> {
         }))
     }
 
-    /// What to call HEAD, for who took its branch for one that many projects have.
+    /// The actual name of HEAD's branch, for callers that guessed a common one.
     fn head_called(&self, name: &str) -> Option<String> {
         if !matches!(name, "main" | "master") || self.history.head().is_none() {
             return None;
@@ -69,7 +69,7 @@ impl Lookup<'_> {
         (is_branch && is_plain(name)).then(|| format!("HEAD's branch is `{name}`."))
     }
 
-    /// The nearest names that a revision may begin with, in the form in which they are told.
+    /// The nearest names that a revision may begin with, quoted for a message.
     fn near(&self, name: &str) -> Result<Vec<String>, HistoryError> {
         let known = self.known()?;
         let near = nearest::among(name, known.iter().map(String::as_str), MAX_LOOKED_UP);
@@ -91,7 +91,7 @@ impl Lookup<'_> {
             let all = store.iter_prefixed_packed(prefix, packed.as_ref());
             for reference in all.map_err(git(READING))?.take(MAX_NAMES) {
                 self.cancel.check()?;
-                // One that can't be read is none, as in git.
+                // Unreadable references are skipped, as in git.
                 let Ok(reference) = reference else { continue };
                 let name = reference.name.as_bstr().strip_prefix(place.as_bytes());
                 let name = name.and_then(|name| name.to_str().ok());
@@ -101,7 +101,7 @@ impl Lookup<'_> {
         Ok(known)
     }
 
-    /// Whether a revision of this name would have been answered.
+    /// Whether a revision of this name would resolve.
     fn is_served(&self, name: &str) -> bool {
         let place = self.find(name).ok().flatten();
         let found = place.and_then(|place| self.target(&place).ok());
@@ -109,7 +109,7 @@ impl Lookup<'_> {
     }
 }
 
-/// Whether a name can be shown as it is, and so be given back.
+/// Whether a name shows unescaped, and so can be passed back.
 fn is_plain(name: &str) -> bool {
     text::shown(name) == name
 }

@@ -1,4 +1,4 @@
-//! Revisions as git takes them: held against `git rev-parse`, and against what no text may do.
+//! Revisions compared with `git rev-parse`, and tested against arbitrary text.
 
 mod named;
 mod reached;
@@ -25,8 +25,8 @@ fn start(id: &str, length: usize) -> &str {
     id.get(..length).unwrap()
 }
 
-/// A repository with all that a revision may name: merges, tags of all kinds, a name that is a
-/// tag's and a branch's, a remote, reflogs, packed references.
+/// A repository with everything that a revision may name: merges, tags of all kinds, a tag and a
+/// branch of one name, a remote, reflogs, packed references.
 fn varied() -> Sandbox {
     const AFTER_FIVE_COMMITS: &str = "
         checkout -qb topic/deep HEAD~2
@@ -60,7 +60,7 @@ fn varied() -> Sandbox {
     for command in AFTER_FIVE_COMMITS.trim().lines() {
         app.git(&command.split_whitespace().collect::<Vec<_>>());
     }
-    // A branch whose name begins another commit's id.
+    // A branch whose name is the start of another commit's id.
     let id = git(&app.root(), &["rev-parse", "HEAD~1"]);
     app.git(&["branch", start(&id, 5), "HEAD~3"]);
     app

@@ -1,4 +1,4 @@
-//! The folders and files that references are read from, and whether they are still as they were.
+//! Detects changes of the folders and files from which references are read.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -10,16 +10,16 @@ use rustix::io::Errno;
 use super::super::HistoryError;
 use super::PLACES;
 
-/// Where references are that were packed into one file.
+/// The file of packed references.
 const PACKED: &[u8] = b"packed-refs";
-/// How many folders and files are remembered. Where there are more, references are read each time.
+/// Maximum number of remembered folders and files. With more, references are read every time.
 const MAX: usize = 25_000;
 
-/// How all that references are read from looked.
+/// The state of everything that references are read from.
 #[derive(Debug)]
 pub(super) struct Sources(Vec<Source>);
 
-/// The part of it in one folder of git's.
+/// The part of it in one git folder.
 #[derive(Debug)]
 struct Source {
     folder: PathBuf,
@@ -27,7 +27,7 @@ struct Source {
 }
 
 impl Sources {
-    /// How it looks now; `None` if it can't be told later whether it changed.
+    /// The state now. `None` if a later check could not detect changes.
     ///
     /// # Errors
     /// If the call has to stop.
@@ -46,7 +46,7 @@ impl Sources {
         Ok(Some(Sources(sources)))
     }
 
-    /// Whether all of it still looks so.
+    /// Whether all of it is unchanged.
     ///
     /// # Errors
     /// If the call has to stop.
@@ -67,7 +67,7 @@ impl Sources {
     }
 }
 
-/// The repository's own folder, and the one that it shares with other work trees.
+/// The repository's own git folder, and the one that it shares with other work trees.
 fn folders(repository: &gix::Repository) -> impl Iterator<Item = &Path> {
     let (own, common) = (repository.git_dir(), repository.common_dir());
     let shared = Some(common).filter(|common| *common != own);
@@ -127,18 +127,18 @@ impl Source {
     }
 }
 
-/// A look through git's folder.
+/// A scan of a git folder.
 struct Look {
     at: SystemTime,
     seen: Vec<(RepoPath, Seen)>,
-    /// Noted, but what they hold is not.
+    /// Recorded folders whose entries are not recorded yet.
     folders: Vec<RepoPath>,
-    /// How much may be noted.
+    /// Maximum number of records.
     most: usize,
 }
 
 impl Look {
-    /// Notes what stands at a path; `None` if a later look at it would prove nothing.
+    /// Records the state of a path. `None` if a later check would prove nothing.
     fn note(&mut self, jail: &Jail, path: RepoPath) -> Option<()> {
         let found = jail.glance(&path);
         let kind = found.map(|stat| FileType::from_raw_mode(stat.st_mode));
@@ -147,14 +147,14 @@ impl Look {
             _ if self.seen.len() == self.most => return None,
             (_, Ok(FileType::Directory)) => self.folders.push(path.clone()),
             (_, Ok(FileType::RegularFile) | Err(Errno::NOENT)) => {}
-            // A link may lead to what is not looked at.
+            // A link may lead to unrecorded files.
             (_, Ok(_) | Err(_)) => return None,
         }
         self.seen.push((path, Seen::at(self.at, found)));
         Some(())
     }
 
-    /// Notes what a folder holds that was noted itself before.
+    /// Records the entries of a recorded folder.
     fn enter(&mut self, jail: &Jail, path: &RepoPath) -> Option<()> {
         let fd = jail.open(path, OFlags::RDONLY | OFlags::DIRECTORY).ok()?;
         for entry in Dir::new(fd).ok()? {

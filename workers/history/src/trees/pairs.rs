@@ -1,4 +1,4 @@
-//! The entries of two trees side by side, name by name.
+//! Iterates over two trees side by side, name by name.
 
 use std::cmp::Ordering;
 
@@ -10,14 +10,14 @@ use super::super::HistoryError;
 use super::super::error::git;
 use super::READING;
 
-/// How many names are met between two looks at the deadline.
+/// Number of names that are compared between two deadline checks.
 const STRIDE: usize = 1 << 12;
 
-/// Gives `meet` what stands under each name in either tree; what it is given is of one kind, folder
-/// or not, if both have it.
+/// Calls `visit` with the entries of each name in either tree. Both entries are of one kind, folder
+/// or not, if both exist.
 ///
 /// # Errors
-/// If a tree is malformed, the call has to stop, or `meet` says so.
+/// If a tree is malformed, the call has to stop, or `visit` fails.
 pub(crate) fn in_pairs<'t>(
     mut old: TreeRefIter<'t>,
     mut new: TreeRefIter<'t>,
@@ -54,8 +54,9 @@ fn next<'t>(tree: &mut TreeRefIter<'t>) -> Result<Option<EntryRef<'t>>, HistoryE
     tree.next().transpose().map_err(git(READING))
 }
 
-/// Git's order within a tree: a folder's name is followed by a slash. A file and a folder of one
-/// name are therefore two entries; so is a file whose name has the slash, which no tree should have.
+/// Git's order within a tree: a folder's name sorts as if a slash followed. A file and a folder of
+/// one name are therefore two entries; so is a file whose name contains the slash, which no valid
+/// tree has.
 fn order(one: &EntryRef<'_>, other: &EntryRef<'_>) -> Ordering {
     let (a, b): (&[u8], &[u8]) = (one.filename, other.filename);
     let common = a.len().min(b.len());

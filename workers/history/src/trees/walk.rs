@@ -1,4 +1,4 @@
-//! Two trees gone through folder by folder, as far as they differ.
+//! Compares two trees folder by folder, as far as they differ.
 
 use archway_repo::{Cancel, Kind, RepoError, RepoPath, Rules};
 use gix::ObjectId;
@@ -10,13 +10,13 @@ use super::super::{HistoryError, Side};
 use super::pairs::in_pairs;
 use super::{Difference, READING, entry_path, side};
 
-/// How many files may differ: more than any repository has that can be listed.
+/// Maximum number of differing files: more than any repository that can be listed has.
 const MAX_FILES: usize = 1_000_000;
-/// What the paths that are looked at may take, in bytes: a few objects can spell out more long paths
-/// than fit into memory.
+/// Size of all visited paths, in bytes: a few objects can spell out more long paths than fit into
+/// memory.
 const MAX_NAMES: usize = 128 << 20;
 
-/// How much a walk may meet.
+/// Limits of a tree comparison.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Most {
     /// Files that differ.
@@ -32,16 +32,16 @@ struct Folder {
     new: Option<ObjectId>,
 }
 
-/// What is left to be compared, and what was found.
+/// A tree comparison in progress.
 pub(super) struct Walk<'a> {
     repository: &'a gix::Repository,
-    /// `None` where all is looked at.
+    /// `None` admits all paths.
     rules: Option<&'a Rules>,
-    /// Still to be compared: a tree may be deeper than a stack.
+    /// A work list instead of recursion: a tree may be deeper than the stack.
     folders: Vec<Folder>,
     found: Vec<Difference>,
     most: Most,
-    /// What may be left of [`MAX_NAMES`].
+    /// What is left of [`MAX_NAMES`].
     room: usize,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Walk<'a> {
             rules,
             folders: Vec::new(),
             found: Vec::new(),
-            // A call ends by its deadline.
+            // A call is bounded by its deadline.
             most: Most {
                 files: MAX_FILES,
                 folders: usize::MAX,
@@ -61,12 +61,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Ends in [`RepoError::TooManyEntries`] where there is more.
+    /// Fails with [`RepoError::TooManyEntries`] beyond this limit.
     pub(super) fn at_most(self, most: Most) -> Self {
         Walk { most, ..self }
     }
 
-    /// What differs, in the order of the paths' bytes.
+    /// The differences, in byte order of their paths.
     pub(super) fn run(
         mut self,
         path: &RepoPath,
@@ -97,7 +97,7 @@ impl<'a> Walk<'a> {
             .is_none_or(|rules| rules.judge(path, kind).is_ok())
     }
 
-    /// A file that became a folder is gone, and all in the folder is new.
+    /// A file that became a folder counts as deleted, and everything in the folder as added.
     fn begin(&mut self, path: &RepoPath, (old, new): (Option<Side>, Option<Side>)) {
         let is_tree = |side: &Side| side.mode.is_tree();
         let (old_tree, new_tree) = (old.filter(is_tree), new.filter(is_tree));
@@ -136,7 +136,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What stands under one name in either tree.
+    /// Compares the entries of one name.
     fn meet(
         &mut self,
         folder: &RepoPath,

@@ -1,7 +1,7 @@
-//! Files of the work tree, turned into what git would commit.
+//! Converts files of the work tree to what git would commit.
 //!
-//! Line ends, encodings and `$Id$` are set back as the attributes say that the index has; commands
-//! that a repository names for the same purpose are taken out before, so that none is ever run.
+//! Line ends, encodings and `$Id$` are normalized by the index's attributes. Filter commands that a
+//! repository configures are removed first, so that none is ever run.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -16,11 +16,11 @@ use gix::worktree::stack::state::attributes::Source;
 
 use super::tracked::Index;
 
-/// Turns files into what git would commit.
+/// Converts files to what git would commit.
 pub(super) struct Cleaner<'h> {
     repository: &'h gix::Repository,
     index: gix::worktree::Index,
-    /// Made for the first file that needs it: most calls have none.
+    /// Created for the first file that needs it: most calls need none.
     filters: Option<Filters>,
 }
 
@@ -38,13 +38,13 @@ impl<'h> Cleaner<'h> {
         }
     }
 
-    /// The hash that ids are made with.
+    /// The hash function of ids.
     pub(super) fn hash_kind(&self) -> gix::hash::Kind {
         self.repository.object_hash()
     }
 
-    /// What git would commit for this content at `path`; the content itself where that can't be
-    /// told, since then git would refuse.
+    /// The content that git would commit at `path`. Returns the content unchanged if the conversion
+    /// fails, where git would refuse.
     pub(super) fn clean(&mut self, path: &RepoPath, content: Vec<u8>) -> Vec<u8> {
         match self.cleaned(path, &content) {
             Ok(Some(cleaned)) => cleaned,
@@ -56,7 +56,7 @@ impl<'h> Cleaner<'h> {
         }
     }
 
-    /// `None` if it is the content as it stands.
+    /// `None` if the content is unchanged.
     fn cleaned(&mut self, path: &RepoPath, content: &[u8]) -> gix::Result<Option<Vec<u8>>> {
         let filters = match self.filters.take() {
             Some(filters) => filters,
@@ -86,7 +86,7 @@ impl<'h> Cleaner<'h> {
         )?;
         Ok(match converted {
             ToGitOutcome::Buffer(buffer) => Some(buffer.to_vec()),
-            // A process would be a command, of which there is none left.
+            // Without drivers no filter process exists.
             ToGitOutcome::Unchanged(_) | ToGitOutcome::Process(_) => None,
         })
     }
@@ -94,7 +94,7 @@ impl<'h> Cleaner<'h> {
 
 impl Filters {
     fn of(repository: &gix::Repository, index: &gix::worktree::Index) -> gix::Result<Filters> {
-        // From the index alone: a link in the work tree could lead anywhere.
+        // Attributes come from the index alone: a link in the work tree could lead anywhere.
         let attributes = repository
             .attributes_only(index, Source::IdMapping)?
             .detach();

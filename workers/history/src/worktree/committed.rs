@@ -1,4 +1,4 @@
-//! The other side of the comparison: the files of a tree, next to those that the index has.
+//! The other side of the comparison: the files of a tree, next to those of the index.
 
 use std::iter::Peekable;
 use std::vec::IntoIter;
@@ -10,9 +10,9 @@ use super::super::trees::{self, Difference};
 use super::super::{History, HistoryError, Side};
 use super::tracked::{Index, Tracked};
 
-/// The files of a tree, asked for in the order of their paths' bytes.
+/// The files of a tree, consumed in byte order of their paths.
 pub(super) enum Committed {
-    /// Nothing is staged: they are those of the index, and the tree needn't be read.
+    /// Nothing is staged: they equal the index, and the tree is not read.
     AsInIndex,
     /// Each as if it was deleted.
     Files(Peekable<IntoIter<Difference>>),
@@ -25,7 +25,7 @@ impl Committed {
         index: &Index,
         cancel: &Cancel,
     ) -> Result<Committed, HistoryError> {
-        // Git notes which tree the index would make, and forgets it when something is staged.
+        // Git caches the tree that the index would make, and clears it when something is staged.
         let made = index.file.tree().filter(|made| made.num_entries.is_some());
         if tree.is_some() && made.map(|made| made.id) == tree {
             return Ok(Committed::AsInIndex);
@@ -34,7 +34,7 @@ impl Committed {
         Ok(Committed::Files(files.into_iter().peekable()))
     }
 
-    /// The files before `path` that are not tracked any longer.
+    /// The files before `path` that are no longer tracked.
     pub(super) fn until(&mut self, path: &RepoPath) -> Vec<Difference> {
         let Committed::Files(files) = self else {
             return Vec::new();
@@ -51,7 +51,7 @@ impl Committed {
         }
     }
 
-    /// The files behind the last that was asked for.
+    /// The files after the last that was requested.
     pub(super) fn rest(self) -> impl Iterator<Item = Difference> {
         match self {
             Committed::AsInIndex => Vec::new().into_iter().peekable(),

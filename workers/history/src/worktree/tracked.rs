@@ -1,4 +1,4 @@
-//! Which files git tracks, and which of them are known to be unchanged without reading them.
+//! The tracked files, and which of them are known to be unmodified without reading them.
 
 use archway_repo::{Cancel, RepoPath, Rules, Standard, Standing};
 use gix::index::entry::stat::{Options, Time};
@@ -11,15 +11,15 @@ use super::super::{History, HistoryError, Side, error::git};
 
 const READING: &str = "reading the index";
 
-/// The index of a repository, and how far it may be believed.
+/// The index of a repository, and how far it can be trusted.
 pub(super) struct Index {
     pub(super) file: gix::worktree::Index,
     options: Options,
-    /// Whether the file system knows which files are executable.
+    /// Whether the file system records the executable bit.
     has_modes: bool,
-    /// Whether it has links; where it has none, a file holds where one leads.
+    /// Whether it supports links. Otherwise a plain file holds a link's target.
     has_links: bool,
-    /// What is known of files that git doesn't check out.
+    /// How to treat files that git does not check out.
     skipped: Trust,
 }
 
@@ -29,22 +29,22 @@ pub(super) struct Tracked {
     pub(super) path: RepoPath,
     /// The file as the index has it.
     pub(super) side: Side,
-    /// It is only announced, without content.
+    /// Intent-to-add: the index has no content for it.
     pub(super) is_announced: bool,
     trust: Trust,
 }
 
-/// What has to be seen of a file to know that it is as in the index.
+/// What proves that a file is as in the index.
 #[derive(Clone, Copy, Debug)]
 enum Trust {
-    /// Nothing: git was told not to look.
+    /// Nothing is needed: git was told to assume it.
     Blind,
-    /// That it isn't there: it is outside of a sparse checkout. What stands there all the same is
+    /// That the file is absent: it is outside of a sparse checkout. If it exists all the same it is
     /// read, as git does.
     Outside,
-    /// That it still looks like this.
+    /// That its `stat` is equal.
     Look(Stat),
-    /// It must be read.
+    /// Nothing does: it must be read.
     Never,
 }
 
@@ -66,7 +66,7 @@ impl Index {
         })
     }
 
-    /// All files, in the order of their paths' bytes, blocked ones included.
+    /// All tracked files, in byte order of their paths, blocked ones included.
     pub(super) fn files(
         &self,
         repository: &gix::Repository,
@@ -91,7 +91,7 @@ impl Index {
                 continue;
             };
             match files.last_mut().filter(|last| last.path == tracked.path) {
-                // A conflict has up to three entries, none of which is what stands there.
+                // A conflict has up to three entries, none of which equals the file.
                 Some(last) => last.trust = Trust::Never,
                 None => files.push(tracked),
             }
@@ -99,7 +99,7 @@ impl Index {
         Ok(files)
     }
 
-    /// The file at `path`; `None` if there is none, or several that are in conflict.
+    /// The tracked file at `path`. `None` if it is untracked or in conflict.
     pub(super) fn file(
         &self,
         history: &History,
@@ -112,7 +112,7 @@ impl Index {
         if let Some(entry) = entry {
             return Ok(self.tracked(path.clone(), entry));
         }
-        // A folder that is not checked out may be one entry, with a slash behind its name.
+        // A sparse folder may be a single entry, whose name ends with a slash.
         for (at, _) in name.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
             let (folder, within) = name.split_at(at + 1);
             let entry = self.file.entry_by_path(folder.into());
@@ -126,7 +126,7 @@ impl Index {
         Ok(None)
     }
 
-    /// A file that is an entry of its own; `None` if it is none.
+    /// The tracked file of an index entry. `None` for other entries.
     fn tracked(&self, path: RepoPath, entry: &gix::index::Entry) -> Option<Tracked> {
         let mode = entry.mode.to_tree_entry_mode()?.kind().into();
         let id = entry.id;
@@ -138,7 +138,7 @@ impl Index {
         })
     }
 
-    /// A file of a folder that is not checked out, and is one entry.
+    /// A file of a sparse folder that is a single entry.
     fn unchecked(&self, file: Difference) -> Option<Tracked> {
         Some(Tracked {
             path: file.path,
@@ -160,14 +160,14 @@ impl Index {
             .stat
             .is_racy(self.file.timestamp(), self.precision(&entry.stat))
         {
-            // It was written when the index was, and may have been written once more.
+            // Racily clean: written when the index was, and possibly once more since.
             Trust::Never
         } else {
             Trust::Look(entry.stat)
         }
     }
 
-    /// Whether a file is as in the index, as far as a look tells.
+    /// Whether `stat` alone proves that a file is as in the index.
     pub(super) fn knows(&self, file: &Tracked, standing: Option<Standing>) -> bool {
         let Some(standing) = standing else {
             return matches!(file.trust, Trust::Blind | Trust::Outside);
@@ -188,7 +188,7 @@ impl Index {
         }
     }
 
-    /// What stands in the work tree, with the index's mode where the file system has none.
+    /// The work tree's side, with the index's mode where the file system records none.
     pub(super) fn with_mode(&self, side: Side, known: Side) -> Side {
         let is_unknown = match known.mode.kind() {
             EntryKind::Blob | EntryKind::BlobExecutable => !self.has_modes,
@@ -202,7 +202,7 @@ impl Index {
         Side { mode, ..side }
     }
 
-    /// How exactly times are compared: as exactly as whoever wrote the index noted them.
+    /// The precision of time comparisons: that of the writer of the index.
     fn precision(&self, noted: &Stat) -> Options {
         Options {
             use_nsec: noted.mtime.nsecs != 0,
@@ -211,7 +211,7 @@ impl Index {
     }
 }
 
-/// What is seen of a file, cut to the 32 bits that the index has for each.
+/// A file's `stat`, truncated to the 32 bits that the index has for each number.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,4 +1,4 @@
-//! Random histories of edits, renames and merges.
+//! Generates random histories of edits, renames and merges.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use archway_repo::testing::Sandbox;
 
 use crate::against_git::import;
 
-/// Lines of a file by random edits; few different ones, so that changes are ambiguous.
+/// Random edits of lines. Few distinct lines, so that changes are ambiguous.
 pub(super) struct Random(pub(super) u64);
 
 impl Random {
@@ -70,7 +70,7 @@ type Files = BTreeMap<String, Vec<String>>;
 pub(super) struct Made {
     random: Random,
     stream: String,
-    /// The files of every commit; their marks count from 1.
+    /// The files of every commit; marks count from 1.
     pub(super) commits: Vec<Files>,
 }
 
@@ -109,7 +109,7 @@ impl Made {
         self.commits.push(files);
     }
 
-    /// Each file of any parent; where several have it, that of one, or the lines of both in turn.
+    /// The files of all parents. Where several have a file: that of one, or lines of both.
     fn merged(&mut self, parents: &[usize]) -> Files {
         let mut files = Files::new();
         for &parent in parents {

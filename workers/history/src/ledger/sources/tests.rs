@@ -1,4 +1,4 @@
-//! Origins that are written down, held against those that are looked for.
+//! Sources in a ledger, compared with those that a search finds.
 
 use archway_repo::{
     Kind, Rules,
@@ -10,7 +10,7 @@ use super::super::super::{Histories, History, origin::Origin, scope::Scope};
 use super::super::{Ledger, build, draft::Draft};
 use super::*;
 
-/// Text of so many lines, the last of which are its own.
+/// Text of so many lines, the last `own` of which are unique to `name`.
 fn text(name: &str, lines: usize, own: usize) -> String {
     let line = |line| match line + own < lines {
         true => format!("shared line {line}\n"),
@@ -23,8 +23,8 @@ fn commit(app: &Sandbox, message: &str) {
     app.git(&["add", "-A"]).git(&["commit", "-qm", message]);
 }
 
-/// Files that were renamed and copied, with changes and without, out of blocked folders, too; some
-/// where it is a near thing; new ones; links; more of one content than are looked through.
+/// Files that were renamed and copied, with and without changes, also out of blocked folders; near
+/// ties; new files; links; more files of equal content than are searched.
 fn repository() -> Sandbox {
     let app = Sandbox::new();
     for number in 0..6 {
@@ -70,8 +70,8 @@ fn ledger_of(app: &Sandbox, graph: &Graph) -> Ledger {
     Ledger::checked(made.unwrap().0, &cancel()).unwrap()
 }
 
-/// What a search finds in the commits of the graph, under the history's rules, for each file that
-/// the ledger says was added, beside what the ledger says.
+/// For each file that the ledger lists as added: the source that a search finds under the history's
+/// rules, and the one in the ledger.
 fn both(history: &History, graph: &Graph, ledger: &Ledger) -> Vec<[Option<Origin>; 2]> {
     let is_seen = |path: &RepoPath| history.rules.judge(path, Kind::File).is_ok();
     let mut both = Vec::new();

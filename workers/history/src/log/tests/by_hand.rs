@@ -48,11 +48,11 @@ fn blocked_files_are_in_no_list_and_no_history() {
     assert_eq!(files, expected);
     assert_eq!(subjects(&app, &told), ["four", "three", "two", "one"]);
 
-    // Its history ends where it had another name, and does not tell which.
+    // Its history ends at the rename, without revealing the blocked name.
     let told = whole(&app, &ask(Some("settings.txt")));
     assert_eq!(told.len(), 2);
     assert_eq!(told[1].1, ["A settings.txt"]);
-    // A folder is as it was before if only blocked files in it changed.
+    // A folder counts as unchanged if only blocked files in it changed.
     let told = whole(&app, &ask(Some("conf")));
     assert_eq!(subjects(&app, &told), ["four"]);
 

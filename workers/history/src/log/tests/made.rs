@@ -1,4 +1,4 @@
-//! Random histories with merges, renames and wrong clocks.
+//! Generates random histories with merges, renames and wrong clocks.
 
 use std::path::Path;
 
@@ -20,8 +20,8 @@ struct Made {
     tree: Tree,
 }
 
-/// A history with merges and renames. With `skewed` clocks, many commits are older than their
-/// parents; else many are of one second.
+/// Generates a history with merges and renames. With skewed clocks, many commits are older than
+/// their parents; otherwise many share a second.
 pub(super) fn generate(folder: &Path, seed: u64, count: usize, is_skewed: bool) {
     let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9) | 1);
     let mut commits: Vec<Made> = Vec::new();
@@ -43,7 +43,7 @@ pub(super) fn generate(folder: &Path, seed: u64, count: usize, is_skewed: bool) 
     import(folder, &stream);
 }
 
-/// A commit on top of one of the last few, or of none; sometimes a merge of more of them.
+/// A commit on top of one of the last few, or a root; sometimes a merge of several.
 fn some_commit(random: &mut Random, before: &[Made], date: i64) -> Made {
     let at = before.len();
     let near = |random: &mut Random| at.checked_sub(1 + random.below(at.clamp(1, 4)));
@@ -79,7 +79,7 @@ fn some_commit(random: &mut Random, before: &[Made], date: i64) -> Made {
 }
 
 impl Made {
-    /// For `git fast-import`, as mark `at`; its parents have the marks before.
+    /// Writes the commit for `git fast-import` as mark `at`. Parents have earlier marks.
     fn write(&self, stream: &mut Vec<u8>, at: usize) {
         let (author, date) = (self.author, self.date);
         let mut head = format!(
@@ -102,7 +102,7 @@ impl Made {
     }
 }
 
-/// Few files under few names, so that one is often touched again.
+/// Few files under few names, so that each changes often.
 pub(super) fn name(random: &mut Random) -> String {
     if random.one_in(8) {
         return some_path(random);

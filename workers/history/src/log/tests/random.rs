@@ -1,4 +1,4 @@
-//! Logs of random histories, page by page, and what git says of the same.
+//! Logs of random histories, page by page, compared with git's.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,7 +14,7 @@ use super::super::super::{Histories, History, LogQuery};
 use super::made::{BEGAN, generate, name};
 use super::{ask, gits, gits_of_folder, history, ours};
 
-/// A question, and how git is asked the same.
+/// A random query, and git's arguments for the same.
 fn some_question(random: &mut Random, folder: &Path, count: usize) -> (LogQuery, Vec<String>) {
     let revision = match random.below(2) {
         0 => "main".to_owned(),
@@ -70,7 +70,7 @@ fn is_folder(folder: &Path, revision: &str, name: &str) -> bool {
     git(folder, &["ls-tree", revision, "--", name]).contains(" tree ")
 }
 
-/// What is known of a repository's commits without reading them.
+/// The graph and ledger of a repository.
 struct Known {
     histories: Histories,
     graph: Arc<Graph>,
@@ -98,8 +98,8 @@ impl Known {
     }
 }
 
-/// Holds logs against git's, where graph and ledger have so many of the commits. Some pages are by
-/// a worker that has neither.
+/// Compares logs with git's, where graph and ledger cover the first `indexed` commits. A worker
+/// without either serves some of the pages.
 fn agree(is_skewed: bool, seeds: std::ops::Range<u64>, known: usize) {
     let count = 120;
     for seed in seeds {

@@ -1,11 +1,11 @@
-//! Logs of what is broken, cut off or stopped.
+//! Logs of malformed, shallow and interrupted histories.
 
 use archway_repo::testing::{Sandbox, cancel, git};
 
 use super::super::super::{Histories, History, LogCursor, graph};
 use super::{ask, history, told_file};
 
-/// Commits all that is there.
+/// Commits all files.
 fn commit(app: &Sandbox, subject: &str) {
     app.git(&["add", "-A"]).git(&["commit", "-qm", subject]);
 }
@@ -76,7 +76,7 @@ fn a_log_that_came_no_further_stands_where_it_stood() {
         app.file("a", number.to_string() + "\n");
         commit(&app, "more");
     }
-    // Each by a worker that has nothing kept.
+    // Each call runs on a worker with empty caches.
     let stopped = |from: Option<LogCursor>, look: u64| {
         let history = history(&app);
         let mut log = history.log(&ask(None), from, &cancel()).unwrap();

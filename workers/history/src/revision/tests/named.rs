@@ -1,4 +1,4 @@
-//! What revisions name, held against `git rev-parse`.
+//! Resolved revisions compared with `git rev-parse`.
 
 use std::{collections::BTreeMap, process::Command};
 
@@ -7,7 +7,7 @@ use archway_repo::testing::{Sandbox, git};
 use super::super::HistoryError;
 use super::{resolve, start, varied};
 
-/// What git takes a revision for, if it names a commit.
+/// Git's resolution of a revision, if it names a commit.
 fn asked_of_git(app: &Sandbox, revision: &str) -> Option<String> {
     let ask = |revision: &str| {
         let output = Command::new("git")
@@ -23,7 +23,7 @@ fn asked_of_git(app: &Sandbox, revision: &str) -> Option<String> {
     ask(&format!("{}^{{commit}}", ask(revision)?))
 }
 
-/// What revisions begin with, parted by white space.
+/// Bases of revisions, separated by white space.
 const BASES: &str = "
     @ HEAD main topic/deep heads/both both tags/both v1.0.0 nested light blob tree ofblob after loose
     origin origin/main remotes/origin/main refs/heads/main refs/tags/v1.0.0 refs/remotes/origin/HEAD
@@ -32,19 +32,19 @@ const BASES: &str = "
     topic/deep@{1} v1.0.0@{1} none a.. ORIG_HEAD FETCH_HEAD config index abc 0000 main.lock
     v1.0.0-1-g0000000 0000000000000000000000000000000000000000 refs/heads heads main/ /main";
 
-/// What may follow them, and what may not.
+/// Steps that may follow a base, and some that may not.
 const STEPS: &str = "
     ~ ^ ^0 ~0 ^^ ~2 ^2 ^2~1 ^3 ~1^2 ~99 ~99999999999999999999 ^{} ^{commit} ^{object} ^{tag} ^{tag}^{}
     ^{}~1 ^{commit}^2 ~1^{tag} ~1x ^x ~-1 ^{ @ ~1@{0}";
 
-/// How many of `revisions` name a commit, each the same as git says.
+/// Checks that git resolves all `revisions` alike. Returns how many name a commit.
 fn agreed<'a>(app: &Sandbox, revisions: impl Iterator<Item = (&'a str, &'a str)>) -> usize {
     let mut named = 0;
     for (base, step) in revisions {
         let revision = format!("{base}{step}");
         let ours = resolve(app, &revision);
         if ours.is_err() && base.contains("@{") && step.contains('}') {
-            // Where a step leads nowhere, git reads from the first brace to the last as a date.
+            // If a step leads nowhere, git reads from the first brace to the last as a date.
             continue;
         }
         named += usize::from(ours.is_ok());
@@ -97,7 +97,7 @@ fn a_revision_names_what_git_says() {
 fn an_ambiguous_id_names_the_commits_that_are_reached() {
     let app = Sandbox::new();
     app.file("a", "1").committed();
-    // Of so many, some begin with the same four digits.
+    // Among so many ids, some share their first four digits.
     let commit = |n| format!("commit refs/heads/side\ncommitter A <a@b.c> {n} +0000\ndata 0\n\n");
     app.import(&(0..1500).map(commit).collect::<String>());
     let ids = git(&app.root(), &["rev-list", "side"]);

@@ -1,4 +1,4 @@
-//! What is served: the commits that HEAD, a branch or a tag reaches, and no others.
+//! Only commits that HEAD, a branch or a tag reaches are served.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use super::super::{History, HistoryError};
 use super::{resolve, start, varied};
 use crate::Histories;
 
-/// A repository in which commits were lost in all the ways there are, with the one that was not,
-/// and the lost, the stashed, the noted and the one that was taken back.
+/// A repository with commits lost in every possible way. Returns the ids of one reachable commit,
+/// then of the lost, the stashed, the noted and the reset one.
 fn lossy() -> (Sandbox, [String; 5]) {
     let app = Sandbox::new();
     app.file("a", "1").committed();
@@ -53,7 +53,7 @@ fn only_what_head_a_branch_or_a_tag_reaches_is_served() {
             other => panic!("{text}: {other}"),
         }
     }
-    // Steps may lead back to what is reached.
+    // Steps may lead back to a reachable commit.
     for text in [
         "stash~1",
         "main@{1}~1",
