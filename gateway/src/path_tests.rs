@@ -30,6 +30,7 @@ mod connection_close;
 mod fleet;
 mod malformed_workers;
 mod disconnects;
+mod resets;
 mod limits;
 mod worker_deaths;
 mod dying_worker;
