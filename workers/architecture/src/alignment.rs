@@ -1,11 +1,11 @@
-//! Whether a proposal fits what was decided: which decisions are about the same, and which side of
-//! them it takes.
+//! Checks whether a proposal agrees with recorded decisions: which decisions concern the same
+//! subject, and whether the proposal conflicts with or supports them.
 //!
-//! Nothing is asked of a model, so the same texts always get the same answer. A decision is read once
-//! ([`Positions`]): what it chose, turned down, rules and leaves open. A proposal is read the same way,
-//! clause by clause, and held against each.
+//! No model takes part, so equal texts always get equal answers. Each decision is analysed once
+//! ([`Positions`]): what it chose, rejected, rules and leaves open. A proposal is analysed the same
+//! way, clause by clause, and compared with each decision.
 
-// In the order in which a text is read.
+// In processing order.
 mod names;
 mod words;
 mod measures;
@@ -29,58 +29,58 @@ pub use judge::Label;
 pub(crate) use positions::Positions;
 pub use refined::Verdict;
 
-/// A decision, as a proposal is held against it.
+/// A decision to compare a proposal with.
 #[derive(Clone, Copy, Debug)]
 pub struct Decision<'a> {
-    /// What it is called: its number, or its file's stem.
+    /// The decision's number, or its file's stem.
     pub id: &'a str,
-    /// Where it stands.
+    /// The status.
     pub status: Status,
-    /// Those that supersede it, by their places.
+    /// Indexes of the decisions that supersede this one.
     pub successors: &'a [usize],
-    /// What it holds.
+    /// The analysed decision.
     pub positions: &'a Positions,
-    /// Its text, read.
+    /// The parsed text.
     pub markdown: &'a Markdown,
-    /// Its text, as it is written.
+    /// The text as written.
     pub source: &'a str,
 }
 
-/// What somebody wants to decide.
+/// A proposed change.
 #[derive(Clone, Copy, Debug)]
 pub struct Proposal<'a> {
-    /// What is to be done.
+    /// The change itself.
     pub description: &'a str,
-    /// The problem, or what stands around it.
+    /// The problem or background.
     pub context: Option<&'a str>,
 }
 
-/// What a proposal means for the decisions.
+/// The result of comparing a proposal with all decisions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Alignment {
-    /// Those that are about the same: conflicts first, then by how near they are.
+    /// The related decisions: conflicts first, then by descending relevance.
     pub found: Vec<Finding>,
-    /// What to do next, a sentence each.
+    /// Suggested next steps, one sentence each.
     pub suggestions: Vec<String>,
 }
 
-/// What a proposal means for one decision.
+/// The result of comparing a proposal with one decision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// Which one, by its place.
+    /// Index of the decision.
     pub decision: usize,
-    /// What it means for it.
+    /// The label.
     pub label: Label,
-    /// Why, with the sentence that this rests on.
+    /// The reason, quoting the sentence it is based on.
     pub reason: String,
-    /// What the conflict is, if it is one.
+    /// A description of the conflict, if there is one.
     pub conflict: Option<String>,
 }
 
-/// Holds a proposal against decisions.
+/// Compares a proposal with decisions.
 ///
 /// # Errors
-/// If the call has to stop.
+/// If the call is cancelled.
 pub fn align(
     decisions: &[Decision<'_>],
     proposal: &Proposal<'_>,
@@ -119,7 +119,7 @@ pub fn align(
     Ok(Alignment { found, suggestions })
 }
 
-/// The decisions that are about the same, how near each is, and which side the proposal takes.
+/// The decisions to report: index, relevance, label and ground of each.
 fn judged(read: &Read, evidence: &[Evidence]) -> Vec<(usize, f32, Label, Ground)> {
     let best = Best::of(evidence);
     let judge = |(at, evidence)| {
@@ -131,7 +131,7 @@ fn judged(read: &Read, evidence: &[Evidence]) -> Vec<(usize, f32, Label, Ground)
     evidence.iter().enumerate().filter_map(judge).collect()
 }
 
-/// Whether a decision doesn't hold, or not yet: it is related at most.
+/// Whether a decision is not in effect, or not yet. Such a decision is at most related.
 fn binds_nobody(status: Status) -> bool {
     matches!(
         status,

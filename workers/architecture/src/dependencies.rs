@@ -1,14 +1,14 @@
-//! Which files of a project a source file imports.
+//! Finds the files of a project that a source file imports.
 //!
-//! Two steps: what the text imports is found in its syntax tree, and kept by the text's blob id,
-//! since the same text imports the same; where that leads is looked up anew for every call, by
-//! each language's own order, among the files that are listed. So nothing here opens what an
-//! import names, and none leads to a file that is blocked, ignored or outside the project.
+//! There are two steps. The imports in a text come from its syntax tree, and are cached by blob id,
+//! because equal texts have equal imports. Each call then resolves the imports by the rules of the
+//! language, among the listed files only. So no import opens a file, and none resolves to a file
+//! that is blocked, ignored or outside of the project.
 //!
-//! Only what is written as an import counts: names that a build tool maps (`paths` of
-//! tsconfig.json, `exports` of package.json, include paths of a build) lead nowhere.
+//! Only import statements count. Names that a build tool maps (`paths` of tsconfig.json, `exports`
+//! of package.json, include paths of a build) are not resolved.
 
-// In the order a file meets them.
+// In processing order.
 mod found;
 mod place;
 mod rust;
@@ -34,29 +34,31 @@ use archway_repo::{
 use found::{Found, Import, MAX_IMPORTS, Parsed};
 use place::Place;
 
-/// How many files the imports of one file lead to.
+/// At most this many imported files are returned.
 const MAX_FILES: usize = 500;
 
-/// What is kept of parsed files, in bytes.
+/// The size of the cache, in bytes.
 const CACHE_BYTES: u64 = 16 << 20;
-/// How long, at most: a file that took too long to parse may do better later.
+/// The lifetime of an entry. It is limited because a file that took too long to parse may succeed
+/// later.
 const CACHE_TIME: Duration = Duration::from_secs(10 * 60);
 
 /// The files that a file imports.
 #[derive(Debug, Default)]
 pub struct Dependencies {
-    /// Each once, in the order of their first import; never the file itself.
+    /// Without duplicates, in the order of their first import; never the file itself.
     pub files: Vec<RepoPath>,
-    /// Why there may be more, in words for who asked; `None` if these are all.
+    /// The reason why there may be more files, for the caller to read; `None` if the list is
+    /// complete.
     pub error: Option<String>,
 }
 
-/// The files among which imports are looked up: a work tree's, or a commit's.
+/// The files among which imports are resolved: those of a work tree or of a commit.
 pub trait Files {
-    /// All that may be imported.
+    /// All files that may be imported.
     fn listing(&self, cancel: &Cancel) -> Result<Arc<Listing>, RepoError>;
 
-    /// Opens a file by all the rules.
+    /// Opens a file if all access rules allow it.
     fn open(&self, path: &RepoPath) -> Result<RepoFile, RepoError>;
 }
 
@@ -70,12 +72,12 @@ impl Files for Repo {
     }
 }
 
-/// What parsed files import, by project and blob id. Cheap to clone.
+/// Imports of parsed files, by project and blob id. Cheap to clone.
 #[derive(Clone)]
 pub struct ImportCache(Cache<(Key, ObjectId, Language), Arc<Parsed>>);
 
 impl ImportCache {
-    /// An empty cache.
+    /// Creates an empty cache.
     #[expect(clippy::new_without_default, reason = "it has a size")]
     pub fn new() -> ImportCache {
         let weigh = |_: &(Key, ObjectId, Language), parsed: &Arc<Parsed>| parsed.cost();
@@ -87,11 +89,11 @@ impl ImportCache {
         ImportCache(cache)
     }
 
-    /// The files that `path` imports. A file in a language without a grammar imports none; one
-    /// that can't be parsed says so in [`Dependencies::error`].
+    /// The files that `path` imports. A file in a language without a grammar imports nothing; a
+    /// file that can't be parsed reports so in [`Dependencies::error`].
     ///
     /// # Errors
-    /// If the file can't be read, or the call has to stop.
+    /// If the file can't be read, or the call is cancelled.
     pub fn dependencies(
         &self,
         project: &Key,
@@ -120,7 +122,7 @@ impl ImportCache {
                 resolve(&parsed.imports, language, &place)?
             }
             Err(RepoError::Stopped(stopped)) => return Err(stopped.into()),
-            // The file itself can be given all the same.
+            // The file itself can still be returned.
             Err(error) => (Vec::new(), Some(error.to_string())),
         };
         found.retain(|file| file != path);
@@ -130,7 +132,7 @@ impl ImportCache {
         })
     }
 
-    /// What a text imports, from the cache if it was parsed before.
+    /// The imports of a text, from the cache if possible.
     fn parsed(
         &self,
         project: &Key,
@@ -162,7 +164,7 @@ impl ImportCache {
     }
 }
 
-/// The files that `imports` lead to, each once, and whether some were left out.
+/// Resolves `imports` to files without duplicates. The second value says whether some were omitted.
 fn resolve(
     imports: &[Import],
     language: Language,
@@ -185,8 +187,7 @@ fn resolve(
     Ok((files, None))
 }
 
-/// What the project tells about its crates, modules and source folders, as far as the imports of
-/// one file need it.
+/// The project's crates, modules and source folders, as far as the imports of one file need them.
 #[derive(Default)]
 struct Resolver {
     own_crate: Option<rust::Crate>,
@@ -226,7 +227,7 @@ impl Resolver {
     }
 }
 
-/// A file's bytes, as long as they are few enough to be parsed.
+/// A file's content; `None` if it is too large to parse.
 fn read(file: &mut RepoFile) -> Result<Option<Vec<u8>>, RepoError> {
     let read = file.read_at_most(syntax::MAX_BYTES as u64);
     read.map_err(|source| RepoError::Io {
@@ -356,7 +357,7 @@ mod tests {
         assert_eq!(found(), (vec![], 2), "where imports lead is looked up anew");
     }
 
-    /// Texts that would take a naive reader's stack, memory or time.
+    /// Texts that would exhaust the stack, memory or time of a naive reader.
     fn hostile(language: &str) -> Vec<String> {
         let deep = |open: &str, close: &str, n: usize| open.repeat(n) + &close.repeat(n);
         let common = [
@@ -402,7 +403,7 @@ mod tests {
 
     #[test]
     fn hostile_texts_take_neither_the_stack_nor_more_than_their_time() {
-        // A smaller stack than a blocking thread's.
+        // Smaller than the stack of a blocking thread.
         let work = || {
             for language in ["rs", "js", "ts", "tsx", "py", "go", "java", "c", "cpp"] {
                 let app = Sandbox::new();
@@ -425,7 +426,7 @@ mod tests {
         let text = "a = {".repeat(40_000);
         let app = project(&[("main.js", &text)], &[]);
         let repo = app.repo();
-        // Of a thousand and more.
+        // A complete parse checks more than a thousand times.
         let call = cancel().at_look(100);
         let ended = ImportCache::new().dependencies(repo.key(), &repo, &path("main.js"), &call);
         assert!(matches!(ended, Err(RepoError::Stopped(Stopped::Cancelled))));

@@ -1,4 +1,4 @@
-//! A document of a project's architecture, and what it is called.
+//! Architecture documents of a project, and their URIs.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -13,22 +13,22 @@ use super::alignment::Positions;
 use super::markdown::{Markdown, Section};
 use super::words::Words;
 
-/// What a document is about.
+/// The kind of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// A decision, with its reasons: an architecture decision record.
+    /// An architecture decision record: a decision and its rationale.
     Adr,
-    /// How something is built here.
+    /// A recommended way to build something.
     Pattern,
-    /// What holds for all that is built here.
+    /// A rule for everything in the project.
     Guideline,
 }
 
 impl Kind {
-    /// All of them, in the order in which they are listed.
+    /// All kinds, in listing order.
     pub const ALL: [Kind; 3] = [Kind::Adr, Kind::Pattern, Kind::Guideline];
 
-    /// Its name in URIs.
+    /// The name in URIs.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Adr => "adr",
@@ -37,7 +37,7 @@ impl Kind {
         }
     }
 
-    /// Its name as a `resource_type`, and as a key of `[architecture]` in `.archway.toml`.
+    /// The name as a `resource_type`, and as a key of `[architecture]` in `.archway.toml`.
     pub fn resource_type(self) -> &'static str {
         match self {
             Kind::Adr => "adr",
@@ -46,86 +46,91 @@ impl Kind {
         }
     }
 
-    /// The kind that URIs call so.
+    /// The kind with this name in URIs.
     pub fn of_name(name: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// A document, as one snapshot of its project has it.
+/// A document at one snapshot of its project.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// What it is about.
+    /// The kind.
     pub kind: Kind,
-    /// What it is called in URIs: its file's stem; of two files of one stem the second has `~2`.
+    /// The name in URIs: the file's stem, with `~2` for the second file with the same stem.
     pub slug: String,
-    /// Where it stands.
+    /// The path of its file.
     pub path: RepoPath,
-    /// Its first heading as it is written, else what front matter or its file calls it.
+    /// The first heading as written, otherwise a title from front matter or the file name.
     pub title: String,
-    /// In bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// When it was last written, where that is known without asking history.
+    /// The file's modification time, if it is known without reading history.
     pub(crate) modified: Option<Timestamp>,
-    /// The id of its content.
+    /// The blob id of the content.
     pub blob: ObjectId,
-    /// What it says. Shared by all documents of this content.
+    /// The content, shared by all documents with the same blob.
     pub content: Arc<Content>,
-    /// What it is among the project's decisions, if it is one.
+    /// The decision's metadata, for a decision record.
     pub record: Option<Record>,
 }
 
-/// What a document says.
+/// The parsed content of a document.
 #[derive(Debug)]
 pub struct Content {
-    /// The text as it is written, without a byte order mark. Bytes that are no UTF-8 are U+FFFD.
+    /// The text as written, without a byte order mark. Invalid UTF-8 is replaced by U+FFFD.
     pub(crate) text: Arc<str>,
-    /// The text read as markdown.
+    /// The text parsed as markdown.
     pub markdown: Markdown,
-    /// The decision, if it is one.
+    /// The extracted decision, for a decision record.
     pub(crate) adr: Option<Adr>,
-    /// Its words, once somebody looked for some.
+    /// The words, indexed by the first search.
     pub(super) words: OnceLock<Words>,
-    /// What the decision holds, once somebody held a proposal against it.
+    /// The decision's positions, analysed by the first alignment.
     pub(super) positions: OnceLock<Positions>,
 }
 
-/// A decision among the others of its project.
+/// A decision's metadata, resolved among the decisions of its project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// Its number as it is written (`0007`), or the file's stem.
+    /// The number as written (`0007`), or the file's stem.
     pub id: String,
-    /// What it says of itself; `superseded` also where an accepted decision says so.
+    /// The declared status; `superseded` also if another decision in effect supersedes it.
     pub status: Status,
-    /// The slugs of the decisions that it supersedes, whoever of the two says so.
+    /// The slugs of the decisions that it supersedes, according to either record.
     pub(crate) supersedes: Vec<String>,
-    /// The slugs of the decisions that supersede it, whoever of the two says so.
+    /// The slugs of the decisions that supersede it, according to either record.
     pub superseded_by: Vec<String>,
 }
 
 impl Document {
-    /// The text as it is written.
+    /// The text as written.
     pub fn text(&self) -> &Arc<str> {
         &self.content.text
     }
 
-    /// The parts under its headings, in order.
+    /// The sections, in order.
     pub(crate) fn sections(&self) -> &[Section] {
         &self.content.markdown.sections
     }
 
-    /// The decision taken apart, if it is one.
+    /// The extracted decision, for a decision record.
     pub(crate) fn adr(&self) -> Option<&Adr> {
         self.content.adr.as_ref()
     }
 
-    /// Whether a range of a block's text tells where a decision stands, and not what it is about.
-    pub(super) fn is_standing(&self, section: usize, block: usize, range: &Range<usize>) -> bool {
+    /// Whether a range of a block's text states a decision's status rather than its subject.
+    pub(super) fn is_status_line(
+        &self,
+        section: usize,
+        block: usize,
+        range: &Range<usize>,
+    ) -> bool {
         let adr = self.adr();
-        adr.is_some_and(|adr| adr.is_standing(section, block, range))
+        adr.is_some_and(|adr| adr.is_status_line(section, block, range))
     }
 
-    /// What the decision holds, if it is one.
+    /// The decision's positions, for a decision record.
     pub fn positions(&self) -> Option<&Positions> {
         let content = &self.content;
         let adr = content.adr.as_ref()?;
@@ -133,7 +138,7 @@ impl Document {
         Some(content.positions.get_or_init(read))
     }
 
-    /// Its URI; `project` is the slug of its project, `None` where that is the caller's default.
+    /// The document's URI. `project` is the project's slug, or `None` for the caller's default.
     pub fn uri(&self, project: Option<&str>) -> String {
         uri(project, self.kind, &self.slug)
     }

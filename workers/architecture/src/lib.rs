@@ -1,11 +1,11 @@
-//! What a project says of its architecture: decisions, patterns and guidelines, as documents.
+//! Architecture documents of a project: decisions, patterns and guidelines.
 //!
-//! [`library`] finds the files at the call's snapshot and keeps what was made of them; a
-//! [`document`] is markdown ([`markdown`]), a decision is taken apart besides ([`adr`]). All of
-//! them are searched ([`search`]), and code is held against a pattern ([`rules`]). What else the
-//! documents mean for a question is for the tools that ask.
+//! [`library`] finds the files at a snapshot and caches parsed documents. A [`document`] is parsed
+//! as [`markdown`]; for a decision, [`adr`] also extracts its fields. [`search`] searches
+//! documents, [`alignment`] compares proposals with decisions, and [`rules`] checks code against a
+//! pattern. [`dependencies`] finds the files that a source file imports.
 
-// In the order a file meets them.
+// In processing order.
 pub mod library;
 mod words;
 pub mod document;

@@ -1,10 +1,10 @@
-//! The documents of a project, found at the snapshot of a call.
+//! The documents of a project at a snapshot.
 //!
-//! Documents are the markdown files of HEAD's commit beneath the folders of their kind, as the
-//! path rules leave them; in a project without commits, those that its work tree lists. What was
-//! read is kept by content, the whole library by commit, rules and folders. Of calls that come
-//! together one reads a project's, and the others wait for it, each as long as it may; if its caller
-//! goes, the next one goes on with what was read.
+//! Documents are the markdown files of HEAD's commit in the folders of each kind, if the path rules
+//! admit them. In a project without commits they are files that the work tree lists. Parsed texts
+//! are cached by content; whole libraries are cached by commit, rules and folders. Of concurrent
+//! calls for a project, one reads the library and the others wait for it, each up to its own
+//! deadline. If the reading call is cancelled, the next one continues with the cached texts.
 
 mod files;
 mod changes;
@@ -27,34 +27,34 @@ use files::Source;
 use left_out::LeftOut;
 use reading::Reading;
 
-/// How many files of a project are documents, at most.
+/// At most this many files of a project are documents.
 const MAX_FILES: usize = 2000;
-/// How large one may be, in bytes.
+/// The largest document, in bytes.
 pub(super) const MAX_BYTES: u64 = 1 << 20;
-/// How large all may be together, in bytes.
+/// The largest total size of a project's documents, in bytes.
 const MAX_TOTAL: u64 = 8 << 20;
 
-/// What is kept of texts that were read, in bytes.
+/// The size of the cache of parsed texts, in bytes.
 const CACHE_BYTES: u64 = 64 << 20;
-/// What is kept of libraries, in bytes: one that is as large as may be fits. A library keeps its
-/// texts, so it weighs them too, even where those are kept by content as well.
+/// The size of the cache of libraries, in bytes: a library of the maximum size fits. A library
+/// holds its texts, so its weight includes them, even if the other cache holds them as well.
 const LIBRARIES_BYTES: u32 = 128 << 20;
-/// How many projects' libraries may be read at once, each by one call.
+/// At most this many projects have a lock for reading.
 const MAX_READ: u64 = 10_000;
-/// How long a library is kept that nobody asks for.
+/// Entries expire if they are not used for this long.
 const IDLE: Duration = Duration::from_secs(30 * 60);
 
-/// The libraries of all projects, as far as they are kept. Cheap to clone.
+/// The cached libraries of all projects. Cheap to clone.
 #[derive(Clone)]
 pub struct Libraries {
-    /// By project and blob; whether it was taken apart as a decision is part of what it is.
+    /// Parsed texts by project and blob. The flag says whether a text was parsed as a decision.
     contents: Cache<(Key, ObjectId, bool), Arc<Content>>,
     libraries: Cache<Key, Arc<Kept>>,
-    /// Held by who reads a project's.
+    /// Held while one call reads the project's library.
     turns: Cache<Key, Arc<Mutex<()>>>,
 }
 
-/// A library, and what it is of.
+/// A library with its cache validators.
 struct Kept {
     commit: ObjectId,
     rules: Arc<Rules>,
@@ -67,7 +67,7 @@ struct Kept {
 pub struct Library {
     documents: Vec<Document>,
     left_out: Vec<String>,
-    /// When they were last changed, once somebody asked.
+    /// When the documents last changed, computed by the first query.
     changes: Changes,
 }
 
@@ -78,7 +78,7 @@ impl Default for Libraries {
 }
 
 impl Libraries {
-    /// None yet.
+    /// Creates empty caches.
     pub fn new() -> Libraries {
         let contents = Cache::builder()
             .max_capacity(CACHE_BYTES)
@@ -86,7 +86,7 @@ impl Libraries {
             .time_to_idle(IDLE);
         let libraries = Cache::builder()
             .max_capacity(u64::from(LIBRARIES_BYTES))
-            // One that weighs more than all may is kept alone: else each call would read it again.
+            // An oversized library is still cached, alone: otherwise each call would read it again.
             .weigher(|_: &Key, kept: &Arc<Kept>| kept.library.cost().min(LIBRARIES_BYTES))
             .eviction_policy(EvictionPolicy::lru())
             .time_to_idle(IDLE);
@@ -100,14 +100,14 @@ impl Libraries {
         }
     }
 
-    /// The documents of a project as this snapshot has them.
+    /// The documents of a project at this snapshot.
     ///
     /// # Errors
-    /// If the repository can't be read, or the call has to stop.
+    /// If the repository can't be read, or the call is cancelled.
     pub fn of(&self, repo: &Repo, cancel: &Cancel) -> Result<Arc<Library>, RepoError> {
         let (manifest, rules) = (repo.manifest(), repo.rules());
         let folders = manifest.folders();
-        // What nobody committed may be other files for each call: each reads them.
+        // Uncommitted files may differ between calls, so each call reads them.
         let Some(commit) = repo.commit() else {
             return Ok(Arc::new(self.read(repo, folders, cancel)?));
         };
@@ -164,24 +164,24 @@ impl Libraries {
 }
 
 impl Library {
-    /// All documents: decisions, patterns, guidelines; of a kind in the order of its folders, then of
-    /// their paths.
+    /// All documents: decisions, patterns, guidelines. Within a kind they are ordered by folder,
+    /// then by path.
     pub fn documents(&self) -> &[Document] {
         &self.documents
     }
 
-    /// The documents of a kind, in their order.
+    /// The documents of a kind, in order.
     pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Document> {
         let documents = self.documents.iter();
         documents.filter(move |document| document.kind == kind)
     }
 
-    /// The document that URIs call so.
+    /// The document with this name in URIs.
     pub fn get(&self, kind: Kind, slug: &str) -> Option<&Document> {
         self.of_kind(kind).find(|document| document.slug == slug)
     }
 
-    /// Which files are left out and why, a sentence each, safe to show.
+    /// The omitted files with reasons, one sentence each, safe to show.
     pub fn left_out(&self) -> &[String] {
         &self.left_out
     }
@@ -193,11 +193,11 @@ impl Library {
     }
 }
 
-/// What a text and what was made of it hold, in bytes, about.
+/// The approximate memory of a parsed text, in bytes.
 fn cost(content: &Arc<Content>) -> u32 {
     let blocks = content.markdown.sections.iter();
     let blocks: usize = blocks.map(|section| section.blocks.len() + 1).sum();
-    // Their words may be as much again, and what a decision holds has a vector for each sentence.
+    // The indexed words may take as much again, and a decision has a vector per sentence.
     let held = if content.adr.is_some() {
         8 * content.text.len()
     } else {

@@ -1,11 +1,10 @@
-//! A document read as markdown: front matter, and blocks of plain text under headings.
+//! Parses documents as markdown: front matter, and blocks of plain text under headings.
 //!
-//! What a reader would get wrong: the text of a block is plain but for code spans, which keep their
-//! backticks, and has line ends where the source has them; text that was crossed out and comments
-//! are not in it. [`Block::verbatim`] gives what stands in the document instead. Headings in
-//! quotations and lists open no section.
+//! The text of a block is plain except for code spans, which keep their backticks. It has line ends
+//! where the source has them, and neither strikethrough text nor comments. [`Block::verbatim`]
+//! returns the source instead. Headings in quotations and lists don't open sections.
 
-// In the order a document meets them.
+// In processing order.
 mod front;
 mod lines;
 mod reader;
@@ -18,91 +17,88 @@ use archway_repo::{Cancel, Stopped};
 pub(crate) use front::Field;
 pub(crate) use sentences::sentences;
 
-/// A document, read.
+/// A parsed document.
 #[derive(Debug, Default)]
 pub struct Markdown {
     /// The front matter's fields, in order.
     pub(crate) front: Vec<Field>,
-    /// In order, each without those beneath it. The first has no heading if text comes before one.
+    /// The sections in order, without subsections. The first has no heading if text precedes the
+    /// first heading.
     pub(crate) sections: Vec<Section>,
-    /// The blocks of code, in order.
+    /// The code blocks, in order.
     pub(crate) fences: Vec<Fence>,
 }
 
-/// A heading and what follows it, up to the next heading of any level.
+/// A heading and the content up to the next heading of any level.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Section {
-    /// Plain, on one line; empty before the first heading.
+    /// Plain text on one line; empty before the first heading.
     pub(crate) heading: String,
     /// 1 to 6; 0 before the first heading.
     pub(crate) level: u8,
-    /// From the heading to the last line before the next one, 1-based.
+    /// The 1-based lines from the heading to the last one before the next heading.
     pub(crate) lines: RangeInclusive<usize>,
-    /// The same, as bytes of the document.
+    /// The same, as byte offsets in the document.
     pub(crate) bytes: Range<usize>,
-    /// What is written under the heading.
+    /// The blocks under the heading.
     pub(crate) blocks: Vec<Block>,
 }
 
-/// What a block of text is.
+/// The kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockKind {
-    /// A paragraph.
     Paragraph,
-    /// The first paragraph of an entry of a list.
+    /// The first paragraph of a list item.
     Item,
-    /// The row of a table that names its columns.
+    /// The header row of a table.
     Head,
     /// Another row of a table.
     Row,
 }
 
-/// A paragraph, an entry of a list, or a row of a table.
+/// A paragraph, a list item, or a table row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Block {
-    /// What it is.
     pub(crate) kind: BlockKind,
-    /// In how many lists it stands: 1 for the entries of a list that stands in none.
+    /// The number of enclosing lists: 1 for the items of a top-level list.
     pub(crate) depth: u8,
-    /// Plain text; the cells of a row are parted by ` | `.
+    /// Plain text, with ` | ` between the cells of a row.
     pub(crate) text: String,
     /// The cells of a row.
     pub(crate) cells: Vec<String>,
-    /// Where it begins, 1-based.
+    /// The 1-based line on which the block begins.
     pub(crate) line: usize,
-    /// What it links to.
     pub(crate) links: Vec<Link>,
-    /// Where pieces of the text stand: a place in it, and the place in the document.
+    /// Offsets of pieces of the text: in the text, and in the document.
     pub(crate) places: Vec<(usize, usize)>,
 }
 
-/// A link in a text.
+/// A link in a block's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
-    /// What is linked, as a range of the block's text.
+    /// The link text, as a range of the block's text.
     pub(crate) text: Range<usize>,
-    /// Where it leads, as it is written.
+    /// The target, as written.
     pub(crate) target: String,
 }
 
-/// A block of code.
+/// A code block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fence {
-    /// What is written behind the opening fence, trimmed; empty for code that is only indented.
+    /// The info string after the opening fence, trimmed; empty for indented code.
     pub(crate) info: String,
-    /// The code.
     pub(crate) content: String,
-    /// The line of its first line, 1-based.
+    /// The 1-based line on which the code begins.
     pub(crate) line: usize,
-    /// The section it stands in, by its place among them.
+    /// Index of the section that contains the block.
     pub(crate) section: usize,
 }
 
 impl Markdown {
-    /// Reads a document.
+    /// Parses a document.
     ///
     /// # Errors
-    /// If the call has to stop.
+    /// If the call is cancelled.
     pub(crate) fn read(text: &str, cancel: &Cancel) -> Result<Markdown, Stopped> {
         let (front, body) = front::split(text);
         let (sections, fences) = reader::read(text, body, cancel)?;
@@ -113,19 +109,19 @@ impl Markdown {
         })
     }
 
-    /// The values of a field of the front matter; case, `-` and `_` make no difference.
+    /// A field of the front matter; case, `-` and `_` are ignored.
     pub(crate) fn field(&self, name: &str) -> Option<&Field> {
         self.front.iter().find(|field| field.is(name))
     }
 
-    /// The heading that the document is called by: the first of the highest level.
+    /// The document's title: the first heading of the highest level.
     pub(crate) fn title(&self) -> Option<&str> {
         let headings = self.sections.iter().filter(|section| section.level > 0);
         let first = headings.min_by_key(|section| section.level)?;
         (!first.heading.is_empty()).then_some(first.heading.as_str())
     }
 
-    /// What the document calls itself: its title, else that of its front matter.
+    /// The title, otherwise the front matter's title.
     pub(crate) fn called(&self) -> Option<&str> {
         let field = || self.field("title")?.values.first().map(String::as_str);
         self.title().or_else(field)
@@ -133,14 +129,14 @@ impl Markdown {
 }
 
 impl Block {
-    /// The line of an offset into the text, 1-based.
+    /// The 1-based line of an offset in the text.
     #[cfg(test)]
     pub(crate) fn line_at(&self, place: usize) -> usize {
         let before = self.text.as_bytes().get(..place).unwrap_or_default();
         self.line + memchr::memchr_iter(b'\n', before).count()
     }
 
-    /// The sentences of the text, as ranges of it, with the line each begins on.
+    /// The sentences of the text: ranges, each with the line on which it begins.
     pub(crate) fn sentences(&self) -> impl Iterator<Item = (Range<usize>, usize)> {
         let ranges = sentences(&self.text).into_iter();
         ranges.scan((0, self.line), |(end, line), range| {
@@ -151,11 +147,11 @@ impl Block {
         })
     }
 
-    /// What stands in the document (`source`) for a range of the text, blanks made one: with the
-    /// marks of emphasis and links that touch it.
+    /// The source for a range of the text, with whitespace collapsed, and with adjacent emphasis
+    /// and link marks.
     pub(crate) fn verbatim(&self, source: &str, range: &Range<usize>) -> String {
         let start = widened_left(source, self.place_of(range.start));
-        // The last character's place, and what it takes: between two pieces marks may stand.
+        // The end is mapped by the last character, because marks may stand between two pieces.
         let last = self
             .text
             .get(range.clone())
@@ -176,7 +172,7 @@ impl Block {
     }
 }
 
-/// The start of the marks of emphasis, code or link that end at `place`.
+/// The start of the emphasis, code or link marks that end at `place`.
 fn widened_left(source: &str, place: usize) -> usize {
     let before = source.as_bytes().get(..place).unwrap_or_default();
     let marks = before
@@ -186,7 +182,7 @@ fn widened_left(source: &str, place: usize) -> usize {
     place - marks.count()
 }
 
-/// The end of the marks of emphasis, code or link that begin at `place`.
+/// The end of the emphasis, code or link marks that begin at `place`.
 fn widened_right(source: &str, place: usize) -> usize {
     let mut end = place;
     loop {

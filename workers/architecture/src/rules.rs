@@ -1,16 +1,16 @@
-//! Whether code keeps to a pattern: the rules that the pattern's document holds, run on the code.
+//! Checks code against the rules in a pattern's document.
 //!
-//! Two kinds: rules of ast-grep in fences ([`stated`], [`structural`]), run as they stand, and
-//! sentences with the words of RFC 2119 about names in backticks ([`sentences`], [`words`]), which
-//! are heuristics: who is meant is not asked, and a sentence that holds only somewhere or so many
-//! times is told instead of checked. Both the document and the code were written by
-//! others; what a rule may cost is bounded by a [`watch`].
+//! There are two kinds of rules. ast-grep rules in fences ([`stated`], [`structural`]) run as
+//! written. Sentences with RFC 2119 keywords and names in backticks ([`sentences`], [`words`]) are
+//! heuristics: their subject is ignored, and a sentence that is limited to a place, a condition or
+//! a count is reported instead of checked. Document and code are both untrusted; a [`watch`] bounds
+//! the cost of rules.
 //!
-//! What a reader would get wrong: nothing to check is no compliance, and neither is a check that
-//! was cut short, that found no rule it could run, or that ran on code that does not parse. A rule
-//! that errs beside others that run is told and changes nothing else.
+//! Code is compliant only if a rule was checked. A check that was cut short, ran no rule, or ran on
+//! code that doesn't parse proves nothing. A failing rule is reported and doesn't affect the
+//! others.
 
-// In the order a document and the code meet them.
+// In processing order.
 mod stated;
 mod dialect;
 mod reading;
@@ -35,71 +35,71 @@ use sentences::{Demand, Demands};
 use stated::{Stated, Statements};
 use words::Words;
 
-/// How many violations are told; all are counted.
+/// At most this many violations are reported; all are counted.
 const MAX_VIOLATIONS: usize = 1_000;
 
-/// How many of them break one rule.
+/// At most this many of them are of one rule.
 const MAX_OF_A_RULE: usize = 100;
 
-/// How bad a violation is.
+/// The severity of a violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// It breaks the document.
+    /// Violates the document.
     Error,
-    /// It may.
+    /// May violate the document.
     Warning,
 }
 
-/// What breaks a rule.
+/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The rule's id, or the demand in short.
+    /// The rule's id, or a short form of the requirement.
     pub rule: String,
-    /// What breaks it, in a sentence.
+    /// A description of the violation in one sentence.
     pub description: String,
-    /// How grave it is.
+    /// The severity.
     pub severity: Severity,
-    /// 1-based; `None` where something is missing.
+    /// 1-based; `None` if something is missing.
     pub line: Option<usize>,
-    /// Whether it was found by words alone.
+    /// Whether it was found by comparing words only.
     pub heuristic: bool,
 }
 
-/// A rule that could not be run, or not to its end.
+/// A rule that was not run, or not completely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
     /// The rule's id.
     pub rule: String,
-    /// Why it was not run.
+    /// The reason.
     pub reason: String,
 }
 
-/// What was found.
+/// The result of checking code.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
-    /// By line, what is missing last.
+    /// By line; missing names last.
     pub violations: Vec<Violation>,
-    /// How many there are, told or not.
+    /// The number of violations, including those not reported.
     pub total: usize,
-    /// How many of them are errors.
+    /// The number of errors among them.
     pub(crate) errors: usize,
-    /// How many rules were run to their end.
+    /// The number of rules that were run completely.
     pub checked: usize,
-    /// Rules that were not run, or not to their end.
+    /// Rules that were not run, or not completely.
     pub skipped: Vec<Skipped>,
-    /// How many sentences demand what words alone can't check; they are no part of `checked`.
+    /// The number of sentences that can't be checked by words; not part of `checked`.
     pub unchecked: usize,
-    /// What to do about it.
+    /// Suggested next steps.
     pub advice: Vec<String>,
-    /// The time, or what may be looked at, was spent before all was checked.
+    /// Whether the time or the node budget was exhausted before all rules were checked.
     pub incomplete: bool,
-    /// It was the time.
+    /// Whether it was the time.
     pub late: bool,
-    /// The code is none of its language: that nothing was found there is no proof.
+    /// Whether the code doesn't parse: then the absence of violations proves nothing.
     pub(crate) broken: bool,
-    /// There are rules of ast-grep for the code, and none of them ran to its end.
+    /// Whether there are ast-grep rules for the code and none ran completely.
     pub(crate) none_ran: bool,
-    /// What the code was read as; `None` if as plain text.
+    /// The language that the code was parsed as; `None` for plain text.
     pub language: Option<&'static str>,
 }
 
@@ -112,19 +112,19 @@ pub enum RulesError {
     /// The rules could not be run.
     #[error("running the rules")]
     Run(#[source] AsideError),
-    /// The call's time is up, or its caller is gone.
+    /// The call was cancelled or reached its deadline.
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }
 
 impl Findings {
-    /// Whether something was checked, to its end and on code that parses, and no error was found.
+    /// Whether something was checked completely, on code that parses, without errors.
     pub fn compliant(&self) -> bool {
         let is_proven = !(self.incomplete || self.broken || self.none_ran);
         self.checked > 0 && self.errors == 0 && is_proven
     }
 
-    /// Adds what breaks one rule: all of it counts, the first of it is told.
+    /// Adds the violations of one rule: all are counted, the first ones reported.
     fn add(&mut self, violations: impl IntoIterator<Item = Violation>) {
         let mut of_it = 0;
         let mut before = None;
@@ -142,7 +142,7 @@ impl Findings {
         }
     }
 
-    /// Holds code against what a sentence demands.
+    /// Checks code against the requirement of a sentence.
     fn hold(&mut self, demand: &Demand, words: &Words, cancel: &Cancel) -> Result<(), Stopped> {
         self.checked += 1;
         let mut missing = Vec::new();
@@ -169,10 +169,10 @@ impl Findings {
     }
 }
 
-/// Holds `code` against the rules of a pattern's document.
+/// Checks `code` against the rules of a pattern's document.
 ///
 /// # Errors
-/// If no thread can be had, or the call has to stop.
+/// If no thread is available, or the call is cancelled.
 pub fn check(
     pattern: &Markdown,
     code: &str,

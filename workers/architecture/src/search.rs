@@ -1,9 +1,9 @@
-//! Which documents are about a subject: by their words, and by vectors where there are any.
+//! Searches documents by words, and by vectors if there are any.
 //!
-//! A document is found if any word of the query is in it, or if a passage of it is near enough in
-//! meaning. Words weigh more in titles and headings than in text (BM25 over fields), and a decision
-//! that holds no longer counts for half. Scores lie between 0 and 1 and depend on the query and the
-//! library alone; equals stand in the library's order.
+//! A document matches if it contains any word of the query, or if one of its passages is similar
+//! enough. Words weigh more in titles and headings than in text (BM25 over fields). The score of a
+//! decision that is not in effect is halved. Scores are between 0 and 1 and depend on the query and
+//! the library only; ties keep the library's order.
 
 mod excerpt;
 mod passages;
@@ -18,42 +18,42 @@ use super::library::Library;
 
 pub use vectors::{Lacking, Vectors};
 
-/// What the best passage's nearness counts, where the words count 1.
+/// The weight of the best passage's similarity, relative to weight 1 for words.
 const DENSE: f32 = 1.0;
-/// From which cosine on a document is found that has no word of the query,
+/// A document without any word of the query needs at least this cosine similarity,
 const NEAR: f32 = 0.33;
-/// if it is so much above what is usual in the library: models differ in how near any two texts
-/// are.
+/// and this much more than the library's median, because models differ in how similar unrelated
+/// texts are.
 const ABOVE: f32 = 0.15;
-/// How many documents it takes to say what is usual.
+/// The minimum number of documents for a meaningful median.
 const FEW: usize = 4;
-/// What a decision's score counts that was superseded, deprecated or turned down: it has to fit twice
-/// as well as one that holds to stand before it.
+/// The score factor of superseded, deprecated and rejected decisions: they must match twice as well
+/// to rank before a decision in effect.
 const OVER: f32 = 0.5;
-/// The cosine that two texts have that have nothing to do with each other, about.
+/// The approximate cosine similarity of unrelated texts.
 const FAR: f32 = 0.1;
 
-/// What is looked for.
+/// A search query.
 pub struct Query {
     terms: Vec<Term>,
-    /// Of this kind only.
+    /// Restricts results to this kind.
     kind: Option<Kind>,
     vector: Option<Vec<f32>>,
 }
 
-/// A document that was found.
+/// A search result.
 #[derive(Clone, Copy, Debug)]
 pub struct Match<'a> {
-    /// The document.
+    /// The matching document.
     pub document: &'a Document,
     /// Between 0 and 1.
     pub score: f32,
-    /// The passage that is nearest in meaning, if vectors counted.
+    /// The most similar passage, if vectors were used.
     passage: Option<usize>,
 }
 
 impl Query {
-    /// A query of these words, for documents of this kind; `vector` is the text's own.
+    /// A query for documents of this kind, or of all; `vector` is the embedding of `text`.
     pub fn new(text: &str, kind: Option<Kind>, vector: Option<Vec<f32>>) -> Query {
         Query {
             terms: terms::query_terms(text),
@@ -62,7 +62,7 @@ impl Query {
         }
     }
 
-    /// Its vector, if it has one.
+    /// The query's embedding, if any.
     pub fn vector(&self) -> Option<&[f32]> {
         self.vector.as_deref()
     }
@@ -71,11 +71,11 @@ impl Query {
         self.kind.is_none_or(|kind| document.kind == kind)
     }
 
-    /// All documents that are about it, best first. `nearest` are the vectors of all documents'
-    /// passages, in the library's order; without them words alone count.
+    /// All matching documents, best first. `vectors` are the passage vectors of all documents, in
+    /// the library's order; without them only words count.
     ///
     /// # Errors
-    /// If the call has to stop.
+    /// If the call is cancelled.
     pub fn find<'a>(
         &self,
         library: &'a Library,
@@ -103,46 +103,46 @@ impl Query {
                 });
             }
         }
-        // Stable: equals stay in the library's order.
+        // The sort is stable, so ties keep the library's order.
         found.sort_by(|a, b| b.score.total_cmp(&a.score));
         Ok(found)
     }
 
-    /// The sentences of a document that say most of what was asked for.
+    /// The sentences of a document that match the query best.
     pub fn excerpt(&self, found: &Match<'_>) -> String {
         excerpt::of(found.document, &self.terms, found.passage)
     }
 }
 
-/// What a document's score counts.
+/// The factor for a document's score.
 fn standing(document: &Document) -> f32 {
     let record = document.record.as_ref();
-    if record.is_some_and(|record| record.status.is_over()) {
+    if record.is_some_and(|record| record.status.is_inactive()) {
         OVER
     } else {
         1.0
     }
 }
 
-/// Words and nearness as one score.
+/// Combines the scores of words and of similarity.
 fn fused(lexical: f32, cosine: f32) -> f32 {
     let near = ((cosine - FAR) / (1.0 - FAR)).clamp(0.0, 1.0);
     (lexical + DENSE * near) / (1.0 + DENSE)
 }
 
-/// How near documents are to a query, each by its nearest passage.
+/// The similarity of documents to a query, by the most similar passage of each.
 struct Nearness {
     nearest: Vec<Option<(usize, f32)>>,
-    /// The cosine of the document in the middle.
+    /// The median cosine similarity.
     usual: f32,
 }
 
-/// How near one is.
+/// The similarity of one document.
 #[derive(Clone, Copy)]
 struct Near {
     passage: Option<usize>,
     cosine: f32,
-    /// It is about the same, whatever its words.
+    /// Whether it is sufficient for a match without common words.
     is_enough: bool,
 }
 

@@ -1,15 +1,14 @@
-//! The words of a document, counted by what they count for.
+//! The words of a document, with weighted counts.
 
 use archway_index::terms::{Term, Terms};
 
 use super::markdown::Markdown;
 
-/// What a word counts in a title, where it counts 1 in the text.
+/// The weight of a word in a title, relative to 1 in the text.
 pub(crate) const TITLE: u16 = 5;
-/// And what in a heading, or in front matter.
+/// The weight in a heading or in front matter.
 const HEADING: u16 = 2;
 
-/// The words of a document, counted by what they count for.
 #[derive(Debug)]
 pub(crate) struct Words(Terms);
 
@@ -35,7 +34,7 @@ impl Words {
         ))
     }
 
-    /// How often a word counts.
+    /// The weighted count of a word.
     pub(crate) fn count(&self, term: Term) -> u16 {
         let counts = &self.0.counts;
         let at = counts.binary_search_by_key(&term, |(term, _)| *term);
@@ -44,7 +43,7 @@ impl Words {
             .map_or(0, |(_, count)| *count)
     }
 
-    /// How many words there are, each as often as it counts.
+    /// The number of words, unweighted.
     pub(crate) fn length(&self) -> u32 {
         self.0.length
     }
@@ -55,8 +54,8 @@ fn add(text: &mut String, more: &str) {
     text.push('\n');
 }
 
-/// Fields as one: a word counts in each as often as it occurs, times what it counts there. How long
-/// a document is, its words alone say.
+/// Merges fields: each count is multiplied by its field's weight. The length is the unweighted
+/// number of words.
 fn sum<const N: usize>(fields: [(Terms, u16); N]) -> Terms {
     let length = fields.iter().map(|(terms, _)| terms.length).sum();
     let each = fields.iter().flat_map(|(terms, counts)| {

@@ -1,8 +1,8 @@
-//! What records are called, and which files of their folders are none.
+//! Titles and file names of records, and the files in their folders that are not records.
 
-/// The number that a title begins with, as it is written, and the rest: `ADR-012: Use it`,
-/// `12. Use it`, `[ADR 12] Use it`.
-pub(crate) fn parted(title: &str) -> (Option<String>, String) {
+/// Splits a title into its leading number, as written, and the rest: `ADR-012: Use it`, `12. Use
+/// it`, `[ADR 12] Use it`.
+pub(crate) fn split_number(title: &str) -> (Option<String>, String) {
     let title = title.trim();
     let whole = || (None, title.to_owned());
     let bare = title.trim_start_matches(['[', '(', '#', '`']);
@@ -12,7 +12,7 @@ pub(crate) fn parted(title: &str) -> (Option<String>, String) {
     let plain = behind
         .trim_start()
         .trim_start_matches([':', '.', ')', '-', '–', '—', '|']);
-    // "2024 in review" and "3D maps" begin with no number of theirs.
+    // The leading digits of "2024 in review" and "3D maps" are no record number.
     let is_parted = plain.len() < behind.trim_start().len() || behind.len() < rest.len();
     let is_named = named.len() < bare.len() && (rest.is_empty() || rest.starts_with(' '));
     if digits.is_empty() || digits.len() > 5 || !(is_parted || is_named) || is_date(rest) {
@@ -23,7 +23,7 @@ pub(crate) fn parted(title: &str) -> (Option<String>, String) {
     (Some(digits.to_owned()), plain.to_owned())
 }
 
-/// The number that a file's stem begins with, as it is written: `0007-use-it`, `adr_7`.
+/// The number at the start of a file stem, as written: `0007-use-it`, `adr_7`.
 pub(crate) fn number_of_stem(stem: &str) -> Option<&str> {
     let (digits, rest) = digits(without_prefix(stem));
     let ends = rest.is_empty() || rest.starts_with(['-', '_', '.', ' ', ',']);
@@ -31,7 +31,7 @@ pub(crate) fn number_of_stem(stem: &str) -> Option<&str> {
     fits.then_some(digits)
 }
 
-/// Whether a file of this stem and title is one to be copied.
+/// Whether a file with this stem and title is a template.
 pub(crate) fn is_template(stem: &str, title: &str) -> bool {
     let stem = stem.to_lowercase();
     let words = stem.split(|c: char| !c.is_alphanumeric());
@@ -43,7 +43,7 @@ pub(crate) fn is_template(stem: &str, title: &str) -> bool {
     is_named || is_placeholder(title)
 }
 
-/// Whether a title is what templates have in place of one: `[short title of …]`, `NUMBER. TITLE`.
+/// Whether a title is a template's placeholder: `[short title of …]`, `NUMBER. TITLE`.
 fn is_placeholder(title: &str) -> bool {
     let title = title.to_lowercase();
     let bracketed = title.split(['[', '{', '<']).skip(1);
@@ -53,7 +53,7 @@ fn is_placeholder(title: &str) -> bool {
     holes.any(is_hole) || title.starts_with("number. title")
 }
 
-/// Whether a file of this stem is called as pages are that list others.
+/// Whether a file with this stem lists other pages, by convention.
 pub(crate) fn is_index(stem: &str) -> bool {
     let stem = stem.to_lowercase();
     matches!(
@@ -71,13 +71,13 @@ pub(crate) fn is_index(stem: &str) -> bool {
     )
 }
 
-/// Whether a file of this stem is what hosts show of the folder it stands in.
+/// Whether hosting sites show a file with this stem as the page of its folder.
 pub(crate) fn is_cover(stem: &str) -> bool {
     let covers = ["readme", "index", "_index"];
     covers.iter().any(|name| stem.eq_ignore_ascii_case(name))
 }
 
-/// A name without the word that says what it is.
+/// Removes a prefix such as "ADR" before a number.
 fn without_prefix(name: &str) -> &str {
     let lower = name.to_ascii_lowercase();
     let prefixes = [
@@ -105,7 +105,7 @@ fn digits(text: &str) -> (&str, &str) {
         .unwrap_or((text, ""))
 }
 
-/// Whether what follows digits makes them a year: `-05-17`.
+/// Whether these characters after digits make a date: `-05-17`.
 fn is_date(rest: &str) -> bool {
     let bytes = rest.as_bytes();
     matches!(bytes, [b'-' | b'.' | b'_', a, b, c, ..]
@@ -137,7 +137,7 @@ mod tests {
             ("Add 2. level caches", None, "Add 2. level caches"),
         ] {
             let number = number.map(str::to_owned);
-            assert_eq!(parted(title), (number, plain.to_owned()), "{title}");
+            assert_eq!(split_number(title), (number, plain.to_owned()), "{title}");
         }
     }
 

@@ -1,24 +1,24 @@
-//! The options that a record considered, with what speaks for and against each.
+//! The considered options, with arguments for and against each.
 
 mod table;
 
 use std::collections::HashMap;
 
-use super::parts::{Bit, Part, normal, polarity};
-use super::{Choice, Passage, Verdict};
+use super::parts::{Part, Segment, normalized, polarity};
+use super::{ConsideredOption, Passage, Verdict};
 use crate::markdown::{Block, BlockKind, Markdown, sentences};
 use table::{Column, columns};
 
-/// How many options of one record are kept.
+/// At most this many options are read per record.
 const MAX_OPTIONS: usize = 100;
-/// The longest name that is kept, in bytes.
+/// The longest option name, in bytes.
 const MAX_NAME: usize = 120;
 
-/// How long a name is that begins a paragraph, at most.
-const MAX_LEAD: usize = 60;
+/// The longest name that begins a paragraph, in bytes.
+const MAX_LEADING_NAME: usize = 60;
 
-/// What an argument for an option begins with, and what one against it does.
-const FOR: [&str; 12] = [
+/// Prefixes of arguments for an option (`FOR_PREFIXES`) and against it (`AGAINST_PREFIXES`).
+const FOR_PREFIXES: [&str; 12] = [
     "good, because",
     "good because",
     "good:",
@@ -32,7 +32,7 @@ const FOR: [&str; 12] = [
     "👍",
     "✅",
 ];
-const AGAINST: [&str; 12] = [
+const AGAINST_PREFIXES: [&str; 12] = [
     "bad, because",
     "bad because",
     "bad:",
@@ -47,20 +47,20 @@ const AGAINST: [&str; 12] = [
     "❌",
 ];
 
-/// All options, in the order in which they are named.
-pub(super) fn of(markdown: &Markdown, bits: &[Bit]) -> Vec<Choice> {
+/// All options, in the order in which they are first named.
+pub(super) fn of(markdown: &Markdown, segments: &[Segment]) -> Vec<ConsideredOption> {
     let mut options = Options::default();
-    for bit in bits {
-        if let Part::Options { are_rejected } = bit.part {
+    for segment in segments {
+        if let Part::Options { are_rejected } = segment.part {
             options.are_rejected = are_rejected;
-            options.take(markdown, bit);
+            options.add_segment(markdown, segment);
         }
     }
-    options.found
+    options.all
 }
 
-/// What an option is called: without a number, and without what is said of it behind a colon or a
-/// dash. What stands in brackets, quotation marks or code is never cut.
+/// The name of an option: without its number, and without the description after a colon or dash.
+/// Text in brackets, quotation marks or code is never cut.
 pub(super) fn name(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
     let line = without_number(line);
@@ -95,12 +95,13 @@ fn end_of_name(line: &str) -> usize {
     line.len()
 }
 
-/// Whether an argument is for or against, as its first words say, and the argument without them.
-pub(super) fn weighed(markdown: &Markdown, passage: &Passage) -> (Option<bool>, Passage) {
+/// Whether an argument's prefix marks it as for or against, and the argument without that prefix.
+pub(super) fn split_polarity(markdown: &Markdown, passage: &Passage) -> (Option<bool>, Passage) {
     let text = passage.text(markdown);
     let lower = text.to_lowercase();
-    let said = |words: &[&'static str]| words.iter().find(|word| lower.starts_with(*word)).copied();
-    let (is_for, word) = match (said(&FOR), said(&AGAINST)) {
+    let prefix =
+        |words: &[&'static str]| words.iter().find(|word| lower.starts_with(*word)).copied();
+    let (is_for, word) = match (prefix(&FOR_PREFIXES), prefix(&AGAINST_PREFIXES)) {
         (Some(word), _) => (true, word),
         (None, Some(word)) => (false, word),
         (None, None) => return (None, passage.clone()),
@@ -110,7 +111,7 @@ pub(super) fn weighed(markdown: &Markdown, passage: &Passage) -> (Option<bool>, 
     (Some(is_for), passage.within(start..text.len()))
 }
 
-/// `Option 2: `, `A) `, `3. ` before a name.
+/// Removes `Option 2: `, `A) ` or `3. ` before a name.
 fn without_number(line: &str) -> &str {
     let lower = line.to_ascii_lowercase();
     let words = ["option", "alternative", "solution", "candidate", "proposal"];
@@ -134,113 +135,118 @@ fn without_number(line: &str) -> &str {
 
 #[derive(Default)]
 struct Options {
-    found: Vec<Choice>,
-    /// Where they stand, by their names.
-    places: HashMap<String, usize>,
+    all: Vec<ConsideredOption>,
+    /// Index of each option, by normalized name.
+    by_name: HashMap<String, usize>,
     are_rejected: bool,
-    /// Which one the last passage was about.
+    /// The option that the last passage was about.
     current: Option<usize>,
-    /// What the last passage said of those beneath it, and how deep it stood.
-    lean: Option<(u8, bool)>,
-    /// What the columns of the table hold that is being read.
+    /// The polarity that the last passage set for the passages beneath it, and that passage's
+    /// depth.
+    polarity_above: Option<(u8, bool)>,
+    /// The columns of the current table.
     columns: Vec<Column>,
 }
 
 impl Options {
-    fn take(&mut self, markdown: &Markdown, bit: &Bit) {
-        let Some(block) = bit.passage.block(markdown) else {
+    fn add_segment(&mut self, markdown: &Markdown, segment: &Segment) {
+        let Some(block) = segment.passage.block(markdown) else {
             return;
         };
-        self.lean = self.lean.filter(|(depth, _)| block.depth > *depth);
-        if let Some(option) = &bit.option {
-            self.current = self.named(option);
-            return self.say(markdown, bit, block);
+        self.polarity_above = self
+            .polarity_above
+            .filter(|(depth, _)| block.depth > *depth);
+        if let Some(option) = &segment.option {
+            self.current = self.find_or_add(option);
+            return self.add_passage(markdown, segment, block);
         }
         match block.kind {
             BlockKind::Head => self.columns = columns(block),
-            BlockKind::Row => self.row(block, &bit.passage),
-            BlockKind::Item if block.depth == 1 && bit.is_for.is_none() => {
-                let (is_for, _) = weighed(markdown, &bit.passage);
+            BlockKind::Row => self.row(block, &segment.passage),
+            BlockKind::Item if block.depth == 1 && segment.is_for.is_none() => {
+                let (is_for, _) = split_polarity(markdown, &segment.passage);
                 match (
                     is_for.is_some() || polarity(&block.text).is_some(),
                     self.current,
                 ) {
-                    // Arguments stand on their own where options are paragraphs.
-                    (true, Some(_)) => self.say(markdown, bit, block),
-                    _ => self.list(block, &bit.passage),
+                    // Where options are paragraphs, a list item is an argument about one.
+                    (true, Some(_)) => self.add_passage(markdown, segment, block),
+                    _ => self.add_option(block, &segment.passage),
                 }
             }
-            BlockKind::Paragraph if is_option(markdown, &bit.passage, block) => {
-                self.list(block, &bit.passage);
+            BlockKind::Paragraph if is_option(markdown, &segment.passage, block) => {
+                self.add_option(block, &segment.passage);
             }
-            _ => self.say(markdown, bit, block),
+            _ => self.add_passage(markdown, segment, block),
         }
     }
 
-    /// An option that is named in a list, or by a paragraph of its own.
-    fn list(&mut self, block: &Block, passage: &Passage) {
-        self.current = self.named(&name(&block.text));
+    /// Adds an option that is a list item or a paragraph of its own.
+    fn add_option(&mut self, block: &Block, passage: &Passage) {
+        self.current = self.find_or_add(&name(&block.text));
         let (text, are_rejected) = (block.text.to_lowercase(), self.are_rejected);
-        if let Some(choice) = self.choice() {
-            choice.verdict = verdict(&text).unwrap_or(match are_rejected {
+        if let Some(current_option) = self.current_option() {
+            current_option.verdict = verdict(&text).unwrap_or(match are_rejected {
                 true => Verdict::Rejected,
-                false => choice.verdict,
+                false => current_option.verdict,
             });
-            choice.about.push(passage.clone());
+            current_option.about.push(passage.clone());
         }
     }
 
-    /// What is said of the option at hand.
-    fn say(&mut self, markdown: &Markdown, bit: &Bit, block: &Block) {
+    /// Adds a passage about the current option.
+    fn add_passage(&mut self, markdown: &Markdown, segment: &Segment, block: &Block) {
         if let Some(is_for) = polarity(&block.text) {
-            // A word alone: those beneath it, or behind it.
+            // A polarity word alone applies to the items beneath it, or to the paragraphs after it.
             let depth = if block.kind == BlockKind::Item {
                 block.depth
             } else {
                 0
             };
-            self.lean = Some((depth, is_for));
+            self.polarity_above = Some((depth, is_for));
             return;
         }
-        let (said, passage) = weighed(markdown, &bit.passage);
-        let lean = self.lean.map(|(_, is_for)| is_for);
+        let (prefix, passage) = split_polarity(markdown, &segment.passage);
+        let polarity_above = self.polarity_above.map(|(_, is_for)| is_for);
         let are_rejected = self.are_rejected;
-        let Some(choice) = self.choice() else { return };
-        match said.or(lean).or(bit.is_for) {
-            Some(true) => choice.pros.push(passage),
-            Some(false) => choice.cons.push(passage),
-            None => choice.about.push(passage),
+        let Some(current_option) = self.current_option() else {
+            return;
+        };
+        match prefix.or(polarity_above).or(segment.is_for) {
+            Some(true) => current_option.pros.push(passage),
+            Some(false) => current_option.cons.push(passage),
+            None => current_option.about.push(passage),
         }
-        if are_rejected && choice.verdict == Verdict::Open {
-            choice.verdict = Verdict::Rejected;
+        if are_rejected && current_option.verdict == Verdict::Open {
+            current_option.verdict = Verdict::Rejected;
         }
     }
 
-    fn choice(&mut self) -> Option<&mut Choice> {
-        self.current.and_then(|at| self.found.get_mut(at))
+    fn current_option(&mut self) -> Option<&mut ConsideredOption> {
+        self.current.and_then(|at| self.all.get_mut(at))
     }
 
-    /// Which option is called so; a new one if none is.
-    fn named(&mut self, name: &str) -> Option<usize> {
-        let wanted = normal(name);
-        if wanted.is_empty() {
+    /// The index of the option with this name, which is added if it is new.
+    fn find_or_add(&mut self, name: &str) -> Option<usize> {
+        let key = normalized(name);
+        if key.is_empty() {
             return self.current;
         }
-        let known = self.places.get(&wanted).copied();
-        if known.is_some() || self.found.len() >= MAX_OPTIONS {
-            return known.or(self.current);
+        let existing = self.by_name.get(&key).copied();
+        if existing.is_some() || self.all.len() >= MAX_OPTIONS {
+            return existing.or(self.current);
         }
-        self.places.insert(wanted, self.found.len());
-        self.found.push(Choice {
+        self.by_name.insert(key, self.all.len());
+        self.all.push(ConsideredOption {
             name: name.to_owned(),
-            ..Choice::default()
+            ..ConsideredOption::default()
         });
-        Some(self.found.len() - 1)
+        Some(self.all.len() - 1)
     }
 }
 
-/// Whether a paragraph names an option: it says a name and then more of it, or there is no list of
-/// them.
+/// Whether a paragraph names an option: it begins with a name and continues with a description, or
+/// the section has no list of options.
 fn is_option(markdown: &Markdown, passage: &Passage, block: &Block) -> bool {
     if block.depth > 0 || block.text.ends_with(':') {
         return false;
@@ -249,7 +255,7 @@ fn is_option(markdown: &Markdown, passage: &Passage, block: &Block) -> bool {
     let mut others = section.into_iter().flat_map(|section| &section.blocks);
     let has_list = others.any(|other| other.kind != BlockKind::Paragraph);
     let name = name(&block.text);
-    let is_named = name.len() <= MAX_LEAD && name.len() + 1 < end_of_line(&block.text);
+    let is_named = name.len() <= MAX_LEADING_NAME && name.len() + 1 < end_of_line(&block.text);
     let is_cut = block
         .text
         .get(name.len()..)
@@ -261,7 +267,7 @@ fn end_of_line(text: &str) -> usize {
     text.lines().next().map_or(0, str::len)
 }
 
-/// What an option's own words say became of it.
+/// The outcome that an option's own text states.
 fn verdict(lower: &str) -> Option<Verdict> {
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     if has(&[

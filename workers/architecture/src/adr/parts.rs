@@ -1,8 +1,8 @@
-//! Which part of a record each of its passages is.
+//! Assigns each passage of a record to a part.
 //!
-//! A heading opens a part; so does a bold word or a list line (`**Status:** accepted`, `* Date: …`),
-//! or the first cell of a table's row. What is beneath an unknown heading belongs to the part above
-//! it. Beneath the options, a heading is an option's name.
+//! A heading opens a part; so does a bold word or a list line (`**Status:** accepted`, `* Date:
+//! …`), or the first cell of a table row. Content under an unknown heading belongs to the part
+//! above it. Under the options, a heading is an option's name.
 
 mod words;
 
@@ -10,45 +10,45 @@ use std::ops::Range;
 
 use super::Passage;
 use crate::markdown::{Block, BlockKind, Markdown, Section};
-use words::{of_heading, of_key};
+use words::{part_of_heading, part_of_label};
 
-pub(super) use words::{normal, polarity};
+pub(super) use words::{normalized, polarity};
 
 /// A part of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// What stands beneath the title.
+    /// The passages directly under the title.
     Preface,
     Status,
     Date,
     Context,
     Drivers,
-    /// Whether they were turned down, as their heading says.
+    /// `are_rejected`: the heading says that these options were rejected.
     Options {
         are_rejected: bool,
     },
     Decision,
-    /// Whether they are welcome, if the heading says.
+    /// Whether they are positive, if the heading says so.
     Consequences(Option<bool>),
     Links,
     Other,
 }
 
-/// A passage, and what it is.
+/// A passage and the part it belongs to.
 #[derive(Debug)]
-pub(super) struct Bit {
+pub(super) struct Segment {
     pub(super) part: Part,
     pub(super) passage: Passage,
-    /// The option whose heading it stands beneath.
+    /// The option whose heading the passage is under.
     pub(super) option: Option<String>,
-    /// Whether the heading says that this speaks for the option, or against it.
+    /// Whether the heading is for the option or against it.
     pub(super) is_for: Option<bool>,
 }
 
-/// All passages, in order.
-pub(super) fn bits(markdown: &Markdown) -> Vec<Bit> {
+/// All passages with their parts, in order.
+pub(super) fn segments(markdown: &Markdown) -> Vec<Segment> {
     let title = title_at(markdown);
-    let mut bits = Vec::new();
+    let mut segments = Vec::new();
     let mut above: Vec<Frame> = Vec::new();
     for (at, section) in markdown.sections.iter().enumerate() {
         above.retain(|frame| frame.level < section.level);
@@ -57,22 +57,22 @@ pub(super) fn bits(markdown: &Markdown) -> Vec<Bit> {
         } else {
             Frame::title(section.level)
         };
-        read(section, at, &frame, &mut bits);
+        split_section(section, at, &frame, &mut segments);
         above.push(frame);
     }
-    bits
+    segments
 }
 
-/// Which section is the title's.
+/// The index of the title's section.
 fn title_at(markdown: &Markdown) -> Option<usize> {
     let title = markdown.title()?;
     let is_title = |section: &Section| section.level > 0 && section.heading == title;
     let at = markdown.sections.iter().position(is_title)?;
-    // Some begin with a part: what they are called stands elsewhere.
-    of_key(title).is_none().then_some(at)
+    // Some documents begin with a part's heading: their title is elsewhere.
+    part_of_label(title).is_none().then_some(at)
 }
 
-/// What holds beneath a heading.
+/// The part, option and polarity that a heading sets for the text under it.
 struct Frame {
     level: u8,
     part: Part,
@@ -99,17 +99,17 @@ impl Frame {
             is_for: None,
         };
         match above {
-            Some(above) if is_options(above.part) => above.beneath(section),
+            Some(above) if is_options(above.part) => above.under_options(section),
             Some(above) if above.part != Part::Preface => {
-                plain(of_heading(heading).unwrap_or(above.part))
+                plain(part_of_heading(heading).unwrap_or(above.part))
             }
             _ if level == 0 => plain(Part::Preface),
-            _ => plain(of_heading(heading).unwrap_or(Part::Other)),
+            _ => plain(part_of_heading(heading).unwrap_or(Part::Other)),
         }
     }
 
-    /// Beneath the options a heading names one, or says what speaks for or against it.
-    fn beneath(&self, section: &Section) -> Frame {
+    /// Under the options, a heading names an option or introduces arguments for or against it.
+    fn under_options(&self, section: &Section) -> Frame {
         let is_for = polarity(&section.heading);
         let named = || Some(super::options::name(&section.heading));
         let option = match (&self.option, is_for) {
@@ -126,17 +126,17 @@ impl Frame {
     }
 }
 
-/// Parts the blocks of a section.
-fn read(section: &Section, at: usize, frame: &Frame, bits: &mut Vec<Bit>) {
+/// Splits the blocks of a section into segments.
+fn split_section(section: &Section, at: usize, frame: &Frame, segments: &mut Vec<Segment>) {
     let mut part = frame.part;
-    // What an entry of a list says that it is, its own entries are, too.
+    // Nested list items inherit the part of their parent item.
     let mut nested: Option<(u8, Part)> = None;
     for (number, block) in section.blocks.iter().enumerate() {
         let whole = Passage::whole(at, number, block);
         nested = nested.filter(|(depth, _)| block.depth > *depth);
         if block.kind == BlockKind::Paragraph
             && block.depth == 0
-            && let Some(other) = of_key(&block.text)
+            && let Some(other) = part_of_label(&block.text)
             && !(is_options(part) && matches!(other, Part::Consequences(_)))
         {
             part = other;
@@ -152,7 +152,7 @@ fn read(section: &Section, at: usize, frame: &Frame, bits: &mut Vec<Bit>) {
                     _ => {}
                 }
             }
-            bits.push(Bit {
+            segments.push(Segment {
                 part: part_of_piece,
                 passage: whole.within(range),
                 option: frame.option.clone(),
@@ -162,25 +162,25 @@ fn read(section: &Section, at: usize, frame: &Frame, bits: &mut Vec<Bit>) {
     }
 }
 
-/// The pieces of a block: its lines, where one begins with the name of a part.
+/// The pieces of a block. A line that begins with a part's label opens a new piece.
 fn pieces(block: &Block, part: Part) -> Vec<(Part, Range<usize>)> {
     let text = &block.text;
     if is_options(part) && !closes_options(block) {
         return vec![(part, 0..text.len())];
     }
     if let [key, value] = block.cells.as_slice()
-        && let Some(part) = of_key(key)
+        && let Some(part) = part_of_label(key)
     {
         return vec![(part, text.len() - value.len()..text.len())];
     }
     let mut pieces = Vec::new();
-    let (mut current, mut start, mut place) = (part, 0, 0);
+    let (mut current, mut start, mut offset) = (part, 0, 0);
     for line in text.split_inclusive('\n') {
-        if let Some((other, value)) = keyed(line) {
-            pieces.push((current, start..place));
-            (current, start) = (other, place + value);
+        if let Some((other, value)) = labelled(line) {
+            pieces.push((current, start..offset));
+            (current, start) = (other, offset + value);
         }
-        place += line.len();
+        offset += line.len();
     }
     pieces.push((current, start..text.len()));
     pieces.retain(|(_, range)| {
@@ -190,22 +190,22 @@ fn pieces(block: &Block, part: Part) -> Vec<(Part, Range<usize>)> {
     pieces
 }
 
-/// Whether a paragraph behind options begins with the name of another part, and goes on.
+/// Whether a paragraph after the options begins with the label of another part.
 fn closes_options(block: &Block) -> bool {
     let is_plain = block.kind == BlockKind::Paragraph && block.depth == 0;
-    let other = keyed(&block.text).map(|(part, _)| part);
+    let other = labelled(&block.text).map(|(part, _)| part);
     is_plain
         && other
             .is_some_and(|part| !is_options(part) && !matches!(part, Part::Consequences(Some(_))))
 }
 
-/// The part that a line says it is, and where its text begins: behind a colon, or behind a full
-/// stop, as Tyree and Akerman's form has it.
-fn keyed(line: &str) -> Option<(Part, usize)> {
+/// The part whose label begins a line, and the offset of the text after the label. The label ends
+/// at a colon, or at a full stop as in Tyree and Akerman's form.
+fn labelled(line: &str) -> Option<(Part, usize)> {
     let stop = line.find(". ").into_iter();
     let (key, _) = line.split_at_checked(stop.chain(line.find(':')).min()?)?;
-    let part = of_key(key)?;
-    // What was chosen is said together with the words that say so.
+    let part = part_of_label(key)?;
+    // The chosen option is read from the label and the text together.
     let start = if key.to_lowercase().contains("chosen") {
         0
     } else {
@@ -214,7 +214,7 @@ fn keyed(line: &str) -> Option<(Part, usize)> {
     Some((part, start))
 }
 
-/// Of an option's pros and cons its own reader knows.
+/// Whether the options reader handles this part: it reads pros and cons itself.
 fn is_options(part: Part) -> bool {
     matches!(part, Part::Options { .. })
 }

@@ -1,101 +1,100 @@
-//! What a record says of other records: which it supersedes, by which it is superseded.
+//! Relations between records: supersedes, is superseded by, amends, is amended by.
 //!
-//! Which records are meant is for the library to find out, which knows them all.
+//! The library resolves the names to records, because it knows all of them.
 
 use std::ops::Range;
 
 use super::Passage;
-use super::parts::{Bit, Part};
+use super::parts::{Part, Segment};
 use crate::markdown::Markdown;
 
-/// How one record stands to another.
+/// The kind of a relation, seen from the record that states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum How {
-    /// It takes the other's place.
+pub(crate) enum RelationKind {
+    /// This record replaces the other.
     Supersedes,
-    /// The other takes its place.
+    /// The other record replaces this one.
     SupersededBy,
-    /// It changes a part of the other.
+    /// This record changes part of the other.
     Amends,
-    /// The other changes a part of it.
+    /// The other record changes part of this one.
     AmendedBy,
 }
 
-/// What a record says of another.
+/// A relation that a record states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Relation {
-    /// How it stands to it.
-    pub(crate) how: How,
-    /// What it calls it: a number, a slug or a title.
+    pub(crate) kind: RelationKind,
+    /// The other record's number, slug or title, as written.
     pub(crate) name: String,
-    /// Where a link to it leads, as it is written.
+    /// The target of the link to the other record, as written.
     pub(crate) target: Option<String>,
 }
 
-/// How many relations of one record are kept.
+/// At most this many relations are read per record.
 const MAX_RELATIONS: usize = 50;
-/// How often one line may say one.
-const MAX_SAID: usize = 50;
-/// How long a title may be by which another record is named, in bytes.
+/// At most this many relations are read per line.
+const MAX_MENTIONS: usize = 50;
+/// The longest title that can name another record, in bytes.
 const MAX_TITLE: usize = 200;
 
-/// The words that say it. Where one is within another, the longer one comes first.
-const WORDS: [(&str, How); 20] = [
-    ("superseded by", How::SupersededBy),
-    ("superceded by", How::SupersededBy),
-    ("superseded with", How::SupersededBy),
-    ("superseded in favor of", How::SupersededBy),
-    ("superseded in favour of", How::SupersededBy),
-    ("superseded:", How::SupersededBy),
-    ("replaced by", How::SupersededBy),
-    ("replaced with", How::SupersededBy),
-    ("obsoleted by", How::SupersededBy),
-    ("deprecated by", How::SupersededBy),
-    ("in favor of", How::SupersededBy),
-    ("supersedes", How::Supersedes),
-    ("supercedes", How::Supersedes),
-    ("replaces", How::Supersedes),
-    ("obsoletes", How::Supersedes),
-    ("amended by", How::AmendedBy),
-    ("refined by", How::AmendedBy),
-    ("extended by", How::AmendedBy),
-    ("amends", How::Amends),
-    ("refines", How::Amends),
+/// Phrases that state a relation. If one contains another, the longer one comes first.
+const WORDS: [(&str, RelationKind); 20] = [
+    ("superseded by", RelationKind::SupersededBy),
+    ("superceded by", RelationKind::SupersededBy),
+    ("superseded with", RelationKind::SupersededBy),
+    ("superseded in favor of", RelationKind::SupersededBy),
+    ("superseded in favour of", RelationKind::SupersededBy),
+    ("superseded:", RelationKind::SupersededBy),
+    ("replaced by", RelationKind::SupersededBy),
+    ("replaced with", RelationKind::SupersededBy),
+    ("obsoleted by", RelationKind::SupersededBy),
+    ("deprecated by", RelationKind::SupersededBy),
+    ("in favor of", RelationKind::SupersededBy),
+    ("supersedes", RelationKind::Supersedes),
+    ("supercedes", RelationKind::Supersedes),
+    ("replaces", RelationKind::Supersedes),
+    ("obsoletes", RelationKind::Supersedes),
+    ("amended by", RelationKind::AmendedBy),
+    ("refined by", RelationKind::AmendedBy),
+    ("extended by", RelationKind::AmendedBy),
+    ("amends", RelationKind::Amends),
+    ("refines", RelationKind::Amends),
 ];
 
-/// The fields of front matter that say it.
-const FIELDS: [(&str, How); 8] = [
-    ("superseded-by", How::SupersededBy),
-    ("supersededby", How::SupersededBy),
-    ("replaced-by", How::SupersededBy),
-    ("supersedes", How::Supersedes),
-    ("replaces", How::Supersedes),
-    ("amended-by", How::AmendedBy),
-    ("amends", How::Amends),
-    ("refines", How::Amends),
+/// Front matter fields that state a relation.
+const FIELDS: [(&str, RelationKind); 8] = [
+    ("superseded-by", RelationKind::SupersededBy),
+    ("supersededby", RelationKind::SupersededBy),
+    ("replaced-by", RelationKind::SupersededBy),
+    ("supersedes", RelationKind::Supersedes),
+    ("replaces", RelationKind::Supersedes),
+    ("amended-by", RelationKind::AmendedBy),
+    ("amends", RelationKind::Amends),
+    ("refines", RelationKind::Amends),
 ];
 
-/// All that a record says, each once.
-pub(super) fn of(markdown: &Markdown, bits: &[Bit]) -> Vec<Relation> {
+/// All relations that a record states, without duplicates.
+pub(super) fn of(markdown: &Markdown, segments: &[Segment]) -> Vec<Relation> {
     let mut found = Vec::new();
-    for (name, how) in FIELDS {
+    for (name, kind) in FIELDS {
         let values = markdown
             .field(name)
             .into_iter()
             .flat_map(|field| &field.values);
-        found.extend(values.flat_map(|value| of_value(how, value)));
+        found.extend(values.flat_map(|value| of_text(kind, value)));
     }
     for field in markdown.front.iter().filter(|field| field.is("status")) {
-        for (how, range) in said(&field.value()) {
+        for (kind, range) in mentions(&field.value()) {
             let value = field.value();
-            found.extend(of_value(how, value.get(range).unwrap_or_default()));
+            found.extend(of_text(kind, value.get(range).unwrap_or_default()));
         }
     }
-    for bit in bits {
+    for segment in segments {
         if found.len() >= MAX_RELATIONS {
             break;
         }
-        found.extend(of_bit(markdown, bit));
+        found.extend(of_segment(markdown, segment));
     }
     found.truncate(MAX_RELATIONS);
     let mut each: Vec<Relation> = Vec::new();
@@ -107,50 +106,50 @@ pub(super) fn of(markdown: &Markdown, bits: &[Bit]) -> Vec<Relation> {
     each
 }
 
-/// What a passage says, line by line: anywhere in a status or among links, else only of the record
-/// itself.
-fn of_bit(markdown: &Markdown, bit: &Bit) -> Vec<Relation> {
-    let text = bit.passage.text(markdown);
-    let (mut found, mut place) = (Vec::new(), 0);
+/// The relations that a passage states, line by line. Outside of a status and links, only lines
+/// about the record itself count.
+fn of_segment(markdown: &Markdown, segment: &Segment) -> Vec<Relation> {
+    let text = segment.passage.text(markdown);
+    let (mut found, mut offset) = (Vec::new(), 0);
     for line in text.split_inclusive('\n') {
         let lower = line.to_ascii_lowercase();
-        let is_about_it = matches!(bit.part, Part::Status | Part::Links)
+        let applies = matches!(segment.part, Part::Status | Part::Links)
             || WORDS.iter().any(|(word, _)| lower.starts_with(word))
             || ["this adr ", "this decision ", "this record "]
                 .iter()
                 .any(|it| lower.contains(it));
-        if is_about_it {
-            for (how, range) in said(line) {
-                let range = place + range.start..place + range.end;
-                found.extend(of_words(markdown, &bit.passage.within(range), how));
+        if applies {
+            for (kind, range) in mentions(line) {
+                let range = offset + range.start..offset + range.end;
+                found.extend(of_passage(markdown, &segment.passage.within(range), kind));
             }
         }
-        place += line.len();
+        offset += line.len();
     }
     found
 }
 
-/// Whether a text begins with what took the record's place.
+/// Whether a text begins by naming the record's successor.
 pub(super) fn names_successor(text: &str) -> bool {
-    WORDS.iter().any(|(word, how)| {
+    WORDS.iter().any(|(word, kind)| {
         // "In favour of it speaks …" begins an argument.
-        let is_own = *how == How::SupersededBy && !word.starts_with("in ");
+        let is_own = *kind == RelationKind::SupersededBy && !word.starts_with("in ");
         let start = text.get(..word.len());
         is_own && start.is_some_and(|start| start.eq_ignore_ascii_case(word))
     })
 }
 
-/// What a line says, and where the records are named.
-fn said(line: &str) -> Vec<(How, Range<usize>)> {
+/// The relations that a line states, each with the range that names the records.
+fn mentions(line: &str) -> Vec<(RelationKind, Range<usize>)> {
     let lower = line.to_ascii_lowercase();
-    let mut starts: Vec<(usize, usize, How)> = Vec::new();
-    for (word, how) in WORDS {
-        for (at, _) in lower.match_indices(word).take(MAX_SAID) {
-            let is_known = starts
+    let mut starts: Vec<(usize, usize, RelationKind)> = Vec::new();
+    for (word, kind) in WORDS {
+        for (at, _) in lower.match_indices(word).take(MAX_MENTIONS) {
+            let is_covered = starts
                 .iter()
                 .any(|(start, end, _)| (*start..*end).contains(&at));
-            if !is_known && starts.len() < MAX_SAID {
-                starts.push((at, at + word.len(), how));
+            if !is_covered && starts.len() < MAX_MENTIONS {
+                starts.push((at, at + word.len(), kind));
             }
         }
     }
@@ -158,12 +157,12 @@ fn said(line: &str) -> Vec<(How, Range<usize>)> {
     let next = |at: usize| starts.get(at + 1).map_or(line.len(), |(start, ..)| *start);
     let found = starts.iter().enumerate();
     found
-        .map(|(at, (_, end, how))| (*how, *end..next(at)))
+        .map(|(at, (_, end, kind))| (*kind, *end..next(at)))
         .collect()
 }
 
-/// The records that a passage names: what it links to, else numbers and slugs.
-fn of_words(markdown: &Markdown, passage: &Passage, how: How) -> Vec<Relation> {
+/// The records that a passage names: its links, otherwise numbers and slugs.
+fn of_passage(markdown: &Markdown, passage: &Passage, kind: RelationKind) -> Vec<Relation> {
     let Some(block) = passage.block(markdown) else {
         return Vec::new();
     };
@@ -172,7 +171,7 @@ fn of_words(markdown: &Markdown, passage: &Passage, how: How) -> Vec<Relation> {
     let links = links.filter(|link| link.text.start >= range.start && link.text.end <= range.end);
     let of_links: Vec<Relation> = links
         .map(|link| Relation {
-            how,
+            kind,
             name: block
                 .text
                 .get(link.text.clone())
@@ -182,16 +181,16 @@ fn of_words(markdown: &Markdown, passage: &Passage, how: How) -> Vec<Relation> {
         })
         .collect();
     match of_links.is_empty() {
-        true => of_value(how, passage.text(markdown)),
+        true => of_text(kind, passage.text(markdown)),
         false => of_links,
     }
 }
 
-/// The records that a text without links names: in markdown's own spelling of one, by numbers and
-/// slugs, or by a title.
-fn of_value(how: How, value: &str) -> Vec<Relation> {
+/// The records that a text without parsed links names: by raw markdown links, by numbers and slugs,
+/// or by a title.
+fn of_text(kind: RelationKind, value: &str) -> Vec<Relation> {
     let relation = |name: &str, target: Option<&str>| Relation {
-        how,
+        kind,
         name: name.trim().to_owned(),
         target: target.map(str::to_owned),
     };
@@ -221,8 +220,8 @@ fn of_value(how: How, value: &str) -> Vec<Relation> {
 mod tests {
     use super::*;
 
-    fn names(how: How, value: &str) -> Vec<(String, Option<String>)> {
-        let relations = of_value(how, value).into_iter();
+    fn names(kind: RelationKind, value: &str) -> Vec<(String, Option<String>)> {
+        let relations = of_text(kind, value).into_iter();
         relations
             .map(|relation| (relation.name, relation.target))
             .collect()
@@ -231,34 +230,40 @@ mod tests {
     #[test]
     fn records_are_named_by_numbers_slugs_and_links() {
         let name = |name: &str, target: Option<&str>| (name.to_owned(), target.map(str::to_owned));
-        assert_eq!(names(How::Amends, " ADR-0005."), [name("ADR-0005", None)]);
         assert_eq!(
-            names(How::Amends, "#5 and 0007-use-it"),
+            names(RelationKind::Amends, " ADR-0005."),
+            [name("ADR-0005", None)]
+        );
+        assert_eq!(
+            names(RelationKind::Amends, "#5 and 0007-use-it"),
             [name("5", None), name("0007-use-it", None)]
         );
         assert_eq!(
-            names(How::Amends, "[ADR 5](../0005-b.md)"),
+            names(RelationKind::Amends, "[ADR 5](../0005-b.md)"),
             [name("ADR 5", Some("../0005-b.md"))]
         );
         assert_eq!(
-            names(How::Amends, "0005-b.md"),
+            names(RelationKind::Amends, "0005-b.md"),
             [name("0005-b.md", Some("0005-b.md"))]
         );
         assert_eq!(
-            names(How::Amends, " The next one."),
+            names(RelationKind::Amends, " The next one."),
             [name("The next one", None)]
         );
-        assert!(names(How::Amends, " . ").is_empty());
+        assert!(names(RelationKind::Amends, " . ").is_empty());
     }
 
     #[test]
     fn a_line_may_say_several_things() {
         let line = "Accepted, supersedes ADR-1; superseded by ADR-9";
-        let said: Vec<_> = said(line)
+        let mentions: Vec<_> = mentions(line)
             .into_iter()
-            .map(|(how, range)| (how, line.get(range).unwrap()))
+            .map(|(kind, range)| (kind, line.get(range).unwrap()))
             .collect();
-        let expected = [(How::Supersedes, " ADR-1; "), (How::SupersededBy, " ADR-9")];
-        assert_eq!(said, expected);
+        let expected = [
+            (RelationKind::Supersedes, " ADR-1; "),
+            (RelationKind::SupersededBy, " ADR-9"),
+        ];
+        assert_eq!(mentions, expected);
     }
 }

@@ -1,30 +1,30 @@
-//! Where a decision stands: the word that its record says.
+//! The status of a decision, as its record states it.
 
 use super::Passage;
-use super::parts::{Bit, Part};
+use super::parts::{Part, Segment};
 use super::relations;
 use crate::markdown::Markdown;
 
-/// Where a decision stands.
+/// The status of a decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// Somebody wants it.
+    /// Under discussion.
     Proposed,
-    /// It holds.
+    /// In effect.
     Accepted,
-    /// It was turned down.
+    /// Decided against.
     Rejected,
-    /// It holds no longer, and nothing took its place.
+    /// No longer in effect, without a replacement.
     Deprecated,
-    /// Another took its place.
+    /// Replaced by another decision.
     Superseded,
-    /// The record does not say, or says a word of its own.
+    /// The record states no status, or one that is not recognized.
     #[default]
     Unknown,
 }
 
 impl Status {
-    /// Its name in answers.
+    /// The status as answers write it.
     pub fn name(self) -> &'static str {
         match self {
             Status::Proposed => "proposed",
@@ -36,8 +36,8 @@ impl Status {
         }
     }
 
-    /// Whether the decision holds no longer, or never did.
-    pub fn is_over(self) -> bool {
+    /// Whether the decision is not in effect: rejected, deprecated or superseded.
+    pub fn is_inactive(self) -> bool {
         match self {
             Status::Rejected | Status::Deprecated | Status::Superseded => true,
             Status::Proposed | Status::Accepted | Status::Unknown => false,
@@ -45,7 +45,7 @@ impl Status {
     }
 }
 
-/// The words that say it, by their beginnings.
+/// Prefixes of words that state a status.
 const WORDS: [(&str, Status); 32] = [
     ("propos", Status::Proposed),
     ("draft", Status::Proposed),
@@ -81,44 +81,49 @@ const WORDS: [(&str, Status); 32] = [
     ("supplanted", Status::Superseded),
 ];
 
-/// What a record says: its front matter, else its lines.
-pub(super) fn of(markdown: &Markdown, bits: &[Bit]) -> Status {
+/// The status from front matter, otherwise from status lines.
+pub(super) fn of(markdown: &Markdown, segments: &[Segment]) -> Status {
     let names = ["status", "state", "decision-status"];
     let field = names.into_iter().find_map(|name| markdown.field(name));
     if let Some(status) = field.map(|field| of_text(&field.value())) {
         return status;
     }
-    let said = bits.iter().filter(|bit| bit.part == Part::Status);
-    let lines = said.flat_map(|bit| bit.passage.text(markdown).lines());
+    let segments = segments
+        .iter()
+        .filter(|segment| segment.part == Part::Status);
+    let lines = segments.flat_map(|segment| segment.passage.text(markdown).lines());
     let mut statuses = lines.map(|line| (of_text(line), date_in(line)));
     let Some(first) = statuses.find(|(status, _)| *status != Status::Unknown) else {
         return Status::Unknown;
     };
-    let mut said = vec![first];
-    said.extend(statuses.filter(|(status, _)| *status != Status::Unknown));
-    // One that was superseded says so beside what it was before.
-    if said.iter().any(|(status, _)| *status == Status::Superseded) {
+    let mut found = vec![first];
+    found.extend(statuses.filter(|(status, _)| *status != Status::Unknown));
+    // A superseded record may still show its earlier status.
+    if found
+        .iter()
+        .any(|(status, _)| *status == Status::Superseded)
+    {
         return Status::Superseded;
     }
-    // A history has dates: the latest holds. Else the first is the one that was meant.
-    let is_history = said.iter().all(|(_, date)| date.is_some());
-    let latest = said.iter().rev().max_by(|a, b| a.1.cmp(&b.1));
+    // In a dated history the latest entry wins; otherwise the first one.
+    let is_history = found.iter().all(|(_, date)| date.is_some());
+    let latest = found.iter().rev().max_by(|a, b| a.1.cmp(&b.1));
     latest.filter(|_| is_history).unwrap_or(&first).0
 }
 
-/// The lines that say where a decision stands, and since when, in order: under their heading, behind
-/// their names, or naming what took its place.
-pub(super) fn lines(markdown: &Markdown, bits: &[Bit]) -> Vec<Passage> {
-    let lines = bits.iter().filter_map(|bit| {
-        let text = bit.passage.text(markdown);
-        let length = match bit.part {
+/// The lines that state a decision's status and its date, in order: under a heading, after a label,
+/// or as the name of a successor.
+pub(super) fn status_lines(markdown: &Markdown, segments: &[Segment]) -> Vec<Passage> {
+    let lines = segments.iter().filter_map(|segment| {
+        let text = segment.passage.text(markdown);
+        let length = match segment.part {
             Part::Status | Part::Date => text.len(),
             _ if relations::names_successor(text) => text.find('\n').unwrap_or(text.len()),
             _ => return None,
         };
-        let line = bit.passage.within(0..length);
+        let line = segment.passage.within(0..length);
         let before = line.block(markdown)?.text.get(..line.range.start)?;
-        // With the name before it.
+        // Includes the label.
         let start = before.rfind('\n').map_or(0, |at| at + 1);
         Some(Passage {
             range: start..line.range.end,
@@ -128,7 +133,7 @@ pub(super) fn lines(markdown: &Markdown, bits: &[Bit]) -> Vec<Passage> {
     lines.collect()
 }
 
-/// What a line says; unknown where it leaves the choice, as templates do.
+/// The status of a line. Unknown if the line lists the choices, as templates do.
 fn of_text(text: &str) -> Status {
     let lower = text.to_lowercase();
     let words: Vec<&str> = lower
@@ -159,7 +164,7 @@ fn of_text(text: &str) -> Status {
     }
 }
 
-/// The date on a line, as it is written: those of one form are in order by their text.
+/// The date on a line, as written. Dates of one format sort by their text.
 fn date_in(line: &str) -> Option<&str> {
     let is_part = |c: char| c.is_ascii_digit() || c == '-';
     let mut words = line.split(|c| !is_part(c));

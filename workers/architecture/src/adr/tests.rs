@@ -1,4 +1,4 @@
-//! Records taken apart: where parts may stand, and how options are told.
+//! Extraction of records: where parts may be, and how options are recognized.
 
 mod styles;
 
@@ -6,18 +6,18 @@ use archway_repo::testing::cancel;
 
 use super::*;
 
-struct Read {
+struct Parsed {
     markdown: Markdown,
     adr: Adr,
 }
 
-fn read(text: &str) -> Read {
+fn read(text: &str) -> Parsed {
     let markdown = Markdown::read(text, &cancel()).unwrap();
     let adr = Adr::of(&markdown, markdown.called().unwrap_or_default());
-    Read { markdown, adr }
+    Parsed { markdown, adr }
 }
 
-impl Read {
+impl Parsed {
     fn texts(&self, passages: &[Passage]) -> Vec<String> {
         let text = |passage: &Passage| {
             passage
@@ -36,7 +36,7 @@ impl Read {
             .collect()
     }
 
-    fn option(&self, name: &str) -> &Choice {
+    fn option(&self, name: &str) -> &ConsideredOption {
         self.adr
             .options
             .iter()
@@ -56,15 +56,15 @@ impl Read {
             .collect()
     }
 
-    fn relations(&self) -> Vec<(How, &str, Option<&str>)> {
+    fn relations(&self) -> Vec<(RelationKind, &str, Option<&str>)> {
         let relations = self.adr.relations.iter();
         relations
-            .map(|one| (one.how, one.name.as_str(), one.target.as_deref()))
+            .map(|one| (one.kind, one.name.as_str(), one.target.as_deref()))
             .collect()
     }
 }
 
-fn said(text: &str, is_good: Option<bool>) -> (String, Option<bool>) {
+fn consequence(text: &str, is_good: Option<bool>) -> (String, Option<bool>) {
     (text.to_owned(), is_good)
 }
 
@@ -81,7 +81,7 @@ fn parts_behind_bold_words_and_in_tables() {
         read.texts(&read.adr.context)
             .ends_with(&["Pages are slow.".to_owned(), "They are many.".to_owned()])
     );
-    assert_eq!(read.consequences(), [said("They stay slow.", None)]);
+    assert_eq!(read.consequences(), [consequence("They stay slow.", None)]);
 }
 
 #[test]
@@ -199,9 +199,9 @@ fn a_record_without_headings_has_its_decision_in_its_sentences() {
 #[test]
 fn a_page_that_lists_records_is_none() {
     let list = read("# Decisions\n\n- [1](1.md)\n- [2](2.md)\n- [3](3.md)\n");
-    assert!(list.adr.lists_others(&list.markdown));
+    assert!(list.adr.is_record_list(&list.markdown));
     let record = read(styles::MADR_2);
-    assert!(!record.adr.lists_others(&record.markdown));
+    assert!(!record.adr.is_record_list(&record.markdown));
 }
 
 #[test]

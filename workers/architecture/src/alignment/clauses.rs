@@ -1,8 +1,8 @@
-//! What a text says: its clauses, and in each, which things it takes and which it turns down.
+//! Splits a text into clauses, and finds which products and techniques each clause adopts or drops.
 //!
-//! The same grammar reads proposals and decisions. A word such as `never`, `instead of` or `retire`
-//! turns what it governs: what follows, up to where the clause turns again, and the subject too
-//! where it stands behind one ("secrets are never kept …", "staging is shut down").
+//! The same grammar parses proposals and decisions. A word such as `never`, `instead of` or
+//! `retire` inverts what it governs: the words after it, up to the next such word. In a passive
+//! clause it inverts the subject as well ("secrets are never kept …", "staging is shut down").
 
 mod governed;
 mod roles;
@@ -14,29 +14,30 @@ use super::names::Rivals;
 use super::words::{Concept, Mark, Token, line, tokens};
 use crate::markdown::sentences;
 
-/// How many tokens one clause has at most: what is longer is read as clauses of its own, for each
-/// negation turns all that stands before it.
+/// The most tokens of one clause. Longer text is split into several clauses, because each negation
+/// inverts all tokens before it, which is quadratic.
 const MAX_TOKENS: usize = 400;
-/// How many things of one clause are compared.
+/// At most this many terms of a clause are compared.
 pub(super) const MAX_TERMS: usize = 400;
 
-/// A part of a sentence that says one thing.
+/// A part of a sentence that makes one statement.
 #[derive(Clone, Debug)]
 pub(super) struct Clause {
-    /// Where its sentence stands in the text.
+    /// Byte range of the clause's sentence in the text.
     pub(super) sentence: Range<usize>,
-    /// What it says of things, in order.
+    /// The terms, in order.
     pub(super) terms: Vec<Term>,
-    /// Its numbers.
+    /// Numbers with units.
     pub(super) measures: Vec<Measure>,
-    /// How it is meant.
+    /// Whether the clause asserts, asks or reports.
     pub(super) mode: Mode,
-    /// Whether it says that it holds for nothing else: `only`, `nowhere else`.
+    /// Whether the clause excludes everything else: `only`, `nowhere else`.
     pub(super) is_exclusive: bool,
 }
 
 impl Clause {
-    /// Whether its numbers break the bounds of a statement; `None` where they can't be compared.
+    /// Whether the clause's numbers violate a statement's bounds; `None` if they are not
+    /// comparable.
     pub(super) fn breaks(&self, statement: &Clause) -> Option<bool> {
         let compared = |number| {
             let bounds = statement.measures.iter();
@@ -47,59 +48,57 @@ impl Clause {
     }
 }
 
-/// A thing that a clause speaks of.
+/// A mention of a concept in a clause.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Term {
-    /// Which.
     pub(super) concept: Concept,
-    /// The blocks of rivals it is in.
+    /// The groups of alternatives that the concept is in.
     pub(super) rivals: Rivals,
-    /// Whether it is a word of the trade.
+    /// Whether the concept is a technical term.
     pub(super) is_technical: bool,
-    /// Whether it is one of several: behind a comma, or `and`.
+    /// Whether the term is part of a list: it follows a comma or `and`.
     pub(super) is_listed: bool,
-    /// Whether it is not named itself: the kind of what is.
+    /// Whether the term is not written, but is the kind of one that is.
     pub(super) is_besides: bool,
-    /// What is done with it.
     pub(super) role: Role,
-    /// Whether it is what something is done with, or in: "use X", "in X", and not "X's nodes".
+    /// Whether the term is the means or the place of an action: "use X", "in X", but not "X's
+    /// nodes".
     pub(super) is_means: bool,
-    /// Whether it is what a verb ends: "delete the X", "drop X".
+    /// Whether a verb ends the term: "delete the X", "drop X".
     pub(super) is_ended: bool,
-    /// Whether it is written as a name, or is one that is known.
+    /// Whether the term is spelled as a name, or is a known name.
     pub(super) is_name: bool,
-    /// Where it stands in the text.
+    /// Byte offset of the term's start in the text.
     pub(super) start: usize,
-    /// Where it ends there.
+    /// Byte offset of its end.
     pub(super) end: usize,
 }
 
-/// What a clause does with a thing.
+/// What a clause does with a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Uses it, has it, does it.
+    /// Uses, has or does it.
     Takes,
-    /// Has it no longer, turns it down, forbids it.
+    /// Rejects, removes or forbids it.
     Drops,
-    /// Merely names it beside another: `in addition to`.
+    /// Mentions it alongside another: `in addition to`.
     Beside,
 }
 
-/// How a clause is meant.
+/// The mode of a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// It holds, or is to hold.
+    /// Asserts that something holds or should hold.
     Says,
-    /// It asks.
+    /// Asks a question.
     Asks,
-    /// It tells what was looked at.
+    /// Reports what was considered.
     Tells,
 }
 
-/// The clauses of a text.
 pub(super) fn clauses(text: &str) -> Vec<Clause> {
     let mut found: Vec<Clause> = Vec::new();
-    // How many of them were looked at by those that turn others down.
+    // The number of clauses that earlier negative answers already covered.
     let mut refused = 0;
     for sentence in sentences(text) {
         let words = text.get(sentence.clone()).unwrap_or_default();
@@ -125,7 +124,7 @@ pub(super) fn clauses(text: &str) -> Vec<Clause> {
     found
 }
 
-/// A clause's things, with their roles; behind each, what it names besides.
+/// The terms of a clause with their roles. The concepts that a term implies follow it.
 fn terms(tokens: &[Token], start: usize) -> Vec<Term> {
     let mut terms = Vec::new();
     for (at, (token, role)) in tokens.iter().zip(roles::of(tokens)).enumerate() {
@@ -158,13 +157,13 @@ fn terms(tokens: &[Token], start: usize) -> Vec<Term> {
     terms
 }
 
-/// Whether `and` or `or` stands before a token.
+/// Whether `and`, `or` or `plus` precedes a token.
 fn is_joined(tokens: &[Token], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| tokens.get(before));
     before.is_some_and(|before| matches!(before.lower.as_str(), "and" | "or" | "plus"))
 }
 
-/// The parts of a sentence between semicolons, colons and dashes, none longer than a clause may be.
+/// Splits a sentence at semicolons, colons and dashes into parts of at most `MAX_TOKENS` tokens.
 fn parts(tokens: &[Token]) -> Vec<Range<usize>> {
     let mut starts = vec![0];
     let is_start = |at: &usize| {
@@ -187,7 +186,7 @@ fn parts(tokens: &[Token]) -> Vec<Range<usize>> {
     parts.flat_map(cut).collect()
 }
 
-/// Whether a sentence answers the one before with no.
+/// Whether a sentence answers the previous one with "no".
 fn answers_no(tokens: &[Token]) -> bool {
     let no = |at: usize| tokens.get(at).is_some_and(|token| token.lower == "no");
     let ends = |at: usize| {
@@ -198,7 +197,7 @@ fn answers_no(tokens: &[Token]) -> bool {
     (0..tokens.len()).any(|at| no(at) && ends(at))
 }
 
-/// Whether words alone forbid what stands before them: "GPL: never".
+/// Whether the words alone reject the preceding text: "GPL: never".
 fn is_verdict(tokens: &[Token]) -> bool {
     let words = tokens.iter().map(|token| token.lower.as_str());
     let forbids = [
@@ -213,8 +212,8 @@ fn is_verdict(tokens: &[Token]) -> bool {
     !tokens.is_empty() && tokens.len() <= 2 && words.clone().any(|word| forbids.contains(&word))
 }
 
-/// Turns down what the last sentence asked for or told, apart from the first `done` clauses, of which
-/// that was said before; how many clauses it now was said of.
+/// Drops the terms of the last sentence's clauses, except the first `done` clauses, which an
+/// earlier answer covered. Returns how many clauses are covered now.
 fn refuse(found: &mut [Clause], done: usize) -> usize {
     let count = found.len();
     let Some(sentence) = found.last().map(|clause| clause.sentence.clone()) else {

@@ -1,5 +1,5 @@
-//! A proposal held against a decision: how much they share, and what the one does with what the
-//! other holds.
+//! The evidence from comparing a proposal with a decision: how much they share, and what the
+//! proposal does with the decision's terms.
 
 mod matches;
 mod options;
@@ -18,52 +18,54 @@ pub(super) use matches::Matches;
 pub(super) use relations::Relations;
 pub(super) use soft::Soft;
 
-/// How many clauses of a proposal are read.
+/// At most this many clauses of a proposal are compared.
 const MAX_CLAUSES: usize = 120;
-/// The least that a word weighs that no decision names.
+/// The minimum weight of a word that no decision names.
 const UNKNOWN: f32 = 1.5;
 
-/// A collection of fewer decisions is weighed as one of so many: in a few, each word is in most.
+/// Smaller collections are weighted as if they had this many decisions: in a small one, each word
+/// occurs in most decisions.
 const SMALLEST: f32 = 24.0;
-/// What a word weighs that one decision names.
+/// The weight of a word that exactly one decision names.
 const RAREST: f32 = 2.81;
 
-/// A proposal, read.
+/// An analysed proposal.
 pub(super) struct Read {
-    /// What it says.
+    /// The clauses of the description, with their embeddings.
     pub(super) clauses: Vec<(Clause, Option<Meaning>)>,
-    /// All that it names.
+    /// All concepts in the description.
     pub(super) concepts: Concepts,
-    /// Those of them that are words of the trade.
+    /// Technical concepts in the description and the context.
     technical: Concepts,
-    /// What all of it means.
+    /// The embedding of the whole description.
     pub(super) meaning: Option<Meaning>,
-    /// How often it speaks as [`names::cues`] tells, each kind.
+    /// How often each kind of [`names::cues`] occurs.
     pub(super) cues: [f32; names::KINDS],
-    /// The words of what it says.
+    /// The words of the description.
     lexicon: Lexicon,
 }
 
-/// How much each concept tells, by how few decisions name it.
+/// The weight of each concept: the fewer decisions name it, the higher.
 pub(super) struct Weights(ByConcept<f32>);
 
-/// What a proposal and a decision share.
+/// The evidence from comparing a proposal with one decision.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
-    /// What both name, by weight; of words of the trade alone; as a part of what the proposal names.
+    /// Weight of the concepts that both name: all, the technical ones only, and as a share of the
+    /// proposal's concepts.
     pub(super) total: f32,
     pub(super) technical: f32,
     pub(super) cover: f32,
-    /// What is named of the title, by weight.
+    /// Weight of the title's concepts that the proposal names.
     pub(super) title: f32,
-    /// The same where words that are near in meaning count too.
+    /// The same with similar words matched by embedding.
     pub(super) soft: Soft,
-    /// What the one does with what the other holds.
+    /// What the proposal does with the decision's terms.
     pub(super) relations: Relations,
 }
 
 impl Read {
-    /// Reads a proposal: what it says, and what stands around it.
+    /// Analyses a proposal's description and context.
     pub(super) fn of(description: &str, context: Option<&str>) -> Read {
         let said = clauses(description).into_iter().take(MAX_CLAUSES);
         let with = |clause: Clause| {
@@ -78,7 +80,7 @@ impl Read {
         }
         let terms = || clauses.iter().flat_map(|(clause, _)| &clause.terms);
         let is_technical = |term: &&Term| term.is_technical && !term.is_besides;
-        // Around it stands the problem: where words of the trade tell which one is meant.
+        // The context states the problem, so only its technical terms count.
         let around = around.iter().flat_map(|clause| &clause.terms);
         Read {
             concepts: terms().map(|term| term.concept).collect(),
@@ -94,7 +96,7 @@ impl Read {
         }
     }
 
-    /// Which part of its clauses asks.
+    /// The share of clauses that ask.
     #[expect(clippy::cast_precision_loss, reason = "there are at most 120 clauses")]
     pub(super) fn asks(&self) -> f32 {
         let asking = self.clauses.iter();
@@ -102,16 +104,16 @@ impl Read {
         asking.count() as f32 / self.clauses.len().max(1) as f32
     }
 
-    /// How much nearer it is to the trade than to every day.
+    /// How much closer the proposal is to technical vocabulary than to everyday vocabulary.
     pub(super) fn trade(&self) -> f32 {
         lexicon::trade(self.meaning.as_ref())
     }
 }
 
-/// How many cues of a kind count.
+/// At most this many cues of a kind count.
 const MOST_CUES: f32 = 3.0;
 
-/// How often a text has each kind of cue.
+/// How often each kind of cue occurs in a text.
 fn cues(text: &str) -> [f32; names::KINDS] {
     let lower = text.to_lowercase().replace('’', "'");
     let is_word = |c: char| c.is_alphanumeric() || c == '\'';
@@ -133,8 +135,8 @@ fn cues(text: &str) -> [f32; names::KINDS] {
 }
 
 impl Weights {
-    /// Counts the concepts of all decisions. One that a single decision names weighs the same in
-    /// every collection, so that bounds mean the same in all.
+    /// Counts the concepts of all decisions. A concept that a single decision names has the same
+    /// weight in each collection, so that thresholds mean the same for all collections.
     pub(super) fn of<'a>(all: impl Iterator<Item = &'a Positions>) -> Weights {
         let mut counts: ByConcept<f32> = ByConcept::default();
         let mut decisions = 0.0;
@@ -153,12 +155,12 @@ impl Weights {
         Weights(counts)
     }
 
-    /// What a concept weighs; 0 if no decision names it.
+    /// The weight of a concept; 0 if no decision names it.
     pub(super) fn of_concept(&self, concept: Concept) -> f32 {
         self.0.get(&concept).copied().unwrap_or(0.0)
     }
 
-    /// What terms weigh together, at least a little.
+    /// The total weight of terms, at least 0.5.
     pub(super) fn of_terms(&self, terms: &[Term]) -> f32 {
         let sum: f32 = terms.iter().map(|term| self.of_concept(term.concept)).sum();
         sum.max(0.5)
@@ -166,7 +168,7 @@ impl Weights {
 }
 
 impl Evidence {
-    /// Holds a proposal against one decision.
+    /// Compares a proposal with one decision.
     pub(super) fn of(
         read: &Read,
         positions: &Positions,
@@ -197,7 +199,6 @@ impl Evidence {
     }
 }
 
-/// Whether terms name a concept.
 pub(super) fn has(terms: &[Term], concept: Concept) -> bool {
     terms.iter().any(|term| term.concept == concept)
 }

@@ -1,53 +1,53 @@
-//! What a proposal means for a decision, by the evidence.
+//! Classifies a proposal with regard to a decision, from the evidence.
 //!
-//! First, whether it is about the same subject at all; then, which side it takes. Both are weighed
-//! sums, whose weights were learned ([`weights`]); what a label rests on is then looked for among the
-//! evidence for it.
+//! The first step determines whether both concern the same subject, the second whether the proposal
+//! conflicts with or supports the decision. Both use weighted sums whose weights were learned
+//! ([`weights`]). The ground for a label is then chosen from the evidence for it.
 
 mod weights;
 
 use super::evidence::{Evidence, Read, Relations};
 use weights::{FAR, IS_NEAR, LEANS, NEAR, SIDES};
 
-/// What a proposal means for a decision.
+/// The relation of a proposal to a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Label {
-    /// It goes against it.
+    /// The proposal goes against the decision.
     Conflicts,
-    /// A sentence of the decision endorses it.
+    /// A sentence of the decision endorses the proposal.
     Supports,
-    /// It is about the same, and nothing endorses or forbids it.
+    /// Both concern the same subject, and nothing endorses or forbids the proposal.
     Related,
 }
 
-/// What a label rests on.
+/// The evidence that a label is based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ground {
-    /// An option that was turned down is taken, by its place among them.
+    /// A rejected option is adopted, by index.
     TakesRefused(usize),
-    /// A rival of what was chosen is taken.
+    /// An alternative to the chosen option is adopted.
     TakesRival,
-    /// A rival of what a statement takes is taken.
+    /// An alternative to a term that a statement adopts is adopted.
     Instead(usize),
-    /// A number breaks the bound of a statement.
+    /// A number violates a statement's bound.
     Breaks(usize),
-    /// What a statement allows for something else is used.
+    /// A term is used outside of the scope that a statement allows.
     Beyond(usize),
-    /// The contrary of a statement is said.
+    /// A statement is contradicted.
     Against(usize),
-    /// What was chosen is given up.
+    /// The chosen option is dropped.
     GivesUp,
-    /// An option that was turned down is turned down again.
+    /// A rejected option is dropped.
     DropsRefused(usize),
-    /// What a statement says is said again.
+    /// A statement is repeated.
     Same(usize),
-    /// The title is said again.
+    /// The title is repeated.
     Restates,
-    /// The nearest statement, if there is one.
+    /// The most similar statement, if any.
     Near(Option<usize>),
 }
 
-/// A label, how likely it is among the three, and what it rests on.
+/// A label, its probability among the three, and its ground.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Side {
     pub(super) label: Label,
@@ -55,31 +55,32 @@ pub(super) struct Side {
     pub(super) ground: Ground,
 }
 
-/// How many things are weighed for nearness, and for the side.
+/// The number of features for relevance, and for the label.
 const NEAR_INPUTS: usize = 14;
 const SIDE_INPUTS: usize = 22;
 
-/// How much nearer than for being related a decision has to be for the other labels: likely by a
-/// half, and by 0.6. Found by cross-validation, as were the next.
+/// The minimum relevance (log-odds above the threshold for `Related`) to report `Supports` and
+/// `Conflicts`: probability 0.5 and 0.6. All thresholds up to `CERTAIN_BY_ITSELF` were found by
+/// cross-validation.
 const ENDORSES_FROM: f32 = 0.53;
 const CONFLICTS_FROM: f32 = 0.94;
-/// How likely among the three a conflict has to be, more where the proposal is less of the trade;
-/// where it names a rival or an option that was turned down; and where it shares no word of the
-/// trade with the decision.
+/// The minimum probability of a conflict, which rises as the proposal gets less technical: in
+/// general; if the proposal names an alternative or a rejected option; and if it shares no
+/// technical term with the decision.
 const CERTAIN: f32 = 0.45;
 const CERTAIN_BY_NAME: f32 = 0.3;
 const CERTAIN_BY_ITSELF: f32 = 0.75;
 
-/// How much of an option's name has to be named.
+/// The minimum share of an option's name.
 const OPTION: f32 = 0.6;
-/// How much has to be shared with a statement whose bound is broken.
+/// The minimum weight shared with a statement whose bound is violated.
 const BOUND: f32 = 1.2;
-/// How much of a title is said where it is said again.
+/// The minimum share of a title that is repeated.
 const TITLE: f32 = 0.6;
-/// How much is said with the contrary where that is what a conflict rests on.
+/// The minimum contradiction score for the ground of a conflict.
 const CONTRARY: f32 = 0.15;
 
-/// The two decisions that have most of each kind of evidence.
+/// The maxima of each kind of evidence over all decisions; the two highest values for some.
 #[derive(Debug, Default)]
 pub(super) struct Best {
     title: f32,
@@ -111,16 +112,16 @@ impl Best {
     }
 }
 
-/// How likely it is that a decision is about the same: the logarithm of the odds, 0 from where on it
-/// is taken to be.
+/// The log-odds that a decision concerns the same subject, minus the threshold: positive means
+/// relevant.
 pub(super) fn nearness(read: &Read, evidence: &Evidence, best: &Best) -> f32 {
     FAR - IS_NEAR + weighed(&near_inputs(read, evidence, best), &NEAR)
 }
 
-/// What is weighed for nearness, in the order of [`NEAR`].
+/// The features for relevance, in the order of [`NEAR`].
 pub(super) fn near_inputs(read: &Read, evidence: &Evidence, best: &Best) -> [f32; NEAR_INPUTS] {
     let part = |value: f32, best: f32| value / best.max(1e-4);
-    // How far it is ahead of the next, or behind the first.
+    // The lead over the second, or the distance behind the first.
     let ahead = |value: f32, [most, second]: [f32; 2]| match value >= most {
         true => value - second,
         false => value - most,
@@ -144,7 +145,7 @@ pub(super) fn near_inputs(read: &Read, evidence: &Evidence, best: &Best) -> [f32
     ]
 }
 
-/// Which side a proposal takes of a decision that is about the same.
+/// Classifies a proposal with regard to a decision on the same subject.
 pub(super) fn side(read: &Read, evidence: &Evidence) -> Side {
     if let Some((label, ground)) = plain(read, evidence) {
         let certainty = 1.0;
@@ -177,14 +178,14 @@ pub(super) fn side(read: &Read, evidence: &Evidence) -> Side {
     }
 }
 
-/// Whether a proposal says nothing but that what was chosen is used.
+/// Whether the proposal only says that the chosen option is used.
 fn is_used(read: &Read, evidence: &Evidence) -> bool {
     let relations = &evidence.relations;
     let says_one = read.clauses.len() == 1 && read.asks() == 0.0;
     says_one && relations.chosen_used && !relations.takes_rival
 }
 
-/// What is said so plainly that nothing has to be weighed.
+/// A classification so clear that no weighing is needed.
 fn plain(read: &Read, evidence: &Evidence) -> Option<(Label, Ground)> {
     let (soft, relations) = (&evidence.soft, &evidence.relations);
     if read.asks() > 0.0 {
@@ -204,8 +205,8 @@ fn plain(read: &Read, evidence: &Evidence) -> Option<(Label, Ground)> {
         .or(endorsed.map(|ground| (Label::Supports, ground)))
 }
 
-/// Whether the answer reports this side of a decision at this nearness. A conflict stops an agent,
-/// so it has to be more certain than the rest, above all where a proposal is hardly technical.
+/// Whether the answer reports this label at this relevance. A conflict stops an agent, so it needs
+/// more certainty than other labels, above all for a proposal that is hardly technical.
 pub(super) fn is_told(read: &Read, evidence: &Evidence, side: &Side, nearness: f32) -> bool {
     match side.label {
         Label::Related => nearness >= 0.0,
@@ -223,7 +224,7 @@ pub(super) fn is_told(read: &Read, evidence: &Evidence, side: &Side, nearness: f
     }
 }
 
-/// What is weighed for the side, in the order of [`SIDES`].
+/// The features for the label, in the order of [`SIDES`].
 pub(super) fn side_inputs(read: &Read, evidence: &Evidence) -> [f32; SIDE_INPUTS] {
     let (soft, relations) = (&evidence.soft, &evidence.relations);
     let [undoes, impatient, refuses, carries_out, leaves_open] = read.cues;
@@ -253,7 +254,7 @@ pub(super) fn side_inputs(read: &Read, evidence: &Evidence) -> [f32; SIDE_INPUTS
     ]
 }
 
-/// What a label rests on: the most certain of what speaks for it.
+/// The ground for a label: the most certain evidence for it.
 fn ground(label: Label, evidence: &Evidence) -> Ground {
     let (soft, relations) = (&evidence.soft, &evidence.relations);
     let near = Ground::Near(soft.rule.at);
@@ -274,7 +275,7 @@ fn ground(label: Label, evidence: &Evidence) -> Ground {
     }
 }
 
-/// What a decision states, and a proposal goes against.
+/// The ground for a conflict with something that the decision states.
 fn against(relations: &Relations) -> Option<Ground> {
     None.or(over(relations.takes_refused, OPTION).map(Ground::TakesRefused))
         .or(relations.takes_rival.then_some(Ground::TakesRival))

@@ -1,4 +1,4 @@
-//! The words of a text, by what they mean: which of two texts' words are near to each other.
+//! The words of a text with their embeddings, to find similar words in two texts.
 
 use std::sync::LazyLock;
 
@@ -7,44 +7,43 @@ use super::meaning::{self, Meaning};
 use super::names::{EVERYDAY, Rivals, TECHNICAL};
 use super::words::{ByConcept, Concept};
 
-/// How many numbers of a word's vector are compared. The first ones tell most.
+/// How many dimensions of a word's vector are compared. The first ones carry the most information.
 const DIMENSIONS: usize = 64;
-/// What the rarest words weigh in the table of meanings.
+/// The embedding length of the rarest words in the embedding table.
 const RAREST: f32 = 4.0;
-/// How near two words are, from where on one is taken for the other.
+/// The minimum cosine similarity for two words to match.
 const IS_NEAR: f32 = 0.45;
-/// How many words of one text are known.
+/// At most this many words of a text are indexed.
 const MAX_WORDS: usize = 2000;
 
-/// A word: what it means, and how much it tells wherever it stands.
+/// A word: its embedding and its general weight.
 #[derive(Clone, Debug)]
 pub(super) struct Word {
     near: [i16; DIMENSIONS],
-    /// From 0 to 1: rare words tell more.
+    /// From 0.2 to 1: higher for rare words.
     pub(super) weight: f32,
-    /// How much nearer it is to words of the trade than to those of every day.
+    /// How much closer the word is to technical vocabulary than to everyday vocabulary.
     pub(super) trade: f32,
     rivals: Rivals,
 }
 
-/// What words of the trade mean together, and those of every day.
+/// The embeddings of technical vocabulary and everyday vocabulary.
 static ANCHORS: LazyLock<[Option<Meaning>; 2]> =
     LazyLock::new(|| [Meaning::of(&TECHNICAL.join(" ")), Meaning::of(EVERYDAY)]);
 
-/// How much nearer a text is to the trade than to every day.
+/// How much closer a text is to technical vocabulary than to everyday vocabulary.
 pub(super) fn trade(meaning: Option<&Meaning>) -> f32 {
     let [trade, everyday] = &*ANCHORS;
     Meaning::nearness(meaning, trade.as_ref()) - Meaning::nearness(meaning, everyday.as_ref())
 }
 
-/// The words of a text.
 #[derive(Debug, Default)]
 pub(super) struct Lexicon {
     words: ByConcept<Word>,
 }
 
 impl Lexicon {
-    /// Adds the words of clauses that were read from a text.
+    /// Adds the words of clauses that were parsed from `text`.
     pub(super) fn add(&mut self, text: &str, clauses: &[Clause]) {
         let terms = clauses.iter().flat_map(|clause| &clause.terms);
         for term in terms.filter(|term| !term.is_besides) {
@@ -58,19 +57,18 @@ impl Lexicon {
         }
     }
 
-    /// Its words, in no order.
+    /// The words, in no particular order.
     pub(super) fn words(&self) -> impl Iterator<Item = (Concept, &Word)> {
         self.words.iter().map(|(concept, word)| (*concept, word))
     }
 
-    /// The word of a concept.
     pub(super) fn word(&self, concept: Concept) -> Option<&Word> {
         self.words.get(&concept)
     }
 }
 
 impl Word {
-    /// What a word means. One that can't be spelled is near to nothing, and rare.
+    /// Embeds a word. A word that the table can't spell is similar to none, and counts as rare.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "a number of a vector of length 1 times 127 fits a byte"
@@ -95,7 +93,7 @@ impl Word {
         }
     }
 
-    /// How near another word is: 0 where the one can't stand for the other.
+    /// The cosine similarity to another word; 0 if the words don't match.
     #[expect(
         clippy::cast_precision_loss,
         reason = "a product of vectors of length 127 is small"

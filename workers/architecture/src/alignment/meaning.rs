@@ -1,29 +1,29 @@
-//! What a sentence means, as the built-in embedder has it: a vector in a byte a dimension.
+//! Sentence embeddings from the built-in embedder, with one byte per dimension.
 
 use std::sync::LazyLock;
 
 use archway_index::embed::table::Table;
 
-/// The built-in embedder; without it, meanings are left out and words alone decide.
+/// The built-in embedder. Without it, embeddings are omitted and only equal words match.
 static TABLE: LazyLock<Option<Table>> = LazyLock::new(|| Table::built_in().ok());
 
 /// A vector of length 127.
 #[derive(Clone, Debug)]
 pub(super) struct Meaning(Box<[i8]>);
 
-/// The vector of a word, and how long it was: how much the word tells.
+/// The vector of a word, and its length before scaling: longer means more informative.
 pub(super) fn weighed(text: &str) -> Option<(Vec<f32>, f32)> {
     TABLE.as_ref()?.weighed(text)
 }
 
 impl Meaning {
-    /// What a text means; `None` where it has no word that can be spelled.
+    /// The embedding of a text; `None` if the table can't spell any of its words.
     pub(super) fn of(text: &str) -> Option<Meaning> {
         let vector = TABLE.as_ref()?.encode(text)?;
         Some(Meaning::rounded(&vector))
     }
 
-    /// The meaning that a vector of length 1 is.
+    /// Quantizes a vector of length 1.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "a number of a vector of length 1 times 127 fits a byte"
@@ -33,7 +33,7 @@ impl Meaning {
         Meaning(rounded.collect())
     }
 
-    /// The cosine of two meanings; 0 where there is none.
+    /// The cosine similarity; 0 if either is absent.
     #[expect(
         clippy::cast_precision_loss,
         reason = "a product of vectors of length 127 is small"

@@ -1,45 +1,43 @@
-//! Numbers with units in a text, and whether one keeps within another's bound.
+//! Numbers with units in a text, and whether one violates another's bound.
 
 use std::ops::Range;
 
 use super::words::{Concept, Mark, Token, line, stem_concept};
 
-/// A number of something.
+/// A number with a unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Measure {
-    /// What is counted.
     pub(super) unit: Unit,
-    /// How many: seconds, bytes, or pieces.
+    /// The amount in seconds, bytes, percent or pieces.
     pub(super) amount: f64,
-    /// How the text limits it.
+    /// Whether the text limits it.
     pub(super) bound: Bound,
 }
 
-/// What is counted.
+/// The unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Unit {
     /// Seconds.
     Time,
     /// Bytes.
     Size,
-    /// Parts of a hundred.
     Percent,
-    /// Pieces of what this concept names.
+    /// Pieces of this concept.
     Pieces(Concept),
 }
 
-/// How a text limits a number.
+/// The bound that a text sets by a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bound {
-    /// It is so many.
+    /// Exactly this amount.
     Exact,
-    /// No more than so many.
+    /// At most this amount.
     Most,
-    /// No fewer than so many.
+    /// At least this amount.
     Least,
 }
 
-/// The numbers of these tokens.
+/// The numbers in these tokens.
 pub(super) fn measures(tokens: &[Token]) -> Vec<Measure> {
     let mut found: Vec<Measure> = (0..tokens.len())
         .filter_map(|at| measure(tokens, at))
@@ -48,7 +46,7 @@ pub(super) fn measures(tokens: &[Token]) -> Vec<Measure> {
     found
 }
 
-/// Whether a number breaks the bound of another of its unit; `None` where they can't be compared.
+/// Whether a number violates a bound with the same unit; `None` if they are not comparable.
 pub(super) fn breaks(number: &Measure, bound: &Measure) -> Option<bool> {
     if number.unit != bound.unit {
         return None;
@@ -61,7 +59,7 @@ pub(super) fn breaks(number: &Measure, bound: &Measure) -> Option<bool> {
     match (bound.bound, number.bound) {
         (Bound::Most, _) => Some(above),
         (Bound::Least, _) => Some(below),
-        // "Kept for 30 days" is broken by more; less may be another matter.
+        // More than "kept for 30 days" violates it; less may refer to something else.
         (Bound::Exact, _) if matches!(bound.unit, Unit::Time) => above.then_some(true),
         (Bound::Exact, _) => None,
     }
@@ -81,7 +79,7 @@ fn measure(tokens: &[Token], at: usize) -> Option<Measure> {
     })
 }
 
-/// A number with its unit in one word: `8h`, `200ms`.
+/// A number and its unit in one word: `8h`, `200ms`.
 fn written_together(tokens: &[Token], at: usize) -> Option<Measure> {
     let word = tokens.get(at)?.lower.as_str();
     let end = word
@@ -97,7 +95,7 @@ fn written_together(tokens: &[Token], at: usize) -> Option<Measure> {
     })
 }
 
-/// The number that begins at a token, and how many tokens it takes.
+/// The number that begins at a token, and its length in tokens.
 fn number(tokens: &[Token], at: usize) -> Option<(f64, usize)> {
     let word = |at: usize| tokens.get(at).map(|token| token.lower.as_str());
     let first = word(at)?;
@@ -120,7 +118,7 @@ fn number(tokens: &[Token], at: usize) -> Option<(f64, usize)> {
         return None;
     }
     let digits: f64 = first.parse().ok()?;
-    // "2,000" comes as two tokens.
+    // "2,000" is two tokens.
     match tokens.get(at + 1) {
         Some(next) if next.lower.len() == 3 && is_joined(tokens, at) => {
             let rest: f64 = next.lower.parse().ok()?;
@@ -130,7 +128,7 @@ fn number(tokens: &[Token], at: usize) -> Option<(f64, usize)> {
     }
 }
 
-/// Whether one character stands between a token and the next.
+/// Whether a single comma separates a token from the next.
 fn is_joined(tokens: &[Token], at: usize) -> bool {
     match (tokens.get(at), tokens.get(at + 1)) {
         (Some(left), Some(right)) => {
@@ -173,7 +171,7 @@ fn of_words(word: &str) -> Option<f64> {
         .map(|(_, number)| *number)
 }
 
-/// What a unit is worth, and what it is of.
+/// The unit that a word names, and its factor.
 fn scale(word: &str) -> Option<(Unit, f64)> {
     Some(match word {
         "ms" | "millisecond" | "milliseconds" => (Unit::Time, 0.001),
@@ -194,7 +192,7 @@ fn scale(word: &str) -> Option<(Unit, f64)> {
     })
 }
 
-/// The unit behind a number: of its own, or the next word that is a thing.
+/// The unit after a number: a unit word, or the next noun.
 fn unit(tokens: &[Token], at: usize) -> Option<(Unit, f64)> {
     let next = tokens.get(at)?;
     if next.before != Mark::None {
@@ -209,7 +207,7 @@ fn unit(tokens: &[Token], at: usize) -> Option<(Unit, f64)> {
     ) {
         return Some((Unit::Pieces(stem_concept("attempt")), 1.0));
     }
-    // "two server languages": the thing may stand behind a word that says of what kind.
+    // "two server languages": an adjective may precede the noun.
     let near = tokens.get(at..(at + 2).min(tokens.len()))?;
     let last = near.iter().rev().find(|token| {
         token.before == Mark::None && token.lower.ends_with('s') && token.concept.is_some()
@@ -219,7 +217,7 @@ fn unit(tokens: &[Token], at: usize) -> Option<(Unit, f64)> {
     Some((Unit::Pieces(counted.concept?), 1.0))
 }
 
-/// What stands before a number that is the most there may be.
+/// Phrases before an upper bound.
 const MOST: [&str; 17] = [
     "at most",
     "no more than",
@@ -239,7 +237,7 @@ const MOST: [&str; 17] = [
     "limit of",
     "as many as",
 ];
-/// What stands before one that is the least.
+/// Phrases before a lower bound.
 const LEAST: [&str; 8] = [
     "at least",
     "no fewer than",
@@ -251,7 +249,7 @@ const LEAST: [&str; 8] = [
     "from",
 ];
 
-/// What the words around a number say of it.
+/// The bound that the words around a number express.
 fn bound(tokens: &[Token], at: usize, behind: usize) -> Bound {
     let before = joined(tokens, at.saturating_sub(4)..at);
     let after = joined(tokens, behind..(behind + 5).min(tokens.len()));
@@ -272,7 +270,7 @@ fn joined(tokens: &[Token], range: Range<usize>) -> String {
     words.join(" ")
 }
 
-/// "Without expiry", "for ever": more than any bound of time.
+/// "Without expiry", "for ever": more than any time bound.
 fn endless(tokens: &[Token]) -> Option<Measure> {
     let text = line(tokens);
     const ENDLESS: [&str; 12] = [

@@ -1,8 +1,8 @@
-//! What products and techniques are called, and which of them take each other's place.
+//! Names of products and techniques, and which of them are alternatives to each other.
 //!
-//! Names between semicolons are one thing; a block of them are rivals: who adopts one of them where
-//! another was chosen replaces it. A thing may stand in several blocks. Plain words that mean the
-//! same stand in [`SAME`]: they have no rivals.
+//! Semicolons separate products, and commas separate names of one product. The products of a group
+//! are alternatives: adopting one where another was chosen replaces it. A product may be in several
+//! groups. Synonyms among plain words are in [`SAME`]; they have no alternatives.
 
 mod cues;
 mod plain;
@@ -20,20 +20,20 @@ use rivals::blocks;
 /// The longest name, in words.
 pub(super) const LONGEST: usize = 4;
 
-/// How many blocks one thing is in at most.
+/// At most this many groups contain one product.
 const MAX_BLOCKS: usize = 8;
 
-/// The blocks of rivals that a thing is in, by their numbers from 1; 0 where there is none.
+/// The numbers, from 1, of the groups that a product is in; 0 marks a free entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rivals([u8; MAX_BLOCKS]);
 
 impl Rivals {
-    /// Whether it is in no block.
+    /// Whether the product is in no group.
     pub(super) fn is_empty(self) -> bool {
         self.0[0] == 0
     }
 
-    /// Whether two things take each other's place somewhere.
+    /// Whether two products share a group.
     pub(super) fn meet(self, other: Rivals) -> bool {
         let of_other = |block: &u8| *block != 0 && other.0.contains(block);
         self.0.iter().any(of_other)
@@ -47,18 +47,17 @@ impl Rivals {
     }
 }
 
-/// A name's thing: what it is called first, and the blocks of rivals it is in.
+/// A product or technique: its main name, its kind and its groups.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Thing {
-    /// How it is called first.
+    /// The main name.
     pub(super) first: &'static str,
-    /// What it is one of: a database, a language.
+    /// What it is: a database, a language.
     pub(super) kind: &'static str,
-    /// The blocks it is in.
     pub(super) rivals: Rivals,
 }
 
-/// The thing of a name: words in lower case, parted by blanks.
+/// The product with this name: lower-case words separated by single spaces.
 pub(super) fn thing(name: &str) -> Option<&'static Thing> {
     INDEX.get(name)
 }
@@ -90,7 +89,7 @@ static INDEX: LazyLock<HashMap<&'static str, Thing>> = LazyLock::new(|| {
     index
 });
 
-/// The kinds of cues that a word or a phrase is, a bit each.
+/// The kinds of cues that a word or phrase belongs to, one bit per kind.
 pub(super) fn cues(phrase: &str) -> u8 {
     KINDS_OF.get(phrase).copied().unwrap_or(0)
 }
@@ -105,12 +104,12 @@ static KINDS_OF: LazyLock<HashMap<&'static str, u8>> = LazyLock::new(|| {
     kinds
 });
 
-/// Whether a word is one of the trade: what people who run no software seldom say.
+/// Whether a word is a technical term.
 pub(super) fn is_technical(word: &str) -> bool {
     TECHNICAL.binary_search(&word).is_ok()
 }
 
-/// Whether a name is a word of English, too.
+/// Whether a name is also an English word.
 pub(super) fn is_ambiguous(name: &str) -> bool {
     AMBIGUOUS.binary_search(&name).is_ok()
 }

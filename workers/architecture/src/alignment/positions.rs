@@ -1,4 +1,5 @@
-//! What a decision holds: what it chose, what it turned down, what it rules, and what it leaves out.
+//! The positions of a decision: what it chose, what it rejected, what it rules, and what it leaves
+//! out.
 
 mod reader;
 mod stances;
@@ -10,77 +11,74 @@ use super::words::{ByConcept, Concept, Concepts};
 use crate::adr::{Adr, Passage};
 use crate::markdown::Markdown;
 
-/// A decision, read for comparing.
+/// A decision, analysed for comparison.
 #[derive(Debug, Default)]
 pub struct Positions {
-    /// What it says, in order.
+    /// The statements, in order.
     pub(super) statements: Vec<Statement>,
-    /// What its title names.
+    /// The terms of the title.
     pub(super) title: Vec<Term>,
-    /// All that it names, and the kinds of that.
+    /// All concepts that the decision names, and the concepts that those imply.
     pub(super) concepts: Concepts,
-    /// All that it names itself.
+    /// All concepts that the decision names itself.
     pub(super) named: Concepts,
-    /// What it takes, above 0, and drops, below, of all that its rules name.
+    /// The stance on each concept of the rules: positive if adopted, negative if dropped.
     pub(super) stances: ByConcept<i16>,
-    /// What its title and rules mean together.
+    /// The embedding of title and rules.
     pub(super) meaning: Option<Meaning>,
-    /// The words of all that.
+    /// The words of title, options and statements.
     pub(super) lexicon: Lexicon,
-    /// The options that it turned down.
+    /// The rejected options.
     pub(super) refused: Vec<Refused>,
-    /// What the names of the chosen options name.
+    /// The terms in the chosen options' names.
     pub(super) chosen_name: Vec<Term>,
-    /// The things with rivals that are its subject: named as taken by title or chosen option.
+    /// The terms with alternatives that are the decision's subject: the title or a chosen option
+    /// adopts them.
     pub(super) chosen: Vec<Term>,
 }
 
 /// A clause of a decision.
 #[derive(Debug)]
 pub(super) struct Statement {
-    /// What weight its words have.
     pub(super) kind: Kind,
-    /// The sentence it is in; `None` for the title.
+    /// The sentence of the clause; `None` for the title.
     pub(super) sentence: Option<Passage>,
-    /// What it says.
     pub(super) clause: Clause,
-    /// What it means.
     pub(super) meaning: Option<Meaning>,
 }
 
-/// What weight a statement has.
+/// The kind of a statement, which sets its weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// It is the decision.
+    /// States the decision.
     Rule,
-    /// It follows from the decision.
+    /// Follows from the decision.
     Follows,
-    /// It is about an option that was turned down.
+    /// Describes a rejected option.
     Refused,
-    /// It is for or against an option that was turned down.
+    /// Argues for or against a rejected option.
     Weighed,
-    /// It is around the decision.
+    /// Describes the context.
     Context,
-    /// It says what is not decided.
+    /// Names something that is not decided.
     Outside,
 }
 
-/// An option that was turned down.
 #[derive(Debug)]
 pub(super) struct Refused {
-    /// What its name names.
+    /// The terms in the option's name.
     pub(super) name: Vec<Term>,
-    /// A sentence about it.
+    /// A sentence about the option.
     pub(super) sentence: Option<Passage>,
 }
 
 impl Positions {
-    /// Reads a decision.
+    /// Analyses a decision.
     pub(crate) fn of(markdown: &Markdown, adr: &Adr) -> Positions {
         reader::read(markdown, adr)
     }
 
-    /// Whether a rule takes a thing.
+    /// Whether a rule or the decision's subject adopts a concept.
     pub(super) fn is_taken(&self, concept: Concept) -> bool {
         let rules = self
             .statements
@@ -92,7 +90,7 @@ impl Positions {
     }
 }
 
-/// What weight a sentence has that stands where `kind` stands.
+/// The kind of a sentence in a part with statements of this `kind`.
 fn weighed(kind: Kind, sentence: &str) -> Kind {
     const LEAVES: [&str; 12] = [
         "not decided here",

@@ -1,27 +1,27 @@
-//! What others make of a finding, and how far they are believed.
+//! Applies a chat model's verdicts to findings, within limits.
 //!
-//! Whoever says it may have been talked into it by the texts it read. So a verdict is a word of four
-//! and a sentence that we know, and it can't do more than give a document, which the caller may read
-//! anyway, the wrong label: a decision that binds nobody stays related at most, what forbids or
-//! endorses rests on a sentence of the decision's own, and what the rules take for a conflict stays in
-//! the answer.
+//! A text that the model read may have manipulated it. So a verdict is one of four labels and a
+//! sentence that the decision is known to have. The most it can do is mislabel a document that the
+//! caller may read anyway. A decision that is not in effect stays at most related, `Conflicts` and
+//! `Supports` need a sentence of the decision, and a conflict that the rules found stays in the
+//! answer.
 
 use super::{Alignment, Decision, Finding, Label, binds_nobody, told};
 
-/// What somebody says of one finding.
+/// A chat model's verdict on one finding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// Of which one, by its place among the findings.
+    /// Index of the finding.
     pub finding: usize,
-    /// What it means for the decision; `None`: the decision is about something else.
+    /// The label; `None` if the decision concerns something else.
     pub label: Option<Label>,
-    /// The sentence of the decision that this rests on, as it is written.
+    /// The decision's sentence that the verdict is based on, as written.
     pub sentence: Option<String>,
 }
 
 impl Alignment {
-    /// Takes verdicts of a chat model, as far as they are to be believed; says how many changed
-    /// something.
+    /// Applies a chat model's verdicts where the limits allow it, and returns how many changed a
+    /// finding.
     pub fn refine(&mut self, decisions: &[Decision<'_>], verdicts: &[Verdict]) -> usize {
         let mut changed = 0;
         let found = std::mem::take(&mut self.found);
@@ -30,7 +30,7 @@ impl Alignment {
             let decision = decisions.get(finding.decision);
             let outcome = match (verdicts.next(), verdicts.next(), decision) {
                 (Some(verdict), None, Some(decision)) => believed(&finding, decision, verdict),
-                // Nothing was said of it, or two things.
+                // No verdict, or contradictory ones.
                 _ => Outcome::Kept,
             };
             changed += usize::from(outcome != Outcome::Kept);
@@ -41,7 +41,7 @@ impl Alignment {
             }
         }
         if changed > 0 {
-            // As near as they were, within a label.
+            // A stable sort: the order by relevance remains within a label.
             self.found.sort_by_key(|finding| finding.label);
             self.suggestions = told::suggestions(decisions, &self.found);
         }
@@ -49,12 +49,12 @@ impl Alignment {
     }
 }
 
-/// What becomes of a finding.
+/// The effect of a verdict on a finding.
 #[derive(PartialEq)]
 enum Outcome {
     Kept,
     Changed(Finding),
-    /// It is about something else.
+    /// The decision concerns something else.
     Dropped,
 }
 
@@ -116,8 +116,8 @@ mod tests {
                         it down.\n";
     const RULE: &str = "We will use PostgreSQL as the database of all services.";
 
-    /// What becomes of a proposal about the one decision, which has this status, by the rules and
-    /// after these verdicts; and how many of these counted.
+    /// Aligns a proposal with one decision of this status. Returns the alignment by rules alone,
+    /// the one after these verdicts, and the number of verdicts that changed a finding.
     fn refined(
         proposal: &str,
         status: Status,

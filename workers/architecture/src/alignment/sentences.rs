@@ -1,15 +1,15 @@
-//! The sentences of a decision that a verdict about it can rest on.
+//! The sentences of a decision that a verdict can be based on.
 
 use super::Decision;
 use super::positions::{Kind, Statement};
 use crate::adr::Passage;
 
-/// A sentence that is longer, in bytes, is left out: it is quoted whole or not at all.
+/// Longer sentences, in bytes, are omitted: a sentence is quoted whole or not at all.
 const MAX_SENTENCE: usize = 800;
 
 impl Decision<'_> {
-    /// Its rules, then what it says of the options that it turned down: each sentence once, as it is
-    /// written but for blanks, and together `most` bytes at most.
+    /// The rules, then the sentences about rejected options: without duplicates, as written with
+    /// whitespace collapsed, and at most `most` bytes in total.
     pub fn sentences(&self, most: usize) -> Vec<String> {
         let mut seen: Vec<&Passage> = Vec::new();
         let (mut told, mut room) = (Vec::new(), most);

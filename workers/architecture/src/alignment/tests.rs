@@ -1,4 +1,4 @@
-//! Proposals against decisions, by what each of them is an example of.
+//! Alignment of proposals with decisions, by example.
 
 mod labelled;
 
@@ -33,12 +33,12 @@ fn written(text: &'static str) -> Written {
     }
 }
 
-/// What a proposal means for the three decisions, and why.
+/// Aligns a proposal with the three decisions.
 fn aligned(description: &str) -> (Vec<(usize, Label)>, Alignment) {
     held(&[DATABASE, LOGS, MAIL], description)
 }
 
-/// What a proposal means for decisions, and why.
+/// Aligns a proposal with decisions, and returns the labels and the whole result.
 fn held(texts: &[&'static str], description: &str) -> (Vec<(usize, Label)>, Alignment) {
     let all: Vec<Written> = texts.iter().copied().map(written).collect();
     let decisions: Vec<Decision<'_>> = all.iter().map(decision).collect();

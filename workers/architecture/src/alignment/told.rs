@@ -1,4 +1,4 @@
-//! What is told of a finding: why, quoting the decision, and what to do next.
+//! The texts of findings: the reason with a quotation, and the next steps.
 
 use super::judge::Ground;
 use super::positions::{Kind, Statement};
@@ -8,7 +8,7 @@ use crate::adr::Passage;
 /// The longest quotation, in bytes.
 const MAX_QUOTE: usize = 600;
 
-/// Why a decision is found, with the sentence that this rests on.
+/// The reason for a finding, quoting the sentence it is based on.
 pub(super) fn reason(
     decisions: &[Decision<'_>],
     decision: &Decision<'_>,
@@ -34,7 +34,7 @@ pub(super) fn reason(
     }
 }
 
-/// What a conflict is.
+/// A description of a conflict.
 pub(super) fn conflict(decision: &Decision<'_>, ground: Ground) -> String {
     let what = match ground {
         Ground::TakesRefused(_) => "The proposal adopts an option that the decision turned down.",
@@ -54,7 +54,7 @@ pub(super) fn conflict(decision: &Decision<'_>, ground: Ground) -> String {
     }
 }
 
-/// What to do next.
+/// The suggested next steps.
 pub(super) fn suggestions(decisions: &[Decision<'_>], found: &[Finding]) -> Vec<String> {
     let mut told = Vec::new();
     for finding in found {
@@ -126,7 +126,7 @@ fn successors(decisions: &[Decision<'_>], decision: &Decision<'_>) -> String {
     }
 }
 
-/// What supersedes a decision.
+/// The ids of the decisions that supersede this one.
 fn ids(decisions: &[Decision<'_>], decision: &Decision<'_>) -> String {
     let successors = decision.successors.iter();
     let successors = successors.filter_map(|at| decisions.get(*at));
@@ -136,12 +136,12 @@ fn ids(decisions: &[Decision<'_>], decision: &Decision<'_>) -> String {
     ids.join(" and ")
 }
 
-/// The sentence that a ground rests on, as it stands in the decision.
+/// The sentence that a ground is based on, as written in the decision.
 fn quote(decision: &Decision<'_>, ground: Ground) -> Option<String> {
     let sentence = sentence(decision, ground)?;
     let mut quote = sentence.verbatim(decision.markdown, decision.source);
     if quote.len() > MAX_QUOTE {
-        // Cut between words: what is left is verbatim still.
+        // Cut between words, so that the quotation stays verbatim.
         let end = quote.floor_char_boundary(MAX_QUOTE);
         let end = quote
             .get(..end)
@@ -170,7 +170,8 @@ fn sentence<'a>(decision: &Decision<'a>, ground: Ground) -> Option<&'a Passage> 
     stated.or_else(|| choosing(decision))
 }
 
-/// The sentence that says what was chosen; else the first rule, else the first sentence.
+/// The sentence that states what was chosen; otherwise the first rule, otherwise the first
+/// sentence.
 fn choosing<'a>(decision: &Decision<'a>) -> Option<&'a Passage> {
     let positions = decision.positions;
     let statements = || {

@@ -1,7 +1,7 @@
-//! A text cut into tokens that can be compared: stems, and the things that names stand for.
+//! Splits a text into tokens that can be compared: stems, and known names of products.
 //!
-//! Unlike the words of the index, these are stemmed by their endings too (`stored`, `storing` and
-//! `store` are one), for a decision and a proposal are a few sentences by different people.
+//! Unlike the words of the index, these lose their endings (`stored`, `storing` and `store` are
+//! equal), because a decision and a proposal are a few sentences by different people.
 
 mod concepts;
 
@@ -12,31 +12,33 @@ use archway_index::terms::term;
 use super::names::{self, Rivals};
 pub(super) use concepts::{ByConcept, Concept, Concepts};
 
-/// A word, or a name of several.
+/// A word, or a name of several words.
 #[derive(Clone, Debug)]
 pub(super) struct Token {
-    /// In lower case, blanks between words.
+    /// The words in lower case, separated by spaces.
     pub(super) lower: String,
-    /// Where it stands.
+    /// Byte range in the text.
     pub(super) at: Range<usize>,
-    /// What it is compared by; `None` for words that all texts have.
+    /// The concept that the token stands for; `None` for stop words and numbers.
     pub(super) concept: Option<Concept>,
-    /// What it names besides: its kind, and the thing that the first of its words is.
+    /// Further concepts that the token implies: the product's kind, and the product that its first
+    /// word names.
     pub(super) besides: Vec<Concept>,
-    /// The blocks of rivals its thing is in.
+    /// The groups of alternatives that the product is in.
     pub(super) rivals: Rivals,
-    /// Whether it is written as a name: with a capital where no sentence begins, or several.
+    /// Whether it is spelled as a name: with a capital inside of a sentence, or with several
+    /// capitals.
     pub(super) is_name: bool,
-    /// Whether it is a word of the trade.
+    /// Whether it is a technical term.
     pub(super) is_technical: bool,
-    /// What stands before it, apart from blanks.
+    /// The separator before the token, apart from spaces.
     pub(super) before: Mark,
 }
 
-/// What parts a token from the one before.
+/// The separator between a token and the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// Blanks, a hyphen, a quote.
+    /// Spaces, a hyphen or a quotation mark.
     None,
     /// A comma.
     Comma,
@@ -44,7 +46,6 @@ pub(super) enum Mark {
     Break,
 }
 
-/// The tokens of a text.
 pub(super) fn tokens(text: &str) -> Vec<Token> {
     let plain = plain_words(text);
     let mut tokens = Vec::with_capacity(plain.len());
@@ -57,13 +58,13 @@ pub(super) fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// The words of tokens on one line, with a blank before and behind each.
+/// The tokens' words on one line, with a space before and after each.
 pub(super) fn line(tokens: &[Token]) -> String {
     let words: Vec<&str> = tokens.iter().map(|token| token.lower.as_str()).collect();
     format!(" {} ", words.join(" "))
 }
 
-/// The concept of a single word, as a stem.
+/// The concept of a single word: its stem.
 pub(super) fn stem_concept(word: &str) -> Concept {
     term(&stem(word))
 }
@@ -107,7 +108,7 @@ fn plain_words(text: &str) -> Vec<Plain> {
     words
 }
 
-/// Whether a word is written as a name; the first of a sentence has a capital anyway.
+/// Whether a word is spelled as a name. The first word of a sentence has a capital anyway.
 fn is_name(word: &str, is_first: bool) -> bool {
     let capitals = word.chars().filter(|c| c.is_uppercase()).count();
     let has_digit = word.contains(|c: char| c.is_ascii_digit());
@@ -115,7 +116,7 @@ fn is_name(word: &str, is_first: bool) -> bool {
     capitals > 1 || (begins && (!is_first || has_digit))
 }
 
-/// The plus signs that belong to a name.
+/// Restores the plus signs of "c++".
 fn plus(lower: &str) -> &'static str {
     if lower == "c++" { "++" } else { "" }
 }
@@ -136,7 +137,7 @@ fn mark(gap: &str) -> Mark {
     }
 }
 
-/// The longest name that begins here, and of how many words it is.
+/// The longest name that begins at this word, and its length in words.
 fn named(words: &[Plain], at: usize) -> Option<(usize, Token)> {
     let first = words.get(at)?;
     (1..=names::LONGEST).rev().find_map(|length| {
@@ -145,7 +146,7 @@ fn named(words: &[Plain], at: usize) -> Option<(usize, Token)> {
         let lower: Vec<&str> = these.iter().map(|word| base(&word.lower)).collect();
         let lower = lower.join(" ");
         let thing = names::thing(&lower).filter(|_| is_one)?;
-        // "Go" is a language where it is written as one, and so is "Rust" or "Flow".
+        // "Go", "Rust" and "Flow" are languages only with a capital inside of a sentence.
         let is_word = length == 1 && names::is_ambiguous(&lower);
         if is_word && (!first.is_capital || at == 0 || first.before == Mark::Break) {
             return None;
@@ -188,7 +189,7 @@ fn single(word: &Plain) -> Token {
     let base = base(&word.lower);
     let is_plain =
         STOP.binary_search(&base).is_ok() || STOP.binary_search(&word.lower.as_str()).is_ok();
-    // A number is compared as one, with its unit.
+    // Numbers are compared as measures, with their units.
     let is_number = base.bytes().all(|byte| byte.is_ascii_digit());
     let counts = !is_plain && !is_number && base.len() > 1;
     Token {
@@ -203,7 +204,7 @@ fn single(word: &Plain) -> Token {
     }
 }
 
-/// A word without the `'s` of what it owns.
+/// A word without a possessive `'s`.
 fn base(lower: &str) -> &str {
     lower.strip_suffix("'s").unwrap_or(lower)
 }
@@ -254,7 +255,7 @@ fn stem(word: &str) -> String {
     stem
 }
 
-/// Words that all texts have. Sorted, for they are looked up.
+/// Stop words, sorted for binary search.
 #[rustfmt::skip]
 const STOP: &[&str] = &[
     "a", "about", "again", "all", "also", "always", "am", "an", "and", "another", "any", "anybody",

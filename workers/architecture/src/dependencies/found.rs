@@ -1,4 +1,4 @@
-//! What a text imports, as its language has it, before anything is looked up.
+//! The imports in a text, by language, before they are resolved.
 
 use std::collections::HashSet;
 
@@ -9,29 +9,29 @@ use archway_repo::{
 
 use super::{go, include, java, python, rust, script};
 
-/// How many imports of one text are followed.
+/// At most this many imports of a text are resolved.
 pub(super) const MAX_IMPORTS: usize = 4096;
-/// The longest name that is taken for one of a file, in bytes.
+/// The longest name of an import, in bytes.
 const MAX_NAME: usize = 4096;
-/// What a kept import costs beside its names, in bytes.
+/// The memory that a cached import takes besides its names, in bytes.
 const OVERHEAD: usize = 200;
 
-/// What was found in one text.
+/// The imports in one text.
 #[derive(Debug, Default)]
 pub(super) struct Parsed {
     pub(super) imports: Vec<Import>,
-    /// Why there may be more.
+    /// The reason why there may be more imports.
     pub(super) flaw: Option<String>,
 }
 
-/// One import, as its language has it.
+/// An import statement.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Import {
     Rust(rust::Import),
-    /// A module specifier of JavaScript or TypeScript.
+    /// A module specifier in JavaScript or TypeScript.
     Script(String),
     Python(python::Import),
-    /// A package's path.
+    /// The path of a package.
     Go(String),
     Java(java::Import),
     /// The name of a header in quotes.
@@ -39,28 +39,28 @@ pub(super) enum Import {
 }
 
 impl Parsed {
-    /// Whether the imports of this language are looked for. Elsewhere a name is no path: what it
-    /// loads is decided by a load path or a build.
+    /// Whether imports of this language are supported. In the others, imported names are no paths:
+    /// a load path or a build determines the files.
     pub(super) fn is_for(language: Language) -> bool {
         !matches!(language, Language::CSharp | Language::Ruby | Language::Php)
     }
 
-    /// What `text` imports.
+    /// The imports in `text`.
     ///
     /// # Errors
-    /// What may be otherwise the next time.
+    /// Only if another attempt may succeed.
     pub(super) fn of(
         language: Language,
         text: &[u8],
         cancel: &Cancel,
     ) -> Result<Parsed, SyntaxError> {
         match Parsed::with(language, text, cancel) {
-            // A header may be C++, in which C's grammar finds mistakes.
+            // A header may be C++, which has syntax errors in C's grammar.
             Ok(parsed) if language == Language::C && parsed.flaw.is_some() => {
                 match Parsed::with(Language::Cpp, text, cancel) {
                     Ok(other) if other.flaw.is_none() => Ok(other),
                     Ok(_) | Err(SyntaxError::TooLarge | SyntaxError::TooSlow) => Ok(parsed),
-                    // What was found may be kept only if both were tried.
+                    // The result is cacheable only if both grammars were tried.
                     Err(error) => Err(error),
                 }
             }
@@ -104,12 +104,12 @@ impl Parsed {
     }
 }
 
-/// The imports of one text, in their order, each once.
+/// The imports of one text, in order, without duplicates.
 #[derive(Default)]
 pub(super) struct Found {
     imports: Vec<Import>,
     seen: HashSet<Import>,
-    /// There were more than are followed.
+    /// Whether imports were omitted because of the limit.
     is_cut: bool,
 }
 
@@ -130,7 +130,7 @@ impl Found {
 }
 
 impl Import {
-    /// How many bytes its names have.
+    /// The total length of its names, in bytes.
     fn len(&self) -> usize {
         match self {
             Import::Rust(import) => import.len(),
@@ -156,7 +156,7 @@ fn find(
         Language::Go => go::find(syntax, found, cancel),
         Language::Java => java::find(syntax, found, cancel),
         Language::C | Language::Cpp => include::find(syntax, found, cancel),
-        // Not parsed for this: `Parsed::is_for`.
+        // Unsupported: see `Parsed::is_for`.
         Language::CSharp | Language::Ruby | Language::Php => Ok(()),
     }
 }

@@ -1,8 +1,8 @@
-//! Go: packages of the project's own modules, all their files but tests.
+//! Go: packages of the project's own modules. A package is all of its files except tests.
 //!
-//! A package's path begins with the path of its module, which the nearest `go.mod` tells. Other
-//! modules of the project are known by theirs, whether a `go.work`, a `replace` or nothing joins
-//! them; then the module's `vendor` folder is looked at.
+//! A package's path begins with the path of its module, which the nearest `go.mod` states. Other
+//! modules of the project are found by their `go.mod`, whether or not a `go.work` or a `replace`
+//! connects them. The last resort is the module's `vendor` folder.
 
 use archway_repo::{
     Cancel, RepoPath, Stopped,
@@ -14,7 +14,7 @@ use super::{
     place::{Place, parent, relative},
 };
 
-/// A module of the project: the path it is imported by, and its folder.
+/// A module of the project: its import path and its folder.
 pub(super) struct Module {
     path: String,
     folder: RepoPath,
@@ -34,7 +34,8 @@ pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> R
     })
 }
 
-/// The modules of the project, those around the importing file first.
+/// The modules of the project: enclosing ones first, from the nearest outwards, then the others in
+/// path order.
 pub(super) fn modules(place: &Place<'_>) -> Result<Vec<Module>, Stopped> {
     let mut modules: Vec<Module> = place
         .manifests("go.mod")?
@@ -46,7 +47,6 @@ pub(super) fn modules(place: &Place<'_>) -> Result<Vec<Module>, Stopped> {
             })
         })
         .collect();
-    // Around it: the deepest first. The others stay in path order.
     let nearness = |module: &Module| {
         let depth = module.folder.components().count() + 1;
         if place.from.is_within(&module.folder) {
@@ -59,7 +59,7 @@ pub(super) fn modules(place: &Place<'_>) -> Result<Vec<Module>, Stopped> {
     Ok(modules)
 }
 
-/// What the line `module …` of a go.mod says.
+/// The module path in the `module …` line of a go.mod.
 fn module_path(manifest: &str) -> Option<String> {
     let line = manifest
         .lines()
@@ -74,7 +74,7 @@ pub(super) fn resolve(import: &str, modules: &[Module], place: &Place<'_>) -> Ve
         let is_whole = rest.is_empty() || rest.starts_with('/');
         Some((module.path.len(), relative(&module.folder, rest)?)).filter(|_| is_whole)
     };
-    // The longest path wins, among equals the nearest module.
+    // The longest path wins; among equals, the nearest module.
     let mut best: Option<(usize, RepoPath)> = None;
     for (length, folder) in modules.iter().filter_map(within) {
         if best.as_ref().is_none_or(|(longest, _)| length > *longest) {

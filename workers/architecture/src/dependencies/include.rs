@@ -1,8 +1,8 @@
 //! C and C++: `#include "…"`.
 //!
-//! A name in quotes is looked for beside the file, then in each folder above it and in that
-//! folder's `include`, up to the project's own: where a build would point its `-I`. Names in
-//! angle brackets are the system's.
+//! A name in quotes is resolved relative to the file's folder, then to each folder above it and
+//! that folder's `include`, up to the project's root: the usual targets of `-I`. Names in angle
+//! brackets are system headers.
 
 use archway_repo::{
     Cancel, RepoPath, Stopped,
@@ -29,11 +29,11 @@ pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> R
 }
 
 pub(super) fn resolve(name: &str, place: &Place<'_>) -> Option<RepoPath> {
-    // An absolute name is a place on somebody's own machine.
+    // An absolute name is a path on a developer's machine.
     if name.starts_with('/') {
         return None;
     }
-    // What climbs is meant from the file: elsewhere it would leave folders that no build names.
+    // `..` is relative to the file only: elsewhere it would leave the include folders.
     if name.starts_with("..") {
         return place.first(relative(&place.folder(), name));
     }

@@ -1,7 +1,7 @@
 //! Java: classes and packages of the project, from its source folders.
 //!
-//! Where packages begin, nothing in the language tells: it is where the file's own package leads
-//! back to, then the folders that builds use by default. A package is all its files but tests.
+//! The language doesn't define the source root. The file's own package declaration yields one; the
+//! folders that builds use by default are the others. A package is all of its files except tests.
 
 use archway_repo::{
     Cancel, RepoPath, Stopped,
@@ -13,26 +13,26 @@ use super::{
     place::{Place, beneath, with_suffix},
 };
 
-/// Where builds look for sources, in the order of looking.
+/// Default source folders of builds, by priority.
 const FOLDERS: [&[u8]; 3] = [b"/src/main/java/", b"/src/test/java/", b"/src/"];
-/// How many names of a path count: nobody nests packages deeper.
+/// At most this many names of a qualified name count: no real package nests deeper.
 const MAX_NAMES: usize = 64;
-/// How many source folders of a project are looked at.
+/// At most this many source folders of a project are searched.
 const MAX_ROOTS: usize = 256;
 
-/// What a file says of itself and of others.
+/// A package or import declaration.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Import {
-    /// Not an import: the package of the file itself.
+    /// The package of the file itself, which is not an import.
     Own(Vec<String>),
-    /// A class, a class within one, or a static member.
+    /// A class, a nested class, or a static member.
     Class(Vec<String>),
-    /// Everything in a package, or in a class.
+    /// All members of a package or a class.
     All(Vec<String>),
 }
 
 impl Import {
-    /// How many bytes its names have.
+    /// The total length of its names, in bytes.
     pub(super) fn len(&self) -> usize {
         let (Import::Own(names) | Import::Class(names) | Import::All(names)) = self;
         names.iter().map(String::len).sum()
@@ -71,13 +71,13 @@ pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> R
     })
 }
 
-/// Where packages begin, the likeliest folder first.
+/// The source roots, the most likely first.
 pub(super) fn roots(imports: &[super::Import], place: &Place<'_>) -> Vec<RepoPath> {
     let own = imports.iter().find_map(|import| match import {
         super::Import::Java(Import::Own(package)) => Some(package.as_slice()),
         _ => None,
     });
-    // A file that names no package stands where packages begin.
+    // A file without a package is in a source root.
     let own = own_root(own.unwrap_or_default(), place);
     let mut known: Vec<RepoPath> = Vec::new();
     for entry in &place.listing.entries {
@@ -92,7 +92,7 @@ pub(super) fn roots(imports: &[super::Import], place: &Place<'_>) -> Vec<RepoPat
             break;
         }
     }
-    // Tests see what they test, not the other way round.
+    // Tests can import main sources, but not the other way round.
     let is_of_tests = |root: &RepoPath| root.as_bytes().ends_with(b"src/test/java");
     known.sort_by_key(is_of_tests);
     let shared = |root: &RepoPath| common_names(root, place.from);
@@ -101,7 +101,7 @@ pub(super) fn roots(imports: &[super::Import], place: &Place<'_>) -> Vec<RepoPat
     own.into_iter().chain(known).chain([root]).collect()
 }
 
-/// The folder beneath which the importing file stands as its package says.
+/// The source root that the importing file's package implies.
 fn own_root(package: &[String], place: &Place<'_>) -> Option<RepoPath> {
     let mut root = place.folder();
     for name in package.iter().rev() {
@@ -113,7 +113,7 @@ fn own_root(package: &[String], place: &Place<'_>) -> Option<RepoPath> {
     Some(root)
 }
 
-/// The source folder in which a file stands, if it is one that builds know.
+/// The default source folder that contains a file, if any.
 fn conventional(path: &RepoPath) -> Option<RepoPath> {
     let whole = [b"/", path.as_bytes()].concat();
     FOLDERS.iter().find_map(|folder| {
@@ -142,7 +142,7 @@ pub(super) fn resolve(import: &Import, roots: &[RepoPath], place: &Place<'_>) ->
     }
 }
 
-/// The file of a class; of `a.b.C.d`, a member or an inner class, that of the class around it.
+/// The file of a class. For a member or nested class, as in `a.b.C.d`, the file of the outer class.
 fn class(names: &[String], roots: &[RepoPath], place: &Place<'_>) -> Option<RepoPath> {
     let around = (1..=names.len())
         .rev()
@@ -160,8 +160,8 @@ fn package(folder: &RepoPath, place: &Place<'_>) -> Vec<RepoPath> {
     files.cloned().collect()
 }
 
-/// Whether a file belongs to its package's readers: tests are named as Maven's Surefire looks for
-/// them.
+/// Whether a file is part of its package for importers. Test classes are recognized by the names
+/// that Maven Surefire runs.
 fn is_source(name: &[u8]) -> bool {
     let Some(stem) = name.strip_suffix(b".java") else {
         return false;

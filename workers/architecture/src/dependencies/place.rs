@@ -1,7 +1,7 @@
-//! What an import may lead to: the files of the project, as the call sees them.
+//! The files of the project that an import can resolve to.
 //!
-//! Nothing is looked up on disk here. A file that is blocked or ignored is not listed, so no import
-//! leads to it, and what stands outside the project has no path.
+//! Nothing here accesses the disk. A blocked or ignored file is not listed, so no import resolves
+//! to it; a file outside of the project has no path.
 
 use std::io::Read;
 
@@ -9,33 +9,33 @@ use archway_repo::{Cancel, Entry, EntryKind, Listing, RepoError, RepoFile, RepoP
 
 use super::Files;
 
-/// How many manifests (`Cargo.toml`, `go.mod`) of a project are read for one call.
+/// At most this many manifests (`Cargo.toml`, `go.mod`) of a project are read per call.
 const MAX_MANIFESTS: usize = 256;
-/// How much of a manifest is read, in bytes.
+/// At most this many bytes of a manifest are read.
 const MAX_MANIFEST: u64 = 64 << 10;
 
-/// A file whose imports are resolved, and the project around it.
+/// The importing file and its project.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) files: &'a dyn Files,
     pub(super) listing: &'a Listing,
-    /// The file that imports.
+    /// The importing file.
     pub(super) from: &'a RepoPath,
     pub(super) cancel: &'a Cancel,
 }
 
 impl<'a> Place<'a> {
-    /// The folder of the file that imports.
+    /// The folder of the importing file.
     pub(super) fn folder(&self) -> RepoPath {
         parent(self.from)
     }
 
-    /// That folder and those above it, up to the root.
+    /// That folder and its ancestors, up to the root.
     pub(super) fn folders_above(&self) -> impl Iterator<Item = RepoPath> + use<> {
         std::iter::successors(Some(self.folder()), RepoPath::parent)
     }
 
-    /// Whether there is such a file.
+    /// Whether this is a file of the project.
     pub(super) fn has(&self, path: &RepoPath) -> bool {
         let entries = &self.listing.entries;
         let found = entries.binary_search_by(|entry| entry.path.cmp(path));
@@ -50,7 +50,7 @@ impl<'a> Place<'a> {
         candidates.into_iter().find(|path| self.has(path))
     }
 
-    /// The files that stand in `folder` itself, in path order.
+    /// The files directly in `folder`, in path order.
     pub(super) fn files_in(&self, folder: &RepoPath) -> Vec<&'a RepoPath> {
         let mut rest = self.listing.beneath(folder);
         let depth = folder.components().count();
@@ -60,7 +60,7 @@ impl<'a> Place<'a> {
             let mut names = entry.path.components().skip(depth);
             let name = names.next().unwrap_or_default();
             if names.next().is_some() {
-                // The whole subfolder is skipped at once.
+                // Skip the whole subfolder at once.
                 let subfolder = folder.join(name);
                 let past = rest.partition_point(|entry| entry.path.is_within(&subfolder));
                 rest = rest.get(past..).unwrap_or_default();
@@ -71,8 +71,8 @@ impl<'a> Place<'a> {
         files
     }
 
-    /// The files of this name, wherever they stand, with their text; those that are no text left
-    /// out, and those past a bound.
+    /// The paths and texts of the files with this name in all folders, up to the limit. Files that
+    /// are not text are omitted.
     pub(super) fn manifests(&self, name: &str) -> Result<Vec<(&'a RepoPath, String)>, Stopped> {
         let is_manifest = |entry: &&Entry| is_file(entry) && entry.path.name() == name.as_bytes();
         let paths = self.listing.entries.iter().filter(is_manifest);
@@ -85,7 +85,7 @@ impl<'a> Place<'a> {
         Ok(manifests)
     }
 
-    /// The text of a small file, if it can be read.
+    /// The text of a small file, if it is readable.
     fn text(&self, path: &RepoPath) -> Option<String> {
         let file: Result<RepoFile, RepoError> = self.files.open(path);
         let mut text = String::new();
@@ -98,12 +98,11 @@ fn is_file(entry: &Entry) -> bool {
     entry.kind != EntryKind::LinkToDirectory
 }
 
-/// The folder of a file.
 pub(super) fn parent(path: &RepoPath) -> RepoPath {
     path.parent().unwrap_or_else(RepoPath::root)
 }
 
-/// Where `text` leads from `folder`, by names alone; `None` if that is outside the project.
+/// Resolves `text` against `folder` by names alone; `None` if the result is outside of the project.
 pub(super) fn relative(folder: &RepoPath, text: &str) -> Option<RepoPath> {
     let mut names: Vec<&[u8]> = folder.components().collect();
     for name in text.split('/') {
@@ -116,7 +115,7 @@ pub(super) fn relative(folder: &RepoPath, text: &str) -> Option<RepoPath> {
     Some(RepoPath::trusted(&names.join(&b'/')))
 }
 
-/// `folder` and the names beneath it.
+/// `folder` with the names appended.
 pub(super) fn beneath<'n>(
     folder: &'n RepoPath,
     names: impl IntoIterator<Item = &'n String>,

@@ -1,9 +1,9 @@
 //! Python: `import a.b`, `from .a import b`, `from package import module`.
 //!
-//! An absolute name is looked for where the file's topmost package stands, then in each folder
-//! above, then in `src`. A package comes before a module of its name, as in Python. What is
-//! imported from a package is its submodule if there is a file, else something that the package
-//! itself defines.
+//! An absolute name is resolved in the folder that contains the file's topmost package, then in
+//! each folder above it, then in `src`. As in Python, a package takes precedence over a module with
+//! the same name. A name imported from a package is its submodule if that file exists; otherwise
+//! the package defines it.
 
 use archway_repo::{
     Cancel, RepoPath, Stopped,
@@ -16,16 +16,16 @@ use super::{
     place::{Place, beneath, parent, relative, with_suffix},
 };
 
-/// How many names of a dotted name count: nobody nests packages deeper.
+/// At most this many names of a dotted name count: no real package nests deeper.
 const MAX_NAMES: usize = 64;
 
-/// The import of a module, or of a name from one.
+/// The import of a module, or of a name from a module.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Import {
-    /// How many dots stand before the module's name.
+    /// The number of dots before the module's name.
     dots: usize,
     module: Vec<String>,
-    /// What is taken from it; `None` for the module itself, or for all that is in it.
+    /// The imported name; `None` for the module itself or `*`.
     name: Option<String>,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> R
     })
 }
 
-/// What a `from … import …` takes: each name, or the module for `*`.
+/// The imports of a `from … import …`: one for each name, or the module for `*`.
 fn taken(syntax: &Syntax<'_>, node: Node<'_>) -> Vec<Import> {
     let Some(from) = node.child_by_field_name("module_name") else {
         return Vec::new();
@@ -80,7 +80,7 @@ fn taken(syntax: &Syntax<'_>, node: Node<'_>) -> Vec<Import> {
     imports
 }
 
-/// The dotted names that a statement imports, without their aliases.
+/// The dotted names that a statement imports, without aliases.
 fn names(syntax: &Syntax<'_>, node: Node<'_>) -> impl Iterator<Item = Vec<String>> {
     let mut cursor = node.walk();
     let names: Vec<Vec<String>> = node
@@ -107,7 +107,7 @@ fn identifiers(syntax: &Syntax<'_>, dotted: Node<'_>) -> Vec<String> {
 }
 
 impl Import {
-    /// How many bytes its names have.
+    /// The total length of its names, in bytes.
     pub(super) fn len(&self) -> usize {
         let names = self.module.iter().chain(&self.name);
         self.dots + names.map(String::len).sum::<usize>()
@@ -122,7 +122,7 @@ pub(super) fn resolve(import: &Import, place: &Place<'_>) -> Option<RepoPath> {
     roots(place).find_map(|root| from(import, &root, place))
 }
 
-/// What `import` leads to if its module's name begins in `root`.
+/// Resolves `import` if its module is in `root`.
 fn from(import: &Import, root: &RepoPath, place: &Place<'_>) -> Option<RepoPath> {
     let module = beneath(root, &import.module);
     let submodule = import.name.as_ref().and_then(|name| {
@@ -139,7 +139,7 @@ fn file_of(module: &RepoPath, place: &Place<'_>) -> Option<RepoPath> {
     place.first([package, file, stub, file_stub])
 }
 
-/// Where absolute names may begin, the likeliest first.
+/// The folders that absolute names may start from, the most likely first.
 fn roots(place: &Place<'_>) -> impl Iterator<Item = RepoPath> {
     let is_package = |folder: &RepoPath| {
         place.has(&folder.join(b"__init__.py")) || place.has(&folder.join(b"__init__.pyi"))

@@ -1,8 +1,9 @@
-//! Rust: `mod x;` and `use`, as far as they lead to files of the project.
+//! Rust: `mod x;` and `use` that resolve to files of the project.
 //!
-//! A path leads to the file of the deepest module that it names; what is beyond (items, inline
-//! modules, reexports) is in that file. Crates are found by convention and by the names in their
-//! manifests, modules by their names or by `#[path]`, but not through a `#[path]` in another file.
+//! A path resolves to the file of the deepest module that it names; the rest of the path (items,
+//! inline modules, reexports) is in that file. Crates are found by convention and by the names in
+//! their manifests. Modules are found by name or by `#[path]`, but not through a `#[path]` in
+//! another file.
 
 mod module;
 mod tokens;
@@ -21,10 +22,10 @@ use module::Module;
 
 pub(super) use module::{Crate, crates};
 
-/// How many names of a path count: nobody nests modules deeper.
+/// At most this many names of a path count: no real module nests deeper.
 const MAX_NAMES: usize = 32;
 
-/// A path or module, and the inline modules around it.
+/// A path or module declaration, and the inline modules that enclose it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Import {
     around: Vec<String>,
@@ -33,14 +34,14 @@ pub(super) struct Import {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum What {
-    /// A path of a `use`, with its `crate`, `self` and `super`.
+    /// A path in a `use`, including `crate`, `self` and `super`.
     Use(Vec<String>),
-    /// `mod name;`, and where its file is said to be.
+    /// `mod name;`, with the file from its `#[path]`.
     Mod { name: String, file: Option<String> },
 }
 
 impl Import {
-    /// How many bytes its names have.
+    /// The total length of its names, in bytes.
     pub(super) fn len(&self) -> usize {
         let around: usize = self.around.iter().map(String::len).sum();
         around
@@ -51,12 +52,12 @@ impl Import {
     }
 }
 
-/// What a walk through a file's items knows.
+/// The state of the walk through a file's items.
 struct Finder<'f> {
     found: &'f mut Found,
-    /// Inline modules around the walk, each with the byte at which it ends.
+    /// The enclosing inline modules, each with the byte offset of its end.
     around: Vec<(usize, String)>,
-    /// What the `#[path]` before the next item says.
+    /// The value of a `#[path]` attribute for the next item.
     path: Option<String>,
 }
 
@@ -106,7 +107,7 @@ impl Finder<'_> {
                 }
                 return Ok(Walk::Past);
             }
-            // The text of macros has no items yet.
+            // The text of a macro call has no items before expansion.
             "token_tree" => return Ok(Walk::Past),
             _ => {}
         }
@@ -139,12 +140,12 @@ impl Finder<'_> {
     }
 }
 
-/// A name without the `r#` that lets it be a keyword.
+/// A name without the `r#` of a raw identifier.
 fn plain(name: &str) -> String {
     name.strip_prefix("r#").unwrap_or(name).to_owned()
 }
 
-/// What `#[path = "…"]` says.
+/// The value of `#[path = "…"]`.
 fn path_attribute(syntax: &Syntax<'_>, item: Node<'_>) -> Option<String> {
     let attribute = item.named_child(0)?;
     let name = attribute.named_child(0)?;
@@ -183,7 +184,7 @@ pub(super) fn resolve(
     }
 }
 
-/// The module in which a path begins, and what is left of the path there.
+/// The module in which a path starts, and the rest of the path.
 fn begin<'n>(
     names: &'n [String],
     here: Module,
@@ -196,7 +197,7 @@ fn begin<'n>(
         "crate" => return Some((own.root(), rest)),
         "self" | "super" => {}
         name => {
-            // A child of this module comes before a crate of its name.
+            // A child of this module takes precedence over a crate with the same name.
             if let Some(child) = here.child(name, place) {
                 return Some((child, rest));
             }

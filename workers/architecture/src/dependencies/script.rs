@@ -1,8 +1,8 @@
 //! JavaScript and TypeScript: `import`, `export … from`, `require("…")`, `import("…")`.
 //!
-//! Relative specifiers alone lead to files; packages are none of the project's. Node looks for the
-//! file as it is named, then with an extension, then for a folder's index. TypeScript looks for
-//! its own extensions first, also where the output's `.js` is written.
+//! Only relative specifiers resolve; packages are not part of the project. Node tries the name as
+//! written, then with extensions, then the folder's index. TypeScript tries its own extensions
+//! first, even where the specifier has the output's `.js`.
 
 use archway_repo::{
     Cancel, RepoPath, Stopped,
@@ -23,7 +23,7 @@ const TYPESCRIPT: [&str; 12] = [
 ];
 const INDEX: &str = "/index";
 
-/// What stands for an extension of the output: TypeScript's sources of it, in its order.
+/// The TypeScript sources of each output extension, in TypeScript's order.
 const SOURCES: [(&str, &[&str]); 4] = [
     (".js", &[".ts", ".tsx", ".d.ts"]),
     (".jsx", &[".tsx", ".d.ts"]),
@@ -50,7 +50,7 @@ pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> R
     })
 }
 
-/// What `require(…)` or `import(…)` loads.
+/// The argument of `require(…)` or `import(…)`.
 fn loaded<'t>(syntax: &Syntax<'_>, call: Node<'t>) -> Option<Node<'t>> {
     let function = call.child_by_field_name("function")?;
     let loads = function.kind() == "import"
@@ -61,7 +61,7 @@ fn loaded<'t>(syntax: &Syntax<'_>, call: Node<'t>) -> Option<Node<'t>> {
     call.child_by_field_name("arguments")?.named_child(0)
 }
 
-/// The text of a string without escapes.
+/// The text of a string literal without escapes.
 fn literal(syntax: &Syntax<'_>, node: Node<'_>) -> Option<String> {
     let text = syntax.text(node).filter(|_| node.kind() == "string")?;
     let inner = text.get(1..text.len().checked_sub(1)?)?;
@@ -73,7 +73,7 @@ fn is_relative(specifier: &str) -> bool {
 }
 
 pub(super) fn resolve(specifier: &str, language: Language, place: &Place<'_>) -> Option<RepoPath> {
-    // A bundler's `?raw` and such is no part of the name.
+    // A bundler's suffix such as `?raw` is not part of the name.
     let name = specifier
         .split_once('?')
         .map_or(specifier, |(name, _)| name);
@@ -101,7 +101,7 @@ pub(super) fn resolve(specifier: &str, language: Language, place: &Place<'_>) ->
     )
 }
 
-/// The sources from which TypeScript makes the file `output`, if it is a script.
+/// The sources that TypeScript compiles to `output`, if it is a script.
 fn sources(output: &RepoPath) -> Option<Vec<RepoPath>> {
     let (stem, endings) = SOURCES.iter().find_map(|(ending, sources)| {
         let stem = output.as_bytes().strip_suffix(ending.as_bytes())?;

@@ -1,10 +1,10 @@
-//! What tests of the languages share: a project of files, and what one of them imports.
+//! Test helpers for all languages: a project of files, and the imports of one of them.
 
 use archway_repo::testing::{Sandbox, cancel, path};
 
 use super::{Dependencies, ImportCache};
 
-/// A project with these files, `files` of text and `empty` ones.
+/// A project with `files` that have text, and `empty` files.
 pub(super) fn project(files: &[(&str, &str)], empty: &[&str]) -> Sandbox {
     let sandbox = Sandbox::new();
     for (path, text) in files {
@@ -16,7 +16,7 @@ pub(super) fn project(files: &[(&str, &str)], empty: &[&str]) -> Sandbox {
     sandbox
 }
 
-/// What the file `from` imports.
+/// The imports of the file `from`.
 pub(super) fn dependencies(project: &Sandbox, from: &str) -> Dependencies {
     let repo = project.repo();
     let cache = ImportCache::new();
@@ -24,7 +24,7 @@ pub(super) fn dependencies(project: &Sandbox, from: &str) -> Dependencies {
     found.unwrap()
 }
 
-/// Those files' paths; there must have been nothing to complain about.
+/// The paths of the imported files. Panics if an error was reported.
 pub(super) fn imports(project: &Sandbox, from: &str) -> Vec<String> {
     let found = dependencies(project, from);
     assert_eq!(found.error, None, "{from}");

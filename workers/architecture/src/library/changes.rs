@@ -1,7 +1,7 @@
-//! When documents were last changed: by the commits that did it, as far as that is found soon.
+//! When documents last changed, according to history, if that is found in time.
 //!
-//! A file's own time is that of its checkout, which for most mounts is when the worker got it. So it
-//! is told only where nothing is committed.
+//! A file's modification time is the time of its checkout, which for most mounts is when the worker
+//! fetched it. So it is used only in a project without commits.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -15,16 +15,16 @@ use tokio::time::{Duration, Instant};
 use super::Library;
 use crate::document::Document;
 
-/// How long history is asked, once a commit of HEAD: a list of documents has to come soon, and what
-/// is not found by then was changed long ago.
+/// The time limit for reading history, once per commit of HEAD. Listing documents must be fast, and
+/// a change that is not found in time is an old one.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// What was found out, once it was asked for.
+/// The computed change times.
 #[derive(Debug, Default)]
 pub(super) struct Changes(OnceLock<HashMap<RepoPath, Timestamp>>);
 
 impl Library {
-    /// When a document was last changed, if that is known, or found out soon.
+    /// When a document last changed, if that is known or found in time.
     pub fn changed(
         &self,
         document: &Document,
@@ -40,9 +40,9 @@ impl Library {
                 tracing::debug!(error = %Chain(&error), "when documents were changed is not told");
                 HashMap::new()
             });
-            // What was cut short says nothing of the documents.
+            // A cancelled search says nothing about the documents.
             cancel.check().ok()?;
-            // Another call may have been first, with the same.
+            // A concurrent call may have stored the same result first.
             _ = changes.set(found);
         }
         changes.get()?.get(&document.path).copied()

@@ -1,4 +1,4 @@
-//! The files that may be documents, in the order of their kinds and folders.
+//! Candidate files for documents, ordered by kind and folder.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use super::left_out::LeftOut;
 use super::{MAX_BYTES, MAX_FILES};
 use crate::document::Kind;
 
-/// Where documents are looked for unless the repository says otherwise.
+/// Default folders of documents, which the repository can override.
 const ADR: [&str; 6] = [
     "docs/adr",
     "docs/adrs",
@@ -21,26 +21,26 @@ const ADR: [&str; 6] = [
 ];
 const PATTERNS: [&str; 2] = ["docs/architecture/patterns", "mcp/resources/patterns"];
 const GUIDELINES: [&str; 2] = ["docs/architecture/guidelines", "mcp/resources/guidelines"];
-/// How deep beneath its folder a document may stand.
+/// The maximum depth of a document below its folder.
 const MAX_DEPTH: usize = 8;
 
-/// The files beneath all folders, and the folders.
+/// The folders of all kinds, and the files in them.
 pub(super) struct Source {
     folders: Vec<(Kind, RepoPath)>,
     files: Vec<(RepoPath, Option<ObjectId>)>,
 }
 
-/// A file that may be a document.
+/// A candidate file.
 pub(super) struct File {
     pub(super) kind: Kind,
     pub(super) path: RepoPath,
-    /// Whether it stands in a folder beneath that of its kind.
+    /// Whether the file is in a subfolder of its kind's folder.
     pub(super) is_beneath: bool,
-    /// The id of its content; `None` where it is read from a work tree.
+    /// The blob id of the content; `None` if it is read from a work tree.
     pub(super) blob: Option<ObjectId>,
 }
 
-/// What a file holds.
+/// The content of a file.
 pub(super) struct Raw {
     pub(super) bytes: Vec<u8>,
     pub(super) blob: ObjectId,
@@ -49,7 +49,7 @@ pub(super) struct Raw {
 
 impl Source {
     /// # Errors
-    /// If the repository can't be read, or the call has to stop.
+    /// If the repository can't be read, or the call is cancelled.
     pub(super) fn of(repo: &Repo, named: &Folders, cancel: &Cancel) -> Result<Source, RepoError> {
         let folders: Vec<(Kind, RepoPath)> = Kind::ALL
             .into_iter()
@@ -64,7 +64,7 @@ impl Source {
         Ok(Source { folders, files })
     }
 
-    /// The files by kind, in the order of its folders, each once a kind.
+    /// The files by kind and folder, each once per kind.
     pub(super) fn files(&self, left_out: &mut LeftOut) -> Vec<File> {
         let (mut found, mut known) = (Vec::new(), HashSet::new());
         for (kind, folder) in &self.folders {
@@ -92,7 +92,7 @@ impl Source {
 }
 
 impl File {
-    /// Its name without its ending.
+    /// The file name without its extension.
     pub(super) fn stem(&self) -> String {
         let name = RepoPath::trusted(self.path.name()).display();
         match name.rsplit_once('.') {
@@ -101,13 +101,13 @@ impl File {
         }
     }
 
-    /// The name of the folder beneath that of its kind in which it stands.
+    /// The name of the subfolder that contains the file, below its kind's folder.
     pub(super) fn own_folder(&self) -> Option<String> {
         let folder = self.path.parent().filter(|_| self.is_beneath)?;
         Some(RepoPath::trusted(folder.name()).display())
     }
 
-    /// What it holds, or why it is left out.
+    /// The content of the file, or the reason why it is left out.
     ///
     /// # Errors
     /// If the work tree can't be read.
@@ -128,7 +128,7 @@ impl File {
         })
     }
 
-    /// What the file of the work tree holds; `None` if it is too large, or gone.
+    /// The content of the file in the work tree; `None` if it is too large or missing.
     fn standing(&self, repo: &Repo) -> Result<Option<Raw>, RepoError> {
         const READING: &str = "reading a document";
         let mut file = match repo.open(&self.path) {

@@ -1,13 +1,13 @@
-//! What is left out of a library, and why: nothing is cut silently.
+//! Files left out of a library, with reasons: nothing is omitted silently.
 
 use std::collections::HashSet;
 
 use archway_repo::{RepoPath, text::shown};
 
-/// How many of the files that are left out are named.
+/// At most this many of the files are named.
 const MAX_NAMED: usize = 10;
 
-/// Files that are no documents though they stand where documents do.
+/// Files that are in a document folder but are not read as documents.
 #[derive(Default)]
 pub(super) struct LeftOut {
     named: Vec<String>,

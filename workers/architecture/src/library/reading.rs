@@ -1,4 +1,4 @@
-//! Files made documents: read, taken apart, kept by their content.
+//! Reads files as documents, with a cache by content.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,18 +13,18 @@ use crate::adr::{self, Adr};
 use crate::document::{Content, Document, Kind};
 use crate::markdown::Markdown;
 
-/// Files made documents.
+/// Reads files as documents.
 pub(super) struct Reading<'a> {
     pub(super) contents: &'a Cache<(Key, ObjectId, bool), Arc<Content>>,
     pub(super) repo: &'a Repo,
     pub(super) cancel: &'a Cancel,
     pub(super) left_out: LeftOut,
-    /// How many bytes there is still room for.
+    /// The remaining size budget, in bytes.
     pub(super) room: u64,
 }
 
 impl Reading<'_> {
-    /// A file as a document; `None` if it is none, or is left out.
+    /// Reads a file as a document; `None` if it isn't one or is left out.
     pub(super) fn document(&mut self, file: File) -> Result<Option<Document>, RepoError> {
         self.cancel.check()?;
         let Some(name) = Name::of(&file) else {
@@ -57,7 +57,7 @@ impl Reading<'_> {
         }))
     }
 
-    /// What a file says, from the cache if such a text was read before.
+    /// The parsed content of a file, from the cache if possible.
     fn content(&mut self, file: &File) -> Result<Option<Read>, RepoError> {
         let is_adr = file.kind == Kind::Adr;
         let key = |blob| (self.repo.key().clone(), blob, is_adr);
@@ -94,15 +94,16 @@ impl Reading<'_> {
     }
 }
 
-/// What a document is called, if its file is one.
+/// The name of a document.
 struct Name {
     slug: String,
-    /// Its file is called as pages are that list others.
+    /// Whether the file name is one for pages that list others.
     is_of_page: bool,
 }
 
 impl Name {
-    /// The file's stem; of a decision that is kept in a folder of its own the folder's name.
+    /// The name of a file's document: its stem, or its folder's name for a decision with its own
+    /// folder.
     fn of(file: &File) -> Option<Name> {
         let stem = file.stem();
         let is_of_page = file.kind == Kind::Adr && adr::is_index(&stem);
@@ -114,18 +115,18 @@ impl Name {
         (!is_copied).then_some(Name { slug, is_of_page })
     }
 
-    /// Whether a text is a document of that name: no template, and no page that lists others.
+    /// Whether a content is a document: neither a template nor a list of others.
     fn is_of(&self, content: &Content) -> bool {
         let Some(adr) = &content.adr else {
             return !adr::is_template(&self.slug, "");
         };
         let title = content.markdown.called().unwrap_or_default();
         let is_record = !self.is_of_page || adr.is_record_of(&self.slug);
-        is_record && !adr::is_template(&self.slug, title) && !adr.lists_others(&content.markdown)
+        is_record && !adr::is_template(&self.slug, title) && !adr.is_record_list(&content.markdown)
     }
 }
 
-/// A file that was read.
+/// A parsed file.
 struct Read {
     content: Arc<Content>,
     blob: ObjectId,

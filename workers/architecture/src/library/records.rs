@@ -1,20 +1,20 @@
-//! Decisions among each other: their ids, and which supersedes which.
+//! Resolves relations between decisions: their ids, and which supersedes which.
 
 use std::collections::{BTreeSet, HashMap};
 
 use archway_repo::RepoPath;
 
-use crate::adr::{How, Relation, Status, number_of_stem};
+use crate::adr::{Relation, RelationKind, Status, number_of_stem};
 use crate::document::{Document, Kind, Record};
 
-/// How many decisions a record names that it supersedes, and how many that supersede it.
+/// At most this many superseded decisions, and superseding ones, are listed in a record.
 const MAX_NAMED: usize = 50;
 
-/// Gives each decision its record.
+/// Sets the record of each decision.
 pub(super) fn resolve(documents: &mut [Document]) {
     let records = {
         let index = Index::of(documents);
-        // Who takes whose place, by their places among the documents.
+        // Pairs of indexes: the newer decision, and the one it supersedes.
         let mut pairs = BTreeSet::new();
         for (at, document) in documents.iter().enumerate() {
             let relations = document.adr().into_iter().flat_map(|adr| &adr.relations);
@@ -23,15 +23,15 @@ pub(super) fn resolve(documents: &mut [Document]) {
                 else {
                     continue;
                 };
-                match relation.how {
-                    How::Supersedes => _ = pairs.insert((at, other)),
-                    How::SupersededBy => _ = pairs.insert((other, at)),
-                    How::Amends | How::AmendedBy => {}
+                match relation.kind {
+                    RelationKind::Supersedes => _ = pairs.insert((at, other)),
+                    RelationKind::SupersededBy => _ = pairs.insert((other, at)),
+                    RelationKind::Amends | RelationKind::AmendedBy => {}
                 }
             }
         }
-        let order = Order::of(documents.len(), &pairs);
-        let records = (0..documents.len()).map(|at| record(documents, at, &order));
+        let supersessions = Supersessions::of(documents.len(), &pairs);
+        let records = (0..documents.len()).map(|at| record(documents, at, &supersessions));
         records.collect::<Vec<_>>()
     };
     for (document, record) in documents.iter_mut().zip(records) {
@@ -39,45 +39,45 @@ pub(super) fn resolve(documents: &mut [Document]) {
     }
 }
 
-/// Which decisions stand before and behind each, by their places.
-struct Order {
+/// For each decision, the indexes of those that supersede it and that it supersedes.
+struct Supersessions {
     newer: Vec<Vec<usize>>,
     older: Vec<Vec<usize>>,
 }
 
-impl Order {
-    fn of(count: usize, pairs: &BTreeSet<(usize, usize)>) -> Order {
-        let mut order = Order {
+impl Supersessions {
+    fn of(count: usize, pairs: &BTreeSet<(usize, usize)>) -> Supersessions {
+        let mut supersessions = Supersessions {
             newer: vec![Vec::new(); count],
             older: vec![Vec::new(); count],
         };
         for (newer, older) in pairs {
-            order
+            supersessions
                 .newer
                 .get_mut(*older)
                 .into_iter()
                 .for_each(|known| known.push(*newer));
-            order
+            supersessions
                 .older
                 .get_mut(*newer)
                 .into_iter()
                 .for_each(|known| known.push(*older));
         }
-        order
+        supersessions
     }
 }
 
-/// What one document is among the decisions; `None` if it is none.
-fn record(documents: &[Document], at: usize, order: &Order) -> Option<Record> {
+/// The record of a document; `None` if it is not a decision.
+fn record(documents: &[Document], at: usize, supersessions: &Supersessions) -> Option<Record> {
     let document = documents.get(at)?;
     let adr = document.adr()?;
-    let slugs = |places: &[usize]| {
-        let named = places.iter().filter_map(|at| documents.get(*at));
+    let slugs = |indexes: &[usize]| {
+        let named = indexes.iter().filter_map(|at| documents.get(*at));
         let slugs = named.map(|document| document.slug.clone());
         slugs.take(MAX_NAMED).collect()
     };
-    let (newer, older) = (order.newer.get(at)?, order.older.get(at)?);
-    // What is only proposed, or was turned down, takes nobody's place yet.
+    let (newer, older) = (supersessions.newer.get(at)?, supersessions.older.get(at)?);
+    // A proposed or rejected decision doesn't supersede others.
     let holds = |newer: &usize| {
         let newer = documents.get(*newer).and_then(Document::adr);
         let status = newer.map(|adr| adr.status);
@@ -97,16 +97,16 @@ fn record(documents: &[Document], at: usize, order: &Order) -> Option<Record> {
     })
 }
 
-/// Decisions by what others may call them.
+/// Decisions by path, name and number.
 struct Index<'a> {
     by_path: HashMap<&'a RepoPath, usize>,
-    by_name: HashMap<String, Places>,
-    by_number: HashMap<u64, Places>,
+    by_name: HashMap<String, NamedDecisions>,
+    by_number: HashMap<u64, NamedDecisions>,
 }
 
-/// The decisions of one name: the first of all, and the first of each folder.
+/// Decisions with the same name: the first of all, and the first in each folder.
 #[derive(Default)]
-struct Places {
+struct NamedDecisions {
     first: Option<usize>,
     by_folder: HashMap<Option<RepoPath>, usize>,
 }
@@ -137,7 +137,7 @@ impl<'a> Index<'a> {
         index
     }
 
-    /// The decision that `from` means: by a link's path, a slug or title, or a number.
+    /// The decision that a relation in `from` names: by a link's path, a name, or a number.
     fn find(&self, from: &Document, relation: &Relation) -> Option<usize> {
         let target = relation.target.as_deref();
         let linked = target.and_then(|target| self.linked(from, target));
@@ -147,7 +147,7 @@ impl<'a> Index<'a> {
             self.by_name.get(name)?.nearest(from)
         };
         let number = || {
-            let (number, _) = crate::adr::parted(&format!("{}:", relation.name));
+            let (number, _) = crate::adr::split_number(&format!("{}:", relation.name));
             let number = number?.parse().ok()?;
             self.by_number.get(&number)?.nearest(from)
         };
@@ -158,7 +158,7 @@ impl<'a> Index<'a> {
         linked.or_else(name).or_else(of_slug).or_else(number)
     }
 
-    /// The decision that a link leads to: at its path, else the one that is called so.
+    /// The decision that a link points to: by path, otherwise by file name.
     fn linked(&self, from: &Document, target: &str) -> Option<usize> {
         let path = target.split(['#', '?']).next()?;
         let found = joined(&from.path, path).and_then(|path| self.by_path.get(&path).copied());
@@ -170,20 +170,20 @@ impl<'a> Index<'a> {
     }
 }
 
-impl Places {
+impl NamedDecisions {
     fn add(&mut self, document: &Document, at: usize) {
         self.first.get_or_insert(at);
         self.by_folder.entry(document.path.parent()).or_insert(at);
     }
 
-    /// Of several the one in the same folder.
+    /// The decision in the same folder, otherwise the first.
     fn nearest(&self, from: &Document) -> Option<usize> {
-        let beside = self.by_folder.get(&from.path.parent()).copied();
-        beside.or(self.first)
+        let in_folder = self.by_folder.get(&from.path.parent()).copied();
+        in_folder.or(self.first)
     }
 }
 
-/// Where a relative path leads from a document; `None` above the root, or to another host.
+/// Resolves a relative path from a document; `None` if it is above the root or a URL.
 fn joined(from: &RepoPath, path: &str) -> Option<RepoPath> {
     if path.contains("://") {
         return None;

@@ -1,12 +1,12 @@
-//! What documents are called: their files' stems, each once a kind.
+//! Makes slugs unique within a kind.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::document::{Document, Kind};
 
-/// Has the second file of a stem called `stem~2`, and so on.
+/// Appends `~2` to the slug of the second file with a stem, and so on.
 pub(super) fn give(project: &str, documents: &mut [Document]) {
-    // A file that really is called so keeps its name.
+    // A file whose name has that suffix keeps it.
     let stems: HashSet<(Kind, String)> = documents
         .iter()
         .map(|document| (document.kind, document.slug.clone()))

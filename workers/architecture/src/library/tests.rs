@@ -1,4 +1,4 @@
-//! Which files of a project are documents, and what they are called.
+//! Which files of a project are documents, and their slugs.
 
 mod large;
 mod together;
@@ -16,7 +16,7 @@ fn library(app: &Sandbox) -> Library {
     Arc::into_inner(library).unwrap_or_default()
 }
 
-/// Kind, slug and path of all documents.
+/// URI and path of all documents.
 fn shown(library: &Library) -> Vec<String> {
     let documents = library.documents().iter();
     documents
@@ -139,7 +139,7 @@ fn a_decision_in_a_folder_of_its_own_is_called_by_the_folder() {
     app.file("docs/adr/0001-postgres/diagram.txt", "x");
     app.file("docs/adr/logs/index.md", whole);
     app.file("docs/adr/0000-template/README.md", record);
-    // About what is in there, or what nobody reads as a decision.
+    // A page about the folder's contents, and pages that are not decisions.
     app.file("docs/adr/backend/README.md", record)
         .file(
             "docs/adr/0003-notes/README.md",

@@ -1,33 +1,33 @@
-//! Front matter: what a document says about itself before its text begins.
+//! Front matter: the fields before a document's text.
 //!
-//! Of YAML and TOML as much is read as documents use here: fields with a value or a list of them,
-//! on their line or beneath it. What is nested deeper is passed over.
+//! The parser supports the subset of YAML and TOML that documents use: fields with a value or a
+//! list of values, on the same line or below. Deeper nesting is ignored.
 
-/// How many lines front matter may have.
+/// The maximum number of lines.
 const MAX_LINES: usize = 500;
 
 /// A field of front matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
-    /// In lower case, with `-` for `_` and blanks.
+    /// In lower case, with `-` for `_` and spaces.
     pub(crate) name: String,
-    /// Its value, or those of a list, without quotation marks.
+    /// The value, or the values of a list, without quotation marks.
     pub(crate) values: Vec<String>,
 }
 
 impl Field {
-    /// Whether it is called so; case, `-` and `_` make no difference.
+    /// Whether the field has this name; case, `-` and `_` are ignored.
     pub(crate) fn is(&self, name: &str) -> bool {
         self.name == normal(name)
     }
 
-    /// Its value; those of a list parted by commas.
+    /// The value; commas separate the values of a list.
     pub(crate) fn value(&self) -> String {
         self.values.join(", ")
     }
 }
 
-/// The fields of a document's front matter, and where its text begins.
+/// The fields of a document's front matter, and the offset at which the text begins.
 pub(super) fn split(text: &str) -> (Vec<Field>, usize) {
     let mut lines = text.split_inclusive('\n');
     let first = lines.next().unwrap_or_default();
@@ -46,7 +46,7 @@ pub(super) fn split(text: &str) -> (Vec<Field>, usize) {
         }
         add(&mut fields, line, parting);
     }
-    // It was never closed: a rule, and text beneath it.
+    // Without a closing line it is a thematic break followed by text.
     (Vec::new(), 0)
 }
 
@@ -60,7 +60,7 @@ fn add(fields: &mut Vec<Field>, line: &str, parting: char) {
         last.values.extend(value(entry.trim_end_matches(',')));
         return;
     }
-    // What is indented belongs to a field that was passed over.
+    // Indented lines belong to an ignored nested field.
     let Some((name, rest)) = line.split_once(parting).filter(|_| !line.starts_with(' ')) else {
         return;
     };
@@ -68,7 +68,7 @@ fn add(fields: &mut Vec<Field>, line: &str, parting: char) {
     let list = rest
         .strip_prefix('[')
         .map(|list| list.trim_end_matches(']'));
-    // A value that merely begins with a bracket, as in `[one](one.md)`, is no list.
+    // A value that merely begins with a bracket, such as `[one](one.md)`, is not a list.
     let list = list.filter(|_| !rest.contains("]("));
     let values = match list {
         Some(list) => list.split(',').filter_map(value).collect(),
@@ -80,7 +80,7 @@ fn add(fields: &mut Vec<Field>, line: &str, parting: char) {
     });
 }
 
-/// A value without its quotation marks, or the comment behind it; `None` if nothing is left.
+/// A value without quotation marks or a trailing comment; `None` if it is empty.
 fn value(text: &str) -> Option<String> {
     let text = text.trim();
     let quoted = ['"', '\''].into_iter().find_map(|mark| {
@@ -92,7 +92,7 @@ fn value(text: &str) -> Option<String> {
             .map_or(text, |(value, _comment)| value)
     };
     let value = quoted.unwrap_or_else(plain).trim();
-    // `|` and `>` open a text of several lines.
+    // `|` and `>` start a multi-line text.
     let is_empty = matches!(value, "" | "|" | ">" | "null" | "~");
     (!is_empty).then(|| value.to_owned())
 }

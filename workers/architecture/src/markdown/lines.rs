@@ -1,6 +1,6 @@
-//! Which line of a document a place stands on.
+//! Maps byte offsets of a document to line numbers.
 
-/// Where the lines of a document begin.
+/// The start offsets of a document's lines.
 pub(super) struct Lines(Vec<usize>);
 
 impl Lines {
@@ -9,7 +9,7 @@ impl Lines {
         Lines(std::iter::once(0).chain(ends.map(|end| end + 1)).collect())
     }
 
-    /// The line of a byte, 1-based.
+    /// The 1-based line of a byte offset.
     pub(super) fn at(&self, place: usize) -> usize {
         self.0.partition_point(|start| *start <= place).max(1)
     }

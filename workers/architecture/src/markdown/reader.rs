@@ -1,4 +1,4 @@
-//! The events of the markdown parser, put together to sections, blocks and fences.
+//! Assembles the parser's events into sections, blocks and fences.
 
 use std::mem;
 use std::ops::Range;
@@ -9,12 +9,12 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 use super::lines::Lines;
 use super::{Block, BlockKind, Fence, Link, Section};
 
-/// How many events are read between two looks at the clock.
+/// Cancellation is checked once per this many events.
 const BETWEEN_CHECKS: usize = 4096;
-/// How many blocks and fences of one document are kept.
+/// At most this many headings, blocks and fences of a document are kept.
 const MAX_BLOCKS: usize = 20_000;
 
-/// Reads what stands from `body` on.
+/// Parses the text from the offset `body`.
 pub(super) fn read(
     text: &str,
     body: usize,
@@ -40,20 +40,20 @@ struct Reader {
     lines: Lines,
     sections: Vec<Section>,
     fences: Vec<Fence>,
-    /// The heading that is being read.
+    /// The open heading.
     heading: Option<Section>,
-    /// The block that is being read.
+    /// The open block.
     open: Option<Block>,
-    /// The code that is being read.
+    /// The open code block.
     fence: Option<Fence>,
-    /// Where the link began whose text is being read, and where it leads.
+    /// The open link: the offset of its text, and its target.
     link: Option<(usize, String)>,
-    /// In how many quotations, footnotes and lists the next text stands.
+    /// The nesting depth in quotations and footnotes (`quotes`), and in lists (`lists`).
     quotes: usize,
     lists: u8,
-    /// The next block is the first of an entry.
+    /// Whether the next block is the first of a list item.
     begins_item: bool,
-    /// In how much that was crossed out the next text stands.
+    /// The nesting depth in strikethrough.
     crossed: usize,
     kept: usize,
 }
@@ -84,7 +84,7 @@ impl Reader {
             Event::Text(words) => self.text(&words, &bytes),
             Event::Code(code) => self.text(&format!("`{code}`"), &bytes),
             Event::SoftBreak | Event::HardBreak => self.text("\n", &bytes),
-            // Comments, tags and check marks say nothing.
+            // HTML, rules and task list markers have no text.
             _ => {}
         }
     }
@@ -151,7 +151,7 @@ impl Reader {
             }
             fence.content.push_str(words);
         } else if self.crossed > 0 {
-            // It no longer holds.
+            // Strikethrough text is obsolete.
         } else if let Some(heading) = &mut self.heading {
             let words = if words == "\n" { " " } else { words };
             heading.heading.push_str(words);
@@ -220,7 +220,7 @@ impl Reader {
         block.links.push(Link { text, target });
     }
 
-    /// Ends the block that is being read.
+    /// Closes the open block.
     fn close(&mut self) {
         let Some(block) = self.open.take() else {
             return;
@@ -258,7 +258,7 @@ impl Reader {
 }
 
 impl Section {
-    /// One without text yet; its end is found last.
+    /// An empty section. `done` sets its end.
     fn new(level: u8, bytes: Range<usize>) -> Section {
         Section {
             heading: String::new(),

@@ -1,22 +1,22 @@
-//! A text cut into sentences.
+//! Splits a text into sentences.
 //!
-//! A sentence ends at a full stop, an exclamation or a question mark with a blank behind it, unless
-//! what goes on begins with a small letter or the stop belongs to an abbreviation, an initial or a
-//! number. Code spans are never cut.
+//! A sentence ends at a full stop, an exclamation mark or a question mark before whitespace. It
+//! continues if a lower-case letter follows, or if the full stop belongs to an abbreviation, an
+//! initial or a number. Code spans are never split.
 
 use std::ops::Range;
 
-/// Abbreviations within a sentence, whatever follows; in lower case, without the last stop.
+/// Abbreviations that never end a sentence; in lower case, without the last full stop.
 const WITHIN: [&str; 17] = [
     "approx", "cf", "dr", "e.g", "eg", "esp", "i.e", "ie", "incl", "mr", "mrs", "prof", "resp",
     "u.s", "viz", "vs", "w.r.t",
 ];
-/// Those before a number.
+/// Abbreviations that don't end a sentence before a number.
 const BEFORE_NUMBERS: [&str; 10] = [
     "art", "ch", "fig", "no", "p", "pp", "sec", "ver", "vol", "v",
 ];
 
-/// The sentences of a text, as ranges of it without the blanks around them.
+/// The sentences of a text, as ranges without surrounding whitespace.
 pub(crate) fn sentences(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let (mut start, mut code) = (0, None);
@@ -25,7 +25,7 @@ pub(crate) fn sentences(text: &str) -> Vec<Range<usize>> {
         if character == '`' {
             code = match code {
                 Some(_) => None,
-                // A backtick that nothing closes opens no code.
+                // An unclosed backtick starts no code span.
                 None => text.get(at + 1..).and_then(|rest| rest.find('`')),
             };
         }
@@ -47,7 +47,7 @@ pub(crate) fn sentences(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Where the sentence ends that the mark at `at` may end; `None` if it goes on.
+/// The end of the sentence if the mark at `at` ends it; `None` if the sentence continues.
 fn end_of(text: &str, start: usize, at: usize, mark: char) -> Option<usize> {
     let behind = text.get(at + mark.len_utf8()..)?;
     let closing = |c: char| matches!(c, '"' | '\'' | ')' | ']' | '*' | '_' | '”' | '’' | '»');
@@ -65,13 +65,13 @@ fn end_of(text: &str, start: usize, at: usize, mark: char) -> Option<usize> {
     (!is_cut_short).then_some(end)
 }
 
-/// Whether a full stop behind these words, before `next`, does not end them.
+/// Whether a full stop between these words and `next` doesn't end the sentence.
 fn goes_on_behind(sentence: &str, next: &str) -> bool {
     let word = sentence.rsplit(|c: char| c.is_whitespace() || "([\"".contains(c));
     let word = word.into_iter().next().unwrap_or_default();
     let lower = word.to_lowercase();
     let is_initial = word.chars().count() == 1 && word.starts_with(char::is_uppercase);
-    // "1. Record decisions" is one, and so is "2. " in the middle of nothing.
+    // "1. Record decisions" is one sentence.
     let is_number = sentence.trim() == word && word.chars().all(|c| c.is_ascii_digit());
     let numbers = BEFORE_NUMBERS.contains(&lower.as_str());
     is_number

@@ -1,4 +1,4 @@
-//! What documents are read as.
+//! How documents are parsed.
 
 use archway_repo::testing::cancel;
 

@@ -1,22 +1,22 @@
-//! What is said beside the violations: what was not checked, and what to do about it.
+//! Advice for the caller: what was not checked, and what to do next.
 
 use archway_repo::text::shown;
 
 use super::{Findings, dialect::Dialect, message::cut, reading::Reading, stated::Stated};
 
-/// How many pieces of advice rules give by their notes.
+/// At most this many notes of rules are given as advice.
 const MAX_NOTES: usize = 20;
 
-/// How many rules that were not run are named.
+/// At most this many skipped rules are named.
 const MAX_NAMES: usize = 5;
 
-/// How many sentences that can't be checked are told.
+/// At most this many uncheckable sentences are quoted.
 const MAX_SENTENCES: usize = 10;
 
-/// How much of each, in bytes.
+/// The longest quotation of a sentence, in bytes.
 const MAX_TOLD: usize = 160;
 
-/// Adds advice to what was found.
+/// Adds advice to the findings.
 pub(super) fn add(
     findings: &mut Findings,
     reading: &Reading<'_>,
@@ -56,7 +56,7 @@ const CUT_SHORT: &str = "the check was cut short, so compliance is not known; gi
 const HEURISTIC: &str = "violations with `heuristic` were found by words alone: look whether the \
     code is what the sentence means";
 
-/// Names the rules that were not run.
+/// Names the rules that were not run completely.
 fn skipped(findings: &Findings) -> Option<String> {
     let rules = &findings.skipped;
     let names: Vec<&str> = rules.iter().map(|it| it.rule.as_str()).collect();
@@ -77,7 +77,7 @@ fn skipped(findings: &Findings) -> Option<String> {
     })
 }
 
-/// Names the sentences that words can't check.
+/// Quotes the sentences that words can't check.
 fn by_hand(unchecked: &[String]) -> Option<String> {
     let told: Vec<String> = unchecked
         .iter()
@@ -100,7 +100,7 @@ fn by_hand(unchecked: &[String]) -> Option<String> {
     ))
 }
 
-/// What is to be said of the code's language.
+/// Explains how the language was determined.
 fn language(reading: &Reading<'_>) -> Option<String> {
     let names = || Dialect::names().collect::<Vec<_>>().join(", ");
     match (reading.asked, reading.dialect) {

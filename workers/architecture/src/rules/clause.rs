@@ -1,11 +1,12 @@
-//! What a sentence demands of code: a word of RFC 2119, and the names in backticks it is about.
+//! The requirements in a sentence: an RFC 2119 keyword and the names in backticks that it applies
+//! to.
 //!
-//! It reads no grammar, only the order of words. Names behind the word are what is demanded
-//! ("MUST use `a`"), those before it are who is meant and left aside, unless the sentence is turned
-//! ("`a` MUST NOT be used"). Names in a place or an advice ("in `b`", "; use `c`") are no part of
-//! the demand. What holds only somewhere, only sometimes or only so many times ("outside `a`",
-//! "a bare `b`", "at most one `c`") is nothing that words could check: it makes no clause, and
-//! [`Said`] tells that something was left aside.
+//! The parser uses word order only, no grammar. Names after the keyword are required ("MUST use
+//! `a`"). Names before it are the subject, which is ignored unless the sentence is passive ("`a`
+//! MUST NOT be used"). Names in a place or an advice ("in `b`", "; use `c`") are not part of the
+//! requirement. A requirement that is limited to a place, a condition or a count ("outside `a`", "a
+//! bare `b`", "at most one `c`") can't be checked by words: it yields no clause, and
+//! [`Requirements`] says that something was left out.
 
 mod limits;
 mod named;
@@ -18,29 +19,29 @@ use named::{Named, Place, named};
 use pieces::{Modal, Piece, before_the_last_joint, modals, pieces};
 use verbs::{Verb, verb};
 
-/// What one word of RFC 2119 demands.
+/// The requirement of one RFC 2119 keyword.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Clause<'s> {
-    /// The word, with its NOT.
+    /// The keyword, with NOT.
     pub(super) word: &'static str,
     pub(super) severity: Severity,
     pub(super) forbids: bool,
-    /// As they are written; empty if what follows the sentence must name them.
+    /// As written; empty if a list after the sentence has the names.
     pub(super) names: Vec<&'s str>,
-    /// Whether one of the names is enough.
+    /// Whether one of the names is sufficient.
     pub(super) any: bool,
 }
 
-/// What a sentence says.
+/// The requirements in a sentence.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Said<'s> {
-    /// What it demands that words can check.
+    /// The requirements that words can check.
     pub(super) clauses: Vec<Clause<'s>>,
-    /// Whether it demands more.
+    /// Whether the sentence requires more than that.
     pub(super) has_more: bool,
 }
 
-/// What a sentence demands.
+/// Parses a sentence.
 pub(super) fn clauses(sentence: &str) -> Said<'_> {
     let pieces = pieces(sentence);
     let modals = modals(&pieces);
@@ -58,8 +59,8 @@ pub(super) fn clauses(sentence: &str) -> Said<'_> {
     said
 }
 
-/// The names at the start of an entry of a list that a demand announced; `None` if words can't
-/// check what it says of them.
+/// The names at the start of an item in a list of required names; `None` if words can't check the
+/// item.
 pub(super) fn listed(entry: &str, forbids: bool) -> Option<Vec<&str>> {
     let pieces = pieces(entry);
     let named = named(&pieces, forbids, Place::Listed);
@@ -75,7 +76,7 @@ fn demanded<'s>(modal: &Modal, subject: &[Piece<'s>], object: &[Piece<'s>], said
     let named = names_of(&verb, subject, object, forbids);
     let ends_open = object.last() == Some(&Piece::Mark(':'));
     let is_nothing = named.names.is_empty() && !ends_open;
-    // Who must not avoid a thing need not have it.
+    // "MUST NOT avoid" doesn't require the thing.
     let is_free = modal.forbids && verb.avoids;
     if named.is_partial || is_nothing || is_free || is_limited(subject, forbids) {
         said.has_more = true;
@@ -95,7 +96,7 @@ fn demanded<'s>(modal: &Modal, subject: &[Piece<'s>], object: &[Piece<'s>], said
     }
 }
 
-/// What is demanded: what the words behind one of RFC 2119 name, or those before it.
+/// The required names: those after the keyword, or those before it in a passive sentence.
 fn names_of<'s>(
     verb: &Verb,
     subject: &[Piece<'s>],
@@ -123,7 +124,7 @@ fn names_of<'s>(
     }
 }
 
-/// The names that a subject ends with, and whether one of them is enough.
+/// The names at the end of a subject, and whether one of them is sufficient.
 fn named_last<'s>(subject: &[Piece<'s>], forbids: bool) -> Named<'s> {
     let mut found = Named::default();
     let mut at = subject.len();
@@ -135,7 +136,7 @@ fn named_last<'s>(subject: &[Piece<'s>], forbids: bool) -> Named<'s> {
             }
             Piece::Word("or") => found.any = true,
             Piece::Word("and" | "nor" | "the" | "a" | "an" | "both") | Piece::Mark(',') => {}
-            // "`a` of `b`", where nothing says that `b` is what is meant.
+            // "`a` of `b`": which name is meant is unclear.
             Piece::Word(_) if found.names.is_empty() => {
                 found.is_partial |= forbids && word(Some(piece)).is_some_and(|it| is_place(&it));
             }
@@ -153,7 +154,7 @@ fn named_last<'s>(subject: &[Piece<'s>], forbids: bool) -> Named<'s> {
 mod tests {
     use super::*;
 
-    /// Each clause as its word and its names.
+    /// Formats each clause: its keyword and names.
     fn read(sentence: &str) -> Vec<String> {
         let clauses = clauses(sentence).clauses.into_iter();
         let said = clauses.map(|clause| {

@@ -1,7 +1,6 @@
-//! Languages that rules are written for: the index's, by any name that people use.
+//! The languages of rules: those that the index supports, by all common names.
 //!
-//! What a reader would get wrong: PHP is read without the text around it, as ast-grep reads it, so
-//! that code counts as code with and without `<?php`.
+//! PHP is parsed as code without surrounding text, as ast-grep does it, so it needs no `<?php`.
 
 use std::borrow::Cow;
 
@@ -15,10 +14,10 @@ use ast_grep_core::{
 use ast_grep_language::SupportLang;
 use serde::{Deserialize, Deserializer, de::Error};
 
-/// The longest pattern of a rule, in bytes. How deep it is nested is bounded by that, too.
+/// The longest pattern of a rule, in bytes, which bounds its nesting depth as well.
 const MAX_PATTERN: usize = 4 << 10;
 
-/// Each with the names it goes by, in lower case; the first is the one we say.
+/// Each language with its names in lower case, the one used in answers first.
 const LANGUAGES: [(SupportLang, &[&str]); 12] = [
     (SupportLang::Rust, &["rust", "rs"]),
     (
@@ -43,12 +42,12 @@ const LANGUAGES: [(SupportLang, &[&str]); 12] = [
     (SupportLang::Php, &["php"]),
 ];
 
-/// A language that rules can be run on.
+/// A language that rules can run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dialect(SupportLang);
 
 impl Dialect {
-    /// The language of that name, whatever its case; also by the suffix of its files.
+    /// The language with this name, in any case, or with this file suffix.
     pub(crate) fn named(name: &str) -> Option<Dialect> {
         let name = name.trim().trim_start_matches('.').to_ascii_lowercase();
         let found = LANGUAGES
@@ -57,19 +56,19 @@ impl Dialect {
         found.map(|&(language, _)| Dialect(language))
     }
 
-    /// What it is called.
+    /// The name used in answers.
     pub(crate) fn name(self) -> &'static str {
         let known = LANGUAGES.iter().find(|&&(language, _)| language == self.0);
         known.and_then(|(_, names)| names.first()).unwrap_or(&"")
     }
 
-    /// What all of them are called.
+    /// The names of all languages.
     pub(crate) fn names() -> impl Iterator<Item = &'static str> {
         let names = LANGUAGES.iter();
         names.filter_map(|(_, names)| names.first().copied())
     }
 
-    /// By which its code is parsed.
+    /// The grammar that parses its code.
     pub(crate) fn grammar(self) -> tree_sitter::Language {
         self.0.get_ts_language()
     }

@@ -1,16 +1,16 @@
-//! A rule's message, with what its variables stand for in the code put in.
+//! Fills a rule's message with the values of its variables.
 //!
-//! ast-grep would put in all of it, any number of times: a short message could become gigabytes.
+//! ast-grep would insert values without a limit: a short message could grow to gigabytes.
 
 use ast_grep_core::{Node, meta_var::MetaVarEnv, source::Doc};
 
-/// The longest text put in for a variable, in bytes.
+/// The longest value that is inserted, in bytes.
 const MAX_VALUE: usize = 80;
 
 /// The longest message, in bytes.
 const MAX_MESSAGE: usize = 500;
 
-/// `message` with the values of its variables. A variable that has none stays as it is written.
+/// `message` with the values of its variables. A variable without a value stays as written.
 pub(super) fn fill<D: Doc>(message: &str, env: &MetaVarEnv<'_, D>) -> String {
     let mut filled = String::new();
     let mut rest = message;
@@ -28,7 +28,7 @@ pub(super) fn fill<D: Doc>(message: &str, env: &MetaVarEnv<'_, D>) -> String {
     cut(&filled, MAX_MESSAGE)
 }
 
-/// How the variable at the start of `text` is written, and what it stands for.
+/// The variable at the start of `text`, as written, and its value.
 fn variable<'t, D: Doc>(text: &'t str, env: &MetaVarEnv<'_, D>) -> (&'t str, Option<String>) {
     let dollars = text.bytes().take_while(|&byte| byte == b'$').count();
     let name = text.get(dollars..).unwrap_or_default();
@@ -51,7 +51,7 @@ fn several<D: Doc>(nodes: &[Node<'_, D>]) -> Option<String> {
     (!nodes.is_empty()).then_some(text)
 }
 
-/// The beginning of a text, in `most` bytes and an ellipsis.
+/// The beginning of a text: at most `most` bytes, with an ellipsis if it is cut.
 pub(super) fn cut(text: &str, most: usize) -> String {
     match text.get(..text.floor_char_boundary(most)) {
         Some(start) if start.len() < text.len() => format!("{start}…"),

@@ -1,4 +1,5 @@
-//! Code, read in its language: the one that is given, else the one that the document names.
+//! Parses code in its language: the one that the caller names, otherwise the one that the document
+//! names.
 
 use archway_repo::{
     Cancel,
@@ -8,26 +9,26 @@ use archway_repo::{
 use super::{RulesError, dialect::Dialect, stated::Stated};
 use crate::markdown::Markdown;
 
-/// How many languages are tried on the code, if several are named.
+/// At most this many languages are tried if the document names several.
 const MAX_GUESSES: usize = 4;
 
-/// The code as it was read.
+/// Parsed code.
 pub(super) struct Reading<'c> {
     pub(super) code: &'c str,
-    /// The language that the caller named, which need be none of ours.
+    /// The language that the caller named, which may be unsupported.
     pub(super) asked: Option<&'c str>,
     pub(super) dialect: Option<Dialect>,
-    /// `None` without a language, or if making it took too long.
+    /// `None` without a language, or if parsing took too long.
     pub(super) syntax: Option<Syntax<'c>>,
-    /// The first line that is none of the language.
+    /// The line of the first syntax error.
     pub(super) mistake: Option<usize>,
 }
 
 impl<'c> Reading<'c> {
-    /// Reads code, of which a language was said, or none.
+    /// Parses code, whose language the caller may have named.
     ///
     /// # Errors
-    /// If it can't be parsed now, or the call has to stop.
+    /// If parsing is not possible now, or the call is cancelled.
     pub(super) fn of(
         pattern: &Markdown,
         rules: &[Stated],
@@ -64,13 +65,14 @@ impl<'c> Reading<'c> {
         Ok(reading)
     }
 
-    /// Whether it is no code of its language, or could not be told to be in time.
+    /// Whether the code has syntax errors, or took too long to parse.
     pub(super) fn is_broken(&self) -> bool {
         self.dialect.is_some() && (self.syntax.is_none() || self.mistake.is_some())
     }
 }
 
-/// The languages that a document names: by its rules, else, if it is one, by its examples.
+/// The languages that a document names: those of its rules, otherwise that of its examples if they
+/// have only one.
 fn named(pattern: &Markdown, rules: &[Stated]) -> Vec<Dialect> {
     let mut dialects = Vec::new();
     for rule in rules {
@@ -95,7 +97,7 @@ fn is_of_a_name(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '+' | '#')
 }
 
-/// The tree of code; `None` if making it takes too long.
+/// The syntax tree of code; `None` if parsing takes too long.
 fn parse<'c>(
     dialect: Dialect,
     code: &'c str,

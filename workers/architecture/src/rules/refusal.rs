@@ -1,4 +1,4 @@
-//! What an agent reads when code could not be checked.
+//! Failures for agents when code could not be checked.
 
 use archway_proto::{chain::Chain, failure::Failure, fault::Fault};
 use archway_repo::{

@@ -1,31 +1,31 @@
-//! What the sentences of a document demand of code.
+//! The requirements that a document's sentences state.
 
 use super::{Severity, Violation, clause, clause::Clause, message::cut, words::Name};
 use crate::markdown::{Block, BlockKind, Markdown};
 
-/// How many demands of a document are checked.
+/// At most this many requirements of a document are checked.
 const MAX_DEMANDS: usize = 200;
 
-/// How much of a sentence is told, in bytes.
+/// The longest quotation of a sentence, in bytes.
 const MAX_SENTENCE: usize = 300;
 
-/// Something that code is to have, or not to have.
+/// A name that code must have, or must not have.
 #[derive(Debug)]
 pub(super) struct Demand {
-    /// MUST, SHOULD NOT, …
+    /// The keyword: MUST, SHOULD NOT, …
     pub(super) word: &'static str,
     pub(super) severity: Severity,
     pub(super) forbids: bool,
-    /// None while the list behind it is still to name them.
+    /// Empty until the list after the sentence has named them.
     pub(super) names: Vec<Name>,
-    /// Whether one of the names is enough.
+    /// Whether one of the names is sufficient.
     pub(super) any: bool,
-    /// The sentence that says so.
+    /// The sentence that states the requirement.
     pub(super) sentence: String,
 }
 
 impl Demand {
-    /// What breaks it: a name on a line, or names that are nowhere.
+    /// The violation by a name on a line, or by names that are missing.
     pub(super) fn violated(&self, names: &[&Name], line: Option<usize>) -> Violation {
         let names: Vec<String> = names
             .iter()
@@ -46,15 +46,14 @@ impl Demand {
     }
 }
 
-/// What a document demands.
+/// The requirements of a document.
 #[derive(Debug, Default)]
 pub(super) struct Demands {
     pub(super) checked: Vec<Demand>,
-    /// The sentences of which words can't check all that they say.
+    /// Sentences that words can't check completely.
     pub(super) unchecked: Vec<String>,
 }
 
-/// What a document demands.
 pub(super) fn demands(document: &Markdown) -> Demands {
     let mut found = Demands::default();
     for section in &document.sections {
@@ -81,16 +80,16 @@ pub(super) fn demands(document: &Markdown) -> Demands {
     found
 }
 
-/// A demand whose names are still to come.
+/// A requirement whose names follow in a list.
 struct Open {
     demand: Demand,
-    /// Whether an entry was there.
+    /// Whether the list has begun.
     has_entries: bool,
 }
 
 impl Demands {
-    /// Adds what a block demands, or what it adds to the demand before the list it stands in. The
-    /// demand that it ends with, if its names are still to come.
+    /// Adds the requirements of a block, or the names of a list item to the requirement before the
+    /// list. Returns the requirement at the end of the block if its names follow.
     fn read(&mut self, block: &Block, open: &mut Option<Open>) -> Option<Open> {
         let mut announced = None;
         let mut says_nothing = true;
@@ -123,7 +122,7 @@ impl Demands {
         announced
     }
 
-    /// Adds what an entry of a list adds to the demand before the list.
+    /// Adds the names of a list item to the requirement before the list.
     fn list(&mut self, open: &Demand, entry: &Block) {
         let written = clause::listed(&entry.text, open.forbids).unwrap_or_default();
         let (names, is_whole) = names(&written, open.forbids);
@@ -141,7 +140,7 @@ impl Demands {
         }
     }
 
-    /// Takes note of a demand that no list followed.
+    /// Records a requirement without the announced list as unchecked.
     fn close(&mut self, open: Option<Open>) {
         let alone = open.filter(|open| !open.has_entries);
         self.unchecked
@@ -149,11 +148,11 @@ impl Demands {
     }
 }
 
-/// What a clause demands, and whether all it says can be checked.
+/// The requirement of a clause, and whether it can be checked completely.
 fn demand(clause: &Clause<'_>, sentence: &str) -> (Demand, bool) {
     let (mut names, is_whole) = names(&clause.names, clause.forbids);
     if clause.any && !is_whole {
-        // The one that words can't find may be the one that is there.
+        // The name that words can't find may be the one that is present.
         names.clear();
     }
     let demand = Demand {
@@ -167,9 +166,10 @@ fn demand(clause: &Clause<'_>, sentence: &str) -> (Demand, bool) {
     (demand, is_whole)
 }
 
-/// What is written, as names, and whether all of it is one.
+/// Parses names, and returns whether all were complete names.
 fn names(written: &[&str], forbids: bool) -> (Vec<Name>, bool) {
-    // What is demanded is missing if its name is; what is forbidden may be a few uses of a name.
+    // If a name is missing, so is each use of it. But a prohibition may concern only some uses of a
+    // name.
     let is_meant = |written: &&&str| !forbids || Name::is_all_of(written);
     let names = written.iter().filter(is_meant);
     let names: Vec<Name> = names.filter_map(|written| Name::of(written)).collect();
@@ -177,7 +177,7 @@ fn names(written: &[&str], forbids: bool) -> (Vec<Name>, bool) {
     (names, is_whole)
 }
 
-/// A sentence on one line, as it is told.
+/// A sentence on one line, shortened for reports.
 fn told(sentence: &str) -> String {
     let words: Vec<&str> = sentence.split_whitespace().collect();
     cut(&words.join(" "), MAX_SENTENCE)

@@ -1,5 +1,4 @@
-//! Rules that a document states in ast-grep's words: which fences hold them, and what is refused
-//! before anything is made of them.
+//! ast-grep rules in a document: the fences that hold them, and limits checked before compiling.
 
 use archway_repo::text::shown;
 use grep_regex::RegexMatcherBuilder;
@@ -8,36 +7,36 @@ use serde_json::Value;
 use super::{Skipped, dialect::Dialect};
 use crate::markdown::Fence;
 
-/// How many rules of a document are run.
+/// At most this many rules of a document are run.
 pub(super) const MAX_RULES: usize = 50;
 
 /// The longest rule, in bytes.
 const MAX_RULE: usize = 16 << 10;
 
-/// How many values a rule may have, with its aliases written out.
+/// The maximum number of values in a rule, with aliases expanded.
 const MAX_VALUES: usize = 2_000;
 
-/// The room of one regular expression, compiled, in bytes.
+/// The size limit of a compiled regular expression, in bytes.
 const MAX_REGEX: usize = 256 << 10;
 
-/// A rule as its document has it.
+/// A rule as its document states it.
 #[derive(Debug)]
 pub(super) struct Stated {
-    /// Its id, or where it stands.
+    /// The rule's id, or its line.
     pub(super) name: String,
-    /// What it is for.
+    /// The language of the rule.
     pub(super) dialect: Dialect,
     pub(super) yaml: Value,
 }
 
-/// The rules of a document, and those that are none.
+/// The rules of a document, and the texts that are not valid rules.
 #[derive(Debug, Default)]
 pub(super) struct Statements {
     pub(super) rules: Vec<Stated>,
     pub(super) skipped: Vec<Skipped>,
 }
 
-/// Why a text is no rule.
+/// The reason why a text is not a valid rule.
 #[derive(Debug, thiserror::Error)]
 enum StatedError {
     #[error("it is not YAML: {0}")]
@@ -57,7 +56,7 @@ enum StatedError {
 }
 
 impl Statements {
-    /// What the fences of a document hold.
+    /// Parses the fences of a document.
     pub(super) fn of(fences: &[Fence]) -> Statements {
         let mut found = Statements::default();
         let mut over = 0;
@@ -112,7 +111,8 @@ impl Statements {
     }
 }
 
-/// Whether all of a fence is meant as rules; `None` if it holds none.
+/// Whether the info string marks a fence as rules. YAML without a mark (`false`) may hold rules;
+/// `None` means that it can't.
 fn meant(fence: &Fence) -> Option<bool> {
     let mut words = fence
         .info
@@ -126,8 +126,8 @@ fn meant(fence: &Fence) -> Option<bool> {
     }
 }
 
-/// The documents of a fence, each with its first line. A line of `---` begins one wherever it
-/// stands, by YAML's grammar.
+/// The YAML documents in a fence, each with its first line. By YAML's grammar, `---` separates
+/// documents wherever it is.
 fn documents(fence: &Fence) -> Vec<(usize, &str)> {
     let mut documents = Vec::new();
     let (mut start, mut at, mut first) = (0, 0, fence.line);
@@ -159,7 +159,7 @@ fn is_rule(yaml: &Value) -> bool {
     yaml.get("id").is_some() && yaml.get("rule").is_some()
 }
 
-/// Whether a text that is no YAML was meant as a rule.
+/// Whether a text that is not valid YAML was meant as a rule.
 fn looks_like(text: &str) -> bool {
     line_of(text, "id:").is_some() && line_of(text, "rule:").is_some()
 }
@@ -176,7 +176,7 @@ fn dialect(yaml: &Value) -> Result<Dialect, StatedError> {
     Dialect::named(named).ok_or_else(unknown)
 }
 
-/// What the size of a rule does not bound.
+/// Checks limits that the length of a rule doesn't imply.
 fn check(yaml: &Value) -> Result<(), StatedError> {
     if yaml.get("rule").is_none() {
         return Err(StatedError::NoRule);
@@ -201,7 +201,7 @@ fn check(yaml: &Value) -> Result<(), StatedError> {
     Ok(())
 }
 
-/// ast-grep compiles them with more room than a text of a call may cost time.
+/// ast-grep compiles regular expressions with a larger size limit, which could cost too much time.
 fn check_regex(regex: &str) -> Result<(), StatedError> {
     let built = RegexMatcherBuilder::new()
         .size_limit(MAX_REGEX)

@@ -1,8 +1,9 @@
-//! Rules that ast-grep runs: made of what a document states, and matched against the code's tree.
+//! Runs ast-grep rules: builds them from a document's YAML, and matches them against the code's
+//! tree.
 //!
-//! Each is built and run behind a fence: what panics in ast-grep is that rule's fault and no
-//! other's. `fix` and `transform` are left out, since nothing is rewritten; a message keeps the
-//! names of variables that only they make.
+//! Each rule is built and run inside of `catch_unwind`: a panic in ast-grep fails only that rule.
+//! `fix` and `transform` are removed, because nothing is rewritten; variables that only they define
+//! stay unfilled in messages.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -34,25 +35,25 @@ use super::{
     watched::Watched,
 };
 
-/// How many calls' rules run at once: each may take 300 MB where its rules are hostile.
+/// The maximum number of calls whose rules run at once. Each may take 300 MB if its rules are
+/// hostile.
 const AT_ONCE: usize = 4;
 
 const PARSED_LATE: &str = "the code could not be parsed in time";
 
-/// Fields of a rule that say what becomes of the code, or how a terminal shows it.
+/// Fields for rewriting code and for showing matches in a terminal.
 const UNUSED: [&str; 5] = ["fix", "transform", "rewriters", "labels", "metadata"];
 
 static MATCHES: Aside = Aside::new("rules", STACK, AT_ONCE);
 
-/// How long all rules of a call may take. In tests other bounds are to end them first, however busy the
-/// machine is.
+/// The time limit for all rules of a call. It is longer in tests, so that other limits apply first
+/// on a busy machine.
 const MAX_TIME: Duration = Duration::from_secs(if cfg!(test) { 20 } else { 1 });
 
-/// How long is waited for them in all, with what they wait themselves until they may begin, and what
-/// the last look at the code takes.
+/// The total time limit, including the wait for a thread and the last check on the code.
 const PATIENCE: Duration = MAX_TIME.saturating_add(Duration::from_millis(2_200));
 
-/// Why a rule can't be run.
+/// The reason why a rule can't run.
 #[derive(Debug, thiserror::Error)]
 enum RuleError {
     #[error("it has not the shape of a rule")]
@@ -69,7 +70,7 @@ enum RuleError {
     Panicked,
 }
 
-/// A rule that can be run.
+/// A runnable rule.
 struct Rule {
     name: String,
     severity: Severity,
@@ -78,10 +79,10 @@ struct Rule {
     matcher: RuleCore,
 }
 
-/// Runs `rules` on code, on a thread of their own. What they found in their time is found.
+/// Runs `rules` on code, on a separate thread. Violations found before the time limit are kept.
 ///
 /// # Errors
-/// If there is no thread for long, or the call is cancelled.
+/// If no thread becomes available, or the call is cancelled.
 pub(super) fn run(
     rules: Vec<Stated>,
     reading: &Reading<'_>,
@@ -109,7 +110,7 @@ pub(super) fn run(
     }
 }
 
-/// None of the rules was run.
+/// Findings if no rule was run.
 fn cut_short(rules: &[Stated], spent: Spent, reason: &str) -> Findings {
     let skipped = rules.iter().map(|rule| Skipped {
         rule: rule.name.clone(),
@@ -148,7 +149,7 @@ fn on_this_thread(rules: &[Stated], code: Watched) -> Findings {
     findings
 }
 
-/// The rule that is stated.
+/// Builds a rule.
 fn rule(stated: &Stated) -> Result<Rule, RuleError> {
     catch_unwind(AssertUnwindSafe(|| build(stated))).unwrap_or(Err(RuleError::Panicked))
 }
@@ -180,7 +181,7 @@ fn build(stated: &Stated) -> Result<Rule, RuleError> {
     })
 }
 
-/// Adds what a rule finds; the reason, if it could not be run to its end.
+/// Adds the violations of a rule. Returns the reason if it could not run completely.
 fn apply<'n>(
     rule: &Rule,
     nodes: &[Node<'n, Watched>],

@@ -1,4 +1,4 @@
-//! Documents and code, held against each other.
+//! Checks of code against documents.
 
 mod hostile;
 mod languages;
@@ -9,14 +9,14 @@ use archway_repo::testing::cancel;
 
 use super::*;
 
-/// What the rules of a document say of code.
+/// Checks code against the rules of a document.
 fn held(document: &str, code: &str, language: Option<&str>) -> Findings {
     let call = cancel();
     let document = Markdown::read(document, &call).unwrap();
     check(&document, code, language, &call).unwrap()
 }
 
-/// A document of one rule in a fence.
+/// A document with one rule in a fence.
 fn stating(rule: &str) -> String {
     format!("# Pattern\n\n```ast-grep\n{rule}\n```\n")
 }
@@ -132,7 +132,7 @@ fn a_rule_that_errs_is_told_and_the_rest_run() {
 
 #[test]
 fn a_rule_that_ast_grep_fails_on_ends_nothing() {
-    // A number that its parser doesn't expect: without checks of overflow it is just another one.
+    // The number overflows in ast-grep's parser, which panics only with overflow checks.
     let rule = "id: overflow\nlanguage: ts\nrule: {kind: identifier, nthChild: 99999999999n}";
     let findings = held(&stating(rule), "f(a)", Some("ts"));
     let is_told = findings

@@ -1,10 +1,10 @@
-//! What a rule may spend: nodes, time and stack.
+//! Limits the nodes, time and stack that a rule may use.
 //!
-//! Rules come with the repository, code with the call, and neither is trusted: a rule of four lines
-//! can look at every node for every node, or ask for itself forever. Nothing interrupts ast-grep
-//! from outside. But all it does is look at nodes, so each look is counted here; once too much was
-//! spent, nodes have neither parents nor children any more (see [`watched`](super::watched)), and
-//! whatever a rule was doing comes to its end at once. What it answers then means nothing.
+//! Rules come from the repository and code from the call; neither is trusted. A rule of four lines
+//! can visit every node for every node, or recurse forever, and ast-grep can't be interrupted from
+//! outside. But it only visits nodes, so each visit is counted here. After a limit is exceeded,
+//! nodes have neither parents nor children (see [`watched`](super::watched)), so the rule ends
+//! quickly. Its result is then meaningless.
 
 use std::{cell::Cell, hint::black_box, ptr};
 
@@ -12,51 +12,51 @@ use tokio::time::Instant;
 
 use archway_repo::{Cancel, Stopped};
 
-/// How many nodes all rules of a call look at together.
+/// The maximum number of node visits by all rules of a call.
 pub(super) const MAX_NODES: u64 = 1_000_000;
 
-/// How many copies of nodes they make together: what is bound to a rule's variables is copied, and
-/// takes memory.
+/// The maximum number of node copies by all rules of a call. Nodes bound to a rule's variables are
+/// copied, which takes memory.
 const MAX_COPIES: u64 = 4 * MAX_NODES;
 
-/// How many looks at nodes there are between two at the clock.
+/// The clock is checked once per this many node visits.
 const BETWEEN_CHECKS: u64 = 64;
 
-/// How many bytes of text count as a look at a node.
+/// This many bytes of text count as one node visit.
 const TEXT_OF_A_NODE: usize = 64;
 
-/// How much stack a rule may use, in bytes.
+/// The maximum stack of a rule, in bytes.
 const MAX_STACK: usize = 128 << 20;
 
-/// The stack of a thread on which rules are run, in bytes.
+/// The stack of a thread that runs rules, in bytes.
 pub(super) const STACK: usize = 2 * MAX_STACK;
 
-/// Why a rule was ended.
+/// The limit that ended a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spent {
     Nodes,
     Time,
     Stack,
-    /// The call has to stop.
+    /// The call was cancelled.
     Cancelled,
 }
 
-/// What is left, on the thread that made it.
+/// The remaining budget, on the thread that created it.
 pub(super) struct Watch {
     call: Cancel,
-    /// Where the stack stood.
+    /// The stack position at creation.
     bottom: usize,
     nodes: Cell<u64>,
     copies: Cell<u64>,
     spent: Cell<Option<Spent>>,
-    /// Until when the rule that runs may run.
+    /// The deadline of the current rule.
     until: Cell<Instant>,
-    /// How many nodes the rule that runs leaves to others.
+    /// The node visits that the current rule must leave to the others.
     reserve: Cell<u64>,
 }
 
 impl Spent {
-    /// The words for a reader of the rule.
+    /// The reason, for the rule's author.
     pub(super) fn reason(self) -> &'static str {
         match self {
             Spent::Nodes => "it looks at too many parts of the code; narrow it by `kind`",
@@ -68,7 +68,7 @@ impl Spent {
 }
 
 impl Watch {
-    /// For a call that ends by `call`.
+    /// A full budget for a call that ends with `call`.
     pub(super) fn new(call: Cancel) -> Watch {
         Watch {
             bottom: stack_position(),
@@ -81,7 +81,7 @@ impl Watch {
         }
     }
 
-    /// Begins with a rule: it may spend half of what is left, so that no rule starves the rest.
+    /// Starts a rule. It may use half of the remaining budget, so that no rule starves the others.
     pub(super) fn begin(&self) {
         let now = Instant::now();
         let left = self.call.deadline.saturating_duration_since(now);
@@ -91,23 +91,23 @@ impl Watch {
         self.look_at_the_clock();
     }
 
-    /// Why the rule has to end, if it has.
+    /// The limit that ended the rule, if one did.
     pub(super) fn spent(&self) -> Option<Spent> {
         self.spent.get()
     }
 
-    /// Whether one more node may be looked at.
+    /// Counts a node visit, and returns whether it is allowed.
     pub(super) fn step(&self) -> bool {
         self.spend(1)
     }
 
-    /// The same for a look that costs as much as many.
+    /// The same for an expensive visit: the clock is always checked.
     pub(super) fn climb(&self) -> bool {
         self.look_at_the_clock();
         self.spend(1)
     }
 
-    /// Whether a text may be looked at.
+    /// Counts a read of a text, and returns whether it is allowed.
     pub(super) fn read(&self, text: &str) -> bool {
         let nodes = text.len() / TEXT_OF_A_NODE;
         if nodes > 0 {
@@ -116,7 +116,7 @@ impl Watch {
         self.spend(nodes as u64)
     }
 
-    /// Notes that a node was copied.
+    /// Counts a copy of a node.
     pub(super) fn copy(&self) {
         let left = self.copies.get().saturating_sub(1);
         self.copies.set(left);
@@ -152,13 +152,13 @@ impl Watch {
         }
     }
 
-    /// The first reason is the one that is told.
+    /// The first limit is the one reported.
     fn end(&self, why: Spent) {
         self.spent.set(self.spent.get().or(Some(why)));
     }
 }
 
-/// Where the stack stands, as an address.
+/// The current stack position, as an address.
 #[inline(never)]
 fn stack_position() -> usize {
     let here = 0_u8;

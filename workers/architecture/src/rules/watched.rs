@@ -1,7 +1,7 @@
-//! Code as ast-grep sees it: a tree whose nodes are counted as they are looked at.
+//! Code as ast-grep sees it: a tree that counts node visits.
 //!
-//! What a reader would get wrong: after a [`Watch`] has ended, nodes have neither parents, siblings
-//! nor children and texts are empty. That is what ends a rule; see there.
+//! After a [`Watch`] limit is exceeded, nodes have no parents, siblings or children, and texts are
+//! empty. That ends the rule; see [`Watch`].
 
 mod seen;
 
@@ -13,7 +13,7 @@ use tree_sitter::Tree;
 use super::{dialect::Dialect, watch::Watch};
 use seen::Seen;
 
-/// A text, its tree, and what may be spent on it.
+/// A text with its tree and budget.
 #[derive(Clone)]
 pub(super) struct Watched(Rc<Parts>);
 
@@ -25,7 +25,7 @@ struct Parts {
 }
 
 impl Watched {
-    /// `text`, whose tree is `tree`.
+    /// `text` with its syntax tree.
     pub(super) fn new(text: String, tree: Tree, dialect: Dialect, watch: Watch) -> Watched {
         Watched(Rc::new(Parts {
             text,
@@ -35,7 +35,6 @@ impl Watched {
         }))
     }
 
-    /// What may be spent on it.
     pub(super) fn watch(&self) -> &Watch {
         &self.0.watch
     }

@@ -1,4 +1,4 @@
-//! Where a name stands in code: whole words, outside comments and strings.
+//! Finds names in code: whole words, outside of comments and strings.
 
 use std::ops::Range;
 
@@ -12,22 +12,22 @@ use archway_repo::{
 /// The longest name, in bytes.
 const MAX_NAME: usize = 100;
 
-/// Endings of files: what ends so is a path and stands in no code.
+/// File extensions: a name with one is a path, which code doesn't contain.
 const FILES: [&str; 24] = [
     "c", "cc", "cpp", "cs", "css", "go", "h", "hpp", "html", "java", "js", "json", "jsx", "md",
     "php", "py", "rb", "rs", "sql", "toml", "ts", "tsx", "yaml", "yml",
 ];
 
-/// A name that code may have. `*` in it stands for any part of a word.
+/// A name to find in code. `*` matches any part of a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Name(String);
 
-/// Code without its comments and strings: blanks stand for them.
+/// Code with comments and strings replaced by spaces.
 pub(super) struct Words(String);
 
 impl Name {
-    /// What stands between backticks, as a name: `f(x)` is `f`, `Vec<T>` is `Vec`. `None` for what
-    /// is none, as paths, flags and operators.
+    /// Parses the text between backticks as a name: `f(x)` is `f`, `Vec<T>` is `Vec`. Returns
+    /// `None` for paths, flags, operators and the like.
     pub(super) fn of(written: &str) -> Option<Name> {
         let end = written.find(['(', '<']).unwrap_or(written.len());
         let name = written.get(..end)?.trim().trim_end_matches(';');
@@ -44,8 +44,8 @@ impl Name {
         is_name.then(|| Name(name.to_owned()))
     }
 
-    /// Whether all that is written is the name: `f(x)` and `Vec<T>` are any `f` and any `Vec`, but
-    /// `f(debug=True)` and `Vec<u8>` are not.
+    /// Whether the text stands for each use of its name: `f(x)` and `Vec<T>` mean any `f` and any
+    /// `Vec`, but `f(debug=True)` and `Vec<u8>` don't.
     pub(super) fn is_all_of(written: &str) -> bool {
         let end = written.find(['(', '<']).unwrap_or(written.len());
         let rest = written.get(end..).unwrap_or_default();
@@ -63,22 +63,21 @@ impl Name {
         })
     }
 
-    /// As it is shown.
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether it stands for many words.
+    /// Whether the name is a pattern.
     fn is_glob(&self) -> bool {
         self.0.contains('*')
     }
 }
 
 impl Words {
-    /// The words of `code`; of all of it where there is no tree.
+    /// Blanks comments and strings in `code`, if there is a syntax tree.
     ///
     /// # Errors
-    /// If the call has to stop.
+    /// If the call is cancelled.
     pub(super) fn of(
         code: &str,
         syntax: Option<&Syntax<'_>>,
@@ -88,14 +87,14 @@ impl Words {
         if let Some(syntax) = syntax {
             syntax.walk(syntax.root(), cancel, |node| blank(node, code, &mut text))?;
         }
-        // Only whole characters were blanked, so nothing is lost here.
+        // Only whole characters are blanked, so the conversion is lossless.
         Ok(Words(String::from_utf8_lossy(&text).into_owned()))
     }
 
-    /// The lines that have the name, 1-based, each once.
+    /// The 1-based lines that contain the name, without duplicates.
     ///
     /// # Errors
-    /// If the call has to stop.
+    /// If the call is cancelled.
     pub(super) fn lines_with(&self, name: &Name, cancel: &Cancel) -> Result<Vec<usize>, Stopped> {
         let mut lines = Vec::new();
         for (nth, line) in self.0.split('\n').enumerate() {
@@ -115,7 +114,7 @@ impl Words {
     }
 }
 
-/// Whether an argument stands for any.
+/// Whether an argument is a placeholder for any value.
 fn is_placeholder(argument: &str) -> bool {
     let is_value = ["true", "false", "none", "null", "nil"]
         .iter()
@@ -123,7 +122,7 @@ fn is_placeholder(argument: &str) -> bool {
     !is_value && argument.chars().all(|c| c.is_alphabetic() || c == '_')
 }
 
-/// Blanks a comment or a string; code within a string is put back.
+/// Blanks a comment or a string. Restores code that is interpolated into a string.
 fn blank(node: Node<'_>, code: &str, text: &mut [u8]) -> Walk {
     let kind = node.kind();
     if !node.is_named() {
@@ -150,7 +149,7 @@ fn copy(code: &str, range: Range<usize>, text: &mut [u8]) {
     }
 }
 
-/// By the names that the grammars have for them.
+/// Whether a grammar's node kind is a string.
 fn is_string(kind: &str) -> bool {
     kind.contains("string")
         || matches!(
@@ -190,8 +189,8 @@ fn has_word(line: &str, name: &str) -> bool {
     })
 }
 
-/// Whether a word fits a pattern with `*`. Each part is found as early as it can be, which leaves
-/// the most to the rest, so nothing is tried twice.
+/// Whether a word matches a pattern with `*`. Each part matches as early as possible, which leaves
+/// the most for the rest, so no backtracking is needed.
 fn fits(pattern: &str, word: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| word.strip_prefix(first)) else {

@@ -1,4 +1,4 @@
-//! The excerpt of a document that shows why it was found: whole sentences around the best one.
+//! Excerpts that show why a document matched: whole sentences around the best one.
 
 use std::ops::Range;
 
@@ -8,24 +8,24 @@ use super::passages;
 use crate::document::Document;
 use crate::markdown::Section;
 
-/// How long an excerpt gets, in bytes.
+/// The maximum length of an excerpt, in bytes.
 const LENGTH: usize = 320;
-/// How many sentences of a document are looked at.
+/// At most this many sentences of a document are considered.
 const MAX_SENTENCES: usize = 2000;
-/// How many of them are one excerpt.
+/// At most this many sentences make an excerpt.
 const MAX_RUN: usize = 8;
 
-/// A sentence, and how many words of the query it has.
+/// A sentence and the query's words in it.
 struct Sentence<'a> {
     section: usize,
-    /// Its block, of those of its section.
+    /// Index of the block in its section.
     block: usize,
     text: &'a str,
     terms: Vec<Term>,
 }
 
-/// The sentences that have most of the words that are looked for; without any, those of the passage
-/// that is nearest in meaning, else the first.
+/// The sentences with the most words of the query. Without any, those of the most similar passage;
+/// without vectors, the first ones.
 pub(super) fn of(document: &Document, query: &[Term], passage: Option<usize>) -> String {
     let sentences = sentences(document, query);
     let best = best(&sentences).or_else(|| first_of(document, &sentences, passage));
@@ -45,8 +45,8 @@ fn sentences<'a>(document: &'a Document, query: &[Term]) -> Vec<Sentence<'a>> {
     let sentences = sections.flat_map(|(at, section)| {
         let texts = texts(section);
         texts.filter_map(move |(block, range, text)| {
-            // A link to a successor bears the successor's name.
-            let is_said = !document.is_standing(at, block, &range);
+            // A link to a successor contains the successor's name.
+            let is_said = !document.is_status_line(at, block, &range);
             is_said.then_some((at, (block, text)))
         })
     });
@@ -65,7 +65,7 @@ fn sentences<'a>(document: &'a Document, query: &[Term]) -> Vec<Sentence<'a>> {
     sentences.collect()
 }
 
-/// The sentences of a section, each with its block and its place there.
+/// The sentences of a section, each with its block index and its range there.
 fn texts(section: &Section) -> impl Iterator<Item = (usize, Range<usize>, &str)> {
     let blocks = section.blocks.iter().enumerate();
     blocks.flat_map(|(at, block)| {
@@ -77,8 +77,8 @@ fn texts(section: &Section) -> impl Iterator<Item = (usize, Range<usize>, &str)>
     })
 }
 
-/// The run of sentences of one section that has most words of the query; of equals the shorter one,
-/// then the first.
+/// The run of sentences in one section with the most words of the query. Among equals the shortest
+/// wins, then the first.
 fn best(sentences: &[Sentence<'_>]) -> Option<Range<usize>> {
     let mut best: Option<(usize, usize, Range<usize>)> = None;
     for (start, first) in sentences.iter().enumerate() {
@@ -106,13 +106,13 @@ fn best(sentences: &[Sentence<'_>]) -> Option<Range<usize>> {
     Some(widened(sentences, range))
 }
 
-/// Whether a word is in one of these sentences already.
+/// Whether one of these sentences has the word.
 fn are_in(sentences: &[Sentence<'_>], range: Range<usize>, term: Term) -> bool {
     let before = sentences.get(range).unwrap_or_default();
     before.iter().any(|sentence| sentence.terms.contains(&term))
 }
 
-/// With the sentences that follow it in its section, as long as they fit.
+/// Extends a range by the sentences that follow in its section, up to the maximum length.
 fn widened(sentences: &[Sentence<'_>], range: Range<usize>) -> Range<usize> {
     let own = sentences.get(range.clone()).unwrap_or_default();
     let section = own.first().map(|sentence| sentence.section);
@@ -128,7 +128,7 @@ fn widened(sentences: &[Sentence<'_>], range: Range<usize>) -> Range<usize> {
     range.start..end
 }
 
-/// The first sentences of the passage that is nearest in meaning, else of the document.
+/// The first sentences of the most similar passage, otherwise of the document.
 fn first_of(
     document: &Document,
     sentences: &[Sentence<'_>],
@@ -145,7 +145,7 @@ fn first_of(
     Some(widened(sentences, start..start + 1))
 }
 
-/// A sentence that is too long, cut between words around the first that was looked for.
+/// Shortens a long sentence at word boundaries, around the first word of the query.
 fn cut(text: &str, query: &[Term]) -> String {
     if text.len() <= LENGTH {
         return text.to_owned();
@@ -160,7 +160,7 @@ fn cut(text: &str, query: &[Term]) -> String {
         place += word.len();
         has(word).then_some(place - word.len())
     });
-    // A third of it stands before what was looked for.
+    // A third of the excerpt precedes the word.
     let start = hit.unwrap_or(0).saturating_sub(LENGTH / 3);
     let start = text.floor_char_boundary(start);
     let from = text.get(start..).unwrap_or_default();

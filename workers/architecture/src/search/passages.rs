@@ -1,4 +1,4 @@
-//! Documents cut into passages, a few sentences each: of these vectors are made.
+//! Splits documents into passages of a few sentences, which are embedded.
 
 use std::ops::Range;
 
@@ -6,19 +6,18 @@ use archway_index::named;
 
 use crate::document::Document;
 
-/// How long a passage gets, in bytes, before the next one begins.
+/// A passage ends when it has this many bytes.
 const FULL: usize = 800;
-/// How many passages a document has at most; what comes later is found by its words.
+/// The maximum number of passages per document. Later text is found by words only.
 const MAX_PASSAGES: usize = 64;
 
-/// A part of a section: some of its blocks.
+/// Some blocks of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Passage {
     pub(super) section: usize,
     pub(super) blocks: Range<usize>,
 }
 
-/// The passages of a document.
 pub(super) fn passages(document: &Document) -> Vec<Passage> {
     let mut found = Vec::new();
     for (at, section) in document.sections().iter().enumerate() {
@@ -45,19 +44,19 @@ pub(super) fn passages(document: &Document) -> Vec<Passage> {
     found
 }
 
-/// Whether nothing in a block but where the decision stands is said.
+/// Whether a block states only the decision's status.
 fn tells_standing(document: &Document, section: usize, block: usize) -> bool {
     let text = document.sections().get(section);
     let text = text.and_then(|section| section.blocks.get(block));
     text.is_some_and(|text| {
-        let is_standing = |range| document.is_standing(section, block, &range);
+        let is_status_line = |range| document.is_status_line(section, block, &range);
         let whole = 0..text.text.len();
-        document.is_standing(section, block, &whole)
-            && text.sentences().all(|(range, _)| is_standing(range))
+        document.is_status_line(section, block, &whole)
+            && text.sentences().all(|(range, _)| is_status_line(range))
     })
 }
 
-/// What an embedder reads of each passage. A document without text is its title.
+/// The text to embed for each passage. A document without text has its title embedded.
 pub(super) fn readings(document: &Document) -> Vec<String> {
     let passages = passages(document);
     if passages.is_empty() {

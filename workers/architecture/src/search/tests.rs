@@ -1,4 +1,4 @@
-//! What is found, in which order, and what is shown of it.
+//! Search results: matches, order and excerpts.
 
 use archway_index::embed::{Embedder, EmbedderConfig};
 use archway_repo::testing::{Sandbox, cancel};
@@ -26,7 +26,7 @@ fn project() -> Sandbox {
     app
 }
 
-/// Slugs and scores of what words find.
+/// Slugs and scores of a search by words.
 fn by_words(app: &Sandbox, query: &Query) -> Vec<(String, f32)> {
     let library = Libraries::new().of(&app.repo(), &cancel()).unwrap();
     let found = query.find(&library, None, &cancel()).unwrap();
@@ -146,7 +146,7 @@ fn table() -> Embedder {
     Embedder::open(&EmbedderConfig::default()).unwrap()
 }
 
-/// What words and vectors find.
+/// Slugs and scores of a search by words and vectors.
 fn hybrid(app: &Sandbox, text: &str) -> Vec<(String, f32)> {
     let (table, vectors) = (table(), Vectors::new());
     let vector = table.at_once(&[text.to_owned()]).unwrap().remove(0);

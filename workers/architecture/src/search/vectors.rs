@@ -1,8 +1,9 @@
-//! Vectors of documents' passages, kept by content.
+//! Vectors of documents' passages, cached by content.
 //!
-//! A table makes them where they are wanted; a service is asked for those that are lacking, batch by
-//! batch, and what it made is kept, so that a call that ran out of time brought the next one
-//! nearer. While one is lacking words alone count: nobody is found worse for want of a vector.
+//! The built-in table computes vectors immediately. An embedding service is requested for missing
+//! vectors in batches, and each batch is cached, so a call that times out leaves less work for the
+//! next one. While any vector is missing, search uses words only, so that no document ranks lower
+//! because its vector is missing.
 
 use std::sync::Arc;
 
@@ -18,18 +19,18 @@ use super::passages;
 use crate::document::Document;
 use crate::library::Library;
 
-/// What all vectors may hold together, in bytes.
+/// The size of the cache, in bytes.
 const CACHE_BYTES: u64 = 64 << 20;
-/// How long they are kept that nobody asks for.
+/// Entries expire if they are not used for this long.
 const IDLE: Duration = Duration::from_secs(60 * 60);
-/// How large the vectors of one project may be: more than that would push each other out.
+/// The largest total size of one project's vectors, in bytes. Larger sets would evict each other.
 const MAX_BYTES: usize = 32 << 20;
-/// Texts that a service is asked for at once.
+/// The number of texts in one request to a service.
 const BATCH: usize = 64;
-/// For how many projects a service is asked at a time.
+/// At most this many projects have a lock for requests.
 const MAX_ASKED: u64 = 1000;
 
-/// The vectors of one document's passages, in their order.
+/// The vectors of one document's passages, in order.
 #[derive(Clone, Debug)]
 pub struct OfDocument(Arc<[Option<Vec<f32>>]>);
 
@@ -38,35 +39,35 @@ impl OfDocument {
         OfDocument(passages.into())
     }
 
-    /// The passage that is nearest to a vector, and its cosine.
+    /// The passage that is most similar to a vector, and the cosine.
     pub(super) fn nearest(&self, query: &[f32]) -> Option<(usize, f32)> {
         let cosine = |vector: &Vec<f32>| vector.iter().zip(query).map(|(a, b)| a * b).sum::<f32>();
         let passages = self.0.iter().enumerate();
         let cosines = passages.filter_map(|(at, vector)| Some((at, cosine(vector.as_ref()?))));
-        // Of equals the first.
+        // Among equals the first wins.
         cosines.reduce(|best, next| if next.1 > best.1 { next } else { best })
     }
 }
 
-/// Whose they are: a project's, of this text, read as a decision or not, called so.
+/// The cache key: project, blob, whether it was parsed as a decision, and title.
 type Name = (Key, ObjectId, bool, String);
 
-/// The vectors that are kept. Cheap to clone.
+/// The cached vectors. Cheap to clone.
 #[derive(Clone)]
 pub struct Vectors {
     kept: Cache<Name, OfDocument>,
-    /// Who asks a service for a project's. The next one finds most of them there.
+    /// Held while one call requests a project's vectors. The next call finds most of them cached.
     asking: Cache<Key, Arc<Mutex<()>>>,
 }
 
-/// Documents of which there are no vectors yet.
+/// Documents without vectors yet.
 pub struct Lacking {
     project: Key,
     documents: Vec<Document>,
 }
 
 impl Vectors {
-    /// None yet.
+    /// Creates an empty cache.
     #[expect(clippy::new_without_default, reason = "it has a size")]
     pub fn new() -> Vectors {
         let weigh = |_: &Name, vectors: &OfDocument| {
@@ -86,11 +87,12 @@ impl Vectors {
         }
     }
 
-    /// The vectors of all documents of a library, in its order; those that a service is still to be
-    /// asked for, if any; `None` where there are to be none.
+    /// The vectors of all documents of a library, in order. `Err` holds the documents for which a
+    /// service must be requested first. `None` means that there are no vectors: no model is
+    /// configured, or the library is too large.
     ///
     /// # Errors
-    /// If the call has to stop.
+    /// If the call is cancelled.
     pub fn of(
         &self,
         project: &Key,
@@ -116,7 +118,7 @@ impl Vectors {
                 .map_or_else(|| passages::passages(document).len(), |made| made.0.len());
             let left = room.checked_sub(count * model.dimensions * size_of::<f32>());
             let Some(left) = left else {
-                // Too many: all are found by their words.
+                // Too large: all documents are found by words.
                 return Ok(Ok(None));
             };
             room = left;
@@ -134,7 +136,7 @@ impl Vectors {
         })
     }
 
-    /// Asks a service for vectors that are lacking; whether all are there now.
+    /// Requests missing vectors from a service. Returns whether all are available now.
     pub async fn fetch(&self, lacking: Lacking, embedder: &Embedder, until: Instant) -> bool {
         let asking = self.asking.get_with_by_ref(&lacking.project, Arc::default);
         let Ok(_one_at_a_time) = timeout_at(until, asking.lock()).await else {
@@ -179,14 +181,14 @@ impl Vectors {
     }
 }
 
-/// A text without a heading is called by its file, so that the title is part of what vectors are
-/// made of.
+/// The title is part of the key because vectors depend on it: a document without a heading has its
+/// file name as title.
 fn key(project: &Key, document: &Document) -> Name {
     let (blob, title) = (document.blob, document.title.clone());
     (project.clone(), blob, document.adr().is_some(), title)
 }
 
-/// Documents with what is to be read of them, about as many texts at a time as one request takes.
+/// Groups documents with their texts into batches of about one request each.
 fn batches(documents: Vec<&Document>) -> Vec<Vec<(&Document, Vec<String>)>> {
     let mut batches: Vec<Vec<(&Document, Vec<String>)>> = Vec::new();
     let mut texts = BATCH;

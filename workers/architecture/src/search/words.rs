@@ -1,4 +1,4 @@
-//! The words of documents, and how well they answer a query: BM25 over title, headings and text.
+//! Scores documents by their words: BM25 over title, headings and text.
 
 use archway_index::terms::{self, Term};
 
@@ -8,14 +8,14 @@ use crate::words::{TITLE, Words};
 
 use archway_repo::{Cancel, Stopped};
 
-/// What a word weighs at most: the limit of [`terms::weight`] for many occurrences.
+/// The maximum weight of a word: the limit of [`terms::weight`] for many occurrences.
 const MOST: f32 = 2.5;
 
-/// What a library's documents score.
+/// The scores of a library's documents.
 pub(super) struct Scorer(Vec<f32>);
 
 impl Scorer {
-    /// The scores of all documents, each from 0 (no word is in it) to 1 (all are, over and over).
+    /// Scores all documents, from 0 (no word occurs) to 1 (all words occur very often).
     pub(super) fn of(
         library: &Library,
         query: &[Term],
@@ -51,13 +51,13 @@ impl Scorer {
         Ok(Scorer(scores))
     }
 
-    /// What the document at this place scores.
+    /// The score of the document at this index.
     pub(super) fn score(&self, at: usize) -> f32 {
         self.0.get(at).copied().unwrap_or_default()
     }
 }
 
-/// A document's words, and those of its file's name.
+/// A document's words, and those of its file name.
 struct Called<'a> {
     words: &'a Words,
     slug: Vec<Term>,
@@ -71,7 +71,7 @@ impl<'a> Called<'a> {
         }
     }
 
-    /// How often it has a word. A file's name counts where its title lacks the word.
+    /// The weighted count of a word. The file name counts if the title lacks the word.
     fn count(&self, term: Term) -> u16 {
         match self.words.count(term) {
             0 if self.slug.binary_search(&term).is_ok() => TITLE,
@@ -95,7 +95,7 @@ fn wide(count: usize) -> u64 {
 }
 
 impl Content {
-    /// Its words. They are counted when they are first asked for.
+    /// The document's words, counted on first use.
     pub(super) fn words(&self) -> &Words {
         self.words.get_or_init(|| {
             let title = self.markdown.called().unwrap_or_default();

@@ -236,7 +236,7 @@ impl Search {
 /// What took the place of a decision that holds no longer: what is merely meant to is not told.
 fn successors(document: &Document, project: Option<&str>) -> Vec<String> {
     let record = document.record.as_ref();
-    let over = record.filter(|record| record.status.is_over());
+    let over = record.filter(|record| record.status.is_inactive());
     let slugs = over.into_iter().flat_map(|record| &record.superseded_by);
     let slugs = slugs.take(MAX_SUCCESSORS);
     slugs.map(|slug| uri(project, Kind::Adr, slug)).collect()

@@ -1,11 +1,11 @@
-//! Options in a table: a row each, with columns for what speaks for and against them.
+//! Options in a table: one per row, with columns for arguments for and against.
 
 use super::{Options, name};
-use crate::adr::parts::{normal, polarity};
+use crate::adr::parts::{normalized, polarity};
 use crate::adr::{Passage, Verdict};
 use crate::markdown::Block;
 
-/// What a column of a table of options holds.
+/// The content of a column in a table of options.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Column {
     Name,
@@ -16,27 +16,29 @@ pub(super) enum Column {
 }
 
 impl Options {
-    /// An option that is a row of a table.
+    /// Adds the option in a table row.
     pub(super) fn row(&mut self, block: &Block, passage: &Passage) {
         let columns = self.columns.clone();
-        let is_of_options = columns.first() == Some(&Column::Name);
-        let first = block.cells.first().filter(|_| is_of_options);
+        let has_option_columns = columns.first() == Some(&Column::Name);
+        let first = block.cells.first().filter(|_| has_option_columns);
         let Some(first) = first.filter(|first| !first.trim().is_empty()) else {
             return;
         };
-        self.current = self.named(&name(first));
+        self.current = self.find_or_add(&name(first));
         let are_rejected = self.are_rejected;
-        let Some(choice) = self.choice() else { return };
+        let Some(choice) = self.current_option() else {
+            return;
+        };
         let mut start = 0;
         for (cell, column) in block.cells.iter().zip(columns) {
-            let place = passage.within(start..start + cell.len());
+            let cell_passage = passage.within(start..start + cell.len());
             start += cell.len() + " | ".len();
             match column {
                 _ if cell.trim().is_empty() => {}
-                Column::Pros => choice.pros.push(place),
-                Column::Cons => choice.cons.push(place),
+                Column::Pros => choice.pros.push(cell_passage),
+                Column::Cons => choice.cons.push(cell_passage),
                 Column::Verdict => choice.verdict = verdict_of_cell(cell),
-                Column::Name | Column::About => choice.about.push(place),
+                Column::Name | Column::About => choice.about.push(cell_passage),
             }
         }
         if are_rejected && choice.verdict == Verdict::Open {
@@ -45,7 +47,8 @@ impl Options {
     }
 }
 
-/// What a cell says became of an option, in whole words: "Node", "unknown" and "next" say nothing.
+/// The outcome that a cell states. Only whole words count: "Node", "unknown" and "next" state
+/// nothing.
 fn verdict_of_cell(cell: &str) -> Verdict {
     const REJECTED: [&str; 10] = [
         "no",
@@ -79,10 +82,10 @@ fn verdict_of_cell(cell: &str) -> Verdict {
     }
 }
 
-/// What the columns of a table hold, by its head; the first is a name only where others are about
-/// options.
+/// The kinds of a table's columns, from its header. The first column is a name only if another
+/// column is about options.
 pub(super) fn columns(head: &Block) -> Vec<Column> {
-    let column = |cell: &String| match normal(cell).as_str() {
+    let column = |cell: &String| match normalized(cell).as_str() {
         "option" | "options" | "alternative" | "alternatives" | "candidate" | "solution"
         | "name" | "technology" | "choice" | "tool" => Column::Name,
         "verdict" | "chosen" | "decision" | "selected" | "outcome" | "result" | "status" => {
@@ -95,10 +98,10 @@ pub(super) fn columns(head: &Block) -> Vec<Column> {
         },
     };
     let mut columns: Vec<Column> = head.cells.iter().map(column).collect();
-    let tells = |column: &Column| !matches!(column, Column::About);
-    let is_of_options = columns.iter().skip(1).any(tells);
+    let is_specific = |column: &Column| !matches!(column, Column::About);
+    let has_option_columns = columns.iter().skip(1).any(is_specific);
     if let Some(first) = columns.first_mut()
-        && is_of_options
+        && has_option_columns
     {
         *first = Column::Name;
     }

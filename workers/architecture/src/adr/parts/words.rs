@@ -1,4 +1,4 @@
-//! The words for parts of a record.
+//! The vocabulary of a record's parts.
 
 use super::Part;
 
@@ -10,11 +10,11 @@ const GOOD: Part = Part::Consequences(Some(true));
 const BAD: Part = Part::Consequences(Some(false));
 const FOLLOWS: Part = Part::Consequences(None);
 
-/// How long words may be that stand for a part when they stand alone, in bytes.
-const MAX_KEY: usize = 48;
+/// The longest label that can stand alone, in bytes.
+const MAX_LABEL: usize = 48;
 
-/// Words that stand for a part when they stand alone, as [`normal`] makes them.
-const KEYS: [(Part, &[&str]); 11] = [
+/// Labels that stand alone, as [`normalized`] writes them.
+const LABELS: [(Part, &[&str]); 11] = [
     (Part::Status, &["status", "state", "decision status"]),
     (
         Part::Date,
@@ -139,8 +139,7 @@ const KEYS: [(Part, &[&str]); 11] = [
     ),
 ];
 
-/// Beginnings of words in headings. The first that a heading has decides: what is more telling
-/// stands above.
+/// Word prefixes in headings. The first match wins, so the most specific come first.
 const HEADINGS: [(Part, &[&str]); 10] = [
     (Part::Status, &["status"]),
     (
@@ -205,8 +204,8 @@ const HEADINGS: [(Part, &[&str]); 10] = [
         ],
     ),
 ];
-/// The same for what follows from a decision, which headings say together with other words.
-const LEANINGS: [(Part, &[&str]); 2] = [
+/// The same for positive and negative consequences, which headings combine with other words.
+const POLARITIES: [(Part, &[&str]); 2] = [
     (GOOD, &["positive", "benefit", "advantages", "pros "]),
     (
         BAD,
@@ -214,35 +213,35 @@ const LEANINGS: [(Part, &[&str]); 2] = [
     ),
 ];
 
-/// The part that a word or two stand for when they stand alone.
-pub(super) fn of_key(text: &str) -> Option<Part> {
-    if text.len() > MAX_KEY {
+/// The part that a standalone label names.
+pub(super) fn part_of_label(text: &str) -> Option<Part> {
+    if text.len() > MAX_LABEL {
         return None;
     }
-    let key = normal(text);
-    let known = KEYS.iter().find(|(_, keys)| keys.contains(&key.as_str()));
-    known.map(|(part, _)| *part)
+    let key = normalized(text);
+    let lookup = LABELS.iter().find(|(_, keys)| keys.contains(&key.as_str()));
+    lookup.map(|(part, _)| *part)
 }
 
 /// The part that a heading opens.
-pub(super) fn of_heading(heading: &str) -> Option<Part> {
-    let words = format!(" {} ", normal(heading));
+pub(super) fn part_of_heading(heading: &str) -> Option<Part> {
+    let words = format!(" {} ", normalized(heading));
     let has = |word: &&str| words.contains(&format!(" {word}"));
-    // "Positive consequences" are consequences, "pros and cons of the options" are options.
-    let known = |table: &[(Part, &[&str])]| {
+    // "Positive consequences" are consequences; "pros and cons of the options" are options.
+    let lookup = |table: &[(Part, &[&str])]| {
         let found = table.iter().find(|(_, words)| words.iter().any(&has));
         found.map(|(part, _)| *part)
     };
-    let part = of_key(heading).or_else(|| known(&HEADINGS));
+    let part = part_of_label(heading).or_else(|| lookup(&HEADINGS));
     match part {
-        None | Some(FOLLOWS) => known(&LEANINGS).or(part),
+        None | Some(FOLLOWS) => lookup(&POLARITIES).or(part),
         part => part,
     }
 }
 
-/// Whether a word says that what follows speaks for something, or against it.
+/// Whether a word introduces arguments for something (`true`) or against it (`false`).
 pub(in crate::adr) fn polarity(text: &str) -> Option<bool> {
-    match normal(text).as_str() {
+    match normalized(text).as_str() {
         "pros" | "pro" | "advantages" | "benefits" | "good" | "positive" | "strengths" | "for"
         | "upsides" => Some(true),
         "cons" | "con" | "disadvantages" | "drawbacks" | "bad" | "negative" | "weaknesses"
@@ -251,8 +250,8 @@ pub(in crate::adr) fn polarity(text: &str) -> Option<bool> {
     }
 }
 
-/// Words in lower case, without what numbers, decorates or ends them.
-pub(in crate::adr) fn normal(text: &str) -> String {
+/// Words in lower case, without leading numbers, decoration or punctuation.
+pub(in crate::adr) fn normalized(text: &str) -> String {
     let words = text.split(|c: char| !c.is_alphanumeric());
     let words = words.filter(|word| !word.is_empty());
     let is_number = |word: &&str| word.chars().all(|c| c.is_ascii_digit());

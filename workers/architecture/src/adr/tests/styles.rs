@@ -1,4 +1,4 @@
-//! Records of each style, whole.
+//! Whole records of each style.
 
 use super::*;
 
@@ -17,11 +17,15 @@ fn nygards_form_as_adr_tools_writes_it() {
         read.relations(),
         [
             (
-                How::Supersedes,
+                RelationKind::Supersedes,
                 "3. Store orders in files",
                 Some("0003-files.md")
             ),
-            (How::AmendedBy, "12. Shards", Some("0012-shards.md")),
+            (
+                RelationKind::AmendedBy,
+                "12. Shards",
+                Some("0012-shards.md")
+            ),
         ]
     );
     assert_eq!(
@@ -29,7 +33,10 @@ fn nygards_form_as_adr_tools_writes_it() {
         ["Orders are lost. We need a store."]
     );
     assert_eq!(read.texts(&read.adr.decision), ["We will use Postgres."]);
-    assert_eq!(read.consequences(), [said("Backups are needed.", None)]);
+    assert_eq!(
+        read.consequences(),
+        [consequence("Backups are needed.", None)]
+    );
 }
 
 #[test]
@@ -40,7 +47,7 @@ fn one_that_adr_tools_superseded() {
     );
     assert_eq!(read.adr.status, Status::Superseded);
     let expected = (
-        How::SupersededBy,
+        RelationKind::SupersededBy,
         "9. Store orders in Postgres",
         Some("0009-store.md"),
     );
@@ -78,13 +85,16 @@ fn madr_2() {
     assert_eq!(read.texts(&read.option("RabbitMQ").pros), ["it is light"]);
     assert_eq!(
         read.consequences(),
-        [said("one log", Some(true)), said("operations", Some(false))]
+        [
+            consequence("one log", Some(true)),
+            consequence("operations", Some(false))
+        ]
     );
     assert_eq!(
         read.relations(),
         [
-            (How::Supersedes, "ADR-0003", Some("0003-http.md")),
-            (How::AmendedBy, "x", Some("0007-x.md")),
+            (RelationKind::Supersedes, "ADR-0003", Some("0003-http.md")),
+            (RelationKind::AmendedBy, "x", Some("0007-x.md")),
         ]
     );
 }
@@ -100,15 +110,18 @@ fn madr_4_with_front_matter() {
          ### Confirmation\n\nA test.\n",
     );
     assert_eq!(read.adr.status, Status::Superseded);
-    assert_eq!(read.relations(), [(How::SupersededBy, "ADR-0005", None)]);
+    assert_eq!(
+        read.relations(),
+        [(RelationKind::SupersededBy, "ADR-0005", None)]
+    );
     assert_eq!(
         read.options(),
         [("Redis", Verdict::Chosen), ("Memory", Verdict::Rejected)]
     );
     let expected = [
-        said("it is shared", Some(true)),
-        said("it may be away", Some(false)),
-        said("Neutral, because x", None),
+        consequence("it is shared", Some(true)),
+        consequence("it may be away", Some(false)),
+        consequence("Neutral, because x", None),
     ];
     assert_eq!(read.consequences(), expected);
     assert_eq!(read.texts(&read.adr.other), ["A test."]);
@@ -134,8 +147,8 @@ fn a_y_statement_is_a_whole_record() {
     assert_eq!(
         read.consequences(),
         [
-            said("restarts without loss", Some(true)),
-            said("cookies grow", Some(false))
+            consequence("restarts without loss", Some(true)),
+            consequence("cookies grow", Some(false))
         ]
     );
     assert!(read.texts(&read.adr.decision)[0].starts_with("In the context of"));
@@ -163,6 +176,9 @@ fn tyrees_and_akermans_headings() {
         read.options(),
         [("Stripe", Verdict::Chosen), ("Adyen", Verdict::Rejected)]
     );
-    assert_eq!(read.consequences(), [said("Fees.", None)]);
-    assert_eq!(read.relations(), [(How::Supersedes, "ADR-2", None)]);
+    assert_eq!(read.consequences(), [consequence("Fees.", None)]);
+    assert_eq!(
+        read.relations(),
+        [(RelationKind::Supersedes, "ADR-2", None)]
+    );
 }

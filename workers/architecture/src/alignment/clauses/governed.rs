@@ -1,11 +1,11 @@
-//! What the word before a thing makes of it: whether something is done with it, or ends it.
+//! How the word that governs a term affects it: whether it is a means, or is ended.
 
 use crate::alignment::words::{Mark, Token};
 
-/// How far before a token the word may stand that governs it.
+/// The maximum distance in tokens between a term and its governing word.
 const MOST_PASSED: usize = 5;
 
-/// Whether a verb before a token says that there is to be no more of it.
+/// Whether a verb before a token ends it.
 pub(super) fn is_ended(tokens: &[Token], at: usize) -> bool {
     const ENDING: [&str; 22] = [
         "delete",
@@ -34,7 +34,7 @@ pub(super) fn is_ended(tokens: &[Token], at: usize) -> bool {
     governor(tokens, at).is_some_and(|word| ENDING.contains(&word))
 }
 
-/// The word before a token, articles and the like apart.
+/// The last word before a token, skipping articles and common adjectives.
 fn governor(tokens: &[Token], at: usize) -> Option<&str> {
     const PASSED: [&str; 15] = [
         "a", "an", "the", "our", "its", "own", "managed", "new", "existing", "shared", "separate",
@@ -49,7 +49,7 @@ fn governor(tokens: &[Token], at: usize) -> Option<&str> {
     before.find(|word| !PASSED.contains(word))
 }
 
-/// Whether a token is what something is done with, or in.
+/// Whether a token is the means or the place of an action.
 pub(super) fn is_means(tokens: &[Token], at: usize) -> bool {
     const BEFORE: [&str; 25] = [
         "use", "uses", "used", "in", "with", "on", "into", "onto", "through", "via", "to", "by",
@@ -57,7 +57,7 @@ pub(super) fn is_means(tokens: &[Token], at: usize) -> bool {
         "stays", "remains",
     ];
     let is_governed = governor(tokens, at).is_some_and(|word| BEFORE.contains(&word));
-    // What a noun follows says which noun is meant.
+    // The last noun of a compound is the one that the governing word applies to.
     let this = tokens.get(at);
     let next = tokens.get(at + 1);
     let is_of_kind = |next: &Token| {

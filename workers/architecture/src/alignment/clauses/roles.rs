@@ -1,4 +1,4 @@
-//! The role of each word of a clause: whether the clause takes it, drops it, or names it beside.
+//! Determines the role of each token in a clause: adopted, dropped, or mentioned alongside.
 
 mod words;
 
@@ -6,7 +6,6 @@ use super::Role;
 use crate::alignment::words::{Mark, Token};
 use words::{BESIDE, COMPARES, ENDS, MOVES, NEGATES, REPLACES, STARTS, TURNS};
 
-/// The role of each token.
 pub(super) fn of(tokens: &[Token]) -> Vec<Role> {
     let mut reader = Reader {
         tokens,
@@ -28,16 +27,16 @@ struct Reader<'a> {
     tokens: &'a [Token],
     roles: Vec<Role>,
     role: Role,
-    /// Where the statement at hand began.
+    /// The first token of the current statement.
     start: usize,
     has_moved: bool,
     replaces: bool,
-    /// Whether a clause was read that says which thing is meant.
+    /// Whether the statement has had a relative clause with a negation.
     is_described: bool,
 }
 
 impl Reader<'_> {
-    /// Reads what begins at a token; how many tokens that is.
+    /// Handles the word or phrase at a token and returns its length in tokens.
     fn step(&mut self, at: usize) -> usize {
         self.begin(at);
         let length = self.turn(at);
@@ -47,7 +46,7 @@ impl Reader<'_> {
         length
     }
 
-    /// Whether another statement begins here.
+    /// Starts a new statement if one begins at this token.
     fn begin(&mut self, at: usize) {
         let Some(token) = self.tokens.get(at) else {
             return;
@@ -83,7 +82,7 @@ impl Reader<'_> {
             .is_some_and(|token| BEGIN.contains(&token.lower.as_str()))
     }
 
-    /// Changes the role where a word says so; how many tokens that word takes.
+    /// Changes the role if a word or phrase at this token does so. Returns its length in tokens.
     fn turn(&mut self, at: usize) -> usize {
         let word = self.word(at);
         if let Some(length) = self.one_of(BESIDE, at) {
@@ -130,8 +129,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A verb of so many tokens that ends something: its subject where it is passive, else its
-    /// object.
+    /// Handles a verb of `length` tokens that ends something: its subject if it is passive,
+    /// otherwise its object.
     fn end(&mut self, at: usize, length: usize) {
         let is_last = self
             .tokens
@@ -149,7 +148,7 @@ impl Reader<'_> {
         }
     }
 
-    /// How many tokens the negation takes that begins here, if it is no comparison.
+    /// The length in tokens of the negation that begins here, unless it is part of a comparison.
     fn negation(&self, at: usize) -> Option<usize> {
         let next = self.word(at + 1);
         let is_needed = self.is_one(at.wrapping_sub(1), &["need", "needs"]);
@@ -161,7 +160,7 @@ impl Reader<'_> {
         self.one_of(NEGATES, at).filter(|_| !is_compared)
     }
 
-    /// "No X" turns X; a verb's negation turns its subject, too.
+    /// "No X" inverts X; a verb's negation inverts its subject as well.
     fn negate(&mut self, at: usize, length: usize) {
         let contrasts =
             self.is_one(at.wrapping_sub(1), &["and", "but"]) || self.is_behind_comma(at);
@@ -172,7 +171,7 @@ impl Reader<'_> {
             || self.word(at) == "not" && contrasts;
         let role = flipped(self.role);
         if !is_of_noun && self.is_relative(at) {
-            // "What can't be rebuilt": which one is meant, not what is done with it.
+            // "What can't be rebuilt" identifies a thing; the negation says nothing about its role.
             self.is_described = true;
             return;
         }
@@ -182,7 +181,7 @@ impl Reader<'_> {
         self.role = role;
     }
 
-    /// Whether the verb is said of what stands before it.
+    /// Whether the verb applies to its subject.
     fn is_passive(&self, at: usize) -> bool {
         let before = at.wrapping_sub(1);
         let is_adverb = self.is_one(before, &["not", "never", "also", "now", "then", "be"]);
@@ -197,7 +196,7 @@ impl Reader<'_> {
         self.is_one(before, &words) || self.is_one(aux, &words)
     }
 
-    /// Whether a negation belongs to a clause that says which thing is meant.
+    /// Whether a negation is in a relative clause.
     fn is_relative(&self, at: usize) -> bool {
         let before = self.start.max(at.saturating_sub(6))..at;
         !self.is_described
@@ -227,7 +226,7 @@ impl Reader<'_> {
         words.contains(&self.word(at))
     }
 
-    /// How many tokens the first of these takes that begins here.
+    /// The length in tokens of the first of these phrases that begins at this token.
     fn one_of(&self, phrases: &[&'static str], at: usize) -> Option<usize> {
         let fits = |phrase: &&&str| {
             phrase

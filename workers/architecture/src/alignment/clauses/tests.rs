@@ -1,8 +1,8 @@
-//! Who takes what in a sentence.
+//! Roles of the terms in a sentence.
 
 use super::*;
 
-/// The words that a text drops, takes, or names beside.
+/// The words to which a text gives `role`.
 fn said(text: &str, role: Role) -> Vec<String> {
     let of = |clause: &Clause| {
         let concepts: Vec<_> = clause

@@ -1,4 +1,5 @@
-//! Which word of a proposal stands for which word of the decisions: the same, or one near in meaning.
+//! Matches words of the decisions with words of a proposal: the same concept, or the most similar
+//! one.
 
 use super::{RAREST, Read, Weights};
 use crate::alignment::lexicon::Word;
@@ -9,19 +10,19 @@ use crate::alignment::words::{ByConcept, Concept};
 pub(super) struct Asked<'a> {
     pub(super) concept: Concept,
     pub(super) word: &'a Word,
-    /// What it tells: less where many decisions name it.
+    /// Lower if many decisions name the word.
     pub(super) weight: f32,
 }
 
-/// The words of a proposal, and which of them each word of the decisions is taken for.
+/// The proposal's words, and the match of each word of the decisions.
 pub(in crate::alignment) struct Matches<'a> {
-    /// By concept.
+    /// Sorted by concept.
     pub(super) asked: Vec<Asked<'a>>,
     of: ByConcept<(usize, f32)>,
 }
 
 impl<'a> Matches<'a> {
-    /// Finds for each word of the decisions the nearest of the proposal.
+    /// Finds the most similar word of the proposal for each word of the decisions.
     pub(in crate::alignment) fn of<'p>(
         read: &'a Read,
         all: impl Iterator<Item = &'p Positions>,
@@ -45,13 +46,13 @@ impl<'a> Matches<'a> {
         Matches { asked, of }
     }
 
-    /// The word of the proposal that a concept is taken for, and how near it is.
+    /// The index and similarity of the proposal's word that matches a concept.
     pub(super) fn matched(&self, concept: Concept) -> Option<(usize, f32)> {
         let found = self.of.get(&concept).copied();
         found.filter(|(_, near)| *near > 0.0)
     }
 
-    /// Where a concept stands among the words of the proposal.
+    /// The index of a concept among the proposal's words.
     pub(super) fn place(&self, concept: Concept) -> Option<usize> {
         self.asked
             .binary_search_by_key(&concept, |asked| asked.concept)
@@ -59,7 +60,8 @@ impl<'a> Matches<'a> {
     }
 }
 
-/// What a concept weighs of what the rarest does; one that no decision names weighs as much.
+/// The weight of a concept relative to the rarest. A concept that no decision names weighs as much
+/// as the rarest.
 fn share(weights: &Weights, concept: Concept) -> f32 {
     match weights.of_concept(concept) / RAREST {
         named if named > 0.0 => named,

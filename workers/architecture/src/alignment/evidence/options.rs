@@ -1,22 +1,22 @@
-//! How much of the name of an option that was turned down a clause names.
+//! How much of a rejected option's name a clause mentions.
 
 use super::{Weights, has};
 use crate::alignment::clauses::{Clause, Role, Term};
 use crate::alignment::positions::{Positions, Refused};
 
-/// What naming the product of an option is worth, of its whole name.
+/// The share of a whole name that mentioning its product counts for.
 const NAMED: f32 = 0.8;
-/// What the other words of an option's name are worth where its product is not named.
+/// The maximum share if the name's product is not mentioned.
 const UNNAMED: f32 = 0.5;
 
-/// How much of an option's name a clause names in a role.
+/// The share of an option's name that a clause mentions in a role.
 pub(super) fn named(
     option: &Refused,
     (clause, role): (&Clause, Role),
     positions: &Positions,
     weights: &Weights,
 ) -> f32 {
-    // What the chosen one is called, too, tells nothing of this one.
+    // Words that the chosen option's name has as well don't identify this option.
     let is_own = |term: &&Term| {
         !has(&positions.chosen, term.concept) && !has(&positions.chosen_name, term.concept)
     };

@@ -1,25 +1,26 @@
-//! A clause of a proposal held against a statement of a decision.
+//! Compares one clause of a proposal with one statement of a decision.
 
 use super::matches::Matches;
 use crate::alignment::clauses::{Clause, Role, Term};
 use crate::alignment::meaning::Meaning;
 
-/// What a clause and a statement have in common.
+/// The similarity of a clause and a statement.
 #[derive(Debug, Default)]
 pub(in crate::alignment) struct Match {
-    /// How much: which part of both is named by both, and how near they are in meaning.
+    /// The overall score: the share of common words plus the similarity of the embeddings.
     pub(in crate::alignment) value: f32,
-    /// The statement.
+    /// Index of the statement.
     pub(in crate::alignment) at: Option<usize>,
-    /// How much is said alike, and how much with the contrary, by weight.
+    /// Weight of the common words with equal roles, and with opposite roles.
     pub(in crate::alignment) alike: f32,
     pub(in crate::alignment) contrary: f32,
-    /// Which part of the clause the statement says, and of the statement the clause.
+    /// The share of the clause that the statement covers, and of the statement that the clause
+    /// covers.
     pub(in crate::alignment) of_clause: f32,
     pub(in crate::alignment) of_statement: f32,
-    /// How many words both name.
+    /// The number of common words.
     pub(in crate::alignment) count: usize,
-    /// Whether the clause takes a rival of what the statement takes.
+    /// Whether the clause adopts an alternative to a term that the statement adopts.
     pub(in crate::alignment) instead: bool,
 }
 
@@ -27,17 +28,17 @@ pub(in crate::alignment) struct Match {
 pub(super) struct Held<'a> {
     pub(super) term: &'a Term,
     pub(super) weight: f32,
-    /// The word of the proposal that it is taken for, by its place, and how near that is.
+    /// The index and similarity of the matching word of the proposal.
     pub(super) matched: Option<(usize, f32)>,
 }
 
-/// A clause, by the words of the proposal.
+/// A clause, indexed by the proposal's words.
 pub(super) struct Said<'a> {
     pub(super) clause: &'a Clause,
     meaning: Option<&'a Meaning>,
-    /// What it does with each word of the proposal, if it names it.
+    /// The role of each of the proposal's words in this clause.
     roles: Vec<Option<Role>>,
-    /// What it takes that has rivals.
+    /// The adopted terms that have alternatives.
     things: Vec<&'a Term>,
     weight: f32,
 }
@@ -85,7 +86,8 @@ impl<'a> Said<'a> {
                 continue;
             };
             others += held.weight * near;
-            // Several words of a statement may be taken for one of the clause, mostly side by side.
+            // Several words of a statement may match one word of the clause, and are usually
+            // adjacent.
             if last.replace(at) != Some(at) {
                 own += matches.asked.get(at).map_or(0.0, |asked| asked.weight) * near;
                 found.count += 1;
@@ -105,7 +107,7 @@ impl<'a> Said<'a> {
     }
 }
 
-/// Whether a thing takes the place of one that a statement takes.
+/// Whether a term replaces one that a statement adopts.
 fn is_instead(thing: &Term, held: &[Held<'_>]) -> bool {
     let is_rival =
         |held: &Held<'_>| held.term.role == Role::Takes && held.term.rivals.meet(thing.rivals);

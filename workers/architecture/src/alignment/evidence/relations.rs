@@ -1,4 +1,4 @@
-//! What the clauses of a proposal do with the things that a decision speaks of.
+//! What the clauses of a proposal do with the terms of a decision.
 
 use super::options::named;
 use super::shared::Shared;
@@ -7,46 +7,46 @@ use crate::alignment::clauses::{Clause, Mode, Role, Term};
 use crate::alignment::measures::{Measure, Unit, breaks};
 use crate::alignment::positions::{Kind, Positions, Statement};
 
-/// What a single word is worth of what it weighs.
+/// The factor for a match of a single word.
 const ALONE: f32 = 0.85;
 
-/// The most for something, and the statement or option it stands in.
+/// The highest score, and the index of the statement or option that has it.
 pub(in crate::alignment) type Most = (f32, Option<usize>);
 
-/// What clauses do with what a decision holds, each at the most.
+/// What the proposal's clauses do with the decision's terms: the maximum over all clauses.
 #[derive(Debug, Default)]
 pub(in crate::alignment) struct Relations {
-    /// How much is said again of what the decision says of its subject.
+    /// Weight that a clause states as the decision does.
     pub(in crate::alignment) said_same: Most,
-    /// How much is said with the contrary.
+    /// Weight that a clause states contrary to the decision.
     pub(in crate::alignment) said_against: Most,
-    /// How much of the title is said in one clause.
+    /// The share of the title that one clause repeats.
     pub(in crate::alignment) restates: f32,
-    /// How much of an option's name is taken, or dropped, that was turned down.
+    /// The share of a rejected option's name that is adopted, and dropped.
     pub(in crate::alignment) takes_refused: Most,
     pub(in crate::alignment) drops_refused: Most,
-    /// Whether a rival is taken for what the decision is for.
+    /// Whether an alternative is adopted for the decision's subject.
     pub(in crate::alignment) takes_rival: bool,
-    /// Whether what was chosen is taken, or dropped.
+    /// Whether the chosen option is adopted, and dropped.
     pub(in crate::alignment) chosen_taken: bool,
     pub(in crate::alignment) chosen_dropped: bool,
-    /// Whether it is taken as that with which something is done.
+    /// Whether the chosen option is adopted as a means.
     pub(in crate::alignment) chosen_used: bool,
-    /// Whether it is to be ended.
+    /// Whether the chosen option is to be ended.
     pub(in crate::alignment) chosen_ended: bool,
-    /// A bound that a number breaks.
+    /// Shared weight with a statement whose bound a number violates.
     pub(in crate::alignment) breaks: Most,
-    /// What may be used for some things only, and is used for others.
+    /// A statement that restricts a term to some uses, when the proposal has another use for it.
     pub(in crate::alignment) beyond: Option<usize>,
 }
 
-/// A statement of the decision, behind its place.
+/// A statement of the decision, after its index.
 type Held<'a> = (usize, &'a Statement);
 
 impl Relations {
     pub(super) fn of(read: &Read, positions: &Positions, weights: &Weights) -> Relations {
         let mut relations = Relations::default();
-        // A question takes no side, and what was merely looked at is not proposed.
+        // Questions take no position, and options that were merely considered are not proposed.
         let says = read
             .clauses
             .iter()
@@ -63,7 +63,7 @@ impl Relations {
         relations
     }
 
-    /// Holds a clause against a statement.
+    /// Compares a clause with a statement.
     fn hold(
         &mut self,
         clause: &Clause,
@@ -79,7 +79,7 @@ impl Relations {
         }
         let shared = Shared::of(&clause.terms, &statement.clause.terms, positions, weights);
         if statement.kind != Kind::Refused {
-            // A word or two that anybody uses don't say that the number is of the same thing.
+            // One or two common words don't show that the numbers measure the same thing.
             let is_same = shared.is_technical || shared.count > 2;
             let part = if is_same { shared.all } else { 0.0 };
             let part = part.max(of_size(clause, statement, read, weights));
@@ -91,13 +91,14 @@ impl Relations {
         if shared.said_against > shared.said_same {
             raise(&mut self.said_against, shared.said_against, at);
         } else if statement.kind != Kind::Refused {
-            // One word alone is seldom all that a sentence says.
+            // A single word is seldom all that a sentence says.
             let part = if shared.alike > 1 { 1.0 } else { ALONE };
             raise(&mut self.said_same, shared.said_same * part, at);
         }
     }
 
-    /// Holds numbers against a statement's. What a rule names itself breaks none of them.
+    /// Compares numbers with a statement's bounds. A number that a rule names violates none of
+    /// them.
     fn bounds(
         &mut self,
         clause: &Clause,
@@ -118,7 +119,7 @@ impl Relations {
         }
     }
 
-    /// Looks for options by name that were turned down.
+    /// Finds rejected options by name.
     fn options(&mut self, clause: &Clause, positions: &Positions, weights: &Weights) {
         for (at, option) in positions.refused.iter().enumerate() {
             let taken = named(option, (clause, Role::Takes), positions, weights);
@@ -128,7 +129,7 @@ impl Relations {
         }
     }
 
-    /// Looks for what was chosen, and for its rivals.
+    /// Finds the chosen option and its alternatives.
     fn things(&mut self, clause: &Clause, positions: &Positions, read: &Read) {
         for term in clause.terms.iter().filter(|term| !term.rivals.is_empty()) {
             let is_rival = positions
@@ -151,7 +152,7 @@ impl Relations {
         }
     }
 
-    /// Whether a thing is used that may be used for something else only.
+    /// Finds uses of a term that a rule restricts to something else.
     fn scope(&mut self, clause: &Clause, positions: &Positions, read: &Read) {
         let rules = positions.statements.iter().enumerate();
         for (at, statement) in
@@ -178,7 +179,7 @@ impl Relations {
         }
     }
 
-    /// How much of the title a clause says.
+    /// Measures how much of the title a clause repeats.
     fn title(&mut self, clause: &Clause, positions: &Positions, weights: &Weights) {
         let own: Vec<Term> = positions
             .title
@@ -201,7 +202,8 @@ impl Relations {
     }
 }
 
-/// Whether a proposal speaks of what the decision's choice is for, as far as its title says.
+/// Whether a proposal mentions the purpose of the decision's choice, as far as the title states
+/// one.
 fn is_of_subject(positions: &Positions, read: &Read) -> bool {
     let mut subject = positions
         .title
@@ -211,8 +213,8 @@ fn is_of_subject(positions: &Positions, read: &Read) -> bool {
     subject.peek().is_none() || subject.any(|term| read.concepts.contains(&term.concept))
 }
 
-/// What a whole proposal shares with a statement that bounds a size: a size is of few things, and
-/// seldom named in one clause with them.
+/// Half the weight that the whole proposal shares with a statement, if the clause has a size. Sizes
+/// seldom stand in one clause with what they measure.
 fn of_size(clause: &Clause, statement: &Statement, read: &Read, weights: &Weights) -> f32 {
     if !clause
         .measures
@@ -232,7 +234,7 @@ fn of_size(clause: &Clause, statement: &Statement, read: &Read, weights: &Weight
         / 2.0
 }
 
-/// Whether a rule of the decision has the number itself.
+/// Whether a rule of the decision names this number.
 fn is_named(positions: &Positions, number: &Measure) -> bool {
     let is_same = |bound: &Measure| {
         bound.unit == number.unit && (number.amount - bound.amount).abs() <= bound.amount * 0.01

@@ -1,22 +1,22 @@
-//! What one clause of a proposal and one statement of a decision share, by weight.
+//! The weight that one clause of a proposal and one statement of a decision have in common.
 
 use super::{Weights, has};
 use crate::alignment::clauses::{Role, Term};
 use crate::alignment::positions::Positions;
 
-/// What a clause and a statement share.
+/// The overlap of a clause and a statement.
 #[derive(Default)]
 pub(super) struct Shared {
-    /// All that both name.
+    /// Weight of all common concepts.
     pub(super) all: f32,
-    /// What both take or both drop, apart from the decision's subject.
+    /// Weight that both adopt or both drop, without the decision's subject.
     pub(super) said_same: f32,
-    /// What one takes and the other drops, apart from the decision's subject.
+    /// Weight that one adopts and the other drops, without the decision's subject.
     pub(super) said_against: f32,
-    /// How many things both name, and whether one is of the trade.
+    /// The number of common concepts, and whether one is technical.
     pub(super) count: usize,
     pub(super) is_technical: bool,
-    /// How many of them are said alike, apart from the subject.
+    /// The number of them with equal roles, without the subject.
     pub(super) alike: usize,
 }
 
@@ -38,7 +38,7 @@ impl Shared {
             let weight = weights.of_concept(term.concept);
             shared.count += 1;
             shared.is_technical |= term.is_technical;
-            // What the decision is about says that it is the same subject, and no more.
+            // A concept of the title or the chosen option shows only that the subject is the same.
             let is_subject =
                 has(&positions.title, term.concept) || has(&positions.chosen, term.concept);
             let said = if is_subject || term.is_besides {

@@ -1,5 +1,5 @@
-//! What a proposal and a decision share where words that are near in meaning count too, and what the
-//! proposal does with the things of which the decision takes a side.
+//! The overlap of a proposal and a decision when similar words count as matches, and what the
+//! proposal does with terms on which the decision takes a stance.
 
 use super::matches::Matches;
 use super::pairs::{Held, Match, Said};
@@ -10,43 +10,42 @@ use crate::alignment::meaning::Meaning;
 use crate::alignment::positions::{Kind, Positions};
 use crate::alignment::words::Concept;
 
-/// Which part of clause and statement is the same where a number is of the same thing.
+/// The minimum coverage of both clause and statement for their numbers to measure the same thing.
 const BROKEN: f32 = 0.6;
-/// Which part of a clause a statement has to say where it is said again.
+/// The minimum coverage of a clause by a statement that it repeats.
 const AGAIN: f32 = 0.9;
-/// How many things of a kind count.
+/// At most this many products of a kind count.
 const MOST_THINGS: f32 = 2.0;
 
-/// What a proposal and a decision share, near words included.
+/// The overlap of a proposal and a decision, with similar words matched.
 #[derive(Debug, Default)]
 pub(in crate::alignment) struct Soft {
-    /// What both name, by weight; of words of the trade alone; as a part of what the proposal names.
+    /// Weight of common words: all, technical ones only, and as a share of the proposal's words.
     pub(in crate::alignment) total: f32,
     pub(in crate::alignment) trade: f32,
     pub(in crate::alignment) cover: f32,
-    /// How near the whole proposal is to the whole decision.
+    /// Similarity of the whole proposal and the whole decision.
     pub(in crate::alignment) whole: f32,
-    /// The clause and the rule that have most in common.
+    /// The clause and rule with the highest score.
     pub(in crate::alignment) rule: Match,
-    /// The most that a clause has in common with what is said of options that were turned down, and
-    /// with what is around the decision.
+    /// The highest score of a clause with a statement about rejected options, and with the context.
     pub(in crate::alignment) refused: f32,
     pub(in crate::alignment) around: f32,
-    /// The most that is said with the contrary of a statement.
+    /// The highest score for contradicting a statement.
     pub(in crate::alignment) against: Most,
-    /// A statement that a clause says again, and one of which it says another number.
+    /// A statement that a clause repeats, and one whose number a clause violates.
     pub(in crate::alignment) said_again: Option<usize>,
     pub(in crate::alignment) broken: Option<usize>,
-    /// The most that a clause has in common with a rule whose thing it puts a rival for.
+    /// The highest score of a clause with a rule whose product it replaces by an alternative.
     pub(in crate::alignment) instead: Most,
-    /// How many things are taken that the decision drops, dropped that it takes, dropped that it
-    /// drops, and taken that it doesn't name.
+    /// The number of products that the proposal adopts although the decision drops them, drops
+    /// although it adopts them, drops as it does, and adopts without a mention in the decision.
     pub(in crate::alignment) takes_dropped: f32,
     pub(in crate::alignment) drops_taken: f32,
     pub(in crate::alignment) drops_dropped: f32,
     pub(in crate::alignment) takes_unknown: f32,
-    /// Which part of the proposal's words it takes that the decision takes, takes that it drops, and
-    /// drops that it takes.
+    /// The share of the proposal's words that it adopts as the decision does, adopts although the
+    /// decision drops them, and drops although the decision adopts them.
     pub(in crate::alignment) part_taken: f32,
     pub(in crate::alignment) part_against: f32,
     pub(in crate::alignment) part_dropped: f32,
@@ -69,17 +68,17 @@ impl Soft {
         soft
     }
 
-    /// The most that any statement has in common with a clause.
+    /// The highest score of any statement.
     pub(in crate::alignment) fn nearest(&self) -> f32 {
         self.decided().max(self.around)
     }
 
-    /// The most that a rule, or what is said of an option that was turned down, has in common.
+    /// The highest score of a rule or of a statement about rejected options.
     pub(in crate::alignment) fn decided(&self) -> f32 {
         self.rule.value.max(self.refused)
     }
 
-    /// Which words of the proposal the decision names.
+    /// Measures which of the proposal's words the decision names.
     fn share(&mut self, positions: &Positions, matches: &Matches<'_>, weights: &Weights) {
         let mut best = vec![0.0_f32; matches.asked.len()];
         for (concept, _) in positions.lexicon.words() {
@@ -101,7 +100,7 @@ impl Soft {
         self.cover = self.total / whole;
     }
 
-    /// Holds each clause against each statement.
+    /// Compares each clause with each statement.
     fn pairs(
         &mut self,
         read: &Read,
@@ -124,7 +123,7 @@ impl Soft {
         }
     }
 
-    /// Keeps what is said so plainly that nothing has to be weighed.
+    /// Records matches so clear that no weighing is needed.
     fn plain(&mut self, found: &Match, breaks: Option<bool>, kind: Kind, at: usize) {
         let is_rule = matches!(kind, Kind::Rule | Kind::Follows);
         let is_alike = found.alike > 4.0 * found.contrary && found.count > 1;
@@ -139,7 +138,7 @@ impl Soft {
         }
     }
 
-    /// Keeps what a pair has most of.
+    /// Updates the maxima with a pair's score.
     fn raise(&mut self, found: Match, kind: Kind, at: usize) {
         let is_ruling = matches!(kind, Kind::Rule | Kind::Follows | Kind::Refused);
         let against = found.value * found.contrary / (found.alike + found.contrary + 0.2);
@@ -162,7 +161,7 @@ impl Soft {
         }
     }
 
-    /// What is done with the things, and the words, of which the decision takes a side.
+    /// Measures what the proposal does with terms on which the decision takes a stance.
     fn sides(&mut self, read: &Read, positions: &Positions, weights: &Weights) {
         let mut whole = 0.5;
         let says = read.clauses.iter();
@@ -207,13 +206,13 @@ impl Soft {
     }
 }
 
-/// What a decision's word tells: less where many decisions name it.
+/// The weight of a decision's word: lower if many decisions name it.
 fn weight(positions: &Positions, weights: &Weights, concept: Concept) -> f32 {
     let word = positions.lexicon.word(concept);
     word.map_or(0.5, |word| word.weight) * weights.of_concept(concept) / RAREST
 }
 
-/// A statement's words, each with the word of the proposal that it is taken for.
+/// A statement's words, each with its match in the proposal.
 fn held<'a>(
     terms: &'a [Term],
     positions: &Positions,

@@ -1,27 +1,27 @@
-//! How proposals speak that undo, carry out or leave open: what is said of a decision besides what
-//! it is about. Commas part words and phrases.
+//! Cues: phrases with which proposals undo a decision, carry it out, or leave it open. Commas
+//! separate words and phrases.
 
-/// Putting one thing in another's place, or going back on something.
+/// Replacing something, or going back on it.
 #[rustfmt::skip]
 const UNDOES: &str = "instead of, rather than, in place of, replace, replaces, replaced, swap, off, away from, go back, back to, \
     bring back, brings back, return to, revert, again, no longer, not any more, anymore, any more, drop, dropped, drops, skip, \
     skips, abandon, get rid, do without, give up, switch off, turn off, ditch, switch to, move to, moves to, migrate, reopen";
-/// Wanting something easier, or sooner.
+/// Wanting something easier or sooner.
 #[rustfmt::skip]
 const IMPATIENT: &str = "let's, just, simply, finally, anyway, overkill, too slow, too strict, slow, cheaper, faster, easier, \
     simpler, quicker, saves, save, nobody, no need, doesn't need, don't need, needn't, fine, good enough, enough, plenty, \
     annoying, pain, hate, for once, this once, like everyone else, promise, trust, costs, cost, expensive, it takes, takes, \
     awkward, tired, half, while, quick, painful, want, wants, too much, we'd, i'd, we need, need";
-/// Turning something down.
+/// Rejecting something.
 #[rustfmt::skip]
 const REFUSES: &str = "no, we won't, won't, we don't, not, say no, turn down, turned down, declined, never, can't, isn't, nothing, \
     don't, doesn't";
-/// Doing as a rule says.
+/// Following a rule.
 #[rustfmt::skip]
 const CARRIES_OUT: &str = "each, every, too, as well, likewise, new, gets, get, comes, fails, fail, check, checks, checked, \
     at the least, at least, at most, at the latest, within, no more than, behind, only, removed, deleted, last, \
     remaining, rewrite, goes, go, if, after, before, both, first, then, old, sign, until, once, finds, found, looks, signed";
-/// Adding, watching or tuning something of which a rule says nothing.
+/// Adding, watching or tuning something that no rule covers.
 #[rustfmt::skip]
 const LEAVES_OPEN: &str = "which, who, how, what, whether, or, either, in addition, besides, beside, alongside, measure, compare, \
     look at, dashboard, alert, alerts, name, names, naming, page, report, reports, tool, tune, tuning, size, bigger, index, \
@@ -29,10 +29,10 @@ const LEAVES_OPEN: &str = "which, who, how, what, whether, or, either, in additi
     documentation, training, load test, benchmark, scan, lint, format, prefix, owner, owners, open question, discussed, \
     settled, backup, backups, replica, replicas, pooling, cluster, nodes, agree, proposal, idea, try, add, limit, interval, scale, give, second, more";
 
-/// How many kinds of cues there are.
+/// The number of cue kinds.
 pub(in crate::alignment) const KINDS: usize = 5;
 /// The longest cue, in words.
 pub(in crate::alignment) const LONGEST_CUE: usize = 3;
 
-/// Each kind's cues: of undoing, of impatience, of refusal, of carrying out, of leaving open.
+/// The cues of each kind: undoing, impatience, refusal, carrying out, leaving open.
 pub(super) const CUES: [&str; KINDS] = [UNDOES, IMPATIENT, REFUSES, CARRIES_OUT, LEAVES_OPEN];

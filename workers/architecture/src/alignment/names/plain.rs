@@ -1,6 +1,6 @@
-//! Plain words: which mean the same, and which are of the trade.
+//! Plain words: synonyms, technical terms, everyday vocabulary and ambiguous names.
 
-/// Words that mean the same, a line each.
+/// Synonyms, one group per line.
 #[rustfmt::skip]
 pub(super) const SAME: &str =
 "database, databases, db, dbs
@@ -44,7 +44,7 @@ europe, european
 quota, quotas, rate limit, rate limits, limits per partner
 token, tokens";
 
-/// Words of the trade, sorted.
+/// Technical terms, sorted.
 #[rustfmt::skip]
 pub(in crate::alignment) const TECHNICAL: &[&str] = &[
     "alert", "algorithm", "api", "apis", "app", "apps", "architecture", "async", "attempts", "authenticate",
@@ -75,7 +75,7 @@ pub(in crate::alignment) const TECHNICAL: &[&str] = &[
     "users", "utf", "version", "webhook", "webhooks", "websocket", "worker", "workers", "workflow", "workflows",
 ];
 
-/// What offices speak of that isn't software.
+/// What offices talk about besides software.
 pub(in crate::alignment) const EVERYDAY: &str = "party lunch dinner canteen kitchen coffee fence paint painted \
 furniture desk chair bench window door garden travel hotel train flight car van bike parking office lease rent landlord contract \
 price discount invoice insurance salary holiday leave hiring interview candidate colleague visitor guest training course workshop \
@@ -85,7 +85,7 @@ charity donation union vote election city mayor street building roof floor wall 
 food fruit bread drink beer wine cooking chef restaurant fire drill cleaning rubbish recycling \
 battery lamp light solar heating water toilet lift elevator stairs fair stand booth exhibition conference museum book library";
 
-/// Names that are words of English, too, sorted.
+/// Names that are also English words, sorted.
 #[rustfmt::skip]
 pub(super) const AMBIGUOUS: &[&str] = &[
     "ably", "actions", "ada", "airflow", "airship", "alembic", "alpine", "amplitude", "ant", "anthropic", "argon",

@@ -1,7 +1,7 @@
-//! Products and techniques, by what they are for.
+//! Products and techniques, grouped by purpose.
 //!
-//! Each block stands behind what its things are; things stand between semicolons, and between commas
-//! the names of one thing.
+//! Each group is a pair of what its products are and their names. Semicolons separate products;
+//! commas separate names of one product.
 
 mod clients;
 mod code;
@@ -10,10 +10,10 @@ mod running;
 mod services;
 mod ways;
 
-/// What things of a block are, and their names.
+/// What a group's products are, and their names.
 pub(super) type Block = (&'static str, &'static str);
 
-/// All blocks, in an order that stays.
+/// All groups, in a fixed order.
 pub(super) fn blocks() -> impl Iterator<Item = Block> {
     let all = [
         data::BLOCKS,

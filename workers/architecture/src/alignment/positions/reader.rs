@@ -1,19 +1,18 @@
-//! A decision's parts made positions.
+//! Builds the positions of a decision from its record's parts.
 
 use super::{Kind, Positions, Refused, Statement, stances, weighed};
-use crate::adr::{Adr, Choice, Passage, Status, Verdict};
+use crate::adr::{Adr, ConsideredOption, Passage, Status, Verdict};
 use crate::alignment::clauses::{Clause, Mode, Role, Term, clauses};
 use crate::alignment::meaning::Meaning;
 use crate::markdown::Markdown;
 
-/// How many statements of one decision are held against a proposal.
+/// At most this many statements of a decision are compared with a proposal.
 const MAX_STATEMENTS: usize = 160;
-/// How many things of all names together are its subject, at most.
+/// At most this many terms of a name are read.
 const MAX_NAMED: usize = 400;
-/// How much of a title, and of a sentence, is read for what it means, in bytes.
+/// At most this many bytes of a title or sentence are embedded.
 const MAX_READ: usize = 4096;
 
-/// Reads a decision.
 pub(super) fn read(markdown: &Markdown, adr: &Adr) -> Positions {
     let mut reader = Reader {
         markdown,
@@ -66,7 +65,7 @@ impl Reader<'_> {
         self.positions.title = terms;
     }
 
-    /// A title such as "Redis is a cache and nothing else" is a rule as well.
+    /// A title such as "Redis is a cache and nothing else" is also a rule.
     fn title_rules(&mut self, adr: &Adr, said: Vec<Clause>, is_refused: bool) {
         let mut sections = self.markdown.sections.iter();
         if is_refused || !sections.any(|section| section.heading.contains(&adr.title)) {
@@ -112,11 +111,11 @@ impl Reader<'_> {
         }
     }
 
-    /// What the name of each option names, and what became of it. Where the record says it of
-    /// none, the title does.
+    /// The terms and the outcome of each option. If the record states no outcome, the title
+    /// decides.
     fn verdicts(&self, adr: &Adr) -> Vec<(Vec<Term>, Verdict)> {
         let titled = heads(&self.positions.title);
-        let name = |option: &Choice| {
+        let name = |option: &ConsideredOption| {
             let said = clauses(&option.name);
             let mut terms = said.iter().flat_map(|clause| &clause.terms);
             let is_titled =
@@ -129,7 +128,7 @@ impl Reader<'_> {
             .options
             .iter()
             .all(|option| option.verdict == Verdict::Open);
-        let verdict = |(option, (name, is_titled)): (&Choice, (Vec<Term>, bool))| {
+        let verdict = |(option, (name, is_titled)): (&ConsideredOption, (Vec<Term>, bool))| {
             let verdict = match is_titled {
                 true if is_open => Verdict::Chosen,
                 false if is_open && is_one_titled => Verdict::Rejected,
@@ -140,8 +139,8 @@ impl Reader<'_> {
         adr.options.iter().zip(names).map(verdict).collect()
     }
 
-    /// What an option is named by: its name, or what is said of it where that is a plain word
-    /// ("Buy it").
+    /// The terms that identify an option: those of its name, or of its description if the name is a
+    /// plain word ("Buy it").
     fn telling(&self, name: Vec<Term>, about: &[Passage]) -> Vec<Term> {
         let tells = |term: &Term| !term.rivals.is_empty() || term.is_technical;
         if name.len() > 1 || name.iter().any(tells) {
@@ -153,7 +152,7 @@ impl Reader<'_> {
         named(about.unwrap_or_default())
     }
 
-    /// The clauses of a text, whose words are kept.
+    /// The clauses of a text. Adds its words to the lexicon.
     fn clauses(&mut self, text: &str) -> Vec<Clause> {
         let said = clauses(text);
         self.positions.lexicon.add(text, &said);
@@ -171,7 +170,7 @@ impl Reader<'_> {
                     break;
                 }
                 let words = start(text.get(clause.sentence.clone()).unwrap_or_default());
-                // A word or two are a name or a label, and say nothing.
+                // One or two words are a name or a label, not a statement.
                 if clause.terms.is_empty() || words.split_whitespace().nth(2).is_none() {
                     continue;
                 }
@@ -203,11 +202,11 @@ impl Reader<'_> {
                 .iter()
                 .any(|chosen| chosen.concept == concept)
         };
-        // What a decision merely looked at, it turned down, unless it is what it chose.
-        for statement in &mut positions.statements {
-            if statement.kind == Kind::Rule && statement.clause.mode == Mode::Tells {
-                statement.kind = Kind::Refused;
-                let looked_at = statement
+        // Options that were merely considered count as rejected, unless they were chosen.
+        for y_statement in &mut positions.statements {
+            if y_statement.kind == Kind::Rule && y_statement.clause.mode == Mode::Tells {
+                y_statement.kind = Kind::Refused;
+                let looked_at = y_statement
                     .clause
                     .terms
                     .iter_mut()
@@ -221,7 +220,7 @@ impl Reader<'_> {
         let said = positions
             .statements
             .iter()
-            .flat_map(|statement| &statement.clause.terms);
+            .flat_map(|y_statement| &y_statement.clause.terms);
         let named = positions.refused.iter().flat_map(|option| &option.name);
         let all = said.chain(named).chain(&positions.title);
         positions.named = all
@@ -235,7 +234,7 @@ impl Reader<'_> {
 }
 
 impl Reader<'_> {
-    /// What was compared with what was chosen, and not chosen, was turned down.
+    /// Adds alternatives that were considered together with the chosen option as rejected.
     fn compare(&mut self) {
         let positions = &self.positions;
         let chosen = &positions.chosen;
@@ -243,13 +242,13 @@ impl Reader<'_> {
         let told = positions
             .statements
             .iter()
-            .filter(|statement| statement.clause.mode == Mode::Tells);
-        for statement in told {
+            .filter(|y_statement| y_statement.clause.mode == Mode::Tells);
+        for y_statement in told {
             let is_other = |term: &&Term| {
                 let is_rival = chosen.iter().any(|chosen| chosen.rivals.meet(term.rivals));
                 is_rival && chosen.iter().all(|chosen| chosen.concept != term.concept)
             };
-            for term in statement.clause.terms.iter().filter(is_other) {
+            for term in y_statement.clause.terms.iter().filter(is_other) {
                 let begins = |other: &&Statement| {
                     other
                         .clause
@@ -261,7 +260,7 @@ impl Reader<'_> {
                     .statements
                     .iter()
                     .find(begins)
-                    .unwrap_or(statement);
+                    .unwrap_or(y_statement);
                 refused.push(Refused {
                     name: vec![*term],
                     sentence: about.sentence.clone(),
@@ -273,19 +272,20 @@ impl Reader<'_> {
     }
 }
 
-/// As much of a text as is read for what it means.
+/// The prefix of a text that is embedded.
 fn start(text: &str) -> &str {
     text.get(..text.floor_char_boundary(MAX_READ))
         .unwrap_or(text)
 }
 
-/// What the clauses of a name name.
+/// The terms of a name's clauses.
 fn named(said: Vec<Clause>) -> Vec<Term> {
     let terms = said.into_iter().flat_map(|clause| clause.terms);
     terms.take(MAX_NAMED).collect()
 }
 
-/// The things that a name is about: the first, and those beside it. What it is in, or with, is not.
+/// The terms that a name is about: the first, and others listed with it. Later means or places
+/// don't count.
 fn heads(name: &[Term]) -> Vec<Term> {
     let taken = name
         .iter()

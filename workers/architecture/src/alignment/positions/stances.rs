@@ -1,13 +1,13 @@
-//! Which side a decision takes of each thing that it names.
+//! The decision's stance on each concept that it names.
 
 use super::{Kind, Positions};
 use crate::alignment::clauses::{Role, Term};
 use crate::alignment::words::ByConcept;
 
-/// What a title, or the name of an option, counts.
+/// The points for a title or an option's name.
 const NAMED: i16 = 9;
 
-/// What a decision takes, above 0, and drops, below, of all that its rules name.
+/// The stance on each concept: positive if the decision adopts it, negative if it drops it.
 pub(super) fn of(positions: &Positions) -> ByConcept<i16> {
     let mut stances = ByConcept::default();
     let mut count = |term: &Term, by: i16| {

@@ -1,7 +1,7 @@
-//! How good the labels are on proposals that people labelled: `tests/data/adr`.
+//! Measures the labels against proposals labelled by people: `tests/data/adr`.
 //!
-//! Each `tuning.jsonl` was looked at while the rules were made, and the weights were learned from it;
-//! `held_back.jsonl` was not, and only its figures are told.
+//! Each `tuning.jsonl` was used to write the rules and to learn the weights. `held_back.jsonl` was
+//! not, and only its metrics are reported.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ struct Decided {
     written: Written,
 }
 
-/// How often a label was given, should have been, and both.
+/// How often a label was predicted, expected, and both.
 #[derive(Clone, Copy, Default)]
 struct Count {
     given: f64,
@@ -40,9 +40,9 @@ impl Count {
 
 struct Figures {
     counts: BTreeMap<&'static str, Count>,
-    /// How often each label was given where another was wanted, `none` last.
+    /// A confusion matrix: rows are expected labels, columns predicted ones, `none` last.
     confused: [[u32; 4]; 4],
-    /// Conflicts on proposals that no decision speaks of.
+    /// Conflicts reported for proposals that concern no decision.
     unfounded: usize,
 }
 
@@ -166,7 +166,7 @@ fn of_the_proposals_for_tuning_so_many_are_labelled_as_people_did() {
     }
 }
 
-/// The aim is a macro-F1 of 0.8.
+/// The goal is a macro-F1 of 0.8.
 #[test]
 fn of_the_proposals_held_back_so_many_are_labelled_as_people_did() {
     let figures = figures(&data().join("held_back.jsonl"));

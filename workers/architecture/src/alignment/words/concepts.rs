@@ -1,19 +1,18 @@
-//! What tokens are compared by, and maps of that.
+//! Concepts, and hash maps and sets of them.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use archway_index::terms::Term;
 
-/// What tokens are compared by: the hash of a stem, or of a thing's first name.
+/// The hash of a stem or of a product's main name.
 pub(in crate::alignment) type Concept = Term;
 
-/// A map by concepts, which are hashes already: they are only spread.
+/// A map by concept. Concepts are hashes already, so the hasher only spreads them.
 pub(in crate::alignment) type ByConcept<V> = HashMap<Concept, V, BuildHasherDefault<Spread>>;
-/// A set of concepts.
 pub(in crate::alignment) type Concepts = HashSet<Concept, BuildHasherDefault<Spread>>;
 
-/// Spreads a concept over 64 bits. Texts are bounded, and so is what colliding words can cost.
+/// Spreads a concept over 64 bits. Texts are bounded in size, which bounds the cost of collisions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::alignment) struct Spread(u64);
 
@@ -29,7 +28,7 @@ impl Hasher for Spread {
     }
 
     fn write_u32(&mut self, value: u32) {
-        // The golden ratio's fraction, as multiplicative hashing has it.
+        // The fraction of the golden ratio, as in multiplicative hashing.
         self.0 = (self.0 ^ u64::from(value)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 }

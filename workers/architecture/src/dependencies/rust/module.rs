@@ -1,28 +1,28 @@
-//! Crates and modules: which files they are, by the conventions of Cargo and rustc.
+//! Maps crates and modules to files, by the conventions of Cargo and rustc.
 
 use archway_repo::{RepoPath, Stopped};
 
 use crate::dependencies::place::{Place, beneath, parent, relative, with_suffix};
 
-/// The file and the folder in which a crate begins.
+/// The root folder and root file of a crate.
 #[derive(Clone, Debug)]
 pub(crate) struct Crate {
     folder: RepoPath,
-    /// `None` where several share the folder, as tests do theirs.
+    /// `None` if several crates share the folder, as tests do.
     file: Option<RepoPath>,
 }
 
-/// A module: the file it is in, and the folder of its children's files.
+/// A module: its file, and the folder that holds its children's files.
 #[derive(Clone, Debug)]
 pub(super) struct Module {
     pub(super) file: Option<RepoPath>,
     pub(super) folder: RepoPath,
-    /// How many inline modules it is within its file.
+    /// The depth of inline modules in the file.
     inline: usize,
 }
 
 impl Crate {
-    /// The crate that the importing file is part of.
+    /// The crate that contains the importing file.
     pub(crate) fn around(place: &Place<'_>) -> Crate {
         let package = place
             .folders_above()
@@ -49,7 +49,7 @@ impl Crate {
         }
     }
 
-    /// The crate that begins in `folder`, whose name within its package is `name`.
+    /// The crate with its root in `folder`, which is `name` within its package.
     fn in_folder(folder: &RepoPath, name: Option<&[u8]>, place: &Place<'_>) -> Option<Crate> {
         let is_here = place.folder() == *folder;
         let of_many: [&[u8]; 4] = [b"src/bin", b"tests", b"examples", b"benches"];
@@ -78,7 +78,7 @@ impl Crate {
         }
     }
 
-    /// The module that a file of this crate is.
+    /// The module that a file of this crate defines.
     pub(super) fn module_of(&self, file: &RepoPath) -> Module {
         let is_named_by_folder = self.file.as_ref() == Some(file) || file.name() == b"mod.rs";
         let stem = file.as_bytes().strip_suffix(b".rs");
@@ -95,14 +95,14 @@ impl Crate {
 }
 
 impl Module {
-    /// The inline module of these names within it.
+    /// The inline module with these names.
     pub(super) fn inline(mut self, names: &[String]) -> Module {
         self.folder = beneath(&self.folder, names);
         self.inline += names.len();
         self
     }
 
-    /// Its child of this name, if that has a file.
+    /// The child module with this name, if it has a file.
     pub(super) fn child(&self, name: &str, place: &Place<'_>) -> Option<Module> {
         let folder = self.folder.join(name.as_bytes());
         let file = place.first([with_suffix(&folder, ".rs"), folder.join(b"mod.rs")])?;
@@ -113,7 +113,7 @@ impl Module {
         })
     }
 
-    /// The module around it; `None` if it is the crate's root, or has no file.
+    /// The parent module; `None` for the crate's root.
     pub(super) fn above(self, own: &Crate, place: &Place<'_>) -> Option<Module> {
         if self.folder == own.folder {
             return None;
@@ -138,7 +138,7 @@ impl Module {
         })
     }
 
-    /// The deepest module with a file of its own on the path `names` beneath it.
+    /// The deepest module with its own file on the path `names`.
     pub(super) fn deepest(self, names: &[String], place: &Place<'_>) -> Module {
         let mut module = self;
         for name in names {
@@ -151,7 +151,7 @@ impl Module {
     }
 }
 
-/// The libraries of the project, by the names that paths use.
+/// The project's library crates, by the names that paths use.
 pub(crate) fn crates(place: &Place<'_>) -> Result<Vec<(String, Crate)>, Stopped> {
     let manifests = place.manifests("Cargo.toml")?;
     let library = |(path, text): (&RepoPath, String)| {
@@ -166,7 +166,7 @@ pub(crate) fn crates(place: &Place<'_>) -> Result<Vec<(String, Crate)>, Stopped>
     Ok(manifests.into_iter().filter_map(library).collect())
 }
 
-/// What is needed of a Cargo.toml, read as the lines it is usually written in.
+/// The needed fields of a Cargo.toml, parsed line by line in their usual notation.
 #[derive(Default)]
 struct Manifest {
     package: Option<String>,

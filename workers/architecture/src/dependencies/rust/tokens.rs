@@ -1,7 +1,7 @@
-//! The paths that a `use` names, groups written out: `a::{b, c::d}` is `a::b` and `a::c::d`.
+//! The paths in a `use`, with groups expanded: `a::{b, c::d}` is `a::b` and `a::c::d`.
 //!
-//! Read from the tokens, not from the tree: groups nest as deep as their author likes, and tokens
-//! need no recursion.
+//! They come from the tokens instead of the tree: groups may nest without limit, and tokens need no
+//! recursion.
 
 use archway_repo::{
     Cancel, Stopped,
@@ -12,15 +12,15 @@ use tree_sitter::Node;
 use super::{MAX_NAMES, plain};
 use crate::dependencies::MAX_IMPORTS;
 
-/// What was read of a `use` so far.
+/// The state while reading a `use`.
 #[derive(Default)]
 struct Reader {
     paths: Vec<Vec<String>>,
-    /// The names since the last comma, after those of the groups around.
+    /// The names since the last comma, after the prefix from enclosing groups.
     names: Vec<String>,
-    /// How many names each group around stands on.
+    /// The prefix length of each enclosing group, in names.
     groups: Vec<usize>,
-    /// After `as`, what comes is a new name for the path.
+    /// Whether the next name is an alias, after `as`.
     is_alias: bool,
 }
 
@@ -58,19 +58,19 @@ impl Reader {
             "}" => {
                 self.end();
                 self.groups.pop();
-                // The group's own path was in its members.
+                // The members have included the group's own prefix.
                 self.names.truncate(self.base());
             }
             _ => {}
         }
     }
 
-    /// How many names the innermost group stands on.
+    /// The prefix length of the innermost group.
     fn base(&self) -> usize {
         self.groups.last().copied().unwrap_or(0)
     }
 
-    /// Ends a path, if one was begun.
+    /// Ends the current path, if there is one.
     fn end(&mut self) {
         let base = self.base();
         if self.names.len() > base {

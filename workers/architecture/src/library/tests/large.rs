@@ -1,4 +1,4 @@
-//! Libraries of the largest size.
+//! Libraries of the maximum size.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Calls that come together: one reads, the others wait for it as long as they may.
+//! Concurrent calls: one reads, and the others wait until their deadline.
 
 use std::sync::Barrier;
 
@@ -6,7 +6,7 @@ use archway_repo::Stopped;
 
 use super::*;
 
-/// A project of some documents.
+/// A project with 20 documents.
 fn project() -> Sandbox {
     let app = Sandbox::new();
     for number in 0..20 {

@@ -1,36 +1,36 @@
-//! Words that make a sentence hold only somewhere, only sometimes, or only so many times. What they
-//! stand with can't be looked up by words alone.
+//! Words that limit a sentence to a place, a condition or a count. Such a sentence can't be checked
+//! by words.
 
 use super::{pieces::Piece, verbs::is_adverb};
 
-/// Behind these, and before these, something holds only sometimes.
+/// Words that begin a condition.
 const CONDITIONS: [&str; 8] = [
     "when", "whenever", "if", "while", "until", "where", "unless", "except",
 ];
 
-/// What a sentence begins with that holds only sometimes, or says of whom it does not hold.
+/// Words that begin a sentence with a condition or an exception.
 const OPENINGS: [&str; 11] = [
     "after", "before", "during", "once", "upon", "only", "without", "no", "nothing", "none",
     "neither",
 ];
 
-/// What a prohibition begins with that holds only somewhere.
+/// Words that begin a prohibition with a place.
 const OPENING_PLACES: [&str; 7] = ["in", "inside", "within", "on", "from", "at", "under"];
 
-/// What makes a prohibition hold only somewhere.
+/// Words that limit a prohibition.
 const EXCEPTIONS: [&str; 5] = ["without", "outside", "unless", "except", "than"];
 
-/// Behind these, a place or a means, once something is named.
+/// Words that begin a place or a means after a name.
 const PLACES: [&str; 24] = [
     "in", "from", "inside", "within", "on", "at", "with", "by", "via", "through", "to", "into",
     "for", "over", "before", "after", "as", "that", "which", "whose", "under", "of", "using",
     "during",
 ];
 
-/// What may stand between a place and a word that makes it all of the code.
+/// Words that may stand before a place that means all code.
 const DETERMINERS: [&str; 6] = ["the", "our", "this", "new", "application", "product"];
 
-/// Places that are all of the code.
+/// Places that mean all code.
 const EVERYWHERE: [&str; 12] = [
     "code",
     "codebase",
@@ -46,14 +46,14 @@ const EVERYWHERE: [&str; 12] = [
     "general",
 ];
 
-/// How many times, or how much of it.
+/// Words for a count or an amount.
 const COUNTS: [&str; 27] = [
     "most", "exactly", "only", "single", "once", "twice", "thrice", "two", "three", "four", "five",
     "six", "seven", "eight", "nine", "ten", "multiple", "several", "many", "few", "fewer", "less",
     "more", "maximum", "max", "minimum", "min",
 ];
 
-/// The same behind what is counted, and what puts several names together.
+/// The same after the counted name, and words that combine several names.
 const COUNTS_BEHIND: [&str; 11] = [
     "once",
     "twice",
@@ -68,7 +68,7 @@ const COUNTS_BEHIND: [&str; 11] = [
     "than",
 ];
 
-/// What may stand before a name without saying which of its uses are meant.
+/// Words before a name that don't restrict which of its uses are meant.
 const PLAIN: [&str; 84] = [
     "a",
     "an",
@@ -156,10 +156,10 @@ const PLAIN: [&str; 84] = [
     "old",
 ];
 
-/// What parts names, and with them the words before each.
+/// Words that separate names, and with them the qualifiers of each.
 const JOINTS: [&str; 6] = ["and", "or", "nor", "such", "that", "like"];
 
-/// Verbs that are plain behind "and", "or" and a comma, where a word may be an adjective as well.
+/// Verbs that count as plain only after "and", "or" and a comma; elsewhere they may be adjectives.
 const VERBS: [&str; 30] = [
     "invoke",
     "throw",
@@ -193,48 +193,48 @@ const VERBS: [&str; 30] = [
     "be",
 ];
 
-/// Words that say what is hoped for rather than when.
+/// Words that express a wish instead of a condition.
 const WISHES: [&str; 4] = ["possible", "practical", "practicable", "feasible"];
 
-/// Whether a condition begins with this word.
+/// Whether this word begins a condition.
 pub(super) fn is_condition(word: &str) -> bool {
     CONDITIONS.contains(&word)
 }
 
-/// Whether what follows a condition's word makes it none: "where possible".
+/// Whether the words after a condition's word turn it into a wish: "where possible".
 pub(super) fn is_wish(behind: &[Piece<'_>]) -> bool {
     word(behind.first()).is_some_and(|word| WISHES.contains(&word.as_str()))
 }
 
-/// Whether an exception begins with this word.
+/// Whether this word begins an exception.
 pub(super) fn is_exception(word: &str) -> bool {
     EXCEPTIONS.contains(&word)
 }
 
-/// Whether a place or a means begins with this word.
+/// Whether this word begins a place or a means.
 pub(super) fn is_place(word: &str) -> bool {
     PLACES.contains(&word)
 }
 
-/// Whether what stands behind the word of a place is all of the code.
+/// Whether the words after a place's word mean all code.
 pub(super) fn is_everywhere(behind: &[Piece<'_>]) -> bool {
     let mut words = behind.iter().map_while(|piece| word(Some(piece)));
     let place = words.find(|word| !DETERMINERS.contains(&word.as_str()));
     place.is_some_and(|place| EVERYWHERE.contains(&place.as_str()))
 }
 
-/// Whether the word says how many of what is named next are meant.
+/// Whether the word is a count of the name after it.
 pub(super) fn is_count(word: &str) -> bool {
     COUNTS.contains(&word) || word.chars().all(|c| c.is_ascii_digit())
 }
 
-/// Whether the word says how many times what was named is meant, or that it is with another.
+/// Whether the word is a count of the name before it, or combines it with another.
 pub(super) fn is_count_behind(word: &str) -> bool {
     COUNTS_BEHIND.contains(&word)
 }
 
-/// Whether what comes before a word of RFC 2119 says when or where the demand holds. Who is meant
-/// is not asked, so a place counts for prohibitions alone.
+/// Whether a subject limits the requirement to a condition or a place. Subjects are otherwise
+/// ignored, so a place limits prohibitions only.
 pub(super) fn is_limited(subject: &[Piece<'_>], forbids: bool) -> bool {
     let words = subject.iter().filter_map(|piece| word(Some(piece)));
     let has_condition = words
@@ -247,8 +247,8 @@ pub(super) fn is_limited(subject: &[Piece<'_>], forbids: bool) -> bool {
     has_condition || OPENINGS.contains(&opening.as_str()) || is_at_a_place
 }
 
-/// Whether words before a name say which of its uses are meant: "a bare `except`". What begins with
-/// a verb (`has_verb`) has one that is none of them.
+/// Whether words before a name restrict which of its uses are meant: "a bare `except`". If the
+/// words begin with a verb (`has_verb`), the verb is no restriction.
 pub(super) fn is_qualified(before: &[Piece<'_>], has_verb: bool) -> bool {
     let (mut run, mut joint) = (Vec::new(), false);
     for piece in before.iter().rev() {
@@ -262,7 +262,7 @@ pub(super) fn is_qualified(before: &[Piece<'_>], has_verb: bool) -> bool {
         }
     }
     if has_verb && !joint {
-        // The words of the verb come last, since the run is turned.
+        // The verb's words are last, because `run` is reversed.
         while run.pop().is_some_and(|word| is_adverb(&word)) {}
     }
     run.iter().any(|word| {
@@ -271,7 +271,7 @@ pub(super) fn is_qualified(before: &[Piece<'_>], has_verb: bool) -> bool {
     })
 }
 
-/// A word in small letters.
+/// A word in lower case.
 pub(super) fn word(piece: Option<&Piece<'_>>) -> Option<String> {
     match piece? {
         Piece::Word(word) => Some(word.to_ascii_lowercase()),

@@ -1,4 +1,4 @@
-//! The names that stand behind a word of RFC 2119, and whether words limit what is said of them.
+//! The names after an RFC 2119 keyword, and whether other words limit the requirement.
 
 use super::{
     limits::{
@@ -8,51 +8,51 @@ use super::{
     pieces::Piece,
 };
 
-/// Behind these something else begins: a reason, a contrast.
+/// Words that begin a reason or a contrast.
 const ASIDES: [&str; 6] = ["because", "since", "but", "see", "instead", "rather"];
 
-/// Behind these an advice, once something is named.
+/// Words that begin an advice after a name.
 const ADVICE: [&str; 3] = ["use", "prefer", "call"];
 
-/// Behind these, in a demand, come examples of what may be used.
+/// Words that begin examples in a requirement.
 const EXAMPLES: [&str; 4] = ["such", "like", "example", "e"];
 
 /// The names of a clause.
 #[derive(Default)]
 pub(super) struct Named<'s> {
     pub(super) names: Vec<&'s str>,
-    /// What is to be used instead of: forbidden where the names are demanded.
+    /// The names after "instead of": forbidden where `names` are required.
     pub(super) instead: Vec<&'s str>,
     pub(super) any: bool,
-    /// Whether it holds only somewhere, only sometimes, or so many times.
+    /// Whether the requirement is limited to a place, a condition or a count.
     pub(super) is_partial: bool,
 }
 
-/// Where the names stand that a demand is about.
+/// The position of the names that a requirement applies to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Behind its verb.
+    /// After the verb.
     Behind,
-    /// Before the word of RFC 2119.
+    /// Before the keyword.
     Before,
-    /// In an entry of a list, which has no verb.
+    /// In a list item, which has no verb.
     Listed,
 }
 
-/// A way through the words behind one of RFC 2119.
+/// Scans the words after an RFC 2119 keyword.
 struct Reader<'p, 's> {
     object: &'p [Piece<'s>],
     forbids: bool,
     place: Place,
     found: Named<'s>,
     is_instead: bool,
-    /// Whether what is meant was named, here or before the word of RFC 2119.
+    /// Whether a name was found, here or before the keyword.
     has_names: bool,
-    /// Whether a comma stands behind the names.
+    /// Whether a comma follows the names.
     has_comma: bool,
 }
 
-/// What the words behind one of RFC 2119, or of an entry of a list, name.
+/// The names after an RFC 2119 keyword, or in a list item.
 pub(super) fn named<'s>(object: &[Piece<'s>], forbids: bool, place: Place) -> Named<'s> {
     let mut reader = Reader {
         object,
@@ -73,7 +73,8 @@ pub(super) fn named<'s>(object: &[Piece<'s>], forbids: bool, place: Place) -> Na
 }
 
 impl<'s> Reader<'_, 's> {
-    /// Reads what stands at a place; the next place, unless nothing further is said of the names.
+    /// Handles the piece at an index, and returns the next index; `None` if the rest doesn't
+    /// concern the names.
     fn step(&mut self, at: usize) -> Option<usize> {
         match self.object.get(at)? {
             Piece::Name(name) => self.name(name, at),
@@ -129,7 +130,7 @@ impl<'s> Reader<'_, 's> {
         (!is_over).then_some(at + 1)
     }
 
-    /// Takes note of how many are meant: "one of" them, "at least one", or what can't be counted.
+    /// Handles a count: "one of" the names and "at least one" are checkable, other counts are not.
     fn count(&mut self, word: &str, at: usize) {
         let before = at.checked_sub(1).and_then(|at| self.object.get(at));
         let is_least = before == Some(&Piece::Word("least"));
@@ -140,10 +141,10 @@ impl<'s> Reader<'_, 's> {
         }
     }
 
-    /// Whether with this word something begins that limits what is said of the names.
+    /// Whether this word begins a limit on the requirement.
     fn limits(&self, word: &str, at: usize) -> bool {
         let behind = self.object.get(at + 1..).unwrap_or_default();
-        // "`a` MUST NOT be used by `b`" says who is meant.
+        // "`a` MUST NOT be used by `b`" states a subject.
         let is_who = word == "by" && self.place == Place::Before;
         let is_for_some = self.forbids
             && self.has_names

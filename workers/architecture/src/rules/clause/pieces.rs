@@ -1,8 +1,9 @@
-//! A sentence in parts: its words, the names in backticks, and the words of RFC 2119 among them.
+//! Splits a sentence into pieces: words, names in backticks, and the RFC 2119 keywords among the
+//! words.
 
 use crate::rules::Severity;
 
-/// The words, what they are called with NOT, and what they mean; `None` asks for nothing.
+/// The keywords with their negations and severities; `None` requires nothing.
 const MODALS: [(&str, &str, Option<Severity>); 8] = [
     ("MUST", "MUST NOT", Some(Severity::Error)),
     ("SHALL", "SHALL NOT", Some(Severity::Error)),
@@ -14,7 +15,7 @@ const MODALS: [(&str, &str, Option<Severity>); 8] = [
     ("CAN", "", None),
 ];
 
-/// A part of a sentence.
+/// A piece of a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Piece<'s> {
     Word(&'s str),
@@ -22,19 +23,19 @@ pub(super) enum Piece<'s> {
     Mark(char),
 }
 
-/// A word of RFC 2119 and where it stands.
+/// An RFC 2119 keyword and its position.
 pub(super) struct Modal {
     pub(super) at: usize,
     pub(super) end: usize,
-    /// As it is written, with its NOT.
+    /// As written, with NOT.
     pub(super) word: &'static str,
-    /// The same with NOT.
+    /// The negated keyword.
     pub(super) negated: &'static str,
     pub(super) severity: Option<Severity>,
     pub(super) forbids: bool,
 }
 
-/// The parts of a sentence, in order.
+/// The pieces of a sentence, in order.
 pub(super) fn pieces(sentence: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     for (nth, part) in sentence.split('`').enumerate() {
@@ -58,7 +59,7 @@ pub(super) fn pieces(sentence: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The words of RFC 2119 among them, in upper case, as it has them.
+/// The RFC 2119 keywords. They count only in upper case, as the RFC requires.
 pub(super) fn modals(pieces: &[Piece<'_>]) -> Vec<Modal> {
     let modal = |(at, piece): (usize, &Piece<'_>)| match piece {
         Piece::Word(word) => modal(pieces, at, word),
@@ -87,13 +88,13 @@ fn modal(pieces: &[Piece<'_>], at: usize, written: &str) -> Option<Modal> {
         } else {
             negated
         },
-        // What is not required is free.
+        // What is not required is optional.
         severity: severity.filter(|_| !forbids || !negated.is_empty()),
         forbids,
     })
 }
 
-/// How many pieces come before what the next word of RFC 2119 is about.
+/// The number of pieces before the subject of the next keyword.
 pub(super) fn before_the_last_joint(pieces: &[Piece<'_>]) -> usize {
     let is_joint = |piece: &Piece<'_>| match piece {
         Piece::Mark(mark) => matches!(mark, ',' | ';' | '—' | '–'),

@@ -1,8 +1,8 @@
-//! The verb behind a word of RFC 2119: what it makes of the names around it.
+//! The verb after an RFC 2119 keyword, which determines how names are read.
 
 use super::pieces::Piece;
 
-/// How a name is used, where the sentence is turned.
+/// Participles that say in a passive sentence that a name is used.
 const USES: [&str; 35] = [
     "used",
     "called",
@@ -41,7 +41,7 @@ const USES: [&str; 35] = [
     "employed",
 ];
 
-/// What may stand between a word of RFC 2119 and its verb.
+/// Words that may stand between a keyword and its verb.
 const ADVERBS: [&str; 9] = [
     "always",
     "only",
@@ -54,7 +54,7 @@ const ADVERBS: [&str; 9] = [
     "explicitly",
 ];
 
-/// Verbs by which a demand is a prohibition: "MUST avoid", "SHOULD be avoided".
+/// Verbs that turn a requirement into a prohibition: "MUST avoid", "SHOULD be avoided".
 const AVOIDING: [&str; 18] = [
     "avoid",
     "refrain",
@@ -76,7 +76,7 @@ const AVOIDING: [&str; 18] = [
     "disallowed",
 ];
 
-/// Verbs of which what they are said of may be used all the same: "MUST NOT modify `a`".
+/// Verbs with other meanings than use: after "MUST NOT modify `a`", `a` may still be used.
 const OTHER: [&str; 27] = [
     "mix",
     "combine",
@@ -107,17 +107,17 @@ const OTHER: [&str; 27] = [
     "cache",
 ];
 
-/// What is said of the names.
+/// The properties of a verb.
 pub(super) struct Verb {
-    /// What stands before the word is what is demanded: "… be used", "… appear".
+    /// Whether the subject is required: "… be used", "… appear".
     pub(super) is_turned: bool,
-    /// What is demanded is that something is not there.
+    /// Whether the absence of something is required.
     pub(super) avoids: bool,
-    /// It is not whether something is used that is said of it.
+    /// Whether the verb has another meaning than use.
     pub(super) is_other: bool,
 }
 
-/// The verb that what stands behind a word of RFC 2119 begins with.
+/// The verb at the start of the words after a keyword.
 pub(super) fn verb(object: &[Piece<'_>]) -> Verb {
     let words = object.iter().map_while(|piece| match piece {
         Piece::Word(word) => Some(*word),
@@ -141,7 +141,7 @@ pub(super) fn verb(object: &[Piece<'_>]) -> Verb {
     }
 }
 
-/// Whether a word may stand before its verb.
+/// Whether a word may precede its verb.
 pub(super) fn is_adverb(word: &str) -> bool {
     ADVERBS.contains(&word)
 }

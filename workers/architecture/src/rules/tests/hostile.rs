@@ -1,11 +1,11 @@
-//! Rules and code that are meant to hang a worker, or to end it.
+//! Rules and code that try to hang or crash a worker.
 
 use tokio::time::{Duration, Instant};
 
 use super::*;
 
-/// What a call may take with the time that rules have in tests, on a busy machine: without its bounds a
-/// rule here would run for hours.
+/// The time limit of a call with the rule limits in tests, on a busy machine. Without limits these
+/// rules would run for hours.
 const MOST: Duration = Duration::from_secs(40);
 
 fn bounded(document: &str, code: &str, language: &str) -> Findings {
@@ -16,7 +16,7 @@ fn bounded(document: &str, code: &str, language: &str) -> Findings {
     findings
 }
 
-/// `depth` rules within each other.
+/// A rule nested `depth` times.
 fn nested(depth: usize, around: &str, inside: &str) -> String {
     let open: String = (0..depth).map(|_| format!("{{{around}: ")).collect();
     format!("{open}{inside}{}", "}".repeat(depth))

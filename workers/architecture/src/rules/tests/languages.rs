@@ -1,9 +1,9 @@
-//! Every language: its rules, its comments and its strings.
+//! Rules, comments and strings in each language.
 
 use super::*;
 
-/// A language, a rule, and code that has it on line 2, with `banned` in a comment on line 3, in
-/// a string on line 4, and as a word on line 5.
+/// A language, a rule, and code: line 2 matches the rule, and `banned` is in a comment on line 3,
+/// in a string on line 4, and a word on line 5.
 const CODE: [(&str, &str, &str); 12] = [
     (
         "rust",

@@ -1,4 +1,4 @@
-//! What was not checked: it is told, and what nothing was proven of is not compliant.
+//! Unchecked sentences and rules are reported, and code is not compliant without proof.
 
 use super::*;
 

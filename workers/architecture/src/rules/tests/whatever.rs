@@ -1,4 +1,4 @@
-//! Documents, code and rules of any kind: nothing panics, and lines are lines of the code.
+//! Random documents, code and rules: nothing panics, and reported lines exist in the code.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Nodes of watched code: each look at one is told to the [`Watch`] before it is had.
+//! Nodes that count each visit in the [`Watch`] before it happens.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -7,20 +7,18 @@ use tree_sitter::{Node, TreeCursor};
 
 use crate::rules::watch::Watch;
 
-/// A node of watched code.
 pub(in crate::rules) struct Seen<'r> {
     node: Node<'r>,
     watch: &'r Watch,
 }
 
-/// The children of a node.
 struct Children<'r> {
     cursor: TreeCursor<'r>,
     left: u32,
     watch: &'r Watch,
 }
 
-/// A node and what is beneath it, in the order of the text.
+/// A node and its descendants, in source order.
 struct Descent<'r> {
     cursor: TreeCursor<'r>,
     depth: usize,
@@ -40,7 +38,6 @@ impl<'r> Seen<'r> {
         Seen { node, watch }
     }
 
-    /// Where its text stands.
     pub(super) fn bytes(&self) -> Range<usize> {
         self.node.byte_range()
     }
@@ -104,7 +101,7 @@ impl<'r> SgNode<'r> for Seen<'r> {
         Position::new(place.row, place.column, self.node.end_byte())
     }
 
-    /// The nearest first.
+    /// Nearest first.
     fn ancestors(&self, root: Self) -> impl Iterator<Item = Self> {
         let mut above = Vec::new();
         let mut next = Some(root.node);
@@ -148,7 +145,7 @@ impl<'r> SgNode<'r> for Seen<'r> {
         from_here.skip(1)
     }
 
-    /// The nearest first.
+    /// Nearest first.
     fn prev_all(&self) -> impl Iterator<Item = Self> {
         let id = self.node.id();
         let before = self.siblings().take_while(|node| node.node.id() != id);
@@ -228,7 +225,7 @@ impl<'r> Iterator for Children<'r> {
 impl ExactSizeIterator for Children<'_> {}
 
 impl Descent<'_> {
-    /// Goes on to the next node, or is done.
+    /// Moves to the next node, or sets `done`.
     fn advance(&mut self) {
         if self.cursor.goto_first_child() {
             self.depth += 1;

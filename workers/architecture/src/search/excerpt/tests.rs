@@ -1,4 +1,4 @@
-//! What is shown of a document that was found.
+//! Excerpts of matching documents.
 
 use archway_repo::testing::{Sandbox, cancel};
 

@@ -1,25 +1,25 @@
-//! Ways of building: which parts there are, and how they share, agree and change.
+//! Architecture and design techniques: decomposition, state, consistency and change.
 
 use super::Block;
 
-/// Things by what they are, a block each.
+/// Groups of alternatives.
 #[rustfmt::skip]
 pub(super) const BLOCKS: &[Block] = &[
-    // How a system is cut.
+    // Decomposition of a system.
     ("service", "monolith, monolithic, modular monolith, modulith, majestic monolith, one deployable, single deployable; \
         microservice architecture, microservice, microservices; service oriented architecture, soa, esb, enterprise service bus; \
         nano services, nanoservices"),
     ("architecture", "hexagonal, hexagonal architecture, ports and adapters, clean architecture, onion architecture; \
         layered architecture, three layers, n tier, three tier; mvc, model view controller; vertical slices, vertical slice; transaction script; \
         active record pattern; big ball of mud"),
-    // How state is kept.
+    // Storage of state.
     ("state", "event sourcing, event sourced; crud, current state, plain rows, state stored; audit table, history table"),
     ("ownership", "database per service, schema per service, own database, own schema, own tables, separate database, \
         separate databases, database of its own; \
         shared database, common database, one database for all, same database, integration database, shared schema, shared tables"),
     ("tenancy", "row level security, tenant column, rls, tenant id column; schema per tenant, schemas per tenant; \
         database per tenant, databases per tenant, instance per customer, deployment per customer, own database per customer"),
-    // How changes agree.
+    // Agreement on changes.
     ("transaction", "saga, sagas; two phase commit, 2pc, distributed transaction, distributed transactions, xa, xa transaction, xa transactions; \
         outbox, transactional outbox, outbox table, outbox pattern; dual write, dual writes, dual writing, written twice; best effort"),
     ("coordination", "orchestration, orchestrator, orchestrated, process manager; choreography, choreographed"),

@@ -1,13 +1,13 @@
-//! Which of the options a record chose.
+//! Determines which of the options a record chose.
 
-use super::parts::normal;
-use super::{Adr, Choice, Verdict};
+use super::parts::normalized;
+use super::{Adr, ConsideredOption, Verdict};
 use crate::markdown::Markdown;
 
-/// How many sentences of a decision are asked which option it chose.
+/// At most this many sentences of a decision are searched for the chosen option.
 const MAX_SENTENCES: usize = 50;
-/// What the words begin with that name the chosen option.
-const NAMED: [&str; 8] = [
+/// Phrases that introduce the chosen option.
+const CHOICE_PHRASES: [&str; 8] = [
     "chosen option",
     "chosen alternative",
     "chosen solution",
@@ -17,8 +17,8 @@ const NAMED: [&str; 8] = [
     "we chose ",
     "we have chosen ",
 ];
-/// What they end with.
-const ENDS: [&str; 9] = [
+/// Words that end the option's name: a reason or a contrast follows.
+const END_PHRASES: [&str; 9] = [
     ", because",
     " because",
     ", since",
@@ -29,8 +29,8 @@ const ENDS: [&str; 9] = [
     " rather than ",
     " over ",
 ];
-/// What else says that an option is taken.
-const TAKES: [&str; 15] = [
+/// Other phrases that announce a decision.
+const DECISION_PHRASES: [&str; 15] = [
     "we will use ",
     "we will ",
     "we use ",
@@ -48,8 +48,8 @@ const TAKES: [&str; 15] = [
     "we have decided ",
 ];
 
-/// Marks the options that were chosen, and the others as turned down.
-pub(super) fn mark(markdown: &Markdown, adr: &mut Adr) {
+/// Marks the chosen options, and all other undecided ones as rejected.
+pub(super) fn mark_outcomes(markdown: &Markdown, adr: &mut Adr) {
     let mut is_marked = adr
         .options
         .iter()
@@ -63,13 +63,15 @@ pub(super) fn mark(markdown: &Markdown, adr: &mut Adr) {
             .take(MAX_SENTENCES)
             .map(|sentence| sentence.text(markdown).replace('\n', " "))
             .collect();
-        let named = sentences.iter().filter_map(|sentence| named(sentence));
-        let positive = || sentences.iter().filter(|sentence| !denies(sentence));
-        let taken = positive().filter_map(|sentence| taken(sentence));
+        let explicit = sentences
+            .iter()
+            .filter_map(|sentence| explicit_choice(sentence));
+        let positive = || sentences.iter().filter(|sentence| !is_negated(sentence));
+        let announced = positive().filter_map(|sentence| announced_choice(sentence));
         // A decision that merely names an option chose it.
-        let other = positive().map(|sentence| before_end(sentence).to_owned());
-        let mut named = named.chain(taken).chain(other);
-        is_marked = named.any(|words| choose(&mut adr.options, &words));
+        let other = positive().map(|sentence| before_reason(sentence).to_owned());
+        let mut candidates = explicit.chain(announced).chain(other);
+        is_marked = candidates.any(|words| mark_named(&mut adr.options, &words));
     }
     if is_marked {
         for option in adr
@@ -82,26 +84,26 @@ pub(super) fn mark(markdown: &Markdown, adr: &mut Adr) {
     }
 }
 
-/// What a sentence says was chosen, in the words for that.
-fn named(sentence: &str) -> Option<String> {
+/// The name after an explicit phrase such as "chosen option:".
+fn explicit_choice(sentence: &str) -> Option<String> {
     let lower = sentence.to_ascii_lowercase();
-    let (at, word) = NAMED
+    let (at, word) = CHOICE_PHRASES
         .iter()
         .find_map(|word| Some((lower.find(word)?, word)))?;
     let rest = sentence.get(at + word.len()..)?;
-    Some(before_end(rest.trim_start_matches(['s', '(', ')', ':', ' '])).to_owned())
+    Some(before_reason(rest.trim_start_matches(['s', '(', ')', ':', ' '])).to_owned())
 }
 
-/// What a sentence says that is done from now on.
-fn taken(sentence: &str) -> Option<String> {
+/// The sentence up to its reason, if it announces a decision.
+fn announced_choice(sentence: &str) -> Option<String> {
     let lower = sentence.to_ascii_lowercase();
-    let takes = TAKES.iter().any(|word| lower.contains(word));
-    takes.then(|| before_end(sentence).to_owned())
+    let announces = DECISION_PHRASES.iter().any(|word| lower.contains(word));
+    announces.then(|| before_reason(sentence).to_owned())
 }
 
-/// Whether a sentence says what is not done, before it says why.
-fn denies(sentence: &str) -> bool {
-    let lower = before_end(sentence).to_lowercase();
+/// Whether a sentence is negated before its reason.
+fn is_negated(sentence: &str) -> bool {
+    let lower = before_reason(sentence).to_lowercase();
     let words = [
         "not ",
         "n't ",
@@ -114,19 +116,19 @@ fn denies(sentence: &str) -> bool {
     words.iter().any(|word| lower.contains(word))
 }
 
-/// A sentence up to where it says why, or instead of what.
-fn before_end(sentence: &str) -> &str {
+/// A sentence up to its reason or contrast.
+fn before_reason(sentence: &str) -> &str {
     let lower = sentence.to_ascii_lowercase();
-    let end = ENDS.iter().filter_map(|end| lower.find(end)).min();
+    let end = END_PHRASES.iter().filter_map(|end| lower.find(end)).min();
     sentence
         .get(..end.unwrap_or(sentence.len()))
         .unwrap_or(sentence)
 }
 
-/// Marks the options that these words name; whether there are any. Where one's name is within
-/// another's, the longer one is meant.
-fn choose(options: &mut [Choice], words: &str) -> bool {
-    let mut words = format!(" {} ", normal(words));
+/// Marks the options that these words name, and returns whether there are any. If one option's name
+/// contains another's, the longer name wins.
+fn mark_named(options: &mut [ConsideredOption], words: &str) -> bool {
+    let mut words = format!(" {} ", normalized(words));
     let mut order: Vec<usize> = (0..options.len()).collect();
     let length = |at: &usize| options.get(*at).map_or(0, |option| option.name.len());
     order.sort_by_key(|at| usize::MAX - length(at));
@@ -134,7 +136,7 @@ fn choose(options: &mut [Choice], words: &str) -> bool {
     for at in order {
         let name = options
             .get(at)
-            .map(|option| normal(&option.name))
+            .map(|option| normalized(&option.name))
             .unwrap_or_default();
         let number = |word: &str| format!(" {word} {} ", at + 1);
         let numbers = [number("option"), number("alternative"), number("position")];
@@ -147,11 +149,11 @@ fn choose(options: &mut [Choice], words: &str) -> bool {
         }
     }
     if chosen.is_empty() {
-        // Words of one name, shortened: "Postgres" for "Postgres with extensions".
-        let is_within = |option: &Choice| {
-            let wanted = words.trim();
-            !wanted.is_empty()
-                && format!(" {} ", normal(&option.name)).contains(&format!(" {wanted} "))
+        // The words may shorten a name: "Postgres" for "Postgres with extensions".
+        let is_within = |option: &ConsideredOption| {
+            let shortened = words.trim();
+            !shortened.is_empty()
+                && format!(" {} ", normalized(&option.name)).contains(&format!(" {shortened} "))
         };
         chosen.extend(options.iter().position(is_within));
     }

@@ -4,11 +4,11 @@
 use std::ops::Range;
 
 use super::options::name;
-use super::parts::normal;
-use super::{Adr, Choice, Consequence, Passage, Verdict};
+use super::parts::normalized;
+use super::{Adr, Consequence, ConsideredOption, Passage, Verdict};
 use crate::markdown::Markdown;
 
-/// What the pieces of the sentence begin with, in their order.
+/// Phrases that begin the pieces of the sentence, in order.
 const CONTEXT: &[&str] = &["in the context of"];
 const FACING: &[&str] = &["facing"];
 const DECIDED: &[&str] = &[
@@ -30,27 +30,27 @@ const NEGLECTED: &[&str] = &[
 const ACHIEVE: &[&str] = &["to achieve", "in order to achieve"];
 const ACCEPTING: &[&str] = &["accepting that", "accepting", "although"];
 
-/// Sorts the pieces of a Y-statement in, wherever it stands. Without one, and without a part that
-/// says what was decided, the sentences that say so are the decision.
-pub(super) fn take_apart(markdown: &Markdown, adr: &mut Adr) {
-    let places = adr.context.iter().chain(&adr.decision).chain(&adr.other);
-    let sentences = places.flat_map(|passage| passage.sentences(markdown));
-    let statement = sentences
+/// Finds a Y-statement and assigns its pieces to the record's fields. Without a Y-statement or a
+/// decision part, the decision is the sentences that announce one.
+pub(super) fn extract(markdown: &Markdown, adr: &mut Adr) {
+    let passages = adr.context.iter().chain(&adr.decision).chain(&adr.other);
+    let sentences = passages.flat_map(|passage| passage.sentences(markdown));
+    let y_statement = sentences
         .into_iter()
         .find_map(|sentence| Statement::of(markdown, sentence));
-    if let Some(statement) = statement {
-        statement.sort_in(markdown, adr);
+    if let Some(y_statement) = y_statement {
+        y_statement.add_to(markdown, adr);
     } else if adr.decision.is_empty() {
-        let places = adr.context.iter().chain(&adr.other);
-        let sentences = places.flat_map(|passage| passage.sentences(markdown));
+        let passages = adr.context.iter().chain(&adr.other);
+        let sentences = passages.flat_map(|passage| passage.sentences(markdown));
         adr.decision = sentences
-            .filter(|sentence| decides(sentence.text(markdown)))
+            .filter(|sentence| announces_decision(sentence.text(markdown)))
             .collect();
     }
 }
 
-/// Whether a sentence says by itself what was decided.
-fn decides(sentence: &str) -> bool {
+/// Whether a sentence announces a decision by itself.
+fn announces_decision(sentence: &str) -> bool {
     let lower = sentence.to_lowercase();
     let words = [
         "we will ",
@@ -70,7 +70,7 @@ fn decides(sentence: &str) -> bool {
     words.iter().any(|word| lower.contains(word))
 }
 
-/// The pieces of a Y-statement, as ranges of its sentence.
+/// The pieces of a Y-statement, as byte ranges of its sentence.
 struct Statement {
     sentence: Passage,
     context: Range<usize>,
@@ -83,7 +83,7 @@ struct Statement {
 
 impl Statement {
     fn of(markdown: &Markdown, sentence: Passage) -> Option<Statement> {
-        // A line end is as good as a blank, and as long.
+        // A line end separates words as a space does, and has the same length.
         let text = sentence
             .text(markdown)
             .to_ascii_lowercase()
@@ -119,12 +119,12 @@ impl Statement {
         })
     }
 
-    fn sort_in(self, markdown: &Markdown, adr: &mut Adr) {
+    fn add_to(self, markdown: &Markdown, adr: &mut Adr) {
         let piece = |range: &Range<usize>| self.trimmed(markdown, range);
         let is_within = |passage: &Passage| {
             passage.section == self.sentence.section && passage.block == self.sentence.block
         };
-        // What stood elsewhere as a whole stands here in pieces.
+        // The pieces replace the whole block.
         adr.context.retain(|passage| !is_within(passage));
         adr.other.retain(|passage| !is_within(passage));
         adr.context.push(piece(&self.context));
@@ -133,9 +133,9 @@ impl Statement {
             adr.decision.push(self.sentence.clone());
         }
         let option = |range: &Range<usize>| (piece(range), name(piece(range).text(markdown)));
-        name_option(adr, option(&self.decided), Verdict::Chosen);
+        set_outcome(adr, option(&self.decided), Verdict::Chosen);
         if let Some(neglected) = &self.neglected {
-            name_option(adr, option(neglected), Verdict::Rejected);
+            set_outcome(adr, option(neglected), Verdict::Rejected);
         }
         let follows = |range: &Range<usize>, is_good| Consequence {
             passage: piece(range),
@@ -147,7 +147,7 @@ impl Statement {
             .extend(self.accepting.iter().map(|range| follows(range, false)));
     }
 
-    /// A piece without the blanks and commas around it.
+    /// A piece without the whitespace and punctuation around it.
     fn trimmed(&self, markdown: &Markdown, range: &Range<usize>) -> Passage {
         let whole = self
             .sentence
@@ -161,26 +161,26 @@ impl Statement {
     }
 }
 
-/// Says what became of an option, which stands elsewhere, too, or here alone.
-fn name_option(adr: &mut Adr, (passage, name): (Passage, String), verdict: Verdict) {
-    let is_it = |option: &&mut Choice| normal(&option.name) == normal(&name);
-    if let Some(known) = adr.options.iter_mut().find(is_it) {
-        known.verdict = verdict;
+/// Sets the outcome of an option, and adds the option if the record doesn't list it.
+fn set_outcome(adr: &mut Adr, (passage, name): (Passage, String), verdict: Verdict) {
+    let has_name = |option: &&mut ConsideredOption| normalized(&option.name) == normalized(&name);
+    if let Some(existing) = adr.options.iter_mut().find(has_name) {
+        existing.verdict = verdict;
         return;
     }
-    adr.options.push(Choice {
+    adr.options.push(ConsideredOption {
         name,
         about: vec![passage],
         verdict,
-        ..Choice::default()
+        ..ConsideredOption::default()
     });
 }
 
-/// Where a word stands with blanks or commas around it.
+/// The offset of a word that is bounded by non-alphanumeric characters.
 fn find_word(text: &str, word: &str) -> Option<usize> {
     let is_apart = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
-    let mut places = text.match_indices(word);
-    let found = places.find(|(at, _)| {
+    let mut passages = text.match_indices(word);
+    let found = passages.find(|(at, _)| {
         let before = text.get(..*at).and_then(|text| text.chars().next_back());
         let after = text
             .get(at + word.len()..)
