@@ -16,7 +16,7 @@ use archway_repo::Mounts;
 use archway_repo::confine::{ConfineError, Confinement, confine};
 use archway_store::StoreError;
 use archway_workers::server::{
-    CacheFolder, CacheFolderError, LEFT_BEHIND, Listener, TlsConfig, TlsError, Worker,
+    CacheFolder, CacheFolderError, BLOCKING_GRACE, Listener, TlsConfig, TlsError, Worker,
     WorkerConfig, WorkerError, WorkerParts, WorkerPartsError,
 };
 use tokio_util::sync::CancellationToken;
@@ -153,7 +153,7 @@ pub fn run(args: WorkerArgs) -> Result<(), WorkerCommandError> {
         .map_err(WorkerCommandError::Runtime)?;
     let served = runtime.block_on(start.serve());
     // A blocking thread may still compute the status of a large tree. Its result is not needed.
-    runtime.shutdown_timeout(LEFT_BEHIND);
+    runtime.shutdown_timeout(BLOCKING_GRACE);
     served
 }
 

@@ -1,9 +1,9 @@
 //! The worker's admin port: `/healthz`, `/readyz`, `/metrics`, for probes and Prometheus.
 //!
-//! It has no credential: bind it where only the operator's network reaches. A worker is ready if
-//! it can read its mounts and is not about to end; Postgres is not asked, since the tools that
-//! read repositories need none. Few connections, each with 10 s for the next request's headers and
-//! a minute for all of them.
+//! It requires no credential: bind it where only the operator's network reaches it. A worker is
+//! ready if it can read its mounts and shutdown was not announced. Postgres is not checked, since
+//! tools that read repositories do not need it. Few connections are allowed, each with 10 s for the
+//! next request's headers and 60 s in all.
 
 use std::{io, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
@@ -28,75 +28,75 @@ use tokio_util::sync::CancellationToken;
 
 use crate::metrics::Metrics;
 
-/// Connections at most: a few probes and scrapers, and room for those that hang.
-const PLACES: usize = 64;
+/// Maximum number of connections: enough for a few probes and scrapers, and some that hang.
+const MAX_CONNECTIONS: usize = 64;
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// How old a connection gets. It ends after the answer it is at, which then has
-/// [`HEADER_TIMEOUT`] to be read.
-const OLDEST: Duration = Duration::from_secs(60);
-/// How long the mounts may take to be read before the worker is not ready.
+/// Maximum age of a connection. It then ends after its current answer, which has [`HEADER_TIMEOUT`]
+/// to be read.
+const MAX_CONNECTION_AGE: Duration = Duration::from_secs(60);
+/// Maximum time to read the mounts before the worker counts as not ready.
 const MOUNTS_TIMEOUT: Duration = Duration::from_secs(1);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// What Prometheus' text format is called.
+/// The content type of the exposition format.
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What the admin port tells of. Clones share everything.
+/// The state that the admin port serves. Clones share it.
 #[derive(Clone)]
-pub struct Admin(Arc<Parts>);
+pub struct Admin(Arc<AdminState>);
 
-struct Parts {
+struct AdminState {
     metrics: Arc<Metrics>,
     folders: Vec<PathBuf>,
-    /// One look at the mounts at a time: one that hangs must not take a thread a probe.
-    looking: Arc<Semaphore>,
+    /// One check of the mounts at a time: a check that hangs must not take a thread per probe.
+    mount_check: Arc<Semaphore>,
     draining: CancellationToken,
 }
 
 impl Admin {
     pub(crate) fn new(metrics: Arc<Metrics>, mounts: &Mounts) -> Self {
-        Admin(Arc::new(Parts {
+        Admin(Arc::new(AdminState {
             metrics,
             folders: mounts.folders(),
-            looking: Arc::new(Semaphore::new(1)),
+            mount_check: Arc::new(Semaphore::new(1)),
             draining: CancellationToken::new(),
         }))
     }
 
-    /// Tells probes that the worker is about to end, while it goes on serving.
+    /// Makes probes report that shutdown is near, while the worker continues to serve.
     pub fn announce_end(&self) {
         self.0.draining.cancel();
     }
 
-    /// What Prometheus scrapes, for who has a port of its own in the same process.
+    /// The exposition that Prometheus scrapes, for a process that has its own admin port.
     ///
     /// # Errors
-    /// If a metric can't be written.
+    /// If a metric can't be encoded.
     pub fn exposition(&self) -> Result<String, std::fmt::Error> {
         self.0.metrics.text()
     }
 
-    /// Cancelled once the end is announced.
+    /// Cancelled once shutdown is announced.
     pub(crate) fn end(&self) -> CancellationToken {
         self.0.draining.clone()
     }
 
-    /// Answers probes on `listener` until it is dropped.
+    /// Answers probes on `listener` until the future is dropped.
     ///
     /// # Errors
-    /// If the listener can't be used in this runtime.
+    /// If the listener can't be registered with this runtime.
     pub async fn serve(self, listener: std::net::TcpListener) -> io::Result<()> {
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
         let router = self.router();
-        let places = Arc::new(Semaphore::new(PLACES));
-        // The semaphore is never closed: without a place this waits, it does not end.
-        while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+        // The semaphore is never closed, so `acquire_owned` cannot fail.
+        while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
             match listener.accept().await {
                 Ok((socket, _address)) => {
-                    tokio::spawn(converse(socket, router.clone(), place));
+                    tokio::spawn(serve_connection(socket, router.clone(), permit));
                 }
                 Err(error) => {
-                    // Out of file descriptors, mostly: some will be free in a moment.
+                    // Usually out of file descriptors: some will be free in a moment.
                     tracing::warn!(%error, "admin connection not accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
@@ -113,12 +113,12 @@ impl Admin {
             .with_state(self)
     }
 
-    async fn refusal(&self) -> Option<&'static str> {
+    async fn not_ready_reason(&self) -> Option<&'static str> {
         if self.0.draining.is_cancelled() {
             return Some("draining\n");
         }
-        let looked = timeout(MOUNTS_TIMEOUT, self.read_mounts()).await;
-        match looked {
+        let checked = timeout(MOUNTS_TIMEOUT, self.read_mounts()).await;
+        match checked {
             Ok(true) => None,
             Ok(false) => Some("the repositories can't be read\n"),
             Err(_elapsed) => Some("the repositories' file system does not answer\n"),
@@ -126,11 +126,11 @@ impl Admin {
     }
 
     async fn read_mounts(&self) -> bool {
-        let Ok(permit) = Arc::clone(&self.0.looking).acquire_owned().await else {
+        let Ok(permit) = Arc::clone(&self.0.mount_check).acquire_owned().await else {
             return false;
         };
         let folders = self.0.folders.clone();
-        let looked = tokio::task::spawn_blocking(move || {
+        let checked = tokio::task::spawn_blocking(move || {
             let readable = |folder: &PathBuf| {
                 let mut entries = std::fs::read_dir(folder)?;
                 entries.next().transpose()
@@ -142,7 +142,7 @@ impl Admin {
             drop(permit);
             read
         });
-        match looked.await {
+        match checked.await {
             Ok(Ok(())) => true,
             Ok(Err(error)) => {
                 tracing::warn!(%error, "the repositories can't be read");
@@ -153,13 +153,13 @@ impl Admin {
     }
 }
 
-async fn converse(socket: TcpStream, router: Router, place: OwnedSemaphorePermit) {
+async fn serve_connection(socket: TcpStream, router: Router, permit: OwnedSemaphorePermit) {
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
         .serve_connection(TokioIo::new(socket), TowerToHyperService::new(router));
     let mut connection = pin!(connection);
-    let served = match timeout(OLDEST, connection.as_mut()).await {
+    let served = match timeout(MAX_CONNECTION_AGE, connection.as_mut()).await {
         Ok(served) => Ok(served),
         Err(_old) => {
             connection.as_mut().graceful_shutdown();
@@ -169,16 +169,16 @@ async fn converse(socket: TcpStream, router: Router, place: OwnedSemaphorePermit
     if !matches!(served, Ok(Ok(()))) {
         tracing::debug!(?served, "admin connection ended early");
     }
-    drop(place);
+    drop(permit);
 }
 
 async fn ready(State(admin): State<Admin>) -> Response {
-    match admin.refusal().await {
+    match admin.not_ready_reason().await {
         None => "ready\n".into_response(),
-        Some(refusal) => (
+        Some(not_ready_reason) => (
             StatusCode::SERVICE_UNAVAILABLE,
             [(header::RETRY_AFTER, "2")],
-            refusal,
+            not_ready_reason,
         )
             .into_response(),
     }
@@ -199,30 +199,36 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn it_is_ready_while_the_mounts_are_there_and_it_is_not_about_to_end() {
+    async fn ready_while_the_mounts_are_readable_and_shutdown_is_not_announced() {
         let temp = tempfile::tempdir().unwrap();
         let root = temp.path().join("repos");
         let mounts = Mounts::beneath(root.clone());
         let admin = Admin::new(Arc::new(Metrics::new()), &mounts);
-        let missing = admin.refusal().await;
+        let missing = admin.not_ready_reason().await;
         assert_eq!(missing, Some("the repositories can't be read\n"));
         std::fs::create_dir(&root).unwrap();
-        assert_eq!(admin.refusal().await, None);
+        assert_eq!(admin.not_ready_reason().await, None);
         admin.announce_end();
-        assert_eq!(admin.refusal().await, Some("draining\n"));
+        assert_eq!(admin.not_ready_reason().await, Some("draining\n"));
     }
 
     #[tokio::test]
-    async fn a_file_system_that_hangs_costs_one_thread_however_often_it_is_probed() {
+    async fn probes_of_a_file_system_that_hangs_take_only_one_thread() {
         let temp = tempfile::tempdir().unwrap();
         let mounts = Mounts::beneath(temp.path().to_owned());
         let admin = Admin::new(Arc::new(Metrics::new()), &mounts);
-        let hangs = Arc::clone(&admin.0.looking).acquire_owned().await.unwrap();
+        let hangs = Arc::clone(&admin.0.mount_check)
+            .acquire_owned()
+            .await
+            .unwrap();
         tokio::time::pause();
-        let refusal = admin.refusal().await.unwrap();
-        assert!(refusal.contains("does not answer"), "{refusal}");
+        let not_ready_reason = admin.not_ready_reason().await.unwrap();
+        assert!(
+            not_ready_reason.contains("does not answer"),
+            "{not_ready_reason}"
+        );
         tokio::time::resume();
         drop(hangs);
-        assert_eq!(admin.refusal().await, None);
+        assert_eq!(admin.not_ready_reason().await, None);
     }
 }

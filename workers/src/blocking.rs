@@ -1,15 +1,17 @@
-//! Where blocking work runs: Tokio's blocking threads, behind bounds that tenants share fairly.
+//! Runs blocking work on Tokio's blocking threads, within bounds that tenants share fairly.
 //!
-//! File reads and searches block; an async thread never does. A place stands for a thread: at most
-//! `places` pieces of work run at once. Heavy work, which would keep every search thread busy by
-//! itself, takes a turn first, of which a tenant has as many as there are search threads, so that it
-//! holds no place while it waits. Both go round robin over tenants ([`turns`]): whoever floods waits
-//! for itself. There are twice as many turns as one tenant may hold: a search may run to its
-//! deadline, and who comes beside it must not wait for that. Nobody waits longer than their deadline.
+//! File reads and searches block; an async thread never does. A thread permit stands for a thread:
+//! at most `threads` pieces of work run at once. Heavy work, which would keep every search thread
+//! busy by itself, acquires a heavy permit first, so that it holds no thread while it waits. Both
+//! kinds of permits are granted round robin over tenants ([`permits`]), so a tenant that floods the
+//! worker delays only itself. One tenant may hold as many heavy permits as there are search
+//! threads. There are twice as many in all: a search may run to its deadline, and another tenant
+//! must not wait for that. No call waits longer than its deadline.
 //!
-//! What a reader would get wrong: a place is held until the work ends, a turn only while its call
-//! waits for it. Work on files that hang may never end; it must not keep the few turns from
-//! everybody. For the same reason one tenant never has all places, unless there is but one.
+//! What a reader would get wrong: a thread permit is held until the work ends, a heavy permit only
+//! while its call waits for the work. Work on files that hang may never end, and it must not block
+//! the few heavy permits for everybody. For the same reason one tenant never holds all thread
+//! permits, unless there is only one.
 
 use std::{num::NonZeroUsize, sync::Arc};
 
@@ -17,45 +19,50 @@ use archway_proto::{failure::Failure, fault::Fault};
 use archway_repo::Cancel;
 use uuid::Uuid;
 
-use crate::metrics::{Metrics, Waited};
+use crate::metrics::{Metrics, WaitKind};
 
-pub(crate) use queue::Queue;
+pub(crate) use queue::FairQueue;
 
 mod queue;
-mod turns;
+mod permits;
 
-/// Work of tools that weigh as much takes turns: searches and overviews.
-const HEAVY: u32 = 5;
-/// Of one tenant. With a single turn, its one long search would hold up its short ones.
-const FEWEST_TURNS: usize = 2;
+/// Weight from which work needs a heavy permit: searches and overviews.
+const HEAVY_WEIGHT: u32 = 5;
+/// Minimum of heavy permits per tenant. With a single one, a tenant's long search would delay its
+/// short ones.
+const MIN_HEAVY_PERMITS: usize = 2;
 
 /// The bounds on blocking work.
 pub(crate) struct Blocking {
-    turns: Arc<Queue>,
-    places: Arc<Queue>,
+    heavy: Arc<FairQueue>,
+    threads: Arc<FairQueue>,
 }
 
 impl Blocking {
-    /// At most `places` pieces of work at once, three quarters of them one tenant's, or all but one
-    /// where they are few; of heavy work twice as many as there are search threads, half of them
-    /// one tenant's.
+    /// At most `threads` pieces of work run at once. One tenant may hold three quarters of them, or
+    /// all but one if there are few. There are twice as many heavy permits as search threads, and
+    /// one tenant may hold half of them.
     pub(crate) fn new(
-        places: NonZeroUsize,
+        threads: NonZeroUsize,
         search_threads: NonZeroUsize,
         metrics: &Metrics,
     ) -> Self {
-        let (each, places) = (search_threads.get().max(FEWEST_TURNS), places.get());
-        let most_places = places.saturating_sub((places / 4).max(1)).max(1);
+        let (each, threads) = (search_threads.get().max(MIN_HEAVY_PERMITS), threads.get());
+        let most_threads = threads.saturating_sub((threads / 4).max(1)).max(1);
         Blocking {
-            turns: Queue::new(2 * each, each, metrics.waits(Waited::Turn)),
-            places: Queue::new(places, most_places, metrics.waits(Waited::Place)),
+            heavy: FairQueue::new(2 * each, each, metrics.waits(WaitKind::HeavyPermit)),
+            threads: FairQueue::new(
+                threads,
+                most_threads,
+                metrics.waits(WaitKind::BlockingThread),
+            ),
         }
     }
 
-    /// Runs `work` of a tool of this `weight` on a blocking thread.
+    /// Runs the `work` of a tool of this `weight` on a blocking thread.
     ///
-    /// Fails with `deadline_exceeded` when neither turn nor thread came free in time. A caller that
-    /// goes away leaves the work running until its own next look at `cancel`.
+    /// Fails with `deadline_exceeded` if a permit did not become free in time. If the caller goes
+    /// away, the work runs until it checks `cancel`.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         tenant: Uuid,
@@ -63,18 +70,18 @@ impl Blocking {
         cancel: &Cancel,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
-        let take = async |queue: &Arc<Queue>| {
-            let turn = queue.take(tenant, cancel.deadline).await;
-            turn.ok_or_else(overloaded)
+        let acquire = async |queue: &Arc<FairQueue>| {
+            let permit = queue.acquire(tenant, cancel.deadline).await;
+            permit.ok_or_else(overloaded)
         };
-        let _turn = match weight >= HEAVY {
-            true => Some(take(&self.turns).await?),
+        let _heavy_permit = match weight >= HEAVY_WEIGHT {
+            true => Some(acquire(&self.heavy).await?),
             false => None,
         };
-        let place = take(&self.places).await?;
+        let thread_permit = acquire(&self.threads).await?;
         let outcome = tokio::task::spawn_blocking(move || {
             let outcome = work();
-            drop(place);
+            drop(thread_permit);
             outcome
         });
         outcome.await.map_err(|panicked| {
@@ -110,15 +117,15 @@ mod tests {
     const B: Uuid = Uuid::from_u128(2);
 
     #[tokio::test]
-    async fn one_tenants_hanging_work_leaves_a_place_to_others_however_few_there_are() {
-        let places = NonZeroUsize::new(2).unwrap();
-        let blocking = Blocking::new(places, NonZeroUsize::MIN, &Metrics::new());
+    async fn hanging_work_of_one_tenant_leaves_a_thread_to_others() {
+        let threads = NonZeroUsize::new(2).unwrap();
+        let blocking = Blocking::new(threads, NonZeroUsize::MIN, &Metrics::new());
         let cancel = Cancel::new(
             Instant::now() + Duration::from_secs(5),
             CancellationToken::new(),
         );
-        let begin = |go_on: mpsc::Receiver<()>| {
-            let mut work = Box::pin(blocking.run(A, 1, &cancel, move || go_on.recv().is_err()));
+        let begin = |release: mpsc::Receiver<()>| {
+            let mut work = Box::pin(blocking.run(A, 1, &cancel, move || release.recv().is_err()));
             assert!(work.as_mut().now_or_never().is_none());
             work
         };

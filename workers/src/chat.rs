@@ -1,15 +1,14 @@
-//! A chat model, where an operator has set one up: it is asked one thing in one request, and answers
-//! in words that nobody has judged yet.
+//! The optional chat model. Each request asks it one thing, and its answer is unverified text.
 //!
-//! A question passes its turn (so many at once, of which one tenant has half, and round robin over
-//! tenants), then the way to the service. What a reader would get wrong: whoever asks has an answer
-//! already. So nothing is asked again, no pause of the service's is waited for, and half of a call's
-//! time is left to it whatever the service does.
+//! A request waits for a permit: few run at once, one tenant holds at most half of the permits, and
+//! they are granted round robin over tenants. What a reader would get wrong: each caller has an
+//! answer of its own already. So requests are not retried, no pause that the service asked for is
+//! waited out, and half of a call's time is left to the call whatever the service does.
 
 mod config;
 mod metrics;
 mod service;
-mod complaints;
+mod log_limit;
 
 use std::sync::Arc;
 
@@ -21,100 +20,100 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::{
-    blocking::Queue,
-    metrics::{Metrics, Waited},
+    blocking::FairQueue,
+    metrics::{Metrics, WaitKind},
 };
 
-use complaints::Complaints;
 pub use config::ChatConfig;
+use log_limit::LogLimit;
 pub(crate) use metrics::ChatMetrics;
 pub use service::ChatService;
 
-/// Questions at once: a model on hardware of one's own answers few.
-const PLACES: usize = 8;
-/// Of one tenant.
-const PLACES_EACH: usize = 4;
+/// Maximum number of concurrent requests: a self-hosted model handles few.
+const MAX_REQUESTS: usize = 8;
+/// Maximum number of concurrent requests of one tenant.
+const MAX_REQUESTS_PER_TENANT: usize = 4;
 
-/// A chat model, for all calls.
+/// The chat model, shared by all calls.
 pub(crate) struct Chat {
     service: ChatService,
-    turns: Arc<Queue>,
-    complaints: Complaints,
+    queue: Arc<FairQueue>,
+    log_limit: LogLimit,
 }
 
-/// What a chat model is asked.
-pub(crate) struct Question {
-    /// What to do with the data, in our words alone.
+/// A request to the chat model.
+pub(crate) struct ChatRequest {
+    /// What to do with the data. It contains only Archway's own text.
     pub(crate) instructions: &'static str,
-    /// What others wrote: it is sent as JSON, whose strings nothing in them can end.
+    /// Text that others wrote. It is sent as JSON, so that it can't end a string early.
     pub(crate) data: Value,
-    /// What the answer's form is called.
+    /// The name of the answer's schema.
     pub(crate) form: &'static str,
     /// The JSON schema of the answer.
     pub(crate) schema: Value,
 }
 
-/// Why there is no answer. Carries nothing of what was sent or answered.
+/// Why there is no answer. Contains nothing that was sent or answered.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChatError {
-    /// Others had all turns.
-    #[error("the chat model had no turn for this call")]
-    Crowded,
-    /// It failed so often that it is left alone.
-    #[error("the chat model rests after failures")]
-    Resting,
-    /// It takes no more requests now.
-    #[error("the chat model takes no more requests for now")]
+    /// Other requests held all permits.
+    #[error("the chat model was busy with other calls")]
+    QueueTimeout,
+    /// The circuit is open after repeated failures.
+    #[error("the chat model's circuit is open after failures")]
+    CircuitOpen,
+    /// The service asked for a pause.
+    #[error("the chat model accepts no requests at the moment")]
     Busy,
-    /// Nobody waits for it.
+    /// The caller went away.
     #[error("the call ended")]
     Cancelled,
-    /// It was asked.
+    /// The request failed.
     #[error("the chat model did not answer")]
     Failed(#[source] Failure<Unreadable>),
 }
 
 impl Chat {
-    /// Gives turns to those who ask `service`.
+    /// Wraps `service` in a fair queue.
     pub(crate) fn new(service: ChatService, metrics: &Metrics) -> Self {
-        let waits = metrics.waits(Waited::Chat);
+        let waits = metrics.waits(WaitKind::Chat);
         Chat {
             service,
-            turns: Queue::new(PLACES, PLACES_EACH, waits),
-            complaints: Complaints::default(),
+            queue: FairQueue::new(MAX_REQUESTS, MAX_REQUESTS_PER_TENANT, waits),
+            log_limit: LogLimit::default(),
         }
     }
 
-    /// What the model is called.
+    /// The name of the model.
     pub(crate) fn model(&self) -> &str {
         self.service.model()
     }
 
-    /// What is counted of it.
+    /// The metrics of the service.
     pub(crate) fn metrics(&self) -> &ChatMetrics {
         self.service.metrics()
     }
 
-    /// What it says to a question of `tenant`, within its own time and half of what is left to the
-    /// call.
+    /// Returns the model's answer to `tenant`, within the service's timeout and half of the call's
+    /// remaining time.
     ///
     /// # Errors
-    /// If it was not asked, or gave no answer. That is said in the log once a minute at most.
+    /// If the request was not sent, or got no answer. Failures are logged at most once a minute.
     pub(crate) async fn ask(
         &self,
         tenant: Uuid,
-        question: &Question,
+        request: &ChatRequest,
         cancel: &Cancel,
     ) -> Result<String, ChatError> {
         let answer = tokio::select! {
-            answer = self.answer(tenant, question, cancel.deadline) => answer,
+            answer = self.answer(tenant, request, cancel.deadline) => answer,
             () = cancel.token.cancelled() => Err(ChatError::Cancelled),
         };
         if let Err(error @ ChatError::Failed(_)) = &answer
-            && let Some(untold) = self.complaints.tell()
+            && let Some(suppressed) = self.log_limit.allow()
         {
             let error = Chain(error);
-            tracing::warn!(%error, untold, "the chat model was asked in vain");
+            tracing::warn!(%error, suppressed, "the chat model did not answer");
         }
         answer
     }
@@ -122,24 +121,24 @@ impl Chat {
     async fn answer(
         &self,
         tenant: Uuid,
-        question: &Question,
+        request: &ChatRequest,
         deadline: Instant,
     ) -> Result<String, ChatError> {
         let now = Instant::now();
         let half = deadline.saturating_duration_since(now) / 2;
         let until = now + half.min(self.service.timeout());
-        let turn = self.turns.take(tenant, until).await;
-        let _turn = turn.ok_or(ChatError::Crowded)?;
-        self.service.ask(question, until).await
+        let permit = self.queue.acquire(tenant, until).await;
+        let _permit = permit.ok_or(ChatError::QueueTimeout)?;
+        self.service.send(request, until).await
     }
 }
 
 impl ChatError {
-    /// One word for it, for results.
-    pub(crate) fn word(&self) -> &'static str {
+    /// The error as one word, for results.
+    pub(crate) fn code(&self) -> &'static str {
         match self {
-            ChatError::Crowded => "crowded",
-            ChatError::Resting => "resting",
+            ChatError::QueueTimeout => "crowded",
+            ChatError::CircuitOpen => "resting",
             ChatError::Busy => RequestOutcome::Limited.name(),
             ChatError::Cancelled => "cancelled",
             ChatError::Failed(failure) => failure.outcome().name(),
@@ -150,7 +149,7 @@ impl ChatError {
 impl From<Unavailable> for ChatError {
     fn from(unavailable: Unavailable) -> Self {
         match unavailable {
-            Unavailable::CircuitOpen { .. } => ChatError::Resting,
+            Unavailable::CircuitOpen { .. } => ChatError::CircuitOpen,
             Unavailable::Paused { .. } => ChatError::Busy,
         }
     }
@@ -170,7 +169,7 @@ mod tests {
     const LOUD: Uuid = Uuid::from_u128(1);
     const CALM: Uuid = Uuid::from_u128(2);
 
-    /// A chat model that nobody ever hears of, and the socket that it stands behind.
+    /// A chat model that never answers, and its listening socket.
     async fn silent() -> (Chat, Metrics, TcpListener) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let config = ChatConfig {
@@ -181,12 +180,12 @@ mod tests {
         };
         let service = ChatService::open(&config).unwrap();
         let metrics = Metrics::new();
-        let chat = Chat::new(service.expect("there is one"), &metrics);
+        let chat = Chat::new(service.expect("a service is configured"), &metrics);
         (chat, metrics, listener)
     }
 
-    fn question() -> Question {
-        Question {
+    fn request() -> ChatRequest {
+        ChatRequest {
             instructions: "Say aye.",
             data: json!({}),
             form: "aye",
@@ -199,44 +198,43 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn half_of_a_calls_time_is_left_to_it() {
+    async fn half_of_a_calls_time_is_left_to_the_call() {
         let (chat, _metrics, _listener) = silent().await;
         let left = Duration::from_secs(6);
         let (cancel, started) = (cancel(left), Instant::now());
-        let late = chat.ask(LOUD, &question(), &cancel).await.unwrap_err();
-        assert_eq!(late.word(), "late");
+        let late = chat.ask(LOUD, &request(), &cancel).await.unwrap_err();
+        assert_eq!(late.code(), "late");
         let took = started.elapsed();
         assert!(took >= left / 2 && took < left, "{took:?}");
     }
 
     #[tokio::test]
-    async fn a_call_that_ends_waits_no_longer() {
+    async fn a_cancelled_call_stops_waiting() {
         let (chat, _metrics, _listener) = silent().await;
         let cancel = cancel(Duration::from_secs(60));
-        let (question, token) = (question(), cancel.token.clone());
-        let mut asking = Box::pin(chat.ask(LOUD, &question, &cancel));
+        let (request, token) = (request(), cancel.token.clone());
+        let mut asking = Box::pin(chat.ask(LOUD, &request, &cancel));
         assert!(asking.as_mut().now_or_never().is_none());
         token.cancel();
-        assert_eq!(asking.await.unwrap_err().word(), "cancelled");
+        assert_eq!(asking.await.unwrap_err().code(), "cancelled");
     }
 
     #[tokio::test]
-    async fn one_tenant_never_has_all_turns() {
+    async fn one_tenant_never_holds_all_permits() {
         let (chat, metrics, listener) = silent().await;
-        let (question, cancel) = (question(), cancel(Duration::from_secs(60)));
-        let ask = |tenant| chat.ask(tenant, &question, &cancel);
-        let all = join_all((0..2 * PLACES).map(|_| ask(LOUD)).chain([ask(CALM)]));
-        // Each that has its turn connects.
+        let (request, cancel) = (request(), cancel(Duration::from_secs(60)));
+        let ask = |tenant| chat.ask(tenant, &request, &cancel);
+        let all = join_all((0..2 * MAX_REQUESTS).map(|_| ask(LOUD)).chain([ask(CALM)]));
+        // Each request that has a permit connects.
         let connected = async {
             let mut sockets = Vec::new();
-            for _ in 0..=PLACES_EACH {
+            for _ in 0..=MAX_REQUESTS_PER_TENANT {
                 sockets.push(listener.accept().await.unwrap());
             }
-            // While they are open.
             metrics.text().unwrap()
         };
         tokio::select! {
-            _ = all => panic!("nobody is answered"),
+            _ = all => panic!("no request is answered"),
             text = connected => {
                 let waiting = r#"archway_worker_calls_waiting{of="chat"} 12"#;
                 assert!(text.contains(waiting), "{text}");

@@ -1,6 +1,7 @@
-//! `completion/complete`: values for the variables of resource templates and for what prompts take.
+//! `completion/complete`: values for the variables of resource templates and the arguments of
+//! prompts.
 //!
-//! Paths are not completed: a tree may have a million, and `list_files` is better at it.
+//! Paths are not completed: a tree may have a million, and `list_files` does that better.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,16 +19,16 @@ use crate::{
     tools::Reply,
 };
 
-/// Values in an answer, as MCP has it.
-const MOST: usize = 100;
+/// Maximum number of values in an answer, set by MCP.
+const MAX_VALUES: usize = 100;
 
-/// What is asked for.
+/// The params of `completion/complete`.
 #[derive(Deserialize)]
 pub(crate) struct CompleteArgs {
     r#ref: Reference,
     argument: Argument,
     #[serde(default)]
-    context: Known,
+    context: CompletionContext,
 }
 
 #[derive(Deserialize)]
@@ -46,12 +47,12 @@ struct Argument {
 }
 
 #[derive(Default, Deserialize)]
-struct Known {
+struct CompletionContext {
     #[serde(default)]
     arguments: BTreeMap<String, String>,
 }
 
-/// The values that fit.
+/// The values that match.
 #[derive(Serialize)]
 pub(crate) struct Completions {
     completion: Completion,
@@ -65,7 +66,7 @@ struct Completion {
     has_more: bool,
 }
 
-/// The values that what was typed so far may become.
+/// Returns the values that complete the text typed so far.
 pub(crate) async fn complete(
     cx: &ToolContext,
     args: CompleteArgs,
@@ -76,52 +77,52 @@ pub(crate) async fn complete(
             let variable = variables(cx, uri)
                 .ok_or_else(|| unknown("resource template", uri))?
                 .iter()
-                .find(|(known, _)| *known == name);
+                .find(|(chosen, _)| *chosen == name);
             let (_, variable) = variable.ok_or_else(|| unknown("variable", name))?;
             of_variable(cx, *variable, &args.context.arguments).await?
         }
         Reference::Prompt { name: prompt } => {
-            let (home, names) = prompts::arguments_of(cx, prompt).await?;
-            if !names.iter().any(|known| known == name) {
+            let (owner, names) = prompts::arguments_of(cx, prompt).await?;
+            if !names.iter().any(|chosen| chosen == name) {
                 return Err(unknown("argument", name));
             }
-            of_argument(cx, name, home).await?
+            of_argument(cx, name, owner).await?
         }
     };
     Ok(Reply::new(Completions {
-        completion: fitting(all, &args.argument.value),
+        completion: matching(all, &args.argument.value),
     }))
 }
 
 async fn of_variable(
     cx: &ToolContext,
     variable: Variable,
-    known: &BTreeMap<String, String>,
+    chosen: &BTreeMap<String, String>,
 ) -> Result<Vec<String>, Failure> {
     match variable {
         Variable::Project => slugs(cx).await,
         Variable::Kind => Ok(Kind::ALL.map(|kind| kind.name().to_owned()).to_vec()),
         Variable::Slug => {
-            let project = match cx.project(known.get("project").map(String::as_str)).await {
+            let project = match cx.project(chosen.get("project").map(String::as_str)).await {
                 Ok(project) => project,
-                // Which it is, the client has not said yet.
+                // The client has not chosen a project yet.
                 Err(failure) if failure.code.blame() == archway_proto::fault::Blame::Caller => {
                     return Ok(Vec::new());
                 }
                 Err(failure) => return Err(failure),
             };
-            let kind = known.get("kind").and_then(|kind| Kind::of_name(kind));
+            let kind = chosen.get("kind").and_then(|kind| Kind::of_name(kind));
             documents(cx, &project, kind).await
         }
         Variable::Path => Ok(Vec::new()),
     }
 }
 
-/// By its name: prompts say nothing else of what their arguments are.
+/// Values by the argument's name: prompts declare no more about their arguments.
 async fn of_argument(
     cx: &ToolContext,
     name: &str,
-    home: Option<Arc<Project>>,
+    owner: Option<Arc<Project>>,
 ) -> Result<Vec<String>, Failure> {
     let kind = match name {
         "project" => return slugs(cx).await,
@@ -130,8 +131,8 @@ async fn of_argument(
         "guideline" => Kind::Guideline,
         _ => return Ok(Vec::new()),
     };
-    let project = match home {
-        Some(home) => home,
+    let project = match owner {
+        Some(owner) => owner,
         None => match cx.default_project(&cx.projects().await?) {
             Some(project) => project,
             None => return Ok(Vec::new()),
@@ -163,14 +164,17 @@ async fn documents(
     Ok(slugs.await?.value)
 }
 
-/// Those that begin with what was typed, then those that have it, case ignored.
-fn fitting(all: Vec<String>, typed: &str) -> Completion {
+/// The values that begin with `typed`, then those that contain it, ignoring case.
+fn matching(all: Vec<String>, typed: &str) -> Completion {
     let typed = typed.to_lowercase();
-    let place = |value: &String| value.to_lowercase().find(&typed);
-    let mut values: Vec<String> = all.into_iter().filter(|it| place(it).is_some()).collect();
-    values.sort_by_key(|value| place(value) != Some(0));
+    let position = |value: &String| value.to_lowercase().find(&typed);
+    let mut values: Vec<String> = all
+        .into_iter()
+        .filter(|it| position(it).is_some())
+        .collect();
+    values.sort_by_key(|value| position(value) != Some(0));
     let total = values.len();
-    values.truncate(MOST);
+    values.truncate(MAX_VALUES);
     Completion {
         has_more: total > values.len(),
         values,
@@ -191,18 +195,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_begins_so_comes_first_and_no_more_than_a_hundred_come() {
+    fn prefix_matches_come_first_and_at_most_a_hundred_are_returned() {
         let all = ["0001-use-postgres", "Postgres", "postgres-roles", "redis"];
-        let found = fitting(all.map(str::to_owned).to_vec(), "POST");
+        let completion = matching(all.map(str::to_owned).to_vec(), "POST");
         assert_eq!(
-            found.values,
+            completion.values,
             ["Postgres", "postgres-roles", "0001-use-postgres"]
         );
-        assert_eq!((found.total, found.has_more), (3, false));
+        assert_eq!((completion.total, completion.has_more), (3, false));
         let many = (0..150).map(|number| format!("a{number}")).collect();
-        let found = fitting(many, "");
+        let completion = matching(many, "");
         assert_eq!(
-            (found.values.len(), found.total, found.has_more),
+            (
+                completion.values.len(),
+                completion.total,
+                completion.has_more
+            ),
             (100, 150, true)
         );
     }

@@ -1,6 +1,5 @@
-//! What a tool may use while it runs one call: who asks, until when, and the doors to data.
+//! What a tool may use while it runs one call: the caller, the deadline, and access to data.
 
-mod asked;
 mod heads;
 mod projects;
 mod snapshot;
@@ -33,40 +32,40 @@ use crate::{
     workflows::Workflows,
 };
 pub use snapshot::Snapshot;
-pub(crate) use workflow::Keeper;
+pub(crate) use workflow::WorkflowRecorder;
 
-/// The doors a worker opens once, for all calls.
-pub(crate) struct Doors {
+/// The state that all calls share, created once per worker.
+pub(crate) struct SharedState {
     pub(crate) repos: Arc<Repos>,
     pub(crate) histories: Histories,
     pub(crate) projects: Projects,
     pub(crate) stores: Stores,
     pub(crate) meaning: Arc<Meaning>,
     pub(crate) accesses: Accesses,
-    /// What files import, as parsed before.
+    /// The imports of files, cached after parsing.
     pub(crate) imports: ImportCache,
-    /// The architecture documents of projects, as read before.
+    /// The architecture documents of projects, cached after reading.
     pub(crate) libraries: Libraries,
-    /// Vectors of their passages.
+    /// The vectors of their passages.
     pub(crate) vectors: Vectors,
-    /// What sessions work on.
+    /// The workflows of sessions.
     pub(crate) workflows: Workflows,
     pub(crate) blocking: Blocking,
-    /// Asked about decisions, where one is set up.
+    /// The chat model that judges decisions, if one is configured.
     pub(crate) chat: Option<Chat>,
-    /// What one result may hold, in bytes, of text and of data each.
+    /// Maximum size of one result in bytes, for text and for data separately.
     pub(crate) max_result_bytes: usize,
 }
 
-/// One call, as its tool sees it.
+/// The context of one call.
 pub struct ToolContext {
-    doors: Arc<Doors>,
+    shared: Arc<SharedState>,
     pass: Arc<Pass>,
-    /// The session it belongs to, if the gateway said so.
+    /// The session of the call, if the gateway named one.
     session: Option<Uuid>,
-    /// Under which it writes, if it does.
+    /// The idempotency key of its writes.
     key: WriteKey,
-    /// The tool's.
+    /// The weight of the tool.
     weight: u32,
     cancel: Cancel,
     events: mpsc::Sender<v1::CallEvent>,
@@ -74,14 +73,14 @@ pub struct ToolContext {
 
 impl ToolContext {
     pub(crate) fn new(
-        doors: Arc<Doors>,
+        shared: Arc<SharedState>,
         pass: Arc<Pass>,
         key: WriteKey,
         cancel: Cancel,
         events: mpsc::Sender<v1::CallEvent>,
     ) -> Self {
         ToolContext {
-            doors,
+            shared,
             pass,
             session: None,
             key,
@@ -91,58 +90,58 @@ impl ToolContext {
         }
     }
 
-    /// For a tool that weighs so much: heavy work takes turns.
+    /// Sets the weight of the tool. Heavy work is queued fairly over tenants.
     #[must_use]
-    pub(crate) fn of_weight(mut self, weight: u32) -> Self {
+    pub(crate) fn with_weight(mut self, weight: u32) -> Self {
         self.weight = weight;
         self
     }
 
-    /// Deadline and cancellation of the call.
+    /// The deadline and cancellation of the call.
     pub fn cancel(&self) -> &Cancel {
         &self.cancel
     }
 
-    /// What the result may hold, in bytes, of text and of data each.
+    /// Maximum size of the result in bytes, for text and for data separately.
     pub fn max_result_bytes(&self) -> usize {
-        self.doors.max_result_bytes
+        self.shared.max_result_bytes
     }
 
-    /// What files import, as parsed before.
+    /// The imports of files, cached after parsing.
     pub(crate) fn imports(&self) -> &ImportCache {
-        &self.doors.imports
+        &self.shared.imports
     }
 
-    /// The architecture documents of projects, as read before.
+    /// The architecture documents of projects, cached after reading.
     pub(crate) fn libraries(&self) -> &Libraries {
-        &self.doors.libraries
+        &self.shared.libraries
     }
 
-    /// Vectors of their passages.
+    /// The vectors of their passages.
     pub(crate) fn vectors(&self) -> &Vectors {
-        &self.doors.vectors
+        &self.shared.vectors
     }
 
-    /// What is kept of the projects' histories, for [`History::of`](archway_history::History::of).
+    /// The caches of the projects' histories, for [`History::of`](archway_history::History::of).
     pub(crate) fn histories(&self) -> Histories {
-        self.doors.histories.clone()
+        self.shared.histories.clone()
     }
 
-    /// Runs `read` on a snapshot of `project`, on a blocking thread; once more from the new state
-    /// if HEAD moved meanwhile.
+    /// Runs `read` on a snapshot of `project`, on a blocking thread. If HEAD moved meanwhile, runs
+    /// it once more on the new state.
     pub async fn read<T: Send + 'static>(
         &self,
         project: &Project,
         read: impl Fn(&Repo, &Cancel) -> Result<T, Failure> + Send + Sync + 'static,
     ) -> Result<Snapshot<T>, Failure> {
-        let repos = Arc::clone(&self.doors.repos);
+        let repos = Arc::clone(&self.shared.repos);
         let (tenant, slug) = (self.pass.tenant.clone(), project.slug.clone());
         let (rules, cancel) = (Arc::clone(&project.rules), self.cancel.clone());
         let snapshot = self
             .blocking(move || {
                 let pin = || repos.open(&tenant, &slug, Arc::clone(&rules));
                 let repo = pin()?;
-                // An error counts as an answer: it may be the move's doing.
+                // The move may have caused an error, so an error is retried like an answer.
                 let first = read(&repo, &cancel);
                 if !repo.moved() {
                     return Ok::<_, Failure>(Snapshot {
@@ -157,17 +156,17 @@ impl ToolContext {
                 Ok(Snapshot { value, repo, moved })
             })
             .await??;
-        self.watch_status(&snapshot.repo);
+        self.refresh_status_later(&snapshot.repo);
         Ok(snapshot)
     }
 
-    /// Which paths of each project exist for readers, by the operator's rules and by what it says
-    /// about itself; by the operator's alone where it can't be opened, and so nothing of it be read.
+    /// The path rules of each project: the operator's and those of its own manifest. A project that
+    /// can't be opened has the operator's rules only, as nothing of it can be read.
     pub(crate) async fn rules(
         &self,
         projects: &[Arc<Project>],
     ) -> Result<Vec<Arc<Rules>>, Failure> {
-        let repos = Arc::clone(&self.doors.repos);
+        let repos = Arc::clone(&self.shared.repos);
         let (tenant, projects) = (self.pass.tenant.clone(), projects.to_vec());
         let rules = move || {
             let rules = |project: &Arc<Project>| {
@@ -177,17 +176,17 @@ impl ToolContext {
             };
             projects.iter().map(rules).collect()
         };
-        // Quick, whatever the tool's own work weighs.
-        let (blocking, tenant) = (&self.doors.blocking, self.pass.tenant_id);
+        // This is quick, so it uses weight 1 instead of the tool's weight.
+        let (blocking, tenant) = (&self.shared.blocking, self.pass.tenant_id);
         blocking.run(tenant, 1, &self.cancel, rules).await
     }
 
     /// The rows of the caller's tenant.
     pub(crate) fn store(&self) -> TenantStore<'_> {
-        self.doors.stores.tenant(self.pass.tenant_id)
+        self.shared.stores.tenant(self.pass.tenant_id)
     }
 
-    /// Who writes, and under which key it is done once.
+    /// The principal that writes, and the idempotency key of the write.
     pub(crate) fn author(&self) -> Author<'_> {
         Author {
             principal: &self.pass.principal,
@@ -195,9 +194,9 @@ impl ToolContext {
         }
     }
 
-    /// Remembers, off the path, that the caller read a file.
+    /// Records, without delaying the call, that the caller read a file.
     pub fn record_access(&self, project: &Project, path: &str) {
-        self.doors.accesses.record(Access {
+        self.shared.accesses.record(Access {
             tenant_id: self.pass.tenant_id,
             project_id: project.id,
             principal: self.pass.principal.clone(),
@@ -205,12 +204,12 @@ impl ToolContext {
         });
     }
 
-    /// Whose call it is.
+    /// The tenant of the call.
     pub(crate) fn tenant(&self) -> Uuid {
         self.pass.tenant_id
     }
 
-    /// Where the index of a project stands.
+    /// The tenant and project that identify a project's index.
     pub(crate) fn shelf(&self, project: &Project) -> Shelf {
         Shelf {
             tenant: self.pass.tenant_id,
@@ -218,55 +217,64 @@ impl ToolContext {
         }
     }
 
-    /// Who calls, as rows of what was read have it.
+    /// The principal, as rows of file accesses name it.
     pub(crate) fn principal(&self) -> &str {
         &self.pass.principal
     }
 
-    /// Tells the caller how far the call is. Dropped when the caller reads slower than we write.
+    /// Reports progress to the caller. The event is dropped if the caller reads too slowly.
     pub fn progress(&self, done: f64, total: f64, message: impl Into<String>) {
         let progress = v1::Progress {
             progress: done,
             total: Some(total),
             message: Some(message.into()),
         };
-        self.say(Event::Progress(progress));
+        self.send(Event::Progress(progress));
     }
 
-    /// Tells the caller something that is neither progress nor part of the answer, if it asked to
-    /// hear of this level. The gateway passes on up to 64 KiB of JSON; text that others wrote is
-    /// escaped here. Dropped when the caller reads slower than we write.
+    /// Sends a log message to the caller, if the caller subscribed to this level. The gateway
+    /// forwards up to 64 KiB of JSON. Text that others wrote is escaped here. The message is
+    /// dropped if the caller reads too slowly.
     pub fn log(&self, level: LogLevel, mut data: Value) {
         text::escape_json(&mut data);
-        self.say(Event::Log(v1::Log {
+        self.send(Event::Log(v1::Log {
             level: level.name().to_owned(),
             logger: None,
             data: data.to_string().into(),
         }));
     }
 
-    /// Runs work on a blocking thread, after the turn that a tool of this weight takes. It has to look
-    /// at [`ToolContext::cancel`] itself.
+    /// Runs `work` on a blocking thread, after waiting for a permit of this tool's weight. `work`
+    /// must check [`ToolContext::cancel`] itself.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
-        let (blocking, tenant) = (&self.doors.blocking, self.pass.tenant_id);
+        let (blocking, tenant) = (&self.shared.blocking, self.pass.tenant_id);
         blocking.run(tenant, self.weight, &self.cancel, work).await
     }
 
-    fn say(&self, event: Event) {
-        // A full queue means a slow reader, which must not hold up the call.
+    fn send(&self, event: Event) {
+        // A full queue means a slow reader, which must not delay the call.
         let event = v1::CallEvent { event: Some(event) };
         self.events.try_send(event).ok();
     }
 
-    /// Whether the work tree is dirty is found out after the answer, never before it.
-    fn watch_status(&self, repo: &Repo) {
+    /// Finds out after the answer whether the work tree is dirty, so that no call waits for it.
+    fn refresh_status_later(&self, repo: &Repo) {
         if repo.claim_status() {
             let repo = repo.clone();
             drop(tokio::task::spawn_blocking(move || repo.refresh_status()));
         }
+    }
+    /// The search index.
+    pub(crate) fn meaning(&self) -> &Meaning {
+        &self.shared.meaning
+    }
+
+    /// The chat model, if one is configured.
+    pub(crate) fn chat(&self) -> Option<&Chat> {
+        self.shared.chat.as_ref()
     }
 }
 
@@ -294,17 +302,17 @@ mod tests {
         tools::{Registry, Reply, Tool},
     };
 
-    /// Until it is open, heavy work stands still.
+    /// Heavy work waits until it is true.
     static OPEN: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const WAIT_LIMIT: Duration = Duration::from_secs(30);
     /// The tenants whose heavy work began, in order.
     static BEGAN: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
     #[derive(Deserialize, JsonSchema)]
-    struct Nothing {}
+    struct NoArgs {}
 
     #[derive(Serialize, JsonSchema)]
-    struct Done {}
+    struct NoOutput {}
 
     fn project() -> Project {
         project_of("site")
@@ -342,16 +350,16 @@ mod tests {
         const PER_MINUTE: Option<u32> = None;
         const WEIGHT: u32 = 5;
         const UNTRUSTED: bool = false;
-        type Args = Nothing;
-        type Output = Done;
+        type Args = NoArgs;
+        type Output = NoOutput;
 
-        async fn run(cx: &ToolContext, _args: Nothing) -> Result<Reply<Done>, Failure> {
+        async fn run(cx: &ToolContext, _args: NoArgs) -> Result<Reply<NoOutput>, Failure> {
             let tenant = cx.pass.tenant.clone();
             let work = move |_: &Repo, _: &Cancel| {
                 BEGAN.lock().push(tenant.clone());
                 let mut open = OPEN.0.lock();
-                OPEN.1.wait_while_for(&mut open, |open| !*open, PATIENCE);
-                Ok(Done {})
+                OPEN.1.wait_while_for(&mut open, |open| !*open, WAIT_LIMIT);
+                Ok(NoOutput {})
             };
             let done = cx.read(&project(), work).await?;
             Ok(Reply::new(done.value))
@@ -367,30 +375,30 @@ mod tests {
         const FAMILY: &'static str = "test";
         const PER_MINUTE: Option<u32> = None;
         const UNTRUSTED: bool = false;
-        type Args = Nothing;
-        type Output = Done;
+        type Args = NoArgs;
+        type Output = NoOutput;
 
-        async fn run(cx: &ToolContext, _args: Nothing) -> Result<Reply<Done>, Failure> {
-            let done = cx.read(&project(), |_, _| Ok(Done {})).await?;
+        async fn run(cx: &ToolContext, _args: NoArgs) -> Result<Reply<NoOutput>, Failure> {
+            let done = cx.read(&project(), |_, _| Ok(NoOutput {})).await?;
             Ok(Reply::new(done.value))
         }
     }
 
-    /// A worker with two turns for each tenant and four places, and both tools.
-    struct Bench {
+    /// A worker with two permits for heavy work per tenant, four threads, and both tools.
+    struct WorkerFixture {
         registry: Arc<Registry>,
-        doors: Arc<Doors>,
+        shared: Arc<SharedState>,
         metrics: Metrics,
         mounts: tempfile::TempDir,
     }
 
-    impl Bench {
-        fn new() -> Bench {
+    impl WorkerFixture {
+        fn new() -> WorkerFixture {
             let folder = tempfile::tempdir().unwrap();
             for tenant in ["loud", "calm"] {
                 std::fs::create_dir_all(folder.path().join(tenant).join("site")).unwrap();
             }
-            let (turns, places) = (NonZeroUsize::new(2).unwrap(), NonZeroUsize::new(4).unwrap());
+            let (permits, threads) = (NonZeroUsize::new(2).unwrap(), NonZeroUsize::new(4).unwrap());
             let mounts = Mounts::beneath(folder.path().to_owned());
             let store = StoreConfig {
                 url: "postgres://nobody@127.0.0.1:1/none".into(),
@@ -399,29 +407,29 @@ mod tests {
             let stores = Stores::connect(&store).unwrap();
             let metrics = Metrics::new();
             let dropped = metrics.accesses_dropped();
-            let (accesses, _nobody_records) =
+            let (accesses, _recorder) =
                 Accesses::new(stores.clone(), CancellationToken::new(), dropped);
             let config = IndexConfig::default();
             let parts = IndexParts::read(&config).unwrap();
-            let doors = Doors {
+            let shared = SharedState {
                 meaning: Arc::new(Index::open(&config, &stores, parts, &metrics.index()).meaning()),
-                repos: Arc::new(Repos::new(mounts, turns, 0).unwrap()),
+                repos: Arc::new(Repos::new(mounts, permits, 0).unwrap()),
                 histories: Histories::start(None, metrics.history()).unwrap(),
                 projects: Projects::new(stores.clone()),
-                workflows: Workflows::new(stores.clone(), crate::workflows::PATIENCE),
+                workflows: Workflows::new(stores.clone(), crate::workflows::TIMEOUT),
                 stores,
                 accesses,
                 imports: ImportCache::new(),
                 libraries: Libraries::new(),
                 vectors: Vectors::new(),
-                blocking: Blocking::new(places, turns, &metrics),
+                blocking: Blocking::new(threads, permits, &metrics),
                 chat: None,
                 max_result_bytes: 1 << 10,
             };
             let registry = Registry::default().with::<Heavy>().unwrap();
-            Bench {
+            WorkerFixture {
                 registry: Arc::new(registry.with::<Light>().unwrap()),
-                doors: Arc::new(doors),
+                shared: Arc::new(shared),
                 metrics,
                 mounts: folder,
             }
@@ -434,17 +442,23 @@ mod tests {
         }
 
         fn context(&self, pass: Pass) -> ToolContext {
-            let deadline = Instant::now() + PATIENCE;
+            let deadline = Instant::now() + WAIT_LIMIT;
             let cancel = Cancel::new(deadline, CancellationToken::new());
-            let (events, _nobody_reads) = mpsc::channel(1);
+            let (events, _reader) = mpsc::channel(1);
             let key = WriteKey::new(None, Uuid::nil());
-            ToolContext::new(Arc::clone(&self.doors), Arc::new(pass), key, cancel, events)
+            ToolContext::new(
+                Arc::clone(&self.shared),
+                Arc::new(pass),
+                key,
+                cancel,
+                events,
+            )
         }
 
-        /// Waits until so many wait for a turn and so many work.
-        async fn stands_at(&self, waiting: usize, began: usize) {
+        /// Waits until so many calls wait for a permit and so many began.
+        async fn wait_until(&self, waiting: usize, began: usize) {
             let line = format!("archway_worker_calls_waiting{{of=\"turn\"}} {waiting}\n");
-            let last = Instant::now() + PATIENCE;
+            let last = Instant::now() + WAIT_LIMIT;
             while !self.metrics.text().unwrap().contains(&line) || BEGAN.lock().len() != began {
                 assert!(Instant::now() < last, "{}", self.metrics.text().unwrap());
                 sleep(Duration::from_millis(2)).await;
@@ -453,17 +467,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn linked_are_the_projects_that_it_names_and_the_caller_may_read() {
-        let bench = Bench::new();
-        let folder = bench.mounts.path().join("calm/site");
+    async fn links_lead_to_named_projects_that_the_caller_may_read() {
+        let worker = WorkerFixture::new();
+        let folder = worker.mounts.path().join("calm/site");
         let links = "linked_projects = ['web', 'hidden', 'nowhere', 'site', 'api', 'web']";
         std::fs::write(folder.join(".archway.toml"), links).unwrap();
         let mut pass = pass("calm");
         let all = ["api", "hidden", "other", "site", "web"].map(project_of);
-        let projects = &bench.doors.projects;
-        projects.learn(pass.tenant_id, Vec::from(all)).await;
+        let projects = &worker.shared.projects;
+        projects.insert(pass.tenant_id, Vec::from(all)).await;
         let slugs = async |pass: &Pass, of: &str| {
-            let cx = bench.context(pass.clone());
+            let cx = worker.context(pass.clone());
             let linked = cx.linked(&project_of(of)).await.unwrap();
             linked
                 .iter()
@@ -477,19 +491,19 @@ mod tests {
         assert_eq!(slugs(&pass, "site").await, [""; 0]);
         pass.projects = None;
         std::fs::remove_file(folder.join(".archway.toml")).unwrap();
-        assert_eq!(slugs(&pass, "site").await, [""; 0], "it links to none");
+        assert_eq!(slugs(&pass, "site").await, [""; 0], "no manifest, no links");
     }
 
     #[tokio::test]
-    async fn thirty_heavy_calls_of_one_tenant_hold_up_neither_anothers_nor_light_ones() {
-        let bench = Bench::new();
-        let mut calls: Vec<_> = (0..30).map(|_| bench.call("loud", "heavy")).collect();
-        bench.stands_at(28, 2).await;
-        calls.push(bench.call("calm", "heavy"));
-        // It began while the first two still work.
-        bench.stands_at(28, 3).await;
+    async fn heavy_calls_of_one_tenant_delay_neither_others_nor_light_calls() {
+        let worker = WorkerFixture::new();
+        let mut calls: Vec<_> = (0..30).map(|_| worker.call("loud", "heavy")).collect();
+        worker.wait_until(28, 2).await;
+        calls.push(worker.call("calm", "heavy"));
+        // Its work begins while the first two still run.
+        worker.wait_until(28, 3).await;
         for tenant in ["loud", "calm"] {
-            bench.call(tenant, "light").await.unwrap().unwrap();
+            worker.call(tenant, "light").await.unwrap().unwrap();
         }
         *OPEN.0.lock() = true;
         OPEN.1.notify_all();

@@ -1,14 +1,14 @@
-//! Archway's workers: they speak gRPC, run tools on repositories mounted read-only, and keep
-//! nothing between calls but caches.
+//! Archway's workers. They speak gRPC and run tools on repositories that are mounted read-only.
+//! Between calls they hold nothing but caches.
 //!
-//! A call comes in by [`server`], [`service`] verifies its pass, and it runs in [`tools`]. Tools stand on
-//! the crates below: files through [`archway_repo`], history through [`archway_history`], rows through
-//! [`archway_store`], meaning through [`archway_index`], decisions and imports through
-//! [`archway_architecture`].
+//! A call arrives at [`server`], [`service`] verifies its pass, and it runs in [`tools`]. Tools
+//! build on the crates below: [`archway_repo`] for files, [`archway_history`] for git's history,
+//! [`archway_store`] for rows, [`archway_index`] for search by meaning, [`archway_architecture`]
+//! for decisions and imports.
 
-// Above the path: what probes and administrators are told.
+// Outside the path of a call: the admin port and the report of mounted projects.
 pub mod admin;
-mod report;
+mod mount_report;
 
 // In the order a call meets them.
 pub mod server;
@@ -22,7 +22,7 @@ mod context;
 mod projects;
 mod workflows;
 
-// Beside the path: what several stops use.
+// Shared by several modules above.
 mod blocking;
 pub mod chat;
 mod metrics;

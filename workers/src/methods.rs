@@ -1,7 +1,7 @@
-//! What a worker answers beside calls of tools, by method.
+//! Answers the methods other than tool calls.
 //!
-//! As with tools, a failure is a result that carries it: the gateway makes of it what the method's
-//! protocol asks for.
+//! As with tools, a failure is a result that carries it. The gateway converts it to what the
+//! protocol of the method requires.
 
 use archway_proto::{failure::Failure, fault::Fault, method::Method};
 use serde::{Serialize, de::DeserializeOwned};
@@ -14,17 +14,17 @@ use crate::{
     tools::{Registry, Reply},
 };
 
-/// What work on files weighs that reads documents of whole projects: it takes turns.
-const HEAVY: u32 = 5;
+/// The weight of methods that read documents of whole projects.
+const HEAVY_WEIGHT: u32 = 5;
 
-/// The answer to a method, as MCP has it.
+/// Answers a method in the form that MCP defines.
 pub(crate) async fn answer(
     cx: ToolContext,
     registry: &Registry,
     method: Method,
     params: Value,
 ) -> Result<Value, Failure> {
-    // As a gateway does, for whoever has a pass and goes by none.
+    // The gateway checks this too. This is for a pass that came by another way.
     if !cx.may_read() {
         return Err(Failure::new(
             Fault::AccessDenied,
@@ -36,15 +36,15 @@ pub(crate) async fn answer(
         method,
         Method::ResourcesRead | Method::ResourceTemplatesList
     );
-    let cx = cx.of_weight(if heavy { HEAVY } else { 1 });
+    let cx = cx.with_weight(if heavy { HEAVY_WEIGHT } else { 1 });
     match method {
-        Method::ResourcesList => finish(resources::list(&cx, read(params)?).await?),
+        Method::ResourcesList => finish(resources::list(&cx, parse(params)?).await?),
         Method::ResourceTemplatesList => finish(resources::templates(&cx)),
-        Method::ResourcesRead => finish(resources::read(&cx, registry, read(params)?).await?),
-        Method::PromptsList => finish(prompts::list(&cx, registry, read(params)?).await?),
-        Method::PromptsGet => finish(prompts::get(&cx, registry, read(params)?).await?),
-        Method::Complete => finish(completion::complete(&cx, read(params)?).await?),
-        Method::ToolsList | Method::ToolsCall => Err(not_here(method)),
+        Method::ResourcesRead => finish(resources::read(&cx, registry, parse(params)?).await?),
+        Method::PromptsList => finish(prompts::list(&cx, registry, parse(params)?).await?),
+        Method::PromptsGet => finish(prompts::get(&cx, registry, parse(params)?).await?),
+        Method::Complete => finish(completion::complete(&cx, parse(params)?).await?),
+        Method::ToolsList | Method::ToolsCall => Err(unsupported(method)),
     }
 }
 
@@ -52,7 +52,7 @@ fn finish<T: Serialize>(reply: Reply<T>) -> Result<Value, Failure> {
     reply.into_answer()
 }
 
-fn read<T: DeserializeOwned>(params: Value) -> Result<T, Failure> {
+fn parse<T: DeserializeOwned>(params: Value) -> Result<T, Failure> {
     serde_json::from_value(params).map_err(|error| {
         Failure::new(
             Fault::InvalidArguments,
@@ -62,7 +62,7 @@ fn read<T: DeserializeOwned>(params: Value) -> Result<T, Failure> {
     })
 }
 
-fn not_here(method: Method) -> Failure {
+fn unsupported(method: Method) -> Failure {
     Failure::new(
         Fault::Unavailable,
         format!("this worker does not answer {}", method.name()),

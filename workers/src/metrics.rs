@@ -1,4 +1,4 @@
-//! What a worker counts. Labels come from closed sets: a tool of the registry, an outcome.
+//! The worker's metrics. Labels come from closed sets: a tool of the registry, an outcome.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use archway_history::HistoryMetrics;
 use archway_index::metrics::IndexMetrics;
 
-/// The tool label of names that are not in the registry.
+/// The tool label of tools that are not in the registry.
 pub(crate) const UNKNOWN_TOOL: &str = "unknown";
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -31,30 +31,30 @@ struct ToolLabel {
     tool: &'static str,
 }
 
-/// What a call waits for: the first two before its work on files begins.
+/// What a call waits for. The first two come before its work on files.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Waited {
-    /// Heavy work's turn.
-    Turn,
+pub(crate) enum WaitKind {
+    /// A permit for heavy work.
+    HeavyPermit,
     /// A blocking thread.
-    Place,
-    /// The chat model's turn.
+    BlockingThread,
+    /// A permit for the chat model.
     Chat,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct WaitedLabel {
+struct WaitLabel {
     of: &'static str,
 }
 
-/// The worker's counters.
+/// The worker's metrics.
 pub(crate) struct Metrics {
     registry: Registry,
     calls: Family<CallLabels, Counter>,
     durations: Family<ToolLabel, Histogram, fn() -> Histogram>,
     in_flight: Gauge,
-    waiting: Family<WaitedLabel, Gauge>,
-    waits: Family<WaitedLabel, Histogram, fn() -> Histogram>,
+    waiting: Family<WaitLabel, Gauge>,
+    waits: Family<WaitLabel, Histogram, fn() -> Histogram>,
     history: HistoryMetrics,
     index: IndexMetrics,
     accesses_dropped: Counter,
@@ -77,17 +77,18 @@ impl Metrics {
         );
         let help = "Tool calls that run now";
         registry.register("tool_calls_in_flight", help, in_flight.clone());
-        let waiting = Family::<WaitedLabel, Gauge>::default();
-        let waits = Family::<WaitedLabel, _, _>::new_with_constructor(buckets as fn() -> _);
+        let waiting = Family::<WaitLabel, Gauge>::default();
+        let waits = Family::<WaitLabel, _, _>::new_with_constructor(buckets as fn() -> _);
         let help =
-            "Calls that wait for heavy work's turn, a blocking thread or the chat model's turn";
+            "Calls waiting for heavy work's turn, a blocking thread or the chat model's turn";
         registry.register("calls_waiting", help, waiting.clone());
-        let help = "Time waited for them, whether they came or not";
+        let help = "Time that calls waited for them, successfully or not";
         registry.register_with_unit("call_wait", help, Unit::Seconds, waits.clone());
         let history = HistoryMetrics::registered(&mut registry);
         let index = IndexMetrics::registered(&mut registry);
         let accesses_dropped = Counter::default();
-        let help = "File accesses that were not recorded: the queue was full, or Postgres away";
+        let help =
+            "File accesses that were not recorded: the queue was full, or Postgres unavailable";
         registry.register("file_accesses_dropped", help, accesses_dropped.clone());
         Metrics {
             registry,
@@ -102,46 +103,46 @@ impl Metrics {
         }
     }
 
-    /// Also exposes what `register` adds: the counters of a service that this worker uses.
+    /// Also exposes the metrics that `register` adds: those of a service that this worker uses.
     #[must_use]
     pub(crate) fn with(mut self, register: impl FnOnce(&mut Registry)) -> Self {
         register(&mut self.registry);
         self
     }
 
-    /// Where what is kept of histories is counted.
+    /// The metrics of history caches.
     pub(crate) fn history(&self) -> HistoryMetrics {
         self.history.clone()
     }
 
-    /// Where indexing is counted.
+    /// The metrics of indexing.
     pub(crate) fn index(&self) -> IndexMetrics {
         self.index.clone()
     }
 
-    /// Where file accesses are counted that were not recorded.
+    /// Counts file accesses that were not recorded.
     pub(crate) fn accesses_dropped(&self) -> Counter {
         self.accesses_dropped.clone()
     }
 
-    /// Where those who wait for this are counted.
-    pub(crate) fn waits(&self, of: Waited) -> Waits {
+    /// The metrics of one kind of wait.
+    pub(crate) fn waits(&self, of: WaitKind) -> WaitMetrics {
         let of = match of {
-            Waited::Turn => "turn",
-            Waited::Place => "place",
-            Waited::Chat => "chat",
+            WaitKind::HeavyPermit => "turn",
+            WaitKind::BlockingThread => "place",
+            WaitKind::Chat => "chat",
         };
-        let label = WaitedLabel { of };
-        Waits {
+        let label = WaitLabel { of };
+        WaitMetrics {
             waiting: self.waiting.get_or_create(&label).clone(),
             waits: self.waits.get_or_create(&label).clone(),
         }
     }
 
-    /// Counts a call from here on until what is returned is settled or dropped.
-    pub(crate) fn start(self: &Arc<Self>, tool: &'static str) -> Running {
+    /// Counts a call until the returned value is settled or dropped.
+    pub(crate) fn start(self: &Arc<Self>, tool: &'static str) -> RunningCall {
         self.in_flight.inc();
-        Running {
+        RunningCall {
             metrics: Arc::clone(self),
             tool,
             started: Instant::now(),
@@ -157,46 +158,46 @@ impl Metrics {
     }
 }
 
-/// Counts those who wait for one thing.
-pub(crate) struct Waits {
+/// The metrics of one kind of wait.
+pub(crate) struct WaitMetrics {
     waiting: Gauge,
     waits: Histogram,
 }
 
-impl Waits {
-    /// Somebody need not wait.
-    pub(crate) fn none(&self) {
+impl WaitMetrics {
+    /// Counts a call that need not wait.
+    pub(crate) fn no_wait(&self) {
         self.waits.observe(0.0);
     }
 
-    /// Somebody begins to wait.
+    /// Counts a call that begins to wait.
     pub(crate) fn begin(&self) {
         self.waiting.inc();
     }
 
-    /// Somebody who waited this long no longer does.
+    /// Counts a call that stopped waiting.
     pub(crate) fn end(&self, waited: Duration) {
         self.waiting.dec();
         self.waits.observe(waited.as_secs_f64());
     }
 }
 
-/// A call that runs. Dropped unsettled, its caller went away.
-pub(crate) struct Running {
+/// A running call. If it is dropped unsettled, its caller went away.
+pub(crate) struct RunningCall {
     metrics: Arc<Metrics>,
     tool: &'static str,
     started: Instant,
     outcome: &'static str,
 }
 
-impl Running {
-    /// Ends the call with `ok` or a fault's code.
+impl RunningCall {
+    /// Ends the call with outcome `ok` or a fault's code.
     pub(crate) fn settle(mut self, outcome: &'static str) {
         self.outcome = outcome;
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCall {
     fn drop(&mut self) {
         let (tool, outcome) = (self.tool, self.outcome);
         let metrics = &self.metrics;
@@ -210,7 +211,7 @@ impl Drop for Running {
     }
 }
 
-/// 1 ms to about 33 s: from a cached answer to the longest deadline.
+/// Buckets from 1 ms to about 33 s: from a cached answer to the longest deadline.
 fn buckets() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 2.0, 16))
 }
@@ -222,14 +223,14 @@ mod tests {
     #[test]
     fn a_call_counts_while_it_runs_and_then_under_its_outcome() {
         let metrics = Arc::new(Metrics::new());
-        let (left, kept) = (metrics.start("hello"), metrics.start("hello"));
+        let (dropped, settled) = (metrics.start("hello"), metrics.start("hello"));
         let text = metrics.text().unwrap();
         assert!(
             text.contains("archway_worker_tool_calls_in_flight 2"),
             "{text}"
         );
-        kept.settle("ok");
-        drop(left);
+        settled.settle("ok");
+        drop(dropped);
         let text = metrics.text().unwrap();
         for line in [
             r#"archway_worker_tool_calls_total{tool="hello",outcome="ok"} 1"#,

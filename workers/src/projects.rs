@@ -1,7 +1,7 @@
-//! Which projects a tenant has, and the path rules of each: read from Postgres, kept 5 s.
+//! The projects of each tenant and their path rules: read from Postgres, cached for 5 s.
 //!
-//! With Postgres away the last known answer goes on serving: repository tools need no database.
-//! A tenant that was never loaded is refused, since its closed paths are unknown.
+//! If Postgres is unavailable, the last known projects stay in use, because repository tools need
+//! no database. A tenant that was never loaded is rejected, since its closed paths are unknown.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,33 +11,33 @@ use uuid::Uuid;
 use archway_repo::Rules;
 use archway_store::{ProjectRow, StoreError, Stores};
 
-/// How long an answer of Postgres is used: the time a changed rule takes to hold.
-const FRESH: Duration = Duration::from_secs(5);
-/// How long a call waits for Postgres when an older answer is at hand.
-const PATIENCE: Duration = Duration::from_millis(250);
-/// How many tenants are remembered.
-const TENANTS: u64 = 10_000;
+/// How long a result of Postgres is used: the time until a changed rule takes effect.
+const FRESH_FOR: Duration = Duration::from_secs(5);
+/// How long a call waits for Postgres if an older result is cached.
+const REFRESH_WAIT: Duration = Duration::from_millis(250);
+/// Maximum number of cached tenants.
+const MAX_TENANTS: u64 = 10_000;
 
 /// A project of a tenant.
 pub struct Project {
     pub(crate) id: Uuid,
-    /// The name in arguments.
+    /// Its name in arguments.
     pub slug: String,
-    /// The name for people: the slug unless set.
+    /// Its display name: the slug unless set.
     pub name: String,
-    /// The operator's path rules. A call goes by those of its [`Repo`](archway_repo::Repo), to
-    /// which the repository adds what it closes itself.
+    /// The operator's path rules. Calls use the rules of their [`Repo`](archway_repo::Repo), to
+    /// which the repository's manifest adds the paths that it closes itself.
     pub(crate) rules: Arc<Rules>,
 }
 
 type TenantProjects = Arc<Vec<Arc<Project>>>;
 
-/// The projects of all tenants that called lately.
+/// The projects of recently active tenants.
 #[derive(Clone)]
 pub(crate) struct Projects {
     stores: Stores,
     fresh: moka::future::Cache<Uuid, TenantProjects>,
-    known: moka::sync::Cache<Uuid, TenantProjects>,
+    last_known: moka::sync::Cache<Uuid, TenantProjects>,
 }
 
 impl Projects {
@@ -45,18 +45,18 @@ impl Projects {
         Projects {
             stores,
             fresh: moka::future::Cache::builder()
-                .max_capacity(TENANTS)
-                .time_to_live(FRESH)
+                .max_capacity(MAX_TENANTS)
+                .time_to_live(FRESH_FOR)
                 .build(),
-            known: moka::sync::Cache::new(TENANTS),
+            last_known: moka::sync::Cache::new(MAX_TENANTS),
         }
     }
 
-    /// Projects as if Postgres had said so.
+    /// Inserts projects as if Postgres had returned them.
     #[cfg(test)]
-    pub(crate) async fn learn(&self, tenant: Uuid, projects: Vec<Project>) {
+    pub(crate) async fn insert(&self, tenant: Uuid, projects: Vec<Project>) {
         let projects: TenantProjects = Arc::new(projects.into_iter().map(Arc::new).collect());
-        self.known.insert(tenant, Arc::clone(&projects));
+        self.last_known.insert(tenant, Arc::clone(&projects));
         self.fresh.insert(tenant, projects).await;
     }
 
@@ -65,26 +65,26 @@ impl Projects {
         if let Some(fresh) = self.fresh.get(&tenant).await {
             return Ok(fresh);
         }
-        // A task of its own: a query that takes longer than we wait still renews the answer.
-        let reading = self.clone();
+        // A separate task: a query that exceeds the wait still refreshes the cache.
+        let projects = self.clone();
         let load = tokio::spawn(trace::apart(async move {
-            reading
+            projects
                 .fresh
-                .try_get_with(tenant, reading.load(tenant))
+                .try_get_with(tenant, projects.load(tenant))
                 .await
         }));
-        let Some(known) = self.known.get(&tenant) else {
+        let Some(last_known) = self.last_known.get(&tenant) else {
             let read = load.await.map_err(|_panicked| unavailable())?;
             return read.map_err(|_logged| unavailable());
         };
-        match tokio::time::timeout(PATIENCE, load).await {
+        match tokio::time::timeout(REFRESH_WAIT, load).await {
             Ok(Ok(Ok(projects))) => Ok(projects),
             Ok(_failed) => {
-                // Not asked again at once: with Postgres away every call would wait for it.
-                self.fresh.insert(tenant, Arc::clone(&known)).await;
-                Ok(known)
+                // Cached as fresh, so that an unavailable Postgres is not queried by every call.
+                self.fresh.insert(tenant, Arc::clone(&last_known)).await;
+                Ok(last_known)
             }
-            Err(_elapsed) => Ok(known),
+            Err(_elapsed) => Ok(last_known),
         }
     }
 
@@ -98,13 +98,13 @@ impl Projects {
                 tracing::warn!(error = %Chain(error), "projects could not be read");
             })?;
         let projects: TenantProjects = Arc::new(rows.into_iter().filter_map(project).collect());
-        self.known.insert(tenant, Arc::clone(&projects));
+        self.last_known.insert(tenant, Arc::clone(&projects));
         Ok(projects)
     }
 }
 
-/// A project, unless its rules do not parse: globs are checked when they are set, and one that no
-/// longer parses must not open what it closed.
+/// Converts a row. A project whose rules do not parse is skipped: globs are checked when they are
+/// set, and one that no longer parses must not open what it closed.
 fn project(row: ProjectRow) -> Option<Arc<Project>> {
     let rules = Rules::new(
         &row.open_globs,
@@ -112,7 +112,7 @@ fn project(row: ProjectRow) -> Option<Arc<Project>> {
         row.allow_globs.as_deref(),
     )
     .inspect_err(|error| {
-        tracing::error!(project = %row.slug, %error, "a path rule does not parse; not served");
+        tracing::error!(project = %row.slug, %error, "project not served: a path rule does not parse");
     })
     .ok()?;
     Some(Arc::new(Project {

@@ -1,10 +1,12 @@
-//! The first stop of a call: the worker's listener.
+//! Step one of a call: the worker's gRPC listener.
 //!
-//! The socket is bound by the caller, before confinement, which forbids making files. A worker
-//! that ends says so first, and takes calls until its gateways had a moment to notice; then it lets
-//! those in flight finish, and tells the ones that don't that they were ended: the caller reads a
-//! result, never a broken connection. A gateway that does not answer holds up neither: its
-//! connection is given up, and what calls left to be written is written.
+//! The caller binds the socket before confinement, which forbids creating files.
+//!
+//! Graceful shutdown: the worker first reports `NOT_SERVING` and accepts calls until its gateways
+//! had time to notice. Then it lets calls in flight finish. Calls that exceed the drain limit get
+//! an answer that says so, so that agents read a result and never a broken connection. A gateway
+//! that does not respond delays neither step: its connection is dropped, and queued rows are still
+//! written.
 
 use std::{
     pin::{Pin, pin},
@@ -22,8 +24,9 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    admin::Admin, blocking::Blocking, chat::Chat, context::Doors, projects::Projects,
-    report::Reporter, service::WorkerService, tools, workflows::Workflows,
+    admin::Admin, blocking::Blocking, chat::Chat, context::SharedState,
+    mount_report::MountReporter, projects::Projects, service::WorkerService, tools,
+    workflows::Workflows,
 };
 
 pub use archway_history::{CacheFolder, CacheFolderError};
@@ -45,35 +48,35 @@ mod health;
 mod index;
 mod parts;
 
-/// How long calls in flight may go on once the worker ends: within the 30 s that orchestrators
-/// give a process by default, with time to tell the rest.
+/// How long calls in flight may run once shutdown begins. It stays below the 30 s that
+/// orchestrators give a process by default, which leaves time to answer the remaining calls.
 pub const DRAIN_LIMIT: Duration = Duration::from_secs(25);
-/// What the answers of calls that were ended may take to be sent.
-const LAST_WORDS: Duration = Duration::from_millis(500);
-/// What is queued may take so long to be written, at least.
-const LAST_WRITES: Duration = Duration::from_secs(1);
-/// How long the end of a worker waits for blocking work that nobody waits for.
-pub const LEFT_BEHIND: Duration = Duration::from_secs(2);
+/// How long the answers to the remaining calls may take to be sent.
+const ANSWER_GRACE: Duration = Duration::from_millis(500);
+/// Minimum time to write queued rows.
+const WRITE_GRACE: Duration = Duration::from_secs(1);
+/// How long shutdown waits for blocking work whose call has ended.
+pub const BLOCKING_GRACE: Duration = Duration::from_secs(2);
 
-/// Where a worker listens. Bound already.
+/// The socket on which a worker listens, already bound.
 pub enum Listener {
-    /// For workers on other hosts.
+    /// TCP, for workers on other hosts.
     Tcp(std::net::TcpListener),
-    /// The same, by TLS alone.
+    /// TCP with mandatory TLS.
     Tls(std::net::TcpListener, Tls),
-    /// For a worker in the gateway's own process: half the cost of TCP.
+    /// A Unix socket, for a worker in the gateway's own process: half the cost of TCP.
     Unix(std::os::unix::net::UnixListener),
 }
 
 /// Why a worker did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
-    /// A thread, runtime or socket could not be had.
+    /// A thread, runtime or socket could not be created.
     #[error("starting the worker: {what}")]
     Start {
-        /// What could not be had.
+        /// What could not be created.
         what: &'static str,
-        /// The system's word.
+        /// The error of the operating system.
         #[source]
         source: std::io::Error,
     },
@@ -83,44 +86,44 @@ pub enum WorkerError {
     /// The mounts cannot be used.
     #[error("opening the mounts")]
     Mounts(#[from] archway_repo::RepoError),
-    /// The private folder can't be used.
+    /// The private cache folder can't be used.
     #[error(transparent)]
     Cache(#[from] CacheFolderError),
-    /// Its index or its chat model is not set up right.
+    /// The index or the chat model is misconfigured.
     #[error(transparent)]
     Parts(#[from] WorkerPartsError),
-    /// The build's registry is wrong.
+    /// The tool registry of this build is invalid.
     #[error("registering the tools")]
     Registry(#[from] tools::RegistryError),
     /// The transport failed while serving.
     #[error("serving gRPC")]
     Serve(#[source] tonic::transport::Error),
-    /// The worker's thread ended before it could say how it stands.
+    /// The worker's thread ended before it reported its state.
     #[error("the worker's thread ended while starting")]
     Ended,
 }
 
-/// A worker ready to serve, in whatever runtime runs it.
+/// A worker that is ready to serve. It runs in the caller's runtime.
 pub struct Worker {
     service: WorkerService,
     stores: Stores,
     workflows: Workflows,
     recorder: tokio::task::JoinHandle<()>,
-    /// Cancelled when no call records accesses any longer.
-    recorded: CancellationToken,
-    reporter: Option<Reporter>,
+    /// Cancelled once no call can record accesses any more.
+    accesses_closed: CancellationToken,
+    reporter: Option<MountReporter>,
     indexer: Option<Arc<Indexer>>,
     admin: Admin,
     pool: String,
     mounts: Mounts,
     drain_limit: Duration,
-    /// Cancelled when the calls that still run have to be answered.
+    /// Cancelled when the calls that still run must be answered.
     end: CancellationToken,
 }
 
 impl Worker {
-    /// Opens the doors. Call it on a confined thread: search threads are made here. Its parts
-    /// were read before, while their files were in reach.
+    /// Builds the state that all calls share. Call it on a confined thread, because it creates the
+    /// search threads. `parts` were read earlier, while their files were within reach.
     pub fn new(
         config: &WorkerConfig,
         mounts: Mounts,
@@ -129,10 +132,10 @@ impl Worker {
     ) -> Result<Self, WorkerError> {
         let most = config.store.max_connections;
         let stores = Stores::with_options(parts.database.clone(), most);
-        let recorded = CancellationToken::new();
+        let accesses_closed = CancellationToken::new();
         let metrics = Arc::new(parts.metrics());
         let dropped = metrics.accesses_dropped();
-        let (accesses, recorder) = Accesses::new(stores.clone(), recorded.clone(), dropped);
+        let (accesses, recorder) = Accesses::new(stores.clone(), accesses_closed.clone(), dropped);
         let threads = config.search_threads();
         let cache = config.cache_folder(&mounts)?;
         let histories =
@@ -145,8 +148,8 @@ impl Worker {
         let index = Index::open(&config.index, &stores, parts.index, &metrics.index());
         let indexer = || index.indexer(&repos, &mounts, metrics.index());
         let indexer = config.index.indexing.then(indexer).transpose()?;
-        let workflows = Workflows::new(stores.clone(), config.workflow_patience);
-        let doors = Doors {
+        let workflows = Workflows::new(stores.clone(), config.workflow_timeout);
+        let shared = SharedState {
             repos,
             histories,
             projects: Projects::new(stores.clone()),
@@ -164,11 +167,11 @@ impl Worker {
         let admin = Admin::new(metrics.clone(), &mounts);
         let end = CancellationToken::new();
         Ok(Worker {
-            service: WorkerService::new(tools::registry()?, doors, verifier, metrics, end.clone()),
+            service: WorkerService::new(tools::registry()?, shared, verifier, metrics, end.clone()),
             stores,
             workflows,
             recorder: tokio::spawn(recorder),
-            recorded,
+            accesses_closed,
             reporter: None,
             indexer: indexer.map(Arc::new),
             admin,
@@ -179,18 +182,19 @@ impl Worker {
         })
     }
 
-    /// Gives calls in flight another time than [`DRAIN_LIMIT`] once the worker ends.
+    /// Replaces [`DRAIN_LIMIT`], the time that calls in flight get once shutdown begins.
     #[must_use]
     pub fn with_drain_limit(mut self, limit: Duration) -> Self {
         self.drain_limit = limit;
         self
     }
 
-    /// Reports to Postgres which projects it sees, under this name, while it serves. `instance` tells
-    /// it from others of the same name: where it listens, so that a restart replaces its own report.
+    /// Reports to Postgres under `name` which projects are mounted, while the worker serves.
+    /// `instance` distinguishes workers of the same name. It is the listening address, so that a
+    /// restarted worker replaces its own report.
     #[must_use]
     pub fn reporting_as(mut self, name: String, instance: String) -> Self {
-        self.reporter = Some(Reporter {
+        self.reporter = Some(MountReporter {
             name,
             instance,
             pool: self.pool.clone(),
@@ -200,20 +204,20 @@ impl Worker {
         self
     }
 
-    /// What the admin port tells of this worker.
+    /// The state that the admin port serves.
     pub fn admin(&self) -> Admin {
         self.admin.clone()
     }
 
-    /// The worker's rows.
+    /// The worker's connection to its rows.
     pub fn stores(&self) -> Stores {
         self.stores.clone()
     }
 
-    /// Serves until `stop`. Then it tells gateways, and takes calls for up to a second more, less
-    /// what has passed since the end was announced on the admin port. It lets calls in flight
-    /// finish, tells those that don't within the drain limit that they were ended, and writes what
-    /// is queued. It is over 1.5 s after the drain limit, whatever gateways and Postgres do.
+    /// Serves until `stop`. Then it informs gateways and accepts calls for up to 1 s more, less the
+    /// time since shutdown was announced on the admin port. Calls in flight may finish within the
+    /// drain limit. The others are answered as ended, and queued rows are written. Returns at most
+    /// 1.5 s after the drain limit, whatever gateways and Postgres do.
     pub async fn serve(
         self,
         listener: Listener,
@@ -225,7 +229,7 @@ impl Worker {
         let indexing = self
             .indexer
             .map(|indexer| tokio::spawn(indexer.run(stop.clone())));
-        let learning = tokio::spawn(self.workflows.run(stop.clone()));
+        let following_workflows = tokio::spawn(self.workflows.run(stop.clone()));
         let health = Health::until(self.admin.end(), stop.clone());
         let mut serving = pin!(connections::serve(self.service, listener, &health));
         let ended = tokio::select! {
@@ -237,12 +241,12 @@ impl Worker {
             Some(ended) => ended,
             None => drain(serving, last_call, &self.end).await,
         };
-        // For the reporter, if serving ended by itself.
+        // Stops the reporter and the indexer if serving ended by itself.
         stop.cancel();
-        self.recorded.cancel();
+        self.accesses_closed.cancel();
         let writing = async {
             self.recorder.await.ok();
-            learning.await.ok();
+            following_workflows.await.ok();
             if let Some(indexing) = indexing {
                 indexing.await.ok();
             }
@@ -251,16 +255,16 @@ impl Worker {
             }
             self.stores.close().await;
         };
-        let written = timeout_at(last_call + LAST_WORDS + LAST_WRITES, writing).await;
+        let written = timeout_at(last_call + ANSWER_GRACE + WRITE_GRACE, writing).await;
         if written.is_err() {
-            tracing::warn!("postgres did not take what was queued in time: it is lost");
+            tracing::warn!("queued rows are lost: postgres did not accept them in time");
         }
         served
     }
 }
 
-/// Waits for calls and connections to end. At `last_call` the calls that still run are answered,
-/// and soon after the connections that are open then are given up.
+/// Waits for calls and connections to end. At `last_call` the calls that still run are answered.
+/// Connections that are still open [`ANSWER_GRACE`] later are dropped.
 async fn drain(
     mut serving: Pin<&mut impl Future<Output = Result<(), WorkerError>>>,
     last_call: Instant,
@@ -270,10 +274,10 @@ async fn drain(
         return served;
     }
     end.cancel();
-    match timeout_at(last_call + LAST_WORDS, serving).await {
+    match timeout_at(last_call + ANSWER_GRACE, serving).await {
         Ok(served) => served,
         Err(_elapsed) => {
-            tracing::warn!("connections of gateways that do not answer are given up");
+            tracing::warn!("connections of unresponsive gateways are dropped");
             Ok(())
         }
     }

@@ -1,10 +1,11 @@
-//! The gRPC service: believes the pass, bounds the call, runs the method, streams what it says.
+//! The gRPC service: verifies the pass, bounds the call, runs the method, and streams events and
+//! result.
 //!
-//! A failure the agent can act on is a tool result with `isError`; a gRPC status is for what the
-//! gateway must act on (a bad pass, an unknown method).
+//! A failure that the agent can act on is a tool result with `isError`. A gRPC status is for
+//! failures that the gateway must act on: an invalid pass, an unknown method.
 
-mod asked;
-mod recorded;
+mod request;
+mod span;
 mod stream;
 
 use std::{sync::Arc, time::Duration};
@@ -29,50 +30,50 @@ use tonic::{
 use tracing::Instrument;
 
 use crate::{
-    context::{Doors, ToolContext},
+    context::{SharedState, ToolContext},
     metrics::Metrics,
     tools::Registry,
 };
-use asked::Asked;
-use recorded::{Ending, recorded};
+use request::MethodRequest;
+use span::{CallEnd, call_span};
 pub(crate) use stream::CallStream;
 
-/// The longest a call may take, whatever its caller asks for.
+/// Maximum duration of a call, whatever deadline its caller sets.
 const MAX_DEADLINE: Duration = Duration::from_secs(30);
-/// The part of the deadline kept back to write down what was found so far.
-const RESERVE: Duration = Duration::from_millis(200);
-/// How many progress and log events wait for a slow reader.
-const EVENTS: usize = 16;
-/// What an agent is told to wait when its call was ended by the worker's end.
+/// The part of the deadline that is reserved for writing down partial results.
+const RESULT_RESERVE: Duration = Duration::from_millis(200);
+/// Capacity of the queue of progress and log events for a slow reader.
+const EVENT_QUEUE: usize = 16;
+/// The `retry_after_seconds` of a call that was ended by the worker's shutdown.
 const RETRY_AFTER_SECONDS: u64 = 2;
-/// How many verified passes are remembered.
-const PASSES: u64 = 10_000;
+/// Maximum number of cached verified passes.
+const MAX_CACHED_PASSES: u64 = 10_000;
 
 /// The `Worker` service.
 pub(crate) struct WorkerService {
     registry: Arc<Registry>,
-    doors: Arc<Doors>,
+    shared: Arc<SharedState>,
     verifier: PassVerifier,
     passes: moka::sync::Cache<PassToken, Arc<VerifiedPass>>,
     metrics: Arc<Metrics>,
-    /// Cancelled when the worker ends and the calls that still run have to be answered.
+    /// Cancelled when the worker shuts down and the remaining calls must be answered.
     end: CancellationToken,
 }
 
 impl WorkerService {
     pub(crate) fn new(
         registry: Registry,
-        doors: Doors,
+        shared: SharedState,
         verifier: PassVerifier,
         metrics: Arc<Metrics>,
         end: CancellationToken,
     ) -> Self {
         WorkerService {
             registry: Arc::new(registry),
-            doors: Arc::new(doors),
+            shared: Arc::new(shared),
             verifier,
             passes: moka::sync::Cache::builder()
-                .max_capacity(PASSES)
+                .max_capacity(MAX_CACHED_PASSES)
                 .time_to_live(archway_proto::pass::LIFETIME)
                 .build(),
             metrics,
@@ -80,15 +81,15 @@ impl WorkerService {
         }
     }
 
-    /// The pass behind a token: verified once, then remembered until it expires.
-    fn believe(&self, token: &PassToken) -> Result<Arc<VerifiedPass>, Status> {
-        if let Some(known) = self.passes.get(token).filter(|known| known.is_live()) {
-            return Ok(known);
+    /// Verifies a pass. The result is cached until the pass expires.
+    fn verified_pass(&self, token: &PassToken) -> Result<Arc<VerifiedPass>, Status> {
+        if let Some(cached) = self.passes.get(token).filter(|cached| cached.is_live()) {
+            return Ok(cached);
         }
         let verified = self
             .verifier
             .verify(token)
-            .map_err(|error| refused(&error))?;
+            .map_err(|error| invalid_pass(&error))?;
         let verified = Arc::new(verified);
         self.passes.insert(token.clone(), Arc::clone(&verified));
         Ok(verified)
@@ -97,9 +98,10 @@ impl WorkerService {
     fn list(&self, token: &PassToken) -> Result<CallStream, Status> {
         self.verifier
             .verify_catalog(token)
-            .map_err(|error| refused(&error))?;
-        let list = serde_json::to_value(self.registry.list())
-            .map_err(|error| Status::internal(format!("the catalogue is no JSON: {error}")))?;
+            .map_err(|error| invalid_pass(&error))?;
+        let list = serde_json::to_value(self.registry.list()).map_err(|error| {
+            Status::internal(format!("the catalogue is not valid JSON: {error}"))
+        })?;
         Ok(CallStream::ready(list))
     }
 
@@ -109,21 +111,21 @@ impl WorkerService {
         method: Method,
         params: &[u8],
     ) -> Result<CallStream, Status> {
-        let verified = self.believe(&context.pass)?;
-        let asked = Asked::read(method, params)?;
+        let verified = self.verified_pass(&context.pass)?;
+        let request = MethodRequest::parse(method, params)?;
         let token = CancellationToken::new();
-        let gone = token.clone().drop_guard();
+        let cancel_on_drop = token.clone().drop_guard();
         let (deadline, latest) = deadlines(context.timeout);
         let cancel = Cancel::new(deadline, token);
-        let (sender, events) = mpsc::channel(EVENTS);
+        let (sender, events) = mpsc::channel(EVENT_QUEUE);
         let pass = Arc::clone(verified.pass());
-        let key = WriteKey::new(asked.key(), context.call_id);
-        let cx = ToolContext::new(Arc::clone(&self.doors), pass, key, cancel, sender)
-            .of_session(context.session);
+        let key = WriteKey::new(request.idempotency_key(), context.call_id);
+        let cx = ToolContext::new(Arc::clone(&self.shared), pass, key, cancel, sender)
+            .with_session(context.session);
         let registry = Arc::clone(&self.registry);
-        let recorded = recorded(&context, method, verified.pass().tenant_id);
-        let mut ending = Ending::new(&recorded, deadline);
-        let trace = recorded.trace().unwrap_or(context.trace);
+        let span_of_call = call_span(&context, method, verified.pass().tenant_id);
+        let mut call_end = CallEnd::new(&span_of_call, deadline);
+        let trace = span_of_call.trace().unwrap_or(context.trace);
         let span = tracing::info_span!(
             "call",
             call.id = %context.call_id,
@@ -131,40 +133,43 @@ impl WorkerService {
             span.id = %trace.span_id(),
             tenant.id = %verified.pass().tenant_id,
         );
-        let running = self.metrics.start(asked.label(&registry));
+        let running = self.metrics.start(request.label(&registry));
         let end = self.end.clone();
         let result = async move {
-            let keeper = asked.keeper(&cx).await;
+            let recorder = request.workflow_recorder(&cx).await;
             let (code, outcome) = tokio::select! {
                 biased;
-                outcome = asked.answer(cx, registry) => (Code::Ok, outcome),
-                () = end.cancelled() => (Code::Unavailable, Err(draining())),
-                () = tokio::time::sleep_until(latest) => (Code::DeadlineExceeded, Err(late())),
+                outcome = request.answer(cx, registry) => (Code::Ok, outcome),
+                () = end.cancelled() => (Code::Unavailable, Err(ended_by_shutdown())),
+                () = tokio::time::sleep_until(latest) => (Code::DeadlineExceeded, Err(deadline_passed())),
             };
-            if let (Some((keeper, tool)), Ok(result)) = (keeper, &outcome) {
-                // A comfort: what comes too late for it is answered all the same.
-                let kept = keeper.keep(&tool, result);
-                tokio::time::timeout_at(latest, kept).await.ok();
+            if let (Some((recorder, tool)), Ok(result)) = (recorder, &outcome) {
+                // A convenience for later prompts: the call is answered even if recording takes too
+                // long.
+                let recording = recorder.record(&tool, result);
+                tokio::time::timeout_at(latest, recording).await.ok();
             }
             running.settle(
                 outcome
                     .as_ref()
                     .map_or_else(|failure| failure.code.code(), |_| "ok"),
             );
-            ending.is(code);
-            outcome.unwrap_or_else(|failure| report(&failure))
+            call_end.set(code);
+            outcome.unwrap_or_else(|failure| failure_result(&failure))
         };
         Ok(CallStream {
             events,
-            call: Some(Box::pin(recorded.run(Box::pin(result.instrument(span))))),
+            call: Some(Box::pin(
+                span_of_call.run(Box::pin(result.instrument(span))),
+            )),
             result: None,
-            _gone: Some(gone),
+            _cancel_on_drop: Some(cancel_on_drop),
         })
     }
 }
 
-/// What a call is answered that still runs when the worker's time is up.
-fn draining() -> Failure {
+/// The answer to a call that still runs when the drain limit is over.
+fn ended_by_shutdown() -> Failure {
     Failure::new(
         Fault::Unavailable,
         "the call was ended: its worker is shutting down",
@@ -173,8 +178,8 @@ fn draining() -> Failure {
     .detail("retry_after_seconds", RETRY_AFTER_SECONDS)
 }
 
-/// What a call is answered that comes when the worker's time is up: another worker may take it.
-fn turned_away() -> Status {
+/// The status of a call that arrives after the drain limit: another worker may run it.
+fn shutting_down() -> Status {
     not_begun(Code::Unavailable, "the worker is shutting down")
 }
 
@@ -184,17 +189,17 @@ fn not_begun(code: Code, message: &str) -> Status {
     Status::with_metadata(code, message, metadata)
 }
 
-/// What a call is answered whose tool did not look at its deadline, as on files that hang.
-fn late() -> Failure {
+/// The answer to a call whose tool did not check its deadline, for example on files that hang.
+fn deadline_passed() -> Failure {
     Failure::new(
         Fault::DeadlineExceeded,
         "the tool did not answer before the deadline",
-        "ask for less at a time, or try again in a few seconds",
+        "request for less at a time, or try again in a few seconds",
     )
 }
 
-/// Logs what an operator should know of a failure, and gives the result that carries it.
-fn report(failure: &Failure) -> Value {
+/// Logs a failure that operators should know of, and returns the result that carries it.
+fn failure_result(failure: &Failure) -> Value {
     if failure.code.blame() != Blame::Caller {
         tracing::warn!(fault = %failure.code, message = failure.message, "tool call failed");
     }
@@ -211,11 +216,11 @@ impl v1::worker_server::Worker for WorkerService {
     ) -> Result<Response<CallStream>, Status> {
         let context = CallContext::extract(request.metadata())
             .map_err(|error| Status::invalid_argument(error.to_string()))?;
-        let ask = request.into_inner();
-        let stream = match Method::parse(&ask.method) {
+        let request = request.into_inner();
+        let stream = match Method::parse(&request.method) {
             Some(Method::ToolsList) => self.list(&context.pass)?,
-            Some(_) if self.end.is_cancelled() => return Err(turned_away()),
-            Some(method) => WorkerService::call(self, context, method, &ask.params)?,
+            Some(_) if self.end.is_cancelled() => return Err(shutting_down()),
+            Some(method) => WorkerService::call(self, context, method, &request.params)?,
             None => {
                 return Err(Status::unimplemented(
                     "the worker does not know this method",
@@ -226,16 +231,16 @@ impl v1::worker_server::Worker for WorkerService {
     }
 }
 
-/// What a call is answered whose pass is not believed: a worker with other keys may take it.
-fn refused(error: &archway_proto::pass::PassError) -> Status {
-    tracing::warn!(%error, "pass refused");
+/// The status of a call whose pass is invalid: a worker with other keys may run it.
+fn invalid_pass(error: &archway_proto::pass::PassError) -> Status {
+    tracing::warn!(%error, "pass invalid_pass");
     not_begun(Code::Unauthenticated, "the pass is not valid here")
 }
 
-/// When a tool must have its answer ready, a little before the caller stops waiting; and when
-/// the caller does.
+/// Returns when a tool must have its answer ready, and when the caller stops waiting, which is a
+/// little later.
 fn deadlines(timeout: Option<Duration>) -> (Instant, Instant) {
     let whole = timeout.unwrap_or(MAX_DEADLINE).min(MAX_DEADLINE);
     let latest = Instant::now() + whole;
-    (latest - RESERVE.min(whole / 10), latest)
+    (latest - RESULT_RESERVE.min(whole / 10), latest)
 }

@@ -1,7 +1,8 @@
-//! The tools: one trait, one registry, one list.
+//! The tools: the [`Tool`] trait and the [`registry`].
 //!
-//! A tool is a unit struct with typed arguments and output; the field docs of both are the schema
-//! a model reads. Adding one touches its family's file, one line of [`registry`] and its test.
+//! A tool is a unit struct with typed arguments and output. The field docs of both form the schema
+//! that a model reads. To add a tool, edit its family's file, one line of [`registry`], and its
+//! test.
 
 use std::{collections::BTreeMap, pin::pin};
 
@@ -21,7 +22,7 @@ use crate::metrics::UNKNOWN_TOOL;
 
 pub use crate::context::{Snapshot, ToolContext};
 
-// The families.
+// Families of tools.
 mod basics;
 mod files;
 mod search;
@@ -30,17 +31,17 @@ mod context;
 mod memory;
 mod architecture;
 
-// What they share.
+// Shared by the families.
 mod markdown;
 mod paging;
 mod refusal;
 mod reply;
 mod schema;
 
-pub(crate) use files::{Whole, whole};
+pub(crate) use files::{WholeFile, read_whole};
 pub use reply::Reply;
 
-/// Every tool of a worker, in the order clients see.
+/// Every tool of a worker, in the order of `tools/list`.
 pub fn registry() -> Result<Registry, RegistryError> {
     Registry::default()
         .with::<basics::Hello>()?
@@ -63,32 +64,33 @@ pub fn registry() -> Result<Registry, RegistryError> {
         .with::<architecture::ValidatePattern>()
 }
 
-/// What an agent can call.
+/// A tool that an agent can call.
 pub trait Tool: 'static {
-    /// The name clients call: snake case.
+    /// The name that clients call, in snake case.
     const NAME: &'static str;
-    /// A few words for people.
+    /// A display name of a few words.
     const TITLE: &'static str;
-    /// For a model choosing between tools: what it is for, when another is better.
+    /// Tells a model when to use this tool, and when to prefer another.
     const DESCRIPTION: &'static str;
-    /// The group a breaker and a narrowed key think in.
+    /// The family: the unit of circuit breakers and of restricted keys.
     const FAMILY: &'static str;
-    /// What the caller must hold.
+    /// The scope that the caller must hold.
     const SCOPE: Scope = Scope::ToolsRead;
-    /// Calls a minute that a session, and a key of one agent, may make unless set otherwise;
-    /// `None`: only the totals bound them.
+    /// Default limit of calls per minute for a session, and for a key of one agent. `None` means
+    /// that only the totals limit them.
     const PER_MINUTE: Option<u32>;
-    /// Units of the totals that a call costs, at least 1. From 5 on its work on files takes turns
-    /// with that of other tenants.
+    /// Units of the totals that a call costs, at least 1. From 5 on the tool's work on files is
+    /// queued fairly over tenants.
     const WEIGHT: u32 = 1;
-    /// Whether a call that writes is done once, however often it comes under one key: the gateway
-    /// may then send it to another worker if the first one is lost.
+    /// Whether a write with an idempotency key takes effect once, however often it is repeated. The
+    /// gateway may then retry it on another worker if the first one is lost.
     const ONCE: bool = false;
-    /// Whether results hold text that others wrote: it is escaped visibly and marked.
+    /// Whether results contain text that others wrote. Such text is escaped visibly, and the result
+    /// is marked.
     const UNTRUSTED: bool;
     /// The arguments.
     type Args: DeserializeOwned + JsonSchema + Send;
-    /// `structuredContent`.
+    /// The type of `structuredContent`.
     type Output: Serialize + JsonSchema + Send;
 
     /// Runs one call.
@@ -98,14 +100,14 @@ pub trait Tool: 'static {
     ) -> impl Future<Output = Result<Reply<Self::Output>, Failure>> + Send;
 }
 
-/// Why the registry could not be made: a mistake in the build, found at start.
+/// Why the registry is invalid: a mistake in the build, found at start.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
-    /// Two tools of one name.
-    #[error("two tools are called {0}")]
+    /// Two tools have the same name.
+    #[error("two tools have the name {0}")]
     Duplicate(&'static str),
-    /// A type whose schema is no object.
-    #[error("the {which} schema of {tool} is no object")]
+    /// The schema of a type is not an object.
+    #[error("the {which} schema of {tool} is not an object")]
     Schema {
         /// The tool's name.
         tool: &'static str,
@@ -114,7 +116,7 @@ pub enum RegistryError {
     },
 }
 
-/// The tools by name, and their description for the gateway.
+/// The tools by name, and their catalogue for the gateway.
 #[derive(Default)]
 pub struct Registry {
     runners: BTreeMap<&'static str, Runner>,
@@ -124,12 +126,12 @@ pub struct Registry {
 type Runner = fn(ToolContext, Value) -> BoxFuture<'static, Result<Value, Failure>>;
 
 impl Registry {
-    /// What is advertised of the tool of this name.
+    /// The catalogue entry of a tool.
     pub(crate) fn entry(&self, name: &str) -> Option<&ToolEntry> {
         self.list.tools.iter().find(|tool| tool.name == name)
     }
 
-    /// Whether there is a tool of this name that the caller may call.
+    /// Whether there is a tool of this name and the caller may call it.
     pub(crate) fn may_call(&self, cx: &ToolContext, name: &str) -> bool {
         self.entry(name)
             .is_some_and(|tool| cx.may_call(&tool.family, tool.scope))
@@ -167,18 +169,18 @@ impl Registry {
         }
     }
 
-    /// The catalogue.
+    /// The catalogue of all tools.
     pub fn list(&self) -> &ToolList {
         &self.list
     }
 
-    /// The tool's name, for labels; the same for all names that are no tool's.
+    /// The tool's name for metric labels, or one label for all unknown names.
     pub(crate) fn label(&self, name: &str) -> &'static str {
         let known = self.runners.get_key_value(name);
         known.map_or(UNKNOWN_TOOL, |(name, _)| name)
     }
 
-    /// Runs the tool `name`; its MCP result, or why there is none.
+    /// Runs the tool `name`. Returns its MCP result, or the failure.
     pub(crate) async fn call(
         &self,
         cx: ToolContext,
@@ -186,7 +188,7 @@ impl Registry {
         args: Value,
     ) -> Result<Value, Failure> {
         let Some(runner) = self.runners.get(name) else {
-            // The gateway's catalogue is newer or older than this worker.
+            // The gateway's catalogue is newer or older than this worker's.
             return Err(Failure::new(
                 Fault::Unavailable,
                 "this worker does not have the tool yet",
@@ -213,7 +215,7 @@ async fn run<T: Tool>(cx: ToolContext, args: Value) -> Result<Value, Failure> {
 }
 
 async fn answer<T: Tool>(cx: ToolContext, args: Value) -> Result<Value, Failure> {
-    // A gateway asks before it calls; whoever stole a pass doesn't.
+    // The gateway checks this too. This is for a stolen pass.
     if !cx.may_call(T::FAMILY, T::SCOPE) {
         return Err(Failure::new(
             Fault::AccessDenied,
@@ -227,11 +229,11 @@ async fn answer<T: Tool>(cx: ToolContext, args: Value) -> Result<Value, Failure>
     let args = serde_json::from_value(args).map_err(|error| {
         Failure::new(
             Fault::InvalidArguments,
-            format!("the arguments of {} do not fit: {error}", T::NAME),
+            format!("invalid arguments for {}: {error}", T::NAME),
             "compare them with the tool's input schema",
         )
     })?;
-    let cx = cx.of_weight(T::WEIGHT);
+    let cx = cx.with_weight(T::WEIGHT);
     T::run(&cx, args).await?.into_result(T::UNTRUSTED)
 }
 
@@ -240,10 +242,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_catalogue_stays_small_enough_for_a_model_to_read() {
+    fn the_catalogue_fits_into_its_size_limits() {
         let list = registry().unwrap();
         let shown: Vec<Value> = list.list().tools.iter().map(ToolEntry::shown).collect();
-        let read: usize = list
+        let read_size: usize = list
             .list()
             .tools
             .iter()
@@ -252,16 +254,16 @@ mod tests {
                 tool.name.len() + tool.description.len() + schema.len()
             })
             .sum();
-        let whole = serde_json::to_string(&shown).unwrap().len();
+        let read_whole = serde_json::to_string(&shown).unwrap().len();
         assert!(
-            read < 20_000,
-            "{read} bytes of names, descriptions and input schemas"
+            read_size < 20_000,
+            "{read_size} bytes of names, descriptions and input schemas"
         );
-        assert!(whole < 48_000, "{whole} bytes of tools/list");
+        assert!(read_whole < 48_000, "{read_whole} bytes of tools/list");
     }
 
     #[test]
-    fn every_tool_closes_its_arguments_and_describes_each() {
+    fn arguments_are_described_and_unknown_ones_are_rejected() {
         for tool in &registry().unwrap().list().tools {
             assert_eq!(tool.input_schema["type"], "object", "{}", tool.name);
             assert_eq!(
@@ -284,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn two_tools_of_one_name_stop_the_start() {
+    fn two_tools_of_one_name_are_rejected() {
         let twice = Registry::default()
             .with::<basics::Hello>()
             .and_then(|registry| registry.with::<basics::Hello>());

@@ -1,13 +1,12 @@
-//! What a session works on: the prompt it asked for last, and what the tools of that prompt
-//! answered.
+//! The workflow of a session: the prompt it requested last, and the results of that prompt's tools.
 //!
-//! It stands in Postgres, so any worker serves it, and is a comfort: a call is answered as well
-//! without it, and waits for it half a second at most. What a reader would get wrong: most calls
-//! belong to no workflow and must cost nothing. So each worker knows which sessions are at work,
-//! by asking twice a second for those that came since; a session that it opened itself it knows at
-//! once.
+//! Workflows are stored in Postgres, so that any worker serves them. They are a convenience: a call
+//! succeeds without them, and waits for them at most 0.5 s. What a reader would get wrong: most
+//! calls belong to no workflow and must cost nothing. So each worker caches which sessions have
+//! one, and queries Postgres twice a second for new ones. It knows at once of those that it opened
+//! itself.
 
-mod kept;
+mod recorded;
 
 use std::time::Duration;
 
@@ -19,76 +18,77 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use archway_store::{OfSession, Opening, StoreError, Stores, WorkflowRow};
-use kept::Results;
-pub(crate) use kept::{Ruled, Stood};
+use recorded::Results;
+pub(crate) use recorded::{ResultProjects, RuleFingerprints};
 
-/// How long a workflow lasts after its last use; the database has the same number.
+/// How long a workflow lasts after its last use. The database has the same number.
 const LIFETIME: Duration = Duration::from_secs(30 * 60);
-/// Sessions that are known to be at work.
-const SESSIONS: u64 = 100_000;
-/// How often is asked which came.
-const ROUND: Duration = Duration::from_millis(500);
-/// How far back that looks beyond what was seen: commits show late.
+/// Maximum number of cached sessions with a workflow.
+const MAX_SESSIONS: u64 = 100_000;
+/// How often new sessions are queried.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// How far each query reaches back before the latest timestamp seen: transactions become visible
+/// late.
 const OVERLAP: SignedDuration = SignedDuration::from_secs(5);
-/// Of how many rounds one erases what ended.
-const ERASING: u32 = 60;
-/// How long a call waits for what is kept, unless tests say otherwise.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(500);
+/// Every n-th poll also erases workflows that ended.
+const POLLS_PER_ERASE: u32 = 60;
+/// How long a call waits for its session's workflow. Tests override it.
+pub(crate) const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The workflows of all sessions. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Workflows {
     stores: Stores,
-    patience: Duration,
-    at_work: moka::sync::Cache<Uuid, ()>,
+    timeout: Duration,
+    with_workflow: moka::sync::Cache<Uuid, ()>,
 }
 
-/// Whose call it is, as workflows see it.
+/// The caller of a workflow operation.
 #[derive(Clone, Copy)]
 pub(crate) struct Caller<'a> {
     pub(crate) pass: &'a Pass,
     pub(crate) session: Uuid,
 }
 
-/// What a session works on, as it is stored.
-pub(crate) struct Stored {
+/// A session's workflow, as stored.
+pub(crate) struct StoredWorkflow {
     row: WorkflowRow,
     results: Results,
 }
 
-/// What a session works on, as its caller may see it.
+/// A session's workflow, as far as its caller may see it.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Workflow {
     prompt: String,
     arguments: Value,
-    /// By tool.
+    /// The results by tool.
     results: Map<String, Value>,
     /// RFC 3339 in UTC.
     since: String,
 }
 
 impl Workflow {
-    /// What a tool answered last, if that was kept.
+    /// The last recorded result of a tool.
     pub(crate) fn result(&self, tool: &str) -> Option<&Value> {
         self.results.get(tool)
     }
 }
 
-impl Stored {
-    /// The projects whose path rules decide what of it is still to be had.
+impl StoredWorkflow {
+    /// The projects whose path rules decide which results may still be read.
     pub(crate) fn projects(&self) -> Vec<String> {
         self.results.projects()
     }
 
-    /// As its caller may see it: the results of tools that it may call now, under the path rules that
-    /// its projects have now.
-    pub(crate) fn seen_by(
+    /// The part that its caller may see: the results of tools that it may call now, under the
+    /// current path rules of its projects.
+    pub(crate) fn visible_to(
         self,
         pass: &Pass,
         may_call: impl Fn(&str) -> bool,
-        rules: &Ruled,
+        rules: &RuleFingerprints,
     ) -> Workflow {
-        let Stored { row, results } = self;
+        let StoredWorkflow { row, results } = self;
         Workflow {
             prompt: row.prompt,
             arguments: serde_json::from_str(&row.arguments).unwrap_or_default(),
@@ -102,51 +102,51 @@ impl Stored {
 }
 
 impl Workflows {
-    /// Has calls wait so long for what is kept.
-    pub(crate) fn new(stores: Stores, patience: Duration) -> Self {
+    /// Creates the cache. Calls wait at most `timeout` for a workflow.
+    pub(crate) fn new(stores: Stores, timeout: Duration) -> Self {
         Workflows {
             stores,
-            patience,
-            at_work: moka::sync::Cache::builder()
-                .max_capacity(SESSIONS)
+            timeout,
+            with_workflow: moka::sync::Cache::builder()
+                .max_capacity(MAX_SESSIONS)
                 .time_to_live(LIFETIME)
                 .build(),
         }
     }
 
-    /// How long a call waits for what is kept.
-    pub(crate) fn patience(&self) -> Duration {
-        self.patience
+    /// How long a call waits for a workflow.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
     }
 
-    async fn patiently<T>(
+    async fn within_timeout<T>(
         &self,
         query: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        let answer = tokio::time::timeout(self.patience, query).await;
-        answer.unwrap_or(Err(StoreError::Late("what a session works on")))
+        let answer = tokio::time::timeout(self.timeout, query).await;
+        answer.unwrap_or(Err(StoreError::Late("the workflow session_key a session")))
     }
 
-    /// Whether a session is known to be at work.
-    pub(crate) fn is_at_work(&self, session: Uuid) -> bool {
-        self.at_work.contains_key(&session)
+    /// Whether a session is known to have a workflow.
+    pub(crate) fn has_workflow(&self, session: Uuid) -> bool {
+        self.with_workflow.contains_key(&session)
     }
 
-    /// Opens the workflow of a prompt. Without Postgres there is none.
+    /// Opens the workflow of a prompt. Without Postgres none is opened.
     pub(crate) async fn open(&self, caller: Caller<'_>, opening: &Opening<'_>) {
         let store = self.stores.tenant(caller.pass.tenant_id);
-        let opened = store.open_workflow(caller.of(), opening);
-        if said(self.patiently(opened).await).is_some() {
-            self.at_work.insert(caller.session, ());
+        let opened = store.open_workflow(caller.session_key(), opening);
+        if log(self.within_timeout(opened).await).is_some() {
+            self.with_workflow.insert(caller.session, ());
         }
     }
 
-    /// Keeps what a tool answered, if the caller's session works with it.
-    pub(crate) async fn keep(
+    /// Records the result of a tool, if the workflow of the caller's session uses the tool.
+    pub(crate) async fn record(
         &self,
         caller: Caller<'_>,
         tool: &str,
-        stood: (Stood, Ruled),
+        projects: (ResultProjects, RuleFingerprints),
         result: &Value,
     ) {
         let Some(data) = result.get("structuredContent") else {
@@ -154,54 +154,67 @@ impl Workflows {
         };
         let change = |tools: &[String], results: &str| {
             let is_named = tools.iter().any(|named| named == tool);
-            is_named.then(|| Results::parse(results).with(tool, stood, data).to_string())
+            is_named.then(|| {
+                Results::parse(results)
+                    .with(tool, projects, data)
+                    .to_string()
+            })
         };
         let store = self.stores.tenant(caller.pass.tenant_id);
-        said(
-            self.patiently(store.change_workflow(caller.of(), change))
-                .await,
-        );
+        log(self
+            .within_timeout(store.change_workflow(caller.session_key(), change))
+            .await);
     }
 
-    /// What the caller's session works on.
+    /// The workflow of the caller's session.
     ///
     /// # Errors
-    /// If Postgres gives no answer in time.
-    pub(crate) async fn current(&self, caller: Caller<'_>) -> Result<Option<Stored>, StoreError> {
+    /// If Postgres does not answer in time.
+    pub(crate) async fn current(
+        &self,
+        caller: Caller<'_>,
+    ) -> Result<Option<StoredWorkflow>, StoreError> {
         let store = self.stores.tenant(caller.pass.tenant_id);
-        let row = self.patiently(store.workflow(caller.of())).await?;
-        Ok(row.map(|row| Stored {
+        let row = self
+            .within_timeout(store.workflow(caller.session_key()))
+            .await?;
+        Ok(row.map(|row| StoredWorkflow {
             results: Results::parse(&row.results),
             row,
         }))
     }
 
-    /// Learns which sessions are at work, until `stop`; erases now and then what ended.
+    /// Polls for sessions with workflows until `stop`. Also erases workflows that ended.
     pub(crate) async fn run(self, stop: CancellationToken) {
         let mut since = Timestamp::UNIX_EPOCH;
-        let mut round = 0;
+        let mut poll = 0;
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = tokio::time::sleep(ROUND) => {}
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
-            // An outage is told by calls that needed the answer.
-            if let Ok(sessions) = self.patiently(self.stores.sessions_at_work(since)).await {
+            // Errors are ignored here: calls that need the workflow report them.
+            if let Ok(sessions) = self
+                .within_timeout(self.stores.sessions_at_work(since))
+                .await
+            {
                 for (session, touched) in sessions {
-                    self.at_work.insert(session, ());
+                    self.with_workflow.insert(session, ());
                     since = since.max(touched.saturating_sub(OVERLAP).unwrap_or(since));
                 }
             }
-            round = (round + 1) % ERASING;
-            if round == 0 {
-                said(self.patiently(self.stores.erase_ended_workflows()).await);
+            poll = (poll + 1) % POLLS_PER_ERASE;
+            if poll == 0 {
+                log(self
+                    .within_timeout(self.stores.erase_ended_workflows())
+                    .await);
             }
         }
     }
 }
 
 impl<'a> Caller<'a> {
-    fn of(self) -> OfSession<'a> {
+    fn session_key(self) -> OfSession<'a> {
         OfSession {
             principal: &self.pass.principal,
             session: self.session,
@@ -209,7 +222,7 @@ impl<'a> Caller<'a> {
     }
 }
 
-fn said<T>(answer: Result<T, StoreError>) -> Option<T> {
-    let logged = |error: &StoreError| tracing::warn!(error = %Chain(error), "workflow not kept");
-    answer.inspect_err(logged).ok()
+fn log<T>(answer: Result<T, StoreError>) -> Option<T> {
+    let log = |error: &StoreError| tracing::warn!(error = %Chain(error), "workflow not stored");
+    answer.inspect_err(log).ok()
 }

@@ -194,7 +194,7 @@ async fn start_worker(
         blocking_calls: const { NonZeroUsize::new(64).unwrap() },
         max_result_bytes: 64 * 1024,
         cache: Some(plan.data.path().join(CACHE)),
-        workflow_patience: WorkerConfig::WORKFLOW_PATIENCE,
+        workflow_timeout: WorkerConfig::WORKFLOW_TIMEOUT,
         index: IndexConfig {
             embedder: plan.embedder.clone(),
             ..IndexConfig::default()

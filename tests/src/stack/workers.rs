@@ -177,7 +177,7 @@ impl Worker {
             max_result_bytes: 64 << 10,
             cache: None,
             // Long enough that no test loses a late write.
-            workflow_patience: Duration::from_secs(5),
+            workflow_timeout: Duration::from_secs(5),
             index,
             chat,
             store: archway_store::StoreConfig {

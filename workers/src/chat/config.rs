@@ -1,4 +1,4 @@
-//! Which chat model is asked, as its operator says it.
+//! The options of the chat model.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -6,21 +6,20 @@ use secrecy::SecretString;
 
 use archway_index::openai::{Endpoint, EndpointError, EndpointOptions, ServiceKind, non_blank};
 
-/// A chat model that may say better than rules do what a proposal means for a decision.
+/// A chat model that may correct what rules say about a proposal and a decision.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ChatConfig {
-    /// A service that speaks OpenAI's chat completions API, up to what stands before
-    /// `/chat/completions`: `https://api.openai.com/v1`. `check_adr_alignment` sends it the proposal,
-    /// its context, and titles and sentences of the decisions that it found, and takes its word for
-    /// what the proposal means for them, within bounds; no other tool asks it. Without a URL nothing
-    /// is sent. Over https:// it is reached by the proxy that `HTTPS_PROXY` names, if any; http:// is
-    /// for networks that can be trusted.
+    /// Base URL of a service with OpenAI's chat completions API, without `/chat/completions`:
+    /// `https://api.openai.com/v1`. `check_adr_alignment` sends it the proposal, its context, and
+    /// titles and sentences of the decisions it found. Within bounds, the model's verdict then
+    /// replaces that of the rules. No other tool uses it, and without a URL nothing is sent.
+    /// https:// uses the proxy in `HTTPS_PROXY`, if any; http:// is for trusted networks.
     #[arg(long, env = "ARCHWAY_CHAT_URL", value_name = "URL")]
     pub chat_url: Option<String>,
     /// File with the chat model's key.
     #[arg(long, env = "ARCHWAY_CHAT_KEY_FILE", value_name = "FILE")]
     pub chat_key_file: Option<PathBuf>,
-    /// The chat model's key itself, if it is in no file.
+    /// The chat model's key itself, instead of a file.
     #[arg(
         long,
         env = "ARCHWAY_CHAT_KEY",
@@ -28,15 +27,15 @@ pub struct ChatConfig {
         hide_env_values = true
     )]
     pub chat_key: Option<SecretString>,
-    /// File with certificates (PEM) of authorities that the chat model is believed by, beside the
-    /// system's (which `SSL_CERT_FILE` replaces). They are read once.
+    /// PEM file with certificate authorities to trust for the chat model, in addition to the
+    /// system's (which `SSL_CERT_FILE` replaces). Read once.
     #[arg(long, env = "ARCHWAY_CHAT_CA_FILE", value_name = "FILE")]
     pub chat_ca_file: Option<PathBuf>,
-    /// Which of the service's models to ask. Callers are told its name.
+    /// Name of the model to use. Callers see it.
     #[arg(long, env = "ARCHWAY_CHAT_MODEL", value_name = "NAME")]
     pub chat_model: Option<String>,
-    /// Seconds that the chat model has for an answer; never more than half of what is left to the
-    /// call.
+    /// Seconds that the chat model has for an answer, and never more than half of a call's
+    /// remaining time.
     #[arg(
         long,
         env = "ARCHWAY_CHAT_TIMEOUT",
@@ -47,7 +46,7 @@ pub struct ChatConfig {
     pub chat_timeout: u64,
 }
 
-/// A service as it was configured, checked.
+/// A validated configuration of a service.
 pub(super) struct ServiceConfig {
     pub(super) endpoint: Endpoint,
     pub(super) timeout: Duration,
@@ -70,15 +69,15 @@ impl ChatConfig {
     /// In seconds.
     const DEFAULT_TIMEOUT: u64 = 8;
 
-    /// Says early what opening it would say later.
+    /// Validates the configuration before the service is opened.
     ///
     /// # Errors
-    /// If something is missing or can't be used.
+    /// If a setting is missing or can't be used.
     pub fn check(&self) -> Result<(), EndpointError> {
         self.service().map(drop)
     }
 
-    /// The service; `None` where no URL is given. Reads the files that are named.
+    /// The service, or `None` without a URL. Reads the files that are named.
     pub(super) fn service(&self) -> Result<Option<ServiceConfig>, EndpointError> {
         if non_blank(self.chat_url.as_ref()).is_none() {
             return Ok(None);
@@ -105,7 +104,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
         config: ChatConfig,
     }
@@ -121,13 +120,13 @@ mod tests {
     fn refusal(change: impl FnOnce(&mut ChatConfig)) -> String {
         let mut config = service();
         change(&mut config);
-        let refused = config.check().expect_err("it is refused");
+        let refused = config.check().expect_err("the configuration is invalid");
         format!("{refused} {refused:?}")
     }
 
     #[test]
-    fn the_command_lines_defaults_are_those_of_the_program() {
-        let parsed = Line::try_parse_from(["worker"]).unwrap().config;
+    fn the_defaults_of_the_command_line_match_the_default_config() {
+        let parsed = CommandLine::try_parse_from(["worker"]).unwrap().config;
         assert_eq!(
             format!("{parsed:?}"),
             format!("{:?}", ChatConfig::default())
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_url_there_is_none_whatever_else_is_said() {
+    fn without_a_url_there_is_no_service() {
         for url in [None, Some(" ".to_owned())] {
             let config = ChatConfig {
                 chat_url: url,
@@ -148,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_wrong_is_named_by_its_option_and_no_secret_is_shown() {
+    fn errors_name_the_option_and_show_no_secret() {
         let model = |told: String| assert!(told.contains("--chat-model (ARCHWAY_CHAT_MODEL)"));
         model(refusal(|config| config.chat_model = None));
         model(refusal(|config| config.chat_model = Some("a b".to_owned())));

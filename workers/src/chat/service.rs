@@ -1,37 +1,37 @@
-//! The service behind a chat model: one question, in the best form that it takes.
+//! The service behind a chat model. Sends one request in the richest form that the service accepts.
 
-mod forms;
-mod wire;
+mod accepted_form;
+mod client;
 
 use std::time::Duration;
 
 use archway_index::openai::{EndpointError, Failure, ServiceGate, blames_input};
 use tokio::time::Instant;
 
-use super::{ChatConfig, ChatError, ChatMetrics, Question};
-use forms::Forms;
-use wire::{Form, Wire};
+use super::{ChatConfig, ChatError, ChatMetrics, ChatRequest};
+use accepted_form::AcceptedForm;
+use client::{ChatClient, RequestForm};
 
-/// What the log says where it fails.
-const MEANWHILE: &str = "the chat model fails: proposals are held against decisions by rules alone \
-                         meanwhile";
+/// Logged when the circuit opens.
+const MEANWHILE: &str = "the chat model fails: until it recovers, proposals are compared with \
+                         decisions by rules alone";
 
-/// A service that a chat model answers at.
+/// The service that runs a chat model.
 pub struct ChatService {
     model: String,
-    wire: Wire,
+    client: ChatClient,
     gate: ServiceGate,
     timeout: Duration,
-    forms: Forms,
+    accepted: AcceptedForm,
     metrics: ChatMetrics,
 }
 
 impl ChatService {
-    /// The one that is configured, if one is. It is not asked yet. Call it before the process is
+    /// Opens the configured service, if any, without a request to it. Call it before the process is
     /// confined, since it reads the key and the certificates of authorities.
     ///
     /// # Errors
-    /// If something is missing or can't be used.
+    /// If a setting is missing or can't be used.
     pub fn open(config: &ChatConfig) -> Result<Option<Self>, EndpointError> {
         let Some(config) = config.service()? else {
             return Ok(None);
@@ -39,10 +39,10 @@ impl ChatService {
         let metrics = ChatMetrics::default();
         Ok(Some(ChatService {
             model: config.endpoint.model.clone(),
-            wire: Wire::new(&config.endpoint, metrics.clone())?,
+            client: ChatClient::new(&config.endpoint, metrics.clone())?,
             gate: ServiceGate::new(config.timeout, metrics.requests(), MEANWHILE),
             timeout: config.timeout,
-            forms: Forms::default(),
+            accepted: AcceptedForm::default(),
             metrics,
         }))
     }
@@ -59,22 +59,23 @@ impl ChatService {
         &self.metrics
     }
 
-    /// What it says. A form that it refuses is not tried again for an hour once it took a plainer one.
-    pub(super) async fn ask(
+    /// Returns the model's answer. Once the service accepted a plainer form, richer ones are not
+    /// tried for an hour.
+    pub(super) async fn send(
         &self,
-        question: &Question,
+        request: &ChatRequest,
         deadline: Instant,
     ) -> Result<String, ChatError> {
-        let first = self.forms.first();
+        let first = self.accepted.first();
         let mut refused = None;
-        for (place, form) in Form::ALL.iter().enumerate().skip(first) {
-            // Nobody waits for the end of its pause.
+        for (index, form) in RequestForm::ALL.iter().enumerate().skip(first) {
+            // Fails if the service asked for a pause, which is not waited out.
             self.gate.wait_for_pause(Instant::now()).await?;
-            let asking = self.wire.ask(question, *form);
-            let attempt = self.gate.attempt(asking, deadline, || self.wire.span());
+            let sending = self.client.send(request, *form);
+            let attempt = self.gate.attempt(sending, deadline, || self.client.span());
             match attempt.await? {
                 Ok(answer) => {
-                    self.forms.taken(place);
+                    self.accepted.accept(index);
                     return Ok(answer);
                 }
                 Err(Failure::Refused { status }) if blames_input(status) => {

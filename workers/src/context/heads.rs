@@ -1,4 +1,4 @@
-//! Where many projects stand, for lists of them.
+//! The HEAD of many projects, for lists of projects.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use archway_repo::{Head, RepoError};
 use super::ToolContext;
 use crate::projects::Project;
 
-/// At how many work trees one list of projects has a look.
-const MOST_LOOKS: usize = 8;
+/// Maximum number of work trees whose status one list of projects refreshes.
+const MAX_STATUS_REFRESHES: usize = 8;
 
 impl ToolContext {
-    /// Where HEAD of each project stands; `None` without git, or where it is not mounted.
+    /// Returns HEAD of each project, or `None` without git or if the project is not mounted.
     pub async fn heads(&self, projects: &[Arc<Project>]) -> Result<Vec<Option<Head>>, Failure> {
-        let repos = Arc::clone(&self.doors.repos);
-        let (tenant, asked) = (self.pass.tenant.clone(), projects.to_vec());
+        let repos = Arc::clone(&self.shared.repos);
+        let (tenant, listed) = (self.pass.tenant.clone(), projects.to_vec());
         let cancel = self.cancel.clone();
         let heads = move || {
             let head = |project: &Arc<Project>| {
@@ -25,27 +25,27 @@ impl ToolContext {
                     head => Ok(head?),
                 }
             };
-            asked.iter().map(head).collect::<Result<Vec<_>, Failure>>()
+            listed.iter().map(head).collect::<Result<Vec<_>, Failure>>()
         };
         let heads = self.blocking(heads).await??;
-        self.watch_statuses(projects, &heads);
+        self.refresh_statuses_later(projects, &heads);
         Ok(heads)
     }
 
-    /// Whether work trees are dirty is found out after the answer: first of the projects of which
-    /// nothing is known yet.
-    fn watch_statuses(&self, projects: &[Arc<Project>], heads: &[Option<Head>]) {
+    /// Finds out after the answer which work trees are dirty. Projects of unknown status come
+    /// first.
+    fn refresh_statuses_later(&self, projects: &[Arc<Project>], heads: &[Option<Head>]) {
         let both = projects.iter().zip(heads);
         let mut due: Vec<_> = both
             .filter_map(|(project, head)| Some((head.as_ref()?.dirty, project.slug.clone())))
             .collect();
-        // By chance, so that each gets its turn; the sort is stable.
-        let chance = jiff::Timestamp::now().subsec_microsecond().unsigned_abs();
-        let first = chance as usize % due.len().max(1);
+        // A random rotation, so that each project gets its turn. The sort is stable.
+        let random = jiff::Timestamp::now().subsec_microsecond().unsigned_abs();
+        let first = random as usize % due.len().max(1);
         due.rotate_left(first);
         due.sort_by_key(|(dirty, _)| dirty.is_some());
-        due.truncate(MOST_LOOKS);
-        let (repos, tenant) = (Arc::clone(&self.doors.repos), self.pass.tenant.clone());
+        due.truncate(MAX_STATUS_REFRESHES);
+        let (repos, tenant) = (Arc::clone(&self.shared.repos), self.pass.tenant.clone());
         drop(tokio::task::spawn_blocking(move || {
             due.iter().for_each(|(_, slug)| repos.look(&tenant, slug));
         }));

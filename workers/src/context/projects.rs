@@ -1,4 +1,4 @@
-//! Which projects a call may read, and which it means; which tools its caller may call.
+//! Which projects a call may read, which of them it means, and which tools its caller may call.
 
 use std::sync::Arc;
 
@@ -11,21 +11,21 @@ use super::ToolContext;
 use crate::projects::Project;
 
 impl ToolContext {
-    /// Whether the caller may call the tools of this family that ask for this scope.
+    /// Whether the caller may call the tools of this family that require this scope.
     pub(crate) fn may_call(&self, family: &str, scope: Scope) -> bool {
         self.pass.may_call(family, scope)
     }
 
-    /// Whether the caller may read at all: resources, prompts, completions.
+    /// Whether the caller may read resources, prompts and completions.
     pub(crate) fn may_read(&self) -> bool {
         self.pass.holds(Scope::ToolsRead)
     }
 
-    /// The project a call means: the one it names, else the caller's default, else the only one
-    /// the caller may read.
-    pub async fn project(&self, asked: Option<&str>) -> Result<Arc<Project>, Failure> {
+    /// Resolves the project of a call: the one it names, else the caller's default, else the only
+    /// one that the caller may read.
+    pub async fn project(&self, requested: Option<&str>) -> Result<Arc<Project>, Failure> {
         let readable = self.projects().await?;
-        if let Some(slug) = asked {
+        if let Some(slug) = requested {
             return readable
                 .into_iter()
                 .find(|project| project.slug == slug)
@@ -55,9 +55,9 @@ impl ToolContext {
         .detail("projects", slugs))
     }
 
-    /// The projects the caller may read, by slug.
+    /// The projects that the caller may read, by slug.
     pub async fn projects(&self) -> Result<Vec<Arc<Project>>, Failure> {
-        let all = self.doors.projects.of(self.pass.tenant_id).await?;
+        let all = self.shared.projects.of(self.pass.tenant_id).await?;
         Ok(all
             .iter()
             .filter(|project| self.pass.may_read(&project.slug))
@@ -65,7 +65,7 @@ impl ToolContext {
             .collect())
     }
 
-    /// Which of `readable` a call without `project` means, if that is clear.
+    /// Which of `readable` a call without `project` means, if that is unambiguous.
     pub fn default_project(&self, readable: &[Arc<Project>]) -> Option<Arc<Project>> {
         match (&self.pass.default_project, readable) {
             (Some(slug), _) => readable
@@ -77,8 +77,9 @@ impl ToolContext {
         }
     }
 
-    /// The projects that `project` links to and the caller may read, by slug: one hop, outward,
-    /// without itself. Of others nothing is told, not even that they were named.
+    /// The projects that `project` links to and that the caller may read, by slug: one hop,
+    /// outgoing, without itself. Other links are omitted, so that callers do not learn that a
+    /// project exists.
     pub async fn linked(&self, project: &Project) -> Result<Vec<Arc<Project>>, Failure> {
         let manifest = self.read(project, |repo, _| Ok(repo.manifest())).await?;
         let slugs = manifest.value.linked_projects();

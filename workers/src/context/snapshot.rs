@@ -1,22 +1,22 @@
-//! What a call read, and what that stands on.
+//! The result of a read, with the state of the repository it came from.
 
 use archway_repo::Repo;
 
-/// What was read from a repository, and what it stands on.
+/// A result that was read from a repository, and the state it came from.
 pub struct Snapshot<T> {
-    /// The answer.
+    /// The result.
     pub value: T,
-    /// The repository it was read from, pinned.
+    /// The pinned repository that it was read from.
     pub repo: Repo,
-    /// HEAD moved twice while the call ran: the answer may mix two states.
+    /// HEAD moved twice while the call ran: the result may mix two states.
     pub moved: bool,
 }
 
 impl<T> Snapshot<T> {
-    /// What is made of the answer, on the same ground.
-    pub(crate) fn map<U>(self, make: impl FnOnce(T) -> U) -> Snapshot<U> {
+    /// Converts the result. It keeps the state that it came from.
+    pub(crate) fn map<U>(self, convert: impl FnOnce(T) -> U) -> Snapshot<U> {
         Snapshot {
-            value: make(self.value),
+            value: convert(self.value),
             repo: self.repo,
             moved: self.moved,
         }

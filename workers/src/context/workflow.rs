@@ -1,4 +1,4 @@
-//! What a call has to do with what its session works on.
+//! A call's access to the workflow of its session.
 
 use std::sync::Arc;
 
@@ -7,68 +7,69 @@ use archway_store::{Opening, StoreError};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Doors, ToolContext};
+use super::{SharedState, ToolContext};
 use crate::{
     projects::Project,
-    workflows::{Caller, Ruled, Stood, Workflow},
+    workflows::{Caller, ResultProjects, RuleFingerprints, Workflow},
 };
 
-/// Projects that a result may stand on to be kept: at reading, the path rules of each are asked for.
+/// Maximum number of projects of a recorded result: readers ask for the path rules of each.
 const MAX_PROJECTS: usize = 100;
 
-/// Keeps the result of one call, once it is there.
-pub(crate) struct Keeper {
-    doors: Arc<Doors>,
+/// Records the result of one call in its session's workflow.
+pub(crate) struct WorkflowRecorder {
+    shared: Arc<SharedState>,
     pass: Arc<Pass>,
     session: Uuid,
-    stood: (Stood, Ruled),
+    result_projects: (ResultProjects, RuleFingerprints),
 }
 
 impl ToolContext {
-    /// Says which session the call belongs to.
+    /// Sets the session of the call.
     #[must_use]
-    pub(crate) fn of_session(mut self, session: Option<u128>) -> Self {
+    pub(crate) fn with_session(mut self, session: Option<u128>) -> Self {
         self.session = session.map(Uuid::from_u128);
         self
     }
 
-    /// Whoever keeps what a tool answers to these arguments; `None` where nobody wants it. Asked for
-    /// before the call: what is closed while it runs must not pass for what was closed before.
-    pub(crate) async fn keeper(&self, arguments: &Value) -> Option<Keeper> {
-        let workflows = &self.doors.workflows;
+    /// Returns the recorder for the result of a tool with these arguments, or `None` if the session
+    /// has no workflow. It must be created before the call: a path that is closed while the call
+    /// runs must not pass for one that was closed before.
+    pub(crate) async fn workflow_recorder(&self, arguments: &Value) -> Option<WorkflowRecorder> {
+        let workflows = &self.shared.workflows;
         let session = self
             .session
-            .filter(|session| workflows.is_at_work(*session))?;
-        let stood = Stood::of(&self.pass, arguments);
+            .filter(|session| workflows.has_workflow(*session))?;
+        let result_projects = ResultProjects::of(&self.pass, arguments);
         let mut projects = self.projects().await.ok()?;
-        if let Some(slugs) = stood.projects() {
+        if let Some(slugs) = result_projects.projects() {
             projects.retain(|project| slugs.contains(&project.slug));
         }
-        let is_few = projects.len() <= MAX_PROJECTS;
-        let rules = if is_few {
-            self.ruled(projects).await
+        let few_enough = projects.len() <= MAX_PROJECTS;
+        let rules = if few_enough {
+            self.rule_fingerprints(projects).await
         } else {
             None
         };
-        Some(Keeper {
-            doors: Arc::clone(&self.doors),
+        Some(WorkflowRecorder {
+            shared: Arc::clone(&self.shared),
             pass: Arc::clone(&self.pass),
             session,
-            stood: (stood, rules?),
+            result_projects: (result_projects, rules?),
         })
     }
 
-    /// Which path rules these projects have now; `None` if that takes too long.
-    async fn ruled(&self, projects: Vec<Arc<Project>>) -> Option<Ruled> {
+    /// The current path rules of these projects, or `None` on timeout.
+    async fn rule_fingerprints(&self, projects: Vec<Arc<Project>>) -> Option<RuleFingerprints> {
         let rules =
-            tokio::time::timeout(self.doors.workflows.patience(), self.rules(&projects)).await;
+            tokio::time::timeout(self.shared.workflows.timeout(), self.rules(&projects)).await;
         let rules = rules.ok()?.ok()?.into_iter();
         let slugs = projects.iter().map(|project| project.slug.clone());
         Some(slugs.zip(rules.map(|rules| rules.fingerprint())).collect())
     }
 
-    /// What the caller's session works on, of the tools that it may call; the log has why it can't be
-    /// told, if it can't.
+    /// Returns the workflow of the caller's session, limited to tools that the caller may call.
+    /// Logs the error if it can't be read.
     pub(crate) async fn workflow(
         &self,
         may_call: impl Fn(&str) -> bool,
@@ -76,7 +77,7 @@ impl ToolContext {
         let Some(caller) = self.caller() else {
             return Ok(None);
         };
-        let stored = self.doors.workflows.current(caller).await;
+        let stored = self.shared.workflows.current(caller).await;
         let stored = stored.inspect_err(|error| {
             tracing::warn!(error = %Chain(error), "a workflow was not read");
         })?;
@@ -86,19 +87,19 @@ impl ToolContext {
         let slugs = stored.projects();
         let mut projects = self.projects().await.unwrap_or_default();
         projects.retain(|project| slugs.contains(&project.slug));
-        // What can't be asked gives no result away.
-        let rules = self.ruled(projects).await.unwrap_or_default();
-        Ok(Some(stored.seen_by(&self.pass, may_call, &rules)))
+        // On timeout no rules are known, so no result is shown.
+        let rules = self.rule_fingerprints(projects).await.unwrap_or_default();
+        Ok(Some(stored.visible_to(&self.pass, may_call, &rules)))
     }
 
-    /// Has the caller's session work on a prompt.
+    /// Opens a workflow for a prompt in the caller's session.
     pub(crate) async fn open_workflow(&self, opening: &Opening<'_>) {
         if let Some(caller) = self.caller() {
-            self.doors.workflows.open(caller, opening).await;
+            self.shared.workflows.open(caller, opening).await;
         }
     }
 
-    /// `None` where the gateway asks for itself, which is no session's call.
+    /// `None` if the gateway itself is the caller, which has no session.
     fn caller(&self) -> Option<Caller<'_>> {
         let session = self.session?;
         Some(Caller {
@@ -108,14 +109,16 @@ impl ToolContext {
     }
 }
 
-impl Keeper {
-    /// Keeps the result of a tool.
-    pub(crate) async fn keep(self, tool: &str, result: &Value) {
+impl WorkflowRecorder {
+    /// Records the result of a tool.
+    pub(crate) async fn record(self, tool: &str, result: &Value) {
         let caller = Caller {
             pass: &self.pass,
             session: self.session,
         };
-        let workflows = &self.doors.workflows;
-        workflows.keep(caller, tool, self.stood, result).await;
+        let workflows = &self.shared.workflows;
+        workflows
+            .record(caller, tool, self.result_projects, result)
+            .await;
     }
 }

@@ -12,7 +12,7 @@ use super::{Address, media};
 use crate::{
     context::{Snapshot, ToolContext},
     projects::Project,
-    tools::{Whole, whole},
+    tools::{WholeFile, read_whole},
 };
 
 /// The largest file that is given, in bytes: what `read_file` gives at most.
@@ -123,11 +123,11 @@ async fn file(
     let (asked, home) = (path.to_owned(), Arc::clone(&project));
     cx.read(&project, move |repo, _| {
         let path = RepoPath::parse(&asked)?;
-        let whole = whole(repo, &path, MAX_BYTES)?;
+        let whole = read_whole(repo, &path, MAX_BYTES)?;
         let path = path.display();
         let (mime_type, body) = match whole {
-            Whole::Text(text) => (media::of_text(&path), Body::Text(text)),
-            Whole::Bytes(bytes) => {
+            WholeFile::Text(text) => (media::of_text(&path), Body::Text(text)),
+            WholeFile::Bytes(bytes) => {
                 let encoded = BASE64_STANDARD.encode(bytes);
                 (media::of_bytes(&path), Body::Blob(encoded))
             }

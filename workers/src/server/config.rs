@@ -1,4 +1,4 @@
-//! What steers a worker, as its operator says it.
+//! The options of a worker.
 
 use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::{chat::ChatConfig, workflows};
 
 const MOST_BLOCKING_CALLS: NonZeroUsize = NonZeroUsize::new(400).unwrap();
 
-/// What steers a worker.
+/// The options of a worker.
 #[derive(Clone, Debug, clap::Args)]
 pub struct WorkerConfig {
     /// The pool this worker serves.
@@ -24,7 +24,7 @@ pub struct WorkerConfig {
         value_parser = pool::checked
     )]
     pub pool: String,
-    /// Threads that search, and searches of one tenant at once (but at least 2); 0 for one per core.
+    /// Search threads, and searches of one tenant at once (but at least 2). 0 means one per core.
     #[arg(
         long,
         env = "ARCHWAY_SEARCH_THREADS",
@@ -32,11 +32,11 @@ pub struct WorkerConfig {
         default_value_t = 0
     )]
     pub search_threads: usize,
-    /// File contents kept between searches, in bytes, by all projects together.
+    /// Bytes of file contents cached between searches, for all projects together.
     #[arg(long, env = "ARCHWAY_SEARCH_CACHE_BYTES", value_name = "BYTES", default_value_t = 64 << 20)]
     pub search_cache_bytes: usize,
-    /// Calls that may block on files at once (1 to 400), three quarters of them one tenant's; the rest
-    /// take turns by tenant.
+    /// Calls that may block on files at once (1 to 400). One tenant may hold three quarters of
+    /// them. Waiting calls are served round robin over tenants.
     #[arg(
         long,
         env = "ARCHWAY_BLOCKING_CALLS",
@@ -45,44 +45,44 @@ pub struct WorkerConfig {
         value_parser = blocking_calls
     )]
     pub blocking_calls: NonZeroUsize,
-    /// What one result may hold, in bytes, of text and of data each.
+    /// Maximum size of one result in bytes, for text and for data separately.
     #[arg(long, env = "ARCHWAY_MAX_RESULT_BYTES", value_name = "BYTES", default_value_t = 64 * 1024)]
     pub max_result_bytes: usize,
-    /// Folder for what is costly to make again (commit-graphs, and ledgers of the files
-    /// that each commit changed), outside the repositories: the worker makes a private one in it, of
-    /// 2 GiB at most. Without it all is made again after a restart.
+    /// Folder outside the repositories for data that is expensive to compute: commit-graphs, and
+    /// ledgers of the files that each commit changed. The worker creates a private folder of at
+    /// most 2 GiB in it. Without it everything is computed again after a restart.
     #[arg(long, env = "ARCHWAY_CACHE_DIR", value_name = "DIR")]
     pub cache: Option<PathBuf>,
-    /// How long a call waits for what its session works on. No option: a busy machine needs more of it, and
-    /// only tests prefer waiting.
-    #[arg(skip = WorkerConfig::WORKFLOW_PATIENCE)]
-    pub workflow_patience: Duration,
-    /// What is found by meaning.
+    /// How long a call waits for its session's workflow. This is a field and no option: only tests,
+    /// which run on busy machines, need a longer wait.
+    #[arg(skip = WorkerConfig::WORKFLOW_TIMEOUT)]
+    pub workflow_timeout: Duration,
+    /// The search index.
     #[command(flatten)]
     pub index: IndexConfig,
-    /// What may correct what rules say of decisions.
+    /// The chat model that may correct the verdicts of rules about decisions.
     #[command(flatten)]
     pub chat: ChatConfig,
-    /// Where its rows are.
+    /// The database.
     #[command(flatten)]
     pub store: StoreConfig,
 }
 
 impl WorkerConfig {
-    /// What operators have.
-    pub const WORKFLOW_PATIENCE: Duration = workflows::PATIENCE;
+    /// The production value of `workflow_timeout`.
+    pub const WORKFLOW_TIMEOUT: Duration = workflows::TIMEOUT;
 
-    /// The worker's own folder, made where it is missing. Call it before the process is confined,
-    /// and leave the worker that folder.
+    /// The worker's own cache folder, created if it is missing. Call it before the process is
+    /// confined, and allow the worker to use that folder.
     ///
     /// # Errors
-    /// If it lies in a mount, or can't be made.
+    /// If the folder is inside a mount, or can't be created.
     pub fn cache_folder(&self, mounts: &Mounts) -> Result<Option<CacheFolder>, CacheFolderError> {
         let open = |named: &PathBuf| CacheFolder::open(named, &mounts.folders());
         self.cache.as_ref().map(open).transpose()
     }
 
-    /// How many threads search: one per core unless it was said.
+    /// The number of search threads: one per core unless configured.
     pub(super) fn search_threads(&self) -> NonZeroUsize {
         NonZeroUsize::new(self.search_threads)
             .or_else(|| std::thread::available_parallelism().ok())
@@ -90,14 +90,14 @@ impl WorkerConfig {
     }
 }
 
-/// Each of them holds a thread, of which Tokio has 512, while others look up names and write rows:
-/// with more, calls would wait where no turns are taken.
+/// Each of these calls holds one of Tokio's 512 threads. The other threads resolve names and write
+/// rows. With more than 400, calls would wait for Tokio, which is not fair between tenants.
 fn blocking_calls(text: &str) -> Result<NonZeroUsize, &'static str> {
     let calls = text
         .parse()
         .ok()
         .filter(|calls| *calls <= MOST_BLOCKING_CALLS);
-    calls.ok_or("a worker takes 1 to 400 of them: for more calls at once, run more workers")
+    calls.ok_or("must be 1 to 400; for more calls at once, run more workers")
 }
 
 #[cfg(test)]
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
         config: WorkerConfig,
     }
@@ -120,11 +120,11 @@ mod tests {
             "--database-url",
             "postgres://nowhere",
         ];
-        Line::try_parse_from(line).map(|line| line.config)
+        CommandLine::try_parse_from(line).map(|line| line.config)
     }
 
     #[test]
-    fn a_pool_that_no_gateway_could_route_to_is_refused_with_what_is_allowed() {
+    fn an_invalid_pool_name_is_rejected_with_the_allowed_characters() {
         assert_eq!(parse("--pool", "gold-2").unwrap().pool, "gold-2");
         for name in ["", "Gold", "gold 2"] {
             let refused = parse("--pool", name).unwrap_err().to_string();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_takes_no_more_blocking_calls_than_it_has_threads_for() {
+    fn blocking_calls_are_limited_to_1_through_400() {
         let parse = |calls| parse("--blocking-calls", calls);
         for (calls, taken) in [("1", 1), ("400", 400)] {
             assert_eq!(parse(calls).unwrap().blocking_calls.get(), taken);

@@ -1,4 +1,4 @@
-//! The thread a worker of `dev` and of tests lives on, beside the gateway in one process.
+//! A worker on a thread of the gateway's process, as `archway dev` and tests use it.
 
 use std::{sync::mpsc, thread::JoinHandle};
 
@@ -9,23 +9,25 @@ use archway_repo::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{CacheFolder, LEFT_BEHIND, Listener, Worker, WorkerConfig, WorkerError, WorkerParts};
+use super::{
+    BLOCKING_GRACE, CacheFolder, Listener, Worker, WorkerConfig, WorkerError, WorkerParts,
+};
 use crate::admin::Admin;
 
-/// A worker on a thread of its own, confined to its mounts.
+/// A worker on its own thread, confined to its mounts.
 pub struct ConfinedWorker {
     stop: CancellationToken,
     thread: Option<JoinHandle<Result<(), WorkerError>>>,
     confinement: Confinement,
     admin: Admin,
-    /// Cancelled when the thread is gone, however it went.
+    /// Cancelled when the thread has ended for any reason.
     ended: CancellationToken,
 }
 
 impl ConfinedWorker {
-    /// Starts a worker on a thread that is confined before its runtime is built: threads inherit
-    /// from the one that creates them, so its blocking and search threads are confined too. With
-    /// a name it reports under it which projects it sees.
+    /// Starts a worker on a thread that is confined before its runtime is built. Threads inherit
+    /// confinement from their creator, so the blocking and search threads are confined too. With a
+    /// name, the worker reports under it which projects are mounted.
     pub fn start(
         config: WorkerConfig,
         mounts: Mounts,
@@ -59,12 +61,12 @@ impl ConfinedWorker {
                     if let Some(name) = name {
                         worker = worker.reporting_as(name, String::new());
                     }
-                    // The starter waits for this; if it is gone, nobody is left to tell.
+                    // The starter waits for this. If it is gone, the value has no reader.
                     ready.send((confinement, worker.admin())).ok();
                     worker.serve(listener, stopped).await
                 });
-                // A status of a large tree may still run; nobody waits for it any longer.
-                runtime.shutdown_timeout(LEFT_BEHIND);
+                // Reading the status of a large work tree may still run. No call waits for it.
+                runtime.shutdown_timeout(BLOCKING_GRACE);
                 served
             })
             .map_err(|source| WorkerError::Start {
@@ -86,22 +88,22 @@ impl ConfinedWorker {
         }
     }
 
-    /// Returns when the worker is gone, whether it was stopped or died.
+    /// Returns when the worker has ended, whether it was stopped or died.
     pub async fn ended(&self) {
         self.ended.cancelled().await;
     }
 
-    /// How firmly the worker is confined on this kernel.
+    /// The level of confinement that this kernel supports.
     pub fn confinement(&self) -> &Confinement {
         &self.confinement
     }
 
-    /// What an admin port tells of it.
+    /// The state that an admin port serves.
     pub fn admin(&self) -> Admin {
         self.admin.clone()
     }
 
-    /// Ends the worker: calls in flight finish first. Blocks until it is gone.
+    /// Stops the worker. Calls in flight finish first. Blocks until the thread has ended.
     pub fn stop(mut self) -> Result<(), WorkerError> {
         self.stop.cancel();
         match self.thread.take().map(JoinHandle::join) {

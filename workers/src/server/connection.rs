@@ -1,8 +1,8 @@
-//! One gateway's connection: its clock until it is open, and its end where it has calls reset too fast.
+//! One gateway's connection: the timer of its opening, and its end if it resets calls too fast.
 //!
-//! What a reader would get wrong: HTTP/2's keepalive, which ends connections whose gateway is
-//! gone, begins after the preface. Before it nothing but the clock kept here ends a connection
-//! that is silent, and each holds one of the places.
+//! What a reader would get wrong: HTTP/2's keepalive, which ends connections of dead gateways,
+//! starts after the preface. Until then only the timer here ends a silent connection, and each
+//! connection holds a permit.
 
 use std::{
     io,
@@ -22,23 +22,23 @@ use super::resets::Resets;
 
 /// How long a connection may take to send the preface.
 pub(super) const OPENING_TIMEOUT: Duration = Duration::from_secs(10);
-/// The length of what opens every HTTP/2 connection (RFC 9113, 3.4).
+/// The length of the preface of every HTTP/2 connection (RFC 9113, 3.4).
 const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
-/// How long the other side has to read why its connection ends: closed while bytes are unread, TCP
-/// would throw that away.
+/// How long the peer has to read why its connection ends. If the socket were closed while bytes are
+/// unread, TCP would discard the reason.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// A gateway's connection. It gives its place back when it is dropped.
+/// A gateway's connection. Dropping it releases its permit.
 pub(super) struct Connection<S> {
     socket: S,
-    /// Until the preface was read.
+    /// Set until the preface was read.
     opening: Option<Opening>,
     resets: Resets,
-    /// Too much was reset: until when the connection is still read, for nobody.
+    /// Set after too many resets: until then the connection is read and its bytes are discarded.
     ending: Option<Pin<Box<Sleep>>>,
-    /// How many of them there are.
+    /// The number of open connections.
     open: watch::Sender<usize>,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 struct Opening {
@@ -47,7 +47,7 @@ struct Opening {
 }
 
 impl<S> Connection<S> {
-    pub(super) fn new(socket: S, place: OwnedSemaphorePermit, open: watch::Sender<usize>) -> Self {
+    pub(super) fn new(socket: S, permit: OwnedSemaphorePermit, open: watch::Sender<usize>) -> Self {
         open.send_modify(|open| *open += 1);
         let opening = Opening {
             missing: PREFACE,
@@ -59,7 +59,7 @@ impl<S> Connection<S> {
             resets: Resets::after(PREFACE),
             ending: None,
             open,
-            _place: place,
+            _permit: permit,
         }
     }
 
@@ -72,8 +72,9 @@ impl<S> Connection<S> {
         }
     }
 
-    /// What comes of an operation on the socket: an error if it has to wait and the time to open is
-    /// up. Of writing, too: it comes first, and by TLS waits for what is read.
+    /// Returns the result of an operation on the socket, or an error if it is pending when the
+    /// opening timer fires. Writes count too: the server writes first, and with TLS a write waits
+    /// for reads.
     fn in_time<T>(
         &mut self,
         done: Poll<io::Result<T>>,
@@ -90,25 +91,25 @@ impl<S> Connection<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Connection<S> {
-    /// Says why the connection ends, unless a frame is half written: who does not read would not
-    /// read that, either.
+    /// Sends the reason for which the connection ends, unless a frame is half written: a peer that
+    /// does not read would not read the reason either.
     fn end(&mut self, cx: &mut Context<'_>) {
-        tracing::warn!("a connection that resets calls too fast is ended");
+        tracing::warn!("closing a connection that resets calls too fast");
         if self.resets.may_send() {
-            let farewell = self.resets.farewell();
-            let written = Pin::new(&mut self.socket).poll_write(cx, &farewell);
+            let go_away = self.resets.go_away();
+            let written = Pin::new(&mut self.socket).poll_write(cx, &go_away);
             let flushed =
                 written.is_ready() && Pin::new(&mut self.socket).poll_flush(cx).is_ready();
-            tracing::debug!(flushed, "it was told why");
+            tracing::debug!(flushed, "sent GOAWAY");
         }
         self.ending = Some(Box::pin(sleep(LINGER)));
-        // It is read from now on, also if it was written to last.
+        // The socket must be read from now on, also if the last operation was a write.
         cx.waker().wake_by_ref();
     }
 }
 
 impl<S: AsyncRead + Unpin> Connection<S> {
-    /// Reads what still comes, for nobody, until the other side closes or its time is up.
+    /// Reads and discards bytes until the peer closes the connection or the timer fires.
     fn linger(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let over = || Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         if let Some(ending) = &mut self.ending
@@ -122,7 +123,7 @@ impl<S: AsyncRead + Unpin> Connection<S> {
         if buffer.filled().is_empty() {
             return over();
         }
-        // One piece at a time: others have their turn in between.
+        // One read per wake-up, so that other connections get their turn.
         cx.waker().wake_by_ref();
         Poll::Pending
     }
@@ -235,9 +236,9 @@ mod tests {
 
     async fn connected() -> (Connection<DuplexStream>, DuplexStream) {
         let (ours, theirs) = duplex(64);
-        let place = Arc::new(Semaphore::new(1)).acquire_owned().await;
+        let permit = Arc::new(Semaphore::new(1)).acquire_owned().await;
         let open = watch::Sender::new(0);
-        (Connection::new(ours, place.unwrap(), open), theirs)
+        (Connection::new(ours, permit.unwrap(), open), theirs)
     }
 
     #[tokio::test(start_paused = true)]

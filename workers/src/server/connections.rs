@@ -1,5 +1,5 @@
-//! The connections of gateways: 1,024 at a time, each with 10 s to open HTTP/2, and ended when
-//! its gateway does not answer for 15 s, or resets calls faster than any gateway has a reason to.
+//! Connections of gateways: at most 1,024, each with 10 s to open HTTP/2. A connection ends when
+//! its gateway does not respond for 15 s or resets calls faster than a gateway ever needs to.
 
 use std::{convert::Infallible, io, sync::Arc, time::Duration};
 
@@ -18,23 +18,25 @@ use tonic::{
 use tower::util::MapResponseLayer;
 use uuid::Uuid;
 
-use super::{Listener, WorkerError, connection::Connection, health::Health, tls::Secured};
+use super::{Listener, WorkerError, connection::Connection, health::Health, tls::TlsListener};
 use crate::service::WorkerService;
 
-/// Connections at most: a gateway has one to each worker.
+/// Maximum number of connections. A gateway has one to each worker.
 const MOST_CONNECTIONS: usize = 1024;
-/// Calls of one connection at once; more wait at their gateway.
+/// Maximum number of concurrent calls of one connection. More wait at their gateway.
 const MOST_STREAMS: u32 = 1024;
-/// What a request's headers may take: a pass names up to 200 projects, and each may have 63 bytes.
+/// Maximum size of a request's headers in bytes: a pass names up to 200 projects of up to 63 bytes.
 const MOST_HEADERS: u32 = 64 * 1024;
-/// Calls of one connection that were cancelled before they were looked at. Beyond them h2 takes its
-/// peer for an attacker and ends the connection, and with it every tenant's calls; its default, 20,
-/// is a burst of clients that hang up. As many as may be reset at once (`resets`), which counts all.
+/// Maximum number of calls of one connection that were cancelled before h2 accepted them. Beyond it
+/// h2 takes its peer for an attacker and ends the connection, and with it every tenant's calls. Its
+/// default of 20 is a burst of clients that hang up. This allows as many as may be reset at once;
+/// [`resets`](super::resets) counts all of them.
 const MOST_CANCELLED: usize = 4096;
-/// How often a connection's gateway is asked whether it is there, and how long it has to answer.
+/// How often a connection's gateway is pinged, and how long it has to respond.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Serves gateways until `health` says that the end was noticed, and then until the last of them
+
+/// Serves gateways until `health` reports that shutdown was noticed, and then until each gateway
 /// has closed its connection.
 pub(super) async fn serve(
     service: WorkerService,
@@ -47,33 +49,33 @@ pub(super) async fn serve(
     };
     match listener {
         Listener::Tcp(listener) => {
-            let listener = prompt(listener).map_err(bound)?;
-            serve_at(service, listener, health).await
+            let listener = without_delay(listener).map_err(bound)?;
+            serve_on(service, listener, health).await
         }
         Listener::Tls(listener, tls) => {
-            let listener = Secured::new(prompt(listener).map_err(bound)?, &tls);
-            serve_at(service, listener, health).await
+            let listener = TlsListener::new(without_delay(listener).map_err(bound)?, &tls);
+            serve_on(service, listener, health).await
         }
         Listener::Unix(listener) => {
             listener.set_nonblocking(true).map_err(bound)?;
             let listener = tokio::net::UnixListener::from_std(listener).map_err(bound)?;
-            serve_at(service, listener, health).await
+            serve_on(service, listener, health).await
         }
     }
 }
 
-/// Its connections send without delay.
-fn prompt(listener: std::net::TcpListener) -> io::Result<impl Accept<Io = TcpStream>> {
+/// Disables Nagle's algorithm on each accepted connection.
+fn without_delay(listener: std::net::TcpListener) -> io::Result<impl Accept<Io = TcpStream>> {
     listener.set_nonblocking(true)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
     Ok(listener.tap_io(|socket| {
         if let Err(error) = socket.set_nodelay(true) {
-            tracing::debug!(%error, "a connection sends with delay");
+            tracing::debug!(%error, "TCP_NODELAY could not be set on a connection");
         }
     }))
 }
 
-async fn serve_at<L: Accept<Io: Connected>>(
+async fn serve_on<L: Accept<Io: Connected>>(
     service: WorkerService,
     listener: L,
     health: &Health,
@@ -85,28 +87,28 @@ async fn serve_at<L: Accept<Io: Connected>>(
     let gateways = open.subscribe();
     let incoming = accept(listener, MOST_CONNECTIONS, open);
     server()
-        .layer(MapResponseLayer::new(signed()))
+        .layer(MapResponseLayer::new(add_instance_header()))
         .add_service(health.service().await)
         .add_service(worker)
-        .serve_with_incoming_shutdown(incoming, health.end_noticed(gateways))
+        .serve_with_incoming_shutdown(incoming, health.shutdown_noticed(gateways))
         .await
         .map_err(WorkerError::Serve)
 }
 
-/// Has every answer say which process gave it.
-fn signed() -> impl Fn(Response<Body>) -> Response<Body> + Clone {
-    // A UUID is always a header's value.
+/// Adds a header to each response that identifies the process that answered.
+fn add_instance_header() -> impl Fn(Response<Body>) -> Response<Body> + Clone {
+    // A UUID is always a valid header value.
     let instance = HeaderValue::try_from(Uuid::new_v4().to_string()).ok();
     move |mut answer| {
         let instance = instance.clone();
-        let said = instance.map(|instance| (HeaderName::from_static(INSTANCE), instance));
-        answer.headers_mut().extend(said);
+        let header = instance.map(|instance| (HeaderName::from_static(INSTANCE), instance));
+        answer.headers_mut().extend(header);
         answer
     }
 }
 
-/// What gateways may do with a connection. Resets that they cause are counted like their own
-/// (`resets`), so that h2's limit of them is off: it is a sum over the connection's whole life.
+/// The limits of a connection. [`resets`](super::resets) counts resets that the peer causes like
+/// its own, so h2's limit on them is off: h2 sums over the connection's whole life.
 fn server() -> Server {
     Server::builder()
         .max_concurrent_streams(MOST_STREAMS)
@@ -117,22 +119,22 @@ fn server() -> Server {
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
 }
 
-/// Accepts connections, `most` at a time; more wait in the listener's queue. `open` is kept at
+/// Accepts at most `most` connections at a time. More wait in the listener's queue. `open` holds
 /// their number.
 fn accept<L: Accept>(
     listener: L,
     most: usize,
     open: watch::Sender<usize>,
 ) -> impl Stream<Item = Result<Connection<L::Io>, Infallible>> {
-    let places = Arc::new(Semaphore::new(most));
+    let permits = Arc::new(Semaphore::new(most));
     stream::unfold(
-        (listener, places, open),
-        async |(mut listener, places, open)| {
-            // The semaphore is never closed: without a place this waits, it does not end.
-            let place = Arc::clone(&places).acquire_owned().await.ok()?;
+        (listener, permits, open),
+        async |(mut listener, permits, open)| {
+            // The semaphore is never closed, so `acquire_owned` cannot fail.
+            let permit = Arc::clone(&permits).acquire_owned().await.ok()?;
             let (socket, _address) = listener.accept().await;
-            let connection = Connection::new(socket, place, open.clone());
-            Some((Ok(connection), (listener, places, open)))
+            let connection = Connection::new(socket, permit, open.clone());
+            Some((Ok(connection), (listener, permits, open)))
         },
     )
 }
@@ -155,7 +157,7 @@ mod tests {
     };
 
     #[tokio::test]
-    async fn one_connection_more_than_there_are_places_waits_for_the_end_of_another() {
+    async fn a_connection_beyond_the_maximum_waits_until_another_closes() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let mut accepting = pin!(accept(listener, 1, watch::Sender::new(0)));
@@ -167,11 +169,11 @@ mod tests {
         let second = futures::poll!(accepting.next());
         assert!(second.is_pending());
         drop(first);
-        let patience = Duration::from_secs(20);
-        assert!(timeout(patience, accepting.next()).await.unwrap().is_some());
+        let limit = Duration::from_secs(20);
+        assert!(timeout(limit, accepting.next()).await.unwrap().is_some());
     }
 
-    /// Has one connection, and never another.
+    /// Accepts one connection and then waits forever.
     struct Once(Option<DuplexStream>);
 
     impl Accept for Once {
@@ -194,25 +196,25 @@ mod tests {
     async fn a_connection_that_does_not_open_with_tls_ends_after_10_seconds() {
         let folder = tempfile::tempdir().unwrap();
         let tls = secure(folder.path());
-        // Nothing at all, and the beginning of a handshake.
+        // Silence, and the beginning of a handshake.
         for hello in [&b""[..], b"\x16\x03\x01\x02"] {
             let (ours, mut silent) = duplex(64);
             silent.write_all(hello).await.unwrap();
             let open = watch::Sender::new(0);
-            let places = open.subscribe();
-            let incoming = accept(Secured::new(Once(Some(ours)), &tls), 1, open);
+            let open_connections = open.subscribe();
+            let incoming = accept(TlsListener::new(Once(Some(ours)), &tls), 1, open);
             let (_reporter, service) = tonic_health::server::health_reporter();
             let started = Instant::now();
             tokio::spawn(server().add_service(service).serve_with_incoming(incoming));
             let end = timeout(10 * OPENING_TIMEOUT, silent.read_to_end(&mut Vec::new())).await;
             end.unwrap().unwrap();
             assert_eq!(started.elapsed().as_secs(), OPENING_TIMEOUT.as_secs());
-            assert_eq!(*places.borrow(), 0);
+            assert_eq!(*open_connections.borrow(), 0);
         }
     }
 
-    /// A gateway's side of a connection to a server as workers have it. Nothing of it is sent or
-    /// heard before its second half runs.
+    /// A gateway's side of a connection to a server with the worker's limits. The connection sends
+    /// and receives nothing until its second half is polled.
     async fn gateway() -> (
         h2::client::SendRequest<Bytes>,
         h2::client::Connection<TcpStream, Bytes>,
@@ -222,7 +224,7 @@ mod tests {
         h2::client::handshake(socket).await.unwrap()
     }
 
-    /// A server as workers have it, of so many connections.
+    /// A server with the worker's limits that accepts so many connections.
     async fn worker(connections: usize) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -232,12 +234,12 @@ mod tests {
         address
     }
 
-    /// A call that is answered.
+    /// Makes a call that is answered.
     async fn is_served(client: &h2::client::SendRequest<Bytes>) {
         let mut ready = client.clone().ready().await.unwrap();
         let request = request().body(()).unwrap();
         let (answer, mut body) = ready.send_request(request, false).unwrap();
-        // A message without bytes: the service itself.
+        // An empty message, which means the whole server.
         body.send_data(Bytes::from_static(&[0; 5]), true).unwrap();
         assert_eq!(answer.await.unwrap().headers().get("grpc-status"), None);
     }
@@ -248,7 +250,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn calls_that_are_cancelled_at_once_in_bursts_leave_the_connection_to_others() {
+    async fn bursts_of_cancelled_calls_leave_the_connection_open() {
         let (client, connection) = gateway().await;
         let connection = tokio::spawn(connection);
         for burst in 0..20 {
@@ -263,8 +265,8 @@ mod tests {
         assert!(!connection.is_finished());
     }
 
-    /// Opens and resets streams, 64 at once, until there were so many or the connection ends; how
-    /// many there were.
+    /// Opens and resets streams, 64 at once, up to `most` or until the connection ends. Returns
+    /// their number.
     async fn reset_rapidly(client: &h2::client::SendRequest<Bytes>, most: usize) -> usize {
         for sent in (0..most).step_by(64) {
             let mut calls = Vec::new();
@@ -277,7 +279,7 @@ mod tests {
                     Err(_ended) => return sent,
                 }
             }
-            // They are on the wire before they are reset.
+            // All are on the wire before they are reset.
             tokio::task::yield_now().await;
             drop(calls);
             tokio::task::yield_now().await;
@@ -286,7 +288,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn rapid_resets_end_their_connection_and_calls_on_another_go_on() {
+    async fn rapid_resets_end_only_their_own_connection() {
         let address = worker(2).await;
         let attacking = TcpStream::connect(address).await.unwrap();
         let (attacker, attack) = h2::client::handshake(attacking).await.unwrap();
@@ -302,7 +304,7 @@ mod tests {
         };
         let sent = tokio::select! {
             sent = resetting => sent,
-            () = calling => unreachable!("it goes on"),
+            () = calling => unreachable!("calls never end"),
         };
         assert!((4_000..20_000).contains(&sent), "{sent} were reset");
         let ended = timeout(Duration::from_secs(20), attack).await.unwrap();
@@ -313,8 +315,8 @@ mod tests {
         assert!(!connection.is_finished());
     }
 
-    /// Opens streams and has the server reset each for its flow control, 64 at once, until there were
-    /// so many or the connection ends.
+    /// Opens streams and makes the server reset each for a flow-control error, 64 at once, up to
+    /// `most` or until the connection ends.
     async fn provoke_resets(socket: &mut (impl AsyncWriteExt + Unpin), most: u32) {
         // `:method: POST`, `:scheme: http`, `:path: /`, `:authority: w`.
         const REQUEST: [u8; 6] = [0x83, 0x86, 0x84, 0x41, 1, b'w'];
@@ -326,7 +328,7 @@ mod tests {
             for call in sent..sent + 64 {
                 let stream = (2 * call + 1).to_be_bytes();
                 let opened = [&[0, 0, 6, 1, 4][..], &stream, &REQUEST].concat();
-                // No window may grow by so much.
+                // No window may exceed 2^31 - 1 bytes.
                 let update = [&[0, 0, 4, 8, 0][..], &stream, &[0x7f, 0xff, 0xff, 0xff]].concat();
                 frames.extend([opened, update].concat());
             }
@@ -338,32 +340,32 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn resets_that_a_gateway_provokes_rapidly_end_its_connection_and_say_why() {
+    async fn resets_provoked_rapidly_end_the_connection_with_a_reason() {
         let address = worker(1).await;
         let socket = TcpStream::connect(address).await.unwrap();
         let (mut reading, mut writing) = socket.into_split();
-        let hearing = tokio::spawn(async move {
-            let mut heard = Vec::new();
-            // It may be reset: what came before counts.
-            reading.read_to_end(&mut heard).await.ok();
-            heard
+        let receiving = tokio::spawn(async move {
+            let mut received = Vec::new();
+            // The connection may be reset. What arrived before counts.
+            reading.read_to_end(&mut received).await.ok();
+            received
         });
-        let patience = Duration::from_secs(20);
+        let limit = Duration::from_secs(20);
         let provoking = provoke_resets(&mut writing, 40_000);
-        timeout(patience, provoking).await.unwrap();
-        let heard = timeout(patience, hearing).await.unwrap().unwrap();
-        let farewell = heard.last_chunk::<17>().unwrap();
+        timeout(limit, provoking).await.unwrap();
+        let received = timeout(limit, receiving).await.unwrap().unwrap();
+        let go_away = received.last_chunk::<17>().unwrap();
         let (goaway, calm) = ([0, 0, 8, 7], [0, 0, 0, 11]);
-        assert_eq!((&farewell[..4], &farewell[13..]), (&goaway[..], &calm[..]));
-        let latest = u32::from_be_bytes(*farewell[9..].first_chunk().unwrap());
+        assert_eq!((&go_away[..4], &go_away[13..]), (&goaway[..], &calm[..]));
+        let latest = u32::from_be_bytes(*go_away[9..].first_chunk().unwrap());
         assert!((8_000..80_000).contains(&latest), "{latest}");
     }
 
     #[tokio::test]
-    async fn a_pass_of_200_projects_of_63_bytes_is_heard() {
+    async fn a_pass_of_200_projects_of_63_bytes_fits_into_the_headers() {
         let (client, connection) = gateway().await;
         tokio::spawn(connection);
-        // In JSON, then in base64.
+        // JSON, then base64.
         let pass = "x".repeat(200 * (63 + 3) * 4 / 3 + 1024);
         let request = request().header("archway-pass", pass).body(()).unwrap();
         let mut ready = client.ready().await.unwrap();

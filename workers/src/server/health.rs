@@ -1,9 +1,9 @@
-//! What gateways are told of how this worker stands: `grpc.health.v1.Health`, for the worker's
-//! service and for the whole.
+//! Reports this worker's health to gateways by `grpc.health.v1.Health`, for the worker's service
+//! and for the whole server.
 //!
-//! The order of an end: the word goes out (`NOT_SERVING`), calls are still taken for a second so
-//! that it can arrive, then the listener is closed and the watches end. The second counts from the
-//! word, so a `--drain-delay` of a second or more has waited for it already.
+//! Graceful shutdown has this order: `NOT_SERVING` is sent, calls are accepted for 1 s more so that
+//! it can arrive, then the listener closes and the watches end. The second counts from the moment
+//! `NOT_SERVING` was sent, so a `--drain-delay` of 1 s or more has already waited for it.
 
 use std::time::Duration;
 
@@ -19,23 +19,24 @@ use tonic_health::{
     server::{HealthReporter, HealthService},
 };
 
-/// How long calls are taken after gateways were told of the end: what the word may take to them.
+/// How long calls are accepted after `NOT_SERVING` was sent: the time the message may take to
+/// arrive.
 const NOTICE: Duration = Duration::from_secs(1);
-/// A question of the health service has a few bytes.
+/// Maximum size of a request to the health service in bytes. A real one has a few.
 const LARGEST_MESSAGE: usize = 1024;
-/// The service by its name, and all there is by none (gRPC Health Checking Protocol).
+/// The whole server, which has the empty name, and the service (gRPC Health Checking Protocol).
 const SERVICES: [&str; 2] = ["", SERVICE_NAME];
 
-/// The worker's word on itself.
+/// The health that the worker reports.
 pub(super) struct Health {
     reporter: HealthReporter,
-    /// Cancelled when the end is announced, which may be before it comes.
+    /// Cancelled when shutdown is announced, which may be before it begins.
     announced: CancellationToken,
     stop: CancellationToken,
 }
 
 impl Health {
-    /// Serving until one of them is cancelled.
+    /// Reports `SERVING` until one of the tokens is cancelled.
     pub(super) fn until(announced: CancellationToken, stop: CancellationToken) -> Self {
         Health {
             reporter: HealthReporter::new(),
@@ -44,33 +45,33 @@ impl Health {
         }
     }
 
-    /// The service that gateways ask: from now on the worker serves.
+    /// Returns the health service, and reports `SERVING` from now on.
     pub(super) async fn service(&self) -> HealthServer<HealthService> {
-        self.say(ServingStatus::Serving).await;
+        self.set_status(ServingStatus::Serving).await;
         let service = HealthService::from_health_reporter(self.reporter.clone());
         HealthServer::new(service).max_decoding_message_size(LARGEST_MESSAGE)
     }
 
-    /// Waits for the end, and says it. Returns after `stop`, once `gateways`, the number of
-    /// connections, is 0 or those that are left had time to hear it.
-    pub(super) async fn end_noticed(&self, mut gateways: watch::Receiver<usize>) {
+    /// Waits for shutdown and reports it. Returns after `stop`, once `gateways`, the number of
+    /// connections, is 0 or those that are left had time to notice.
+    pub(super) async fn shutdown_noticed(&self, mut gateways: watch::Receiver<usize>) {
         tokio::select! {
             () = self.announced.cancelled() => {}
             () = self.stop.cancelled() => {}
         }
-        self.say(ServingStatus::NotServing).await;
+        self.set_status(ServingStatus::NotServing).await;
         let noticed = Instant::now() + NOTICE;
         self.stop.cancelled().await;
-        // Late, or nobody is there: both are reasons to go on.
+        // A timeout and the last closed connection are both reasons to continue.
         let gone = gateways.wait_for(|open| *open == 0);
         timeout_at(noticed, gone).await.map(drop).ok();
-        // A watch that went on would hold its connection to the end of the drain.
+        // A watch that stayed open would hold its connection until the drain ends.
         for service in SERVICES {
             self.reporter.clone().clear_service_status(service).await;
         }
     }
 
-    async fn say(&self, status: ServingStatus) {
+    async fn set_status(&self, status: ServingStatus) {
         for service in SERVICES {
             self.reporter.set_service_status(service, status).await;
         }
@@ -85,19 +86,19 @@ mod tests {
 
     use super::*;
 
-    struct Ending {
+    struct HealthFixture {
         health: Health,
         announced: CancellationToken,
         stop: CancellationToken,
         gateways: watch::Sender<usize>,
     }
 
-    impl Ending {
+    impl HealthFixture {
         async fn begin() -> Self {
             let (announced, stop) = (CancellationToken::new(), CancellationToken::new());
             let health = Health::until(announced.clone(), stop.clone());
-            health.say(ServingStatus::Serving).await;
-            Ending {
+            health.set_status(ServingStatus::Serving).await;
+            HealthFixture {
                 health,
                 announced,
                 stop,
@@ -105,15 +106,15 @@ mod tests {
             }
         }
 
-        /// What a gateway hears, as far as it was said.
-        async fn watched(&self) -> impl FnMut() -> Option<Option<i32>> {
+        /// A watch as a gateway holds it. Each call returns the next message, if there is one.
+        async fn watch(&self) -> impl FnMut() -> Option<Option<i32>> {
             let service = HealthService::from_health_reporter(self.health.reporter.clone());
-            let asked = Request::new(HealthCheckRequest {
+            let request = Request::new(HealthCheckRequest {
                 service: SERVICE_NAME.to_owned(),
             });
-            let mut words = service.watch(asked).await.unwrap().into_inner();
+            let mut messages = service.watch(request).await.unwrap().into_inner();
             move || {
-                let next = words.next().now_or_never()?;
+                let next = messages.next().now_or_never()?;
                 Some(next.map(|word| word.unwrap().status))
             }
         }
@@ -121,38 +122,41 @@ mod tests {
 
     const SERVING: Option<Option<i32>> = Some(Some(1));
     const NOT_SERVING: Option<Option<i32>> = Some(Some(2));
-    const OVER: Option<Option<i32>> = Some(None);
+    const CLOSED: Option<Option<i32>> = Some(None);
 
     #[tokio::test(start_paused = true)]
-    async fn the_end_is_said_a_second_before_the_listener_closes() {
-        let ending = Ending::begin().await;
-        let mut heard = ending.watched().await;
-        assert_eq!(heard(), SERVING);
+    async fn not_serving_is_reported_a_second_before_the_listener_closes() {
+        let ending = HealthFixture::begin().await;
+        let mut next_status = ending.watch().await;
+        assert_eq!(next_status(), SERVING);
         let begun = Instant::now();
         let over = async {
-            ending.health.end_noticed(ending.gateways.subscribe()).await;
+            ending
+                .health
+                .shutdown_noticed(ending.gateways.subscribe())
+                .await;
             begun.elapsed()
         };
-        let hearing = async {
+        let stopping = async {
             ending.stop.cancel();
             tokio::time::sleep(NOTICE / 2).await;
-            heard()
+            next_status()
         };
-        let (took, said) = tokio::join!(over, hearing);
-        assert_eq!((took, said), (NOTICE, NOT_SERVING));
-        assert_eq!(heard(), OVER, "the watch would hold its connection");
+        let (took, status) = tokio::join!(over, stopping);
+        assert_eq!((took, status), (NOTICE, NOT_SERVING));
+        assert_eq!(next_status(), CLOSED, "the watch would hold its connection");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_end_that_was_announced_long_before_waits_no_longer() {
-        let ending = Ending::begin().await;
-        let mut heard = ending.watched().await;
-        heard();
+    async fn shutdown_announced_long_before_does_not_wait_again() {
+        let ending = HealthFixture::begin().await;
+        let mut next_status = ending.watch().await;
+        next_status();
         ending.announced.cancel();
-        let over = ending.health.end_noticed(ending.gateways.subscribe());
+        let over = ending.health.shutdown_noticed(ending.gateways.subscribe());
         let stopping = async {
             tokio::time::sleep(2 * NOTICE).await;
-            assert_eq!(heard(), NOT_SERVING);
+            assert_eq!(next_status(), NOT_SERVING);
             ending.stop.cancel();
             Instant::now()
         };
@@ -161,12 +165,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_is_waited_for_who_is_not_there() {
-        let ending = Ending::begin().await;
+    async fn shutdown_without_connected_gateways_does_not_wait() {
+        let ending = HealthFixture::begin().await;
         ending.gateways.send_replace(0);
         let begun = Instant::now();
         ending.stop.cancel();
-        ending.health.end_noticed(ending.gateways.subscribe()).await;
+        ending
+            .health
+            .shutdown_noticed(ending.gateways.subscribe())
+            .await;
         assert_eq!(begun, Instant::now());
     }
 }

@@ -1,4 +1,4 @@
-//! What a worker's index is made of, as its operator says it.
+//! Builds a worker's index from its configuration.
 
 use std::sync::Arc;
 
@@ -15,13 +15,14 @@ use archway_index::vector_store::{CountedHome, ExactHome, Home, Room};
 use archway_repo::{Mounts, RepoError, Repos};
 use archway_store::Stores;
 
-/// How many connections indexing has.
+/// The number of connections for indexing.
 const CONNECTIONS: u32 = 3;
-/// Changes with how texts are cut, how words are counted, and what vectors are made of: all is
-/// indexed anew then.
+/// Version of the stored form. Changes with how texts are cut, how words are counted, and what
+/// vectors are computed from. Everything is then indexed again.
 const FORM: u32 = 1;
 
-/// The longest name of a model that stands in `made_by` as it is, in bytes: all of that has 200.
+/// Maximum length in bytes of a model's name that `made_by` contains unchanged. All of `made_by`
+/// may have 200.
 const LONGEST_NAME: usize = 128;
 
 /// The parts of an index.
@@ -34,7 +35,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Opens the home that is configured. It is not asked yet.
+    /// Opens the configured vector store, without a request to it.
     pub(crate) fn open(
         config: &IndexConfig,
         stores: &Stores,
@@ -42,7 +43,7 @@ impl Index {
         metrics: &IndexMetrics,
     ) -> Index {
         let model = parts.embedder.model();
-        let name = model.map_or_else(|| "none".to_owned(), told);
+        let name = model.map_or_else(|| "none".to_owned(), model_label);
         let (made_by, home): (String, Arc<dyn Home>) = match &parts.qdrant {
             Some(server) => {
                 let home = QdrantHome::open(server, model);
@@ -68,7 +69,7 @@ impl Index {
         }
     }
 
-    /// What calls ask.
+    /// The search that calls use.
     pub(crate) fn meaning(&self) -> Meaning {
         Meaning::new(
             self.stores.clone(),
@@ -79,7 +80,7 @@ impl Index {
         )
     }
 
-    /// What keeps it up to date.
+    /// The indexer that keeps the index up to date.
     ///
     /// # Errors
     /// If its thread can't be started.
@@ -102,8 +103,8 @@ impl Index {
     }
 }
 
-/// A model as `made_by` has it: its name and dimensions, once each.
-fn told(model: &Model) -> String {
+/// The model's label in `made_by`: its name and its dimensions, once each.
+fn model_label(model: &Model) -> String {
     let dimensions = format!("@{}", model.dimensions);
     let name = model.name.strip_suffix(&dimensions).unwrap_or(&model.name);
     match name.len() > LONGEST_NAME {
@@ -133,16 +134,16 @@ mod tests {
     }
 
     #[test]
-    fn a_model_is_told_by_its_name_and_dimensions_once_however_long_it_is() {
-        assert_eq!(told(&model("text@1536")), "text@1536");
-        assert_eq!(told(&model("text")), "text@1536");
-        let long = |end: &str| told(&model(&format!("{}{end}@1536", "\u{e9}".repeat(100))));
+    fn a_model_label_has_the_name_and_the_dimensions_once_and_is_bounded() {
+        assert_eq!(model_label(&model("text@1536")), "text@1536");
+        assert_eq!(model_label(&model("text")), "text@1536");
+        let long = |end: &str| model_label(&model(&format!("{}{end}@1536", "\u{e9}".repeat(100))));
         assert!(long("a").len() <= 160, "{}", long("a"));
         assert_ne!(long("a"), long("b"));
     }
 
     #[tokio::test]
-    async fn what_is_at_home_in_one_qdrant_or_installation_is_not_in_another() {
+    async fn the_mark_depends_on_the_qdrant_server_and_on_the_collection_prefix() {
         let made_by = |url: &str, prefix: &str| {
             let qdrant = QdrantConfig {
                 qdrant_url: Some(url.to_owned()),

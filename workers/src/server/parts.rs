@@ -1,4 +1,4 @@
-//! What a worker reads from files that are out of its reach once it is confined.
+//! What a worker reads from files that are out of reach once it is confined.
 
 use archway_index::{
     config::{IndexConfigError, IndexParts},
@@ -10,34 +10,35 @@ use sqlx::postgres::PgConnectOptions;
 use super::WorkerConfig;
 use crate::{chat::ChatService, metrics::Metrics};
 
-/// What a worker is made of, read from files: keys, certificates.
+/// Keys, certificates and connection settings, read from files.
 pub struct WorkerParts {
     pub(crate) index: IndexParts,
-    /// `None`: no chat model is set up.
+    /// `None` if no chat model is configured.
     pub(crate) chat: Option<ChatService>,
     /// How to connect to Postgres.
     pub(super) database: PgConnectOptions,
 }
 
-/// Why there is no worker as it is configured.
+/// Why the configuration is unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerPartsError {
-    /// The index is not set up right.
+    /// The index is misconfigured.
     #[error(transparent)]
     Index(#[from] IndexConfigError),
-    /// The chat model is not set up right.
+    /// The chat model is misconfigured.
     #[error(transparent)]
     Chat(#[from] EndpointError),
-    /// The database URL is malformed, or names a file that is of no use.
+    /// The database URL is malformed, or names a file that can't be used.
     #[error("--database-url (ARCHWAY_DATABASE_URL) can't be used")]
     Store(#[from] StoreError),
 }
 
 impl WorkerParts {
-    /// Reads what is configured; nobody is asked yet. Call it before the process is confined.
+    /// Reads the configured files without any request to a server. Call it before the process is
+    /// confined.
     ///
     /// # Errors
-    /// If something is missing or can't be used.
+    /// If a setting is missing or can't be used.
     pub fn read(config: &WorkerConfig) -> Result<WorkerParts, WorkerPartsError> {
         Ok(WorkerParts {
             index: IndexParts::read(&config.index)?,
@@ -46,7 +47,7 @@ impl WorkerParts {
         })
     }
 
-    /// What is counted, of the parts too.
+    /// The worker's metrics, with those of its parts.
     pub(super) fn metrics(&self) -> Metrics {
         let embedder = self.index.embedder.metrics();
         let metrics = Metrics::new().with(|registry| embedder.register(registry));

@@ -1,40 +1,42 @@
-//! How fast a peer resets streams, read from the frames that pass by (RFC 9113, 4.1).
+//! Limits how fast a peer resets streams, read from the frames that count_blamed_resets by (RFC 9113, 4.1).
 //!
-//! HTTP/2 lets a peer open a stream and reset it at once, which costs it nothing: no limit of streams
-//! that are open at once holds that up. h2 counts only resets of streams that it has not handed on
-//! yet, of which a fast server has none. So all are counted here, before h2 reads them.
+//! HTTP/2 lets a peer open a stream and reset it at once. That costs the peer nothing, and a limit
+//! on concurrent streams does not prevent it. h2 counts only resets of streams that it has not yet
+//! handed to the server, and a fast server has none. So all resets are counted here, before h2
+//! reads them.
 //!
-//! A peer gets the same by a frame that is an error of its stream: then this side resets the stream.
-//! So what is written is counted, too, but for resets that blame nobody.
+//! A peer gets the same effect with a frame that is a stream error: then this side resets the
+//! stream. So resets that are written count too, except those for which the peer is not to blame.
 
 use tokio::time::Instant;
 
 /// How many streams a connection may reset at once: four times as many as may be open.
 const BURST: f64 = 4096.0;
-/// And how many a second after that. A gateway resets a stream for a call that was cancelled. It bounds
-/// that itself at half of this, burst and rate (`upstream::resets` there), since the connection that
-/// ends here carries the calls of all tenants.
-const A_SECOND: f64 = 1000.0;
+/// How many streams a connection may reset per second after that. A gateway resets a stream when a
+/// call was cancelled. Gateways limit themselves to half of this burst and rate (`upstream::resets`
+/// there), because the connection that ends here carries the calls of all tenants.
+const RESETS_PER_SECOND: f64 = 1000.0;
 
 /// The length of a frame's header.
 const HEADER: usize = 9;
 const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
-/// Errors with which a stream is reset whose peer did nothing wrong: `NO_ERROR`, after an answer that
-/// did not need all of the call, and `CANCEL` (RFC 9113, 7).
+/// Error codes with which a stream is reset although its peer did nothing wrong: `NO_ERROR`, after
+/// an answer that did not need all of the call, and `CANCEL` (RFC 9113, 7).
 const BLAMELESS: [u32; 2] = [0, 8];
 
-/// Where one frame ends and the next begins, as bytes pass by in pieces.
+/// Finds the frame boundaries in a byte stream that arrives in pieces.
 #[derive(Default)]
-struct Frames {
+struct FrameReader {
     header: [u8; HEADER],
-    /// How many bytes of the header came.
+    /// Number of header bytes that have arrived.
     have: usize,
-    /// How many bytes of the payload are still to come.
+    /// Number of payload bytes that are still to come.
     payload: usize,
-    /// The kind of the latest frame.
+    /// The type of the latest frame.
     kind: u8,
-    /// The latest four bytes of a payload; all of it, where the frame is a reset: its error.
+    /// The latest four bytes of a payload. In a reset frame these are the whole payload: its error
+    /// code.
     error: u32,
 }
 
@@ -44,14 +46,14 @@ struct Frame {
     stream: u32,
 }
 
-impl Frames {
-    /// Whether no frame is under way.
+impl FrameReader {
+    /// Whether the stream is between two frames.
     fn is_between(&self) -> bool {
         self.have == 0 && self.payload == 0
     }
 
-    /// Some bytes pass by; how many resets ended in them that blame the other side.
-    fn pass(&mut self, bytes: &[u8]) -> u32 {
+    /// Reads some bytes. Returns how many resets ended in them for which the peer is to blame.
+    fn count_blamed_resets(&mut self, bytes: &[u8]) -> u32 {
         let mut rest = bytes;
         let mut blaming = 0;
         while !rest.is_empty() {
@@ -62,7 +64,7 @@ impl Frames {
         blaming
     }
 
-    /// Takes bytes up to the end of a header, which is returned, or up to the end of a payload.
+    /// Reads up to the end of a header, which is returned, or up to the end of a payload.
     fn next(&mut self, bytes: &mut &[u8]) -> Option<Frame> {
         if self.payload > 0 {
             let (payload, rest) = bytes.split_at(self.payload.min(bytes.len()));
@@ -93,7 +95,7 @@ impl Frames {
     }
 }
 
-/// A bucket of [`BURST`] resets that fills by [`A_SECOND`].
+/// A token bucket of [`BURST`] resets that refills at [`RESETS_PER_SECOND`].
 struct Bucket {
     left: f64,
     filled: Instant,
@@ -107,47 +109,47 @@ impl Bucket {
         }
     }
 
-    /// Takes so many; false once that were too many.
+    /// Takes tokens. Returns false if the bucket had too few.
     fn take(&mut self, resets: u32) -> bool {
         if resets == 0 {
             return true;
         }
         let now = Instant::now();
-        let filled = (now - self.filled).as_secs_f64() * A_SECOND;
+        let filled = (now - self.filled).as_secs_f64() * RESETS_PER_SECOND;
         self.left = (self.left + filled).min(BURST) - f64::from(resets);
         self.filled = now;
         self.left >= 0.0
     }
 }
 
-/// The resets of one connection.
+/// The reset limits of one connection.
 pub(super) struct Resets {
     /// Bytes of the preface that are still to come.
     preface: usize,
-    received: Frames,
-    /// Of the peer's own.
-    own: Bucket,
-    sent: Frames,
-    /// Of those that the peer has this side send.
-    caused: Bucket,
-    /// The latest stream that was opened.
+    received: FrameReader,
+    /// Counts the resets that the peer sends.
+    received_resets: Bucket,
+    sent: FrameReader,
+    /// Counts the resets that the peer makes this side send.
+    caused_resets: Bucket,
+    /// The latest stream that the peer opened.
     latest: u32,
 }
 
 impl Resets {
-    /// None yet, on a connection that opens with so many bytes before the first frame.
+    /// Full limits of a connection that starts with `preface` bytes before the first frame.
     pub(super) fn after(preface: usize) -> Resets {
         Resets {
             preface,
-            received: Frames::default(),
-            own: Bucket::full(),
-            sent: Frames::default(),
-            caused: Bucket::full(),
+            received: FrameReader::default(),
+            received_resets: Bucket::full(),
+            sent: FrameReader::default(),
+            caused_resets: Bucket::full(),
             latest: 0,
         }
     }
 
-    /// Counts what the peer sent; false once that were too many resets.
+    /// Counts bytes that the peer sent. Returns false once they hold too many resets.
     pub(super) fn allow(&mut self, bytes: &[u8]) -> bool {
         let preface = self.preface.min(bytes.len());
         self.preface -= preface;
@@ -162,22 +164,22 @@ impl Resets {
                 Some(_) | None => {}
             }
         }
-        self.own.take(resets)
+        self.received_resets.take(resets)
     }
 
-    /// Counts what was sent to the peer; false once it caused too many resets.
+    /// Counts bytes that were sent to the peer. Returns false once the peer caused_resets too many resets.
     pub(super) fn allow_sent(&mut self, bytes: &[u8]) -> bool {
-        let caused = self.sent.pass(bytes);
-        self.caused.take(caused)
+        let caused_resets = self.sent.count_blamed_resets(bytes);
+        self.caused_resets.take(caused_resets)
     }
 
-    /// Whether no frame to the peer is under way.
+    /// Whether the stream to the peer is between two frames.
     pub(super) fn may_send(&self) -> bool {
         self.sent.is_between()
     }
 
-    /// The frame that ends the connection: the peer asked for too much (RFC 9113, 6.8).
-    pub(super) fn farewell(&self) -> [u8; HEADER + 8] {
+    /// The GOAWAY frame that ends the connection with `ENHANCE_YOUR_CALM` (RFC 9113, 6.8).
+    pub(super) fn go_away(&self) -> [u8; HEADER + 8] {
         const GOAWAY: u8 = 7;
         const ENHANCE_YOUR_CALM: u8 = 11;
         let [a, b, c, d] = self.latest.to_be_bytes();
@@ -218,19 +220,19 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_burst_is_allowed_and_one_reset_more_is_not_however_the_bytes_come() {
+    async fn a_burst_of_4096_resets_is_allowed_and_one_more_is_not() {
         for piece in [1, 7, 4096] {
             let mut resets = Resets::after(24);
             assert!(resets.allow(&[RST_STREAM; 24]), "the preface is no frame");
             let burst: Vec<u8> = (0..4096).flat_map(|call| reset(2 * call + 1)).collect();
             assert!(burst.chunks(piece).all(|bytes| resets.allow(bytes)));
             assert!(!resets.allow(&reset(8193)), "in pieces of {piece}");
-            assert_eq!(resets.farewell()[9..13], 8193_u32.to_be_bytes());
+            assert_eq!(resets.go_away()[9..13], 8193_u32.to_be_bytes());
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_thousand_resets_a_second_go_on_for_ever_and_two_thousand_do_not() {
+    async fn a_thousand_resets_per_second_are_allowed_and_two_thousand_are_not() {
         let tenth = Duration::from_millis(100);
         let mut resets = Resets::after(0);
         for _tenth in 0..600 {
@@ -254,7 +256,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn resets_that_the_peer_causes_are_allowed_in_a_burst_and_one_more_is_not() {
+    async fn a_burst_of_4096_provoked_resets_is_allowed_and_one_more_is_not() {
         const FLOW_CONTROL_ERROR: u8 = 3;
         for piece in [1, 7, 4096] {
             let mut resets = Resets::after(24);
@@ -262,8 +264,14 @@ mod tests {
             let mut pieces = burst.chunks(piece);
             assert!(pieces.all(|bytes| resets.allow_sent(bytes)));
             assert!(resets.may_send());
-            assert!(resets.allow(&[0; 24]), "its own are others");
-            assert!(resets.allow(&reset(1)), "its own are others");
+            assert!(
+                resets.allow(&[0; 24]),
+                "the peer's received_resets resets have a bucket of their received_resets"
+            );
+            assert!(
+                resets.allow(&reset(1)),
+                "the peer's received_resets resets have a bucket of their received_resets"
+            );
             assert!(
                 !resets.allow_sent(&sent(FLOW_CONTROL_ERROR)),
                 "in pieces of {piece}"
@@ -272,7 +280,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn resets_that_blame_nobody_are_sent_without_end() {
+    async fn blameless_resets_are_never_limited() {
         const CANCEL: u8 = 8;
         let mut resets = Resets::after(0);
         for error in [0, CANCEL] {
@@ -281,21 +289,21 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn calls_without_end_reset_nothing() {
+    async fn data_frames_never_count_as_resets() {
         let mut resets = Resets::after(0);
         let data = [0, 0, 4, 0, 1, 0, 0, 0, 1, RST_STREAM, 3, 3, 3];
         assert!((0..10_000).all(|_| resets.allow(&data)));
     }
 
     #[test]
-    fn a_frame_is_over_with_the_last_byte_of_its_payload() {
-        let mut frames = Frames::default();
+    fn a_frame_ends_with_the_last_byte_of_its_payload() {
+        let mut frames = FrameReader::default();
         assert!(frames.is_between());
         for byte in &reset(1)[..10] {
-            frames.pass(&[*byte]);
+            frames.count_blamed_resets(&[*byte]);
             assert!(!frames.is_between());
         }
-        frames.pass(&[0]);
+        frames.count_blamed_resets(&[0]);
         assert!(frames.is_between());
     }
 }

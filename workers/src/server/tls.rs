@@ -1,9 +1,9 @@
-//! TLS towards gateways, where it was asked for: whoever connects in the clear is hung up on.
+//! TLS towards gateways, if configured. A connection in plain text is then closed.
 //!
-//! What a reader would get wrong: certificate and key lie outside the mounts, so a confined worker
-//! can't read them again. Like Postgres' passwords they are read at the start; a thread that runs
-//! before the confinement, and does nothing else, rereads them, so that a renewed certificate
-//! needs no restart. It takes nothing from a caller.
+//! What a reader would get wrong: certificate and key are outside the mounts, so a confined worker
+//! can't read them again. Like Postgres' passwords they are read at the start. A thread that starts
+//! before confinement rereads them, so that a renewed certificate needs no restart. That thread
+//! does nothing else and takes no input from callers.
 
 use std::{
     path::{Path, PathBuf},
@@ -25,20 +25,20 @@ use tokio_rustls::{
     },
 };
 
-pub(super) use io::Secured;
+pub(super) use io::TlsListener;
 
 mod io;
 
-/// How long a certificate that was renewed may lie unread.
+/// How often the certificate is reread.
 const REREAD: Duration = Duration::from_secs(60);
-/// HTTP/2, as TLS names it (RFC 9113, 3.2).
+/// HTTP/2 in TLS's protocol negotiation (RFC 9113, 3.2).
 const ALPN: &[u8] = b"h2";
 
-/// Whether gateways are spoken to by TLS.
+/// The TLS options towards gateways.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct TlsConfig {
-    /// Speak TLS to gateways, under the certificate in this file: PEM, with those that lead to its
-    /// authority after it. Read again every minute. Without it gRPC goes in the clear.
+    /// Speak TLS to gateways with the certificate in this PEM file, followed by its intermediates.
+    /// Reread every minute. Without it gRPC is in plain text.
     #[arg(
         long,
         env = "ARCHWAY_TLS_CERT_FILE",
@@ -46,7 +46,7 @@ pub struct TlsConfig {
         requires = "tls_key"
     )]
     pub tls_cert: Option<PathBuf>,
-    /// File with the private key of --tls-cert, PEM.
+    /// PEM file with the private key of --tls-cert.
     #[arg(
         long,
         env = "ARCHWAY_TLS_KEY_FILE",
@@ -56,63 +56,63 @@ pub struct TlsConfig {
     pub tls_key: Option<PathBuf>,
 }
 
-/// Why certificate and key are of no use. Never carries them.
+/// Why certificate and key can't be used. Never contains them.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file can't be read.
     #[error("{option} {} can't be read", path.display())]
     File {
-        /// Which.
+        /// The option that names the file.
         option: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         #[source]
         source: std::io::Error,
     },
-    /// A file is no PEM of its kind.
-    #[error("{option} {} is no PEM that can be used: {reason}", path.display())]
+    /// A file is not valid PEM.
+    #[error("{option} {} is not usable PEM: {reason}", path.display())]
     Pem {
-        /// Which.
+        /// The option that names the file.
         option: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why, in fixed words.
+        /// The reason, one of a fixed set of texts.
         reason: &'static str,
     },
-    /// There is none in the file.
+    /// The file contains no certificate.
     #[error("--tls-cert (ARCHWAY_TLS_CERT_FILE) {} holds no certificate in PEM", .0.display())]
     Empty(PathBuf),
-    /// The key is none, or another certificate's.
+    /// The key is invalid, or belongs to another certificate.
     #[error("--tls-key (ARCHWAY_TLS_KEY_FILE) is not the key of --tls-cert")]
     Pair(#[source] rustls::Error),
-    /// This build's cryptography does not do.
+    /// The TLS library rejects the protocol configuration.
     #[error("setting up TLS")]
     Setup(#[source] rustls::Error),
-    /// No thread to reread the files.
+    /// The thread that rereads the files could not be started.
     #[error("starting the thread that rereads the certificate")]
     Thread(#[source] std::io::Error),
 }
 
-/// A certificate and its key, ready to be served under.
+/// A certificate and its key, ready to serve.
 #[derive(Clone)]
 pub struct Tls {
     acceptor: TlsAcceptor,
-    /// Held here and by the acceptor alone: the thread that rereads ends with them.
-    _current: Arc<Current>,
+    /// Held only here and by the acceptor, so that the rereading thread ends with them.
+    _current: Arc<ServedCertificate>,
 }
 
 impl TlsConfig {
-    /// Reads the files, if there are any, and has them reread. Call it before the process is
-    /// confined.
+    /// Reads the files, if configured, and starts the thread that rereads them. Call it before the
+    /// process is confined.
     ///
     /// # Errors
-    /// If they can't be read, or don't belong together.
+    /// If they can't be read, or don't match.
     pub fn read(&self) -> Result<Option<Tls>, TlsError> {
         let (Some(cert), Some(key)) = (&self.tls_cert, &self.tls_key) else {
             return Ok(None);
         };
-        let current = Arc::new(Current::read(cert, key)?);
+        let current = Arc::new(ServedCertificate::read(cert, key)?);
         let rereading = Arc::downgrade(&current);
         std::thread::Builder::new()
             .name("archway-tls".to_owned())
@@ -123,7 +123,7 @@ impl TlsConfig {
 }
 
 impl Tls {
-    fn of(current: Arc<Current>) -> Result<Tls, TlsError> {
+    fn of(current: Arc<ServedCertificate>) -> Result<Tls, TlsError> {
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&TLS13])
             .map_err(TlsError::Setup)?
@@ -137,29 +137,29 @@ impl Tls {
     }
 }
 
-/// Two are linked in, so the one is named.
+/// Two crypto providers are linked in, so this names one.
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }
 
 /// The certificate that is served now.
 #[derive(Debug)]
-struct Current {
+struct ServedCertificate {
     cert: PathBuf,
     key: PathBuf,
     pair: RwLock<Arc<CertifiedKey>>,
 }
 
-impl Current {
-    fn read(cert: &Path, key: &Path) -> Result<Current, TlsError> {
-        Ok(Current {
+impl ServedCertificate {
+    fn read(cert: &Path, key: &Path) -> Result<ServedCertificate, TlsError> {
+        Ok(ServedCertificate {
             cert: cert.to_owned(),
             key: key.to_owned(),
             pair: RwLock::new(pair(cert, key)?),
         })
     }
 
-    /// Takes what the files hold now. Whether that is another certificate.
+    /// Rereads the files. Returns whether the certificate changed.
     fn renew(&self) -> Result<bool, TlsError> {
         let pair = pair(&self.cert, &self.key)?;
         let is_new = pair.cert != self.pair.read().cert;
@@ -168,7 +168,7 @@ impl Current {
     }
 }
 
-impl ResolvesServerCert for Current {
+impl ResolvesServerCert for ServedCertificate {
     fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(Arc::clone(&self.pair.read()))
     }
@@ -177,7 +177,7 @@ impl ResolvesServerCert for Current {
 fn pair(cert: &Path, key: &Path) -> Result<Arc<CertifiedKey>, TlsError> {
     let failed = |option, path: &Path| {
         let path = path.to_owned();
-        move |error| fault(option, path, error)
+        move |error| pem_error(option, path, error)
     };
     let chain: Vec<_> = CertificateDer::pem_file_iter(cert)
         .and_then(Iterator::collect)
@@ -191,9 +191,9 @@ fn pair(cert: &Path, key: &Path) -> Result<Arc<CertifiedKey>, TlsError> {
     Ok(Arc::new(pair))
 }
 
-/// Why a file can't be used. The library's own words hold what it could not read: all of a key, if
-/// the file lost its line ends.
-fn fault(option: &'static str, path: PathBuf, error: pem::Error) -> TlsError {
+/// Why a file can't be used. The library's own message is dropped because it quotes what it could
+/// not parse: the whole key, if the file lost its line ends.
+fn pem_error(option: &'static str, path: PathBuf, error: pem::Error) -> TlsError {
     let reason = match error {
         pem::Error::Io(source) => {
             return TlsError::File {
@@ -204,10 +204,10 @@ fn fault(option: &'static str, path: PathBuf, error: pem::Error) -> TlsError {
         }
         pem::Error::MissingSectionEnd { .. } => "a section has no END line",
         pem::Error::IllegalSectionStart { .. } => "a BEGIN line is broken",
-        pem::Error::Base64Decode(_) => "what a section holds is not base64",
-        // Asked for by the key alone.
+        pem::Error::Base64Decode(_) => "the content of a section is not base64",
+        // Only reading the key returns this error.
         pem::Error::NoItemsFound => "it holds no private key",
-        _ => "it can't be read as such",
+        _ => "it can't be parsed",
     };
     TlsError::Pem {
         option,
@@ -216,9 +216,10 @@ fn fault(option: &'static str, path: PathBuf, error: pem::Error) -> TlsError {
     }
 }
 
-/// Rereads the files as long as somebody serves under them. In between the old pair does.
-fn reread(current: &Weak<Current>) {
-    let mut told = false;
+/// Rereads the files for as long as the certificate is served. On failure the old pair stays in
+/// use.
+fn reread(current: &Weak<ServedCertificate>) {
+    let mut logged = false;
     loop {
         std::thread::sleep(REREAD);
         let Some(current) = current.upgrade() else {
@@ -226,17 +227,17 @@ fn reread(current: &Weak<Current>) {
         };
         match current.renew() {
             Ok(is_new) => {
-                told = false;
+                logged = false;
                 if is_new {
                     tracing::info!("certificate renewed");
                 }
             }
-            // A renewal that is half written is over by the next look.
-            Err(error) if !told => {
-                told = true;
-                tracing::warn!(error = %Chain(&error), "certificate not reread: the old one is served");
+            // A half-written renewal is complete by the next attempt.
+            Err(error) if !logged => {
+                logged = true;
+                tracing::warn!(error = %Chain(&error), "certificate not reread: the old one stays in use");
             }
-            Err(_told) => {}
+            Err(_logged) => {}
         }
     }
 }
@@ -261,22 +262,22 @@ pub(super) mod tests {
         ]);
         openssl.args(["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]);
         openssl.arg("-keyout").arg(&key).arg("-out").arg(&cert);
-        let made = openssl.output().unwrap();
-        assert!(made.status.success(), "{made:?}");
+        let created = openssl.output().unwrap();
+        assert!(created.status.success(), "{created:?}");
         (cert, key)
     }
 
-    /// TLS under a certificate that is made in this folder.
+    /// TLS with a certificate that is created in `folder`.
     pub(in crate::server) fn secure(folder: &Path) -> Tls {
         let (cert, key) = issue(folder);
-        Tls::of(Arc::new(Current::read(&cert, &key).unwrap())).unwrap()
+        Tls::of(Arc::new(ServedCertificate::read(&cert, &key).unwrap())).unwrap()
     }
 
     #[test]
     fn a_renewed_certificate_is_served_and_a_broken_one_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let (cert, key) = issue(folder.path());
-        let current = Current::read(&cert, &key).unwrap();
+        let current = ServedCertificate::read(&cert, &key).unwrap();
         let served = || current.pair.read().cert.clone();
         let first = served();
         assert!(!current.renew().unwrap(), "nothing has changed");
@@ -293,7 +294,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn no_error_holds_what_is_in_the_key() {
+    fn no_error_contains_a_part_of_the_key() {
         let folder = tempfile::tempdir().unwrap();
         let (cert, key) = issue(folder.path());
         let text = std::fs::read_to_string(&key).unwrap();
@@ -311,9 +312,9 @@ pub(super) mod tests {
         ] {
             std::fs::write(&key, broken).unwrap();
             let error = pair(&cert, &key).unwrap_err();
-            let said = format!("{} {error:?}", Chain(&error));
-            assert!(said.contains(why), "{why} in {said}");
-            assert!(!said.contains(secret) && !said.contains(decimals), "{said}");
+            let text = format!("{} {error:?}", Chain(&error));
+            assert!(text.contains(why), "{why} in {text}");
+            assert!(!text.contains(secret) && !text.contains(decimals), "{text}");
         }
     }
 }

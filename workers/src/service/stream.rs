@@ -1,4 +1,4 @@
-//! What a call says, as it goes to the gateway.
+//! The stream of a call's events and its result to the gateway.
 
 use std::{
     pin::Pin,
@@ -12,14 +12,15 @@ use tokio::sync::mpsc;
 use tokio_util::sync::DropGuard;
 use tonic::Status;
 
-/// A call's events, then its result. Dropped (the caller went away), it cancels the call.
+/// A call's events, then its result. If the stream is dropped because the caller went away, the
+/// call is cancelled.
 pub(crate) struct CallStream {
     pub(super) events: mpsc::Receiver<v1::CallEvent>,
-    /// The call, while it runs.
+    /// The running call.
     pub(super) call: Option<BoxFuture<'static, Value>>,
-    /// Its result, until it is sent.
+    /// The result, until it is sent.
     pub(super) result: Option<Value>,
-    pub(super) _gone: Option<DropGuard>,
+    pub(super) _cancel_on_drop: Option<DropGuard>,
 }
 
 impl CallStream {
@@ -29,7 +30,7 @@ impl CallStream {
             events,
             call: None,
             result: Some(result),
-            _gone: None,
+            _cancel_on_drop: None,
         }
     }
 }
@@ -44,7 +45,7 @@ impl Stream for CallStream {
             self.call = None;
             self.result = Some(result);
         }
-        // What the call said on its way goes before its result.
+        // Events of a call go before its result.
         if let Poll::Ready(Some(event)) = self.events.poll_recv(cx) {
             return Poll::Ready(Some(Ok(event)));
         }

@@ -1,4 +1,4 @@
-//! The architecture family: what a project decided, and how it wants to be built.
+//! The family `architecture`: the decisions, patterns and guidelines of a project.
 
 mod search;
 mod align;

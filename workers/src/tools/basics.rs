@@ -1,4 +1,4 @@
-//! The family `basics`: is anybody there, and what may I read?
+//! The family `basics`: check the connection, and list projects.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use uuid::Uuid;
 use super::{Reply, Tool, ToolContext, paging, reply, schema::is_false};
 use crate::projects::Project;
 
-/// Answers, so that a client knows its connection works.
+/// Answers with a greeting, so that a client knows its connection works.
 pub(super) struct Hello;
 
-/// No arguments.
+/// The empty arguments.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HelloArgs {}
@@ -47,7 +47,7 @@ impl Tool for Hello {
     }
 }
 
-/// The projects the caller may name in `project`.
+/// Lists the projects that the caller may name in `project`.
 pub(super) struct ListProjects;
 
 #[derive(Deserialize, JsonSchema)]
@@ -87,7 +87,7 @@ impl Tool for ListProjects {
         another tool answers project_required or project_not_found.";
     const FAMILY: &'static str = "basics";
     const PER_MINUTE: Option<u32> = None;
-    // Names are what operators or, in `dev`, folders are called.
+    // Operators choose the names; in `archway dev` they are names of folders.
     const UNTRUSTED: bool = true;
     type Args = ListProjectsArgs;
     type Output = ProjectList;
@@ -97,13 +97,13 @@ impl Tool for ListProjects {
         let default = cx
             .default_project(&readable)
             .map(|project| project.slug.clone());
-        let wanted = args.query.map(|query| query.to_lowercase());
-        let fits = |project: &Arc<Project>| {
-            wanted.as_ref().is_none_or(|query| {
+        let query = args.query.map(|query| query.to_lowercase());
+        let matches = |project: &Arc<Project>| {
+            query.as_ref().is_none_or(|query| {
                 project.slug.contains(query) || project.name.to_lowercase().contains(query)
             })
         };
-        let listed: Vec<_> = readable.into_iter().filter(fits).collect();
+        let listed: Vec<_> = readable.into_iter().filter(matches).collect();
         let heads = cx.heads(&listed).await?;
         let ids: Vec<Uuid> = listed.iter().map(|project| project.id).collect();
         let indexes = cx.meaning().progress(cx.tenant(), &ids).await;

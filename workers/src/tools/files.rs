@@ -1,4 +1,4 @@
-//! The family `files`: what is there, and what it says.
+//! The family `files`: list and read files.
 
 mod describe;
 mod list;
@@ -7,7 +7,7 @@ mod open;
 mod overview;
 mod read;
 mod read_allowed;
-mod whole;
+mod whole_file;
 mod window;
 
 pub(super) use describe::{language, module};
@@ -15,4 +15,4 @@ pub(super) use list::ListFiles;
 pub(super) use overview::GetRepoOverview;
 pub(super) use read::ReadFile;
 pub(super) use read_allowed::ReadRepoFile;
-pub(crate) use whole::{Whole, whole};
+pub(crate) use whole_file::{WholeFile, read_whole};

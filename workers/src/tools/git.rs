@@ -1,4 +1,5 @@
-//! The family `git`: who changed what, and when. Markdown for readers, the same as data beside it.
+//! The family `git`: who changed what, and when. Answers have markdown for readers and the same as
+//! data.
 
 mod log;
 mod blame;

@@ -1,14 +1,14 @@
-//! What the tools' markdown has in common.
+//! Markdown helpers that several tools use.
 
 use std::borrow::Cow;
 
-/// The first so many bytes, up to a character's end.
+/// The first `most` bytes, rounded down to a character boundary.
 pub(in crate::tools) fn cut(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most))
         .unwrap_or_default()
 }
 
-/// A name on one line: git's names may have line ends in them.
+/// A name on one line: git's names may contain line breaks.
 pub(in crate::tools) fn line(name: &str) -> Cow<'_, str> {
     if !name.contains(['\n', '\r']) {
         return Cow::Borrowed(name);
@@ -16,12 +16,12 @@ pub(in crate::tools) fn line(name: &str) -> Cow<'_, str> {
     Cow::Owned(name.replace('\n', "\\u{a}").replace('\r', "\\u{d}"))
 }
 
-/// A remark on an answer, in a paragraph of its own.
+/// A note on an answer, as a paragraph of its own.
 pub(in crate::tools) fn note(note: Option<&str>) -> String {
     note.map_or_else(String::new, |note| format!("\n**Note**: {note}\n"))
 }
 
-/// A fence that none of these lines can close.
+/// A code fence that none of these lines can close.
 pub(in crate::tools) fn fence<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     let (mut longest, mut run) = (2, 0);
     for byte in lines.flat_map(|line| line.bytes().chain([b'\n'])) {

@@ -1,23 +1,24 @@
-//! Pages: where the next one begins, and how much fits into one.
+//! Pages: cursors, and how many items fit into a page.
 //!
-//! A plain cursor is `<basis>:<items already given>`; the basis names the state it counts in (a
-//! commit), so a cursor never skips or repeats after the repository moved. The gateway seals it.
+//! A cursor is `<basis>:<number of items already returned>`. The basis names the state in which the
+//! cursor counts, a commit, so that a cursor never skips or repeats items after the repository
+//! moved. The gateway seals it.
 
 use archway_proto::{failure::Failure, fault::Fault};
 use serde::Serialize;
 
 use archway_repo::{Head, text};
 
-/// Room for what stands around the items of a page, in bytes.
-const FRAME: usize = 1024;
+/// Bytes reserved for everything around the items of a page.
+const FRAME_BYTES: usize = 1024;
 
-/// How many items earlier pages gave.
+/// The number of items on earlier pages.
 pub(super) fn resume(cursor: Option<&str>, basis: &str) -> Result<usize, Failure> {
     let Some(cursor) = cursor else { return Ok(0) };
     cursor
         .rsplit_once(':')
         .filter(|(from, _)| *from == basis)
-        .and_then(|(_, given)| given.parse().ok())
+        .and_then(|(_, items_before)| items_before.parse().ok())
         .ok_or_else(|| {
             Failure::new(
                 Fault::InvalidArguments,
@@ -27,29 +28,29 @@ pub(super) fn resume(cursor: Option<&str>, basis: &str) -> Result<usize, Failure
         })
 }
 
-/// How many items earlier pages gave, before it is known in which state the answer stands.
-pub(super) fn given(cursor: Option<&str>) -> usize {
+/// The number of items on earlier pages, before the state of the answer is known.
+pub(super) fn items_before(cursor: Option<&str>) -> usize {
     cursor
         .and_then(|cursor| cursor.rsplit_once(':')?.1.parse().ok())
         .unwrap_or(0)
 }
 
-/// The cursor behind which `given` items lie.
-pub(super) fn cursor(basis: &str, given: usize) -> String {
-    format!("{basis}:{given}")
+/// The cursor after `returned` items.
+pub(super) fn cursor(basis: &str, items_before: usize) -> String {
+    format!("{basis}:{items_before}")
 }
 
-/// What a cursor counts in: the commit an answer was read from.
+/// The state in which a cursor counts: the commit that an answer was read from.
 pub(super) fn basis(head: Option<&Head>) -> String {
     head.map_or_else(|| "-".to_owned(), |head| head.commit.clone())
 }
 
-/// How many of `items`, from the first on, fit into `budget` bytes as JSON.
+/// How many of the first `items` fit into `budget` bytes as JSON.
 pub(super) fn fit<T: Serialize>(items: &[T], budget: usize) -> usize {
-    fit_within(items, budget.saturating_sub(FRAME))
+    fit_within(items, budget.saturating_sub(FRAME_BYTES))
 }
 
-/// How many of `items`, from the first on, fit into `room` bytes as JSON, with nothing around them.
+/// How many of the first `items` fit into `room` bytes as JSON, with nothing around them.
 pub(super) fn fit_within<T: Serialize>(items: &[T], room: usize) -> usize {
     let mut left = room;
     items
@@ -64,12 +65,12 @@ pub(super) fn fit_within<T: Serialize>(items: &[T], room: usize) -> usize {
         .count()
 }
 
-/// The bytes of `items` and of what stands around them.
+/// The size in bytes of a page with `items`.
 pub(super) fn size_of_all<T: Serialize>(items: &[T]) -> usize {
-    FRAME + items.iter().map(|item| size(item) + 1).sum::<usize>()
+    FRAME_BYTES + items.iter().map(|item| size(item) + 1).sum::<usize>()
 }
 
-/// The bytes of `item` as JSON, escaped as it will be shown.
+/// The size in bytes of `item` as escaped JSON.
 pub(super) fn size<T: Serialize>(item: &T) -> usize {
     let mut value = serde_json::to_value(item).unwrap_or_default();
     text::escape_json(&mut value);
@@ -81,10 +82,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_goes_on_where_its_page_ended_and_nowhere_else() {
+    fn a_cursor_continues_after_its_page_in_the_same_state_only() {
         let next = cursor("abc", 50);
         assert_eq!(resume(Some(&next), "abc").unwrap(), 50);
-        assert_eq!(given(Some(&next)), 50);
+        assert_eq!(items_before(Some(&next)), 50);
         assert_eq!(resume(None, "abc").unwrap(), 0);
         for bad in ["", "abc", "abc:", "abc:-1", "abd:50", ":50"] {
             let refused = resume(Some(bad), "abc").unwrap_err();
@@ -95,8 +96,8 @@ mod tests {
     #[test]
     fn a_page_ends_before_the_item_that_would_not_fit() {
         let items = ["a".repeat(400), "b".repeat(400), "c".repeat(400)];
-        assert_eq!(fit(&items, FRAME + 1_000), 2);
-        assert_eq!(fit(&items, FRAME), 0);
+        assert_eq!(fit(&items, FRAME_BYTES + 1_000), 2);
+        assert_eq!(fit(&items, FRAME_BYTES), 0);
         assert_eq!(fit(&items, 1 << 20), 3);
     }
 }

@@ -1,12 +1,12 @@
-//! Refusals in the words of one contract.
+//! Error texts that differ between tools by contract.
 
 use archway_proto::failure::Failure;
 
-/// How the refusal of a revision begins, as `HistoryError` words it.
+/// How `HistoryError` begins the message for an invalid revision.
 const INVALID_REFERENCE: &str = "Invalid git reference";
 
-/// A refusal in the words of the contract of `git_log`, which calls a revision a commit reference.
-pub(super) fn of_log(mut failure: Failure) -> Failure {
+/// Rewords a failure for the contract of `git_log`, which calls a revision a commit reference.
+pub(super) fn in_terms_of_git_log(mut failure: Failure) -> Failure {
     if let Some(rest) = failure.message.strip_prefix(INVALID_REFERENCE) {
         failure.message = format!("Invalid commit reference{rest}");
     }

@@ -1,7 +1,7 @@
-//! What a tool answers, and the MCP result it becomes.
+//! A tool's answer, and its conversion to an MCP result.
 //!
-//! The text block is left to the gateway where it is the same JSON as `structuredContent`, which
-//! halves what travels; a cursor travels in `_meta`, for the gateway to seal.
+//! The gateway adds the text block if it is the same JSON as `structuredContent`, which halves what
+//! workers send. A cursor is sent in `_meta`, where the gateway seals it.
 
 use archway_proto::{failure::Failure, fault::Fault, meta, meta::Files};
 use archway_repo::{Head, text};
@@ -10,13 +10,13 @@ use serde_json::{Map, Value, json};
 
 use super::Snapshot;
 
-/// A tool's answer: `structuredContent`, and what it stands on.
+/// A tool's answer: `structuredContent`, and where it was read from.
 #[derive(Debug)]
 pub struct Reply<T> {
     body: T,
-    /// The slug of the one project that it was read from.
+    /// The slug of the single project that it was read from.
     project: Option<String>,
-    /// It is about a project's memory, which no commit has.
+    /// It comes from a project's memory, which belongs to no commit.
     of_memory: bool,
     head: Option<Head>,
     moved: bool,
@@ -32,7 +32,7 @@ pub struct Reply<T> {
 }
 
 impl<T: Serialize> Reply<T> {
-    /// An answer that stands on no repository, or on several.
+    /// An answer from no repository, or from several.
     pub fn new(body: T) -> Self {
         Reply {
             body,
@@ -52,7 +52,7 @@ impl<T: Serialize> Reply<T> {
         }
     }
 
-    /// An answer made of what was read in `snapshot`.
+    /// An answer computed from `snapshot`.
     pub fn from_snapshot<S>(snapshot: Snapshot<S>, body: impl FnOnce(S) -> T) -> Self {
         let (head, moved) = (snapshot.repo.head(), snapshot.moved);
         Reply {
@@ -64,22 +64,22 @@ impl<T: Serialize> Reply<T> {
         }
     }
 
-    /// Says that it was read from, or written to, the memory of this project.
+    /// Declares that it was read from, or written to, the memory of this project.
     #[must_use]
     pub fn of_memory(mut self, project: &str) -> Self {
         self.of_memory = true;
         self.project(Some(project))
     }
 
-    /// Says which project it was read from; `None`: from none, or from several.
+    /// Sets the project that it was read from. `None` means none, or several.
     #[must_use]
     pub fn project(mut self, slug: Option<&str>) -> Self {
         self.project = slug.map(str::to_owned);
         self
     }
 
-    /// Says that its texts are those of this commit, beside a work tree that stands on it or on a
-    /// later one; `None` says nothing.
+    /// Declares that its texts are those of this indexed commit, where the work tree is at that
+    /// commit or a later one. `None` changes nothing.
     #[must_use]
     pub fn indexed_at(self, commit: Option<String>) -> Self {
         let is_heads = |head: &Head| commit.as_ref().is_none_or(|commit| *commit == head.commit);
@@ -89,8 +89,7 @@ impl<T: Serialize> Reply<T> {
         self.as_of(commit)
     }
 
-    /// Says that it was read from this commit, rather than from where HEAD stands; `None` says
-    /// nothing.
+    /// Declares that it was read from this commit instead of HEAD. `None` changes nothing.
     #[must_use]
     pub fn as_of(mut self, commit: Option<String>) -> Self {
         let head = commit.map(|commit| Head {
@@ -101,7 +100,7 @@ impl<T: Serialize> Reply<T> {
         self
     }
 
-    /// Says that it was read from several projects, and so from no one commit.
+    /// Declares that it was read from several projects, and so from no single commit.
     #[must_use]
     pub fn of_several(mut self) -> Self {
         self.head = None;
@@ -109,65 +108,65 @@ impl<T: Serialize> Reply<T> {
         self
     }
 
-    /// Says that HEAD moved twice while the call ran, if it did.
+    /// Declares that HEAD moved twice while the call ran, if it did.
     #[must_use]
     pub fn moved(mut self, moved: bool) -> Self {
         self.moved |= moved;
         self
     }
 
-    /// Says what else could not be followed, beside what the repository says about itself.
+    /// Adds warnings to those of the repository's manifest.
     #[must_use]
     pub fn warn(mut self, warnings: Vec<String>) -> Self {
         self.warnings.extend(warnings);
         self
     }
 
-    /// Says what is left out and why, a sentence each.
+    /// Lists what was left out and why, one sentence each.
     #[must_use]
     pub fn skipped(mut self, skipped: Vec<String>) -> Self {
         self.skipped = skipped;
         self
     }
 
-    /// Says that a chat model was asked to correct the answer, and what came of it.
+    /// Adds the outcome of asking a chat model to correct the answer.
     #[must_use]
     pub fn refined(mut self, refined: Option<Value>) -> Self {
         self.refined = refined;
         self
     }
 
-    /// Says where the next page begins.
+    /// Sets where the next page begins.
     #[must_use]
     pub fn cursor(mut self, cursor: Option<String>) -> Self {
         self.cursor = cursor;
         self
     }
 
-    /// Gives the text block other words than the JSON: a contract's markdown.
+    /// Replaces the JSON of the text block by a contract's markdown.
     #[must_use]
     pub fn markdown(mut self, markdown: String) -> Self {
         self.markdown = Some(markdown);
         self
     }
 
-    /// Leaves the data as it was written, for programs that compare it: what others wrote is escaped
-    /// in the text block alone, which is the same JSON otherwise.
+    /// Leaves `structuredContent` unescaped, for programs that compare it. Text that others wrote
+    /// is then escaped only in the text block, which is otherwise the same JSON.
     #[must_use]
     pub fn verbatim(mut self) -> Self {
         self.verbatim = true;
         self
     }
 
-    /// Says where, as JSON pointers, what a file holds stands from its first byte on: a byte order mark
-    /// stays there, and nowhere else.
+    /// Lists the fields that hold a file from its first byte, as JSON pointers. A byte order mark
+    /// is preserved there and escaped everywhere else.
     #[must_use]
-    pub fn whole_files(mut self, places: impl IntoIterator<Item = String>) -> Self {
-        self.whole_files.extend(places);
+    pub fn whole_files(mut self, pointers: impl IntoIterator<Item = String>) -> Self {
+        self.whole_files.extend(pointers);
         self
     }
 
-    /// Says which files' text is in the answer, as paths of the project: for the audit trail.
+    /// Lists the files whose text is in the answer, as project paths, for the audit record.
     #[must_use]
     pub fn of_files<P: AsRef<str>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
         for path in paths {
@@ -176,35 +175,35 @@ impl<T: Serialize> Reply<T> {
         self
     }
 
-    /// Says that the deadline came first.
+    /// Declares that the deadline cut the answer short.
     #[must_use]
     pub fn incomplete(mut self, incomplete: bool) -> Self {
         self.incomplete = incomplete;
         self
     }
 
-    /// The MCP result. Text that others wrote is escaped here, once, for every tool.
+    /// Converts to the MCP result. This escapes text that others wrote, once, for every tool.
     pub(super) fn into_result(self, untrusted: bool) -> Result<Value, Failure> {
         let mut body = serde_json::to_value(&self.body).map_err(|error| {
-            tracing::error!(%error, "a tool's output is no JSON");
+            tracing::error!(%error, "a tool's output is not valid JSON");
             Failure::new(
                 Fault::InternalError,
-                "the answer could not be written",
+                "the answer could not be encoded",
                 "try again",
             )
         })?;
         let as_written = self.verbatim.then(|| body.clone());
         let escaped = if untrusted { self.escape(&mut body) } else { 0 };
-        let facts = self.facts(untrusted, escaped);
-        let shown = as_written.as_ref().filter(|_| escaped > 0);
-        let shown = shown.map(|_other| body.to_string());
+        let meta_fields = self.meta_fields(untrusted, escaped);
+        let escaped_text = as_written.as_ref().filter(|_| escaped > 0);
+        let escaped_text = escaped_text.map(|_body| body.to_string());
         let data = as_written.unwrap_or(body);
-        let mut result = json!({ "structuredContent": data, "_meta": facts });
-        if let Some(shown) = shown {
-            result["content"] = json!([{ "type": "text", "text": shown }]);
+        let mut result = json!({ "structuredContent": data, "_meta": meta_fields });
+        if let Some(escaped_text) = escaped_text {
+            result["content"] = json!([{ "type": "text", "text": escaped_text }]);
         }
         if let Some(markdown) = &self.markdown {
-            let (text, _counted_in_the_body) = match untrusted {
+            let (text, _count) = match untrusted {
                 true => text::escape(markdown),
                 false => (markdown.as_str().into(), 0),
             };
@@ -213,67 +212,67 @@ impl<T: Serialize> Reply<T> {
         Ok(result)
     }
 
-    /// Escapes all of `body`; how many characters those were.
+    /// Escapes all of `body`. Returns the number of escaped characters.
     fn escape(&self, body: &mut Value) -> u64 {
         let mut contents = Vec::new();
         let mut escaped = 0;
-        for place in &self.whole_files {
-            let Some(Value::String(content)) = body.pointer_mut(place).map(Value::take) else {
+        for pointer in &self.whole_files {
+            let Some(Value::String(content)) = body.pointer_mut(pointer).map(Value::take) else {
                 continue;
             };
-            let (shown, count) = text::escape_file(&content);
-            contents.push((place, shown.into_owned()));
+            let (escaped_text, count) = text::escape_file(&content);
+            contents.push((pointer, escaped_text.into_owned()));
             escaped += count;
         }
         escaped += text::escape_json(body);
-        for (place, content) in contents {
-            if let Some(value) = body.pointer_mut(place) {
+        for (pointer, content) in contents {
+            if let Some(value) = body.pointer_mut(pointer) {
                 *value = content.into();
             }
         }
         escaped
     }
 
-    /// What the result says of itself, for `_meta`.
-    fn facts(&self, untrusted: bool, escaped: u64) -> Map<String, Value> {
-        let mut facts = Map::new();
-        let mut say = |name: &str, said: bool, value: Value| {
-            if said {
-                facts.insert(name.to_owned(), value);
+    /// The entries of `_meta`.
+    fn meta_fields(&self, untrusted: bool, escaped: u64) -> Map<String, Value> {
+        let mut meta_fields = Map::new();
+        let mut add = |name: &str, is_present: bool, value: Value| {
+            if is_present {
+                meta_fields.insert(name.to_owned(), value);
             }
         };
         let head = self.head.as_ref().map_or(Value::Null, commit);
-        say(meta::COMMIT, !self.of_memory, head);
-        say(meta::PROJECT, self.project.is_some(), json!(self.project));
-        say(meta::UNTRUSTED, untrusted, true.into());
-        say(meta::ESCAPED, escaped > 0, escaped.into());
-        say(meta::MOVED, self.moved, true.into());
-        say(
+        add(meta::COMMIT, !self.of_memory, head);
+        add(meta::PROJECT, self.project.is_some(), json!(self.project));
+        add(meta::UNTRUSTED, untrusted, true.into());
+        add(meta::ESCAPED, escaped > 0, escaped.into());
+        add(meta::MOVED, self.moved, true.into());
+        add(
             meta::WARNINGS,
             !self.warnings.is_empty(),
             json!(self.warnings),
         );
         let skipped: Vec<_> = self.skipped.iter().map(|it| text::escape(it).0).collect();
-        say(meta::SKIPPED, !skipped.is_empty(), json!(skipped));
-        say(meta::REFINED, self.refined.is_some(), json!(self.refined));
-        say(meta::INCOMPLETE, self.incomplete, "deadline".into());
-        say(meta::CURSOR, self.cursor.is_some(), json!(self.cursor));
-        say(meta::FILES, !self.files.is_empty(), json!(self.files));
-        facts
+        add(meta::SKIPPED, !skipped.is_empty(), json!(skipped));
+        add(meta::REFINED, self.refined.is_some(), json!(self.refined));
+        add(meta::INCOMPLETE, self.incomplete, "deadline".into());
+        add(meta::CURSOR, self.cursor.is_some(), json!(self.cursor));
+        add(meta::FILES, !self.files.is_empty(), json!(self.files));
+        meta_fields
     }
 }
 
 impl<T: Serialize> Reply<T> {
-    /// The result of a method that is no call of a tool: the body's members themselves. All of it
-    /// is taken for text that others wrote.
+    /// Converts to the result of a method other than a tool call: the members of the body itself.
+    /// All of it is treated as text that others wrote.
     pub(crate) fn into_answer(self) -> Result<Value, Failure> {
         let mut result = self.into_result(true)?;
         let mut answer = match result.get_mut("structuredContent").map(Value::take) {
             Some(Value::Object(members)) => members,
             _ => Map::new(),
         };
-        let facts = result.get_mut("_meta").map(Value::take);
-        answer.insert("_meta".to_owned(), facts.unwrap_or_default());
+        let meta_fields = result.get_mut("_meta").map(Value::take);
+        answer.insert("_meta".to_owned(), meta_fields.unwrap_or_default());
         Ok(Value::Object(answer))
     }
 }

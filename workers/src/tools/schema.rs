@@ -1,8 +1,8 @@
-//! JSON Schema (2020-12) of a tool's arguments and output, from its types.
+//! JSON Schema (2020-12) of a tool's arguments and output, generated from its types.
 //!
-//! Trimmed to what a model needs: no titles, no Rust number formats, no references but from a type
-//! to itself. Strict clients take no `true` for a schema: it is written `{}`. An optional argument is
-//! shown without `null` (the gateway drops a null before it checks).
+//! Schemas are trimmed to what a model needs: no titles, no Rust number formats, and references
+//! only from a type to itself. Strict clients reject `true` as a schema, so it is written `{}`. An
+//! optional argument omits `null`, because the gateway drops nulls before it validates.
 
 use schemars::{
     JsonSchema, Schema,
@@ -19,7 +19,7 @@ pub(super) fn of_arguments<T: JsonSchema>() -> Value {
         }
     }
     if let Value::Object(schema) = &mut schema {
-        // A tool without arguments still says that it takes none.
+        // States explicitly that a tool without arguments accepts none.
         schema
             .entry("properties")
             .or_insert_with(|| Value::Object(Map::new()));
@@ -41,13 +41,13 @@ pub(super) fn of_output<T: JsonSchema>() -> Value {
     schema.to_value()
 }
 
-/// For serde: leaves out a flag that says nothing.
+/// For serde: skips a flag that is false.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 pub(super) fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// For serde: leaves out a number that says nothing.
+/// For serde: skips a number that is zero.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 pub(super) fn is_zero(number: &u64) -> bool {
     *number == 0

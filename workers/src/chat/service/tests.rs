@@ -1,5 +1,5 @@
-//! What is asked, counted and logged of a chat model, over a socket. What becomes of its answers is
-//! tried by the end-to-end tests.
+//! Requests to a chat model over a socket: what is sent, counted and logged. End-to-end tests cover
+//! what becomes of the answers.
 
 use archway_index::openai::testing::{self, Log, Reply};
 use prometheus_client::{encoding::text::encode, registry::Registry};
@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use super::*;
 
 const KEY: &str = "sk-sesame-key";
-const SAYS: &str = r#"{"choices":[{"message":{"content":"aye"}}],"usage":{"total_tokens":7}}"#;
+const ANSWER: &str = r#"{"choices":[{"message":{"content":"aye"}}],"usage":{"total_tokens":7}}"#;
 
 async fn serve(answer: Reply) -> (ChatService, JoinHandle<()>) {
     let (url, serving) = testing::serve(answer).await;
@@ -20,18 +20,18 @@ async fn serve(answer: Reply) -> (ChatService, JoinHandle<()>) {
         ..ChatConfig::default()
     };
     let service = ChatService::open(&config).unwrap();
-    (service.expect("there is one"), serving)
+    (service.expect("a service is configured"), serving)
 }
 
 async fn ask(service: &ChatService) -> Result<String, ChatError> {
-    let question = Question {
+    let request = ChatRequest {
         instructions: "Say aye.",
         data: json!({ "text": "sesame \"text\"" }),
         form: "aye",
         schema: json!({ "type": "string" }),
     };
     let deadline = Instant::now() + Duration::from_secs(5);
-    service.ask(&question, deadline).await
+    service.send(&request, deadline).await
 }
 
 fn text(service: &ChatService) -> String {
@@ -43,7 +43,7 @@ fn text(service: &ChatService) -> String {
 }
 
 #[tokio::test]
-async fn what_others_wrote_goes_as_json_beside_our_instructions() {
+async fn untrusted_text_is_sent_as_json_apart_from_the_instructions() {
     let (service, serving) = serve(|body| {
         let body: serde_json::Value = serde_json::from_str(body).unwrap();
         assert_eq!(body["model"], "words");
@@ -55,7 +55,7 @@ async fn what_others_wrote_goes_as_json_beside_our_instructions() {
         let data = body["messages"][1]["content"].as_str().unwrap();
         assert_eq!(data, r#"{"text":"sesame \"text\""}"#);
         assert!(body.get("stream").is_none());
-        (200, SAYS.to_owned())
+        (200, ANSWER.to_owned())
     })
     .await;
     assert_eq!(ask(&service).await.unwrap(), "aye");
@@ -63,10 +63,10 @@ async fn what_others_wrote_goes_as_json_beside_our_instructions() {
 }
 
 #[tokio::test]
-async fn a_form_that_is_refused_is_left_for_a_plainer_one_and_not_tried_again() {
+async fn a_rejected_form_is_replaced_by_a_plainer_one() {
     let (service, serving) = serve(|body| match body.contains("response_format") {
         true => (400, body.to_owned()),
-        false => (200, SAYS.to_owned()),
+        false => (200, ANSWER.to_owned()),
     })
     .await;
     for _ in 0..3 {
@@ -86,22 +86,22 @@ async fn a_form_that_is_refused_is_left_for_a_plainer_one_and_not_tried_again() 
 }
 
 #[tokio::test]
-async fn a_question_that_is_refused_in_each_form_says_nothing_about_the_next() {
+async fn a_request_rejected_in_each_form_does_not_affect_the_next() {
     let (service, serving) = serve(|_| (422, String::new())).await;
     for _ in 0..2 {
         let refused = ask(&service).await.unwrap_err();
-        assert_eq!(refused.word(), "refused");
+        assert_eq!(refused.code(), "refused");
     }
     let told = text(&service);
     let line = r#"chat_requests_total{outcome="refused"} 8"#;
     assert!(told.contains(line), "{told}");
-    assert_eq!(service.forms.first(), 0);
+    assert_eq!(service.accepted.first(), 0);
     serving.abort();
 }
 
 #[tokio::test]
-async fn a_model_that_says_nothing_is_no_fault_of_the_services() {
-    let nothing: [Reply; 2] = [
+async fn an_empty_answer_does_not_open_the_circuit() {
+    let empty_answers: [Reply; 2] = [
         |_| (200, r#"{"choices":[]}"#.to_owned()),
         |_| {
             (
@@ -110,7 +110,7 @@ async fn a_model_that_says_nothing_is_no_fault_of_the_services() {
             )
         },
     ];
-    for reply in nothing {
+    for reply in empty_answers {
         let (service, serving) = serve(reply).await;
         for _ in 0..6 {
             assert_eq!(ask(&service).await.unwrap(), "");
@@ -120,19 +120,19 @@ async fn a_model_that_says_nothing_is_no_fault_of_the_services() {
 }
 
 #[tokio::test]
-async fn a_service_that_fails_is_left_alone_for_a_while() {
+async fn a_failing_service_opens_the_circuit() {
     let (service, serving) = serve(|_| (503, String::new())).await;
     for _ in 0..5 {
-        assert_eq!(ask(&service).await.unwrap_err().word(), "failed");
+        assert_eq!(ask(&service).await.unwrap_err().code(), "failed");
     }
-    assert_eq!(ask(&service).await.unwrap_err().word(), "resting");
+    assert_eq!(ask(&service).await.unwrap_err().code(), "resting");
     let told = text(&service);
     assert!(told.contains("chat_circuit_state 2"), "{told}");
     serving.abort();
 }
 
 #[tokio::test]
-async fn neither_a_text_nor_a_key_nor_an_answer_is_logged() {
+async fn no_text_key_or_answer_is_logged() {
     let echoes: [Reply; 4] = [
         |body| (500, body.to_owned()),
         |body| (400, body.to_owned()),
@@ -140,8 +140,8 @@ async fn neither_a_text_nor_a_key_nor_an_answer_is_logged() {
         |body| (200, format!("you said {body}")),
     ];
     let log = Log::default();
-    // While there is but one subscriber, the first thread that meets an event decides for all
-    // whether it is wanted: another test's, which has none.
+    // With a single subscriber, the first thread that meets an event decides for all threads
+    // whether it is enabled. That may be another test's thread, which has no subscriber.
     let _second = tracing::Dispatch::new(Log::default());
     let _logged = tracing::subscriber::set_default(log.clone());
     for echo in echoes {
@@ -154,7 +154,7 @@ async fn neither_a_text_nor_a_key_nor_an_answer_is_logged() {
         serving.abort();
     }
     let told = log.text();
-    let ours = told.matches("the chat model fails").count();
-    assert_eq!(ours, 3, "all but 400 open the circuit: {told}");
+    let opened = told.matches("the chat model fails").count();
+    assert_eq!(opened, 3, "all but 400 open the circuit: {told}");
     assert!(!told.contains("sesame"), "{told}");
 }

@@ -1,8 +1,8 @@
 //! Connections that open with TLS.
 //!
-//! What a reader would get wrong: the handshake is made as the connection is first read or
-//! written, not as it is accepted. So it keeps no other waiting, and has the time that the opening
-//! of a connection has.
+//! What a reader would get wrong: the handshake happens when the connection is first read or
+//! written, not when it is accepted. So a slow handshake delays no other connection, and the
+//! opening timer of the connection bounds it.
 
 use std::{
     io,
@@ -23,31 +23,31 @@ use tonic::transport::server::Connected;
 use super::Tls;
 
 /// Accepts connections that open with TLS.
-pub(in crate::server) struct Secured<L> {
+pub(in crate::server) struct TlsListener<L> {
     listener: L,
     acceptor: TlsAcceptor,
-    told: Arc<AtomicBool>,
+    logged: Arc<AtomicBool>,
 }
 
-impl<L> Secured<L> {
+impl<L> TlsListener<L> {
     pub(in crate::server) fn new(listener: L, tls: &Tls) -> Self {
-        Secured {
+        TlsListener {
             listener,
             acceptor: tls.acceptor.clone(),
-            told: Arc::default(),
+            logged: Arc::default(),
         }
     }
 }
 
-impl<L: Accept> Accept for Secured<L> {
-    type Io = SecuredIo<L::Io>;
+impl<L: Accept> Accept for TlsListener<L> {
+    type Io = TlsConnection<L::Io>;
     type Addr = L::Addr;
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         let (socket, address) = self.listener.accept().await;
-        let io = SecuredIo {
+        let io = TlsConnection {
             stage: Stage::Opening(Box::new(self.acceptor.accept(socket))),
-            told: Arc::clone(&self.told),
+            logged: Arc::clone(&self.logged),
         };
         (io, address)
     }
@@ -58,10 +58,10 @@ impl<L: Accept> Accept for Secured<L> {
 }
 
 /// A connection that opens with TLS.
-pub(in crate::server) struct SecuredIo<S> {
+pub(in crate::server) struct TlsConnection<S> {
     stage: Stage<S>,
-    /// Whether the log has it that gateways fail to.
-    told: Arc<AtomicBool>,
+    /// Whether a failed handshake was logged since the last one that succeeded.
+    logged: Arc<AtomicBool>,
 }
 
 enum Stage<S> {
@@ -70,21 +70,21 @@ enum Stage<S> {
     Failed,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> SecuredIo<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> TlsConnection<S> {
     fn open(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Pin<&mut TlsStream<S>>>> {
         if let Stage::Opening(accept) = &mut self.stage {
             match ready!(Pin::new(accept.as_mut()).poll(cx)) {
                 Ok(stream) => {
-                    self.told.store(false, Ordering::Relaxed);
+                    self.logged.store(false, Ordering::Relaxed);
                     self.stage = Stage::Open(Box::new(stream));
                 }
                 Err(error) => {
                     self.stage = Stage::Failed;
-                    if !self.told.swap(true, Ordering::Relaxed) {
+                    if !self.logged.swap(true, Ordering::Relaxed) {
                         let error = Chain(&error).to_string();
                         tracing::warn!(
                             error,
-                            "a connection did not open with TLS: gateways need --worker-ca with our authority"
+                            "a connection did not open with TLS: gateways need --worker-ca with this certificate's authority"
                         );
                     }
                     return Poll::Ready(Err(error));
@@ -100,7 +100,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SecuredIo<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for SecuredIo<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsConnection<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -110,7 +110,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for SecuredIo<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for SecuredIo<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsConnection<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -134,7 +134,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for SecuredIo<S> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.stage {
             Stage::Open(stream) => Pin::new(stream.as_mut()).poll_flush(cx),
-            // Nothing was taken yet.
+            // Nothing was written yet.
             Stage::Opening(_) | Stage::Failed => Poll::Ready(Ok(())),
         }
     }
@@ -151,7 +151,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for SecuredIo<S> {
     }
 }
 
-impl<S> Connected for SecuredIo<S> {
+impl<S> Connected for TlsConnection<S> {
     type ConnectInfo = ();
 
     fn connect_info(&self) {}

@@ -102,7 +102,7 @@ impl Tool for GitLog {
                 Ok(page)
             })
             .await
-            .map_err(refusal::of_log)?;
+            .map_err(refusal::in_terms_of_git_log)?;
         let page = &snapshot.value;
         let markdown = page.markdown();
         let next = page.next.clone().map(LogCursor::into_text);

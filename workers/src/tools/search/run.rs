@@ -44,7 +44,7 @@ impl<Q: FnOnce(Option<Glob>) -> Query> Search<Q> {
         let started = Instant::now();
         let budget = cx.max_result_bytes();
         let cursor = self.cursor.clone();
-        let skip = paging::given(cursor.as_deref());
+        let skip = paging::items_before(cursor.as_deref());
         let mut hits = match self.project.as_deref() {
             Some(ALL) => self.everywhere(cx, skip).await?,
             _ => self.in_one(cx, skip).await?,

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::AlignArgs;
 use crate::{
-    chat::{Chat, Question},
+    chat::{Chat, ChatRequest},
     tools::{ToolContext, markdown::cut},
 };
 
@@ -75,12 +75,12 @@ pub(super) async fn refine(
     let question = question(args, &sent, documents);
     let answer = match chat.ask(cx.tenant(), &question, cx.cancel()).await {
         Ok(answer) => answer,
-        Err(error) => return Refined::Without(error.word()),
+        Err(error) => return Refined::Without(error.code()),
     };
     match read(&answer, &sent) {
         Some(verdicts) => Refined::Changed(alignment.refine(decisions, &verdicts)),
         None => {
-            chat.metrics().unusable();
+            chat.metrics().count_unusable();
             Refined::Without("unusable")
         }
     }
@@ -114,7 +114,7 @@ fn sent<'a>(alignment: &Alignment, decisions: &[Decision<'a>]) -> Vec<Sent<'a>> 
         .collect()
 }
 
-fn question(args: &AlignArgs, sent: &[Sent<'_>], documents: &[&Document]) -> Question {
+fn question(args: &AlignArgs, sent: &[Sent<'_>], documents: &[&Document]) -> ChatRequest {
     let decisions = sent.iter().zip(1..).map(|(sent, number)| {
         let title = documents.get(sent.decision).map(|document| &document.title);
         let title = title.map(|title| cut(title, MAX_NAME));
@@ -138,7 +138,7 @@ fn question(args: &AlignArgs, sent: &[Sent<'_>], documents: &[&Document]) -> Que
     });
     // The model is shown no other text than a reviewer sees.
     text::escape_json(&mut data);
-    Question {
+    ChatRequest {
         instructions: INSTRUCTIONS,
         data,
         form: "verdicts",

@@ -1,9 +1,9 @@
-//! Word of which projects this worker sees, so that `archway project list` can say who does.
+//! Reports to Postgres which projects are mounted, for `archway project list`.
 //!
-//! Beside the path of calls: every 5 s the folders are listed on a blocking thread and told to
-//! Postgres, and at the end they are taken back. All are told each time, since a folder may have been
-//! there before its project was added; Postgres writes only what is new, or half a minute old.
-//! Nothing depends on it: a report that fails is logged once, until one succeeds again.
+//! This is outside the path of calls: every 5 s the folders are listed on a blocking thread and
+//! reported, and at shutdown the report is cleared. Each report has all folders, since a folder may
+//! be older than its project. Postgres writes only those that are new, or reported over half a
+//! minute ago. Nothing depends on a report: failures are logged once, until one succeeds again.
 
 use archway_proto::chain::Chain;
 use tokio::time::{Duration, MissedTickBehavior};
@@ -12,22 +12,22 @@ use tokio_util::sync::CancellationToken;
 use archway_repo::Mounts;
 use archway_store::Stores;
 
-/// Within this time a new folder is known.
+/// Maximum delay until a new folder is reported.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// How many projects one worker reports.
+/// Maximum number of projects that one worker reports.
 const MOST_PROJECTS: usize = 10_000;
 
-/// Who reports what to whom.
-pub(crate) struct Reporter {
+/// Reports the mounted projects of one worker.
+pub(crate) struct MountReporter {
     pub(crate) name: String,
-    /// Tells it from others of its name, and stays the same when it starts again.
+    /// Distinguishes workers of the same name. It stays the same after a restart.
     pub(crate) instance: String,
     pub(crate) pool: String,
     pub(crate) mounts: Mounts,
     pub(crate) stores: Stores,
 }
 
-impl Reporter {
+impl MountReporter {
     /// Reports until `stop`.
     pub(crate) async fn run(self, stop: CancellationToken) {
         let mut ticks = tokio::time::interval(INTERVAL);
@@ -38,7 +38,7 @@ impl Reporter {
                 () = stop.cancelled() => break,
                 _ = ticks.tick() => {}
             }
-            // A file system that hangs holds up the next report, and nothing else.
+            // A file system that hangs delays only the next report.
             let reported = tokio::select! {
                 () = stop.cancelled() => break,
                 reported = self.report() => reported,
@@ -48,25 +48,25 @@ impl Reporter {
             }
             failing = reported.is_err();
         }
-        if let Err(error) = self.tell(&[]).await {
-            tracing::debug!(error = %Chain(&*error), "the last report was not taken back");
+        if let Err(error) = self.send(&[]).await {
+            tracing::debug!(error = %Chain(&*error), "the report of mounted projects was not cleared");
         }
     }
 
     async fn report(&self) -> Result<(), ReportError> {
         let mounts = self.mounts.clone();
         let listed = tokio::task::spawn_blocking(move || mounts.names(MOST_PROJECTS));
-        self.tell(&listed.await??).await
+        self.send(&listed.await??).await
     }
 
-    async fn tell(&self, folders: &[(String, String)]) -> Result<(), ReportError> {
+    async fn send(&self, folders: &[(String, String)]) -> Result<(), ReportError> {
         let (name, instance) = (&self.name, &self.instance);
-        let told = self
+        let sent = self
             .stores
             .report_mounts(name, instance, &self.pool, folders);
-        Ok(told.await?)
+        Ok(sent.await?)
     }
 }
 
-/// Why a report was not made: nobody acts on which, so it is only ever shown.
+/// Why a report failed. It is only logged.
 type ReportError = Box<dyn std::error::Error + Send + Sync>;

@@ -1,4 +1,4 @@
-//! One request, as the chat completions API has it.
+//! One request in the format of the chat completions API.
 
 use archway_index::openai::{
     Client, Endpoint, EndpointError, Failure, Unreadable, client, request_span, send,
@@ -11,47 +11,48 @@ use async_openai::types::chat::{
 };
 use serde::Deserialize;
 
-use super::{ChatMetrics, Question};
+use super::{ChatMetrics, ChatRequest};
 
-/// What an answer may take, in bytes: some models say what they thought beside it.
-const MOST_BYTES: usize = 256 << 10;
+/// Maximum size of an answer in bytes: some models include their reasoning.
+const MAX_ANSWER_BYTES: usize = 256 << 10;
 
-/// What a request asks for beside the answer, which not every model takes.
+/// Optional features of a request, which not every model supports.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Form {
-    /// An answer of the question's schema, rather than text that says so.
+pub(super) struct RequestForm {
+    /// Requests an answer of the given schema. Otherwise the instructions describe it.
     has_schema: bool,
-    /// The likeliest answer, so that the same question gets the same one as far as can be.
-    is_coldest: bool,
+    /// Requests the most likely answer, so that the same request gets the same answer if possible.
+    is_deterministic: bool,
 }
 
-impl Form {
-    /// From the one that says most to the one that each model takes.
-    pub(super) const ALL: [Form; 4] = [
-        Form::new(true, true),
-        Form::new(true, false),
-        Form::new(false, true),
-        Form::new(false, false),
+impl RequestForm {
+    /// From the richest form to the one that every model accepts.
+    pub(super) const ALL: [RequestForm; 4] = [
+        RequestForm::new(true, true),
+        RequestForm::new(true, false),
+        RequestForm::new(false, true),
+        RequestForm::new(false, false),
     ];
 
-    const fn new(has_schema: bool, is_coldest: bool) -> Form {
-        Form {
+    const fn new(has_schema: bool, is_deterministic: bool) -> RequestForm {
+        RequestForm {
             has_schema,
-            is_coldest,
+            is_deterministic,
         }
     }
 }
 
-/// Asks the service.
-pub(super) struct Wire {
+/// Sends requests to the service.
+pub(super) struct ChatClient {
     client: Client,
     model: String,
     metrics: ChatMetrics,
 }
 
-/// What is read of an answer, leniently: servers that speak the same API leave out much.
+/// The fields that are read from an answer. Parsing is lenient: servers with the same API omit
+/// much.
 #[derive(Deserialize)]
-struct Answer {
+struct ChatAnswer {
     choices: Vec<Choice>,
     #[serde(default)]
     usage: Option<Usage>,
@@ -64,7 +65,7 @@ struct Choice {
 
 #[derive(Deserialize)]
 struct Message {
-    /// None where the model refuses to say anything.
+    /// `None` if the model refuses to answer.
     #[serde(default)]
     content: Option<String>,
 }
@@ -75,39 +76,39 @@ struct Usage {
     total_tokens: Option<u64>,
 }
 
-impl Wire {
+impl ChatClient {
     pub(super) fn new(endpoint: &Endpoint, metrics: ChatMetrics) -> Result<Self, EndpointError> {
-        Ok(Wire {
-            client: client(endpoint, MOST_BYTES)?,
+        Ok(ChatClient {
+            client: client(endpoint, MAX_ANSWER_BYTES)?,
             model: endpoint.model.clone(),
             metrics,
         })
     }
 
-    /// What is recorded of one attempt, where anything is.
+    /// The span of one attempt, if it is sampled.
     pub(super) fn span(&self) -> Span {
         request_span(&self.client, "chat", &self.model)
     }
 
-    /// Asks once. The time it may take is the caller's to bound. A model that says nothing says the
-    /// empty text: that is no fault of the service's.
-    pub(super) async fn ask(
+    /// Sends one request. The caller bounds its time. An empty answer yields the empty string: the
+    /// service is not to blame for it.
+    pub(super) async fn send(
         &self,
-        question: &Question,
-        form: Form,
+        question: &ChatRequest,
+        form: RequestForm,
     ) -> Result<String, Failure<Unreadable>> {
         let request = self.request(question, form);
         let chat = self.client.chat();
-        let answer: Answer = send(chat.create_byot(request)).await?;
+        let answer: ChatAnswer = send(chat.create_byot(request)).await?;
         let tokens = answer.usage.and_then(|usage| usage.total_tokens);
-        self.metrics.read(tokens.unwrap_or(0));
-        let said = answer.choices.into_iter().next();
-        Ok(said
+        self.metrics.add_tokens(tokens.unwrap_or(0));
+        let first = answer.choices.into_iter().next();
+        Ok(first
             .and_then(|choice| choice.message.content)
             .unwrap_or_default())
     }
 
-    fn request(&self, question: &Question, form: Form) -> CreateChatCompletionRequest {
+    fn request(&self, question: &ChatRequest, form: RequestForm) -> CreateChatCompletionRequest {
         let data = question.data.to_string();
         let messages = vec![
             ChatCompletionRequestMessage::System(ChatCompletionRequestSystemMessage::from(
@@ -126,7 +127,7 @@ impl Wire {
         CreateChatCompletionRequest {
             model: self.model.clone(),
             messages,
-            temperature: form.is_coldest.then_some(0.0),
+            temperature: form.is_deterministic.then_some(0.0),
             response_format: form.has_schema.then(schema),
             ..CreateChatCompletionRequest::default()
         }

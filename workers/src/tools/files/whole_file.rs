@@ -9,7 +9,7 @@ use super::open;
 const PROBE: usize = 8 << 10;
 
 /// What a file holds.
-pub(crate) enum Whole {
+pub(crate) enum WholeFile {
     /// Bytes that are not UTF-8 are U+FFFD.
     Text(String),
     /// It is no text, by its name or by what it holds.
@@ -20,7 +20,7 @@ pub(crate) enum Whole {
 ///
 /// # Errors
 /// As `read_file` refuses.
-pub(crate) fn whole(repo: &Repo, path: &RepoPath, most: u64) -> Result<Whole, Failure> {
+pub(crate) fn read_whole(repo: &Repo, path: &RepoPath, most: u64) -> Result<WholeFile, Failure> {
     let mut file = open::file(repo, path)?;
     let too_large = |file: &_| open::too_large(file, path, "call read_file for a part of it");
     if file.size() > most {
@@ -33,7 +33,7 @@ pub(crate) fn whole(repo: &Repo, path: &RepoPath, most: u64) -> Result<Whole, Fa
     let is_binary =
         open::is_binary_name(&path.display()) || bytes.iter().take(PROBE).any(|&byte| byte == 0);
     Ok(match is_binary {
-        true => Whole::Bytes(bytes),
-        false => Whole::Text(String::from_utf8_lossy(&bytes).into_owned()),
+        true => WholeFile::Bytes(bytes),
+        false => WholeFile::Text(String::from_utf8_lossy(&bytes).into_owned()),
     })
 }

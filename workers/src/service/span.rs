@@ -1,4 +1,4 @@
-//! What is recorded of a call: the span of a server of gRPC, by OpenTelemetry's conventions.
+//! The span of a call: a gRPC server span by OpenTelemetry's conventions.
 
 use archway_proto::{
     context::CallContext,
@@ -13,9 +13,9 @@ use tokio::time::Instant;
 use tonic::Code;
 use uuid::Uuid;
 
-/// The span of a call, if its gateway has it recorded. How the tool failed is the tool's span's to
-/// say: to gRPC that is an answer.
-pub(super) fn recorded(context: &CallContext, method: Method, tenant: Uuid) -> Span {
+/// The span of a call, if its gateway samples it. A failed tool is recorded in the tool's own span:
+/// for gRPC it is an answer.
+pub(super) fn call_span(context: &CallContext, method: Method, tenant: Uuid) -> Span {
     let state = trace::state(Some(&context.trace_state));
     Span::of_remote(context.trace, state, || {
         SpanBuilder::from_name(CALL)
@@ -29,41 +29,41 @@ pub(super) fn recorded(context: &CallContext, method: Method, tenant: Uuid) -> S
     })
 }
 
-/// What is recorded of a call's end. One that is dropped without having ended was given up by its
-/// caller.
-pub(super) struct Ending {
+/// Records how a call ended. If it is dropped before that, the caller cancelled the call or its
+/// deadline passed.
+pub(super) struct CallEnd {
     span: Span,
     deadline: Instant,
-    told: bool,
+    is_recorded: bool,
 }
 
-impl Ending {
-    /// Of a call that is to be answered by this moment.
+impl CallEnd {
+    /// The end of a call that must be answered by `deadline`.
     pub(super) fn new(span: &Span, deadline: Instant) -> Self {
-        Ending {
+        CallEnd {
             span: span.clone(),
             deadline,
-            told: false,
+            is_recorded: false,
         }
     }
 
-    /// The call ended so. What the worker did not finish is told as the status that it stands for,
-    /// though its caller gets an answer that says so.
-    pub(super) fn is(&mut self, code: Code) {
-        self.told = true;
+    /// Records the status. A call that the worker did not finish is recorded as the status of that
+    /// failure, although its caller gets an answer.
+    pub(super) fn set(&mut self, code: Code) {
+        self.is_recorded = true;
         let name = status_name(code);
         self.span.set("rpc.response.status_code", name);
-        // Who goes away is no failure of a server's.
+        // A cancelled call is no failure of the server.
         if !matches!(code, Code::Ok | Code::Cancelled) {
             self.span.fail(name);
         }
     }
 }
 
-impl Drop for Ending {
+impl Drop for CallEnd {
     fn drop(&mut self) {
-        if !self.told {
-            self.is(match Instant::now() < self.deadline {
+        if !self.is_recorded {
+            self.set(match Instant::now() < self.deadline {
                 true => Code::Cancelled,
                 false => Code::DeadlineExceeded,
             });
