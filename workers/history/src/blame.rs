@@ -14,9 +14,9 @@
 //! - Rename detection has the limits of [`renames`](super::renames), on count and time; git's is on
 //!   count alone.
 
-mod board;
-mod origin;
-mod texts;
+mod search;
+mod file_version;
+mod version_cache;
 mod lines;
 mod spans;
 #[cfg(test)]
@@ -28,11 +28,11 @@ use std::sync::Arc;
 use archway_repo::{Cancel, Kind, Repo, RepoPath};
 use gix::ObjectId;
 
-use self::board::{Board, Guilty};
-use self::origin::{Found, Name, Place};
+use self::file_version::{FileVersion, Name, PathLookup};
+use self::search::{BlameResult, BlameSearch};
 use self::spans::Span;
 use super::error::git;
-use super::{CommitInfo, History, HistoryError, Keepable, Question};
+use super::{AnswerKey, Cacheable, CommitInfo, History, HistoryError};
 
 /// The largest file that is blamed, in bytes.
 const MAX_SIZE: u64 = 16 << 20;
@@ -45,7 +45,7 @@ pub struct BlamedFile {
     commit: ObjectId,
     /// As the tree spells it.
     path: RepoPath,
-    place: Place,
+    version: FileVersion,
     bytes: Vec<u8>,
 }
 
@@ -99,7 +99,7 @@ impl Blame {
     }
 }
 
-impl Keepable for Blame {
+impl Cacheable for Blame {
     const NAME: &'static str = "blame";
 
     fn bytes(&self) -> usize {
@@ -125,8 +125,8 @@ impl History {
         commit: ObjectId,
         path: &RepoPath,
     ) -> Result<BlamedFile, HistoryError> {
-        let (path, place) = self.find(commit, path)?;
-        let id = place.file.id;
+        let (path, version) = self.find(commit, path)?;
+        let id = version.file.id;
         let header = self.git.find_header(id).map_err(git("reading a file"))?;
         if header.size() > MAX_SIZE {
             let size = header.size();
@@ -140,7 +140,7 @@ impl History {
         Ok(BlamedFile {
             commit,
             path,
-            place,
+            version,
             bytes,
         })
     }
@@ -155,27 +155,27 @@ impl History {
         (first, end): (u32, u32),
         cancel: &Cancel,
     ) -> Result<Arc<Blame>, HistoryError> {
-        let question = Question {
+        let key = AnswerKey {
             commit: file.commit,
             path: file.path.clone(),
             detail: String::new(),
         };
-        let known = self.kept().get::<Blame>(&question);
-        if let Some(known) = known.filter(|known| known.first <= first && end <= known.end) {
-            return Ok(known);
+        let cached = self.cache().get::<Blame>(&key);
+        if let Some(cached) = cached.filter(|cached| cached.first <= first && end <= cached.end) {
+            return Ok(cached);
         }
         let span = Span {
             line: first,
-            asked: first,
+            blamed: first,
             count: end.saturating_sub(first),
         };
-        let (name, place) = (Name::new(file.path.clone()), file.place.clone());
-        let guilty = Board::new(self, cancel).search(file.commit, name, place, span)?;
-        let Guilty { spans, renames_cut } = guilty;
-        let blame = Arc::new(self.told(spans, first, cancel)?);
+        let (name, version) = (Name::new(file.path.clone()), file.version.clone());
+        let result = BlameSearch::new(self, cancel).search(file.commit, name, version, span)?;
+        let BlameResult { spans, renames_cut } = result;
+        let blame = Arc::new(self.collect(spans, first, cancel)?);
         // With more time, more renames may be found.
         if !renames_cut {
-            self.kept().keep(&question, Arc::clone(&blame));
+            self.cache().insert(&key, Arc::clone(&blame));
         }
         Ok(blame)
     }
@@ -191,17 +191,17 @@ impl History {
         file: &BlamedFile,
         cancel: &Cancel,
     ) -> Result<bool, HistoryError> {
-        self.differs_from(repo, &file.path, file.place.file, cancel)
+        self.differs_from(repo, &file.path, file.version.file, cancel)
     }
 
     /// Merges spans in line order, and reads their commits.
-    fn told(
+    fn collect(
         &self,
         mut found: Vec<(Span, ObjectId)>,
         first: u32,
         cancel: &Cancel,
     ) -> Result<Blame, HistoryError> {
-        found.sort_unstable_by_key(|(span, _)| span.asked);
+        found.sort_unstable_by_key(|(span, _)| span.blamed);
         let mut blame = Blame {
             first,
             end: first,
@@ -226,14 +226,18 @@ impl History {
     }
 
     /// Finds the file `path`, verbatim or with its escapes decoded.
-    fn find(&self, commit: ObjectId, path: &RepoPath) -> Result<(RepoPath, Place), HistoryError> {
+    fn find(
+        &self,
+        commit: ObjectId,
+        path: &RepoPath,
+    ) -> Result<(RepoPath, FileVersion), HistoryError> {
         let tree = self.node(commit)?.tree;
         for path in [Some(path.clone()), path.unescaped()].into_iter().flatten() {
             if self.rules.judge(&path, Kind::File).is_err() {
                 continue;
             }
-            if let Found::File(place) = self.place(tree, &path, None)? {
-                return Ok((path, place));
+            if let PathLookup::File(version) = self.file_version(tree, &path, None)? {
+                return Ok((path, version));
             }
         }
         let path = path.clone();

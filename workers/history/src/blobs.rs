@@ -11,17 +11,17 @@ use super::{HistoryError, error::git};
 const READING: &str = "reading a file of a commit";
 
 /// Size of the work tree contents in memory, in bytes.
-const MAX_HELD: usize = 64 << 20;
+const MAX_IN_MEMORY: usize = 64 << 20;
 
 /// Contents by their id.
 pub(super) struct Blobs<'h> {
     repository: &'h gix::Repository,
-    files: HashMap<ObjectId, Held>,
-    held: usize,
+    files: HashMap<ObjectId, WorkTreeFile>,
+    in_memory: usize,
 }
 
 /// A file of the work tree.
-struct Held {
+struct WorkTreeFile {
     size: u64,
     /// `None` if it is too large to keep.
     content: Option<Vec<u8>>,
@@ -33,20 +33,20 @@ impl<'h> Blobs<'h> {
         Blobs {
             repository,
             files: HashMap::new(),
-            held: 0,
+            in_memory: 0,
         }
     }
 
     /// Adds a file of the work tree, with its content while the size limit allows. Among files of
     /// equal content, the first counts.
-    pub(super) fn hold(&mut self, id: ObjectId, size: u64, content: Option<Vec<u8>>) {
+    pub(super) fn add(&mut self, id: ObjectId, size: u64, content: Option<Vec<u8>>) {
         if self.files.contains_key(&id) {
             return;
         }
-        let room = MAX_HELD - self.held;
+        let room = MAX_IN_MEMORY - self.in_memory;
         let content = content.filter(|content| content.len() <= room);
-        self.held += content.as_ref().map_or(0, Vec::len);
-        self.files.insert(id, Held { size, content });
+        self.in_memory += content.as_ref().map_or(0, Vec::len);
+        self.files.insert(id, WorkTreeFile { size, content });
     }
 
     /// The size in bytes.
@@ -55,7 +55,7 @@ impl<'h> Blobs<'h> {
     /// If there is no such object.
     pub(super) fn size(&self, id: ObjectId) -> Result<u64, HistoryError> {
         match self.files.get(&id) {
-            Some(held) => Ok(held.size),
+            Some(in_memory) => Ok(in_memory.size),
             None => Ok(self
                 .repository
                 .find_header(id)
@@ -71,7 +71,7 @@ impl<'h> Blobs<'h> {
     pub(super) fn read(&self, id: ObjectId, buffer: &mut Vec<u8>) -> Result<bool, HistoryError> {
         buffer.clear();
         match self.files.get(&id) {
-            Some(Held { content, .. }) => {
+            Some(WorkTreeFile { content, .. }) => {
                 buffer.extend_from_slice(content.as_deref().unwrap_or_default());
                 Ok(content.is_some())
             }
@@ -96,12 +96,12 @@ mod tests {
         let git = app.repo().git().unwrap();
         let mut blobs = Blobs::new(&git);
         let id = ObjectId::null(gix::hash::Kind::Sha1);
-        let size = MAX_HELD * 2 / 3;
+        let size = MAX_IN_MEMORY * 2 / 3;
         for _ in 0..2 {
-            blobs.hold(id, size as u64, Some(vec![b'a'; size]));
+            blobs.add(id, size as u64, Some(vec![b'a'; size]));
         }
         let mut content = Vec::new();
         assert!(blobs.read(id, &mut content).unwrap());
-        assert_eq!((content.len(), blobs.held), (size, size));
+        assert_eq!((content.len(), blobs.in_memory), (size, size));
     }
 }

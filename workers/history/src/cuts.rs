@@ -1,7 +1,7 @@
 //! Cuts two long texts into pieces that can be compared one by one.
 //!
 //! Comparing two texts with little in common takes more than linear time, and can't be interrupted:
-//! half a million lines against as many take ten seconds. Texts in which more than [`LONG`] lines
+//! half a million lines against as many take ten seconds. Texts in which more than [`MAX_DIFFERING`] lines
 //! differ are therefore cut at lines that occur once in both, in the same order. A piece that is
 //! still too long counts as changed. Shorter texts, nearly all, are compared in one piece, as git
 //! does.
@@ -13,10 +13,10 @@ use gix::diff::blob::Token;
 use archway_repo::{Cancel, Stopped};
 
 /// Maximum number of differing lines for one comparison, which takes some 50 ms at worst.
-const LONG: usize = 20_000;
+const MAX_DIFFERING: usize = 20_000;
 
 /// Number of lines that are processed between two deadline checks.
-const STRIDE: usize = 1 << 14;
+const CHECK_INTERVAL: usize = 1 << 14;
 
 /// Lines of the old text and lines of the new one, to be compared with each other.
 pub(super) type Piece = (Range<usize>, Range<usize>);
@@ -30,19 +30,19 @@ pub(super) fn pieces(old: &[Token], new: &[Token], cancel: &Cancel) -> Result<Ve
     let tail = same(old.iter().rev().zip(new.iter().rev()));
     let whole = (0..old.len(), 0..new.len());
     let differing = old.len().min(new.len()).saturating_sub(head + tail);
-    if differing <= LONG {
+    if differing <= MAX_DIFFERING {
         return Ok(vec![whole]);
     }
     let mut pieces = Vec::new();
     let mut last = (0, 0);
-    for (old, new) in rising(&landmarks(old, new, cancel)?, cancel)? {
-        if old - last.0 > LONG || new - last.1 > LONG {
+    for (old, new) in longest_increasing(&unique_lines(old, new, cancel)?, cancel)? {
+        if old - last.0 > MAX_DIFFERING || new - last.1 > MAX_DIFFERING {
             pieces.push((last.0..old, last.1..new));
             last = (old, new);
         }
     }
     pieces.push((last.0..whole.0.end, last.1..whole.1.end));
-    pieces.retain(|(old, new)| old.len().min(new.len()) <= 2 * LONG);
+    pieces.retain(|(old, new)| old.len().min(new.len()) <= 2 * MAX_DIFFERING);
     Ok(pieces)
 }
 
@@ -51,16 +51,16 @@ fn same<'a>(lines: impl Iterator<Item = (&'a Token, &'a Token)>) -> usize {
 }
 
 /// The positions of lines that occur once in both texts, in the order of the new one.
-fn landmarks(
+fn unique_lines(
     old: &[Token],
     new: &[Token],
     cancel: &Cancel,
 ) -> Result<Vec<(usize, usize)>, Stopped> {
     let most = old.iter().chain(new).map(|line| line.0).max();
-    let mut seen = vec![Seen::default(); most.map_or(0, |most| most as usize + 1)];
-    let mut note = |lines: &[Token], side: fn(&mut Seen) -> &mut Times| {
+    let mut seen = vec![Occurrences::default(); most.map_or(0, |most| most as usize + 1)];
+    let mut count = |lines: &[Token], side: fn(&mut Occurrences) -> &mut Times| {
         for (at, line) in lines.iter().enumerate() {
-            look(at, cancel)?;
+            check_deadline(at, cancel)?;
             if let Some(seen) = seen.get_mut(line.0 as usize) {
                 let times = side(seen);
                 *times = times.and(at);
@@ -68,12 +68,12 @@ fn landmarks(
         }
         Ok(())
     };
-    note(old, |seen| &mut seen.old)?;
-    note(new, |seen| &mut seen.new)?;
+    count(old, |seen| &mut seen.old)?;
+    count(new, |seen| &mut seen.new)?;
     let mut found = Vec::new();
     for (at, line) in new.iter().enumerate() {
-        look(at, cancel)?;
-        if let Some(Seen {
+        check_deadline(at, cancel)?;
+        if let Some(Occurrences {
             old: Times::Once(old),
             new: Times::Once(new),
         }) = seen.get(line.0 as usize)
@@ -86,7 +86,7 @@ fn landmarks(
 
 /// How often a line occurs in either text.
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct Occurrences {
     old: Times,
     new: Times,
 }
@@ -110,13 +110,16 @@ impl Times {
 
 /// The longest increasing subsequence of `places` by their first number; the second increases
 /// already.
-fn rising(places: &[(usize, usize)], cancel: &Cancel) -> Result<Vec<(usize, usize)>, Stopped> {
+fn longest_increasing(
+    places: &[(usize, usize)],
+    cancel: &Cancel,
+) -> Result<Vec<(usize, usize)>, Stopped> {
     // By length, the index at which an increasing part of that length ends lowest.
     let mut ends: Vec<usize> = Vec::new();
     let mut before = Vec::with_capacity(places.len());
     let old = |at: usize| places.get(at).map_or(0, |place| place.0);
     for (at, place) in places.iter().enumerate() {
-        look(at, cancel)?;
+        check_deadline(at, cancel)?;
         let length = ends.partition_point(|&end| old(end) < place.0);
         before.push(
             length
@@ -138,9 +141,9 @@ fn rising(places: &[(usize, usize)], cancel: &Cancel) -> Result<Vec<(usize, usiz
     Ok(chosen)
 }
 
-/// Checks the deadline every `STRIDE` lines.
-fn look(at: usize, cancel: &Cancel) -> Result<(), Stopped> {
-    match at.is_multiple_of(STRIDE) {
+/// Checks the deadline every `CHECK_INTERVAL` lines.
+fn check_deadline(at: usize, cancel: &Cancel) -> Result<(), Stopped> {
+    match at.is_multiple_of(CHECK_INTERVAL) {
         true => cancel.check(),
         false => Ok(()),
     }
@@ -177,7 +180,7 @@ mod tests {
         let cut = pieces(&old, &new);
         assert!(cut.len() > 3, "{cut:?}");
         for (a, b) in &cut {
-            assert!(a == b && a.len() <= 2 * LONG, "{cut:?}");
+            assert!(a == b && a.len() <= 2 * MAX_DIFFERING, "{cut:?}");
         }
         assert_eq!(cut.iter().map(|(a, _)| a.len()).sum::<usize>(), 100_000);
     }
@@ -193,9 +196,9 @@ mod tests {
     fn the_longest_rising_part_is_found() {
         let places = [(5, 0), (1, 1), (2, 2), (9, 3), (3, 4), (4, 5)];
         assert_eq!(
-            rising(&places, &cancel()).unwrap(),
+            longest_increasing(&places, &cancel()).unwrap(),
             [(1, 1), (2, 2), (3, 4), (4, 5)]
         );
-        assert_eq!(rising(&[], &cancel()).unwrap(), []);
+        assert_eq!(longest_increasing(&[], &cancel()).unwrap(), []);
     }
 }

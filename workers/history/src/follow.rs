@@ -10,18 +10,18 @@ use std::sync::Arc;
 use archway_repo::{Cancel, Kind, RepoPath};
 use gix::ObjectId;
 
-use super::log_file::{ChangedFile, Status};
-use super::scope::Scope;
-use super::steps::Step;
-use super::{History, HistoryError, Keepable, Question, Side, origin::Origin, trees};
+use super::changed_file::{ChangedFile, Status};
+use super::path_limiter::PathLimiter;
+use super::walk_node::WalkNode;
+use super::{AnswerKey, Cacheable, History, HistoryError, Side, file_source::FileSource, trees};
 
 /// A followed file.
-pub(super) struct Follow {
-    scope: Scope,
+pub(super) struct FollowedFile {
+    limiter: PathLimiter,
 }
 
 /// What a commit did to the file.
-pub(super) enum Touch {
+pub(super) enum CommitEffect {
     Nothing,
     /// The name is a folder, and was no file.
     Folder,
@@ -31,41 +31,45 @@ pub(super) enum Touch {
     },
 }
 
-impl Follow {
+impl FollowedFile {
     /// Follows the file named `path` at the start of the walk, or where it resumes.
-    pub(super) fn of(path: RepoPath) -> Follow {
-        Follow {
-            scope: Scope::of(path),
+    pub(super) fn of(path: RepoPath) -> FollowedFile {
+        FollowedFile {
+            limiter: PathLimiter::of(path),
         }
     }
 
     /// The file's name at this point of the walk.
     pub(super) fn path(&self) -> &RepoPath {
-        self.scope.path()
+        self.limiter.path()
     }
 
     /// Changes the name that the walk looks for.
     pub(super) fn rename(&mut self, path: RepoPath) {
-        self.scope = Scope::of(path);
+        self.limiter = PathLimiter::of(path);
     }
 
     /// What a commit did to the file, before rename detection.
     ///
     /// # Errors
     /// If an object can't be read.
-    pub(super) fn touch(&mut self, history: &History, step: &Step) -> Result<Touch, HistoryError> {
-        if step.parents.len() > 1 || self.scope.is_known_same(history, step.spot) {
-            return Ok(Touch::Nothing);
+    pub(super) fn effect_of(
+        &mut self,
+        history: &History,
+        node: &WalkNode,
+    ) -> Result<CommitEffect, HistoryError> {
+        if node.parents.len() > 1 || self.limiter.is_proven_same(history, node.key) {
+            return Ok(CommitEffect::Nothing);
         }
-        let old = history.first_parent_tree(step)?;
-        let (old, new) = self.scope.sides(history, old, Some(step.tree))?;
+        let old = history.first_parent_tree(node)?;
+        let (old, new) = self.limiter.sides(history, old, Some(node.tree))?;
         if old == new {
-            return Ok(Touch::Nothing);
+            return Ok(CommitEffect::Nothing);
         }
         let is_file = |side: &Side| !side.mode.is_tree();
         match (old.filter(is_file), new.filter(is_file)) {
-            (None, None) => Ok(Touch::Folder),
-            (old, new) => Ok(Touch::File { old, new }),
+            (None, None) => Ok(CommitEffect::Folder),
+            (old, new) => Ok(CommitEffect::File { old, new }),
         }
     }
 
@@ -76,7 +80,7 @@ impl Follow {
     pub(super) fn change(
         &self,
         history: &History,
-        step: &Step,
+        node: &WalkNode,
         sides: (Option<Side>, Option<Side>),
         cancel: &Cancel,
     ) -> Result<ChangedFile, HistoryError> {
@@ -85,13 +89,13 @@ impl Follow {
             (_, None) => (Status::Deleted, None),
             (Some(old), Some(new)) if trees::are_of_one_type(old, new) => (Status::Modified, None),
             (Some(_), Some(_)) => (Status::TypeChanged, None),
-            (None, Some(new)) => match self.origin(history, step, new, cancel)? {
+            (None, Some(new)) => match self.source(history, node, new, cancel)? {
                 None => (Status::Added, None),
-                Some(Origin {
+                Some(FileSource {
                     path,
                     is_copy: true,
                 }) => (Status::Copied, Some(path)),
-                Some(Origin { path, .. }) => (Status::Renamed, Some(path)),
+                Some(FileSource { path, .. }) => (Status::Renamed, Some(path)),
             },
         };
         Ok(ChangedFile {
@@ -103,49 +107,53 @@ impl Follow {
 
     /// The source of the file, which the commit added. Cached, since searching a whole tree is slow
     /// and a file's history is often requested again.
-    fn origin(
+    fn source(
         &self,
         history: &History,
-        step: &Step,
+        node: &WalkNode,
         side: Side,
         cancel: &Cancel,
-    ) -> Result<Option<Origin>, HistoryError> {
-        let commit = history.id_of(step.spot);
-        if let Some(noted) = self.noted(history, commit) {
-            return Ok(noted);
+    ) -> Result<Option<FileSource>, HistoryError> {
+        let commit = history.id_of(node.key);
+        if let Some(from_ledger) = self.from_ledger(history, commit) {
+            return Ok(from_ledger);
         }
-        let question = Question {
+        let key = AnswerKey {
             commit,
             path: self.path().clone(),
             detail: String::new(),
         };
-        if let Some(kept) = history.kept().get::<Found>(&question) {
-            return Ok(kept.0.clone());
+        if let Some(cached) = history.cache().get::<CachedSource>(&key) {
+            return Ok(cached.0.clone());
         }
-        let trees = (history.first_parent_tree(step)?, step.tree);
-        let found = history.origin(self.path(), side, trees, cancel)?;
-        let keeping = Arc::new(Found(found.clone()));
-        history.kept().keep(&question, keeping);
+        let trees = (history.first_parent_tree(node)?, node.tree);
+        let found = history.file_source(self.path(), side, trees, cancel)?;
+        let cached = Arc::new(CachedSource(found.clone()));
+        history.cache().insert(&key, cached);
         Ok(found)
     }
 
     /// The ledger's source. The ledger has only sources that hold whatever else is blocked; if the
     /// named source itself is blocked, another file may be found.
-    fn noted(&self, history: &History, commit: ObjectId) -> Option<Option<Origin>> {
-        let noted = history.ledger().origin(&commit, self.path())?;
-        let is_seen = |origin: &Origin| history.rules.judge(&origin.path, Kind::File).is_ok();
-        noted.as_ref().is_none_or(is_seen).then_some(noted)
+    fn from_ledger(&self, history: &History, commit: ObjectId) -> Option<Option<FileSource>> {
+        let from_ledger = history.ledger().file_source(&commit, self.path())?;
+        let is_visible =
+            |source: &FileSource| history.rules.judge(&source.path, Kind::File).is_ok();
+        from_ledger
+            .as_ref()
+            .is_none_or(is_visible)
+            .then_some(from_ledger)
     }
 }
 
 /// The source of an added file, as a cached answer.
-struct Found(Option<Origin>);
+struct CachedSource(Option<FileSource>);
 
-impl Keepable for Found {
+impl Cacheable for CachedSource {
     const NAME: &'static str = "origin";
 
     fn bytes(&self) -> usize {
-        let path = |origin: &Origin| origin.path.as_bytes().len();
-        size_of::<Found>() + self.0.as_ref().map_or(0, path)
+        let path = |source: &FileSource| source.path.as_bytes().len();
+        size_of::<CachedSource>() + self.0.as_ref().map_or(0, path)
     }
 }

@@ -9,27 +9,27 @@
 //! For the file format, see gitformat-commit-graph(5).
 
 // In the order in which a graph comes to be.
-mod origin;
-mod whole;
+mod files;
+mod read;
 mod chunks;
 mod layer;
 mod parents;
 mod bloom;
 mod build;
-mod touched;
+mod changed_paths;
 mod write;
 
 use gix::{ObjectId, oid};
 
 use archway_repo::{Cancel, Stopped};
 
-pub(crate) use bloom::Asked;
+pub(crate) use bloom::FilterQuery;
 pub(super) use build::build;
 pub(super) use chunks::number;
-pub(super) use origin::Origin;
+pub(super) use files::GraphFiles;
 pub(super) use parents::Parents;
-pub(super) use whole::whole;
-pub(super) use write::{checksum, is_whole};
+pub(super) use read::read_file;
+pub(super) use write::{checksum, has_valid_checksum};
 
 use bloom::Settings;
 use layer::Layer;
@@ -39,7 +39,7 @@ pub(super) const MAX_BYTES: u64 = 512 << 20;
 /// Positions are below this: higher numbers have meanings of their own in the format.
 const MAX_COMMITS: u32 = 0x7000_0000;
 /// Number of commits that are validated between two deadline checks.
-const STRIDE: u32 = 1 << 16;
+const CHECK_INTERVAL: u32 = 1 << 16;
 
 /// A commit's index in a graph: below [`Graph::len`]. Valid only for the graph that returned it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -84,7 +84,7 @@ impl Graph {
     /// # Errors
     /// [`GraphError::Malformed`], in more cases than [`Graph::of`]: the checksum has to match.
     pub(super) fn checked(file: Vec<u8>, cancel: &Cancel) -> Result<Graph, GraphError> {
-        if is_whole(&file, cancel)? {
+        if has_valid_checksum(&file, cancel)? {
             Graph::of(vec![file], cancel)
         } else {
             Err(GraphError::Malformed("the checksum"))
@@ -174,9 +174,9 @@ impl Graph {
 
     /// Whether the commit may have changed the path against its first parent, or against nothing
     /// for a root. `Some(false)` is certain; `None` means unknown.
-    pub(crate) fn maybe_changed(&self, position: Position, asked: &Asked) -> Option<bool> {
+    pub(crate) fn maybe_changed(&self, position: Position, query: &FilterQuery) -> Option<bool> {
         self.in_layer(position, |layer, at| layer.filter(at))?
-            .map(|filter| asked.may_be_in(&filter))
+            .map(|filter| query.may_be_in(&filter))
     }
 
     /// The filter settings, if all layers share them.
@@ -199,10 +199,10 @@ impl Graph {
     fn in_layer<'a, T>(
         &'a self,
         position: Position,
-        ask: impl FnOnce(&'a Layer, u32) -> T,
+        read: impl FnOnce(&'a Layer, u32) -> T,
     ) -> Option<T> {
         let layer = self.layer_of(position)?;
-        Some(ask(layer, layer.index(position.0)))
+        Some(read(layer, layer.index(position.0)))
     }
 
     /// All positions.
@@ -215,7 +215,7 @@ impl Graph {
         let level = |position| self.in_layer(position, Layer::level).unwrap_or(0);
         let len = self.len();
         for position in self.positions() {
-            if position.0.is_multiple_of(STRIDE) {
+            if position.0.is_multiple_of(CHECK_INTERVAL) {
                 cancel.check()?;
             }
             let own = level(position);
@@ -231,7 +231,7 @@ impl Graph {
     fn dates_hold(&self, cancel: &Cancel) -> Result<bool, Stopped> {
         let date = |position| self.in_layer(position, Layer::date).unwrap_or(0);
         for position in self.positions() {
-            if position.0.is_multiple_of(STRIDE) {
+            if position.0.is_multiple_of(CHECK_INTERVAL) {
                 cancel.check()?;
             }
             let own = date(position);
@@ -304,7 +304,7 @@ mod tests {
     }
 
     fn read(app: &Sandbox) -> Graph {
-        Origin::read(&app.repo().git().unwrap(), &cancel())
+        GraphFiles::read(&app.repo().git().unwrap(), &cancel())
             .unwrap()
             .1
     }
@@ -325,7 +325,7 @@ mod tests {
     }
 
     /// By id: tree, parents and time, according to git.
-    fn told(app: &Sandbox) -> BTreeMap<String, String> {
+    fn git_commits(app: &Sandbox) -> BTreeMap<String, String> {
         let log = git(&app.root(), &["log", "--all", "--format=%H %T %P %ct"]);
         let lines = log.lines().map(|line| line.split_once(' ').unwrap());
         lines
@@ -333,7 +333,7 @@ mod tests {
             .collect()
     }
 
-    fn tells(graph: &Graph) -> BTreeMap<String, String> {
+    fn graph_commits(graph: &Graph) -> BTreeMap<String, String> {
         let line = |at| {
             let parents = graph.parents(at).map(|parent| graph.id(parent).to_string());
             let mut words = vec![graph.tree(at).to_string()];
@@ -349,10 +349,13 @@ mod tests {
         let app = repository();
         let (ours, new) = built(&app, &Graph::default());
         write(&app, "2");
-        assert_eq!(new, told(&app).len());
+        assert_eq!(new, git_commits(&app).len());
         assert_eq!(ours, file(&app));
         app.git(&["commit-graph", "verify"]);
-        assert_eq!(tells(&Graph::checked(ours, &cancel()).unwrap()), told(&app));
+        assert_eq!(
+            graph_commits(&Graph::checked(ours, &cancel()).unwrap()),
+            git_commits(&app)
+        );
     }
 
     #[test]
@@ -393,14 +396,14 @@ mod tests {
                 let command: Vec<&str> = command.split(' ').chain(sides).collect();
                 let changed = git(&app.root(), &command);
                 for path in changed.lines() {
-                    let asked = Asked::of(&RepoPath::parse(path).unwrap());
+                    let query = FilterQuery::of(&RepoPath::parse(path).unwrap());
                     assert_eq!(
-                        graph.maybe_changed(at, &asked),
+                        graph.maybe_changed(at, &query),
                         Some(true),
                         "{path} in {id}"
                     );
                 }
-                let absent = Asked::of(&RepoPath::parse("never/there").unwrap());
+                let absent = FilterQuery::of(&RepoPath::parse("never/there").unwrap());
                 denied += usize::from(graph.maybe_changed(at, &absent) == Some(false));
             }
             assert!(denied >= graph.len() - 2, "{denied} of {}", graph.len());
@@ -425,7 +428,7 @@ mod tests {
         let graph = read(&app);
         assert_eq!(graph.layers.len(), 4);
         assert!(graph.has_filters() && graph.is_dated);
-        assert_eq!(tells(&graph), told(&app));
+        assert_eq!(graph_commits(&graph), git_commits(&app));
         for at in graph.positions() {
             assert_eq!(graph.find(&graph.id(at)), Some(at));
         }
@@ -435,7 +438,7 @@ mod tests {
     fn a_file_that_was_damaged_is_absent_or_harmless() {
         let app = repository();
         let (good, _) = built(&app, &Graph::default());
-        let asked = Asked::of(&RepoPath::parse("a/b").unwrap());
+        let query = FilterQuery::of(&RepoPath::parse("a/b").unwrap());
         let mut used = 0;
         for at in 0..good.len() {
             let mut flipped = good.clone();
@@ -448,7 +451,7 @@ mod tests {
                 for at in graph.positions() {
                     assert!(graph.parents(at).all(|parent| parent.index() < graph.len()));
                     graph.find(&graph.id(at));
-                    graph.maybe_changed(at, &asked);
+                    graph.maybe_changed(at, &query);
                 }
             }
         }
@@ -466,7 +469,7 @@ mod tests {
         // The repository check rejects such a repository as a whole. This covers a link made later.
         assert!(app.repo().git().is_none());
         let git = gix::open_opts(app.root(), gix::open::Options::isolated()).unwrap();
-        assert_eq!(Origin::read(&git, &cancel()).unwrap().1.len(), 0);
+        assert_eq!(GraphFiles::read(&git, &cancel()).unwrap().1.len(), 0);
     }
 
     #[test]
@@ -492,15 +495,19 @@ mod tests {
     fn a_build_whose_time_is_up_is_gone_on_with_by_the_next() {
         let app = repository();
         let git = app.repo().git().unwrap();
-        let soon = Instant::now() + build::FINISHING / 2;
+        let soon = Instant::now() + build::WRITE_TIME / 2;
         let cancel_soon = Cancel::new(soon, CancellationToken::new());
         let (file, _) = build(&git, &Graph::default(), &cancel_soon)
             .unwrap()
             .unwrap();
         let first = Graph::checked(file, &cancel()).unwrap();
-        assert_eq!(tells(&first), told(&app), "all but filters is there");
-        let asked = Asked::of(&RepoPath::parse("never/there").unwrap());
-        let mut known = first.positions().map(|at| first.maybe_changed(at, &asked));
+        assert_eq!(
+            graph_commits(&first),
+            git_commits(&app),
+            "all but filters is there"
+        );
+        let query = FilterQuery::of(&RepoPath::parse("never/there").unwrap());
+        let mut known = first.positions().map(|at| first.maybe_changed(at, &query));
         assert!(known.all(|known| known.is_none()) && !first.has_all_filters());
         let (whole, new) = built(&app, &first);
         write(&app, "2");

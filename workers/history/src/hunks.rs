@@ -15,7 +15,7 @@ pub(super) type Text<'t> = InternedInput<&'t [u8]>;
 
 /// Where to place a change that several positions could show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Placing {
+pub(super) enum Placement {
     /// Anywhere: it is only counted.
     Any,
     /// Where git shows it.
@@ -28,7 +28,7 @@ pub(super) enum Placing {
 /// If the call has to stop.
 pub(super) fn hunks(
     input: &Text<'_>,
-    placing: Placing,
+    placement: Placement,
     cancel: &Cancel,
 ) -> Result<Vec<Hunk>, Stopped> {
     let (old, new) = (input.before.as_slice(), input.after.as_slice());
@@ -36,12 +36,12 @@ pub(super) fn hunks(
     if pieces == [(0..old.len(), 0..new.len())] {
         cancel.check()?;
         let mut diff = Diff::compute(Algorithm::Myers, input);
-        if placing == Placing::Shown {
+        if placement == Placement::Shown {
             diff.postprocess_lines(input);
         }
         return Ok(diff.hunks().collect());
     }
-    let mut found = Found::default();
+    let mut found = HunkCollector::default();
     let mut diff = Diff::default();
     for piece in pieces {
         cancel.check()?;
@@ -50,23 +50,23 @@ pub(super) fn hunks(
         diff.compute_with(Algorithm::Myers, before, after, input.interner.num_tokens());
         found.add(&piece, diff.hunks());
     }
-    found.change_until((number(old.len()), number(new.len())));
+    found.add_gap((number(old.len()), number(new.len())));
     Ok(found.hunks)
 }
 
 /// Hunks found so far, piece by piece.
 #[derive(Default)]
-struct Found {
+struct HunkCollector {
     hunks: Vec<Hunk>,
     /// Where the last piece ended in either text.
     end: (u32, u32),
 }
 
-impl Found {
+impl HunkCollector {
     /// Adds the hunks of a piece. Lines between it and the previous piece count as changed.
     fn add(&mut self, (old, new): &Piece, hunks: impl Iterator<Item = Hunk>) {
         let start = (number(old.start), number(new.start));
-        self.change_until(start);
+        self.add_gap(start);
         let moved = |range: Range<u32>, by: u32| range.start + by..range.end + by;
         self.hunks.extend(hunks.map(|hunk| Hunk {
             before: moved(hunk.before, start.0),
@@ -75,7 +75,7 @@ impl Found {
         self.end = (number(old.end), number(new.end));
     }
 
-    fn change_until(&mut self, (old, new): (u32, u32)) {
+    fn add_gap(&mut self, (old, new): (u32, u32)) {
         let (before, after) = (self.end.0..old, self.end.1..new);
         if !before.is_empty() || !after.is_empty() {
             self.hunks.push(Hunk { before, after });
@@ -88,7 +88,7 @@ fn number(at: usize) -> u32 {
 }
 
 /// Both texts without the lines that they share at their start and end.
-pub(super) fn without_common_ends<'t>(old: &'t [u8], new: &'t [u8]) -> (&'t [u8], &'t [u8]) {
+pub(super) fn trim_common_ends<'t>(old: &'t [u8], new: &'t [u8]) -> (&'t [u8], &'t [u8]) {
     let common = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let head = old.get(..common).unwrap_or_default();
     let is_whole = common == old.len() && common == new.len();
@@ -140,7 +140,7 @@ mod tests {
         let (old, new) = (text(1), text(7));
         let input = InternedInput::new(byte_lines(old.as_bytes()), byte_lines(new.as_bytes()));
         let whole = cancel().measured();
-        let found = hunks(&input, Placing::Shown, &whole).unwrap();
+        let found = hunks(&input, Placement::Shown, &whole).unwrap();
         // In one piece, and without optimisation, this takes ten seconds.
         assert!(whole.longest_work() < Duration::from_secs(1));
         let (before, after) = (0..100_000, 0..100_000);
@@ -158,9 +158,9 @@ mod tests {
         };
         let (old, new) = (text("old"), text("new"));
         let input = InternedInput::new(byte_lines(old.as_bytes()), byte_lines(new.as_bytes()));
-        let stopped = hunks(&input, Placing::Any, &cancel().at_look(3));
+        let stopped = hunks(&input, Placement::Any, &cancel().at_look(3));
         assert_eq!(stopped, Err(Stopped::Cancelled));
-        let found = hunks(&input, Placing::Any, &cancel()).unwrap();
+        let found = hunks(&input, Placement::Any, &cancel()).unwrap();
         assert_eq!(found.len(), 100, "all between the lines that both have");
     }
 }

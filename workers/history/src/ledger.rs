@@ -10,9 +10,9 @@
 // In the order in which a ledger comes to be.
 mod build;
 mod sources;
-mod stock;
+mod object_cache;
 mod draft;
-mod form;
+mod entry;
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -23,11 +23,11 @@ pub(super) use build::build;
 
 use archway_repo::{Cancel, RepoPath};
 
-use super::graph::{GraphError, is_whole, number};
-use super::log_file::ChangedFile;
-use super::origin::Origin;
+use super::changed_file::ChangedFile;
+use super::file_source::FileSource;
+use super::graph::{GraphError, has_valid_checksum, number};
 use super::trees::is_normal;
-use form::{Entries, Entry, Source};
+use entry::{Entries, Entry, Source};
 
 /// The largest ledger that is read or built, in bytes.
 pub(super) const MAX_BYTES: u64 = 256 << 20;
@@ -64,7 +64,7 @@ impl Ledger {
         if !file.starts_with(&SIGNATURE) {
             return Err(GraphError::Malformed("not a ledger of this form"));
         }
-        if !is_whole(&file, cancel)? {
+        if !has_valid_checksum(&file, cancel)? {
             return Err(GraphError::Malformed("the checksum"));
         }
         let header = file.get(SIGNATURE.len()..HEADER).unwrap_or_default();
@@ -119,15 +119,15 @@ impl Ledger {
 
     /// The source of a file that the commit added, provided that all files of its parent are
     /// visible. `None` if unknown.
-    pub(super) fn origin(&self, id: &oid, path: &RepoPath) -> Option<Option<Origin>> {
+    pub(super) fn file_source(&self, id: &oid, path: &RepoPath) -> Option<Option<FileSource>> {
         let number = self.number_of(path)?;
         let mut entries = Entries(self.words(self.find(id)?)?).map_while(|entry| entry);
-        let origin = |path, is_copy| Some(Some(Origin { path, is_copy }));
+        let source = |path, is_copy| Some(Some(FileSource { path, is_copy }));
         match entries.find(|entry| entry.path == number)?.source {
-            Source::Unsought | Source::Unknown => None,
+            Source::NotSearched | Source::Unknown => None,
             Source::New => Some(None),
-            Source::Renamed(path) => origin(self.path(path)?, false),
-            Source::Copied(path) => origin(self.path(path)?, true),
+            Source::Renamed(path) => source(self.path(path)?, false),
+            Source::Copied(path) => source(self.path(path)?, true),
         }
     }
 
@@ -173,7 +173,7 @@ impl Ledger {
 
     /// Appends the numbers of all paths that the commit at `index` of [`Ledger::ids`] changed.
     /// `None` if unknown.
-    pub(super) fn touched(&self, index: usize, paths: &mut Vec<u32>) -> Option<()> {
+    pub(super) fn append_changed_paths(&self, index: usize, paths: &mut Vec<u32>) -> Option<()> {
         for entry in Entries(self.words(index)?) {
             let entry = entry?;
             paths.push(entry.path);

@@ -8,27 +8,27 @@
 mod date;
 mod revision;
 mod tips;
-mod reachable;
-mod kept;
+mod reachability;
+mod cache;
 mod metrics;
 mod graph;
 mod ledger;
-mod packs;
-mod recent;
+mod pack_cache;
+mod generational_cache;
 mod commit_head;
 mod commit;
-mod steps;
-mod common;
+mod walk_node;
+mod merge_base;
 mod frontier;
 mod path_history;
 mod walk;
-mod without;
-mod scope;
-mod log_file;
+mod exclusion;
+mod path_limiter;
+mod changed_file;
 mod follow;
-mod last;
-mod origin;
-mod place;
+mod last_change;
+mod file_source;
+mod cursor;
 mod log;
 mod change;
 mod changes;
@@ -42,13 +42,13 @@ mod blobs;
 mod content;
 mod hunks;
 mod patch;
-mod near;
+mod suggestions;
 mod error;
 mod refusal;
 #[cfg(test)]
-mod against_git;
+mod git_comparison;
 #[cfg(test)]
-mod stopping;
+mod cancellation_tests;
 
 use std::sync::Arc;
 
@@ -57,25 +57,25 @@ use gix::ObjectId;
 use archway_repo::{Cancel, Repo, Rules};
 
 pub use blame::BlamedFile;
+pub(crate) use cache::{AnswerKey, Cacheable, ProjectCache};
+pub use cache::{CacheFolder, CacheFolderError, Histories};
 #[cfg(test)]
 pub(crate) use change::Changes;
 pub use change::{Change, ChangeKind, Side};
+pub use changed_file::{ChangedFile, Status};
 pub use changes::Comparison;
 pub use commit::{CommitInfo, Signature};
+pub use cursor::LogCursor;
 pub use date::{SpanEnd, parse_bound};
 pub use error::HistoryError;
-pub(crate) use graph::{Asked, Graph, Position};
-pub use kept::{CacheFolder, CacheFolderError, Histories};
-pub(crate) use kept::{Keepable, Kept, Question};
+pub(crate) use graph::{FilterQuery, Graph, Position};
 pub use log::{Log, LogEntry, LogQuery};
-pub use log_file::{ChangedFile, Status};
 pub use metrics::HistoryMetrics;
-pub use near::EmptyLogReason;
 pub use patch::{Comparer, LineCounts, Measure};
-pub use place::LogCursor;
 pub use refusal::{ABSENT_AT_REVISION, FOLDER_AT_REVISION};
+pub use suggestions::EmptyLogReason;
 
-use kept::Known;
+use cache::Indexes;
 use ledger::Ledger;
 
 /// The history of one project, as one call sees it.
@@ -90,7 +90,7 @@ pub struct History {
     head: Option<ObjectId>,
     graph: Arc<Graph>,
     ledger: Arc<Ledger>,
-    kept: Kept,
+    cache: ProjectCache,
 }
 
 impl History {
@@ -108,15 +108,15 @@ impl History {
             Some(why) => HistoryError::UnusableRepository { why },
             None => HistoryError::NotARepository,
         })?;
-        packs::keep(&mut git);
+        pack_cache::enable(&mut git);
         let shallow = git.shallow_commits();
         let shallow = shallow.map_err(error::git("reading where a shallow clone ends"))?;
         let ends = shallow.as_ref().map(|ends| ends.iter().copied().collect());
-        let kept = histories.kept(repo, &git, ends);
+        let cache = histories.project_cache(repo, &git, ends);
         // A graph may know parents that a shallow clone lacks.
-        let known = match shallow {
-            Some(_) => Known::default(),
-            None => kept.known(&git, repo.commit(), cancel)?,
+        let indexes = match shallow {
+            Some(_) => Indexes::default(),
+            None => cache.indexes(&git, repo.commit(), cancel)?,
         };
         let mut settled = git.clone();
         settled.objects.refresh_never();
@@ -126,9 +126,9 @@ impl History {
             shallow,
             rules: repo.rules(),
             head: repo.commit(),
-            graph: known.graph,
-            ledger: known.ledger,
-            kept,
+            graph: indexes.graph,
+            ledger: indexes.ledger,
+            cache,
         })
     }
 
@@ -148,7 +148,7 @@ impl History {
     }
 
     /// Cached answers of earlier calls.
-    pub(crate) fn kept(&self) -> &Kept {
-        &self.kept
+    pub(crate) fn cache(&self) -> &ProjectCache {
+        &self.cache
     }
 }

@@ -4,25 +4,25 @@
 //! followed through renames. A path that is missing where the log begins counts as a file until a
 //! commit shows that it was a folder.
 
-mod question;
-mod beginning;
-mod listed;
+mod query;
+mod start;
+mod file_list;
 
-pub use question::LogQuery;
+pub use query::LogQuery;
 
-use listed::Listed;
+use file_list::FileList;
 
 use archway_repo::{Cancel, RepoPath};
 use gix::ObjectId;
 
 use super::blobs::Blobs;
 use super::change::Changes;
-use super::follow::{Follow, Touch};
-use super::log_file::ChangedFile;
-use super::place::{Last, LogCursor};
-use super::scope::Scope;
-use super::steps::Step;
-use super::walk::{Dates, Plan, Walk};
+use super::changed_file::ChangedFile;
+use super::cursor::{LastCommit, LogCursor};
+use super::follow::{CommitEffect, FollowedFile};
+use super::path_limiter::PathLimiter;
+use super::walk::{Dates, LogWalk, Plan};
+use super::walk_node::WalkNode;
 use super::{CommitInfo, History, HistoryError};
 
 /// Maximum number of files that are listed for a commit.
@@ -46,14 +46,14 @@ pub struct LogEntry {
 /// A log in progress.
 pub struct Log<'a> {
     history: &'a History,
-    walk: Walk<'a>,
+    walk: LogWalk<'a>,
     view: View,
     /// The path of the query, if it is a file or not known yet.
-    asked: Option<RepoPath>,
+    path: Option<RepoPath>,
     is_folder: Option<bool>,
     /// In lower case.
     author: Option<String>,
-    given: u64,
+    returned: u64,
     /// The commit that was returned last.
     last: Option<ObjectId>,
     /// How many commits of earlier pages still have to be skipped.
@@ -62,13 +62,13 @@ pub struct Log<'a> {
 
 enum View {
     All,
-    Folder(Scope),
-    File(Follow),
+    Folder(PathLimiter),
+    File(FollowedFile),
 }
 
 /// A commit that matches, and what was computed for it so far.
-struct Hit {
-    step: Step,
+struct MatchedCommit {
+    node: WalkNode,
     commit_info: Option<CommitInfo>,
     /// The change of the followed file, if one is followed.
     file: Option<ChangedFile>,
@@ -77,31 +77,31 @@ struct Hit {
 impl<'a> Log<'a> {
     fn new(
         history: &'a History,
-        place: LogCursor,
+        cursor: LogCursor,
         path: Option<RepoPath>,
         author: Option<&str>,
         cancel: &Cancel,
     ) -> Result<Log<'a>, HistoryError> {
         let plan = Plan {
-            from: place.from.clone(),
-            without: place.without.first().copied(),
+            from: cursor.from.clone(),
+            excluded: cursor.excluded.first().copied(),
             dates: Dates {
-                since: place.since,
-                until: place.until,
+                since: cursor.since,
+                until: cursor.until,
             },
         };
         let mut log = Log {
             history,
-            walk: Walk::new(history, plan, None, None)?,
-            view: View::of(path.as_ref(), place.is_folder, None),
-            asked: path,
-            is_folder: place.is_folder,
+            walk: LogWalk::new(history, plan, None, None)?,
+            view: View::of(path.as_ref(), cursor.is_folder, None),
+            path,
+            is_folder: cursor.is_folder,
             author: author.map(str::to_lowercase),
-            given: place.given,
+            returned: cursor.returned,
             last: None,
             skip: 0,
         };
-        log.begin(Some(&place), cancel)?;
+        log.start(Some(&cursor), cancel)?;
         Ok(log)
     }
 
@@ -111,17 +111,17 @@ impl<'a> Log<'a> {
     /// If an object can't be read, or the call has to stop. [`Log::cursor`] is then the position to
     /// resume from.
     pub fn next(&mut self, cancel: &Cancel) -> Result<Option<LogEntry>, HistoryError> {
-        let Some(hit) = self.advance(cancel)? else {
+        let Some(matched) = self.advance(cancel)? else {
             return Ok(None);
         };
-        match self.entry(&hit, cancel) {
+        match self.entry(&matched, cancel) {
             Ok(entry) => {
-                self.pass(&hit);
-                self.given += 1;
+                self.pass(&matched);
+                self.returned += 1;
                 Ok(Some(entry))
             }
             Err(error) => {
-                self.walk.give_back(hit.step);
+                self.walk.put_back(matched.node);
                 Err(error)
             }
         }
@@ -139,55 +139,55 @@ impl<'a> Log<'a> {
     pub fn cursor(&self) -> LogCursor {
         let plan = &self.walk.plan;
         // While commits of earlier pages are skipped, only their number is a valid position.
-        let mut stand = self.walk.stand().filter(|_| self.skip == 0);
+        let mut walk = self.walk.state().filter(|_| self.skip == 0);
         let (mut name, mut last) = (None, None);
         if let View::File(follow) = &self.view {
             let shown = follow.path().display();
             let is_exact = RepoPath::parse(&shown).is_ok_and(|path| path == *follow.path());
-            stand = stand.filter(|_| is_exact);
-            name = stand.as_ref().map(|_| shown.clone());
-            let is_told = is_exact && self.skip == 0 && stand.is_none();
-            let commit = self.last.filter(|_| is_told);
-            last = commit.map(|commit| Last {
+            walk = walk.filter(|_| is_exact);
+            name = walk.as_ref().map(|_| shown.clone());
+            let is_returned = is_exact && self.skip == 0 && walk.is_none();
+            let commit = self.last.filter(|_| is_returned);
+            last = commit.map(|commit| LastCommit {
                 commit,
                 name: shown,
             });
         }
         LogCursor {
             from: plan.from.clone(),
-            without: plan.without.into_iter().collect(),
+            excluded: plan.excluded.into_iter().collect(),
             since: plan.dates.since,
             until: plan.dates.until,
-            given: self.given,
+            returned: self.returned,
             is_folder: self.is_folder,
-            stand,
+            walk,
             name,
             last,
         }
     }
 
     /// The next commit that no earlier page returned.
-    fn advance(&mut self, cancel: &Cancel) -> Result<Option<Hit>, HistoryError> {
+    fn advance(&mut self, cancel: &Cancel) -> Result<Option<MatchedCommit>, HistoryError> {
         loop {
-            if self.walk.frontier.is_lost() {
-                self.begin(None, cancel)?;
+            if self.walk.frontier.must_restart() {
+                self.start(None, cancel)?;
             }
             let next = match &self.view {
-                View::File(follow) => self.walk.next_of(follow.path(), cancel)?,
+                View::File(follow) => self.walk.next_touching(follow.path(), cancel)?,
                 View::All | View::Folder(_) => self.walk.next(cancel)?,
             };
-            let Some(step) = next else {
+            let Some(node) = next else {
                 return Ok(None);
             };
-            match self.look(&step, cancel) {
-                Ok(Some(hit)) if self.skip > 0 => {
+            match self.match_commit(&node, cancel) {
+                Ok(Some(matched)) if self.skip > 0 => {
                     self.skip -= 1;
-                    self.pass(&hit);
+                    self.pass(&matched);
                 }
-                Ok(hit @ Some(_)) => return Ok(hit),
+                Ok(matched @ Some(_)) => return Ok(matched),
                 Ok(None) => {}
                 Err(error) => {
-                    self.walk.give_back(step);
+                    self.walk.put_back(node);
                     return Err(error);
                 }
             }
@@ -195,25 +195,29 @@ impl<'a> Log<'a> {
     }
 
     /// Whether the commit matches.
-    fn look(&mut self, step: &Step, cancel: &Cancel) -> Result<Option<Hit>, HistoryError> {
+    fn match_commit(
+        &mut self,
+        node: &WalkNode,
+        cancel: &Cancel,
+    ) -> Result<Option<MatchedCommit>, HistoryError> {
         let sides = match &mut self.view {
             View::All | View::Folder(_) => None,
-            View::File(follow) => match follow.touch(self.history, step)? {
-                Touch::File { old, new } => {
+            View::File(follow) => match follow.effect_of(self.history, node)? {
+                CommitEffect::File { old, new } => {
                     self.is_folder = Some(false);
                     Some((old, new))
                 }
-                Touch::Folder if self.is_folder.is_none() => {
+                CommitEffect::Folder if self.is_folder.is_none() => {
                     self.is_folder = Some(true);
-                    self.begin(None, cancel)?;
+                    self.start(None, cancel)?;
                     return Ok(None);
                 }
-                Touch::Folder | Touch::Nothing => return Ok(None),
+                CommitEffect::Folder | CommitEffect::Nothing => return Ok(None),
             },
         };
         let mut commit_info = None;
         if let Some(author) = &self.author {
-            let read = self.history.commit_info(self.history.id_of(step.spot))?;
+            let read = self.history.commit_info(self.history.id_of(node.key))?;
             if !is_by(&read, author) {
                 return Ok(None);
             }
@@ -221,47 +225,51 @@ impl<'a> Log<'a> {
         }
         let file = match (&self.view, sides) {
             (View::File(follow), Some(sides)) => {
-                Some(follow.change(self.history, step, sides, cancel)?)
+                Some(follow.change(self.history, node, sides, cancel)?)
             }
             _ => None,
         };
-        let step = step.clone();
-        Ok(Some(Hit {
-            step,
+        let node = node.clone();
+        Ok(Some(MatchedCommit {
+            node,
             commit_info,
             file,
         }))
     }
 
-    fn entry(&mut self, hit: &Hit, cancel: &Cancel) -> Result<LogEntry, HistoryError> {
+    fn entry(
+        &mut self,
+        matched: &MatchedCommit,
+        cancel: &Cancel,
+    ) -> Result<LogEntry, HistoryError> {
         let history = self.history;
-        let commit_info = match &hit.commit_info {
+        let commit_info = match &matched.commit_info {
             Some(commit_info) => commit_info.clone(),
-            None => history.commit_info(history.id_of(hit.step.spot))?,
+            None => history.commit_info(history.id_of(matched.node.key))?,
         };
-        let listed = match (&mut self.view, &hit.file) {
-            (_, Some(file)) => Listed::alone(file.clone()),
-            (View::Folder(scope), None) => {
-                let old = history.first_parent_tree(&hit.step)?;
-                let found = scope.differences(history, old, Some(hit.step.tree), cancel)?;
+        let list = match (&mut self.view, &matched.file) {
+            (_, Some(file)) => FileList::single(file.clone()),
+            (View::Folder(limiter), None) => {
+                let old = history.first_parent_tree(&matched.node)?;
+                let found = limiter.differences(history, old, Some(matched.node.tree), cancel)?;
                 let blobs = Blobs::new(&history.git);
-                Listed::of(Changes::of(&blobs, found, cancel)?)
+                FileList::of(Changes::of(&blobs, found, cancel)?)
             }
-            (_, None) => Listed::clone(&*history.listed(&hit.step, cancel)?),
+            (_, None) => FileList::clone(&*history.file_list(&matched.node, cancel)?),
         };
         Ok(LogEntry {
             short: history.short(commit_info.id),
             commit_info,
-            files: listed.files,
-            files_total: listed.total,
-            renames_cut: listed.renames_cut,
+            files: list.files,
+            files_total: list.total,
+            renames_cut: list.renames_cut,
         })
     }
 
     /// Moves past a commit: a followed file takes the name that it had before.
-    fn pass(&mut self, hit: &Hit) {
-        self.last = Some(self.history.id_of(hit.step.spot));
-        if let (View::File(follow), Some(file)) = (&mut self.view, &hit.file)
+    fn pass(&mut self, matched: &MatchedCommit) {
+        self.last = Some(self.history.id_of(matched.node.key));
+        if let (View::File(follow), Some(file)) = (&mut self.view, &matched.file)
             && let Some(old) = &file.old_path
         {
             follow.rename(old.clone());
@@ -276,16 +284,16 @@ impl View {
             return View::All;
         };
         if is_folder == Some(true) {
-            return View::Folder(Scope::of(path.clone()));
+            return View::Folder(PathLimiter::of(path.clone()));
         }
         let name = name.and_then(|name| RepoPath::parse(&name).ok());
-        View::File(Follow::of(name.unwrap_or_else(|| path.clone())))
+        View::File(FollowedFile::of(name.unwrap_or_else(|| path.clone())))
     }
 
     /// The path that limits the walk. A followed file does not limit it.
-    fn scope(&self) -> Option<Scope> {
+    fn limiter(&self) -> Option<PathLimiter> {
         match self {
-            View::Folder(scope) => Some(Scope::of(scope.path().clone())),
+            View::Folder(limiter) => Some(PathLimiter::of(limiter.path().clone())),
             View::All | View::File(_) => None,
         }
     }

@@ -14,7 +14,7 @@ use prometheus_client::{
 
 /// How a build of a commit-graph or ledger ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Build {
+pub(crate) enum BuildOutcome {
     /// A new one exists.
     Made,
     /// There are no commits, too many, or none that are new.
@@ -57,20 +57,20 @@ impl HistoryMetrics {
     }
 
     /// Records the end of a build.
-    pub(crate) fn built(&self, part: &'static str, outcome: Build, took: Duration) {
+    pub(crate) fn record_build(&self, part: &'static str, outcome: BuildOutcome, took: Duration) {
         let outcome = match outcome {
-            Build::Made => "made",
-            Build::Unfit => "unfit",
-            Build::Stopped => "stopped",
-            Build::Failed => "failed",
+            BuildOutcome::Made => "made",
+            BuildOutcome::Unfit => "unfit",
+            BuildOutcome::Stopped => "stopped",
+            BuildOutcome::Failed => "failed",
         };
         let builds = self.builds.get_or_create(&BuildLabels { part, outcome });
         builds.observe(took.as_secs_f64());
     }
 
     /// Records a cache lookup.
-    pub(crate) fn looked_up(&self, kind: &'static str, is_there: bool) {
-        let outcome = if is_there { "hit" } else { "miss" };
+    pub(crate) fn record_lookup(&self, kind: &'static str, is_hit: bool) {
+        let outcome = if is_hit { "hit" } else { "miss" };
         let lookups = self.lookups.get_or_create(&LookupLabels { kind, outcome });
         lookups.inc();
     }

@@ -24,7 +24,7 @@ use gix::diff::blob::{Hunk, InternedInput, sources::byte_lines};
 
 use super::blobs::Blobs;
 use super::content::{Contents, Reader};
-use super::hunks::{Placing, Text, hunks, lines, without_common_ends};
+use super::hunks::{Placement, Text, hunks, lines, trim_common_ends};
 use super::{Change, ChangeKind, HistoryError};
 
 /// How much of a file changed.
@@ -160,7 +160,7 @@ impl Patch {
 }
 
 fn count(old: &[u8], new: &[u8], cancel: &Cancel) -> Result<LineCounts, Stopped> {
-    let (old_rest, new_rest) = without_common_ends(old, new);
+    let (old_rest, new_rest) = trim_common_ends(old, new);
     // If one side has nothing left, the lines of the other are the whole change.
     if old_rest.is_empty() || new_rest.is_empty() {
         return Ok(LineCounts {
@@ -170,7 +170,7 @@ fn count(old: &[u8], new: &[u8], cancel: &Cancel) -> Result<LineCounts, Stopped>
         });
     }
     let input = InternedInput::new(byte_lines(old), byte_lines(new));
-    Ok(LineCounts::of(&hunks(&input, Placing::Any, cancel)?))
+    Ok(LineCounts::of(&hunks(&input, Placement::Any, cancel)?))
 }
 
 /// Writes the patch from `old` to `new`.
@@ -181,7 +181,7 @@ fn write(
     cancel: &Cancel,
 ) -> Result<LineCounts, Stopped> {
     let input = InternedInput::new(byte_lines(old), byte_lines(new));
-    let found = hunks(&input, Placing::Shown, cancel)?;
+    let found = hunks(&input, Placement::Shown, cancel)?;
     let mut hunks = found.iter().cloned().peekable();
     while let Some(first) = hunks.next() {
         let mut group = vec![first];

@@ -17,28 +17,28 @@ use gix::ObjectId;
 use parking_lot::Mutex;
 
 use super::ledger::Ledger;
-use super::steps::{Spot, Step};
+use super::walk_node::{CommitKey, WalkNode};
 use super::{Graph, History, HistoryError};
-use index::Index;
+use index::PathIndex;
 use order::Order;
 
 /// Number of cached orders per project: HEAD's, and those of other starting points.
 const MAX_ORDERS: usize = 3;
 
 /// The path histories of one project, for one graph and ledger.
-pub(super) struct Courses {
+pub(super) struct PathHistories {
     graph: Weak<Graph>,
     ledger: Weak<Ledger>,
-    index: Index,
+    index: PathIndex,
     /// By starting commits, the most recently used at the end.
-    orders: Mutex<Vec<(Vec<ObjectId>, Shared)>>,
+    orders: Mutex<Vec<(Vec<ObjectId>, SharedOrder)>>,
     commits: usize,
 }
 
 /// A walk order that calls extend together.
-type Shared = Arc<Mutex<Order>>;
+type SharedOrder = Arc<Mutex<Order>>;
 
-impl Courses {
+impl PathHistories {
     /// Builds the index. `None` without a ledger.
     ///
     /// # Errors
@@ -47,12 +47,12 @@ impl Courses {
         graph: &Arc<Graph>,
         ledger: &Arc<Ledger>,
         cancel: &Cancel,
-    ) -> Result<Option<Courses>, Stopped> {
+    ) -> Result<Option<PathHistories>, Stopped> {
         if ledger.len() == 0 {
             return Ok(None);
         }
-        Ok(Some(Courses {
-            index: Index::of(graph, ledger, cancel)?,
+        Ok(Some(PathHistories {
+            index: PathIndex::of(graph, ledger, cancel)?,
             graph: Arc::downgrade(graph),
             ledger: Arc::downgrade(ledger),
             orders: Mutex::default(),
@@ -72,11 +72,11 @@ impl Courses {
         self.index.bytes() + MAX_ORDERS * Order::bytes_of(self.commits)
     }
 
-    fn order(&self, history: &History, from: &[ObjectId]) -> Result<Shared, HistoryError> {
+    fn order(&self, history: &History, from: &[ObjectId]) -> Result<SharedOrder, HistoryError> {
         let mut orders = self.orders.lock();
-        let held = orders.iter().position(|(begin, _)| begin == from);
-        let found = match held {
-            Some(held) => orders.remove(held),
+        let position = orders.iter().position(|(begin, _)| begin == from);
+        let found = match position {
+            Some(position) => orders.remove(position),
             None => {
                 let order = Order::at(history, from)?;
                 (from.to_vec(), Arc::new(Mutex::new(order)))
@@ -91,17 +91,17 @@ impl Courses {
     }
 
     /// Drops an order from the cache.
-    fn forget(&self, order: &Shared) {
-        let is_other = |held: &(Vec<ObjectId>, Shared)| !Arc::ptr_eq(&held.1, order);
+    fn uncache(&self, order: &SharedOrder) {
+        let is_other = |position: &(Vec<ObjectId>, SharedOrder)| !Arc::ptr_eq(&position.1, order);
         self.orders.lock().retain(is_other);
     }
 }
 
 /// The position of a file's log in a walk order.
-pub(super) struct Course<'a> {
+pub(super) struct PathHistory<'a> {
     history: &'a History,
-    courses: Arc<Courses>,
-    order: Shared,
+    histories: Arc<PathHistories>,
+    order: SharedOrder,
     /// The rank of the commit that came last; 0 before the first.
     at: u32,
     /// The rank of the one before.
@@ -109,12 +109,12 @@ pub(super) struct Course<'a> {
     /// The file's name for which `next` was computed.
     path: Option<RepoPath>,
     /// The next commits with their ranks, the first at the end.
-    next: Vec<(u32, Spot)>,
+    next: Vec<(u32, CommitKey)>,
     /// The rank up to which `next` is complete.
     covered: u32,
 }
 
-impl<'a> Course<'a> {
+impl<'a> PathHistory<'a> {
     /// Path history of logs that begin at these commits, if the project has a ledger.
     ///
     /// # Errors
@@ -123,17 +123,17 @@ impl<'a> Course<'a> {
         history: &'a History,
         from: &[ObjectId],
         cancel: &Cancel,
-    ) -> Result<Option<Course<'a>>, HistoryError> {
-        let courses = history
-            .kept()
-            .courses(&history.graph, &history.ledger, cancel)?;
-        let Some(courses) = courses else {
+    ) -> Result<Option<PathHistory<'a>>, HistoryError> {
+        let histories = history
+            .cache()
+            .path_histories(&history.graph, &history.ledger, cancel)?;
+        let Some(histories) = histories else {
             return Ok(None);
         };
-        Ok(Some(Course {
+        Ok(Some(PathHistory {
             history,
-            order: courses.order(history, from)?,
-            courses,
+            order: histories.order(history, from)?,
+            histories,
             at: 0,
             before: 0,
             path: None,
@@ -146,20 +146,20 @@ impl<'a> Course<'a> {
     ///
     /// # Errors
     /// If a commit can't be read, or the call has to stop.
-    pub(super) fn go_on_after(
+    pub(super) fn resume_after(
         &mut self,
         commit: ObjectId,
         cancel: &Cancel,
     ) -> Result<bool, HistoryError> {
-        let spot = self.history.spot(commit);
+        let key = self.history.commit_key(commit);
         let order = Arc::clone(&self.order);
         let mut order = cancel.lock(&order)?;
-        while order.turn(spot).is_none() {
-            if order.take(self.history, cancel)?.is_none() {
+        while order.rank(key).is_none() {
+            if order.visit_next(self.history, cancel)?.is_none() {
                 return Ok(false);
             }
         }
-        self.at = order.turn(spot).unwrap_or_default();
+        self.at = order.rank(key).unwrap_or_default();
         // Forces `next` to be recomputed.
         (self.before, self.path) = (self.at, None);
         Ok(true)
@@ -173,7 +173,7 @@ impl<'a> Course<'a> {
         &mut self,
         path: &RepoPath,
         cancel: &Cancel,
-    ) -> Result<Option<Step>, HistoryError> {
+    ) -> Result<Option<WalkNode>, HistoryError> {
         if self.path.as_ref() != Some(path) {
             self.path = Some(path.clone());
             self.next.clear();
@@ -181,51 +181,56 @@ impl<'a> Course<'a> {
         }
         while self.next.is_empty() {
             cancel.check()?;
-            if !self.look_ahead(path, cancel)? {
+            if !self.find_more(path, cancel)? {
                 return Ok(None);
             }
         }
-        let Some(&(turn, spot)) = self.next.last() else {
+        let Some(&(rank, key)) = self.next.last() else {
             return Ok(None);
         };
-        let step = self.history.step(spot)?;
+        let node = self.history.walk_node(key)?;
         self.next.pop();
-        self.before = std::mem::replace(&mut self.at, turn);
-        Ok(Some(step))
+        self.before = std::mem::replace(&mut self.at, rank);
+        Ok(Some(node))
     }
 
     /// Returns the commit that came last: it becomes the next again.
-    pub(super) fn give_back(&mut self) {
+    pub(super) fn put_back(&mut self) {
         self.at = self.before;
         self.path = None;
     }
 
     /// Finds more commits. Returns false at the end of history.
-    fn look_ahead(&mut self, path: &RepoPath, cancel: &Cancel) -> Result<bool, HistoryError> {
-        let courses = Arc::clone(&self.courses);
-        let touching = courses.index.touching(self.history.ledger.number_of(path));
+    fn find_more(&mut self, path: &RepoPath, cancel: &Cancel) -> Result<bool, HistoryError> {
+        let histories = Arc::clone(&self.histories);
+        let changing = histories
+            .index
+            .changing(self.history.ledger.number_of(path));
         let shared = Arc::clone(&self.order);
         let mut order = cancel.lock(&shared)?;
-        if self.covered < order.taken() {
-            let spots = touching.known().map(Spot::Known).chain(order.read());
-            let later = spots.filter_map(|spot| Some((order.turn(spot)?, spot)));
-            self.next = later.filter(|(turn, _)| *turn > self.covered).collect();
+        if self.covered < order.visited() {
+            let keys = changing
+                .in_graph()
+                .map(CommitKey::InGraph)
+                .chain(order.outside_graph());
+            let later = keys.filter_map(|key| Some((order.rank(key)?, key)));
+            self.next = later.filter(|(rank, _)| *rank > self.covered).collect();
             self.next
-                .sort_unstable_by_key(|(turn, _)| std::cmp::Reverse(*turn));
-            self.covered = order.taken();
+                .sort_unstable_by_key(|(rank, _)| std::cmp::Reverse(*rank));
+            self.covered = order.visited();
             return Ok(true);
         }
         let found = loop {
-            match order.take(self.history, cancel) {
-                Ok(Some(spot)) if !touching.may_have(spot) => {}
+            match order.visit_next(self.history, cancel) {
+                Ok(Some(key)) if !changing.may_contain(key) => {}
                 other => break other,
             }
         };
-        self.covered = order.taken();
+        self.covered = order.visited();
         let found = found?;
-        self.next.extend(found.map(|spot| (self.covered, spot)));
+        self.next.extend(found.map(|key| (self.covered, key)));
         if order.is_long() {
-            self.courses.forget(&self.order);
+            self.histories.uncache(&self.order);
         }
         Ok(found.is_some())
     }

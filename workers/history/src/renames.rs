@@ -18,7 +18,7 @@ use tokio::time::{Duration, Instant};
 
 use super::blobs::Blobs;
 use super::change::{Change, ChangeKind, Changes};
-use super::similarity::{self, Press, Print};
+use super::similarity::{self, Fingerprint, Fingerprinter};
 use super::trees::Difference;
 use super::{HistoryError, Side};
 
@@ -27,7 +27,7 @@ use super::{HistoryError, Side};
 const MAX_CANDIDATES: usize = 1000;
 
 /// Time limit of the comparison.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIME_LIMIT: Duration = Duration::from_secs(2);
 
 /// Size of all contents that are read, in bytes.
 const MAX_CONTENT: u64 = 64 << 20;
@@ -57,20 +57,20 @@ pub(super) fn pair(
     }
     let mut search = Search::new(blobs, cancel, deleted, added);
     let renames_cut = search.run()?.is_cut();
-    search.finish(&mut files);
+    search.into_changes(&mut files);
     Ok(Changes { files, renames_cut })
 }
 
 /// Whether a step completed or hit a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    Whole,
+enum Coverage {
+    Complete,
     Cut,
 }
 
-impl Step {
+impl Coverage {
     fn is_cut(self) -> bool {
-        self == Step::Cut
+        self == Coverage::Cut
     }
 }
 
@@ -80,7 +80,7 @@ struct File {
     path: RepoPath,
     side: Side,
     size: Option<u64>,
-    print: Option<Print>,
+    fingerprint: Option<Fingerprint>,
 }
 
 impl File {
@@ -89,7 +89,7 @@ impl File {
             path,
             side,
             size: None,
-            print: None,
+            fingerprint: None,
         }
     }
 }
@@ -105,7 +105,7 @@ struct Search<'a> {
     deleted_left: Vec<usize>,
     added_left: Vec<usize>,
     pairs: Vec<Pair>,
-    reader: Reader,
+    reader: FingerprintReader,
 }
 
 /// One of the two lists of files.
@@ -128,41 +128,41 @@ impl<'a> Search<'a> {
         Search {
             blobs,
             cancel,
-            until: now + share.min(PATIENCE),
+            until: now + share.min(TIME_LIMIT),
             deleted_left: (0..deleted.len()).collect(),
             added_left: (0..added.len()).collect(),
             deleted,
             added,
             pairs: Vec::new(),
-            reader: Reader::default(),
+            reader: FingerprintReader::default(),
         }
     }
 
-    fn run(&mut self) -> Result<Step, HistoryError> {
+    fn run(&mut self) -> Result<Coverage, HistoryError> {
         self.pair_identical()?;
         let identical = self.pairs.len();
         if self.is_done() {
-            return Ok(Step::Whole);
+            return Ok(Coverage::Complete);
         }
         if self.pair_namesakes()?.is_cut() {
             self.pairs.truncate(identical);
-            return Ok(Step::Cut);
+            return Ok(Coverage::Cut);
         }
         if self.is_done() {
-            return Ok(Step::Whole);
+            return Ok(Coverage::Complete);
         }
         let compared = self
             .deleted_left
             .len()
             .saturating_mul(self.added_left.len());
         if compared > MAX_CANDIDATES * MAX_CANDIDATES {
-            return Ok(Step::Cut);
+            return Ok(Coverage::Cut);
         }
-        let step = self.pair_similar()?;
-        if step.is_cut() {
+        let coverage = self.pair_similar()?;
+        if coverage.is_cut() {
             self.pairs.truncate(identical);
         }
-        Ok(step)
+        Ok(coverage)
     }
 
     fn is_done(&self) -> bool {
@@ -170,7 +170,7 @@ impl<'a> Search<'a> {
     }
 
     /// Adds pairs, and removes their files from the candidates.
-    fn keep(&mut self, pairs: &[Pair]) {
+    fn add_pairs(&mut self, pairs: &[Pair]) {
         self.pairs.extend_from_slice(pairs);
         let without = |left: &mut Vec<usize>, mut paired: Vec<usize>| {
             paired.sort_unstable();
@@ -207,23 +207,26 @@ impl<'a> Search<'a> {
     }
 
     /// Computes a file's fingerprint, once. Cut if too much was read already.
-    fn look(&mut self, list: List, at: usize) -> Result<Step, HistoryError> {
+    fn fingerprint_file(&mut self, list: List, at: usize) -> Result<Coverage, HistoryError> {
         let (blobs, cancel) = (self.blobs, self.cancel);
         let mut reader = std::mem::take(&mut self.reader);
-        let step = match self.file(list, at).filter(|file| file.print.is_none()) {
-            Some(file) => reader.look(blobs, file, cancel),
-            None => Ok(Step::Whole),
+        let coverage = match self
+            .file(list, at)
+            .filter(|file| file.fingerprint.is_none())
+        {
+            Some(file) => reader.fingerprint_file(blobs, file, cancel),
+            None => Ok(Coverage::Complete),
         };
         self.reader = reader;
-        step
+        coverage
     }
 
-    fn print(&self, list: List, at: usize) -> Option<&Print> {
+    fn fingerprint(&self, list: List, at: usize) -> Option<&Fingerprint> {
         let files = match list {
             List::Deleted => &self.deleted,
             List::Added => &self.added,
         };
-        files.get(at)?.print.as_ref()
+        files.get(at)?.fingerprint.as_ref()
     }
 
     fn file(&mut self, list: List, at: usize) -> Option<&mut File> {
@@ -234,7 +237,7 @@ impl<'a> Search<'a> {
     }
 
     /// Turns pairs into renames, and all other files into additions and deletions.
-    fn finish(self, files: &mut Vec<Change>) {
+    fn into_changes(self, files: &mut Vec<Change>) {
         let mut deleted: Vec<Option<File>> = self.deleted.into_iter().map(Some).collect();
         let mut added: Vec<Option<File>> = self.added.into_iter().map(Some).collect();
         for (from, to) in self.pairs {
@@ -252,28 +255,28 @@ impl<'a> Search<'a> {
 
 /// Reads contents, and counts the bytes.
 #[derive(Default)]
-struct Reader {
-    press: Option<Press>,
+struct FingerprintReader {
+    fingerprinter: Option<Fingerprinter>,
     buffer: Vec<u8>,
     bytes_read: u64,
 }
 
-impl Reader {
-    fn look(
+impl FingerprintReader {
+    fn fingerprint_file(
         &mut self,
         blobs: &Blobs<'_>,
         file: &mut File,
         cancel: &Cancel,
-    ) -> Result<Step, HistoryError> {
+    ) -> Result<Coverage, HistoryError> {
         self.bytes_read += file.size.unwrap_or_default();
         if self.bytes_read > MAX_CONTENT {
-            return Ok(Step::Cut);
+            return Ok(Coverage::Cut);
         }
         if blobs.read(file.side.id, &mut self.buffer)? {
-            let press = self.press.get_or_insert_with(Press::new);
-            file.print = Some(press.print(&self.buffer, cancel)?);
+            let fingerprinter = self.fingerprinter.get_or_insert_with(Fingerprinter::new);
+            file.fingerprint = Some(fingerprinter.fingerprint(&self.buffer, cancel)?);
         }
-        Ok(Step::Whole)
+        Ok(Coverage::Complete)
     }
 }
 

@@ -5,15 +5,15 @@
 //! stashes and pull requests do not exist here, however they are named. HEAD is the commit that the
 //! call is pinned to.
 
-mod form;
-mod name;
-mod near;
+mod parse;
+mod base;
+mod suggestions;
 
 use archway_repo::Cancel;
 use gix::{ObjectId, object::Kind};
 use jiff::Timestamp;
 
-use self::form::Step;
+use self::parse::Step;
 use super::{History, HistoryError, error::git};
 
 /// Maximum number of candidates for an ambiguous id.
@@ -40,13 +40,13 @@ impl History {
             revision,
             cancel,
         };
-        let form = form::read(revision, Timestamp::now()).map_err(|why| lookup.invalid(why))?;
-        let mut found = lookup.base(form.base, form.upstream, form.log)?;
-        for step in form.steps {
+        let parsed = parse::parse(revision, Timestamp::now()).map_err(|why| lookup.invalid(why))?;
+        let mut found = lookup.base(parsed.base, parsed.upstream, parsed.reflog)?;
+        for step in parsed.steps {
             found.id = lookup.step(found.id, step)?;
         }
         let commit = lookup.commit(found.id)?;
-        if found.reached || !self.reachable(&[commit], cancel)?.is_empty() {
+        if found.is_reached || !self.reachable(&[commit], cancel)?.is_empty() {
             return Ok(commit);
         }
         Err(lookup.not_found())
@@ -104,16 +104,19 @@ struct Lookup<'a> {
 }
 
 /// An object that a part of a revision names.
-struct Found {
+struct ResolvedObject {
     id: ObjectId,
     /// HEAD, a branch or a tag names it, so every step from it leads to a reachable object.
-    reached: bool,
+    is_reached: bool,
 }
 
-impl Found {
+impl ResolvedObject {
     /// An object whose reachability is not known.
-    fn by_id(id: ObjectId) -> Found {
-        Found { id, reached: false }
+    fn by_id(id: ObjectId) -> ResolvedObject {
+        ResolvedObject {
+            id,
+            is_reached: false,
+        }
     }
 }
 
@@ -163,10 +166,10 @@ impl Lookup<'_> {
     }
 
     fn not_found(&self) -> HistoryError {
-        self.not_found_but(None)
+        self.not_found_with(None)
     }
 
-    fn not_found_but(&self, hint: Option<String>) -> HistoryError {
+    fn not_found_with(&self, hint: Option<String>) -> HistoryError {
         HistoryError::RevisionNotFound {
             revision: self.revision.to_owned(),
             hint,

@@ -12,13 +12,13 @@ use archway_repo::{Cancel, Stopped};
 pub(super) const MAX_SCORE: u64 = 60_000;
 
 /// The score of files that are half the same: the threshold for a rename.
-pub(super) const LEAST_SCORE: u64 = MAX_SCORE / 2;
+pub(super) const MIN_SCORE: u64 = MAX_SCORE / 2;
 
 /// How many files of equal content are searched for the best match. Git's number.
-pub(super) const MAX_ALIKE: usize = 100;
+pub(super) const MAX_IDENTICAL: usize = 100;
 
 /// Number of pieces that are hashed between two deadline checks.
-const STRIDE: usize = 1 << 14;
+const CHECK_INTERVAL: usize = 1 << 14;
 
 /// The longest piece, in bytes.
 const MAX_PIECE: u32 = 64;
@@ -28,7 +28,7 @@ const PIECES: u32 = 107_927;
 
 /// A file's fingerprint: the bytes in each distinct piece.
 #[derive(Debug)]
-pub(super) struct Print {
+pub(super) struct Fingerprint {
     /// The file's size, in bytes.
     pub(super) size: u64,
     /// Hashes of pieces in ascending order, with the bytes of the file in each.
@@ -37,15 +37,15 @@ pub(super) struct Print {
 
 /// Computes fingerprints of files, one after another.
 #[derive(Debug)]
-pub(super) struct Press {
+pub(super) struct Fingerprinter {
     /// For each hash, the bytes of the file in it. All 0 between two files.
     bytes: Vec<u32>,
 }
 
-impl Press {
-    pub(super) fn new() -> Press {
+impl Fingerprinter {
+    pub(super) fn new() -> Fingerprinter {
         let pieces = usize::try_from(PIECES).unwrap_or_default();
-        Press {
+        Fingerprinter {
             bytes: vec![0; pieces],
         }
     }
@@ -54,7 +54,11 @@ impl Press {
     ///
     /// # Errors
     /// If the call has to stop. The value can't be used again then: it holds counts of that file.
-    pub(super) fn print(&mut self, content: &[u8], cancel: &Cancel) -> Result<Print, Stopped> {
+    pub(super) fn fingerprint(
+        &mut self,
+        content: &[u8],
+        cancel: &Cancel,
+    ) -> Result<Fingerprint, Stopped> {
         let mut seen = Vec::new();
         let mut taken: usize = 0;
         let is_text = !is_binary(content);
@@ -69,7 +73,7 @@ impl Press {
             if byte == b'\n' || piece.length == MAX_PIECE {
                 self.count(std::mem::take(&mut piece), &mut seen);
                 taken += 1;
-                if taken.is_multiple_of(STRIDE) {
+                if taken.is_multiple_of(CHECK_INTERVAL) {
                     cancel.check()?;
                 }
             }
@@ -79,7 +83,7 @@ impl Press {
         }
         seen.sort_unstable();
         let mut bytes = |piece| (piece, self.slot(piece).map_or(0, std::mem::take));
-        Ok(Print {
+        Ok(Fingerprint {
             size: u64::try_from(content.len()).unwrap_or(u64::MAX),
             pieces: seen.iter().map(|&piece| bytes(piece)).collect(),
         })
@@ -134,7 +138,7 @@ pub(super) fn score(shared: u64, a: u64, b: u64) -> u64 {
 }
 
 /// The number of bytes that two files share.
-pub(super) fn shared(a: &Print, b: &Print) -> u64 {
+pub(super) fn shared(a: &Fingerprint, b: &Fingerprint) -> u64 {
     let mut others = b.pieces.iter().peekable();
     let mut shared = 0;
     for &(piece, bytes) in &a.pieces {
@@ -148,21 +152,21 @@ pub(super) fn shared(a: &Print, b: &Print) -> u64 {
 
 /// A file's fingerprint as a table, for comparing it with many other files.
 #[derive(Debug)]
-pub(super) struct Sheet {
+pub(super) struct FingerprintTable {
     /// For each hash, the bytes of the file in it.
     bytes: Vec<u32>,
 }
 
-impl Sheet {
-    pub(super) fn new() -> Sheet {
+impl FingerprintTable {
+    pub(super) fn new() -> FingerprintTable {
         let pieces = usize::try_from(PIECES).unwrap_or_default();
-        Sheet {
+        FingerprintTable {
             bytes: vec![0; pieces],
         }
     }
 
     /// Loads a file, until [`FingerprintTable::clear`] removes it.
-    pub(super) fn lay(&mut self, pieces: &[(u32, u32)]) {
+    pub(super) fn load(&mut self, pieces: &[(u32, u32)]) {
         for (piece, bytes) in pieces {
             if let Some(slot) = self.bytes.get_mut(*piece as usize) {
                 *slot = *bytes;
@@ -198,13 +202,18 @@ mod tests {
 
     use super::*;
 
-    fn print(content: &[u8]) -> Print {
-        Press::new().print(content, &cancel()).unwrap()
+    fn fingerprint(content: &[u8]) -> Fingerprint {
+        Fingerprinter::new()
+            .fingerprint(content, &cancel())
+            .unwrap()
     }
 
     fn percent(a: &[u8], b: &[u8]) -> u64 {
-        let mut press = Press::new();
-        let (a, b) = (press.print(a, &cancel()), press.print(b, &cancel()));
+        let mut fingerprinter = Fingerprinter::new();
+        let (a, b) = (
+            fingerprinter.fingerprint(a, &cancel()),
+            fingerprinter.fingerprint(b, &cancel()),
+        );
         let (a, b) = (a.unwrap(), b.unwrap());
         score(shared(&a, &b), a.size, b.size) * 100 / MAX_SCORE
     }
@@ -219,13 +228,13 @@ mod tests {
 
     #[test]
     fn a_file_that_is_laid_out_shares_what_it_shares_otherwise() {
-        let (one, other) = (print(b"a\nb\nb\nc\n"), print(b"b\nc\nc\nd\n"));
-        let mut sheet = Sheet::new();
-        sheet.lay(&one.pieces);
-        assert_eq!(sheet.shared(&other.pieces), shared(&one, &other));
+        let (one, other) = (fingerprint(b"a\nb\nb\nc\n"), fingerprint(b"b\nc\nc\nd\n"));
+        let mut table = FingerprintTable::new();
+        table.load(&one.pieces);
+        assert_eq!(table.shared(&other.pieces), shared(&one, &other));
         assert_eq!(shared(&one, &other), 4);
-        sheet.clear(&one.pieces);
-        assert_eq!(sheet.shared(&other.pieces), 0);
+        table.clear(&one.pieces);
+        assert_eq!(table.shared(&other.pieces), 0);
     }
 
     #[test]
@@ -237,13 +246,13 @@ mod tests {
 
     #[test]
     fn line_ends_of_text_do_not_count_those_of_binary_files_do() {
-        assert_eq!(print(b"a\r\n").pieces, print(b"a\n").pieces);
-        assert_ne!(print(b"\0\r\n").pieces, print(b"\0\n").pieces);
+        assert_eq!(fingerprint(b"a\r\n").pieces, fingerprint(b"a\n").pieces);
+        assert_ne!(fingerprint(b"\0\r\n").pieces, fingerprint(b"\0\n").pieces);
     }
 
     #[test]
     fn a_last_line_without_an_end_counts_too() {
-        assert_eq!(print(b"a\nb").pieces.len(), 2);
+        assert_eq!(fingerprint(b"a\nb").pieces.len(), 2);
     }
 
     #[test]

@@ -21,14 +21,14 @@ use super::error::git;
 const READING: &str = "reading references";
 
 /// The prefixes of served references, beneath git's folder.
-pub(super) const PLACES: [&str; 3] = ["refs/heads/", "refs/remotes/", "refs/tags/"];
+pub(super) const PREFIXES: [&str; 3] = ["refs/heads/", "refs/remotes/", "refs/tags/"];
 
 /// The targets of references when they were last read. The default was never read.
 #[derive(Debug, Default)]
-pub(super) struct Tips(Option<Kept>);
+pub(super) struct Tips(Option<CachedTips>);
 
 #[derive(Debug)]
-struct Kept {
+struct CachedTips {
     sources: Sources,
     ids: Arc<HashSet<ObjectId>>,
 }
@@ -43,10 +43,10 @@ impl Tips {
         repository: &gix::Repository,
         cancel: &Cancel,
     ) -> Result<Arc<HashSet<ObjectId>>, HistoryError> {
-        if let Some(kept) = &self.0
-            && kept.sources.still_hold(repository, cancel)?
+        if let Some(cached) = &self.0
+            && cached.sources.are_unchanged(repository, cancel)?
         {
-            return Ok(Arc::clone(&kept.ids));
+            return Ok(Arc::clone(&cached.ids));
         }
         self.0 = None;
         // The state is recorded before references are read: a change in between shows as a
@@ -54,7 +54,7 @@ impl Tips {
         let sources = Sources::of(repository, cancel)?;
         let (ids, is_all) = read(repository, cancel)?;
         let ids = Arc::new(ids);
-        self.0 = sources.filter(|_| is_all).map(|sources| Kept {
+        self.0 = sources.filter(|_| is_all).map(|sources| CachedTips {
             sources,
             ids: Arc::clone(&ids),
         });
@@ -74,15 +74,15 @@ pub(super) fn read(
     // Reopened each time: a cached buffer may miss what was written within a tick of the clock.
     let packed = store.open_packed_buffer().map_err(git(READING))?;
     let (mut ids, mut is_all) = (HashSet::new(), true);
-    for place in PLACES {
-        let place = place.try_into().map_err(git(READING))?;
-        let all = store.iter_prefixed_packed(place, packed.as_ref());
+    for prefix in PREFIXES {
+        let prefix = prefix.try_into().map_err(git(READING))?;
+        let all = store.iter_prefixed_packed(prefix, packed.as_ref());
         for reference in all.map_err(git(READING))? {
             cancel.check()?;
             let Ok(mut reference) = reference else {
                 continue;
             };
-            is_all &= !leads_elsewhere(&reference);
+            is_all &= !points_elsewhere(&reference);
             let id = reference.follow_to_object_packed(store, packed.as_ref());
             ids.extend(id.ok());
         }
@@ -91,7 +91,7 @@ pub(super) fn read(
 }
 
 /// Whether the reference is symbolic and points outside the served prefixes.
-fn leads_elsewhere(reference: &Reference) -> bool {
+fn points_elsewhere(reference: &Reference) -> bool {
     match &reference.target {
         Target::Object(_) => false,
         Target::Symbolic(name) => !matches!(
@@ -148,7 +148,7 @@ mod tests {
         }
 
         /// Reads until the cached targets are reused.
-        fn settle(&mut self) -> Arc<HashSet<ObjectId>> {
+        fn wait_until_cached(&mut self) -> Arc<HashSet<ObjectId>> {
             let last = Instant::now() + Duration::from_secs(30);
             let mut before = self.now();
             while Instant::now() < last {
@@ -168,26 +168,26 @@ mod tests {
         let mut project = Project::new(2000);
         let [new, moved, written, tagged] =
             ["new", "moved", "written", "tagged"].map(|it| project.lost(it));
-        let kept = project.settle();
-        assert!(Arc::ptr_eq(&kept, &project.now()), "nothing changed");
+        let cached = project.wait_until_cached();
+        assert!(Arc::ptr_eq(&cached, &project.now()), "nothing changed");
         project.point("refs/heads/new", new);
         assert!(project.names(new));
-        project.settle();
+        project.wait_until_cached();
         project.point("refs/heads/some/7", moved);
         assert!(project.names(moved));
-        project.settle();
+        project.wait_until_cached();
         // Unlike git: the folder's time stays the same.
         let file = project.app.root().join(".git/refs/heads/some/8");
         std::fs::write(file, format!("{written}\n")).unwrap();
         assert!(project.names(written));
-        project.settle();
+        project.wait_until_cached();
         project.point("refs/tags/deep/er", tagged);
         assert!(project.names(tagged));
-        project.settle();
+        project.wait_until_cached();
         project.app.git(&["branch", "-qD", "new"]);
         assert!(!project.names(new) && project.names(moved));
         project.app.git(&["pack-refs", "--all", "--prune"]);
-        let packed = project.settle();
+        let packed = project.wait_until_cached();
         assert!(
             [moved, written, tagged]
                 .iter()

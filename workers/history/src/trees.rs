@@ -3,7 +3,7 @@
 //! Trees of equal id are skipped unread. Blocked files and folders are skipped. A submodule is one
 //! entry, whatever its commit contains.
 
-mod walk;
+mod diff;
 mod pairs;
 
 use archway_repo::{Cancel, RepoPath, Rules};
@@ -12,10 +12,10 @@ use gix::objs::FindExt as _;
 use gix::objs::tree::{EntryKind, EntryRef};
 
 use super::{HistoryError, Side, error::git};
-pub(super) use pairs::in_pairs;
-use walk::Walk;
+use diff::TreeDiff;
+pub(super) use pairs::zip_entries;
 
-pub(super) use walk::Most;
+pub(super) use diff::Limits;
 
 const READING: &str = "reading a tree";
 
@@ -44,18 +44,18 @@ pub(super) fn differences(
     differences_beneath(repository, rules, RepoPath::root(), trees, cancel)
 }
 
-/// [`differences`] including blocked files, within the limit `most`.
+/// [`differences`] including blocked files, within the limit `limits`.
 ///
 /// # Errors
 /// If a tree can't be read, the limit is exceeded, or the call has to stop.
 pub(super) fn all_differences(
     repository: &gix::Repository,
     (old, new): (Option<ObjectId>, Option<ObjectId>),
-    most: Most,
+    limits: Limits,
     cancel: &Cancel,
 ) -> Result<Vec<Difference>, HistoryError> {
     let sides = (old.map(folder), new.map(folder));
-    let walk = Walk::new(repository, None).at_most(most);
+    let walk = TreeDiff::new(repository, None).with_limits(limits);
     walk.run(&RepoPath::root(), sides, cancel)
 }
 
@@ -85,7 +85,7 @@ pub(super) fn differences_at(
     sides: (Option<Side>, Option<Side>),
     cancel: &Cancel,
 ) -> Result<Vec<Difference>, HistoryError> {
-    Walk::new(repository, Some(rules)).run(&path, sides, cancel)
+    TreeDiff::new(repository, Some(rules)).run(&path, sides, cancel)
 }
 
 /// A tree's entry `name`, read through `buffer`.

@@ -8,11 +8,11 @@
 use archway_repo::{Cancel, RepoPath};
 use gix::ObjectId;
 
+use super::cursor::WalkState;
 use super::frontier::Frontier;
-use super::path_history::Course;
-use super::place::Stand;
-use super::scope::Scope;
-use super::steps::{Spot, Step};
+use super::path_history::PathHistory;
+use super::path_limiter::PathLimiter;
+use super::walk_node::{CommitKey, WalkNode};
 use super::{History, HistoryError};
 
 /// Which commits are walked over.
@@ -21,7 +21,7 @@ pub(super) struct Plan {
     /// The commits at which the walk begins.
     pub(super) from: Vec<ObjectId>,
     /// Excludes this commit and all its ancestors.
-    pub(super) without: Option<ObjectId>,
+    pub(super) excluded: Option<ObjectId>,
     pub(super) dates: Dates,
 }
 
@@ -45,19 +45,19 @@ impl Dates {
 }
 
 /// A walk in progress.
-pub(super) struct Walk<'a> {
+pub(super) struct LogWalk<'a> {
     pub(super) history: &'a History,
     pub(super) plan: Plan,
     /// Limits the walk to a folder. Without one, all commits are shown.
-    scope: Option<Scope>,
+    limiter: Option<PathLimiter>,
     pub(super) frontier: Frontier<'a>,
     /// Replaces the frontier for a followed file.
-    course: Option<Course<'a>>,
+    path_history: Option<PathHistory<'a>>,
     /// The shown commits, the last one first, where they have to be computed up front.
-    listed: Option<Vec<Step>>,
+    listed: Option<Vec<WalkNode>>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> LogWalk<'a> {
     /// Starts a walk, or resumes a saved one.
     ///
     /// # Errors
@@ -65,35 +65,38 @@ impl<'a> Walk<'a> {
     pub(super) fn new(
         history: &'a History,
         plan: Plan,
-        scope: Option<Scope>,
-        stand: Option<&Stand>,
-    ) -> Result<Walk<'a>, HistoryError> {
+        limiter: Option<PathLimiter>,
+        saved: Option<&WalkState>,
+    ) -> Result<LogWalk<'a>, HistoryError> {
         // Exclusions are only known by walking over all of them.
-        let stand = stand.filter(|_| plan.without.is_none());
-        let frontier = match stand {
-            Some(stand) => Frontier::resume(history, stand)?,
-            None => Frontier::at(history, &plan.from)?,
+        let saved = saved.filter(|_| plan.excluded.is_none());
+        let frontier = match saved {
+            Some(saved) => Frontier::resume(history, saved)?,
+            None => Frontier::starting_at(history, &plan.from)?,
         };
-        Ok(Walk {
+        Ok(LogWalk {
             history,
             plan,
-            scope,
+            limiter,
             frontier,
-            course: None,
+            path_history: None,
             listed: None,
         })
     }
 
     /// Walks a followed file from the beginning, by path history in place of the frontier.
-    pub(super) fn along(self, course: Course<'a>) -> Walk<'a> {
-        let course = Some(course);
-        Walk { course, ..self }
+    pub(super) fn with_path_history(self, path_history: PathHistory<'a>) -> LogWalk<'a> {
+        let path_history = Some(path_history);
+        LogWalk {
+            path_history,
+            ..self
+        }
     }
 
     /// Whether path history can replace the walk of a followed file. Excluded dates and commits may
     /// change which commits are met first.
-    pub(super) fn can_go_along(plan: &Plan) -> bool {
-        plan.without.is_none() && plan.dates.since.is_none()
+    pub(super) fn allows_path_history(plan: &Plan) -> bool {
+        plan.excluded.is_none() && plan.dates.since.is_none()
     }
 
     /// [`LogWalk::next`] for a caller that only needs commits that may have changed the file named
@@ -101,21 +104,21 @@ impl<'a> Walk<'a> {
     ///
     /// # Errors
     /// As [`LogWalk::next`].
-    pub(super) fn next_of(
+    pub(super) fn next_touching(
         &mut self,
         path: &RepoPath,
         cancel: &Cancel,
-    ) -> Result<Option<Step>, HistoryError> {
-        let Some(course) = &mut self.course else {
+    ) -> Result<Option<WalkNode>, HistoryError> {
+        let Some(path_history) = &mut self.path_history else {
             return self.next(cancel);
         };
         loop {
-            let step = course.next(path, cancel)?;
-            if step
+            let node = path_history.next(path, cancel)?;
+            if node
                 .as_ref()
-                .is_none_or(|step| self.plan.dates.shows(step.time))
+                .is_none_or(|node| self.plan.dates.shows(node.time))
             {
-                return Ok(step);
+                return Ok(node);
             }
         }
     }
@@ -124,26 +127,26 @@ impl<'a> Walk<'a> {
     ///
     /// # Errors
     /// If an object can't be read, or the call has to stop. The walk can continue later.
-    pub(super) fn next(&mut self, cancel: &Cancel) -> Result<Option<Step>, HistoryError> {
-        if let Some(without) = self.plan.without {
+    pub(super) fn next(&mut self, cancel: &Cancel) -> Result<Option<WalkNode>, HistoryError> {
+        if let Some(excluded) = self.plan.excluded {
             if self.listed.is_none() {
-                self.listed = Some(self.list_without(without, cancel)?);
+                self.listed = Some(self.list_excluding(excluded, cancel)?);
             }
             return Ok(self.listed.as_mut().and_then(Vec::pop));
         }
         loop {
             cancel.check()?;
-            let Some(step) = self.frontier.take() else {
+            let Some(node) = self.frontier.pop() else {
                 return Ok(None);
             };
-            if self.plan.dates.ends_at(step.time) {
+            if self.plan.dates.ends_at(node.time) {
                 continue;
             }
-            match self.pass(&step, cancel) {
-                Ok(true) if self.plan.dates.shows(step.time) => return Ok(Some(step)),
+            match self.advance(&node, cancel) {
+                Ok(true) if self.plan.dates.shows(node.time) => return Ok(Some(node)),
                 Ok(_) => {}
                 Err(error) => {
-                    self.frontier.give_back(step);
+                    self.frontier.put_back(node);
                     return Err(error);
                 }
             }
@@ -151,25 +154,25 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the commit that came last: it becomes the next again.
-    pub(super) fn give_back(&mut self, step: Step) {
-        match (&mut self.listed, &mut self.course) {
-            (Some(listed), _) => listed.push(step),
-            (None, Some(course)) => course.give_back(),
-            (None, None) => self.frontier.give_back(step),
+    pub(super) fn put_back(&mut self, node: WalkNode) {
+        match (&mut self.listed, &mut self.path_history) {
+            (Some(listed), _) => listed.push(node),
+            (None, Some(path_history)) => path_history.put_back(),
+            (None, None) => self.frontier.put_back(node),
         }
     }
 
     /// The state to resume from, if the walk can be resumed.
-    pub(super) fn stand(&self) -> Option<Stand> {
-        let is_elsewhere = self.plan.without.is_some() || self.course.is_some();
-        (!is_elsewhere).then(|| self.frontier.written()).flatten()
+    pub(super) fn state(&self) -> Option<WalkState> {
+        let has_no_frontier = self.plan.excluded.is_some() || self.path_history.is_some();
+        (!has_no_frontier).then(|| self.frontier.state()).flatten()
     }
 
     /// Queues the parents through which the walk continues. Returns whether the commit is shown.
-    fn pass(&mut self, step: &Step, cancel: &Cancel) -> Result<bool, HistoryError> {
-        let (parents, is_shown) = self.simplified(step, |_| true, cancel)?;
+    fn advance(&mut self, node: &WalkNode, cancel: &Cancel) -> Result<bool, HistoryError> {
+        let (parents, is_shown) = self.simplified(node, |_| true, cancel)?;
         for parent in parents {
-            self.frontier.join(parent)?;
+            self.frontier.push(parent)?;
         }
         Ok(is_shown)
     }
@@ -178,25 +181,25 @@ impl<'a> Walk<'a> {
     /// the limiting path. If any parents count, only those decide.
     pub(super) fn simplified(
         &mut self,
-        step: &Step,
-        counts: impl Fn(Spot) -> bool,
+        node: &WalkNode,
+        counts: impl Fn(CommitKey) -> bool,
         cancel: &Cancel,
-    ) -> Result<(Vec<Spot>, bool), HistoryError> {
-        let Some(scope) = &mut self.scope else {
-            return Ok((step.parents.clone(), true));
+    ) -> Result<(Vec<CommitKey>, bool), HistoryError> {
+        let Some(limiter) = &mut self.limiter else {
+            return Ok((node.parents.clone(), true));
         };
         let history = self.history;
-        if step.parents.is_empty() {
-            let known = scope.is_known_same(history, step.spot);
-            let differs = !known && scope.differs(history, step, None, cancel)?;
+        if node.parents.is_empty() {
+            let known = limiter.is_proven_same(history, node.key);
+            let differs = !known && limiter.differs(history, node, None, cancel)?;
             return Ok((Vec::new(), differs));
         }
         let (mut any_counts, mut differs, mut differs_otherwise) = (false, false, false);
-        for (nth, &parent) in step.parents.iter().enumerate() {
+        for (nth, &parent) in node.parents.iter().enumerate() {
             let it_counts = counts(parent);
             any_counts |= it_counts;
-            let known = nth == 0 && scope.is_known_same(history, step.spot);
-            let is_same = known || !scope.differs(history, step, Some(parent), cancel)?;
+            let known = nth == 0 && limiter.is_proven_same(history, node.key);
+            let is_same = known || !limiter.differs(history, node, Some(parent), cancel)?;
             match (is_same, it_counts) {
                 (true, true) => return Ok((vec![parent], false)),
                 (true, false) => {}
@@ -209,6 +212,6 @@ impl<'a> Walk<'a> {
         } else {
             differs_otherwise
         };
-        Ok((step.parents.clone(), is_shown))
+        Ok((node.parents.clone(), is_shown))
     }
 }

@@ -19,7 +19,7 @@ use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 
 use self::cleaning::Cleaner;
-use self::committed::Committed;
+use self::committed::TreeFiles;
 use self::tracked::Index;
 use super::blobs::Blobs;
 use super::trees::Difference;
@@ -46,7 +46,7 @@ impl History {
         let tracked = index.files(&self.git, &self.rules, cancel)?;
         let paths: Vec<RepoPath> = tracked.iter().map(|file| file.path.clone()).collect();
         let standing = repo.standing(&paths, cancel)?;
-        let mut committed = Committed::of(self, old, &index, cancel)?;
+        let mut committed = TreeFiles::of(self, old, &index, cancel)?;
         let mut reader = Reader {
             repo,
             cancel,
@@ -57,11 +57,11 @@ impl History {
         for (file, standing) in tracked.iter().zip(standing) {
             found.extend(committed.until(&file.path));
             let old = committed.side(file);
-            if index.knows(file, standing) && old == Some(file.side) {
+            if index.is_unmodified(file, standing) && old == Some(file.side) {
                 continue;
             }
             if self.rules.judge(&file.path, Kind::File).is_ok() {
-                let new = match index.knows(file, standing) {
+                let new = match index.is_unmodified(file, standing) {
                     true => Some(file.side),
                     false => reader.read(&file.path, standing, old)?,
                 };
@@ -97,7 +97,7 @@ impl History {
         };
         let standing = repo.standing(std::slice::from_ref(path), cancel)?;
         let standing = standing.into_iter().next().flatten();
-        if index.knows(&file, standing) {
+        if index.is_unmodified(&file, standing) {
             return Ok(false);
         }
         let mut reader = Reader {
@@ -160,13 +160,13 @@ impl Reader<'_, '_> {
                 let id = gix::objs::compute_hash(hash, gix::objs::Kind::Blob, &bytes);
                 let id = id.map_err(git(READING))?;
                 if known != Some(id) {
-                    self.blobs.hold(id, size_of(&bytes), Some(bytes));
+                    self.blobs.add(id, size_of(&bytes), Some(bytes));
                 }
                 id
             }
             Content::Large(id, size) => {
                 if known != Some(id) {
-                    self.blobs.hold(id, size, None);
+                    self.blobs.add(id, size, None);
                 }
                 id
             }

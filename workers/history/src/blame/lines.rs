@@ -11,11 +11,11 @@ use gix::diff::blob::{IndentLevel, Token};
 use archway_repo::{Cancel, Stopped};
 
 /// Interned lines are dropped beyond this size, in bytes, including overhead.
-const NUMBERED: usize = 64 << 20;
+const MAX_INTERNED_BYTES: usize = 64 << 20;
 /// Cost of an interned line beyond its bytes.
 const OVERHEAD: usize = 48;
 /// Number of lines that are interned between two deadline checks.
-const STRIDE: usize = 1 << 12;
+const CHECK_INTERVAL: usize = 1 << 12;
 /// Number of bytes that are compared at a time.
 const BLOCK: usize = 1024;
 /// Tab width for comparing indentation, as in git.
@@ -33,7 +33,7 @@ pub(super) struct Text {
 
 /// Interned lines.
 #[derive(Default)]
-pub(super) struct Numbers {
+pub(super) struct LineInterner {
     of: HashMap<Box<[u8]>, Token>,
     indents: Vec<IndentLevel>,
     bytes: usize,
@@ -50,7 +50,7 @@ impl Text {
     }
 
     /// Its lines, without those of the last `tail` bytes.
-    pub(super) fn without(&self, tail: usize) -> &[Token] {
+    pub(super) fn lines_before(&self, tail: usize) -> &[Token] {
         let end = self.bytes.len().saturating_sub(tail);
         let lines = self.starts.partition_point(|&start| (start as usize) < end);
         self.lines.get(..lines).unwrap_or_default()
@@ -87,15 +87,15 @@ impl Text {
     }
 }
 
-impl Numbers {
+impl LineInterner {
     /// The number of interned lines.
     pub(super) fn count(&self) -> u32 {
         u32::try_from(self.indents.len()).unwrap_or(u32::MAX)
     }
 
     /// Whether interned lines exceed their memory bound.
-    pub(super) fn are_many(&self) -> bool {
-        self.bytes > NUMBERED
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes > MAX_INTERNED_BYTES
     }
 
     /// A line's indentation.
@@ -126,10 +126,10 @@ impl Numbers {
         let mut at = between.start;
         let middle = bytes.get(between.clone()).unwrap_or_default();
         for line in middle.split_inclusive(|&byte| byte == b'\n') {
-            if lines.len().is_multiple_of(STRIDE) {
+            if lines.len().is_multiple_of(CHECK_INTERVAL) {
                 cancel.check()?;
             }
-            lines.push(self.number(line));
+            lines.push(self.intern(line));
             starts.push(offset(at));
             at += line.len();
         }
@@ -149,16 +149,16 @@ impl Numbers {
         })
     }
 
-    fn number(&mut self, line: &[u8]) -> Token {
+    fn intern(&mut self, line: &[u8]) -> Token {
         if let Some(&known) = self.of.get(line) {
             return known;
         }
-        let number = Token(self.count());
-        self.of.insert(line.into(), number);
+        let intern = Token(self.count());
+        self.of.insert(line.into(), intern);
         let indent = IndentLevel::for_ascii_line(line.iter().copied(), TAB);
         self.indents.push(indent);
         self.bytes += line.len() + OVERHEAD;
-        number
+        intern
     }
 }
 
@@ -191,17 +191,17 @@ mod tests {
 
     use super::*;
 
-    fn of(numbers: &mut Numbers, text: &str, like: Option<&Text>) -> Text {
-        numbers
+    fn of(interner: &mut LineInterner, text: &str, like: Option<&Text>) -> Text {
+        interner
             .text(text.as_bytes().to_vec(), like, &cancel())
             .unwrap()
     }
 
     #[test]
     fn a_shared_line_is_one_whose_end_is_shared() {
-        let mut numbers = Numbers::default();
-        let old = of(&mut numbers, "a\nb\nc", None);
-        let new = of(&mut numbers, "a\nb\nc\n", Some(&old));
+        let mut interner = LineInterner::default();
+        let old = of(&mut interner, "a\nb\nc", None);
+        let new = of(&mut interner, "a\nb\nc\n", Some(&old));
         assert_eq!(new.lines.get(..2), old.lines.get(..2));
         assert_ne!(new.lines.get(2), old.lines.get(2));
     }
@@ -211,11 +211,11 @@ mod tests {
         fn a_text_is_cut_alike_beside_any_other(
             one in "[ab\n]{0,30}", other in "[ab\n]{0,30}", shared in "[ab\n]{0,9}",
         ) {
-            let mut numbers = Numbers::default();
+            let mut interner = LineInterner::default();
             let (one, other) = (format!("{shared}{one}{shared}"), format!("{shared}{other}{shared}"));
-            let alone = of(&mut numbers, &one, None);
-            let like = of(&mut numbers, &other, None);
-            let beside = of(&mut numbers, &one, Some(&like));
+            let alone = of(&mut interner, &one, None);
+            let like = of(&mut interner, &other, None);
+            let beside = of(&mut interner, &one, Some(&like));
             prop_assert_eq!(&alone.lines, &beside.lines);
             prop_assert_eq!(&alone.starts, &beside.starts);
         }

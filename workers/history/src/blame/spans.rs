@@ -6,14 +6,14 @@ pub(super) struct Span {
     /// The first line, from 0, in the suspect file.
     pub(super) line: u32,
     /// The first line, from 0, in the blamed file.
-    pub(super) asked: u32,
+    pub(super) blamed: u32,
     /// The number of lines; at least one.
     pub(super) count: u32,
 }
 
 /// Lines that a file and its parent's version share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Common {
+pub(super) struct SharedLines {
     /// The first line, from 0, in the file.
     pub(super) line: u32,
     /// The first line, from 0, in the parent's version.
@@ -32,20 +32,21 @@ pub(super) struct Divided {
 }
 
 /// Sorts spans, and joins adjacent ones.
-pub(super) fn tidy(spans: &mut Vec<Span>) {
+pub(super) fn sort_and_join(spans: &mut Vec<Span>) {
     spans.sort_unstable();
     spans.dedup_by(|next, span| {
-        let goes_on = next.line == span.line + span.count && next.asked == span.asked + span.count;
-        if goes_on {
+        let is_adjacent =
+            next.line == span.line + span.count && next.blamed == span.blamed + span.count;
+        if is_adjacent {
             span.count += next.count;
         }
-        goes_on
+        is_adjacent
     });
 }
 
 /// Divides `spans` by the lines shared with the parent, which are in line order. Spans may overlap:
 /// separate lines can come from the same line.
-pub(super) fn divide(spans: &[Span], common: &[Common]) -> Divided {
+pub(super) fn divide(spans: &[Span], common: &[SharedLines]) -> Divided {
     let mut divided = Divided::default();
     for &span in spans {
         let before = common.partition_point(|common| common.line + common.count <= span.line);
@@ -78,7 +79,7 @@ impl Span {
         let first = Span { count, ..self };
         let rest = Span {
             line: self.line + count,
-            asked: self.asked + count,
+            blamed: self.blamed + count,
             count: self.count - count,
         };
         (Some(first).filter(|first| first.count > 0), rest)
@@ -91,19 +92,23 @@ mod tests {
 
     use super::*;
 
-    fn span(line: u32, asked: u32, count: u32) -> Span {
-        Span { line, asked, count }
+    fn span(line: u32, blamed: u32, count: u32) -> Span {
+        Span {
+            line,
+            blamed,
+            count,
+        }
     }
 
     #[test]
     fn what_the_parent_has_is_passed_on_with_its_lines_there() {
         let common = [
-            Common {
+            SharedLines {
                 line: 0,
                 parent: 3,
                 count: 2,
             },
-            Common {
+            SharedLines {
                 line: 5,
                 parent: 5,
                 count: 10,
@@ -117,7 +122,7 @@ mod tests {
     #[test]
     fn spans_that_go_on_are_joined_and_others_are_not() {
         let mut spans = vec![span(5, 5, 1), span(0, 0, 2), span(2, 2, 3), span(6, 9, 1)];
-        tidy(&mut spans);
+        sort_and_join(&mut spans);
         assert_eq!(spans, [span(0, 0, 6), span(6, 9, 1)]);
     }
 
@@ -131,7 +136,7 @@ mod tests {
             for (gap, count, other) in gaps {
                 line += gap;
                 parent += other;
-                common.push(Common { line, parent, count });
+                common.push(SharedLines { line, parent, count });
                 line += count;
                 parent += count;
             }
@@ -140,17 +145,17 @@ mod tests {
             let divided = divide(&spans, &common);
             let mut seen: Vec<(u32, Option<u32>)> = Vec::new();
             for span in &divided.passed {
-                seen.extend((0..span.count).map(|at| (span.asked + at, Some(span.line + at))));
+                seen.extend((0..span.count).map(|at| (span.blamed + at, Some(span.line + at))));
             }
             for span in &divided.left {
-                seen.extend((0..span.count).map(|at| (span.asked + at, None)));
+                seen.extend((0..span.count).map(|at| (span.blamed + at, None)));
             }
             let mut expected = Vec::new();
             for span in spans {
                 for at in 0..span.count {
                     let line = span.line + at;
                     let of = common.iter().find(|common| (common.line..common.line + common.count).contains(&line));
-                    expected.push((span.asked + at, of.map(|common| common.parent + line - common.line)));
+                    expected.push((span.blamed + at, of.map(|common| common.parent + line - common.line)));
                 }
             }
             seen.sort_unstable();

@@ -1,6 +1,6 @@
 //! Blames compared with the git command, on small and on random histories.
 
-mod made;
+mod generate;
 
 use archway_repo::{
     Cancel, RepoError, Rules,
@@ -9,23 +9,23 @@ use archway_repo::{
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-use self::made::{Made, Random};
+use self::generate::{GeneratedHistory, Random};
 use crate::{BlamedFile, Histories, History, HistoryError};
 
 fn history(app: &Sandbox) -> History {
     History::of(&app.repo(), &Histories::new(), &cancel()).unwrap()
 }
 
-fn tracked(history: &History, revision: &str, file: &str) -> Result<BlamedFile, HistoryError> {
+fn blamed_file(history: &History, revision: &str, file: &str) -> Result<BlamedFile, HistoryError> {
     let commit = history.resolve(revision, &cancel()).unwrap();
     history.blamed_file(commit, &path(file))
 }
 
 /// The commit of each line, by this crate.
 fn ours(history: &History, revision: &str, file: &str) -> Vec<String> {
-    let tracked = tracked(history, revision, file).unwrap();
-    let lines = u32::try_from(tracked.lines().count()).unwrap();
-    let blame = history.blame(&tracked, (0, lines), &cancel()).unwrap();
+    let blamed_file = blamed_file(history, revision, file).unwrap();
+    let lines = u32::try_from(blamed_file.lines().count()).unwrap();
+    let blame = history.blame(&blamed_file, (0, lines), &cancel()).unwrap();
     (0..lines)
         .map(|line| blame.of(line).unwrap().id.to_string())
         .collect()
@@ -33,8 +33,8 @@ fn ours(history: &History, revision: &str, file: &str) -> Vec<String> {
 
 /// The commit of each line, by git.
 fn gits(app: &Sandbox, revision: &str, file: &str) -> Vec<String> {
-    let told = git(&app.root(), &["blame", "--porcelain", revision, "--", file]);
-    let lines = told.lines().filter(|line| !line.starts_with('\t'));
+    let blamed = git(&app.root(), &["blame", "--porcelain", revision, "--", file]);
+    let lines = blamed.lines().filter(|line| !line.starts_with('\t'));
     let ids = lines.filter_map(|line| line.split(' ').next());
     ids.filter(|id| id.len() == 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
         .map(str::to_owned)
@@ -44,20 +44,20 @@ fn gits(app: &Sandbox, revision: &str, file: &str) -> Vec<String> {
 fn is_modified(app: &Sandbox, file: &str) -> bool {
     let repo = app.repo();
     let history = History::of(&repo, &Histories::new(), &cancel()).unwrap();
-    let file = tracked(&history, "HEAD", file).unwrap();
+    let file = blamed_file(&history, "HEAD", file).unwrap();
     history.is_modified(&repo, &file, &cancel()).unwrap()
 }
 
 /// The lines of files of a random history that git blames otherwise, and the number of all lines.
-fn differing(seed: u64, commits: usize, asked: usize) -> (Vec<String>, usize) {
-    let made = Made::of(seed, commits);
-    let app = made.import();
+fn differing(seed: u64, commits: usize, files: usize) -> (Vec<String>, usize) {
+    let generated = GeneratedHistory::of(seed, commits);
+    let app = generated.import();
     let history = history(&app);
     let mut random = Random(!seed);
     let (mut differing, mut all) = (Vec::new(), 0);
-    for _ in 0..asked {
+    for _ in 0..files {
         let commit = commits - 1 - random.below(commits / 2);
-        let names: Vec<_> = made.commits[commit].keys().collect();
+        let names: Vec<_> = generated.commits[commit].keys().collect();
         let name = names[random.below(names.len())];
         let revision = format!("c{}", commit + 1);
         let (ours, gits) = (ours(&history, &revision, name), gits(&app, &revision, name));
@@ -83,18 +83,18 @@ fn random_histories_are_blamed_as_git_blames_them() {
 
 #[test]
 fn a_range_is_blamed_as_it_is_in_the_whole() {
-    let made = Made::of(99, 60);
-    let app = made.import();
+    let generated = GeneratedHistory::of(99, 60);
+    let app = generated.import();
     let mut random = Random(7);
-    for (name, lines) in made.commits.last().unwrap() {
+    for (name, lines) in generated.commits.last().unwrap() {
         let whole = ours(&history(&app), "c60", name);
         let history = history(&app);
-        let tracked = tracked(&history, "c60", name).unwrap();
+        let blamed_file = blamed_file(&history, "c60", name).unwrap();
         for _ in 0..5 {
             let first = random.below(lines.len());
             let end = first + random.below(lines.len() - first + 1);
             let range = (u32::try_from(first).unwrap(), u32::try_from(end).unwrap());
-            let blame = history.blame(&tracked, range, &cancel()).unwrap();
+            let blame = history.blame(&blamed_file, range, &cancel()).unwrap();
             for line in range.0..range.1 {
                 let id = blame.of(line).unwrap().id.to_string();
                 assert_eq!(Some(&id), whole.get(line as usize), "{name}:{line}");
@@ -120,7 +120,7 @@ fn history_ends_at_the_rename_from_a_blocked_name() {
     let closed = Rules::new(&[], &["old.rs".to_owned()], None).unwrap();
     let history = History::of(&app.repo_with(closed), &Histories::new(), &cancel()).unwrap();
     assert_eq!(ours(&history, "HEAD", "new.rs"), vec![second; 20]);
-    let refused = tracked(&history, "HEAD~1", "old.rs");
+    let refused = blamed_file(&history, "HEAD~1", "old.rs");
     assert!(matches!(refused, Err(HistoryError::NotTracked { .. })));
 }
 
@@ -135,11 +135,11 @@ fn lines_end_where_a_shallow_clone_does() {
     let copy = Sandbox::new();
     let from = format!("file://{}", app.root().display());
     copy.git(&["clone", "-q", "--depth=2", &from, "."]);
-    let told = ours(&history(&copy), "HEAD", "a");
-    let ids = told.iter().collect::<std::collections::BTreeSet<_>>();
-    assert_eq!((told.len(), ids.len()), (5, 2));
+    let blamed = ours(&history(&copy), "HEAD", "a");
+    let ids = blamed.iter().collect::<std::collections::BTreeSet<_>>();
+    assert_eq!((blamed.len(), ids.len()), (5, 2));
     assert_eq!(
-        told,
+        blamed,
         gits(&copy, "HEAD", "a")
             .iter()
             .map(|id| id.trim_start_matches('^').to_owned())
@@ -157,13 +157,13 @@ fn what_has_no_lines_is_refused_and_links_are_text() {
     app.committed();
     let history = history(&app);
     for missing in ["none", "folder", "folder/a/b", "."] {
-        let refused = tracked(&history, "HEAD", missing);
+        let refused = blamed_file(&history, "HEAD", missing);
         assert!(
             matches!(refused, Err(HistoryError::NotTracked { .. })),
             "{missing}"
         );
     }
-    let binary = tracked(&history, "HEAD", "binary");
+    let binary = blamed_file(&history, "HEAD", "binary");
     assert!(matches!(binary, Err(HistoryError::Binary { .. })));
     assert_eq!(ours(&history, "HEAD", "empty"), Vec::<String>::new());
     assert_eq!(ours(&history, "HEAD", "link"), gits(&app, "HEAD", "link"));
@@ -228,7 +228,7 @@ async fn a_blame_that_had_no_time_for_renames_is_not_kept() {
     app.file("new.rs", lines + "more\n");
     app.git(&["commit", "-qam", "two"]);
     let history = history(&app);
-    let file = tracked(&history, "HEAD", "new.rs").unwrap();
+    let file = blamed_file(&history, "HEAD", "new.rs").unwrap();
     // The search for renames gets a quarter of the time: less than a nanosecond.
     let soon = Instant::now() + Duration::from_nanos(3);
     let hurried = Cancel::new(soon, CancellationToken::new());
@@ -245,17 +245,17 @@ async fn a_blame_that_had_no_time_for_renames_is_not_kept() {
 
 #[test]
 fn a_cancelled_blame_stops_and_is_not_kept() {
-    let made = Made::of(3, 40);
-    let app = made.import();
+    let generated = GeneratedHistory::of(3, 40);
+    let app = generated.import();
     let history = history(&app);
-    let name = made.commits.last().unwrap().keys().next().unwrap();
-    let tracked = tracked(&history, "c40", name).unwrap();
+    let name = generated.commits.last().unwrap().keys().next().unwrap();
+    let blamed_file = blamed_file(&history, "c40", name).unwrap();
     let stopped = cancel();
     stopped.token.cancel();
-    let refused = history.blame(&tracked, (0, 1), &stopped);
+    let refused = history.blame(&blamed_file, (0, 1), &stopped);
     assert!(matches!(
         refused,
         Err(HistoryError::Repo(RepoError::Stopped(_)))
     ));
-    assert!(history.blame(&tracked, (0, 1), &cancel()).is_ok());
+    assert!(history.blame(&blamed_file, (0, 1), &cancel()).is_ok());
 }

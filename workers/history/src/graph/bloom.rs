@@ -43,29 +43,29 @@ pub(super) struct Filter<'a> {
 
 /// The hashes of a path, to query the filters of many commits.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct FilterQuery {
     /// Hashes of the path and of each folder above it.
-    places: Vec<Place>,
+    places: Vec<PathHash>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct PathHash {
     signed: (u32, u32),
     unsigned: (u32, u32),
 }
 
-impl Asked {
+impl FilterQuery {
     /// A query for a file or a folder. Every commit may have changed the root.
-    pub(crate) fn of(path: &RepoPath) -> Asked {
+    pub(crate) fn of(path: &RepoPath) -> FilterQuery {
         let bytes = path.as_bytes();
         let ends = bytes.iter().enumerate();
         let above = ends.filter_map(|(at, byte)| (*byte == b'/').then(|| bytes.get(..at))?);
         let whole = Some(bytes).filter(|bytes| !bytes.is_empty());
-        let place = |path: &[u8]| Place {
+        let place = |path: &[u8]| PathHash {
             signed: Version::Signed.hashes(path),
             unsigned: Version::Unsigned.hashes(path),
         };
-        Asked {
+        FilterQuery {
             // The longest path first: it is absent most often.
             places: whole.into_iter().chain(above).map(place).collect(),
         }
@@ -86,7 +86,7 @@ impl Settings {
     /// Size of the header before the filters, in bytes.
     pub(super) const BYTES: usize = 12;
     /// The settings that git writes as version 2.
-    pub(super) const OURS: Settings = Settings {
+    pub(super) const DEFAULT: Settings = Settings {
         version: Version::Unsigned,
         hashes: 7,
         bits_per_path: 10,
@@ -122,9 +122,9 @@ impl Settings {
     }
 
     /// Whether filters with these settings are as good as new ones, and can be reused.
-    pub(super) fn are_as_good(self) -> bool {
-        let version = Settings::OURS.version;
-        Settings { version, ..self } == Settings::OURS
+    pub(super) fn match_default(self) -> bool {
+        let version = Settings::DEFAULT.version;
+        Settings { version, ..self } == Settings::DEFAULT
     }
 
     /// Appends the filter of these paths, which must include their folders. For `None`, too many
@@ -231,11 +231,11 @@ mod tests {
     fn a_filter_has_what_was_put_in_and_little_else() {
         let paths: HashSet<BString> = ["a", "a/b", "a/b/c.rs"].map(BString::from).into();
         let mut bits = Vec::new();
-        Settings::OURS.append(Some(&paths), &mut bits);
+        Settings::DEFAULT.append(Some(&paths), &mut bits);
         assert_eq!(bits.len(), 4, "ten bits a path");
-        let settings = Settings::OURS;
+        let settings = Settings::DEFAULT;
         let has = |bits: &[u8], path: &str| {
-            Asked::of(&RepoPath::parse(path).unwrap()).may_be_in(&Filter { bits, settings })
+            FilterQuery::of(&RepoPath::parse(path).unwrap()).may_be_in(&Filter { bits, settings })
         };
         assert!(has(&bits, "a/b/c.rs") && has(&bits, "a/b") && has(&bits, "a"));
         let others = (0..1000).filter(|n| has(&bits, &format!("a/b/{n}.rs")));

@@ -16,16 +16,16 @@ use super::super::commit_head::committed_at;
 use super::super::error::{HistoryError, git};
 use super::super::{revision, tips};
 use super::bloom::Settings;
-use super::touched::Trees;
-use super::{Graph, MAX_BYTES, Position, STRIDE, write};
+use super::changed_paths::TreeReader;
+use super::{CHECK_INTERVAL, Graph, MAX_BYTES, Position, write};
 
 const READING: &str = "reading a commit";
 /// The latest time that the format holds, in seconds since 1970: 34 bits.
-const LATEST: u64 = (1 << 34) - 1;
+const MAX_TIME: u64 = (1 << 34) - 1;
 /// The highest level that the format holds.
-const HIGHEST: u32 = (1 << 30) - 1;
+const MAX_LEVEL: u32 = (1 << 30) - 1;
 /// Time reserved for writing the result.
-pub(super) const FINISHING: Duration = Duration::from_secs(30);
+pub(super) const WRITE_TIME: Duration = Duration::from_secs(30);
 /// Number of commits that fit into the largest graph, with small filters.
 const MAX_COMMITS: usize = (MAX_BYTES / 128) as usize;
 
@@ -68,18 +68,20 @@ pub(crate) fn build(
     before: &Graph,
     cancel: &Cancel,
 ) -> Result<Option<(Vec<u8>, usize)>, HistoryError> {
-    let mut reached = Reached::new(git, before);
+    let mut reached = CommitCollector::new(git, before);
     for tip in tips(git, cancel)? {
-        reached.row_of(tip);
+        reached.row_index(tip);
     }
-    reached.follow(cancel)?;
+    reached.fill_rows(cancel)?;
     if reached.rows.is_empty() || reached.rows.len() > MAX_COMMITS {
         return Ok(None);
     }
-    let known = before.settings().filter(|settings| settings.are_as_good());
+    let known = before
+        .settings()
+        .filter(|settings| settings.match_default());
     let mut rows = Rows {
         rows: reached.rows,
-        settings: known.unwrap_or(Settings::OURS),
+        settings: known.unwrap_or(Settings::DEFAULT),
         filters: Vec::new(),
     };
     let order = rows.set_levels(cancel)?;
@@ -106,7 +108,7 @@ fn tips(git: &gix::Repository, cancel: &Cancel) -> Result<Vec<ObjectId>, History
 }
 
 /// Commits found so far.
-struct Reached<'a> {
+struct CommitCollector<'a> {
     git: &'a gix::Repository,
     before: &'a Graph,
     rows: Vec<Row>,
@@ -114,9 +116,9 @@ struct Reached<'a> {
     buffer: Vec<u8>,
 }
 
-impl<'a> Reached<'a> {
+impl<'a> CommitCollector<'a> {
     fn new(git: &'a gix::Repository, before: &'a Graph) -> Self {
-        Reached {
+        CommitCollector {
             git,
             before,
             rows: Vec::new(),
@@ -126,7 +128,7 @@ impl<'a> Reached<'a> {
     }
 
     /// The index of a commit's row. A new row still has to be filled.
-    fn row_of(&mut self, id: ObjectId) -> u32 {
+    fn row_index(&mut self, id: ObjectId) -> u32 {
         let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
         let index = *self.by_id.entry(id).or_insert(next);
         if index == next {
@@ -145,7 +147,7 @@ impl<'a> Reached<'a> {
     }
 
     /// Fills all rows, and adds those of their ancestors.
-    fn follow(&mut self, cancel: &Cancel) -> Result<(), HistoryError> {
+    fn fill_rows(&mut self, cancel: &Cancel) -> Result<(), HistoryError> {
         let mut next = 0;
         while let Some(row) = self.rows.get(next) {
             if next % 64 == 0 {
@@ -155,7 +157,7 @@ impl<'a> Reached<'a> {
                 Some(position) => self.known(position),
                 None => self.read(row.id)?,
             };
-            let parents = parents.into_iter().map(|id| self.row_of(id)).collect();
+            let parents = parents.into_iter().map(|id| self.row_index(id)).collect();
             if self.rows.len() > MAX_COMMITS {
                 break;
             }
@@ -182,7 +184,7 @@ impl<'a> Reached<'a> {
         let mut tokens = CommitRefIter::from_bytes(commit.data, gix::hash::Kind::Sha1);
         let tree = tokens.tree_id().map_err(git(READING))?;
         let time = u64::try_from(committed_at(commit.data)).unwrap_or(0);
-        Ok((tree, time.min(LATEST), tokens.parent_ids().collect()))
+        Ok((tree, time.min(MAX_TIME), tokens.parent_ids().collect()))
     }
 }
 
@@ -212,7 +214,7 @@ impl Rows {
                         return Err(git(READING)("it descends from itself"));
                     }
                 } else {
-                    if order.len().is_multiple_of(STRIDE as usize) {
+                    if order.len().is_multiple_of(CHECK_INTERVAL as usize) {
                         cancel.check()?;
                     }
                     self.set_level(index);
@@ -231,7 +233,7 @@ impl Rows {
         let date = parents().map(|parent| parent.date + 1).max().unwrap_or(0);
         let date = date.max(row.time);
         if let Some(row) = self.rows.get_mut(index as usize) {
-            (row.level, row.date) = ((level + 1).min(HIGHEST), date);
+            (row.level, row.date) = ((level + 1).min(MAX_LEVEL), date);
         }
     }
 
@@ -244,8 +246,8 @@ impl Rows {
         before: Option<&Graph>,
         cancel: &Cancel,
     ) -> Result<(), HistoryError> {
-        let mut trees = Trees::new(git);
-        let last = cancel.deadline.checked_sub(FINISHING);
+        let mut trees = TreeReader::new(git);
+        let last = cancel.deadline.checked_sub(WRITE_TIME);
         let last = last.unwrap_or(cancel.deadline);
         for index in order.iter().rev() {
             cancel.check()?;
@@ -260,7 +262,7 @@ impl Rows {
             } else if Instant::now() < last {
                 let parent = row.parents.first().and_then(|parent| self.row(*parent));
                 let old = parent.map(|parent| parent.tree);
-                let paths = trees.touched(old, row.tree, cancel)?;
+                let paths = trees.changed_paths(old, row.tree, cancel)?;
                 self.settings.append(paths.as_ref(), &mut self.filters);
             }
             let number = |size| u32::try_from(size).unwrap_or(u32::MAX);

@@ -37,14 +37,14 @@ struct Filters {
     data: Range<usize>,
     settings: Settings,
     /// Whether every commit has a filter.
-    are_all: bool,
+    is_complete: bool,
 }
 
 impl Layer {
     /// Parses a file on top of the base layers `below`.
     pub(super) fn parse(file: Vec<u8>, below: &[Layer]) -> Result<Layer, GraphError> {
         let chunks = Chunks::parse(&file)?;
-        stands_on(&file, &chunks, below)?;
+        check_base(&file, &chunks, below)?;
         let base = below.last().map_or(0, Layer::end);
         let fanout = chunks.exactly(b"OIDF", 256 * 4)?;
         let table = file.get(fanout.clone()).unwrap_or_default();
@@ -100,7 +100,9 @@ impl Layer {
 
     /// Whether each of its commits has a filter.
     pub(super) fn has_all_filters(&self) -> bool {
-        self.filters.as_ref().is_some_and(|filters| filters.are_all)
+        self.filters
+            .as_ref()
+            .is_some_and(|filters| filters.is_complete)
     }
 
     /// The settings of its filters.
@@ -235,20 +237,20 @@ impl Filters {
         let table = file.get(ends.clone())?;
         let before = |at: usize| at.checked_sub(1).map_or(0, |before| number(table, before));
         let rises = (0..count).all(|at| before(at) <= number(table, at));
-        let are_all = (0..count).all(|at| before(at) < number(table, at));
+        let is_complete = (0..count).all(|at| before(at) < number(table, at));
         let last = count.checked_sub(1).map_or(0, |last| number(table, last));
         let fits = ends.len() == count * 4 && last as usize <= data.len();
         (rises && fits).then_some(Filters {
             ends,
             data,
             settings,
-            are_all,
+            is_complete,
         })
     }
 }
 
 /// Checks that the file names exactly these base layers.
-fn stands_on(file: &[u8], chunks: &Chunks, below: &[Layer]) -> Result<(), GraphError> {
+fn check_base(file: &[u8], chunks: &Chunks, below: &[Layer]) -> Result<(), GraphError> {
     let named = chunks.find(b"BASE").unwrap_or(0..0);
     let named = file.get(named).unwrap_or_default().chunks(ID);
     let below = below.iter().map(Layer::checksum);

@@ -5,7 +5,7 @@ use archway_repo::{Cancel, Stopped};
 use super::build::{Row, Rows};
 use super::chunks::{HEADER, ID, LINE, Name, SHA1, SIGNATURE, VERSION};
 use super::parents::{FLAG, NO_PARENT};
-use super::whole::PIECE;
+use super::read::PIECE_BYTES;
 use super::{MAX_BYTES, MAX_COMMITS};
 
 /// A chunk with its name.
@@ -57,7 +57,7 @@ fn framed(chunks: &[Chunk], cancel: &Cancel) -> Result<Option<Vec<u8>>, Stopped>
 /// by chance.
 pub(crate) fn checksum(bytes: &[u8], cancel: &Cancel) -> Result<Option<[u8; ID]>, Stopped> {
     let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
-    for piece in bytes.chunks(PIECE) {
+    for piece in bytes.chunks(PIECE_BYTES) {
         cancel.check()?;
         hasher.update(piece);
     }
@@ -69,7 +69,7 @@ pub(crate) fn checksum(bytes: &[u8], cancel: &Cancel) -> Result<Option<[u8; ID]>
 ///
 /// # Errors
 /// If the call has to stop.
-pub(crate) fn is_whole(file: &[u8], cancel: &Cancel) -> Result<bool, Stopped> {
+pub(crate) fn has_valid_checksum(file: &[u8], cancel: &Cancel) -> Result<bool, Stopped> {
     match file.split_last_chunk::<ID>() {
         Some((content, end)) => Ok(checksum(content, cancel)?.as_ref() == Some(end)),
         None => Ok(false),

@@ -12,14 +12,14 @@ use tokio::time::{Duration, Instant};
 
 use super::super::blobs::Blobs;
 use super::super::change::Changes;
+use super::super::changed_file::ChangedFile;
 use super::super::error::HistoryError;
 use super::super::graph::{Graph, Position};
-use super::super::log_file::ChangedFile;
-use super::super::trees::{self, Most};
+use super::super::trees::{self, Limits};
 use super::Ledger;
 use super::draft::Draft;
-use super::form::{Entry, Source};
-use super::sources::Seeker;
+use super::entry::{Entry, Source};
+use super::sources::SourceFinder;
 
 /// A commit with more files is left out: it takes much space, and is requested rarely.
 const MAX_FILES: usize = 512;
@@ -27,11 +27,11 @@ const MAX_FILES: usize = 512;
 /// walk could finish, and one thread builds all projects' ledgers.
 const MAX_FOLDERS: usize = 20_000;
 /// Time reserved for assembling the result.
-const FINISHING: Duration = Duration::from_secs(30);
+const WRITE_TIME: Duration = Duration::from_secs(30);
 
 /// Time limit for finding sources: one thread serves all projects, and the pause after a build
 /// grows with the build.
-const LONGEST_SEARCH: Duration = Duration::from_secs(5 * 60);
+const MAX_SEARCH_TIME: Duration = Duration::from_secs(5 * 60);
 
 /// Builds the file of a ledger. Returns it with the number of commits that `before` lacked. `None`
 /// if it would add nothing.
@@ -50,7 +50,7 @@ pub(crate) fn build(
             return Ok(None);
         }
     }
-    let earlier = cancel.deadline.checked_sub(FINISHING);
+    let earlier = cancel.deadline.checked_sub(WRITE_TIME);
     let until = Cancel::new(earlier.unwrap_or(cancel.deadline), cancel.token.clone());
     let mut all: Vec<Position> = graph.positions().collect();
     all.sort_unstable_by_key(|at| Reverse(graph.time(*at)));
@@ -81,7 +81,7 @@ fn write_files<'p>(
             path: file.path,
             old_path: file.old_path,
             status: file.status,
-            source: Source::Unsought,
+            source: Source::NotSearched,
         };
         let entries = files.map(|files| files.into_iter().map(entry).collect());
         if draft.add(graph.id(at), entries).is_none() {
@@ -100,21 +100,21 @@ fn search(
     all: &[Position],
     (draft, cancel): (&mut Draft, &Cancel),
 ) -> usize {
-    let last = cancel.deadline.min(Instant::now() + LONGEST_SEARCH);
+    let last = cancel.deadline.min(Instant::now() + MAX_SEARCH_TIME);
     let cancel = Cancel::new(last, cancel.token.clone());
-    let mut seeker = Seeker::new(git);
+    let mut finder = SourceFinder::new(git);
     let mut searched = 0;
     for &at in all {
         let mut parents = graph.parents(at).map(|parent| graph.tree(parent));
         let (parent, another) = (parents.next(), parents.next());
         let commit = graph.id(at);
         let known = draft.entries(&commit).filter(|_| another.is_none());
-        let is_open = |entries: &Vec<Entry<_>>| entries.iter().any(Entry::is_unsought);
+        let is_open = |entries: &Vec<Entry<_>>| entries.iter().any(Entry::needs_source);
         let Some(mut entries) = known.filter(is_open) else {
             continue;
         };
         let trees = (parent, graph.tree(at));
-        let filled = seeker.fill(&mut entries, trees, &cancel);
+        let filled = finder.fill(&mut entries, trees, &cancel);
         // If the mount itself is gone, the failures say nothing about the commits.
         if filled.is_err() || !git.has_object(commit) {
             break;
@@ -136,11 +136,11 @@ fn files(
 ) -> Result<Option<Vec<ChangedFile>>, Stopped> {
     let parent: Option<ObjectId> = graph.parents(at).next().map(|parent| graph.tree(parent));
     let sides = (parent, Some(graph.tree(at)));
-    let most = Most {
+    let limits = Limits {
         files: MAX_FILES,
         folders: MAX_FOLDERS,
     };
-    let found = trees::all_differences(git, sides, most, cancel);
+    let found = trees::all_differences(git, sides, limits, cancel);
     let changes = found.and_then(|found| Changes::of(&Blobs::new(git), found, cancel));
     let changes = match changes {
         Ok(changes) => changes,

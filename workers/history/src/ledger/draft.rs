@@ -6,7 +6,7 @@ use archway_repo::{Cancel, RepoPath, Stopped};
 use gix::ObjectId;
 
 use super::super::graph::checksum;
-use super::form::{Entries, Entry, MAX_PATHS, UNKNOWN};
+use super::entry::{Entries, Entry, MAX_PATHS, UNKNOWN};
 use super::{HEADER, ID, MAX_BYTES, SIGNATURE, WORD};
 
 /// Commits and their files, as far as known.

@@ -18,12 +18,12 @@ use std::collections::HashSet;
 use archway_repo::{Cancel, RepoError, RepoPath, Stopped};
 use gix::ObjectId;
 
-use super::super::log_file::Status;
-use super::super::origin::{CANDIDATES, MAX_BYTES};
-use super::super::similarity::{LEAST_SCORE, MAX_ALIKE, Sheet, score, sizes_allow};
+use super::super::changed_file::Status;
+use super::super::file_source::{CANDIDATES, MAX_BYTES};
+use super::super::similarity::{FingerprintTable, MAX_IDENTICAL, MIN_SCORE, score, sizes_allow};
 use super::super::{HistoryError, Side};
-use super::form::{Entry, Source};
-use super::stock::{Item, Listing, Stock};
+use super::entry::{Entry, Source};
+use super::object_cache::{FolderEntry, Listing, ObjectCache};
 
 /// Larger parents are left to each request.
 const MAX_FILES: usize = 50_000;
@@ -32,9 +32,9 @@ const MAX_FILES: usize = 50_000;
 const MAX_PAIRS: usize = 4_000_000;
 
 /// Finds the sources of files, commit by commit.
-pub(super) struct Seeker<'g> {
-    stock: Stock<'g>,
-    sheet: Sheet,
+pub(super) struct SourceFinder<'g> {
+    cache: ObjectCache<'g>,
+    table: FingerprintTable,
 }
 
 /// A file that a commit added.
@@ -45,7 +45,7 @@ struct Target<'e> {
 }
 
 /// The files of the commit before.
-struct Before {
+struct ParentFiles {
     listing: Listing,
     /// Indexes of the deleted ones.
     gone: HashSet<usize>,
@@ -53,17 +53,17 @@ struct Before {
 
 /// A file that is similar enough.
 #[derive(Clone, Copy)]
-struct Good {
+struct SimilarFile {
     file: usize,
     rank: (u64, bool),
     is_gone: bool,
 }
 
-impl<'g> Seeker<'g> {
-    pub(super) fn new(git: &'g gix::Repository) -> Seeker<'g> {
-        Seeker {
-            stock: Stock::new(git),
-            sheet: Sheet::new(),
+impl<'g> SourceFinder<'g> {
+    pub(super) fn new(git: &'g gix::Repository) -> SourceFinder<'g> {
+        SourceFinder {
+            cache: ObjectCache::new(git),
+            table: FingerprintTable::new(),
         }
     }
 
@@ -77,7 +77,7 @@ impl<'g> Seeker<'g> {
         trees: (Option<ObjectId>, ObjectId),
         cancel: &Cancel,
     ) -> Result<(), Stopped> {
-        self.stock.make_room();
+        self.cache.clear_if_large();
         let found = match trees {
             (None, _) => None,
             (Some(old), new) => match self.sources(entries, (old, new), cancel) {
@@ -87,7 +87,7 @@ impl<'g> Seeker<'g> {
             },
         };
         let mut found = found.map(|found| found.unwrap_or_default().into_iter());
-        for entry in entries.iter_mut().filter(|entry| entry.is_unsought()) {
+        for entry in entries.iter_mut().filter(|entry| entry.needs_source()) {
             entry.source = match &mut found {
                 None => Source::New,
                 Some(found) => found.next().unwrap_or(Source::Unknown),
@@ -103,20 +103,22 @@ impl<'g> Seeker<'g> {
         (old, new): (ObjectId, ObjectId),
         cancel: &Cancel,
     ) -> Result<Option<Vec<Source<RepoPath>>>, HistoryError> {
-        let unsought: Vec<&Entry<RepoPath>> =
-            entries.iter().filter(|entry| entry.is_unsought()).collect();
-        let most = MAX_FILES.min(MAX_PAIRS / unsought.len().max(1));
-        let Some(listing) = self.stock.files(old, most, cancel)? else {
+        let missing: Vec<&Entry<RepoPath>> = entries
+            .iter()
+            .filter(|entry| entry.needs_source())
+            .collect();
+        let most = MAX_FILES.min(MAX_PAIRS / missing.len().max(1));
+        let Some(listing) = self.cache.files(old, most, cancel)? else {
             return Ok(None);
         };
-        let before = Before {
+        let before = ParentFiles {
             gone: self.gone(&listing, entries),
             listing,
         };
-        let mut sources = Vec::with_capacity(unsought.len());
-        for entry in unsought {
+        let mut sources = Vec::with_capacity(missing.len());
+        for entry in missing {
             cancel.check()?;
-            let source = match self.stock.file(new, &entry.path)? {
+            let source = match self.cache.file(new, &entry.path)? {
                 Some((side, blob)) => {
                     let path = &entry.path;
                     self.source(&before, &Target { path, side, blob }, cancel)?
@@ -148,7 +150,7 @@ impl<'g> Seeker<'g> {
 
     fn source(
         &mut self,
-        before: &Before,
+        before: &ParentFiles,
         target: &Target<'_>,
         cancel: &Cancel,
     ) -> Result<Source<RepoPath>, HistoryError> {
@@ -158,72 +160,73 @@ impl<'g> Seeker<'g> {
         if !target.side.mode.is_blob() {
             return Ok(Source::New);
         }
-        let size = self.stock.size(target.blob)?;
+        let size = self.cache.size(target.blob)?;
         if size > MAX_BYTES {
             return Ok(Source::New);
         }
-        let pieces = self.stock.pieces(target.blob, cancel)?;
-        self.sheet.lay(&pieces);
-        let good = self.good(before, target, size, cancel);
-        self.sheet.clear(&pieces);
-        let found = good?.map(|good| before.decided(&good));
+        let pieces = self.cache.pieces(target.blob, cancel)?;
+        self.table.load(&pieces);
+        let similar = self.similar(before, target, size, cancel);
+        self.table.clear(&pieces);
+        let found = similar?.map(|similar| before.certain_source(&similar));
         Ok(found.unwrap_or(Source::Unknown))
     }
 
     /// All files that are similar to the loaded one. `None` if that takes too much memory.
-    fn good(
+    fn similar(
         &mut self,
-        before: &Before,
+        before: &ParentFiles,
         target: &Target<'_>,
         size: u64,
         cancel: &Cancel,
-    ) -> Result<Option<Vec<Good>>, HistoryError> {
-        let mut good = Vec::new();
+    ) -> Result<Option<Vec<SimilarFile>>, HistoryError> {
+        let mut similar = Vec::new();
         for (file, item) in before.listing.items() {
             if !item.side.mode.is_blob() {
                 continue;
             }
-            let other = self.stock.size(item.blob)?;
-            if other > MAX_BYTES || !sizes_allow(other, size, LEAST_SCORE) {
+            let other = self.cache.size(item.blob)?;
+            if other > MAX_BYTES || !sizes_allow(other, size, MIN_SCORE) {
                 continue;
             }
-            let pieces = self.stock.pieces(item.blob, cancel)?;
-            let score = score(self.sheet.shared(&pieces), other, size);
-            if score >= LEAST_SCORE {
-                good.push(Good {
+            let pieces = self.cache.pieces(item.blob, cancel)?;
+            let score = score(self.table.shared(&pieces), other, size);
+            if score >= MIN_SCORE {
+                similar.push(SimilarFile {
                     file,
                     rank: (score, *item.name == *target.path.name()),
                     is_gone: before.gone.contains(&file),
                 });
             }
-            if self.stock.is_full() {
+            if self.cache.is_full() {
                 return Ok(None);
             }
         }
-        Ok(Some(good))
+        Ok(Some(similar))
     }
 }
 
-impl Before {
+impl ParentFiles {
     /// The best file of identical content, the first by path among equals. `None` without one.
     fn identical(&self, target: &Target<'_>) -> Option<Source<RepoPath>> {
-        let fits = |item: &Item| {
+        let fits = |item: &FolderEntry| {
             let (one, other) = (item.side.mode, target.side.mode);
             item.blob == target.blob && (one == other || (one.is_blob() && other.is_blob()))
         };
-        let rank = |file: usize, item: &Item| {
+        let rank = |file: usize, item: &FolderEntry| {
             let has_name = *item.name == *target.path.name();
             u8::from(self.gone.contains(&file)) + u8::from(has_name)
         };
-        let alike = self.listing.items().filter(|(_, item)| fits(item));
-        let mut alike: Vec<(u8, usize)> =
-            alike.map(|(file, item)| (rank(file, item), file)).collect();
-        let best = alike.iter().map(|(rank, _)| *rank).max()?;
-        if alike.len() > MAX_ALIKE {
+        let identical_files = self.listing.items().filter(|(_, item)| fits(item));
+        let mut identical_files: Vec<(u8, usize)> = identical_files
+            .map(|(file, item)| (rank(file, item), file))
+            .collect();
+        let best = identical_files.iter().map(|(rank, _)| *rank).max()?;
+        if identical_files.len() > MAX_IDENTICAL {
             return Some(Source::Unknown);
         }
-        alike.retain(|(rank, _)| *rank == best);
-        let paths = alike
+        identical_files.retain(|(rank, _)| *rank == best);
+        let paths = identical_files
             .into_iter()
             .filter_map(|(_, file)| Some((self.listing.path(file)?, file)));
         let first = paths.min_by(|(a, _), (b, _)| a.as_bytes().cmp(b.as_bytes()));
@@ -231,14 +234,14 @@ impl Before {
     }
 
     /// The best of the similar files, if no other file influences the choice.
-    fn decided(&self, good: &[Good]) -> Source<RepoPath> {
-        let gone = good.iter().filter(|good| good.is_gone);
-        let best = gone.max_by_key(|good| good.rank);
-        let Some(found) = best.or_else(|| good.iter().max_by_key(|good| good.rank)) else {
+    fn certain_source(&self, similar: &[SimilarFile]) -> Source<RepoPath> {
+        let gone = similar.iter().filter(|similar| similar.is_gone);
+        let best = gone.max_by_key(|similar| similar.rank);
+        let Some(found) = best.or_else(|| similar.iter().max_by_key(|similar| similar.rank)) else {
             return Source::New;
         };
-        let others = good.iter().filter(|other| other.file != found.file);
-        let before: Vec<&Good> = others.filter(|other| other.rank >= found.rank).collect();
+        let others = similar.iter().filter(|other| other.file != found.file);
+        let before: Vec<&SimilarFile> = others.filter(|other| other.rank >= found.rank).collect();
         let is_decided = match found.is_gone {
             true => before.len() < CANDIDATES && before.iter().all(|other| !other.is_gone),
             false => before.is_empty(),

@@ -75,22 +75,22 @@ fn log_of(path: Option<&str>, repo: &Repo, ledger: Ledger) -> Vec<String> {
         now: jiff::Timestamp::UNIX_EPOCH,
     };
     let mut log = history.log(&all, None, &cancel()).unwrap();
-    let mut told = Vec::new();
+    let mut commits = Vec::new();
     while let Some(entry) = log.next(&cancel()).unwrap() {
         let of = (entry.commit_info.id, entry.files, entry.files_total);
-        told.push(format!("{of:?}"));
+        commits.push(format!("{of:?}"));
     }
-    told
+    commits
 }
 
 #[test]
 fn a_log_is_the_same_with_a_ledger_and_without_under_any_rules() {
     let app = repository();
-    let closed = || Rules::new(&[], &["src/a.rs".to_owned()], None).unwrap();
+    let blocked = || Rules::new(&[], &["src/a.rs".to_owned()], None).unwrap();
     let opened = || Rules::new(&[".env".to_owned()], &[], None).unwrap();
     let none = || Rules::new(&[], &[], None).unwrap();
-    let rules: [&dyn Fn() -> Rules; 3] = [&none, &closed, &opened];
-    let mut told = Vec::new();
+    let rules: [&dyn Fn() -> Rules; 3] = [&none, &blocked, &opened];
+    let mut commits = Vec::new();
     for rules in rules {
         let repo = app.repo_with(rules());
         for path in [
@@ -105,9 +105,12 @@ fn a_log_is_the_same_with_a_ledger_and_without_under_any_rules() {
         let without = log_of(None, &repo, Ledger::default());
         assert_eq!(log_of(None, &repo, ledger(&repo)), without);
         assert_eq!(without.len(), 7);
-        told.push(without);
+        commits.push(without);
     }
-    assert!(told[0] != told[1] && told[0] != told[2], "rules matter");
+    assert!(
+        commits[0] != commits[1] && commits[0] != commits[2],
+        "rules matter"
+    );
 }
 
 #[test]

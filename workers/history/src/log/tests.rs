@@ -2,7 +2,7 @@
 //! wrong clocks, and on small ones made by hand.
 
 mod by_hand;
-mod made;
+mod generate;
 mod random;
 mod unusual;
 
@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use super::super::{ChangedFile, Histories, History, LogCursor, LogQuery, Status};
 
 /// A commit as tests compare it: its id, and its files in the order of their text.
-type Told = (String, Vec<String>);
+type CommitSummary = (String, Vec<String>);
 
 fn ask(file: Option<&str>) -> LogQuery {
     LogQuery {
@@ -48,7 +48,7 @@ fn told_file(file: &ChangedFile) -> String {
 }
 
 /// All pages of a log, each of another size and from another worker.
-fn ours(app: &Sandbox, query: &LogQuery, sizes: &mut dyn FnMut() -> usize) -> Vec<Told> {
+fn ours(app: &Sandbox, query: &LogQuery, sizes: &mut dyn FnMut() -> usize) -> Vec<CommitSummary> {
     pages(query, sizes, &mut || history(app))
 }
 
@@ -57,7 +57,7 @@ fn pages(
     query: &LogQuery,
     sizes: &mut dyn FnMut() -> usize,
     workers: &mut dyn FnMut() -> History,
-) -> Vec<Told> {
+) -> Vec<CommitSummary> {
     let mut told = Vec::new();
     let mut cursor: Option<String> = None;
     loop {
@@ -84,7 +84,7 @@ fn pages(
     }
 }
 
-fn gits(folder: &Path, arguments: &[&str]) -> Vec<Told> {
+fn gits(folder: &Path, arguments: &[&str]) -> Vec<CommitSummary> {
     let log = ["log", "--format=%x01%H", "--name-status", "-M", "-z"];
     let output = Command::new("git")
         .current_dir(folder)
@@ -102,7 +102,7 @@ fn gits(folder: &Path, arguments: &[&str]) -> Vec<Told> {
 
 /// Git's log of a folder, with the files of merges. Asking git for those changes which commits it
 /// shows (as `-m` does), so this runs git twice.
-fn gits_of_folder(folder: &Path, arguments: &[&str]) -> Vec<Told> {
+fn gits_of_folder(folder: &Path, arguments: &[&str]) -> Vec<CommitSummary> {
     let with_merges = ["--diff-merges=first-parent"];
     let files = gits(folder, &[&with_merges, arguments].concat());
     let shown = gits(folder, arguments);
@@ -110,7 +110,7 @@ fn gits_of_folder(folder: &Path, arguments: &[&str]) -> Vec<Told> {
     shown.iter().map(|(id, _)| files_of(id)).collect()
 }
 
-fn told(commit: &str) -> Told {
+fn told(commit: &str) -> CommitSummary {
     let mut words = commit
         .split('\0')
         .map(|word| word.trim_start_matches('\n'))

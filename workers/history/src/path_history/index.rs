@@ -6,14 +6,14 @@
 use archway_repo::{Cancel, Stopped};
 
 use super::super::ledger::Ledger;
-use super::super::steps::Spot;
+use super::super::walk_node::CommitKey;
 use super::super::{Graph, Position};
 
 /// Number of commits that are looked up between two deadline checks.
-const STRIDE: usize = 1 << 12;
+const CHECK_INTERVAL: usize = 1 << 12;
 
 /// Commits by path.
-pub(super) struct Index {
+pub(super) struct PathIndex {
     /// The end of each path's commits in `commits`.
     ends: Vec<u32>,
     /// In order, for each path.
@@ -23,24 +23,28 @@ pub(super) struct Index {
 }
 
 /// The commits that may have changed one path.
-pub(super) struct Touching<'i> {
+pub(super) struct ChangingCommits<'i> {
     commits: &'i [Position],
     unknown: &'i [Position],
 }
 
-impl Index {
+impl PathIndex {
     /// Inverts a ledger.
     ///
     /// # Errors
     /// If the call has to stop.
-    pub(super) fn of(graph: &Graph, ledger: &Ledger, cancel: &Cancel) -> Result<Index, Stopped> {
-        let mut touched: Vec<(u32, Position)> = Vec::new();
+    pub(super) fn of(
+        graph: &Graph,
+        ledger: &Ledger,
+        cancel: &Cancel,
+    ) -> Result<PathIndex, Stopped> {
+        let mut changes: Vec<(u32, Position)> = Vec::new();
         let mut unknown = Vec::new();
         let mut paths = Vec::new();
         let mut ids = ledger.ids().enumerate().peekable();
         let mut last = None;
         for position in graph.positions() {
-            if position.index().is_multiple_of(STRIDE) {
+            if position.index().is_multiple_of(CHECK_INTERVAL) {
                 cancel.check()?;
             }
             let id = graph.id(position);
@@ -51,14 +55,14 @@ impl Index {
             while ids.next_if(|(_, other)| *other < id).is_some() {}
             let index = ids.next_if(|(_, other)| *other == id);
             paths.clear();
-            match index.and_then(|(index, _)| ledger.touched(index, &mut paths)) {
-                Some(()) => touched.extend(paths.iter().map(|path| (*path, position))),
+            match index.and_then(|(index, _)| ledger.append_changed_paths(index, &mut paths)) {
+                Some(()) => changes.extend(paths.iter().map(|path| (*path, position))),
                 None => unknown.push(position),
             }
         }
         // The sort is stable: positions stay in order within a path.
-        let (ends, commits) = by_path(ledger.paths(), &touched);
-        Ok(Index {
+        let (ends, commits) = by_path(ledger.paths(), &changes);
+        Ok(PathIndex {
             ends,
             commits,
             unknown,
@@ -72,29 +76,29 @@ impl Index {
 
     /// The commits that may have changed the path of this number. `None`: a path that no commit of
     /// the ledger changed.
-    pub(super) fn touching(&self, path: Option<u32>) -> Touching<'_> {
+    pub(super) fn changing(&self, path: Option<u32>) -> ChangingCommits<'_> {
         let end = |path: usize| self.ends.get(path).map_or(0, |end| *end as usize);
         let commits = path.and_then(|path| {
             let path = path as usize;
             let from = path.checked_sub(1).map_or(0, end);
             self.commits.get(from..end(path))
         });
-        Touching {
+        ChangingCommits {
             commits: commits.unwrap_or_default(),
             unknown: &self.unknown,
         }
     }
 }
 
-impl<'i> Touching<'i> {
+impl<'i> ChangingCommits<'i> {
     /// Those of the graph.
-    pub(super) fn known(&self) -> impl Iterator<Item = Position> + use<'i> {
+    pub(super) fn in_graph(&self) -> impl Iterator<Item = Position> + use<'i> {
         self.commits.iter().chain(self.unknown).copied()
     }
 
     /// Whether the commit is one of them. A commit outside the graph always may be.
-    pub(super) fn may_have(&self, spot: Spot) -> bool {
-        let Spot::Known(position) = spot else {
+    pub(super) fn may_contain(&self, key: CommitKey) -> bool {
+        let CommitKey::InGraph(position) = key else {
             return true;
         };
         let is_in = |positions: &[Position]| positions.binary_search(&position).is_ok();
@@ -103,9 +107,9 @@ impl<'i> Touching<'i> {
 }
 
 /// A counting sort by path.
-fn by_path(paths: usize, touched: &[(u32, Position)]) -> (Vec<u32>, Vec<Position>) {
+fn by_path(paths: usize, changes: &[(u32, Position)]) -> (Vec<u32>, Vec<Position>) {
     let mut starts = vec![0_u32; paths + 1];
-    for (path, _) in touched {
+    for (path, _) in changes {
         if let Some(count) = starts.get_mut(*path as usize + 1) {
             *count += 1;
         }
@@ -115,8 +119,8 @@ fn by_path(paths: usize, touched: &[(u32, Position)]) -> (Vec<u32>, Vec<Position
         sum += *start;
         *start = sum;
     }
-    let mut commits = vec![Position::default(); touched.len()];
-    for (path, position) in touched {
+    let mut commits = vec![Position::default(); changes.len()];
+    for (path, position) in changes {
         if let Some(next) = starts.get_mut(*path as usize) {
             if let Some(slot) = commits.get_mut(*next as usize) {
                 *slot = *position;

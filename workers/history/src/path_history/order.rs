@@ -7,40 +7,40 @@ use std::collections::{BinaryHeap, HashMap};
 use archway_repo::Cancel;
 use gix::ObjectId;
 
-use super::super::steps::Spot;
+use super::super::walk_node::CommitKey;
 use super::super::{History, HistoryError};
 
 /// The commit was not met yet.
-const NEVER: u32 = 0;
+const UNSEEN: u32 = 0;
 /// The commit is queued.
-const LATER: u32 = u32::MAX;
+const QUEUED: u32 = u32::MAX;
 /// Maximum number of commits outside the graph in a cached order.
-const MAX_READ: usize = 20_000;
+const MAX_OUTSIDE_GRAPH: usize = 20_000;
 /// Number of commits that are visited between two deadline checks.
-const STRIDE: u32 = 1 << 8;
+const CHECK_INTERVAL: u32 = 1 << 8;
 
 /// A walk order, as far as it is known.
 pub(super) struct Order {
     /// The rank of each commit of the graph. The first has rank 1.
-    turns: Vec<u32>,
+    ranks: Vec<u32>,
     /// The commits outside the graph that were met.
-    read: HashMap<ObjectId, Read>,
+    outside_graph: HashMap<ObjectId, LoadedCommit>,
     /// The greatest is the next: the youngest, and within one second the one that was met first.
-    waiting: BinaryHeap<(i64, Reverse<u32>, Next)>,
-    met: u32,
-    taken: u32,
+    queue: BinaryHeap<(i64, Reverse<u32>, QueuedKey)>,
+    enqueued: u32,
+    visited: u32,
 }
 
 /// A queued commit, by graph position or by id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Next {
-    Known(super::super::Position),
-    Read(ObjectId),
+enum QueuedKey {
+    InGraph(super::super::Position),
+    Object(ObjectId),
 }
 
 /// A commit that the graph lacks.
-struct Read {
-    turn: u32,
+struct LoadedCommit {
+    rank: u32,
     time: i64,
     parents: Vec<ObjectId>,
 }
@@ -52,15 +52,15 @@ impl Order {
     /// If a commit can't be read.
     pub(super) fn at(history: &History, from: &[ObjectId]) -> Result<Order, HistoryError> {
         let mut order = Order {
-            turns: vec![NEVER; history.graph().len()],
-            read: HashMap::new(),
-            waiting: BinaryHeap::new(),
-            met: 0,
-            taken: 0,
+            ranks: vec![UNSEEN; history.graph().len()],
+            outside_graph: HashMap::new(),
+            queue: BinaryHeap::new(),
+            enqueued: 0,
+            visited: 0,
         };
         for &id in from {
-            order.read_in(history, id)?;
-            order.meet(history, history.spot(id));
+            order.load(history, id)?;
+            order.enqueue(history, history.commit_key(id));
         }
         Ok(order)
     }
@@ -71,116 +71,123 @@ impl Order {
     }
 
     /// The number of visited commits.
-    pub(super) fn taken(&self) -> u32 {
-        self.taken
+    pub(super) fn visited(&self) -> u32 {
+        self.visited
     }
 
     /// The rank of a commit, if it was visited.
-    pub(super) fn turn(&self, spot: Spot) -> Option<u32> {
-        let turn = match spot {
-            Spot::Known(position) => self.turns.get(position.index()).copied(),
-            Spot::Read(id) => self.read.get(&id).map(|read| read.turn),
+    pub(super) fn rank(&self, key: CommitKey) -> Option<u32> {
+        let rank = match key {
+            CommitKey::InGraph(position) => self.ranks.get(position.index()).copied(),
+            CommitKey::Object(id) => self.outside_graph.get(&id).map(|commit| commit.rank),
         };
-        turn.filter(|turn| !matches!(*turn, NEVER | LATER))
+        rank.filter(|rank| !matches!(*rank, UNSEEN | QUEUED))
     }
 
     /// The commits outside the graph that were met.
-    pub(super) fn read(&self) -> impl Iterator<Item = Spot> {
-        self.read.keys().copied().map(Spot::Read)
+    pub(super) fn outside_graph(&self) -> impl Iterator<Item = CommitKey> {
+        self.outside_graph.keys().copied().map(CommitKey::Object)
     }
 
     /// Whether it is too large to cache.
     pub(super) fn is_long(&self) -> bool {
-        self.read.len() > MAX_READ
+        self.outside_graph.len() > MAX_OUTSIDE_GRAPH
     }
 
     /// Visits the next commit, and queues its parents.
     ///
     /// # Errors
     /// If a parent can't be read, or the call has to stop. Nothing has changed then.
-    pub(super) fn take(
+    pub(super) fn visit_next(
         &mut self,
         history: &History,
         cancel: &Cancel,
-    ) -> Result<Option<Spot>, HistoryError> {
-        let Some(&(_, _, next)) = self.waiting.peek() else {
+    ) -> Result<Option<CommitKey>, HistoryError> {
+        let Some(&(_, _, next)) = self.queue.peek() else {
             return Ok(None);
         };
-        if self.taken.is_multiple_of(STRIDE) {
+        if self.visited.is_multiple_of(CHECK_INTERVAL) {
             cancel.check()?;
         }
-        let spot = match next {
-            Next::Known(position) => Spot::Known(position),
-            Next::Read(id) => Spot::Read(id),
+        let key = match next {
+            QueuedKey::InGraph(position) => CommitKey::InGraph(position),
+            QueuedKey::Object(id) => CommitKey::Object(id),
         };
-        let parents = match spot {
-            Spot::Known(_) => Vec::new(),
-            Spot::Read(id) => self
-                .read
+        let parents = match key {
+            CommitKey::InGraph(_) => Vec::new(),
+            CommitKey::Object(id) => self
+                .outside_graph
                 .get(&id)
-                .map_or_else(Vec::new, |read| read.parents.clone()),
+                .map_or_else(Vec::new, |commit| commit.parents.clone()),
         };
         for &parent in &parents {
-            self.read_in(history, parent)?;
+            self.load(history, parent)?;
         }
-        self.waiting.pop();
-        self.taken += 1;
-        self.set(spot, self.taken);
-        if let Spot::Known(position) = spot {
+        self.queue.pop();
+        self.visited += 1;
+        self.set(key, self.visited);
+        if let CommitKey::InGraph(position) = key {
             for parent in history.graph().parents(position) {
-                self.meet(history, Spot::Known(parent));
+                self.enqueue(history, CommitKey::InGraph(parent));
             }
         }
         for parent in parents {
-            self.meet(history, history.spot(parent));
+            self.enqueue(history, history.commit_key(parent));
         }
-        Ok(Some(spot))
+        Ok(Some(key))
     }
 
     /// Reads a commit that the graph lacks.
-    fn read_in(&mut self, history: &History, id: ObjectId) -> Result<(), HistoryError> {
-        let is_known = matches!(history.spot(id), Spot::Known(_));
-        if is_known || self.read.contains_key(&id) {
+    fn load(&mut self, history: &History, id: ObjectId) -> Result<(), HistoryError> {
+        let is_known = matches!(history.commit_key(id), CommitKey::InGraph(_));
+        if is_known || self.outside_graph.contains_key(&id) {
             return Ok(());
         }
         let node = history.node(id)?;
-        let read = Read {
-            turn: NEVER,
+        let commit = LoadedCommit {
+            rank: UNSEEN,
             time: node.time,
             parents: node.parents,
         };
-        self.read.insert(id, read);
+        self.outside_graph.insert(id, commit);
         Ok(())
     }
 
     /// Queues a commit, unless it was queued before.
-    fn meet(&mut self, history: &History, spot: Spot) {
-        let (turn, next, time) = match spot {
-            Spot::Known(position) => {
-                let turn = self.turns.get(position.index());
-                let next = Next::Known(position);
-                (turn.copied(), next, history.graph().time(position))
+    fn enqueue(&mut self, history: &History, key: CommitKey) {
+        let (rank, next, time) = match key {
+            CommitKey::InGraph(position) => {
+                let rank = self.ranks.get(position.index());
+                let next = QueuedKey::InGraph(position);
+                (rank.copied(), next, history.graph().time(position))
             }
-            Spot::Read(id) => {
-                let read = self.read.get(&id);
-                let time = read.map_or(0, |read| read.time);
-                (read.map(|read| read.turn), Next::Read(id), time)
+            CommitKey::Object(id) => {
+                let commit = self.outside_graph.get(&id);
+                let time = commit.map_or(0, |commit| commit.time);
+                (
+                    commit.map(|commit| commit.rank),
+                    QueuedKey::Object(id),
+                    time,
+                )
             }
         };
-        if turn == Some(NEVER) {
-            self.set(spot, LATER);
-            self.met += 1;
-            self.waiting.push((time, Reverse(self.met), next));
+        if rank == Some(UNSEEN) {
+            self.set(key, QUEUED);
+            self.enqueued += 1;
+            self.queue.push((time, Reverse(self.enqueued), next));
         }
     }
 
-    fn set(&mut self, spot: Spot, turn: u32) {
-        let slot = match spot {
-            Spot::Known(position) => self.turns.get_mut(position.index()),
-            Spot::Read(id) => self.read.get_mut(&id).map(|read| &mut read.turn),
+    fn set(&mut self, key: CommitKey, rank: u32) {
+        let slot = match key {
+            CommitKey::InGraph(position) => self.ranks.get_mut(position.index()),
+            CommitKey::Object(id) => self
+                .outside_graph
+                .get_mut(&id)
+                .map(|commit| &mut commit.rank),
         };
         if let Some(slot) = slot {
-            *slot = turn;
+            *slot = rank;
         }
     }
 }

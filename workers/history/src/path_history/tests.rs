@@ -35,23 +35,25 @@ fn history(app: &Sandbox, histories: &Histories) -> History {
     history
 }
 
-fn course(history: &History) -> Course<'_> {
+fn path_history(history: &History) -> PathHistory<'_> {
     let from = [history.head().unwrap()];
-    Course::from(history, &from, &cancel()).unwrap().unwrap()
+    PathHistory::from(history, &from, &cancel())
+        .unwrap()
+        .unwrap()
 }
 
 /// The ids of all remaining commits.
-fn rest(course: &mut Course<'_>, name: &str, cancel: &Cancel) -> Vec<String> {
+fn rest(path_history: &mut PathHistory<'_>, name: &str, cancel: &Cancel) -> Vec<String> {
     let mut rest = Vec::new();
-    while let Some(step) = course.next(&path(name), cancel).unwrap() {
-        rest.push(course.history.id_of(step.spot).to_string());
+    while let Some(node) = path_history.next(&path(name), cancel).unwrap() {
+        rest.push(path_history.history.id_of(node.key).to_string());
     }
     rest
 }
 
 fn gits(app: &Sandbox, name: &str) -> Vec<String> {
-    let told = git(&app.root(), &["log", "--format=%H", "--", name]);
-    told.lines().map(str::to_owned).collect()
+    let ids = git(&app.root(), &["log", "--format=%H", "--", name]);
+    ids.lines().map(str::to_owned).collect()
 }
 
 fn ask(name: &str) -> LogQuery {
@@ -69,29 +71,32 @@ fn ask(name: &str) -> LogQuery {
 fn only_commits_that_changed_the_file_come_and_later_logs_find_them_at_once() {
     let (app, histories) = (repository(), Histories::new());
     let history = history(&app, &histories);
-    let mut first = course(&history);
+    let mut first = path_history(&history);
     assert_eq!(rest(&mut first, "rare", &cancel()), gits(&app, "rare"));
-    assert_eq!(first.order.lock().taken(), 10);
-    let mut second = course(&history);
+    assert_eq!(first.order.lock().visited(), 10);
+    let mut second = path_history(&history);
     assert!(Arc::ptr_eq(&first.order, &second.order));
     assert_eq!(rest(&mut second, "other", &cancel()), gits(&app, "other"));
-    assert!(rest(&mut course(&history), "neither", &cancel()).is_empty());
-    assert_eq!(second.order.lock().taken(), 10, "none was taken twice");
+    assert!(rest(&mut path_history(&history), "neither", &cancel()).is_empty());
+    assert_eq!(second.order.lock().visited(), 10, "the order is shared");
 }
 
 #[test]
 fn an_order_goes_no_further_than_somebody_needed() {
     let (app, histories) = (repository(), Histories::new());
     let history = history(&app, &histories);
-    let mut course = course(&history);
-    course.next(&path("rare"), &cancel()).unwrap().unwrap();
-    assert_eq!(course.order.lock().taken(), 1);
+    let mut path_history = path_history(&history);
+    path_history
+        .next(&path("rare"), &cancel())
+        .unwrap()
+        .unwrap();
+    assert_eq!(path_history.order.lock().visited(), 1);
     let last = gits(&app, "other").pop().unwrap().parse().unwrap();
-    assert!(course.go_on_after(last, &cancel()).unwrap());
-    assert_eq!(course.order.lock().taken(), 9);
-    assert_eq!(rest(&mut course, "rare", &cancel()).len(), 1);
+    assert!(path_history.resume_after(last, &cancel()).unwrap());
+    assert_eq!(path_history.order.lock().visited(), 9);
+    assert_eq!(rest(&mut path_history, "rare", &cancel()).len(), 1);
     let unborn = ObjectId::null(gix::hash::Kind::Sha1);
-    assert!(!course.go_on_after(unborn, &cancel()).unwrap());
+    assert!(!path_history.resume_after(unborn, &cancel()).unwrap());
 }
 
 #[test]
@@ -99,15 +104,18 @@ fn a_commit_that_is_given_back_and_one_where_a_call_had_to_stop_come_again() {
     let (app, histories) = (repository(), Histories::new());
     let history = history(&app, &histories);
     let all = gits(&app, "rare");
-    let mut course = course(&history);
-    course.next(&path("rare"), &cancel()).unwrap().unwrap();
-    course.give_back();
-    let stopped = course.next(&path("rare"), &cancel().at_look(1)).err();
+    let mut path_history = path_history(&history);
+    path_history
+        .next(&path("rare"), &cancel())
+        .unwrap()
+        .unwrap();
+    path_history.put_back();
+    let stopped = path_history.next(&path("rare"), &cancel().at_look(1)).err();
     assert!(matches!(
         stopped,
         Some(HistoryError::Repo(RepoError::Stopped(Stopped::Cancelled)))
     ));
-    assert_eq!(rest(&mut course, "rare", &cancel()), all);
+    assert_eq!(rest(&mut path_history, "rare", &cancel()), all);
 }
 
 #[test]
@@ -116,8 +124,8 @@ fn what_is_kept_is_of_one_graph_and_one_ledger_and_has_a_bound() {
     let mut history = history(&app, &histories);
     let held = || {
         let kept = history
-            .kept()
-            .courses(&history.graph, &history.ledger, &cancel());
+            .cache()
+            .path_histories(&history.graph, &history.ledger, &cancel());
         kept.unwrap().unwrap()
     };
     let first = held();
@@ -129,11 +137,13 @@ fn what_is_kept_is_of_one_graph_and_one_ledger_and_has_a_bound() {
     let other = self::history(&app, &histories);
     history.graph = Arc::clone(&other.graph);
     let kept = history
-        .kept()
-        .courses(&history.graph, &history.ledger, &cancel());
+        .cache()
+        .path_histories(&history.graph, &history.ledger, &cancel());
     assert!(!Arc::ptr_eq(&first, &kept.unwrap().unwrap()));
     let none = Arc::new(Ledger::default());
-    let kept = history.kept().courses(&history.graph, &none, &cancel());
+    let kept = history
+        .cache()
+        .path_histories(&history.graph, &none, &cancel());
     assert!(kept.unwrap().is_none());
 }
 
@@ -146,7 +156,7 @@ fn a_page_goes_on_where_another_workers_ended_with_a_course_or_without() {
     for first in [&with, &without] {
         for second in [&with, &without] {
             let mut log = first.log(&query, None, &cancel()).unwrap();
-            let mut told = vec![
+            let mut ids = vec![
                 log.next(&cancel())
                     .unwrap()
                     .unwrap()
@@ -157,9 +167,9 @@ fn a_page_goes_on_where_another_workers_ended_with_a_course_or_without() {
             let place = super::super::LogCursor::parse(&log.cursor().into_text()).unwrap();
             let mut log = second.log(&query, Some(place), &cancel()).unwrap();
             while let Some(entry) = log.next(&cancel()).unwrap() {
-                told.push(entry.commit_info.id.to_string());
+                ids.push(entry.commit_info.id.to_string());
             }
-            assert_eq!(told, gits(&app, "rare"));
+            assert_eq!(ids, gits(&app, "rare"));
         }
     }
 }
@@ -173,12 +183,16 @@ fn a_file_whose_name_is_no_text_has_a_log_of_several_pages() {
         app.git(&["add", "-A"]).git(&["commit", "-qm", content]);
     }
     let history = history(&app, &histories);
-    let (mut place, mut told) = (None, Vec::new());
+    let (mut place, mut ids) = (None, Vec::new());
     for _page in 0..3 {
         let mut log = history.log(&ask("caf\\xe9"), place, &cancel()).unwrap();
-        told.push(log.next(&cancel()).unwrap().unwrap().commit_info.message);
+        ids.push(log.next(&cancel()).unwrap().unwrap().commit_info.message);
         place = super::super::LogCursor::parse(&log.cursor().into_text());
     }
-    assert_eq!(told, ["3\n", "2\n", "1\n"]);
-    assert_eq!(course(&history).order.lock().taken(), 3, "by a course");
+    assert_eq!(ids, ["3\n", "2\n", "1\n"]);
+    assert_eq!(
+        path_history(&history).order.lock().visited(),
+        3,
+        "path history was used"
+    );
 }

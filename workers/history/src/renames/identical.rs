@@ -5,17 +5,17 @@ use std::collections::{HashMap, VecDeque};
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 
-use super::super::similarity::MAX_ALIKE;
+use super::super::similarity::MAX_IDENTICAL;
 use super::super::{HistoryError, Side};
 use super::{Pair, Search};
 
 impl Search<'_> {
     pub(super) fn pair_identical(&mut self) -> Result<(), HistoryError> {
-        let is_turned = is_turned(self.deleted.len());
+        let is_reversed = is_reversed(self.deleted.len());
         let mut alike: HashMap<Same, VecDeque<usize>> = HashMap::new();
         for (at, file) in self.deleted.iter().enumerate() {
             let alike = alike.entry(same(file.side)).or_default();
-            match is_turned {
+            match is_reversed {
                 true => alike.push_front(at),
                 false => alike.push_back(at),
             }
@@ -30,11 +30,11 @@ impl Search<'_> {
                 let old = self.deleted.get(at);
                 old.is_some_and(|old| old.path.name() == file.path.name())
             };
-            let namesake = left.iter().take(MAX_ALIKE).position(is_namesake);
+            let namesake = left.iter().take(MAX_IDENTICAL).position(is_namesake);
             let from = left.remove(namesake.unwrap_or(0));
             pairs.extend(from.map(|from| (from, to)));
         }
-        self.keep(&pairs);
+        self.add_pairs(&pairs);
         Ok(())
     }
 }
@@ -43,7 +43,7 @@ impl Search<'_> {
 /// for the number of files, but for some numbers (205; 3,277; 52,429) it grows once more at the
 /// last insertion, which reverses its buckets. Table sizes are 64 times a power of four, filled to
 /// four fifths.
-fn is_turned(deleted: usize) -> bool {
+fn is_reversed(deleted: usize) -> bool {
     let (mut places, wanted) = (64, deleted * 5 / 4);
     while places < wanted {
         places *= 4;
@@ -69,7 +69,9 @@ mod tests {
 
     #[test]
     fn git_turns_its_lists_around_at_a_few_numbers_of_files() {
-        let turned: Vec<usize> = (0..60_000).filter(|deleted| is_turned(*deleted)).collect();
+        let turned: Vec<usize> = (0..60_000)
+            .filter(|deleted| is_reversed(*deleted))
+            .collect();
         assert_eq!(turned, [205, 3277, 52429]);
     }
 }

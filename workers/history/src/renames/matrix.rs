@@ -6,11 +6,11 @@
 //! nothing but a brace.
 
 use super::super::HistoryError;
-use super::super::similarity::{self, LEAST_SCORE, Print};
-use super::{List, Pair, Search, Step, score_of};
+use super::super::similarity::{self, Fingerprint, MIN_SCORE};
+use super::{Coverage, List, Pair, Search, score_of};
 
 /// Number of candidates that an added file keeps.
-const KEPT: usize = 4;
+const CANDIDATES_PER_FILE: usize = 4;
 
 /// A possible rename.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,33 +37,35 @@ struct Posting {
 }
 
 impl Search<'_> {
-    pub(super) fn pair_similar(&mut self) -> Result<Step, HistoryError> {
+    pub(super) fn pair_similar(&mut self) -> Result<Coverage, HistoryError> {
         let sizes = (self.sizes(List::Deleted)?, self.sizes(List::Added)?);
         if self
-            .look_at_all(List::Deleted, &sizes.0, &sizes.1)?
+            .fingerprint_all(List::Deleted, &sizes.0, &sizes.1)?
             .is_cut()
-            || self.look_at_all(List::Added, &sizes.1, &sizes.0)?.is_cut()
+            || self
+                .fingerprint_all(List::Added, &sizes.1, &sizes.0)?
+                .is_cut()
         {
-            return Ok(Step::Cut);
+            return Ok(Coverage::Cut);
         }
         let postings = self.postings();
         let mut shared = vec![0; self.deleted_left.len()];
         let mut candidates = Vec::new();
         for (&to, &size) in self.added_left.iter().zip(&sizes.1) {
             if !self.has_time()? {
-                return Ok(Step::Cut);
+                return Ok(Coverage::Cut);
             }
             shared.fill(0);
-            if let Some(print) = self.print(List::Added, to) {
-                count_shared(print, &postings, &mut shared);
+            if let Some(fingerprint) = self.fingerprint(List::Added, to) {
+                count_shared(fingerprint, &postings, &mut shared);
             }
             candidates.extend(self.best(to, size, &sizes.0, &shared));
         }
         // A stable sort: ties stay in the order of the added files.
         candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.rank()));
         let pairs = choose(&candidates);
-        self.keep(&pairs);
-        Ok(Step::Whole)
+        self.add_pairs(&pairs);
+        Ok(Coverage::Complete)
     }
 
     fn sizes(&mut self, list: List) -> Result<Vec<Option<u64>>, HistoryError> {
@@ -79,37 +81,37 @@ impl Search<'_> {
     }
 
     /// Computes fingerprints of files, unless their size rules out every file of the other list.
-    fn look_at_all(
+    fn fingerprint_all(
         &mut self,
         list: List,
         sizes: &[Option<u64>],
         others: &[Option<u64>],
-    ) -> Result<Step, HistoryError> {
+    ) -> Result<Coverage, HistoryError> {
         let mut others: Vec<u64> = others.iter().copied().flatten().collect();
         others.sort_unstable();
         let left = self.left(list).clone();
         for (at, size) in left.into_iter().zip(sizes) {
-            let is_alone = size.is_none_or(|size| {
+            let is_ruled_out = size.is_none_or(|size| {
                 let first = others.partition_point(|&other| other < size.div_ceil(2));
                 let near = others.get(first).copied();
-                !near.is_some_and(|other| similarity::sizes_allow(size, other, LEAST_SCORE))
+                !near.is_some_and(|other| similarity::sizes_allow(size, other, MIN_SCORE))
             });
-            if is_alone {
+            if is_ruled_out {
                 continue;
             }
-            if !self.has_time()? || self.look(list, at)?.is_cut() {
-                return Ok(Step::Cut);
+            if !self.has_time()? || self.fingerprint_file(list, at)?.is_cut() {
+                return Ok(Coverage::Cut);
             }
         }
-        Ok(Step::Whole)
+        Ok(Coverage::Complete)
     }
 
     fn postings(&self) -> Vec<Posting> {
         let mut postings = Vec::new();
         for (place, &at) in (0..).zip(&self.deleted_left) {
             let pieces = self
-                .print(List::Deleted, at)
-                .map(|print| print.pieces.iter());
+                .fingerprint(List::Deleted, at)
+                .map(|fingerprint| fingerprint.pieces.iter());
             postings.extend(pieces.into_iter().flatten().map(|&(piece, bytes)| Posting {
                 piece,
                 place,
@@ -128,12 +130,12 @@ impl Search<'_> {
         sizes: &[Option<u64>],
         shared: &[u64],
     ) -> impl Iterator<Item = Candidate> + use<> {
-        let mut kept: [Option<Candidate>; KEPT] = [None; KEPT];
+        let mut kept: [Option<Candidate>; CANDIDATES_PER_FILE] = [None; CANDIDATES_PER_FILE];
         let name = self.added.get(to).map(|file| file.path.name());
         let files = self.deleted_left.iter().zip(sizes).zip(shared);
         for ((&from, &from_size), &shared) in files {
             let candidate = Candidate {
-                score: score_of((from_size, size), LEAST_SCORE, || shared),
+                score: score_of((from_size, size), MIN_SCORE, || shared),
                 has_same_name: name == self.deleted.get(from).map(|file| file.path.name()),
                 pair: (from, to),
             };
@@ -146,15 +148,15 @@ impl Search<'_> {
                 *worst = Some(candidate);
             }
         }
-        let is_rename = |candidate: &Candidate| candidate.score >= LEAST_SCORE;
+        let is_rename = |candidate: &Candidate| candidate.score >= MIN_SCORE;
         kept.into_iter().flatten().filter(is_rename)
     }
 }
 
 /// Adds up the bytes that each deleted file shares with the fingerprinted one.
-fn count_shared(print: &Print, postings: &[Posting], shared: &mut [u64]) {
+fn count_shared(fingerprint: &Fingerprint, postings: &[Posting], shared: &mut [u64]) {
     let mut rest = postings;
-    for &(piece, bytes) in &print.pieces {
+    for &(piece, bytes) in &fingerprint.pieces {
         let start = rest.partition_point(|posting| posting.piece < piece);
         rest = rest.get(start..).unwrap_or_default();
         for posting in rest.iter().take_while(|posting| posting.piece == piece) {

@@ -4,27 +4,27 @@
 use std::collections::HashMap;
 
 use super::super::HistoryError;
-use super::super::similarity::{self, LEAST_SCORE, MAX_SCORE};
-use super::{File, List, Pair, Search, Step, score_of};
+use super::super::similarity::{self, MAX_SCORE, MIN_SCORE};
+use super::{Coverage, File, List, Pair, Search, score_of};
 
 /// The threshold of pairs by name: halfway between the general threshold and the maximum.
-const LEAST_OF_NAMESAKES: u64 = LEAST_SCORE + (MAX_SCORE - LEAST_SCORE) / 2;
+const MIN_NAMESAKE_SCORE: u64 = MIN_SCORE + (MAX_SCORE - MIN_SCORE) / 2;
 
 impl Search<'_> {
-    pub(super) fn pair_namesakes(&mut self) -> Result<Step, HistoryError> {
+    pub(super) fn pair_namesakes(&mut self) -> Result<Coverage, HistoryError> {
         let mut pairs = Vec::new();
         for (from, to) in self.namesakes() {
             if !self.has_time()? {
-                return Ok(Step::Cut);
+                return Ok(Coverage::Cut);
             }
             match self.score_of_pair((from, to))? {
-                None => return Ok(Step::Cut),
-                Some(score) if score >= LEAST_OF_NAMESAKES => pairs.push((from, to)),
+                None => return Ok(Coverage::Cut),
+                Some(score) if score >= MIN_NAMESAKE_SCORE => pairs.push((from, to)),
                 Some(_) => {}
             }
         }
-        self.keep(&pairs);
-        Ok(Step::Whole)
+        self.add_pairs(&pairs);
+        Ok(Coverage::Complete)
     }
 
     /// Deleted files, in order, with the only added file of the same name.
@@ -42,19 +42,19 @@ impl Search<'_> {
     /// `None` if the limit on read bytes is reached.
     fn score_of_pair(&mut self, (from, to): Pair) -> Result<Option<u64>, HistoryError> {
         let sizes = (self.size(List::Deleted, from)?, self.size(List::Added, to)?);
-        if score_of(sizes, LEAST_OF_NAMESAKES, || u64::from(u32::MAX)) == 0 {
+        if score_of(sizes, MIN_NAMESAKE_SCORE, || u64::from(u32::MAX)) == 0 {
             return Ok(Some(0));
         }
-        let is_cut =
-            self.look(List::Deleted, from)?.is_cut() || self.look(List::Added, to)?.is_cut();
+        let is_cut = self.fingerprint_file(List::Deleted, from)?.is_cut()
+            || self.fingerprint_file(List::Added, to)?.is_cut();
         if is_cut {
             return Ok(None);
         }
-        let prints = self
-            .print(List::Deleted, from)
-            .zip(self.print(List::Added, to));
-        let shared = || prints.map_or(0, |(old, new)| similarity::shared(old, new));
-        Ok(Some(score_of(sizes, LEAST_OF_NAMESAKES, shared)))
+        let fingerprints = self
+            .fingerprint(List::Deleted, from)
+            .zip(self.fingerprint(List::Added, to));
+        let shared = || fingerprints.map_or(0, |(old, new)| similarity::shared(old, new));
+        Ok(Some(score_of(sizes, MIN_NAMESAKE_SCORE, shared)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Revisions compared with `git rev-parse`, and tested against arbitrary text.
 
-mod named;
-mod reached;
+mod rev_parse;
+mod reachability;
 
 use archway_repo::testing::{Sandbox, cancel, git};
 use proptest::prelude::*;

@@ -8,12 +8,12 @@ use rustix::fs::{Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::super::HistoryError;
-use super::PLACES;
+use super::PREFIXES;
 
 /// The file of packed references.
 const PACKED: &[u8] = b"packed-refs";
 /// Maximum number of remembered folders and files. With more, references are read every time.
-const MAX: usize = 25_000;
+const MAX_RECORDS: usize = 25_000;
 
 /// The state of everything that references are read from.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Sources {
         cancel: &Cancel,
     ) -> Result<Option<Sources>, HistoryError> {
         let mut sources = Vec::new();
-        let mut left = MAX;
+        let mut left = MAX_RECORDS;
         for folder in folders(repository) {
             let Some(source) = Source::of(folder, &mut left, cancel)? else {
                 return Ok(None);
@@ -50,7 +50,7 @@ impl Sources {
     ///
     /// # Errors
     /// If the call has to stop.
-    pub(super) fn still_hold(
+    pub(super) fn are_unchanged(
         &self,
         repository: &gix::Repository,
         cancel: &Cancel,
@@ -59,7 +59,7 @@ impl Sources {
             return Ok(false);
         }
         for source in &self.0 {
-            if !source.still_holds(cancel)? {
+            if !source.is_unchanged(cancel)? {
                 return Ok(false);
             }
         }
@@ -85,35 +85,35 @@ impl Source {
         left: &mut usize,
         cancel: &Cancel,
     ) -> Result<Option<Source>, HistoryError> {
-        let mut look = Look {
+        let mut scan = SourceScan {
             at: SystemTime::now(),
             seen: Vec::new(),
             folders: Vec::new(),
-            most: *left,
+            max_records: *left,
         };
         let Ok(jail) = open(folder) else {
             return Ok(None);
         };
-        let places = PLACES.map(|place| place.trim_end_matches('/').as_bytes());
-        for path in [PACKED].into_iter().chain(places) {
-            if look.note(&jail, RepoPath::trusted(path)).is_none() {
+        let prefixes = PREFIXES.map(|prefix| prefix.trim_end_matches('/').as_bytes());
+        for path in [PACKED].into_iter().chain(prefixes) {
+            if scan.record(&jail, RepoPath::trusted(path)).is_none() {
                 return Ok(None);
             }
         }
-        while let Some(path) = look.folders.pop() {
+        while let Some(path) = scan.folders.pop() {
             cancel.check()?;
-            if look.enter(&jail, &path).is_none() {
+            if scan.record_entries(&jail, &path).is_none() {
                 return Ok(None);
             }
         }
-        *left -= look.seen.len();
+        *left -= scan.seen.len();
         Ok(Some(Source {
             folder: folder.to_owned(),
-            seen: look.seen,
+            seen: scan.seen,
         }))
     }
 
-    fn still_holds(&self, cancel: &Cancel) -> Result<bool, HistoryError> {
+    fn is_unchanged(&self, cancel: &Cancel) -> Result<bool, HistoryError> {
         let Ok(jail) = open(&self.folder) else {
             return Ok(false);
         };
@@ -128,23 +128,23 @@ impl Source {
 }
 
 /// A scan of a git folder.
-struct Look {
+struct SourceScan {
     at: SystemTime,
     seen: Vec<(RepoPath, Seen)>,
     /// Recorded folders whose entries are not recorded yet.
     folders: Vec<RepoPath>,
     /// Maximum number of records.
-    most: usize,
+    max_records: usize,
 }
 
-impl Look {
+impl SourceScan {
     /// Records the state of a path. `None` if a later check would prove nothing.
-    fn note(&mut self, jail: &Jail, path: RepoPath) -> Option<()> {
+    fn record(&mut self, jail: &Jail, path: RepoPath) -> Option<()> {
         let found = jail.glance(&path);
         let kind = found.map(|stat| FileType::from_raw_mode(stat.st_mode));
         match (Seen::at(self.at, found), kind) {
             (Seen::TooFresh, _) => return None,
-            _ if self.seen.len() == self.most => return None,
+            _ if self.seen.len() == self.max_records => return None,
             (_, Ok(FileType::Directory)) => self.folders.push(path.clone()),
             (_, Ok(FileType::RegularFile) | Err(Errno::NOENT)) => {}
             // A link may lead to unrecorded files.
@@ -155,13 +155,13 @@ impl Look {
     }
 
     /// Records the entries of a recorded folder.
-    fn enter(&mut self, jail: &Jail, path: &RepoPath) -> Option<()> {
+    fn record_entries(&mut self, jail: &Jail, path: &RepoPath) -> Option<()> {
         let fd = jail.open(path, OFlags::RDONLY | OFlags::DIRECTORY).ok()?;
         for entry in Dir::new(fd).ok()? {
             let entry = entry.ok()?;
             let name = entry.file_name().to_bytes();
             if !matches!(name, b"." | b"..") {
-                self.note(jail, path.join(name))?;
+                self.record(jail, path.join(name))?;
             }
         }
         Some(())

@@ -11,21 +11,21 @@ use super::super::error::git;
 use super::READING;
 
 /// Number of names that are compared between two deadline checks.
-const STRIDE: usize = 1 << 12;
+const CHECK_INTERVAL: usize = 1 << 12;
 
 /// Calls `visit` with the entries of each name in either tree. Both entries are of one kind, folder
 /// or not, if both exist.
 ///
 /// # Errors
 /// If a tree is malformed, the call has to stop, or `visit` fails.
-pub(crate) fn in_pairs<'t>(
+pub(crate) fn zip_entries<'t>(
     mut old: TreeRefIter<'t>,
     mut new: TreeRefIter<'t>,
     cancel: &Cancel,
-    mut meet: impl FnMut(Option<EntryRef<'t>>, Option<EntryRef<'t>>) -> Result<(), HistoryError>,
+    mut visit: impl FnMut(Option<EntryRef<'t>>, Option<EntryRef<'t>>) -> Result<(), HistoryError>,
 ) -> Result<(), HistoryError> {
     let (mut before, mut after) = (next(&mut old)?, next(&mut new)?);
-    let mut met: usize = 0;
+    let mut compared: usize = 0;
     loop {
         let order = match (&before, &after) {
             (None, None) => return Ok(()),
@@ -33,7 +33,7 @@ pub(crate) fn in_pairs<'t>(
             (None, Some(_)) => Ordering::Greater,
             (Some(before), Some(after)) => order(before, after),
         };
-        meet(
+        visit(
             before.filter(|_| order.is_le()),
             after.filter(|_| order.is_ge()),
         )?;
@@ -43,8 +43,8 @@ pub(crate) fn in_pairs<'t>(
         if order.is_ge() {
             after = next(&mut new)?;
         }
-        met += 1;
-        if met.is_multiple_of(STRIDE) {
+        compared += 1;
+        if compared.is_multiple_of(CHECK_INTERVAL) {
             cancel.check()?;
         }
     }

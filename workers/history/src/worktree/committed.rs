@@ -8,35 +8,35 @@ use gix::ObjectId;
 
 use super::super::trees::{self, Difference};
 use super::super::{History, HistoryError, Side};
-use super::tracked::{Index, Tracked};
+use super::tracked::{Index, TrackedFile};
 
 /// The files of a tree, consumed in byte order of their paths.
-pub(super) enum Committed {
+pub(super) enum TreeFiles {
     /// Nothing is staged: they equal the index, and the tree is not read.
     AsInIndex,
     /// Each as if it was deleted.
     Files(Peekable<IntoIter<Difference>>),
 }
 
-impl Committed {
+impl TreeFiles {
     pub(super) fn of(
         history: &History,
         tree: Option<ObjectId>,
         index: &Index,
         cancel: &Cancel,
-    ) -> Result<Committed, HistoryError> {
+    ) -> Result<TreeFiles, HistoryError> {
         // Git caches the tree that the index would make, and clears it when something is staged.
         let made = index.file.tree().filter(|made| made.num_entries.is_some());
         if tree.is_some() && made.map(|made| made.id) == tree {
-            return Ok(Committed::AsInIndex);
+            return Ok(TreeFiles::AsInIndex);
         }
         let files = trees::differences(&history.git, &history.rules, (tree, None), cancel)?;
-        Ok(Committed::Files(files.into_iter().peekable()))
+        Ok(TreeFiles::Files(files.into_iter().peekable()))
     }
 
     /// The files before `path` that are no longer tracked.
     pub(super) fn until(&mut self, path: &RepoPath) -> Vec<Difference> {
-        let Committed::Files(files) = self else {
+        let TreeFiles::Files(files) = self else {
             return Vec::new();
         };
         let is_before = |file: &Difference| file.path.as_bytes() < path.as_bytes();
@@ -44,18 +44,18 @@ impl Committed {
     }
 
     /// A tracked file as the tree has it.
-    pub(super) fn side(&mut self, file: &Tracked) -> Option<Side> {
+    pub(super) fn side(&mut self, file: &TrackedFile) -> Option<Side> {
         match self {
-            Committed::AsInIndex => (!file.is_announced).then_some(file.side),
-            Committed::Files(files) => files.next_if(|next| next.path == file.path)?.old,
+            TreeFiles::AsInIndex => (!file.is_intent_to_add).then_some(file.side),
+            TreeFiles::Files(files) => files.next_if(|next| next.path == file.path)?.old,
         }
     }
 
     /// The files after the last that was requested.
     pub(super) fn rest(self) -> impl Iterator<Item = Difference> {
         match self {
-            Committed::AsInIndex => Vec::new().into_iter().peekable(),
-            Committed::Files(files) => files,
+            TreeFiles::AsInIndex => Vec::new().into_iter().peekable(),
+            TreeFiles::Files(files) => files,
         }
     }
 }

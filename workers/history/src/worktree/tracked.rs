@@ -5,7 +5,7 @@ use gix::index::entry::stat::{Options, Time};
 use gix::index::entry::{Flags, Stage, Stat};
 use gix::objs::tree::EntryKind;
 
-use super::super::scope::Scope;
+use super::super::path_limiter::PathLimiter;
 use super::super::trees::{self, Difference};
 use super::super::{History, HistoryError, Side, error::git};
 
@@ -25,12 +25,12 @@ pub(super) struct Index {
 
 /// A file that git tracks.
 #[derive(Debug)]
-pub(super) struct Tracked {
+pub(super) struct TrackedFile {
     pub(super) path: RepoPath,
     /// The file as the index has it.
     pub(super) side: Side,
     /// Intent-to-add: the index has no content for it.
-    pub(super) is_announced: bool,
+    pub(super) is_intent_to_add: bool,
     trust: Trust,
 }
 
@@ -38,12 +38,12 @@ pub(super) struct Tracked {
 #[derive(Clone, Copy, Debug)]
 enum Trust {
     /// Nothing is needed: git was told to assume it.
-    Blind,
+    Always,
     /// That the file is absent: it is outside of a sparse checkout. If it exists all the same it is
     /// read, as git does.
-    Outside,
+    IfAbsent,
     /// That its `stat` is equal.
-    Look(Stat),
+    IfUnchanged(Stat),
     /// Nothing does: it must be read.
     Never,
 }
@@ -54,8 +54,8 @@ impl Index {
         let is_set = |name| config.boolean(name).unwrap_or(false);
         let is_sparse = is_set("core.sparseCheckout");
         let skipped = match is_sparse && !is_set("sparse.expectFilesOutsideOfPatterns") {
-            true => Trust::Outside,
-            false => Trust::Blind,
+            true => Trust::IfAbsent,
+            false => Trust::Always,
         };
         Ok(Index {
             file: repository.index_or_empty().map_err(git(READING))?,
@@ -72,8 +72,8 @@ impl Index {
         repository: &gix::Repository,
         rules: &Rules,
         cancel: &Cancel,
-    ) -> Result<Vec<Tracked>, HistoryError> {
-        let mut files: Vec<Tracked> = Vec::with_capacity(self.file.entries().len());
+    ) -> Result<Vec<TrackedFile>, HistoryError> {
+        let mut files: Vec<TrackedFile> = Vec::with_capacity(self.file.entries().len());
         for entry in self.file.entries() {
             let name: &[u8] = entry.path(&self.file);
             let name = name.strip_suffix(b"/").unwrap_or(name);
@@ -84,7 +84,7 @@ impl Index {
             if entry.mode.is_sparse() {
                 let trees = (None, Some(entry.id));
                 let found = trees::differences_beneath(repository, rules, path, trees, cancel)?;
-                files.extend(found.into_iter().filter_map(|file| self.unchecked(file)));
+                files.extend(found.into_iter().filter_map(|file| self.sparse_file(file)));
                 continue;
             }
             let Some(tracked) = self.tracked(path, entry) else {
@@ -104,7 +104,7 @@ impl Index {
         &self,
         history: &History,
         path: &RepoPath,
-    ) -> Result<Option<Tracked>, HistoryError> {
+    ) -> Result<Option<TrackedFile>, HistoryError> {
         let name = path.as_bytes();
         let entry = self
             .file
@@ -117,33 +117,33 @@ impl Index {
             let (folder, within) = name.split_at(at + 1);
             let entry = self.file.entry_by_path(folder.into());
             if let Some(entry) = entry.filter(|entry| entry.mode.is_sparse()) {
-                let mut scope = Scope::of(RepoPath::trusted(within));
-                let (_, new) = scope.sides(history, None, Some(entry.id))?;
+                let mut limiter = PathLimiter::of(RepoPath::trusted(within));
+                let (_, new) = limiter.sides(history, None, Some(entry.id))?;
                 let (path, old) = (path.clone(), None);
-                return Ok(self.unchecked(Difference { path, old, new }));
+                return Ok(self.sparse_file(Difference { path, old, new }));
             }
         }
         Ok(None)
     }
 
     /// The tracked file of an index entry. `None` for other entries.
-    fn tracked(&self, path: RepoPath, entry: &gix::index::Entry) -> Option<Tracked> {
+    fn tracked(&self, path: RepoPath, entry: &gix::index::Entry) -> Option<TrackedFile> {
         let mode = entry.mode.to_tree_entry_mode()?.kind().into();
         let id = entry.id;
-        Some(Tracked {
+        Some(TrackedFile {
             path,
             side: Side { id, mode },
-            is_announced: entry.flags.contains(Flags::INTENT_TO_ADD),
+            is_intent_to_add: entry.flags.contains(Flags::INTENT_TO_ADD),
             trust: self.trust(entry),
         })
     }
 
     /// A file of a sparse folder that is a single entry.
-    fn unchecked(&self, file: Difference) -> Option<Tracked> {
-        Some(Tracked {
+    fn sparse_file(&self, file: Difference) -> Option<TrackedFile> {
+        Some(TrackedFile {
             path: file.path,
             side: file.new?,
-            is_announced: false,
+            is_intent_to_add: false,
             trust: self.skipped,
         })
     }
@@ -151,7 +151,7 @@ impl Index {
     fn trust(&self, entry: &gix::index::Entry) -> Trust {
         let is_conflict = entry.stage_raw() != 0;
         if entry.flags.contains(Flags::ASSUME_VALID) {
-            Trust::Blind
+            Trust::Always
         } else if entry.flags.contains(Flags::SKIP_WORKTREE) {
             self.skipped
         } else if is_conflict || entry.flags.contains(Flags::INTENT_TO_ADD) {
@@ -163,14 +163,14 @@ impl Index {
             // Racily clean: written when the index was, and possibly once more since.
             Trust::Never
         } else {
-            Trust::Look(entry.stat)
+            Trust::IfUnchanged(entry.stat)
         }
     }
 
     /// Whether `stat` alone proves that a file is as in the index.
-    pub(super) fn knows(&self, file: &Tracked, standing: Option<Standing>) -> bool {
+    pub(super) fn is_unmodified(&self, file: &TrackedFile, standing: Option<Standing>) -> bool {
         let Some(standing) = standing else {
-            return matches!(file.trust, Trust::Blind | Trust::Outside);
+            return matches!(file.trust, Trust::Always | Trust::IfAbsent);
         };
         let has_kind = match (file.side.mode.kind(), standing.kind) {
             (EntryKind::Commit, Standard::Folder) => return true,
@@ -182,9 +182,11 @@ impl Index {
             _ => false,
         };
         match &file.trust {
-            Trust::Blind => true,
-            Trust::Look(stat) => has_kind && stat.matches(&looks(&standing), self.precision(stat)),
-            Trust::Outside | Trust::Never => false,
+            Trust::Always => true,
+            Trust::IfUnchanged(stat) => {
+                has_kind && stat.matches(&index_stat(&standing), self.precision(stat))
+            }
+            Trust::IfAbsent | Trust::Never => false,
         }
     }
 
@@ -203,9 +205,9 @@ impl Index {
     }
 
     /// The precision of time comparisons: that of the writer of the index.
-    fn precision(&self, noted: &Stat) -> Options {
+    fn precision(&self, recorded: &Stat) -> Options {
         Options {
-            use_nsec: noted.mtime.nsecs != 0,
+            use_nsec: recorded.mtime.nsecs != 0,
             ..self.options
         }
     }
@@ -217,7 +219,7 @@ impl Index {
     clippy::cast_sign_loss,
     reason = "the index keeps the lower 32 bits of each number"
 )]
-fn looks(standing: &Standing) -> Stat {
+fn index_stat(standing: &Standing) -> Stat {
     let stat = &standing.stat;
     let time = |seconds: i64, nanoseconds: u64| Time {
         secs: seconds as u32,

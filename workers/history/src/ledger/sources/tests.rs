@@ -6,7 +6,7 @@ use archway_repo::{
 };
 
 use super::super::super::graph::{self, Graph};
-use super::super::super::{Histories, History, origin::Origin, scope::Scope};
+use super::super::super::{Histories, History, file_source::FileSource, path_limiter::PathLimiter};
 use super::super::{Ledger, build, draft::Draft};
 use super::*;
 
@@ -48,7 +48,7 @@ fn repository() -> Sandbox {
     app.file("exact copy", text("exact", 30, 30))
         .file("near copy", text("near/0", 40, 3));
     commit(&app, "of a file that stayed");
-    for number in 0..MAX_ALIKE + 1 {
+    for number in 0..MAX_IDENTICAL + 1 {
         app.file(&format!("alike/{number}"), "alike\n");
     }
     commit(&app, "many of one content");
@@ -72,24 +72,24 @@ fn ledger_of(app: &Sandbox, graph: &Graph) -> Ledger {
 
 /// For each file that the ledger lists as added: the source that a search finds under the history's
 /// rules, and the one in the ledger.
-fn both(history: &History, graph: &Graph, ledger: &Ledger) -> Vec<[Option<Origin>; 2]> {
+fn both(history: &History, graph: &Graph, ledger: &Ledger) -> Vec<[Option<FileSource>; 2]> {
     let is_seen = |path: &RepoPath| history.rules.judge(path, Kind::File).is_ok();
     let mut both = Vec::new();
     for at in graph.positions() {
         let (id, tree) = (graph.id(at), graph.tree(at));
         for file in ledger.files(&id).unwrap() {
-            let noted = ledger
-                .origin(&id, &file.path)
+            let recorded = ledger
+                .file_source(&id, &file.path)
                 .filter(|_| is_seen(&file.path));
-            let named = noted.iter().flatten().map(|origin| &origin.path);
-            let Some(noted) = noted.clone().filter(|_| named.clone().all(is_seen)) else {
+            let named = recorded.iter().flatten().map(|source| &source.path);
+            let Some(recorded) = recorded.clone().filter(|_| named.clone().all(is_seen)) else {
                 continue;
             };
             let parent = graph.parents(at).next().map(|parent| graph.tree(parent));
-            let mut scope = Scope::of(file.path.clone());
+            let mut scope = PathLimiter::of(file.path.clone());
             let side = scope.sides(history, None, Some(tree)).unwrap().1.unwrap();
-            let found = history.origin(&file.path, side, (parent, tree), &cancel());
-            both.push([found.unwrap(), noted]);
+            let found = history.file_source(&file.path, side, (parent, tree), &cancel());
+            both.push([found.unwrap(), recorded]);
         }
     }
     both
@@ -100,17 +100,17 @@ fn what_is_written_down_is_what_is_found_under_any_rules() {
     let app = repository();
     let graph = graph_of(&app);
     let ledger = ledger_of(&app, &graph);
-    let mut closed: Vec<Vec<String>> = vec![vec![], vec!["hidden/**".to_owned()]];
+    let mut blocked: Vec<Vec<String>> = vec![vec![], vec!["hidden/**".to_owned()]];
     let names = ["near/0", "near/1", "near/2", "near/3", "near/4", "near/5"];
-    closed.extend(names.map(|name| vec![name.to_owned()]));
-    closed.push(vec!["exact".to_owned(), "a/**".to_owned()]);
+    blocked.extend(names.map(|name| vec![name.to_owned()]));
+    blocked.push(vec!["exact".to_owned(), "a/**".to_owned()]);
     let mut kinds = HashSet::new();
-    for closed in closed {
-        let repo = app.repo_with(Rules::new(&[], &closed, None).unwrap());
+    for blocked in blocked {
+        let repo = app.repo_with(Rules::new(&[], &blocked, None).unwrap());
         let history = History::of(&repo, &Histories::new(), &cancel()).unwrap();
-        for [found, noted] in both(&history, &graph, &ledger) {
-            assert_eq!(found, noted, "closed: {closed:?}");
-            kinds.insert(noted.map(|origin| origin.is_copy));
+        for [found, recorded] in both(&history, &graph, &ledger) {
+            assert_eq!(found, recorded, "closed: {blocked:?}");
+            kinds.insert(recorded.map(|source| source.is_copy));
         }
     }
     assert_eq!(kinds.len(), 3, "new, renamed and copied: {kinds:?}");
@@ -142,7 +142,7 @@ fn what_was_not_sought_is_found_by_the_next_build() {
     for id in whole.ids() {
         let mut entries = whole.entries(&id).unwrap();
         for entry in &mut entries {
-            entry.source = Source::Unsought;
+            entry.source = Source::NotSearched;
         }
         draft.add(id, Some(entries)).unwrap();
     }
@@ -164,28 +164,29 @@ fn a_stock_that_grew_too_large_is_forgotten_and_what_comes_next_is_the_same() {
     let app = repository();
     let git = app.repo().git().unwrap();
     let tree = git.head_commit().unwrap().tree_id().unwrap().detach();
-    let mut stock = Stock::new(&git);
-    let files = |stock: &mut Stock<'_>, most| {
-        let listing = stock.files(tree, most, &cancel()).unwrap();
+    let mut cache = ObjectCache::new(&git);
+    let files = |cache: &mut ObjectCache<'_>, most| {
+        let listing = cache.files(tree, most, &cancel()).unwrap();
         listing.map(|listing| {
             let paths = listing.items().filter_map(|(file, _)| listing.path(file));
             paths.map(|path| path.display()).collect::<HashSet<_>>()
         })
     };
-    let first = files(&mut stock, 1000).unwrap();
-    let told: HashSet<String> = git_files(&app);
-    assert_eq!(first, told);
+    let first = files(&mut cache, 1000).unwrap();
+    let expected: HashSet<String> = git_files(&app);
+    assert_eq!(first, expected);
     assert!(
-        files(&mut stock, told.len() - 1).is_none(),
+        files(&mut cache, expected.len() - 1).is_none(),
         "more than may be"
     );
-    stock.fill();
-    assert!(files(&mut stock, 1000).is_none(), "there is no room");
-    stock.make_room();
-    assert_eq!(files(&mut stock, 1000), Some(told));
+    cache.pretend_full();
+    assert!(files(&mut cache, 1000).is_none(), "there is no room");
+    cache.clear_if_large();
+    assert_eq!(files(&mut cache, 1000), Some(expected));
 }
 
 fn git_files(app: &Sandbox) -> HashSet<String> {
-    let told = archway_repo::testing::git(&app.root(), &["ls-tree", "-r", "--name-only", "HEAD"]);
-    told.lines().map(str::to_owned).collect()
+    let expected =
+        archway_repo::testing::git(&app.root(), &["ls-tree", "-r", "--name-only", "HEAD"]);
+    expected.lines().map(str::to_owned).collect()
 }

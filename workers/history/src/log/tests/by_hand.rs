@@ -6,15 +6,15 @@ use archway_repo::{
 };
 
 use super::super::super::{Histories, History, HistoryError, LogQuery};
-use super::{Told, ask, gits, history, ours, told_file};
+use super::{CommitSummary, ask, gits, history, ours, told_file};
 
 /// All commits of a log, in one page.
-fn whole(app: &Sandbox, query: &LogQuery) -> Vec<Told> {
+fn whole(app: &Sandbox, query: &LogQuery) -> Vec<CommitSummary> {
     ours(app, query, &mut || 1000)
 }
 
-fn subjects(app: &Sandbox, told: &[Told]) -> Vec<String> {
-    let subject = |(id, _): &Told| git(&app.root(), &["log", "-1", "--format=%s", id]);
+fn subjects(app: &Sandbox, told: &[CommitSummary]) -> Vec<String> {
+    let subject = |(id, _): &CommitSummary| git(&app.root(), &["log", "-1", "--format=%s", id]);
     told.iter().map(subject).collect()
 }
 

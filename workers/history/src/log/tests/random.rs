@@ -7,11 +7,11 @@ use std::sync::Arc;
 use archway_repo::testing::{Sandbox, cancel, git};
 use jiff::Timestamp;
 
-use super::super::super::against_git::Random;
+use super::super::super::git_comparison::Random;
 use super::super::super::graph::{self, Graph};
 use super::super::super::ledger::{self, Ledger};
 use super::super::super::{Histories, History, LogQuery};
-use super::made::{BEGAN, generate, name};
+use super::generate::{BEGAN, generate, name};
 use super::{ask, gits, gits_of_folder, history, ours};
 
 /// A random query, and git's arguments for the same.
@@ -71,20 +71,20 @@ fn is_folder(folder: &Path, revision: &str, name: &str) -> bool {
 }
 
 /// The graph and ledger of a repository.
-struct Known {
+struct Indexes {
     histories: Histories,
     graph: Arc<Graph>,
     ledger: Arc<Ledger>,
 }
 
-impl Known {
-    fn of(app: &Sandbox) -> Known {
+impl Indexes {
+    fn of(app: &Sandbox) -> Indexes {
         let git = app.repo().git().unwrap();
         let made = graph::build(&git, &Graph::default(), &cancel()).unwrap();
         let graph = Graph::of(vec![made.unwrap().0], &cancel()).unwrap();
         let made = ledger::build(&git, &graph, &Ledger::default(), &cancel()).unwrap();
         let ledger = Ledger::checked(made.unwrap().0, &cancel()).unwrap();
-        Known {
+        Indexes {
             histories: Histories::new(),
             graph: graph.into(),
             ledger: ledger.into(),
@@ -107,7 +107,7 @@ fn agree(is_skewed: bool, seeds: std::ops::Range<u64>, known: usize) {
         app.git(&["init", "-q", "-b", "main"]);
         let known = (known > 0).then(|| {
             generate(&app.root(), seed, known, is_skewed);
-            Known::of(&app)
+            Indexes::of(&app)
         });
         generate(&app.root(), seed, count, is_skewed);
         let mut random = Random::new(seed * 7717 + 1);

@@ -1,0 +1,72 @@
+//! A bounded cache of byte strings that are likely to be read again soon.
+//!
+//! Two generations: hits move to the young one. When that reaches half of the bound it becomes the
+//! old one, and the previous old one is dropped. Cheaper than an LRU order, and nearly as good.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+
+/// Byte strings by key.
+#[derive(Debug)]
+pub(super) struct GenerationalCache<K, T> {
+    young: HashMap<K, (T, Arc<[u8]>)>,
+    old: HashMap<K, (T, Arc<[u8]>)>,
+    /// Size of the young generation.
+    bytes: usize,
+    bound: usize,
+}
+
+/// Cost of an entry beyond its bytes.
+const OVERHEAD: usize = 96;
+
+impl<K: Eq + Hash + Copy, T: Copy> GenerationalCache<K, T> {
+    /// A cache of about `bound` bytes at most.
+    pub(super) fn new(bound: usize) -> Self {
+        GenerationalCache {
+            young: HashMap::new(),
+            old: HashMap::new(),
+            bytes: 0,
+            bound,
+        }
+    }
+
+    pub(super) fn get(&mut self, key: K) -> Option<(T, Arc<[u8]>)> {
+        if let Some(found) = self.young.get(&key) {
+            return Some(found.clone());
+        }
+        let (what, bytes) = self.old.remove(&key)?;
+        self.put(key, what, Arc::clone(&bytes));
+        Some((what, bytes))
+    }
+
+    pub(super) fn put(&mut self, key: K, what: T, bytes: Arc<[u8]>) {
+        let cost = bytes.len() + OVERHEAD;
+        if cost > self.bound / 8 {
+            return;
+        }
+        self.bytes += cost;
+        if self.bytes > self.bound / 2 {
+            self.old = std::mem::take(&mut self.young);
+            self.bytes = cost;
+        }
+        self.young.insert(key, (what, bytes));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_used_stays_and_the_rest_makes_room() {
+        let mut recent = GenerationalCache::new(16 << 10);
+        for number in 0..1000_u32 {
+            recent.put(number, (), Arc::from([0; 100]));
+            assert!(recent.get(0).is_some(), "at {number}");
+            let kept = recent.young.len() + recent.old.len();
+            assert!(kept * (100 + OVERHEAD) <= 16 << 10, "at {number}");
+        }
+        assert!(recent.get(1).is_none() && recent.get(999).is_some());
+    }
+}
