@@ -10,24 +10,24 @@ mod names;
 mod words;
 mod measures;
 mod clauses;
-mod meaning;
+mod embedding;
 mod lexicon;
 mod positions;
 mod evidence;
-mod judge;
-mod told;
+mod classifier;
+mod explain;
 mod sentences;
-mod refined;
+mod refine;
 
 use archway_repo::{Cancel, Stopped};
-use evidence::{Evidence, Matches, Read, Weights};
-use judge::{Best, Ground};
+use classifier::{Ground, Maxima};
+use evidence::{Evidence, ParsedProposal, Weights, WordMatches};
 
 use super::adr::Status;
 use super::markdown::Markdown;
-pub use judge::Label;
+pub use classifier::Label;
 pub(crate) use positions::Positions;
-pub use refined::Verdict;
+pub use refine::ModelVerdict;
 
 /// A decision to compare a proposal with.
 #[derive(Clone, Copy, Debug)]
@@ -86,53 +86,58 @@ pub fn align(
     proposal: &Proposal<'_>,
     cancel: &Cancel,
 ) -> Result<Alignment, Stopped> {
-    let read = Read::of(proposal.description, proposal.context);
+    let parsed = ParsedProposal::of(proposal.description, proposal.context);
     let weights = Weights::of(decisions.iter().map(|decision| decision.positions));
     let all = decisions.iter().map(|decision| decision.positions);
-    let matches = Matches::of(&read, all, &weights);
+    let matches = WordMatches::of(&parsed, all, &weights);
     let mut evidence = Vec::with_capacity(decisions.len());
     for decision in decisions {
         cancel.check()?;
-        evidence.push(Evidence::of(&read, decision.positions, &matches, &weights));
+        evidence.push(Evidence::of(
+            &parsed,
+            decision.positions,
+            &matches,
+            &weights,
+        ));
     }
-    let mut judged = judged(&read, &evidence);
-    for (at, _, label, _) in &mut judged {
+    let mut reported = reported(&parsed, &evidence);
+    for (at, _, label, _) in &mut reported {
         if decisions
             .get(*at)
-            .is_some_and(|decision| binds_nobody(decision.status))
+            .is_some_and(|decision| is_not_in_effect(decision.status))
         {
             *label = Label::Related;
         }
     }
-    judged.sort_by(|left, right| left.2.cmp(&right.2).then(right.1.total_cmp(&left.1)));
+    reported.sort_by(|left, right| left.2.cmp(&right.2).then(right.1.total_cmp(&left.1)));
     let finding = |(at, _, label, ground): &(usize, f32, Label, Ground)| {
         let decision = decisions.get(*at)?;
         Some(Finding {
             decision: *at,
             label: *label,
-            reason: told::reason(decisions, decision, *label, *ground),
-            conflict: (*label == Label::Conflicts).then(|| told::conflict(decision, *ground)),
+            reason: explain::reason(decisions, decision, *label, *ground),
+            conflict: (*label == Label::Conflicts).then(|| explain::conflict(decision, *ground)),
         })
     };
-    let found: Vec<Finding> = judged.iter().filter_map(finding).collect();
-    let suggestions = told::suggestions(decisions, &found);
+    let found: Vec<Finding> = reported.iter().filter_map(finding).collect();
+    let suggestions = explain::suggestions(decisions, &found);
     Ok(Alignment { found, suggestions })
 }
 
 /// The decisions to report: index, relevance, label and ground of each.
-fn judged(read: &Read, evidence: &[Evidence]) -> Vec<(usize, f32, Label, Ground)> {
-    let best = Best::of(evidence);
-    let judge = |(at, evidence)| {
-        let nearness = judge::nearness(read, evidence, &best);
-        let side = judge::side(read, evidence);
-        let is_told = judge::is_told(read, evidence, &side, nearness);
-        is_told.then_some((at, nearness, side.label, side.ground))
+fn reported(parsed: &ParsedProposal, evidence: &[Evidence]) -> Vec<(usize, f32, Label, Ground)> {
+    let maxima = Maxima::of(evidence);
+    let report = |(at, evidence)| {
+        let relevance = classifier::relevance(parsed, evidence, &maxima);
+        let classification = classifier::classify(parsed, evidence);
+        let is_reported = classifier::is_reported(parsed, evidence, &classification, relevance);
+        is_reported.then_some((at, relevance, classification.label, classification.ground))
     };
-    evidence.iter().enumerate().filter_map(judge).collect()
+    evidence.iter().enumerate().filter_map(report).collect()
 }
 
 /// Whether a decision is not in effect, or not yet. Such a decision is at most related.
-fn binds_nobody(status: Status) -> bool {
+fn is_not_in_effect(status: Status) -> bool {
     matches!(
         status,
         Status::Proposed | Status::Deprecated | Status::Superseded

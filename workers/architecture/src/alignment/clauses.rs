@@ -9,9 +9,9 @@ mod roles;
 
 use std::ops::Range;
 
-use super::measures::{Measure, breaks, measures};
-use super::names::Rivals;
-use super::words::{Concept, Mark, Token, line, tokens};
+use super::measures::{Measure, measures, violates};
+use super::names::Alternatives;
+use super::words::{Concept, Separator, Token, joined, tokens};
 use crate::markdown::sentences;
 
 /// The most tokens of one clause. Longer text is split into several clauses, because each negation
@@ -38,13 +38,13 @@ pub(super) struct Clause {
 impl Clause {
     /// Whether the clause's numbers violate a statement's bounds; `None` if they are not
     /// comparable.
-    pub(super) fn breaks(&self, statement: &Clause) -> Option<bool> {
+    pub(super) fn violates(&self, statement: &Clause) -> Option<bool> {
         let compared = |number| {
             let bounds = statement.measures.iter();
-            bounds.filter_map(move |bound| breaks(number, bound))
+            bounds.filter_map(move |bound| violates(number, bound))
         };
-        let held: Vec<bool> = self.measures.iter().flat_map(compared).collect();
-        (!held.is_empty()).then(|| held.iter().all(|breaks| *breaks))
+        let violations: Vec<bool> = self.measures.iter().flat_map(compared).collect();
+        (!violations.is_empty()).then(|| violations.iter().all(|violates| *violates))
     }
 }
 
@@ -53,13 +53,13 @@ impl Clause {
 pub(super) struct Term {
     pub(super) concept: Concept,
     /// The groups of alternatives that the concept is in.
-    pub(super) rivals: Rivals,
+    pub(super) alternatives: Alternatives,
     /// Whether the concept is a technical term.
     pub(super) is_technical: bool,
     /// Whether the term is part of a list: it follows a comma or `and`.
     pub(super) is_listed: bool,
     /// Whether the term is not written, but is the kind of one that is.
-    pub(super) is_besides: bool,
+    pub(super) is_implied: bool,
     pub(super) role: Role,
     /// Whether the term is the means or the place of an action: "use X", "in X", but not "X's
     /// nodes".
@@ -78,46 +78,46 @@ pub(super) struct Term {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Uses, has or does it.
-    Takes,
+    Adopts,
     /// Rejects, removes or forbids it.
     Drops,
     /// Mentions it alongside another: `in addition to`.
-    Beside,
+    Alongside,
 }
 
 /// The mode of a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// Asserts that something holds or should hold.
-    Says,
+    Asserts,
     /// Asks a question.
     Asks,
     /// Reports what was considered.
-    Tells,
+    Reports,
 }
 
 pub(super) fn clauses(text: &str) -> Vec<Clause> {
     let mut found: Vec<Clause> = Vec::new();
     // The number of clauses that earlier negative answers already covered.
-    let mut refused = 0;
+    let mut rejected = 0;
     for sentence in sentences(text) {
         let words = text.get(sentence.clone()).unwrap_or_default();
         let tokens = tokens(words);
         let mode = mode(words, &tokens);
         if answers_no(&tokens) {
-            refused = refuse(&mut found, refused);
+            rejected = reject(&mut found, rejected);
         }
         for part in parts(&tokens) {
-            let said = tokens.get(part).unwrap_or_default();
-            if is_verdict(said) {
-                refused = refuse(&mut found, refused);
+            let part = tokens.get(part).unwrap_or_default();
+            if is_rejection(part) {
+                rejected = reject(&mut found, rejected);
             }
             found.push(Clause {
                 sentence: sentence.clone(),
-                terms: terms(said, sentence.start),
-                measures: measures(said),
+                terms: terms(part, sentence.start),
+                measures: measures(part),
                 mode,
-                is_exclusive: is_exclusive(said),
+                is_exclusive: is_exclusive(part),
             });
         }
     }
@@ -133,10 +133,10 @@ fn terms(tokens: &[Token], start: usize) -> Vec<Term> {
         };
         let term = Term {
             concept,
-            rivals: token.rivals,
+            alternatives: token.alternatives,
             is_technical: token.is_technical,
-            is_listed: token.before == Mark::Comma || is_joined(tokens, at),
-            is_besides: false,
+            is_listed: token.before == Separator::Comma || is_joined(tokens, at),
+            is_implied: false,
             role,
             is_means: governed::is_means(tokens, at),
             is_ended: governed::is_ended(tokens, at),
@@ -145,13 +145,13 @@ fn terms(tokens: &[Token], start: usize) -> Vec<Term> {
             end: start + token.at.end,
         };
         terms.push(term);
-        let besides = token.besides.iter().map(|concept| Term {
+        let implied = token.implied.iter().map(|concept| Term {
             concept: *concept,
-            rivals: Rivals::default(),
-            is_besides: true,
+            alternatives: Alternatives::default(),
+            is_implied: true,
             ..term
         });
-        terms.extend(besides);
+        terms.extend(implied);
     }
     terms.truncate(MAX_TERMS);
     terms
@@ -169,7 +169,7 @@ fn parts(tokens: &[Token]) -> Vec<Range<usize>> {
     let is_start = |at: &usize| {
         tokens
             .get(*at)
-            .is_some_and(|token| token.before == Mark::Break)
+            .is_some_and(|token| token.before == Separator::Break)
     };
     starts.extend((1..tokens.len()).filter(is_start));
     let ends = starts.iter().skip(1).copied().chain([tokens.len()]);
@@ -192,13 +192,13 @@ fn answers_no(tokens: &[Token]) -> bool {
     let ends = |at: usize| {
         tokens
             .get(at + 1)
-            .is_none_or(|next| next.before != Mark::None)
+            .is_none_or(|next| next.before != Separator::None)
     };
     (0..tokens.len()).any(|at| no(at) && ends(at))
 }
 
 /// Whether the words alone reject the preceding text: "GPL: never".
-fn is_verdict(tokens: &[Token]) -> bool {
+fn is_rejection(tokens: &[Token]) -> bool {
     let words = tokens.iter().map(|token| token.lower.as_str());
     let forbids = [
         "never",
@@ -214,18 +214,18 @@ fn is_verdict(tokens: &[Token]) -> bool {
 
 /// Drops the terms of the last sentence's clauses, except the first `done` clauses, which an
 /// earlier answer covered. Returns how many clauses are covered now.
-fn refuse(found: &mut [Clause], done: usize) -> usize {
+fn reject(found: &mut [Clause], done: usize) -> usize {
     let count = found.len();
     let Some(sentence) = found.last().map(|clause| clause.sentence.clone()) else {
         return count;
     };
-    let of_it = found
+    let same_sentence = found
         .iter_mut()
         .skip(done)
         .rev()
         .take_while(|clause| clause.sentence == sentence);
-    for clause in of_it {
-        clause.mode = Mode::Says;
+    for clause in same_sentence {
+        clause.mode = Mode::Asserts;
         for term in &mut clause.terms {
             term.role = Role::Drops;
         }
@@ -234,8 +234,8 @@ fn refuse(found: &mut [Clause], done: usize) -> usize {
 }
 
 fn mode(text: &str, tokens: &[Token]) -> Mode {
-    let line = line(tokens);
-    const TELLS: [&str; 13] = [
+    let joined = joined(tokens);
+    const REPORTING: [&str; 13] = [
         " we considered ",
         " we looked at ",
         " we compared ",
@@ -250,7 +250,7 @@ fn mode(text: &str, tokens: &[Token]) -> Mode {
         " we discussed ",
         " we had ",
     ];
-    const ASKS: [&str; 8] = [
+    const ASKING: [&str; 8] = [
         " should we ",
         " do we ",
         " propose nothing ",
@@ -260,20 +260,20 @@ fn mode(text: &str, tokens: &[Token]) -> Mode {
         " haven't decided ",
         " open question ",
     ];
-    if text.trim_end().ends_with('?') || ASKS.iter().any(|word| line.contains(word)) {
+    if text.trim_end().ends_with('?') || ASKING.iter().any(|word| joined.contains(word)) {
         Mode::Asks
-    } else if TELLS.iter().any(|word| line.contains(word)) {
-        Mode::Tells
+    } else if REPORTING.iter().any(|word| joined.contains(word)) {
+        Mode::Reports
     } else {
-        Mode::Says
+        Mode::Asserts
     }
 }
 
 fn is_exclusive(tokens: &[Token]) -> bool {
-    let line = line(tokens);
+    let joined = joined(tokens);
     [" only ", " nowhere else ", " nothing else ", " no other "]
         .iter()
-        .any(|word| line.contains(word))
+        .any(|word| joined.contains(word))
 }
 
 #[cfg(test)]

@@ -2,45 +2,45 @@
 //! proposal does with the decision's terms.
 
 mod matches;
-mod options;
+mod rejected_options;
 mod pairs;
 mod relations;
-mod shared;
-mod soft;
+mod overlap;
+mod semantic;
 
 use super::clauses::{Clause, Mode, Term, clauses};
+use super::embedding::Embedding;
 use super::lexicon::{self, Lexicon};
-use super::meaning::Meaning;
 use super::names;
 use super::positions::Positions;
 use super::words::{ByConcept, Concept, Concepts};
-pub(super) use matches::Matches;
+pub(super) use matches::WordMatches;
 pub(super) use relations::Relations;
-pub(super) use soft::Soft;
+pub(super) use semantic::SemanticEvidence;
 
 /// At most this many clauses of a proposal are compared.
 const MAX_CLAUSES: usize = 120;
 /// The minimum weight of a word that no decision names.
-const UNKNOWN: f32 = 1.5;
+const UNKNOWN_WEIGHT: f32 = 1.5;
 
 /// Smaller collections are weighted as if they had this many decisions: in a small one, each word
 /// occurs in most decisions.
-const SMALLEST: f32 = 24.0;
+const MIN_COLLECTION: f32 = 24.0;
 /// The weight of a word that exactly one decision names.
-const RAREST: f32 = 2.81;
+const RAREST_WEIGHT: f32 = 2.81;
 
 /// An analysed proposal.
-pub(super) struct Read {
+pub(super) struct ParsedProposal {
     /// The clauses of the description, with their embeddings.
-    pub(super) clauses: Vec<(Clause, Option<Meaning>)>,
+    pub(super) clauses: Vec<(Clause, Option<Embedding>)>,
     /// All concepts in the description.
     pub(super) concepts: Concepts,
     /// Technical concepts in the description and the context.
     technical: Concepts,
     /// The embedding of the whole description.
-    pub(super) meaning: Option<Meaning>,
+    pub(super) embedding: Option<Embedding>,
     /// How often each kind of [`names::cues`] occurs.
-    pub(super) cues: [f32; names::KINDS],
+    pub(super) cues: [f32; names::CUE_KINDS],
     /// The words of the description.
     lexicon: Lexicon,
 }
@@ -55,42 +55,42 @@ pub(super) struct Evidence {
     /// proposal's concepts.
     pub(super) total: f32,
     pub(super) technical: f32,
-    pub(super) cover: f32,
+    pub(super) coverage: f32,
     /// Weight of the title's concepts that the proposal names.
     pub(super) title: f32,
     /// The same with similar words matched by embedding.
-    pub(super) soft: Soft,
+    pub(super) semantic: SemanticEvidence,
     /// What the proposal does with the decision's terms.
     pub(super) relations: Relations,
 }
 
-impl Read {
+impl ParsedProposal {
     /// Analyses a proposal's description and context.
-    pub(super) fn of(description: &str, context: Option<&str>) -> Read {
-        let said = clauses(description).into_iter().take(MAX_CLAUSES);
+    pub(super) fn of(description: &str, context: Option<&str>) -> ParsedProposal {
+        let clauses_of_description = clauses(description).into_iter().take(MAX_CLAUSES);
         let with = |clause: Clause| {
             let words = description.get(clause.sentence.clone()).unwrap_or_default();
-            (clause, Meaning::of(words))
+            (clause, Embedding::of(words))
         };
-        let clauses: Vec<_> = said.map(with).collect();
-        let around = context.map(self::clauses).unwrap_or_default();
+        let clauses: Vec<_> = clauses_of_description.map(with).collect();
+        let context_clauses = context.map(self::clauses).unwrap_or_default();
         let mut lexicon = Lexicon::default();
         for (clause, _) in &clauses {
             lexicon.add(description, std::slice::from_ref(clause));
         }
         let terms = || clauses.iter().flat_map(|(clause, _)| &clause.terms);
-        let is_technical = |term: &&Term| term.is_technical && !term.is_besides;
+        let is_technical = |term: &&Term| term.is_technical && !term.is_implied;
         // The context states the problem, so only its technical terms count.
-        let around = around.iter().flat_map(|clause| &clause.terms);
-        Read {
+        let context_clauses = context_clauses.iter().flat_map(|clause| &clause.terms);
+        ParsedProposal {
             concepts: terms().map(|term| term.concept).collect(),
             technical: terms()
-                .chain(around)
+                .chain(context_clauses)
                 .filter(is_technical)
                 .map(|term| term.concept)
                 .collect(),
             lexicon,
-            meaning: Meaning::of(description),
+            embedding: Embedding::of(description),
             cues: cues(description),
             clauses,
         }
@@ -98,35 +98,35 @@ impl Read {
 
     /// The share of clauses that ask.
     #[expect(clippy::cast_precision_loss, reason = "there are at most 120 clauses")]
-    pub(super) fn asks(&self) -> f32 {
+    pub(super) fn share_asking(&self) -> f32 {
         let asking = self.clauses.iter();
         let asking = asking.filter(|(clause, _)| clause.mode == Mode::Asks);
         asking.count() as f32 / self.clauses.len().max(1) as f32
     }
 
     /// How much closer the proposal is to technical vocabulary than to everyday vocabulary.
-    pub(super) fn trade(&self) -> f32 {
-        lexicon::trade(self.meaning.as_ref())
+    pub(super) fn technicality(&self) -> f32 {
+        lexicon::technicality(self.embedding.as_ref())
     }
 }
 
 /// At most this many cues of a kind count.
-const MOST_CUES: f32 = 3.0;
+const MAX_CUES: f32 = 3.0;
 
 /// How often each kind of cue occurs in a text.
-fn cues(text: &str) -> [f32; names::KINDS] {
+fn cues(text: &str) -> [f32; names::CUE_KINDS] {
     let lower = text.to_lowercase().replace('’', "'");
     let is_word = |c: char| c.is_alphanumeric() || c == '\'';
     let words: Vec<&str> = lower
         .split(|c| !is_word(c))
         .filter(|word| !word.is_empty())
         .collect();
-    let mut counts = [0.0; names::KINDS];
-    let phrases = (1..=names::LONGEST_CUE).flat_map(|length| words.windows(length));
+    let mut counts = [0.0; names::CUE_KINDS];
+    let phrases = (1..=names::MAX_CUE_WORDS).flat_map(|length| words.windows(length));
     for phrase in phrases {
         let kinds = names::cues(&phrase.join(" "));
         for (kind, count) in counts.iter_mut().enumerate() {
-            if kinds & (1 << kind) != 0 && *count < MOST_CUES {
+            if kinds & (1 << kind) != 0 && *count < MAX_CUES {
                 *count += 1.0;
             }
         }
@@ -146,11 +146,11 @@ impl Weights {
                 *counts.entry(*concept).or_insert(0.0) += 1.0;
             }
         }
-        let decisions = f32::max(decisions, SMALLEST);
+        let decisions = f32::max(decisions, MIN_COLLECTION);
         let rarity = |count: f32| (1.0 + (decisions - count + 0.5) / (count + 0.5)).ln();
         let once = rarity(1.0);
         for count in counts.values_mut() {
-            *count = RAREST * rarity(*count) / once;
+            *count = RAREST_WEIGHT * rarity(*count) / once;
         }
         Weights(counts)
     }
@@ -170,31 +170,31 @@ impl Weights {
 impl Evidence {
     /// Compares a proposal with one decision.
     pub(super) fn of(
-        read: &Read,
+        parsed: &ParsedProposal,
         positions: &Positions,
-        matches: &Matches<'_>,
+        matches: &WordMatches<'_>,
         weights: &Weights,
     ) -> Evidence {
         let both = |concepts: &Concepts| -> f32 {
             let both = concepts.intersection(&positions.concepts);
             both.map(|concept| weights.of_concept(*concept)).sum()
         };
-        let total = both(&read.concepts);
-        let whole = read.concepts.iter();
-        let whole: f32 = whole
-            .map(|concept| weights.of_concept(*concept).max(UNKNOWN))
+        let total = both(&parsed.concepts);
+        let all_concepts = parsed.concepts.iter();
+        let all_concepts: f32 = all_concepts
+            .map(|concept| weights.of_concept(*concept).max(UNKNOWN_WEIGHT))
             .sum();
         let title: Concepts = positions.title.iter().map(|term| term.concept).collect();
-        let title = read.concepts.intersection(&title);
+        let title = parsed.concepts.intersection(&title);
         Evidence {
             total,
-            technical: both(&read.technical),
-            cover: total / (whole + 1.0),
+            technical: both(&parsed.technical),
+            coverage: total / (all_concepts + 1.0),
             title: title
-                .map(|concept| weights.of_concept(*concept).max(UNKNOWN))
+                .map(|concept| weights.of_concept(*concept).max(UNKNOWN_WEIGHT))
                 .sum(),
-            soft: Soft::of(read, positions, matches, weights),
-            relations: Relations::of(read, positions, weights),
+            semantic: SemanticEvidence::of(parsed, positions, matches, weights),
+            relations: Relations::of(parsed, positions, weights),
         }
     }
 }

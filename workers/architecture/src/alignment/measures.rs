@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::words::{Concept, Mark, Token, line, stem_concept};
+use super::words::{Concept, Separator, Token, joined, stem_concept};
 
 /// A number with a unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,9 +32,9 @@ pub(super) enum Bound {
     /// Exactly this amount.
     Exact,
     /// At most this amount.
-    Most,
+    AtMost,
     /// At least this amount.
-    Least,
+    AtLeast,
 }
 
 /// The numbers in these tokens.
@@ -42,12 +42,12 @@ pub(super) fn measures(tokens: &[Token]) -> Vec<Measure> {
     let mut found: Vec<Measure> = (0..tokens.len())
         .filter_map(|at| measure(tokens, at))
         .collect();
-    found.extend(endless(tokens));
+    found.extend(unlimited(tokens));
     found
 }
 
 /// Whether a number violates a bound with the same unit; `None` if they are not comparable.
-pub(super) fn breaks(number: &Measure, bound: &Measure) -> Option<bool> {
+pub(super) fn violates(number: &Measure, bound: &Measure) -> Option<bool> {
     if number.unit != bound.unit {
         return None;
     }
@@ -57,8 +57,8 @@ pub(super) fn breaks(number: &Measure, bound: &Measure) -> Option<bool> {
         number.amount < bound.amount - slack,
     );
     match (bound.bound, number.bound) {
-        (Bound::Most, _) => Some(above),
-        (Bound::Least, _) => Some(below),
+        (Bound::AtMost, _) => Some(above),
+        (Bound::AtLeast, _) => Some(below),
         // More than "kept for 30 days" violates it; less may refer to something else.
         (Bound::Exact, _) if matches!(bound.unit, Unit::Time) => above.then_some(true),
         (Bound::Exact, _) => None,
@@ -66,28 +66,28 @@ pub(super) fn breaks(number: &Measure, bound: &Measure) -> Option<bool> {
 }
 
 fn measure(tokens: &[Token], at: usize) -> Option<Measure> {
-    if let Some(measure) = written_together(tokens, at) {
+    if let Some(measure) = joined_measure(tokens, at) {
         return Some(measure);
     }
     let (amount, length) = number(tokens, at)?;
-    let behind = at + length;
-    let (unit, scale) = unit(tokens, behind)?;
+    let after_number = at + length;
+    let (unit, scale) = unit_after(tokens, after_number)?;
     Some(Measure {
         unit,
         amount: amount * scale,
-        bound: bound(tokens, at, behind),
+        bound: bound(tokens, at, after_number),
     })
 }
 
 /// A number and its unit in one word: `8h`, `200ms`.
-fn written_together(tokens: &[Token], at: usize) -> Option<Measure> {
+fn joined_measure(tokens: &[Token], at: usize) -> Option<Measure> {
     let word = tokens.get(at)?.lower.as_str();
     let end = word
         .find(|c: char| !c.is_ascii_digit())
         .filter(|end| *end > 0)?;
     let (digits, unit) = word.split_at_checked(end)?;
     let unit = if unit == "d" { "day" } else { unit };
-    let (unit, scale) = scale(unit)?;
+    let (unit, scale) = unit_scale(unit)?;
     Some(Measure {
         unit,
         amount: digits.parse::<f64>().ok()? * scale,
@@ -102,14 +102,14 @@ fn number(tokens: &[Token], at: usize) -> Option<(f64, usize)> {
     if first == "half" && matches!(word(at + 1), Some("a" | "an")) {
         return Some((0.5, 2));
     }
-    if let Some(number) = of_words(first) {
+    if let Some(number) = word_number(first) {
         return Some((number, 1));
     }
     // "a year", "an hour": a number only before a unit.
     if matches!(first, "a" | "an")
         && tokens
             .get(at + 1)
-            .is_some_and(|next| scale(&next.lower).is_some())
+            .is_some_and(|next| unit_scale(&next.lower).is_some())
     {
         let is_half = word(at.checked_sub(1)?) == Some("half");
         return (!is_half).then_some((1.0, 1));
@@ -132,13 +132,13 @@ fn number(tokens: &[Token], at: usize) -> Option<(f64, usize)> {
 fn is_joined(tokens: &[Token], at: usize) -> bool {
     match (tokens.get(at), tokens.get(at + 1)) {
         (Some(left), Some(right)) => {
-            right.at.start == left.at.end + 1 && right.before == Mark::Comma
+            right.at.start == left.at.end + 1 && right.before == Separator::Comma
         }
         _ => false,
     }
 }
 
-fn of_words(word: &str) -> Option<f64> {
+fn word_number(word: &str) -> Option<f64> {
     const WORDS: [(&str, f64); 24] = [
         ("one", 1.0),
         ("two", 2.0),
@@ -172,7 +172,7 @@ fn of_words(word: &str) -> Option<f64> {
 }
 
 /// The unit that a word names, and its factor.
-fn scale(word: &str) -> Option<(Unit, f64)> {
+fn unit_scale(word: &str) -> Option<(Unit, f64)> {
     Some(match word {
         "ms" | "millisecond" | "milliseconds" => (Unit::Time, 0.001),
         "s" | "sec" | "second" | "seconds" => (Unit::Time, 1.0),
@@ -193,12 +193,12 @@ fn scale(word: &str) -> Option<(Unit, f64)> {
 }
 
 /// The unit after a number: a unit word, or the next noun.
-fn unit(tokens: &[Token], at: usize) -> Option<(Unit, f64)> {
+fn unit_after(tokens: &[Token], at: usize) -> Option<(Unit, f64)> {
     let next = tokens.get(at)?;
-    if next.before != Mark::None {
+    if next.before != Separator::None {
         return None;
     }
-    if let Some(known) = scale(&next.lower) {
+    if let Some(known) = unit_scale(&next.lower) {
         return Some(known);
     }
     if matches!(
@@ -210,7 +210,7 @@ fn unit(tokens: &[Token], at: usize) -> Option<(Unit, f64)> {
     // "two server languages": an adjective may precede the noun.
     let near = tokens.get(at..(at + 2).min(tokens.len()))?;
     let last = near.iter().rev().find(|token| {
-        token.before == Mark::None && token.lower.ends_with('s') && token.concept.is_some()
+        token.before == Separator::None && token.lower.ends_with('s') && token.concept.is_some()
     });
     let is_one = |token: &Token| token.concept.is_some();
     let counted = last.or_else(|| Some(next).filter(|next| is_one(next)))?;
@@ -218,7 +218,7 @@ fn unit(tokens: &[Token], at: usize) -> Option<(Unit, f64)> {
 }
 
 /// Phrases before an upper bound.
-const MOST: [&str; 17] = [
+const UPPER_BOUNDS: [&str; 17] = [
     "at most",
     "no more than",
     "not more than",
@@ -238,7 +238,7 @@ const MOST: [&str; 17] = [
     "as many as",
 ];
 /// Phrases before a lower bound.
-const LEAST: [&str; 8] = [
+const LOWER_BOUNDS: [&str; 8] = [
     "at least",
     "no fewer than",
     "no less than",
@@ -250,30 +250,30 @@ const LEAST: [&str; 8] = [
 ];
 
 /// The bound that the words around a number express.
-fn bound(tokens: &[Token], at: usize, behind: usize) -> Bound {
-    let before = joined(tokens, at.saturating_sub(4)..at);
-    let after = joined(tokens, behind..(behind + 5).min(tokens.len()));
+fn bound(tokens: &[Token], at: usize, after_number: usize) -> Bound {
+    let before = words_of(tokens, at.saturating_sub(4)..at);
+    let after = words_of(tokens, after_number..(after_number + 5).min(tokens.len()));
     let is_before = |words: &[&str]| words.iter().any(|word| before.ends_with(word));
     let is_after = |words: [&str; 3]| words.iter().any(|word| after.contains(word));
-    if is_before(&MOST) || is_after(["at the most", "at most", "or less"]) {
-        Bound::Most
-    } else if is_before(&LEAST) || is_after(["at the least", "at least", "or more"]) {
-        Bound::Least
+    if is_before(&UPPER_BOUNDS) || is_after(["at the most", "at most", "or less"]) {
+        Bound::AtMost
+    } else if is_before(&LOWER_BOUNDS) || is_after(["at the least", "at least", "or more"]) {
+        Bound::AtLeast
     } else {
         Bound::Exact
     }
 }
 
-fn joined(tokens: &[Token], range: Range<usize>) -> String {
+fn words_of(tokens: &[Token], range: Range<usize>) -> String {
     let tokens = tokens.get(range).unwrap_or_default().iter();
     let words: Vec<&str> = tokens.map(|token| token.lower.as_str()).collect();
     words.join(" ")
 }
 
 /// "Without expiry", "for ever": more than any time bound.
-fn endless(tokens: &[Token]) -> Option<Measure> {
-    let text = line(tokens);
-    const ENDLESS: [&str; 12] = [
+fn unlimited(tokens: &[Token]) -> Option<Measure> {
+    let text = joined(tokens);
+    const UNLIMITED: [&str; 12] = [
         " forever ",
         " for ever ",
         " indefinitely ",
@@ -287,8 +287,8 @@ fn endless(tokens: &[Token]) -> Option<Measure> {
         " without an end ",
         " permanently ",
     ];
-    let is_endless = ENDLESS.iter().any(|word| text.contains(word));
-    is_endless.then_some(Measure {
+    let is_unlimited = UNLIMITED.iter().any(|word| text.contains(word));
+    is_unlimited.then_some(Measure {
         unit: Unit::Time,
         amount: f64::MAX,
         bound: Bound::Exact,
@@ -310,19 +310,19 @@ mod tests {
 
     #[test]
     fn numbers_are_read_with_their_units_and_bounds() {
-        assert_eq!(of("at most 200 GB"), [(2e11, Bound::Most)]);
+        assert_eq!(of("at most 200 GB"), [(2e11, Bound::AtMost)]);
         assert_eq!(of("half a terabyte"), [(5e11, Bound::Exact)]);
         assert_eq!(of("for a year"), [(31_560_000.0, Bound::Exact)]);
-        assert_eq!(of("with at least two replicas"), [(2.0, Bound::Least)]);
-        assert_eq!(of("no longer than 10 seconds"), [(10.0, Bound::Most)]);
-        assert_eq!(of("up to 2,000 parcels"), [(2000.0, Bound::Most)]);
+        assert_eq!(of("with at least two replicas"), [(2.0, Bound::AtLeast)]);
+        assert_eq!(of("no longer than 10 seconds"), [(10.0, Bound::AtMost)]);
+        assert_eq!(of("up to 2,000 parcels"), [(2000.0, Bound::AtMost)]);
         assert_eq!(of("one"), []);
     }
 
     #[test]
     fn a_number_breaks_a_bound_of_its_unit_only() {
         let one = |text: &str| measures(&tokens(text)).remove(0);
-        let broken = |number: &str, bound: &str| breaks(&one(number), &one(bound));
+        let broken = |number: &str, bound: &str| violates(&one(number), &one(bound));
         assert_eq!(broken("half a terabyte", "at most 200 GB"), Some(true));
         assert_eq!(broken("90 GB", "at most 200 GB"), Some(false));
         assert_eq!(broken("one replica", "at least two replicas"), Some(true));

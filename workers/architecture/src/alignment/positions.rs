@@ -1,12 +1,12 @@
 //! The positions of a decision: what it chose, what it rejected, what it rules, and what it leaves
 //! out.
 
-mod reader;
+mod builder;
 mod stances;
 
 use super::clauses::{Clause, Role, Term};
+use super::embedding::Embedding;
 use super::lexicon::Lexicon;
-use super::meaning::Meaning;
 use super::words::{ByConcept, Concept, Concepts};
 use crate::adr::{Adr, Passage};
 use crate::markdown::Markdown;
@@ -25,11 +25,11 @@ pub struct Positions {
     /// The stance on each concept of the rules: positive if adopted, negative if dropped.
     pub(super) stances: ByConcept<i16>,
     /// The embedding of title and rules.
-    pub(super) meaning: Option<Meaning>,
+    pub(super) embedding: Option<Embedding>,
     /// The words of title, options and statements.
     pub(super) lexicon: Lexicon,
     /// The rejected options.
-    pub(super) refused: Vec<Refused>,
+    pub(super) rejected: Vec<RejectedOption>,
     /// The terms in the chosen options' names.
     pub(super) chosen_name: Vec<Term>,
     /// The terms with alternatives that are the decision's subject: the title or a chosen option
@@ -40,32 +40,33 @@ pub struct Positions {
 /// A clause of a decision.
 #[derive(Debug)]
 pub(super) struct Statement {
-    pub(super) kind: Kind,
+    pub(super) kind: StatementKind,
     /// The sentence of the clause; `None` for the title.
     pub(super) sentence: Option<Passage>,
     pub(super) clause: Clause,
-    pub(super) meaning: Option<Meaning>,
+    pub(super) embedding: Option<Embedding>,
 }
 
 /// The kind of a statement, which sets its weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum StatementKind {
     /// States the decision.
     Rule,
     /// Follows from the decision.
-    Follows,
+    Consequence,
     /// Describes a rejected option.
-    Refused,
+    Rejected,
     /// Argues for or against a rejected option.
-    Weighed,
+    Argument,
     /// Describes the context.
     Context,
     /// Names something that is not decided.
-    Outside,
+    OutOfScope,
 }
 
+/// A rejected option.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct RejectedOption {
     /// The terms in the option's name.
     pub(super) name: Vec<Term>,
     /// A sentence about the option.
@@ -75,24 +76,24 @@ pub(super) struct Refused {
 impl Positions {
     /// Analyses a decision.
     pub(crate) fn of(markdown: &Markdown, adr: &Adr) -> Positions {
-        reader::read(markdown, adr)
+        builder::build(markdown, adr)
     }
 
     /// Whether a rule or the decision's subject adopts a concept.
-    pub(super) fn is_taken(&self, concept: Concept) -> bool {
+    pub(super) fn is_adopted(&self, concept: Concept) -> bool {
         let rules = self
             .statements
             .iter()
-            .filter(|statement| statement.kind == Kind::Rule);
+            .filter(|statement| statement.kind == StatementKind::Rule);
         let mut terms = rules.flat_map(|statement| &statement.clause.terms);
-        terms.any(|term| term.concept == concept && term.role == Role::Takes)
+        terms.any(|term| term.concept == concept && term.role == Role::Adopts)
             || self.chosen.iter().any(|term| term.concept == concept)
     }
 }
 
 /// The kind of a sentence in a part with statements of this `kind`.
-fn weighed(kind: Kind, sentence: &str) -> Kind {
-    const LEAVES: [&str; 12] = [
+fn statement_kind(kind: StatementKind, sentence: &str) -> StatementKind {
+    const OUT_OF_SCOPE_PHRASES: [&str; 12] = [
         "not decided here",
         "says nothing about",
         "not covered by",
@@ -106,7 +107,7 @@ fn weighed(kind: Kind, sentence: &str) -> Kind {
         "in this sense",
         "does not apply to",
     ];
-    const RULES: [&str; 6] = [
+    const RULE_PHRASES: [&str; 6] = [
         " MUST ",
         " SHALL ",
         " SHOULD ",
@@ -115,10 +116,15 @@ fn weighed(kind: Kind, sentence: &str) -> Kind {
         " must never ",
     ];
     let lower = sentence.to_lowercase();
-    if LEAVES.iter().any(|words| lower.contains(words)) {
-        Kind::Outside
-    } else if kind == Kind::Context && RULES.iter().any(|word| sentence.contains(word)) {
-        Kind::Rule
+    if OUT_OF_SCOPE_PHRASES
+        .iter()
+        .any(|words| lower.contains(words))
+    {
+        StatementKind::OutOfScope
+    } else if kind == StatementKind::Context
+        && RULE_PHRASES.iter().any(|word| sentence.contains(word))
+    {
+        StatementKind::Rule
     } else {
         kind
     }

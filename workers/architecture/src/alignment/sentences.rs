@@ -1,7 +1,7 @@
 //! The sentences of a decision that a verdict can be based on.
 
 use super::Decision;
-use super::positions::{Kind, Statement};
+use super::positions::{Statement, StatementKind};
 use crate::adr::Passage;
 
 /// Longer sentences, in bytes, are omitted: a sentence is quoted whole or not at all.
@@ -9,33 +9,35 @@ const MAX_SENTENCE: usize = 800;
 
 impl Decision<'_> {
     /// The rules, then the sentences about rejected options: without duplicates, as written with
-    /// whitespace collapsed, and at most `most` bytes in total.
-    pub fn sentences(&self, most: usize) -> Vec<String> {
+    /// whitespace collapsed, and at most `max_bytes` bytes in total.
+    pub fn sentences(&self, max_bytes: usize) -> Vec<String> {
         let mut seen: Vec<&Passage> = Vec::new();
-        let (mut told, mut room) = (Vec::new(), most);
+        let (mut quoted, mut budget) = (Vec::new(), max_bytes);
         for passage in self.passages() {
             if seen.contains(&passage) {
                 continue;
             }
             seen.push(passage);
             let sentence = passage.verbatim(self.markdown, self.source);
-            if sentence.is_empty() || sentence.len() > MAX_SENTENCE || sentence.len() > room {
+            if sentence.is_empty() || sentence.len() > MAX_SENTENCE || sentence.len() > budget {
                 continue;
             }
-            room -= sentence.len();
-            told.push(sentence);
+            budget -= sentence.len();
+            quoted.push(sentence);
         }
-        told
+        quoted
     }
 
     fn passages(&self) -> impl Iterator<Item = &Passage> {
-        let of = |kind: Kind| {
+        let of = |kind: StatementKind| {
             let statements = self.positions.statements.iter();
             let of_kind = statements.filter(move |statement: &&Statement| statement.kind == kind);
             of_kind.filter_map(|statement| statement.sentence.as_ref())
         };
-        let refused = self.positions.refused.iter();
-        let refused = refused.filter_map(|option| option.sentence.as_ref());
-        of(Kind::Rule).chain(refused).chain(of(Kind::Refused))
+        let rejected = self.positions.rejected.iter();
+        let rejected = rejected.filter_map(|option| option.sentence.as_ref());
+        of(StatementKind::Rule)
+            .chain(rejected)
+            .chain(of(StatementKind::Rejected))
     }
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use archway_index::terms::term;
 
-use super::names::{self, Rivals};
+use super::names::{self, Alternatives};
 pub(super) use concepts::{ByConcept, Concept, Concepts};
 
 /// A word, or a name of several words.
@@ -23,21 +23,21 @@ pub(super) struct Token {
     pub(super) concept: Option<Concept>,
     /// Further concepts that the token implies: the product's kind, and the product that its first
     /// word names.
-    pub(super) besides: Vec<Concept>,
+    pub(super) implied: Vec<Concept>,
     /// The groups of alternatives that the product is in.
-    pub(super) rivals: Rivals,
+    pub(super) alternatives: Alternatives,
     /// Whether it is spelled as a name: with a capital inside of a sentence, or with several
     /// capitals.
     pub(super) is_name: bool,
     /// Whether it is a technical term.
     pub(super) is_technical: bool,
     /// The separator before the token, apart from spaces.
-    pub(super) before: Mark,
+    pub(super) before: Separator,
 }
 
 /// The separator between a token and the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum Separator {
     /// Spaces, a hyphen or a quotation mark.
     None,
     /// A comma.
@@ -51,7 +51,7 @@ pub(super) fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::with_capacity(plain.len());
     let mut at = 0;
     while let Some(word) = plain.get(at) {
-        let (length, token) = named(&plain, at).unwrap_or_else(|| (1, single(word)));
+        let (length, token) = longest_name(&plain, at).unwrap_or_else(|| (1, single_word(word)));
         tokens.push(token);
         at += length;
     }
@@ -59,7 +59,7 @@ pub(super) fn tokens(text: &str) -> Vec<Token> {
 }
 
 /// The tokens' words on one line, with a space before and after each.
-pub(super) fn line(tokens: &[Token]) -> String {
+pub(super) fn joined(tokens: &[Token]) -> String {
     let words: Vec<&str> = tokens.iter().map(|token| token.lower.as_str()).collect();
     format!(" {} ", words.join(" "))
 }
@@ -69,16 +69,16 @@ pub(super) fn stem_concept(word: &str) -> Concept {
     term(&stem(word))
 }
 
-struct Plain {
+struct PlainWord {
     lower: String,
     at: Range<usize>,
-    before: Mark,
+    before: Separator,
     is_capital: bool,
     is_name: bool,
 }
 
-fn plain_words(text: &str) -> Vec<Plain> {
-    let mut words: Vec<Plain> = Vec::new();
+fn plain_words(text: &str) -> Vec<PlainWord> {
+    let mut words: Vec<PlainWord> = Vec::new();
     let mut end = 0;
     let is_inner = |c: char| c.is_alphanumeric() || matches!(c, '\'' | '’' | '+' | '#' | '_');
     let mut rest = text.char_indices().peekable();
@@ -93,10 +93,10 @@ fn plain_words(text: &str) -> Vec<Plain> {
         let gap = text.get(end..start).unwrap_or_default();
         let word = text.get(start..stop).unwrap_or_default();
         let lower = word.to_lowercase().replace('’', "'");
-        words.push(Plain {
-            lower: lower.trim_end_matches(['\'', '+', '_']).to_owned() + plus(&lower),
+        words.push(PlainWord {
+            lower: lower.trim_end_matches(['\'', '+', '_']).to_owned() + plus_signs(&lower),
             at: start..stop,
-            before: mark(gap),
+            before: separator(gap),
             is_capital: c.is_uppercase(),
             is_name: is_name(
                 word,
@@ -117,11 +117,11 @@ fn is_name(word: &str, is_first: bool) -> bool {
 }
 
 /// Restores the plus signs of "c++".
-fn plus(lower: &str) -> &'static str {
+fn plus_signs(lower: &str) -> &'static str {
     if lower == "c++" { "++" } else { "" }
 }
 
-fn mark(gap: &str) -> Mark {
+fn separator(gap: &str) -> Separator {
     let is_break = |c: char| {
         matches!(
             c,
@@ -129,36 +129,43 @@ fn mark(gap: &str) -> Mark {
         )
     };
     if gap.contains(is_break) && gap.trim() != "." || gap.contains(" - ") || gap.starts_with(". ") {
-        Mark::Break
+        Separator::Break
     } else if gap.contains(',') {
-        Mark::Comma
+        Separator::Comma
     } else {
-        Mark::None
+        Separator::None
     }
 }
 
 /// The longest name that begins at this word, and its length in words.
-fn named(words: &[Plain], at: usize) -> Option<(usize, Token)> {
+fn longest_name(words: &[PlainWord], at: usize) -> Option<(usize, Token)> {
     let first = words.get(at)?;
-    (1..=names::LONGEST).rev().find_map(|length| {
+    (1..=names::MAX_NAME_WORDS).rev().find_map(|length| {
         let these = words.get(at..at + length)?;
-        let is_one = these.iter().skip(1).all(|word| word.before == Mark::None);
-        let lower: Vec<&str> = these.iter().map(|word| base(&word.lower)).collect();
+        let is_one = these
+            .iter()
+            .skip(1)
+            .all(|word| word.before == Separator::None);
+        let lower: Vec<&str> = these
+            .iter()
+            .map(|word| without_possessive(&word.lower))
+            .collect();
         let lower = lower.join(" ");
-        let thing = names::thing(&lower).filter(|_| is_one)?;
+        let product = names::product(&lower).filter(|_| is_one)?;
         // "Go", "Rust" and "Flow" are languages only with a capital inside of a sentence.
         let is_word = length == 1 && names::is_ambiguous(&lower);
-        if is_word && (!first.is_capital || at == 0 || first.before == Mark::Break) {
+        if is_word && (!first.is_capital || at == 0 || first.before == Separator::Break) {
             return None;
         }
         let end = these.last()?.at.end;
         let token = Token {
             at: first.at.start..end,
-            concept: Some(term(thing.first)),
-            besides: besides(thing, &lower),
-            rivals: thing.rivals,
+            concept: Some(term(product.main_name)),
+            implied: implied(product, &lower),
+            alternatives: product.alternatives,
             is_name: true,
-            is_technical: !thing.rivals.is_empty() || names::is_technical(thing.first),
+            is_technical: !product.alternatives.is_empty()
+                || names::is_technical(product.main_name),
             before: first.before,
             lower,
         };
@@ -166,15 +173,15 @@ fn named(words: &[Plain], at: usize) -> Option<(usize, Token)> {
     })
 }
 
-fn besides(thing: &names::Thing, lower: &str) -> Vec<Concept> {
+fn implied(product: &names::Product, lower: &str) -> Vec<Concept> {
     let first = lower
         .split_once(' ')
-        .and_then(|(first, _)| names::thing(first));
+        .and_then(|(first, _)| names::product(first));
     let first = first
-        .map(|first| first.first)
-        .filter(|first| *first != thing.first);
-    let kind = names::thing(thing.kind).map_or(thing.kind, |kind| kind.first);
-    let known = names::thing(kind).is_some();
+        .map(|product| product.main_name)
+        .filter(|name| *name != product.main_name);
+    let kind = names::product(product.kind).map_or(product.kind, |kind| kind.main_name);
+    let known = names::product(kind).is_some();
     let kind = (!kind.is_empty()).then(|| {
         if known {
             term(kind)
@@ -185,27 +192,27 @@ fn besides(thing: &names::Thing, lower: &str) -> Vec<Concept> {
     kind.into_iter().chain(first.map(term)).collect()
 }
 
-fn single(word: &Plain) -> Token {
-    let base = base(&word.lower);
-    let is_plain =
-        STOP.binary_search(&base).is_ok() || STOP.binary_search(&word.lower.as_str()).is_ok();
+fn single_word(word: &PlainWord) -> Token {
+    let without_possessive = without_possessive(&word.lower);
+    let is_plain = STOP_WORDS.binary_search(&without_possessive).is_ok()
+        || STOP_WORDS.binary_search(&word.lower.as_str()).is_ok();
     // Numbers are compared as measures, with their units.
-    let is_number = base.bytes().all(|byte| byte.is_ascii_digit());
-    let counts = !is_plain && !is_number && base.len() > 1;
+    let is_number = without_possessive.bytes().all(|byte| byte.is_ascii_digit());
+    let counts = !is_plain && !is_number && without_possessive.len() > 1;
     Token {
-        concept: counts.then(|| stem_concept(base)),
+        concept: counts.then(|| stem_concept(without_possessive)),
         lower: word.lower.clone(),
         at: word.at.clone(),
-        besides: Vec::new(),
-        rivals: Rivals::default(),
+        implied: Vec::new(),
+        alternatives: Alternatives::default(),
         is_name: word.is_name && counts,
-        is_technical: names::is_technical(base),
+        is_technical: names::is_technical(without_possessive),
         before: word.before,
     }
 }
 
 /// A word without a possessive `'s`.
-fn base(lower: &str) -> &str {
+fn without_possessive(lower: &str) -> &str {
     lower.strip_suffix("'s").unwrap_or(lower)
 }
 
@@ -257,7 +264,7 @@ fn stem(word: &str) -> String {
 
 /// Stop words, sorted for binary search.
 #[rustfmt::skip]
-const STOP: &[&str] = &[
+const STOP_WORDS: &[&str] = &[
     "a", "about", "again", "all", "also", "always", "am", "an", "and", "another", "any", "anybody",
     "anyone", "are", "aren't", "as", "at", "be", "because", "been", "before", "being", "beside",
     "besides", "between", "both", "but", "by", "can", "can't", "cannot", "case", "could", "did",
@@ -311,14 +318,18 @@ mod tests {
 
     #[test]
     fn a_word_is_a_language_only_where_it_is_written_as_one() {
-        let rivals = |text: &str| tokens(text).iter().any(|token| !token.rivals.is_empty());
-        assert!(rivals("written in Go"));
-        assert!(!rivals("Go to the fair"));
-        assert!(!rivals("we go on"));
+        let alternatives = |text: &str| {
+            tokens(text)
+                .iter()
+                .any(|token| !token.alternatives.is_empty())
+        };
+        assert!(alternatives("written in Go"));
+        assert!(!alternatives("Go to the fair"));
+        assert!(!alternatives("we go on"));
     }
 
     #[test]
     fn stop_words_are_sorted() {
-        assert!(STOP.is_sorted());
+        assert!(STOP_WORDS.is_sorted());
     }
 }

@@ -38,7 +38,7 @@ fn what_takes_anothers_place_is_taken_and_the_other_dropped() {
             "{text}"
         );
         assert!(
-            said(text, Role::Takes).contains(&"cockroachdb".to_owned()),
+            said(text, Role::Adopts).contains(&"cockroachdb".to_owned()),
             "{text}"
         );
     }
@@ -47,10 +47,10 @@ fn what_takes_anothers_place_is_taken_and_the_other_dropped() {
 #[test]
 fn a_negated_verb_turns_its_subject_too() {
     assert_eq!(
-        said("Secrets are never kept in images.", Role::Takes),
+        said("Secrets are never kept in images.", Role::Adopts),
         Vec::<String>::new()
     );
-    let taken = said("The staging environment is shut down.", Role::Takes);
+    let taken = said("The staging environment is shut down.", Role::Adopts);
     assert!(!taken.contains(&"staging".to_owned()), "{taken:?}");
     assert_eq!(
         said("A call is tried no more than three times.", Role::Drops),
@@ -61,15 +61,15 @@ fn a_negated_verb_turns_its_subject_too() {
 #[test]
 fn a_thing_beside_another_is_neither_taken_nor_dropped() {
     let text = "In addition to RabbitMQ, we keep an outbox.";
-    assert!(said(text, Role::Beside).contains(&"rabbitmq".to_owned()));
-    assert!(!said(text, Role::Takes).contains(&"rabbitmq".to_owned()));
+    assert!(said(text, Role::Alongside).contains(&"rabbitmq".to_owned()));
+    assert!(!said(text, Role::Adopts).contains(&"rabbitmq".to_owned()));
 }
 
 #[test]
 fn a_question_that_is_answered_with_no_is_turned_down() {
     let clauses = clauses("Gate at 80 % coverage? No.");
     assert!(clauses[0].terms.iter().all(|term| term.role == Role::Drops));
-    assert_eq!(clauses[0].mode, Mode::Says);
+    assert_eq!(clauses[0].mode, Mode::Asserts);
 }
 
 #[test]
@@ -92,5 +92,5 @@ fn what_is_turned_down_twice_in_a_sentence_stays_so() {
         .map(|term| term.role);
     let roles: Vec<Role> = roles.collect();
     assert_eq!(roles.first(), Some(&Role::Drops));
-    assert_eq!(roles.last(), Some(&Role::Takes));
+    assert_eq!(roles.last(), Some(&Role::Adopts));
 }

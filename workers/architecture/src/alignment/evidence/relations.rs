@@ -1,165 +1,188 @@
 //! What the clauses of a proposal do with the terms of a decision.
 
-use super::options::named;
-use super::shared::Shared;
-use super::{Read, Weights, has};
+use super::overlap::Overlap;
+use super::rejected_options::name_share;
+use super::{ParsedProposal, Weights, has};
 use crate::alignment::clauses::{Clause, Mode, Role, Term};
-use crate::alignment::measures::{Measure, Unit, breaks};
-use crate::alignment::positions::{Kind, Positions, Statement};
+use crate::alignment::measures::{Measure, Unit, violates};
+use crate::alignment::positions::{Positions, Statement, StatementKind};
 
 /// The factor for a match of a single word.
-const ALONE: f32 = 0.85;
+const SINGLE_WORD: f32 = 0.85;
 
 /// The highest score, and the index of the statement or option that has it.
-pub(in crate::alignment) type Most = (f32, Option<usize>);
+pub(in crate::alignment) type TopScore = (f32, Option<usize>);
 
 /// What the proposal's clauses do with the decision's terms: the maximum over all clauses.
 #[derive(Debug, Default)]
 pub(in crate::alignment) struct Relations {
     /// Weight that a clause states as the decision does.
-    pub(in crate::alignment) said_same: Most,
+    pub(in crate::alignment) agreement: TopScore,
     /// Weight that a clause states contrary to the decision.
-    pub(in crate::alignment) said_against: Most,
+    pub(in crate::alignment) contradiction: TopScore,
     /// The share of the title that one clause repeats.
-    pub(in crate::alignment) restates: f32,
+    pub(in crate::alignment) repeated_title: f32,
     /// The share of a rejected option's name that is adopted, and dropped.
-    pub(in crate::alignment) takes_refused: Most,
-    pub(in crate::alignment) drops_refused: Most,
+    pub(in crate::alignment) adopts_rejected: TopScore,
+    pub(in crate::alignment) drops_rejected: TopScore,
     /// Whether an alternative is adopted for the decision's subject.
-    pub(in crate::alignment) takes_rival: bool,
+    pub(in crate::alignment) adopts_alternative: bool,
     /// Whether the chosen option is adopted, and dropped.
-    pub(in crate::alignment) chosen_taken: bool,
+    pub(in crate::alignment) chosen_adopted: bool,
     pub(in crate::alignment) chosen_dropped: bool,
     /// Whether the chosen option is adopted as a means.
     pub(in crate::alignment) chosen_used: bool,
     /// Whether the chosen option is to be ended.
     pub(in crate::alignment) chosen_ended: bool,
     /// Shared weight with a statement whose bound a number violates.
-    pub(in crate::alignment) breaks: Most,
+    pub(in crate::alignment) violation: TopScore,
     /// A statement that restricts a term to some uses, when the proposal has another use for it.
-    pub(in crate::alignment) beyond: Option<usize>,
+    pub(in crate::alignment) out_of_scope: Option<usize>,
 }
 
 /// A statement of the decision, after its index.
-type Held<'a> = (usize, &'a Statement);
+type NumberedStatement<'a> = (usize, &'a Statement);
 
 impl Relations {
-    pub(super) fn of(read: &Read, positions: &Positions, weights: &Weights) -> Relations {
+    pub(super) fn of(
+        parsed: &ParsedProposal,
+        positions: &Positions,
+        weights: &Weights,
+    ) -> Relations {
         let mut relations = Relations::default();
         // Questions take no position, and options that were merely considered are not proposed.
-        let says = read
+        let asserting = parsed
             .clauses
             .iter()
-            .filter(|(clause, _)| clause.mode == Mode::Says);
-        for (clause, _) in says {
-            for held in positions.statements.iter().enumerate() {
-                relations.hold(clause, held, (positions, read), weights);
+            .filter(|(clause, _)| clause.mode == Mode::Asserts);
+        for (clause, _) in asserting {
+            for statement in positions.statements.iter().enumerate() {
+                relations.compare_statement(clause, statement, (positions, parsed), weights);
             }
-            relations.options(clause, positions, weights);
-            relations.things(clause, positions, read);
-            relations.scope(clause, positions, read);
-            relations.title(clause, positions, weights);
+            relations.find_rejected(clause, positions, weights);
+            relations.find_chosen(clause, positions, parsed);
+            relations.find_out_of_scope(clause, positions, parsed);
+            relations.measure_title(clause, positions, weights);
         }
         relations
     }
 
     /// Compares a clause with a statement.
-    fn hold(
+    fn compare_statement(
         &mut self,
         clause: &Clause,
-        (at, statement): Held<'_>,
-        (positions, read): (&Positions, &Read),
+        (at, statement): NumberedStatement<'_>,
+        (positions, parsed): (&Positions, &ParsedProposal),
         weights: &Weights,
     ) {
         if matches!(
             statement.kind,
-            Kind::Context | Kind::Weighed | Kind::Outside
+            StatementKind::Context | StatementKind::Argument | StatementKind::OutOfScope
         ) {
             return;
         }
-        let shared = Shared::of(&clause.terms, &statement.clause.terms, positions, weights);
-        if statement.kind != Kind::Refused {
+        let shared = Overlap::of(&clause.terms, &statement.clause.terms, positions, weights);
+        if statement.kind != StatementKind::Rejected {
             // One or two common words don't show that the numbers measure the same thing.
             let is_same = shared.is_technical || shared.count > 2;
             let part = if is_same { shared.all } else { 0.0 };
-            let part = part.max(of_size(clause, statement, read, weights));
-            self.bounds(clause, (at, statement), positions, part);
+            let part = part.max(size_overlap(clause, statement, parsed, weights));
+            self.compare_bounds(clause, (at, statement), positions, part);
         }
         if shared.all == 0.0 {
             return;
         }
-        if shared.said_against > shared.said_same {
-            raise(&mut self.said_against, shared.said_against, at);
-        } else if statement.kind != Kind::Refused {
+        if shared.contradiction > shared.agreement {
+            raise_to(&mut self.contradiction, shared.contradiction, at);
+        } else if statement.kind != StatementKind::Rejected {
             // A single word is seldom all that a sentence says.
-            let part = if shared.alike > 1 { 1.0 } else { ALONE };
-            raise(&mut self.said_same, shared.said_same * part, at);
+            let part = if shared.same_role_count > 1 {
+                1.0
+            } else {
+                SINGLE_WORD
+            };
+            raise_to(&mut self.agreement, shared.agreement * part, at);
         }
     }
 
     /// Compares numbers with a statement's bounds. A number that a rule names violates none of
     /// them.
-    fn bounds(
+    fn compare_bounds(
         &mut self,
         clause: &Clause,
-        (at, statement): Held<'_>,
+        (at, statement): NumberedStatement<'_>,
         positions: &Positions,
         shared: f32,
     ) {
         for number in &clause.measures {
-            let held = statement
+            let violations = statement
                 .clause
                 .measures
                 .iter()
-                .filter_map(|bound| breaks(number, bound));
-            let held: Vec<bool> = held.collect();
-            if held.contains(&true) && !held.contains(&false) && !is_named(positions, number) {
-                raise(&mut self.breaks, shared, at);
+                .filter_map(|bound| violates(number, bound));
+            let violations: Vec<bool> = violations.collect();
+            if violations.contains(&true)
+                && !violations.contains(&false)
+                && !is_named_by_rule(positions, number)
+            {
+                raise_to(&mut self.violation, shared, at);
             }
         }
     }
 
     /// Finds rejected options by name.
-    fn options(&mut self, clause: &Clause, positions: &Positions, weights: &Weights) {
-        for (at, option) in positions.refused.iter().enumerate() {
-            let taken = named(option, (clause, Role::Takes), positions, weights);
-            let dropped = named(option, (clause, Role::Drops), positions, weights);
-            raise(&mut self.takes_refused, taken, at);
-            raise(&mut self.drops_refused, dropped, at);
+    fn find_rejected(&mut self, clause: &Clause, positions: &Positions, weights: &Weights) {
+        for (at, option) in positions.rejected.iter().enumerate() {
+            let adopted = name_share(option, (clause, Role::Adopts), positions, weights);
+            let dropped = name_share(option, (clause, Role::Drops), positions, weights);
+            raise_to(&mut self.adopts_rejected, adopted, at);
+            raise_to(&mut self.drops_rejected, dropped, at);
         }
     }
 
     /// Finds the chosen option and its alternatives.
-    fn things(&mut self, clause: &Clause, positions: &Positions, read: &Read) {
-        for term in clause.terms.iter().filter(|term| !term.rivals.is_empty()) {
-            let is_rival = positions
+    fn find_chosen(&mut self, clause: &Clause, positions: &Positions, parsed: &ParsedProposal) {
+        for term in clause
+            .terms
+            .iter()
+            .filter(|term| !term.alternatives.is_empty())
+        {
+            let is_alternative = positions
                 .chosen
                 .iter()
-                .any(|other| other.rivals.meet(term.rivals));
+                .any(|other| other.alternatives.overlaps(term.alternatives));
             if has(&positions.chosen, term.concept) {
                 self.chosen_ended |= term.is_ended;
                 match term.role {
-                    Role::Takes => {
-                        self.chosen_taken = true;
+                    Role::Adopts => {
+                        self.chosen_adopted = true;
                         self.chosen_used |= term.is_means;
                     }
                     Role::Drops => self.chosen_dropped = true,
-                    Role::Beside => {}
+                    Role::Alongside => {}
                 }
-            } else if term.role == Role::Takes && is_rival && !positions.is_taken(term.concept) {
-                self.takes_rival |= is_of_subject(positions, read);
+            } else if term.role == Role::Adopts
+                && is_alternative
+                && !positions.is_adopted(term.concept)
+            {
+                self.adopts_alternative |= is_of_subject(positions, parsed);
             }
         }
     }
 
     /// Finds uses of a term that a rule restricts to something else.
-    fn scope(&mut self, clause: &Clause, positions: &Positions, read: &Read) {
+    fn find_out_of_scope(
+        &mut self,
+        clause: &Clause,
+        positions: &Positions,
+        parsed: &ParsedProposal,
+    ) {
         let rules = positions.statements.iter().enumerate();
         for (at, statement) in
-            rules.filter(|(_, one)| one.kind == Kind::Rule && one.clause.is_exclusive)
+            rules.filter(|(_, one)| one.kind == StatementKind::Rule && one.clause.is_exclusive)
         {
             let terms = &statement.clause.terms;
-            let is_used = |term: &&Term| !term.rivals.is_empty() && term.role == Role::Takes;
+            let is_used = |term: &&Term| !term.alternatives.is_empty() && term.role == Role::Adopts;
             let mut used = clause.terms.iter().filter(is_used);
             let Some(used) = used.find(|used| {
                 terms
@@ -170,52 +193,58 @@ impl Relations {
                 continue;
             };
             let scope = terms.iter().filter(|term| {
-                term.rivals.is_empty() && !term.is_besides && term.concept != used.concept
+                term.alternatives.is_empty() && !term.is_implied && term.concept != used.concept
             });
             let mut scope = scope.peekable();
-            if scope.peek().is_some() && !scope.any(|term| read.concepts.contains(&term.concept)) {
-                self.beyond = self.beyond.or(Some(at));
+            if scope.peek().is_some() && !scope.any(|term| parsed.concepts.contains(&term.concept))
+            {
+                self.out_of_scope = self.out_of_scope.or(Some(at));
             }
         }
     }
 
     /// Measures how much of the title a clause repeats.
-    fn title(&mut self, clause: &Clause, positions: &Positions, weights: &Weights) {
+    fn measure_title(&mut self, clause: &Clause, positions: &Positions, weights: &Weights) {
         let own: Vec<Term> = positions
             .title
             .iter()
-            .filter(|term| !term.is_besides)
+            .filter(|term| !term.is_implied)
             .copied()
             .collect();
-        let is_said = |term: &&Term| {
+        let is_repeated = |term: &&Term| {
             clause
                 .terms
                 .iter()
-                .any(|said| said.concept == term.concept && said.role == term.role)
+                .any(|repeated| repeated.concept == term.concept && repeated.role == term.role)
         };
-        let said: Vec<Term> = own.iter().filter(is_said).copied().collect();
-        if said.len() > 1 {
-            self.restates = self
-                .restates
-                .max(weights.of_terms(&said) / weights.of_terms(&own));
+        let repeated: Vec<Term> = own.iter().filter(is_repeated).copied().collect();
+        if repeated.len() > 1 {
+            self.repeated_title = self
+                .repeated_title
+                .max(weights.of_terms(&repeated) / weights.of_terms(&own));
         }
     }
 }
 
 /// Whether a proposal mentions the purpose of the decision's choice, as far as the title states
 /// one.
-fn is_of_subject(positions: &Positions, read: &Read) -> bool {
+fn is_of_subject(positions: &Positions, parsed: &ParsedProposal) -> bool {
     let mut subject = positions
         .title
         .iter()
-        .filter(|term| term.rivals.is_empty() && !term.is_besides)
+        .filter(|term| term.alternatives.is_empty() && !term.is_implied)
         .peekable();
-    subject.peek().is_none() || subject.any(|term| read.concepts.contains(&term.concept))
+    subject.peek().is_none() || subject.any(|term| parsed.concepts.contains(&term.concept))
 }
 
 /// Half the weight that the whole proposal shares with a statement, if the clause has a size. Sizes
 /// seldom stand in one clause with what they measure.
-fn of_size(clause: &Clause, statement: &Statement, read: &Read, weights: &Weights) -> f32 {
+fn size_overlap(
+    clause: &Clause,
+    statement: &Statement,
+    parsed: &ParsedProposal,
+    weights: &Weights,
+) -> f32 {
     if !clause
         .measures
         .iter()
@@ -227,7 +256,7 @@ fn of_size(clause: &Clause, statement: &Statement, read: &Read, weights: &Weight
         .clause
         .terms
         .iter()
-        .filter(|term| read.concepts.contains(&term.concept));
+        .filter(|term| parsed.concepts.contains(&term.concept));
     terms
         .map(|term| weights.of_concept(term.concept))
         .sum::<f32>()
@@ -235,19 +264,24 @@ fn of_size(clause: &Clause, statement: &Statement, read: &Read, weights: &Weight
 }
 
 /// Whether a rule of the decision names this number.
-fn is_named(positions: &Positions, number: &Measure) -> bool {
+fn is_named_by_rule(positions: &Positions, number: &Measure) -> bool {
     let is_same = |bound: &Measure| {
         bound.unit == number.unit && (number.amount - bound.amount).abs() <= bound.amount * 0.01
     };
     let rules = positions.statements.iter();
-    let rules = rules.filter(|statement| matches!(statement.kind, Kind::Rule | Kind::Follows));
+    let rules = rules.filter(|statement| {
+        matches!(
+            statement.kind,
+            StatementKind::Rule | StatementKind::Consequence
+        )
+    });
     rules
         .flat_map(|statement| &statement.clause.measures)
         .any(is_same)
 }
 
-fn raise(most: &mut Most, value: f32, at: usize) {
-    if value > most.0 {
-        *most = (value, Some(at));
+fn raise_to(top: &mut TopScore, value: f32, at: usize) {
+    if value > top.0 {
+        *top = (value, Some(at));
     }
 }

@@ -9,14 +9,14 @@ use archway_index::terms::Term;
 pub(in crate::alignment) type Concept = Term;
 
 /// A map by concept. Concepts are hashes already, so the hasher only spreads them.
-pub(in crate::alignment) type ByConcept<V> = HashMap<Concept, V, BuildHasherDefault<Spread>>;
-pub(in crate::alignment) type Concepts = HashSet<Concept, BuildHasherDefault<Spread>>;
+pub(in crate::alignment) type ByConcept<V> = HashMap<Concept, V, BuildHasherDefault<ConceptHasher>>;
+pub(in crate::alignment) type Concepts = HashSet<Concept, BuildHasherDefault<ConceptHasher>>;
 
 /// Spreads a concept over 64 bits. Texts are bounded in size, which bounds the cost of collisions.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::alignment) struct Spread(u64);
+pub(in crate::alignment) struct ConceptHasher(u64);
 
-impl Hasher for Spread {
+impl Hasher for ConceptHasher {
     fn finish(&self) -> u64 {
         self.0
     }

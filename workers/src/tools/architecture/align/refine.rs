@@ -8,7 +8,7 @@
 //! ([`Alignment::refine`] says which are possible).
 
 use archway_architecture::{
-    alignment::{Alignment, Decision, Label, Verdict},
+    alignment::{Alignment, Decision, Label, ModelVerdict},
     document::Document,
 };
 use archway_repo::text;
@@ -191,7 +191,7 @@ enum Word {
 
 /// The verdicts about what was sent; `None` if the answer is of another form. Those about anything
 /// else, or resting on a sentence that was not sent, are left out.
-fn read(answer: &str, sent: &[Sent<'_>]) -> Option<Vec<Verdict>> {
+fn read(answer: &str, sent: &[Sent<'_>]) -> Option<Vec<ModelVerdict>> {
     let answer: Answer = serde_json::from_str(bare(answer)).ok()?;
     let verdict = |said: &Said| {
         let finding = place(said.decision)?;
@@ -204,7 +204,7 @@ fn read(answer: &str, sent: &[Sent<'_>]) -> Option<Vec<Verdict>> {
                 Word::Conflicts | Word::Supports => None,
             },
         };
-        Some(Verdict {
+        Some(ModelVerdict {
             finding,
             label: label(said.label),
             sentence,

@@ -2,7 +2,7 @@
 
 /// Words that invert what follows them.
 #[rustfmt::skip]
-pub(super) const TURNS: &[&str] = &[
+pub(super) const INVERTS: &[&str] = &[
     "instead of", "rather than", "in place of", "away from", "go off", "move off", "moving off",
     "turn down", "turned down", "turns down", "shut down", "switch off", "switched off",
     "get rid of", "do away with", "decided against", "and against", "say no to", "back out of",
@@ -39,7 +39,7 @@ pub(super) const MOVES: &[&str] = &[
 ];
 /// Words that mention one thing alongside another.
 #[rustfmt::skip]
-pub(super) const BESIDE: &[&str] = &[
+pub(super) const ALONGSIDE: &[&str] = &[
     "in addition to", "alongside", "beside", "besides", "next to", "on top of",
 ];
 /// After these words a negation doesn't invert: they make a comparison or an idiom.

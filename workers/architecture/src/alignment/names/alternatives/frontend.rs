@@ -1,10 +1,10 @@
 //! User interfaces, and what they are built with.
 
-use super::Block;
+use super::Group;
 
 /// Groups of alternatives.
 #[rustfmt::skip]
-pub(super) const BLOCKS: &[Block] = &[
+pub(super) const GROUPS: &[Group] = &[
     // Browser languages.
     ("language", "typescript, ts; javascript, js, plain javascript, plain js, vanilla javascript, vanilla js; flow; elm; coffeescript; \
         rescript; purescript; clojurescript"),

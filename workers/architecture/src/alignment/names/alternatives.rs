@@ -3,25 +3,25 @@
 //! Each group is a pair of what its products are and their names. Semicolons separate products;
 //! commas separate names of one product.
 
-mod clients;
-mod code;
+mod frontend;
+mod development;
 mod data;
-mod running;
+mod operations;
 mod services;
-mod ways;
+mod techniques;
 
 /// What a group's products are, and their names.
-pub(super) type Block = (&'static str, &'static str);
+pub(super) type Group = (&'static str, &'static str);
 
 /// All groups, in a fixed order.
-pub(super) fn blocks() -> impl Iterator<Item = Block> {
+pub(super) fn groups() -> impl Iterator<Item = Group> {
     let all = [
-        data::BLOCKS,
-        running::BLOCKS,
-        clients::BLOCKS,
-        services::BLOCKS,
-        code::BLOCKS,
-        ways::BLOCKS,
+        data::GROUPS,
+        operations::GROUPS,
+        frontend::GROUPS,
+        services::GROUPS,
+        development::GROUPS,
+        techniques::GROUPS,
     ];
     all.into_iter().flatten().copied()
 }

@@ -1,10 +1,10 @@
 //! Writing, versioning, building, testing and documenting code.
 
-use super::Block;
+use super::Group;
 
 /// Groups of alternatives.
 #[rustfmt::skip]
-pub(super) const BLOCKS: &[Block] = &[
+pub(super) const GROUPS: &[Group] = &[
     // Server languages.
     ("language", "go, golang; java; kotlin; scala; clojure; rust; python; ruby; php; c#, csharp; node js, node, nodejs; \
         elixir; erlang; haskell; c++, cpp; zig; perl; deno; bun; f#, fsharp; ocaml; nim; crystal; lua; groovy; delphi; cobol; \

@@ -1,10 +1,10 @@
 //! Running, deploying and monitoring software.
 
-use super::Block;
+use super::Group;
 
 /// Groups of alternatives.
 #[rustfmt::skip]
-pub(super) const BLOCKS: &[Block] = &[
+pub(super) const GROUPS: &[Group] = &[
     // Service platforms.
     ("platform", "kubernetes, k8s, kube, eks, gke, aks, k3s; nomad; docker swarm, swarm; docker compose; \
         ecs, fargate, aws ecs; lambda, aws lambda, lambdas, cloud functions, azure functions, cloud function, serverless, \

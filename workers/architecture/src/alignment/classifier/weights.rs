@@ -3,17 +3,17 @@
 //! They were trained by logistic regression (inputs scaled to variance 1; scikit-learn's C is 0.1
 //! for relevance, 0.05 for labels) on the tuning parts of `tests/data/adr`. Inputs and penalties
 //! were chosen by cross-validation that left out one company's decisions, or a tenth of all, each
-//! time. Each table has the order of [`super::near_inputs`] or [`super::side_inputs`].
+//! time. Each table has the order of [`super::relevance_features`] or [`super::label_features`].
 
-use super::{NEAR_INPUTS, SIDE_INPUTS};
+use super::{LABEL_FEATURES, RELEVANCE_FEATURES};
 
 /// The log-odds from which a decision is relevant.
-pub(super) const IS_NEAR: f32 = -0.532;
+pub(super) const RELEVANCE_THRESHOLD: f32 = -0.532;
 /// The log-odds without evidence.
-pub(super) const FAR: f32 = -6.547;
+pub(super) const RELEVANCE_BIAS: f32 = -6.547;
 /// The weights for relevance.
 #[rustfmt::skip]
-pub(super) const NEAR: [f32; NEAR_INPUTS] = [
+pub(super) const RELEVANCE_WEIGHTS: [f32; RELEVANCE_FEATURES] = [
     4.267, // Share of the proposal's concepts that the decision names.
     0.660, // Words of the title, relative to the maximum.
     0.672, // Technical words, relative to the maximum.
@@ -31,10 +31,10 @@ pub(super) const NEAR: [f32; NEAR_INPUTS] = [
 ];
 
 /// The log-odds of each label without evidence: conflicts, supports, related.
-pub(super) const LEANS: [f32; 3] = [0.225, -0.758, 0.533];
+pub(super) const LABEL_BIASES: [f32; 3] = [0.225, -0.758, 0.533];
 /// The weights for each label, in the same order.
 #[rustfmt::skip]
-pub(super) const SIDES: [[f32; 3]; SIDE_INPUTS] = [
+pub(super) const LABEL_WEIGHTS: [[f32; 3]; LABEL_FEATURES] = [
     [-0.182, 0.282, -0.100], // Equal roles in the most similar rule.
     [0.237, 0.029, -0.266], // Opposite roles there.
     [0.005, 0.098, -0.103], // Stated as the decision does.

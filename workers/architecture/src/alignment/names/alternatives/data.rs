@@ -1,10 +1,10 @@
 //! Storing, searching, moving and counting data.
 
-use super::Block;
+use super::Group;
 
 /// Groups of alternatives.
 #[rustfmt::skip]
-pub(super) const BLOCKS: &[Block] = &[
+pub(super) const GROUPS: &[Group] = &[
     // Service databases.
     ("database", "postgresql, postgres, pg, psql, postgre; mysql; mariadb; oracle, oracle database, oracledb; \
         sql server, mssql, ms sql, azure sql; db2; sqlite; cockroachdb, cockroach; yugabytedb, yugabyte; tidb; \

@@ -2,7 +2,7 @@
 
 /// Synonyms, one group per line.
 #[rustfmt::skip]
-pub(super) const SAME: &str =
+pub(super) const SYNONYMS: &str =
 "database, databases, db, dbs
 repository, repositories, repo, repos
 virtual machine

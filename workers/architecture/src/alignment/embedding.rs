@@ -9,18 +9,18 @@ static TABLE: LazyLock<Option<Table>> = LazyLock::new(|| Table::built_in().ok())
 
 /// A vector of length 127.
 #[derive(Clone, Debug)]
-pub(super) struct Meaning(Box<[i8]>);
+pub(super) struct Embedding(Box<[i8]>);
 
 /// The vector of a word, and its length before scaling: longer means more informative.
-pub(super) fn weighed(text: &str) -> Option<(Vec<f32>, f32)> {
+pub(super) fn weighted(text: &str) -> Option<(Vec<f32>, f32)> {
     TABLE.as_ref()?.weighed(text)
 }
 
-impl Meaning {
+impl Embedding {
     /// The embedding of a text; `None` if the table can't spell any of its words.
-    pub(super) fn of(text: &str) -> Option<Meaning> {
+    pub(super) fn of(text: &str) -> Option<Embedding> {
         let vector = TABLE.as_ref()?.encode(text)?;
-        Some(Meaning::rounded(&vector))
+        Some(Embedding::rounded(&vector))
     }
 
     /// Quantizes a vector of length 1.
@@ -28,9 +28,9 @@ impl Meaning {
         clippy::cast_possible_truncation,
         reason = "a number of a vector of length 1 times 127 fits a byte"
     )]
-    pub(super) fn rounded(vector: &[f32]) -> Meaning {
+    pub(super) fn rounded(vector: &[f32]) -> Embedding {
         let rounded = vector.iter().map(|value| (value * 127.0).round() as i8);
-        Meaning(rounded.collect())
+        Embedding(rounded.collect())
     }
 
     /// The cosine similarity; 0 if either is absent.
@@ -38,7 +38,7 @@ impl Meaning {
         clippy::cast_precision_loss,
         reason = "a product of vectors of length 127 is small"
     )]
-    pub(super) fn nearness(left: Option<&Meaning>, right: Option<&Meaning>) -> f32 {
+    pub(super) fn similarity(left: Option<&Embedding>, right: Option<&Embedding>) -> f32 {
         let (Some(left), Some(right)) = (left, right) else {
             return 0.0;
         };

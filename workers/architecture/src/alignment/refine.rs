@@ -6,11 +6,11 @@
 //! `Supports` need a sentence of the decision, and a conflict that the rules found stays in the
 //! answer.
 
-use super::{Alignment, Decision, Finding, Label, binds_nobody, told};
+use super::{Alignment, Decision, Finding, Label, explain, is_not_in_effect};
 
 /// A chat model's verdict on one finding.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Verdict {
+pub struct ModelVerdict {
     /// Index of the finding.
     pub finding: usize,
     /// The label; `None` if the decision concerns something else.
@@ -22,14 +22,14 @@ pub struct Verdict {
 impl Alignment {
     /// Applies a chat model's verdicts where the limits allow it, and returns how many changed a
     /// finding.
-    pub fn refine(&mut self, decisions: &[Decision<'_>], verdicts: &[Verdict]) -> usize {
+    pub fn refine(&mut self, decisions: &[Decision<'_>], verdicts: &[ModelVerdict]) -> usize {
         let mut changed = 0;
         let found = std::mem::take(&mut self.found);
         for (place, finding) in found.into_iter().enumerate() {
             let mut verdicts = verdicts.iter().filter(|verdict| verdict.finding == place);
             let decision = decisions.get(finding.decision);
             let outcome = match (verdicts.next(), verdicts.next(), decision) {
-                (Some(verdict), None, Some(decision)) => believed(&finding, decision, verdict),
+                (Some(verdict), None, Some(decision)) => apply(&finding, decision, verdict),
                 // No verdict, or contradictory ones.
                 _ => Outcome::Kept,
             };
@@ -43,7 +43,7 @@ impl Alignment {
         if changed > 0 {
             // A stable sort: the order by relevance remains within a label.
             self.found.sort_by_key(|finding| finding.label);
-            self.suggestions = told::suggestions(decisions, &self.found);
+            self.suggestions = explain::suggestions(decisions, &self.found);
         }
         changed
     }
@@ -58,9 +58,9 @@ enum Outcome {
     Dropped,
 }
 
-fn believed(finding: &Finding, decision: &Decision<'_>, verdict: &Verdict) -> Outcome {
+fn apply(finding: &Finding, decision: &Decision<'_>, verdict: &ModelVerdict) -> Outcome {
     let label = match verdict.label {
-        Some(label) if binds_nobody(decision.status) => label.max(Label::Related),
+        Some(label) if is_not_in_effect(decision.status) => label.max(Label::Related),
         Some(label) => label,
         None if finding.label == Label::Conflicts => Label::Related,
         None => return Outcome::Dropped,
@@ -72,9 +72,9 @@ fn believed(finding: &Finding, decision: &Decision<'_>, verdict: &Verdict) -> Ou
         _ => Outcome::Changed(Finding {
             decision: finding.decision,
             label,
-            reason: quoting(said(label), sentence),
+            reason: with_quotation(description(label), sentence),
             conflict: (label == Label::Conflicts).then(|| {
-                quoting(
+                with_quotation(
                     "The proposal goes against it, as a chat model reads both",
                     sentence,
                 )
@@ -83,7 +83,7 @@ fn believed(finding: &Finding, decision: &Decision<'_>, verdict: &Verdict) -> Ou
     }
 }
 
-fn said(label: Label) -> &'static str {
+fn description(label: Label) -> &'static str {
     match label {
         Label::Conflicts => "Goes against the decision, as a chat model reads both",
         Label::Supports => "Endorsed by the decision, as a chat model reads both",
@@ -93,10 +93,10 @@ fn said(label: Label) -> &'static str {
     }
 }
 
-fn quoting(said: &str, sentence: Option<&str>) -> String {
+fn with_quotation(description: &str, sentence: Option<&str>) -> String {
     match sentence {
-        Some(sentence) => format!("{said}: \"{sentence}\""),
-        None => format!("{said}."),
+        Some(sentence) => format!("{description}: \"{sentence}\""),
+        None => format!("{description}."),
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
     fn refined(
         proposal: &str,
         status: Status,
-        verdicts: &[Verdict],
+        verdicts: &[ModelVerdict],
     ) -> (Alignment, Alignment, usize) {
         let markdown = Markdown::read(TEXT, &cancel()).unwrap();
         let adr = Adr::of(&markdown, "7. Use PostgreSQL");
@@ -144,8 +144,8 @@ mod tests {
         (by_rules, refined, changed)
     }
 
-    fn verdict(label: Option<Label>, sentence: Option<&str>) -> Verdict {
-        Verdict {
+    fn verdict(label: Option<Label>, sentence: Option<&str>) -> ModelVerdict {
+        ModelVerdict {
             finding: 0,
             label,
             sentence: sentence.map(str::to_owned),
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn two_verdicts_about_one_finding_and_those_about_none_count_for_nothing() {
         let against = verdict(Some(Label::Conflicts), Some(RULE));
-        let nowhere = Verdict {
+        let nowhere = ModelVerdict {
             finding: 7,
             ..against.clone()
         };
@@ -227,10 +227,10 @@ mod tests {
             markdown: &markdown,
             source: TEXT,
         };
-        let refused = "We looked at MySQL and turned it down.";
-        assert_eq!(decision.sentences(1000), [RULE, refused]);
+        let rejected = "We looked at MySQL and turned it down.";
+        assert_eq!(decision.sentences(1000), [RULE, rejected]);
         assert_eq!(decision.sentences(RULE.len()), [RULE]);
-        assert_eq!(decision.sentences(refused.len()), [refused]);
+        assert_eq!(decision.sentences(rejected.len()), [rejected]);
         assert!(decision.sentences(10).is_empty());
     }
 }

@@ -1,7 +1,7 @@
 //! The texts of findings: the reason with a quotation, and the next steps.
 
-use super::judge::Ground;
-use super::positions::{Kind, Statement};
+use super::classifier::Ground;
+use super::positions::{Statement, StatementKind};
 use super::{Decision, Finding, Label, Status};
 use crate::adr::Passage;
 
@@ -26,7 +26,7 @@ pub(super) fn reason(
         Status::Rejected if label == Label::Conflicts => {
             "Repeats what was proposed and rejected".to_owned()
         }
-        _ => said(label, ground).to_owned(),
+        _ => label_reason(label, ground).to_owned(),
     };
     match quote {
         Some(quote) => format!("{why}: \"{quote}\""),
@@ -37,15 +37,15 @@ pub(super) fn reason(
 /// A description of a conflict.
 pub(super) fn conflict(decision: &Decision<'_>, ground: Ground) -> String {
     let what = match ground {
-        Ground::TakesRefused(_) => "The proposal adopts an option that the decision turned down.",
-        Ground::TakesRival | Ground::Instead(_) => {
+        Ground::AdoptsRejected(_) => "The proposal adopts an option that the decision turned down.",
+        Ground::AdoptsAlternative | Ground::Replaces(_) => {
             "The proposal takes something else than what the decision chose for this."
         }
-        Ground::Breaks(_) => "The proposal breaks a bound that the decision states.",
-        Ground::Beyond(_) => {
+        Ground::ViolatesBound(_) => "The proposal breaks a bound that the decision states.",
+        Ground::OutOfScope(_) => {
             "The proposal uses something beyond the scope for which the decision allows it."
         }
-        Ground::GivesUp => "The proposal gives up what the decision chose.",
+        Ground::DropsChosen => "The proposal gives up what the decision chose.",
         _ => "The proposal says the contrary of what the decision rules.",
     };
     match quote(decision, ground) {
@@ -56,24 +56,24 @@ pub(super) fn conflict(decision: &Decision<'_>, ground: Ground) -> String {
 
 /// The suggested next steps.
 pub(super) fn suggestions(decisions: &[Decision<'_>], found: &[Finding]) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut suggestions = Vec::new();
     for finding in found {
         let Some(decision) = decisions.get(finding.decision) else {
             continue;
         };
         let id = decision.id;
         match (finding.label, decision.status) {
-            (Label::Conflicts, Status::Rejected) => told.push(format!(
+            (Label::Conflicts, Status::Rejected) => suggestions.push(format!(
                 "ADR {id} was rejected; say what has changed since, or choose what it recommends instead."
             )),
-            (Label::Conflicts, _) => told.push(format!(
+            (Label::Conflicts, _) => suggestions.push(format!(
                 "Change the proposal to keep to ADR {id}, or write a decision that supersedes ADR {id} explicitly and says why its reasons no longer hold."
             )),
-            (_, Status::Superseded) if !decision.successors.is_empty() => told.push(format!(
+            (_, Status::Superseded) if !decision.successors.is_empty() => suggestions.push(format!(
                 "ADR {id} no longer holds; look at what superseded it: {}.",
-                ids(decisions, decision)
+                successor_ids(decisions, decision)
             )),
-            (_, Status::Proposed) => told.push(format!("ADR {id} is only proposed; settle it together with this.")),
+            (_, Status::Proposed) => suggestions.push(format!("ADR {id} is only proposed; settle it together with this.")),
             _ => {}
         }
     }
@@ -81,9 +81,9 @@ pub(super) fn suggestions(decisions: &[Decision<'_>], found: &[Finding]) -> Vec<
         .iter()
         .all(|finding| finding.label != Label::Conflicts)
     {
-        told.push(without_conflict(decisions, found));
+        suggestions.push(without_conflict(decisions, found));
     }
-    told
+    suggestions
 }
 
 fn without_conflict(decisions: &[Decision<'_>], found: &[Finding]) -> String {
@@ -101,39 +101,39 @@ fn without_conflict(decisions: &[Decision<'_>], found: &[Finding]) -> String {
     }
 }
 
-fn said(label: Label, ground: Ground) -> &'static str {
+fn label_reason(label: Label, ground: Ground) -> &'static str {
     match ground {
-        Ground::TakesRefused(_) => "Adopts what was turned down",
-        Ground::TakesRival | Ground::Instead(_) => "Takes another thing than was chosen",
-        Ground::Breaks(_) => "Breaks a bound",
-        Ground::Beyond(_) => "Goes beyond what is allowed",
-        Ground::Against(_) => "Says the contrary",
-        Ground::GivesUp => "Gives up what was chosen",
-        Ground::DropsRefused(_) => "Turns down again what was turned down",
-        Ground::Same(_) | Ground::Restates => "Restates or carries out the decision",
-        Ground::Near(_) if label == Label::Related => {
+        Ground::AdoptsRejected(_) => "Adopts what was turned down",
+        Ground::AdoptsAlternative | Ground::Replaces(_) => "Takes another thing than was chosen",
+        Ground::ViolatesBound(_) => "Breaks a bound",
+        Ground::OutOfScope(_) => "Goes beyond what is allowed",
+        Ground::Contradicts(_) => "Says the contrary",
+        Ground::DropsChosen => "Gives up what was chosen",
+        Ground::DropsRejected(_) => "Turns down again what was turned down",
+        Ground::Repeats(_) | Ground::RepeatsTitle => "Restates or carries out the decision",
+        Ground::Nearest(_) if label == Label::Related => {
             "The same subject, neither endorsed nor forbidden"
         }
-        Ground::Near(_) => "The same subject",
+        Ground::Nearest(_) => "The same subject",
     }
 }
 
 fn successors(decisions: &[Decision<'_>], decision: &Decision<'_>) -> String {
-    let ids = ids(decisions, decision);
-    match ids.is_empty() {
+    let successor_ids = successor_ids(decisions, decision);
+    match successor_ids.is_empty() {
         true => String::new(),
-        false => format!(" by {ids}"),
+        false => format!(" by {successor_ids}"),
     }
 }
 
 /// The ids of the decisions that supersede this one.
-fn ids(decisions: &[Decision<'_>], decision: &Decision<'_>) -> String {
+fn successor_ids(decisions: &[Decision<'_>], decision: &Decision<'_>) -> String {
     let successors = decision.successors.iter();
     let successors = successors.filter_map(|at| decisions.get(*at));
-    let ids: Vec<String> = successors
+    let successor_ids: Vec<String> = successors
         .map(|successor| format!("ADR {}", successor.id))
         .collect();
-    ids.join(" and ")
+    successor_ids.join(" and ")
 }
 
 /// The sentence that a ground is based on, as written in the decision.
@@ -156,23 +156,26 @@ fn sentence<'a>(decision: &Decision<'a>, ground: Ground) -> Option<&'a Passage> 
     let positions = decision.positions;
     let of_statement = |at: usize| positions.statements.get(at)?.sentence.as_ref();
     let stated = match ground {
-        Ground::TakesRefused(at) | Ground::DropsRefused(at) => {
-            positions.refused.get(at)?.sentence.as_ref()
+        Ground::AdoptsRejected(at) | Ground::DropsRejected(at) => {
+            positions.rejected.get(at)?.sentence.as_ref()
         }
-        Ground::Breaks(at)
-        | Ground::Beyond(at)
-        | Ground::Against(at)
-        | Ground::Instead(at)
-        | Ground::Same(at)
-        | Ground::Near(Some(at)) => of_statement(at),
-        Ground::TakesRival | Ground::GivesUp | Ground::Restates | Ground::Near(None) => None,
+        Ground::ViolatesBound(at)
+        | Ground::OutOfScope(at)
+        | Ground::Contradicts(at)
+        | Ground::Replaces(at)
+        | Ground::Repeats(at)
+        | Ground::Nearest(Some(at)) => of_statement(at),
+        Ground::AdoptsAlternative
+        | Ground::DropsChosen
+        | Ground::RepeatsTitle
+        | Ground::Nearest(None) => None,
     };
-    stated.or_else(|| choosing(decision))
+    stated.or_else(|| chosen_sentence(decision))
 }
 
 /// The sentence that states what was chosen; otherwise the first rule, otherwise the first
 /// sentence.
-fn choosing<'a>(decision: &Decision<'a>) -> Option<&'a Passage> {
+fn chosen_sentence<'a>(decision: &Decision<'a>) -> Option<&'a Passage> {
     let positions = decision.positions;
     let statements = || {
         positions
@@ -181,7 +184,7 @@ fn choosing<'a>(decision: &Decision<'a>) -> Option<&'a Passage> {
             .filter(|statement| statement.sentence.is_some())
     };
     let is_chosen = |concept| positions.chosen.iter().any(|term| term.concept == concept);
-    let is_rule = |statement: &&Statement| statement.kind == Kind::Rule;
+    let is_rule = |statement: &&Statement| statement.kind == StatementKind::Rule;
     let names = |statement: &&Statement| {
         statement
             .clause

@@ -1,10 +1,10 @@
 //! Communication between programs and with people, and access control.
 
-use super::Block;
+use super::Group;
 
 /// Groups of alternatives.
 #[rustfmt::skip]
-pub(super) const BLOCKS: &[Block] = &[
+pub(super) const GROUPS: &[Group] = &[
     // API styles.
     ("api", "rest, restful, rest api, rest apis, http api, json over http, json api, restful api; grpc; graphql; soap; json rpc; xml rpc; \
         thrift; trpc; odata; corba; java rmi, rmi; dcom; connect rpc; twirp; falcor"),

@@ -2,16 +2,16 @@
 
 use super::{Weights, has};
 use crate::alignment::clauses::{Clause, Role, Term};
-use crate::alignment::positions::{Positions, Refused};
+use crate::alignment::positions::{Positions, RejectedOption};
 
 /// The share of a whole name that mentioning its product counts for.
-const NAMED: f32 = 0.8;
+const PRODUCT_SHARE: f32 = 0.8;
 /// The maximum share if the name's product is not mentioned.
-const UNNAMED: f32 = 0.5;
+const MAX_WITHOUT_PRODUCT: f32 = 0.5;
 
 /// The share of an option's name that a clause mentions in a role.
-pub(super) fn named(
-    option: &Refused,
+pub(super) fn name_share(
+    option: &RejectedOption,
     (clause, role): (&Clause, Role),
     positions: &Positions,
     weights: &Weights,
@@ -25,19 +25,19 @@ pub(super) fn named(
         clause
             .terms
             .iter()
-            .any(|said| said.role == role && said.concept == term.concept)
+            .any(|mentioned| mentioned.role == role && mentioned.concept == term.concept)
     };
-    let mut said: Vec<Term> = own.iter().filter(is_named).copied().collect();
-    if said.is_empty() {
+    let mut mentioned: Vec<Term> = own.iter().filter(is_named).copied().collect();
+    if mentioned.is_empty() {
         return 0.0;
     }
-    said.sort_unstable_by_key(|term| term.concept);
-    said.dedup_by_key(|term| term.concept);
-    let part = weights.of_terms(&said) / weights.of_terms(&own);
-    let has_product = own.iter().any(|term| !term.rivals.is_empty());
-    match said.iter().any(|term| !term.rivals.is_empty()) {
-        true => part.max(NAMED),
-        false if has_product => part.min(UNNAMED),
+    mentioned.sort_unstable_by_key(|term| term.concept);
+    mentioned.dedup_by_key(|term| term.concept);
+    let part = weights.of_terms(&mentioned) / weights.of_terms(&own);
+    let has_product = own.iter().any(|term| !term.alternatives.is_empty());
+    match mentioned.iter().any(|term| !term.alternatives.is_empty()) {
+        true => part.max(PRODUCT_SHARE),
+        false if has_product => part.min(MAX_WITHOUT_PRODUCT),
         false => part,
     }
 }

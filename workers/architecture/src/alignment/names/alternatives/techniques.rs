@@ -1,10 +1,10 @@
 //! Architecture and design techniques: decomposition, state, consistency and change.
 
-use super::Block;
+use super::Group;
 
 /// Groups of alternatives.
 #[rustfmt::skip]
-pub(super) const BLOCKS: &[Block] = &[
+pub(super) const GROUPS: &[Group] = &[
     // Decomposition of a system.
     ("service", "monolith, monolithic, modular monolith, modulith, majestic monolith, one deployable, single deployable; \
         microservice architecture, microservice, microservices; service oriented architecture, soa, esb, enterprise service bus; \
