@@ -16,7 +16,7 @@ use archway_repo::Mounts;
 use archway_repo::confine::{ConfineError, Confinement, confine};
 use archway_store::StoreError;
 use archway_workers::server::{
-    CacheFolder, CacheFolderError, BLOCKING_GRACE, Listener, TlsConfig, TlsError, Worker,
+    BLOCKING_GRACE, CacheFolder, CacheFolderError, Listener, TlsConfig, TlsError, Worker,
     WorkerConfig, WorkerError, WorkerParts, WorkerPartsError,
 };
 use tokio_util::sync::CancellationToken;

@@ -427,10 +427,10 @@ mod tests {
         let app = project(&[("main.js", &text)], &[]);
         let repo = app.repo();
         // A complete parse checks more than a thousand times.
-        let call = cancel().at_look(100);
+        let call = cancel().cancel_at_check(100);
         let ended = ImportCache::new().dependencies(repo.key(), &repo, &path("main.js"), &call);
         assert!(matches!(ended, Err(RepoError::Stopped(Stopped::Cancelled))));
-        let looks = call.looks();
+        let looks = call.checks();
         assert!(looks < 120, "{looks}: it went on after it was told to stop");
     }
 }

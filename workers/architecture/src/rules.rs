@@ -26,7 +26,7 @@ mod refusal;
 
 use archway_repo::{
     Cancel, Stopped,
-    syntax::{SyntaxError, aside::AsideError},
+    syntax::{SyntaxError, large_stack::LargeStackError},
 };
 
 use super::markdown::Markdown;
@@ -111,7 +111,7 @@ pub enum RulesError {
     Parse(#[source] SyntaxError),
     /// The rules could not be run.
     #[error("running the rules")]
-    Run(#[source] AsideError),
+    Run(#[source] LargeStackError),
     /// The call was cancelled or reached its deadline.
     #[error(transparent)]
     Stopped(#[from] Stopped),

@@ -233,7 +233,7 @@ impl History {
     ) -> Result<(RepoPath, FileVersion), HistoryError> {
         let tree = self.node(commit)?.tree;
         for path in [Some(path.clone()), path.unescaped()].into_iter().flatten() {
-            if self.rules.judge(&path, Kind::File).is_err() {
+            if self.rules.check(&path, Kind::File).is_err() {
                 continue;
             }
             if let PathLookup::File(version) = self.file_version(tree, &path, None)? {

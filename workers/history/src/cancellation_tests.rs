@@ -23,7 +23,7 @@ const MOST_WORK: Duration = Duration::from_millis(100);
 fn stops<T>(least: u64, work: impl Fn(&Cancel) -> Result<T, HistoryError>) {
     let whole = cancel().measured();
     assert!(work(&whole).is_ok());
-    let (looks, longest) = (whole.looks(), whole.longest_work());
+    let (looks, longest) = (whole.checks(), whole.longest_gap());
     assert!(
         longest < MOST_WORK,
         "{longest:?} between two of {looks} looks"
@@ -35,14 +35,14 @@ fn stops<T>(least: u64, work: impl Fn(&Cancel) -> Result<T, HistoryError>) {
 fn stops_at_looks<T>(least: u64, looks: u64, work: impl Fn(&Cancel) -> Result<T, HistoryError>) {
     assert!(looks >= least, "{looks} looks");
     for at in [1, looks / 4, looks / 2, looks * 3 / 4, looks] {
-        let cancel = cancel().at_look(at);
+        let cancel = cancel().cancel_at_check(at);
         let stopped = work(&cancel).err();
         let stopped = stopped.unwrap_or_else(|| panic!("it went on at {at} of {looks}"));
         let is_cancelled = HistoryError::from(Stopped::Cancelled).to_string();
         assert_eq!(stopped.to_string(), is_cancelled, "at {at} of {looks}");
         assert!(matches!(stopped, HistoryError::Repo(RepoError::Stopped(_))));
         assert_eq!(
-            cancel.looks(),
+            cancel.checks(),
             at,
             "it looked again after it was told to stop"
         );
@@ -197,7 +197,7 @@ fn cutting_texts_of_very_many_lines_stops() {
     // load. Three passes over 600,000 lines check once in 16,384.
     let whole = cancel();
     assert!(work(&whole).is_ok());
-    stops_at_looks(3 * (600_000 / 16_384), whole.looks(), work);
+    stops_at_looks(3 * (600_000 / 16_384), whole.checks(), work);
 }
 
 #[test]

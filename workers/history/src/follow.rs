@@ -138,7 +138,7 @@ impl FollowedFile {
     fn from_ledger(&self, history: &History, commit: ObjectId) -> Option<Option<FileSource>> {
         let from_ledger = history.ledger().file_source(&commit, self.path())?;
         let is_visible =
-            |source: &FileSource| history.rules.judge(&source.path, Kind::File).is_ok();
+            |source: &FileSource| history.rules.check(&source.path, Kind::File).is_ok();
         from_ledger
             .as_ref()
             .is_none_or(is_visible)

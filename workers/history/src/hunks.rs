@@ -142,7 +142,7 @@ mod tests {
         let whole = cancel().measured();
         let found = hunks(&input, Placement::Shown, &whole).unwrap();
         // In one piece, and without optimisation, this takes ten seconds.
-        assert!(whole.longest_work() < Duration::from_secs(1));
+        assert!(whole.longest_gap() < Duration::from_secs(1));
         let (before, after) = (0..100_000, 0..100_000);
         assert_eq!(found, [Hunk { before, after }]);
     }
@@ -158,7 +158,7 @@ mod tests {
         };
         let (old, new) = (text("old"), text("new"));
         let input = InternedInput::new(byte_lines(old.as_bytes()), byte_lines(new.as_bytes()));
-        let stopped = hunks(&input, Placement::Any, &cancel().at_look(3));
+        let stopped = hunks(&input, Placement::Any, &cancel().cancel_at_check(3));
         assert_eq!(stopped, Err(Stopped::Cancelled));
         let found = hunks(&input, Placement::Any, &cancel()).unwrap();
         assert_eq!(found.len(), 100, "all between the lines that both have");

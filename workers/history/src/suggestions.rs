@@ -80,7 +80,7 @@ impl History {
         if path.is_root() {
             return Ok(true);
         }
-        let is_served = self.rules.judge(path, Kind::Directory).is_ok();
+        let is_served = self.rules.check(path, Kind::Directory).is_ok();
         Ok(is_served && self.is_tree(commit, path.clone())? == Some(true))
     }
 
@@ -127,7 +127,7 @@ impl History {
                 let Some(path) = entry_path(&folder, entry.filename) else {
                     continue;
                 };
-                let is_served = |kind| self.rules.judge(&path, kind).is_ok();
+                let is_served = |kind| self.rules.check(&path, kind).is_ok();
                 match entry.mode.is_tree() {
                     true if is_served(Kind::Directory) => {
                         folders.push_back((path, entry.oid.to_owned()));

@@ -14,7 +14,7 @@ mod tracked;
 mod committed;
 mod cleaning;
 
-use archway_repo::{Cancel, Kind, Repo, RepoError, RepoPath, Standard, Standing};
+use archway_repo::{Cancel, Kind, Repo, RepoError, RepoPath, TrackedEntry, TrackedKind};
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 
@@ -45,7 +45,7 @@ impl History {
         let index = Index::of(&self.git)?;
         let tracked = index.files(&self.git, &self.rules, cancel)?;
         let paths: Vec<RepoPath> = tracked.iter().map(|file| file.path.clone()).collect();
-        let standing = repo.standing(&paths, cancel)?;
+        let standing = repo.tracked_entries(&paths, cancel)?;
         let mut committed = TreeFiles::of(self, old, &index, cancel)?;
         let mut reader = Reader {
             repo,
@@ -60,7 +60,7 @@ impl History {
             if index.is_unmodified(file, standing) && old == Some(file.side) {
                 continue;
             }
-            if self.rules.judge(&file.path, Kind::File).is_ok() {
+            if self.rules.check(&file.path, Kind::File).is_ok() {
                 let new = match index.is_unmodified(file, standing) {
                     true => Some(file.side),
                     false => reader.read(&file.path, standing, old)?,
@@ -95,7 +95,7 @@ impl History {
         let Some(file) = tracked.filter(|file| file.side == committed) else {
             return Ok(true);
         };
-        let standing = repo.standing(std::slice::from_ref(path), cancel)?;
+        let standing = repo.tracked_entries(std::slice::from_ref(path), cancel)?;
         let standing = standing.into_iter().next().flatten();
         if index.is_unmodified(&file, standing) {
             return Ok(false);
@@ -125,7 +125,7 @@ impl Reader<'_, '_> {
     fn read(
         &mut self,
         path: &RepoPath,
-        standing: Option<Standing>,
+        standing: Option<TrackedEntry>,
         old: Option<Side>,
     ) -> Result<Option<Side>, HistoryError> {
         self.cancel.check()?;
@@ -133,9 +133,9 @@ impl Reader<'_, '_> {
             return Ok(None);
         };
         let read = match standing.kind {
-            Standard::Folder => return Ok(None),
-            Standard::Link => self.repo.link_text(path).map(Content::Whole),
-            Standard::File { .. } => self.content(path, standing),
+            TrackedKind::Folder => return Ok(None),
+            TrackedKind::Link => self.repo.read_link(path).map(Content::Whole),
+            TrackedKind::File { .. } => self.content(path, standing),
         };
         let content = match read {
             // The file was deleted since its `stat`.
@@ -143,10 +143,10 @@ impl Reader<'_, '_> {
             read => read?,
         };
         let mode = match standing.kind {
-            Standard::File {
+            TrackedKind::File {
                 is_executable: true,
             } => EntryKind::BlobExecutable,
-            Standard::Link => EntryKind::Link,
+            TrackedKind::Link => EntryKind::Link,
             _ => EntryKind::Blob,
         };
         let known = old.map(|side| side.id);
@@ -175,7 +175,7 @@ impl Reader<'_, '_> {
         Ok(Some(Side { id, mode }))
     }
 
-    fn content(&self, path: &RepoPath, standing: Standing) -> Result<Content, RepoError> {
+    fn content(&self, path: &RepoPath, standing: TrackedEntry) -> Result<Content, RepoError> {
         let size = u64::try_from(standing.stat.st_size).unwrap_or(0);
         let mut hasher = gix::hash::hasher(self.cleaner.hash_kind());
         hasher.update(&gix::objs::encode::loose_header(
@@ -183,7 +183,7 @@ impl Reader<'_, '_> {
             size,
         ));
         let mut bytes = Vec::new();
-        self.repo.read_standing(path, |piece| {
+        self.repo.read_tracked(path, |piece| {
             self.cancel.check()?;
             if size > MAX_FILE {
                 hasher.update(piece);

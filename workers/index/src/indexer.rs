@@ -172,7 +172,7 @@ impl Indexer {
         }
         let (repos, rules) = (Arc::clone(&self.with.repos), Arc::clone(rules));
         let (tenant, slug) = (project.tenant.clone(), project.project.clone());
-        let look = move || repos.standing(&tenant, &slug, &rules);
+        let look = move || repos.head_and_rules(&tenant, &slug, &rules);
         let mut look = tokio::task::spawn_blocking(look);
         let Ok(looked) = timeout(FOLDER, &mut look).await else {
             memory.stuck(project.shelf, look);

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use rayon::ThreadPool;
 use tokio::sync::oneshot;
 
-use archway_repo::{RepoError, crew};
+use archway_repo::{RepoError, thread_pool};
 
 /// Above the niceness of the threads that answer calls: sched(7).
 const PATIENCE: i32 = 10;
@@ -26,7 +26,7 @@ impl Thread {
     /// # Errors
     /// If it can't be started.
     pub(super) fn start() -> Result<Thread, RepoError> {
-        crew("index", NonZeroUsize::MIN, PATIENCE).map(Thread)
+        thread_pool("index", NonZeroUsize::MIN, PATIENCE).map(Thread)
     }
 
     /// Has it do this in its turn. It is done even if nobody waits for it any longer.

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::error::{Absence, RepoError};
 
 /// How many absences are remembered.
-const MOST: u64 = 10_000;
+const MAX_ABSENCES: u64 = 10_000;
 
 /// The folders that were looked for in vain the last time.
 #[derive(Debug)]
@@ -19,11 +19,11 @@ pub(super) struct Absences(Cache<String, (SystemTime, Instant)>);
 
 impl Absences {
     pub(super) fn new() -> Absences {
-        Absences(Cache::new(MOST))
+        Absences(Cache::new(MAX_ABSENCES))
     }
 
     /// What was found where a project's folder was looked for; an absence says since when.
-    pub(super) fn note<T>(
+    pub(super) fn record<T>(
         &self,
         tenant: &str,
         project: &str,
@@ -62,7 +62,7 @@ mod tests {
 
     fn absence(absences: &Absences, project: &str) -> Absence {
         let found: Result<(), _> = Err(RepoError::NotMounted);
-        match absences.note("acme", project, found) {
+        match absences.record("acme", project, found) {
             Err(RepoError::Absent { absence, .. }) => absence,
             other => panic!("{other:?}"),
         }
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(second.since, first.since);
         assert_eq!(second.lasts - first.lasts, Duration::from_secs(90));
         assert_eq!(absence(&absences, "shop").lasts, Duration::ZERO);
-        absences.note("acme", "site", Ok(())).unwrap();
+        absences.record("acme", "site", Ok(())).unwrap();
         assert_eq!(absence(&absences, "site").lasts, Duration::ZERO);
     }
 }

@@ -4,14 +4,14 @@
 //! from outside.
 
 #[cfg(any(test, feature = "testing"))]
-mod looks;
+mod check_counter;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// How long a call waits for a lock between two looks at its own time.
-const PATIENCE: Duration = Duration::from_millis(20);
+const CANCEL_POLL: Duration = Duration::from_millis(20);
 
 /// What blocking work asks between two pieces of it.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub struct Cancel {
     /// Set when nobody waits for the answer any longer.
     pub token: CancellationToken,
     #[cfg(any(test, feature = "testing"))]
-    looks: looks::Looks,
+    checks: check_counter::CheckCounter,
 }
 
 /// Why work ended early.
@@ -42,7 +42,7 @@ impl Cancel {
             deadline,
             token,
             #[cfg(any(test, feature = "testing"))]
-            looks: looks::Looks::default(),
+            checks: check_counter::CheckCounter::default(),
         }
     }
 
@@ -60,7 +60,7 @@ impl Cancel {
     /// Says why to stop.
     pub fn check(&self) -> Result<(), Stopped> {
         #[cfg(any(test, feature = "testing"))]
-        self.looks.count(&self.token);
+        self.checks.count(&self.token);
         if self.token.is_cancelled() {
             Err(Stopped::Cancelled)
         } else if Instant::now() >= self.deadline {
@@ -77,7 +77,7 @@ impl Cancel {
     pub fn lock<'l, T>(&self, lock: &'l Mutex<T>) -> Result<MutexGuard<'l, T>, Stopped> {
         loop {
             self.check()?;
-            if let Some(guard) = lock.try_lock_for(PATIENCE) {
+            if let Some(guard) = lock.try_lock_for(CANCEL_POLL) {
                 return Ok(guard);
             }
         }

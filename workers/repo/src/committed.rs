@@ -10,15 +10,15 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
 use gix::object::tree::EntryKind as Mode;
 
-use super::bare::READING;
 use super::cancel::{Cancel, Stopped};
+use super::commit_tree::READING;
 use super::error::RepoError;
 use super::folder::{MAX_ENTRIES, MAX_NAMES, MAX_RULE_FILE};
-use super::git::git;
+use super::git::git_error;
 use super::ignores::{Ignores, RuleFiles};
 use super::listing::EntryKind;
-use super::opened::Repo;
 use super::path::RepoPath;
+use super::repo::Repo;
 use super::rules::{Kind, Rules};
 
 const GITIGNORE: &[u8] = b".gitignore";
@@ -58,13 +58,13 @@ impl Repo {
         let (Some(repository), Some(commit)) = (self.git(), self.commit()) else {
             return Ok(Vec::new());
         };
-        let tree = repository.find_commit(commit).map_err(git(READING))?;
-        let tree = tree.tree_id().map_err(git(READING))?.detach();
+        let tree = repository.find_commit(commit).map_err(git_error(READING))?;
+        let tree = tree.tree_id().map_err(git_error(READING))?.detach();
         let walk = Walk {
             repository: &repository,
             rules: &self.rules,
             folders,
-            room: MAX_NAMES,
+            bytes_left: MAX_NAMES,
             files: Vec::new(),
             too_long: 0,
         };
@@ -97,8 +97,8 @@ impl Repo {
     }
 
     /// The content of a blob; `None` if it has more than `most` bytes, or is not there.
-    pub fn blob(&self, id: ObjectId, most: u64) -> Option<Vec<u8>> {
-        content(&self.git()?, id, most)
+    pub fn blob(&self, id: ObjectId, limit: u64) -> Option<Vec<u8>> {
+        content(&self.git()?, id, limit)
     }
 }
 
@@ -122,12 +122,12 @@ impl Repo {
             return Ok(true);
         };
         // Each line end may have become two bytes.
-        let most = usize::try_from(header.size().saturating_mul(2)).unwrap_or(usize::MAX);
+        let limit = usize::try_from(header.size().saturating_mul(2)).unwrap_or(usize::MAX);
         let mut content = Vec::new();
-        let read = self.read_standing(path, |piece| {
+        let read = self.read_tracked(path, |piece| {
             cancel.check()?;
             content.extend_from_slice(piece);
-            match content.len() > most {
+            match content.len() > limit {
                 true => Err(RepoError::NotFound { path: path.clone() }),
                 false => Ok(()),
             }
@@ -137,16 +137,16 @@ impl Repo {
             Err(_other) => return Ok(true),
             Ok(()) => {}
         }
-        let is = |content: &[u8]| {
+        let matches = |content: &[u8]| {
             let hash = gix::objs::compute_hash(blob.kind(), gix::objs::Kind::Blob, content);
             hash.is_ok_and(|hash| hash == blob)
         };
-        Ok(!(is(&content) || is(&content.replace(b"\r\n", b"\n"))))
+        Ok(!(matches(&content) || matches(&content.replace(b"\r\n", b"\n"))))
     }
 
     /// How many commits HEAD has that `commit` has not, `most` at most; `None` if they can't be
     /// counted, as where a clone lacks some.
-    pub fn commits_since(&self, commit: &str, most: usize, cancel: &Cancel) -> Option<u64> {
+    pub fn commits_since(&self, commit: &str, limit: usize, cancel: &Cancel) -> Option<u64> {
         let (repository, head) = (self.git()?, self.commit()?);
         let commit = ObjectId::from_hex(commit.as_bytes()).ok()?;
         if head == commit {
@@ -158,7 +158,7 @@ impl Repo {
             .all()
             .ok()?;
         let mut count = 0;
-        for step in walk.take(most) {
+        for step in walk.take(limit) {
             cancel.check().ok()?;
             step.ok()?;
             count += 1;
@@ -173,14 +173,14 @@ struct Walk<'a> {
     /// What is looked at.
     folders: &'a [RepoPath],
     /// How many bytes of names may still come.
-    room: usize,
+    bytes_left: usize,
     files: Vec<Committed>,
     /// Files that were left out for their paths.
     too_long: usize,
 }
 
 /// A folder that is still to be looked at.
-struct Folder {
+struct PendingFolder {
     path: RepoPath,
     tree: ObjectId,
     above: Arc<Ignores>,
@@ -188,23 +188,23 @@ struct Folder {
 
 impl Walk<'_> {
     fn run(mut self, tree: ObjectId, cancel: &Cancel) -> Result<Vec<Committed>, RepoError> {
-        let mut folders = vec![Folder {
+        let mut folders = vec![PendingFolder {
             path: RepoPath::root(),
             tree,
             above: Arc::default(),
         }];
         while let Some(folder) = folders.pop() {
             cancel.check()?;
-            self.look(&folder, &mut folders)?;
+            self.read_folder(&folder, &mut folders)?;
             if self.files.len() > MAX_ENTRIES {
                 return Err(too_many());
             }
         }
         if self.too_long > 0 {
-            let (files, most) = (self.too_long, MAX_PATH);
+            let (files, limit) = (self.too_long, MAX_PATH);
             tracing::warn!(
                 files,
-                most,
+                limit,
                 "files whose paths are too long are not indexed"
             );
         }
@@ -212,31 +212,35 @@ impl Walk<'_> {
         Ok(self.files)
     }
 
-    fn look(&mut self, folder: &Folder, folders: &mut Vec<Folder>) -> Result<(), RepoError> {
+    fn read_folder(
+        &mut self,
+        folder: &PendingFolder,
+        folders: &mut Vec<PendingFolder>,
+    ) -> Result<(), RepoError> {
         let tree = self
             .repository
             .find_tree(folder.tree)
-            .map_err(git(READING))?;
+            .map_err(git_error(READING))?;
         let ignores = self.ignores(folder, &tree);
         for entry in tree.iter() {
-            let entry = entry.map_err(git(READING))?;
+            let entry = entry.map_err(git_error(READING))?;
             let path = folder.path.join(entry.filename());
-            let left = self.room.checked_sub(path.as_bytes().len());
-            self.room = left.ok_or_else(too_many)?;
+            let left = self.bytes_left.checked_sub(path.as_bytes().len());
+            self.bytes_left = left.ok_or_else(too_many)?;
             let mode = entry.mode().kind();
             let kind = match mode {
                 Mode::Tree => Kind::Directory,
                 Mode::Blob | Mode::BlobExecutable => Kind::File,
                 Mode::Link | Mode::Commit => continue,
             };
-            if !self.is_asked_for(&path, kind) {
+            if !self.is_selected(&path, kind) {
                 continue;
             }
-            let is_hidden = self.rules.judge(&path, kind).is_err()
+            let is_hidden = self.rules.check(&path, kind).is_err()
                 || ignores.ignores(&path, mode == Mode::Tree);
             match (is_hidden, mode) {
                 (true, _) => {}
-                (false, Mode::Tree) => folders.push(Folder {
+                (false, Mode::Tree) => folders.push(PendingFolder {
                     path,
                     tree: entry.object_id(),
                     above: Arc::clone(&ignores),
@@ -252,14 +256,14 @@ impl Walk<'_> {
     }
 
     /// Whether it is in one of the folders that are looked at, or above one.
-    fn is_asked_for(&self, path: &RepoPath, kind: Kind) -> bool {
+    fn is_selected(&self, path: &RepoPath, kind: Kind) -> bool {
         let is_above = |folder: &RepoPath| kind == Kind::Directory && folder.is_within(path);
         let mut folders = self.folders.iter();
         folders.any(|folder| path.is_within(folder) || is_above(folder))
     }
 
     /// What the entries of a folder are judged by.
-    fn ignores(&self, folder: &Folder, tree: &gix::Tree<'_>) -> Arc<Ignores> {
+    fn ignores(&self, folder: &PendingFolder, tree: &gix::Tree<'_>) -> Arc<Ignores> {
         let rules = tree.iter().filter_map(Result::ok);
         let mut rules = rules.filter(|entry| entry.filename() == GITIGNORE);
         let id = rules.next().filter(|entry| entry.mode().is_blob());
@@ -273,10 +277,10 @@ impl Walk<'_> {
 }
 
 /// What a blob holds, unless that is more than `most` bytes, of which none is read then.
-fn content(repository: &gix::Repository, id: ObjectId, most: u64) -> Option<Vec<u8>> {
+fn content(repository: &gix::Repository, id: ObjectId, limit: u64) -> Option<Vec<u8>> {
     let size = repository.find_header(id).ok()?.size();
     let blob = || repository.find_blob(id).ok();
-    (size <= most).then(blob)?.map(|mut blob| blob.take_data())
+    (size <= limit).then(blob)?.map(|mut blob| blob.take_data())
 }
 
 fn too_many() -> RepoError {
@@ -363,8 +367,8 @@ mod tests {
         huge.set_len(64 << 30).unwrap();
         let cancel = cancel();
         assert!(repo.differs_from(&file.path, file.blob, &cancel).unwrap());
-        assert_eq!(cancel.looks(), 1, "it stopped after the first piece");
-        let stopped = cancel.at_look(2);
+        assert_eq!(cancel.checks(), 1, "it stopped after the first piece");
+        let stopped = cancel.cancel_at_check(2);
         assert!(repo.differs_from(&file.path, file.blob, &stopped).is_err());
     }
 

@@ -20,7 +20,7 @@ pub enum RepoError {
     #[error("project is not mounted on this worker")]
     NotMounted,
     /// This worker sees no such project.
-    #[error("the folder of project {project} has not been there since {}", moment(absence.since))]
+    #[error("the folder of project {project} has not been there since {}", to_the_second(absence.since))]
     Absent {
         /// The project's slug.
         project: String,
@@ -172,7 +172,7 @@ impl RepoError {
 }
 
 /// A moment as it is told: RFC 3339 in UTC, to the second.
-fn moment(time: SystemTime) -> String {
-    let moment = jiff::Timestamp::try_from(time);
-    format!("{:.0}", moment.unwrap_or(jiff::Timestamp::UNIX_EPOCH))
+fn to_the_second(time: SystemTime) -> String {
+    let time = jiff::Timestamp::try_from(time);
+    format!("{:.0}", time.unwrap_or(jiff::Timestamp::UNIX_EPOCH))
 }

@@ -34,12 +34,12 @@ impl RepoFile {
     pub(super) fn regular(
         fd: OwnedFd,
         resolved: RepoPath,
-        asked: &RepoPath,
+        requested: &RepoPath,
     ) -> Result<RepoFile, RepoError> {
-        let stat = rustix::fs::fstat(&fd).map_err(|errno| RepoError::opening(asked, errno))?;
+        let stat = rustix::fs::fstat(&fd).map_err(|errno| RepoError::opening(requested, errno))?;
         if file_type(&stat) != FileType::RegularFile {
             return Err(RepoError::NotFound {
-                path: asked.clone(),
+                path: requested.clone(),
             });
         }
         let size = u64::try_from(stat.st_size).unwrap_or(0);
@@ -83,10 +83,10 @@ impl RepoFile {
     ///
     /// # Errors
     /// If it can't be read.
-    pub fn read_at_most(&mut self, most: u64) -> io::Result<Option<Vec<u8>>> {
+    pub fn read_at_most(&mut self, limit: u64) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = Vec::new();
-        let read = self.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-        let fits = u64::try_from(read).is_ok_and(|read| read <= most);
+        let read = self.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+        let fits = u64::try_from(read).is_ok_and(|read| read <= limit);
         Ok(fits.then_some(bytes))
     }
 

@@ -17,7 +17,7 @@ use super::jail::{Jail, file_type};
 use super::listing::{Entry, EntryKind};
 use super::path::RepoPath;
 use super::rules::{Kind, Rules};
-use super::stamp::Seen;
+use super::stamp::ObservedState;
 
 /// How many entries a project may have: about 200 MB of them.
 pub(super) const MAX_ENTRIES: usize = 2_000_000;
@@ -39,8 +39,8 @@ pub(super) struct Folder {
     /// The rules under which it was read.
     above: Arc<Ignores>,
     is_repository: bool,
-    seen: Seen,
-    rule_files: Vec<(RepoPath, Seen)>,
+    seen: ObservedState,
+    rule_files: Vec<(RepoPath, ObservedState)>,
     links: Vec<(RepoPath, Option<EntryKind>)>,
 }
 
@@ -62,11 +62,11 @@ pub(super) struct Reader<'a> {
 impl Folder {
     /// Whether what was read still holds.
     pub(super) fn is_fresh(&self, jail: &Jail, rules: &Rules) -> bool {
-        self.seen.still_holds(jail.glance(&self.path))
+        self.seen.still_holds(jail.stat_unchecked(&self.path))
             && self
                 .rule_files
                 .iter()
-                .all(|(path, seen)| seen.still_holds(jail.glance(path)))
+                .all(|(path, seen)| seen.still_holds(jail.stat_unchecked(path)))
             && self
                 .links
                 .iter()
@@ -92,18 +92,19 @@ impl Reader<'_> {
         old: Option<&Folder>,
     ) -> Result<Option<Folder>, RepoError> {
         self.cancel.check()?;
-        let looked_at = SystemTime::now();
+        let observed_at = SystemTime::now();
         let opened = self.jail.open(path, OFlags::RDONLY | OFlags::DIRECTORY);
         let (seen, names) = match opened {
             Ok(fd) => (
-                Seen::at(looked_at, rustix::fs::fstat(&fd)),
+                ObservedState::at(observed_at, rustix::fs::fstat(&fd)),
                 self.names(path, fd)?,
             ),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
             // It is there, but not for us; that may change with its mode.
-            Err(Errno::ACCESS | Errno::PERM | Errno::XDEV) => {
-                (Seen::at(looked_at, self.jail.glance(path)), Vec::new())
-            }
+            Err(Errno::ACCESS | Errno::PERM | Errno::XDEV) => (
+                ObservedState::at(observed_at, self.jail.stat_unchecked(path)),
+                Vec::new(),
+            ),
             Err(errno) => return Err(failed(errno)),
         };
         let is_repository = names.iter().any(|(name, _)| name == b".git");
@@ -152,7 +153,7 @@ impl Reader<'_> {
             let mut kind = entry.file_type();
             if kind == FileType::Unknown {
                 // Some file systems don't tell; a glance says what to try, opening what it is.
-                let stat = self.jail.glance(&path.join(name));
+                let stat = self.jail.stat_unchecked(&path.join(name));
                 kind = stat.map_or(FileType::Unknown, |stat| file_type(&stat));
             }
             names.push((name.to_owned(), kind));
@@ -166,7 +167,7 @@ impl Reader<'_> {
         self,
         folder: &RepoPath,
         names: &[(Vec<u8>, FileType)],
-    ) -> (RuleFiles, Vec<(RepoPath, Seen)>) {
+    ) -> (RuleFiles, Vec<(RepoPath, ObservedState)>) {
         let mut files = RuleFiles::default();
         let mut seen = Vec::new();
         for (name, kind) in names {
@@ -179,8 +180,11 @@ impl Reader<'_> {
                 }
                 _ => continue,
             };
-            let looked_at = SystemTime::now();
-            seen.push((place.clone(), Seen::at(looked_at, self.jail.glance(&place))));
+            let observed_at = SystemTime::now();
+            seen.push((
+                place.clone(),
+                ObservedState::at(observed_at, self.jail.stat_unchecked(&place)),
+            ));
             *content = self.rule_file(&place);
         }
         (files, seen)
@@ -209,10 +213,10 @@ impl Reader<'_> {
             return;
         }
         match kind {
-            FileType::Directory if self.rules.judge(&path, Kind::Directory).is_ok() => {
+            FileType::Directory if self.rules.check(&path, Kind::Directory).is_ok() => {
                 folder.children.push(Child::Folder(path));
             }
-            FileType::RegularFile if self.rules.judge(&path, Kind::File).is_ok() => {
+            FileType::RegularFile if self.rules.check(&path, Kind::File).is_ok() => {
                 folder.children.push(Child::Entry(Entry {
                     path,
                     kind: EntryKind::File,
@@ -236,12 +240,14 @@ impl Folder {
         &self,
         above: &Arc<Ignores>,
         is_repository: bool,
-        rule_files: &[(RepoPath, Seen)],
+        rule_files: &[(RepoPath, ObservedState)],
     ) -> bool {
         self.is_beneath(above)
             && self.is_repository == is_repository
             && self.rule_files == rule_files
-            && rule_files.iter().all(|(_, seen)| *seen != Seen::TooFresh)
+            && rule_files
+                .iter()
+                .all(|(_, seen)| *seen != ObservedState::TooRecent)
     }
 }
 
@@ -253,7 +259,7 @@ fn link_kind(jail: &Jail, rules: &Rules, path: &RepoPath) -> Option<EntryKind> {
         FileType::Directory => (EntryKind::LinkToDirectory, Kind::Directory),
         _ => return None,
     };
-    (rules.judge(path, kind).is_ok() && rules.judge(&target, kind).is_ok()).then_some(entry)
+    (rules.check(path, kind).is_ok() && rules.check(&target, kind).is_ok()).then_some(entry)
 }
 
 fn failed(errno: Errno) -> RepoError {

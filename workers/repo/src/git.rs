@@ -2,7 +2,7 @@
 //!
 //! Repositories are opened isolated and with reduced trust: no configuration of the host is read,
 //! and nothing that a repository's own configuration names is run. Objects are what they are:
-//! neither `refs/replace` nor grafts put others in their place. [`super::fence`] has looked at where
+//! neither `refs/replace` nor grafts put others in their place. [`super::boundary`] has looked at where
 //! the data lies before; here it is only used.
 
 use std::path::Path;
@@ -11,8 +11,8 @@ use gix::object::Kind;
 use gix::status::{Submodule, UntrackedFiles};
 use gix::submodule::config::Ignore;
 
+use super::boundary::GitFolder;
 use super::error::RepoError;
-use super::fence::GitFolder;
 
 /// What holds whatever the repository's configuration says. Without the limit, gix reads objects of
 /// up to 16 MiB from where it has little trust; files of 64 MiB are served.
@@ -35,14 +35,14 @@ impl Git {
         let options = gix::open::Options::isolated()
             .with(gix::sec::Trust::Reduced)
             .config_overrides(SETTINGS);
-        let opened = options.open_path_as_is(true).open(folder.host.clone());
+        let opened = options.open_path_as_is(true).open(folder.host_path.clone());
         let mut repository = opened
-            .map_err(git("opening the repository"))?
+            .map_err(git_error("opening the repository"))?
             .to_thread_local();
         // Whatever its configuration says: all references are its own, and the project's folder is the work tree.
         repository.clear_namespace();
         let set = repository.set_workdir(host.map(Path::to_owned));
-        set.map_err(git("opening the repository"))?;
+        set.map_err(git_error("opening the repository"))?;
         Ok(Git {
             repository: repository.into_sync(),
         })
@@ -60,7 +60,7 @@ impl Git {
         self.check_head(&repository)?;
         let status = repository
             .status(gix::progress::Discard)
-            .map_err(git(STATUS))?;
+            .map_err(git_error(STATUS))?;
         let submodules = Submodule::Given {
             ignore: Ignore::All,
             check_dirty: false,
@@ -71,10 +71,10 @@ impl Git {
             .index_worktree_rewrites(None)
             .tree_index_track_renames(gix::status::tree_index::TrackRenames::Disabled)
             .into_iter(Vec::new())
-            .map_err(git(STATUS))?;
+            .map_err(git_error(STATUS))?;
         match changes.next() {
             None => Ok(false),
-            Some(change) => change.map(|_| true).map_err(git(STATUS)),
+            Some(change) => change.map(|_| true).map_err(git_error(STATUS)),
         }
     }
 
@@ -84,10 +84,10 @@ impl Git {
         let Some(head) = self.head()? else {
             return Ok(());
         };
-        let header = repository.find_header(head).map_err(git(STATUS))?;
+        let header = repository.find_header(head).map_err(git_error(STATUS))?;
         match header.kind() {
             Kind::Commit => Ok(()),
-            _ => Err(git(STATUS)("HEAD names no commit")),
+            _ => Err(git_error(STATUS)("HEAD names no commit")),
         }
     }
 
@@ -103,18 +103,18 @@ impl Git {
 /// # Errors
 /// If references can't be read.
 pub fn head(repository: &gix::Repository) -> Result<Option<gix::ObjectId>, RepoError> {
-    let head = repository.head().map_err(git("reading HEAD"))?;
+    let head = repository.head().map_err(git_error("reading HEAD"))?;
     if let Some(id) = head.id() {
         return Ok(Some(id.detach()));
     }
     let named = head.try_into_referent();
     let id = named.map(|mut reference| reference.follow_to_object());
-    let id = id.transpose().map_err(git("reading HEAD"))?;
+    let id = id.transpose().map_err(git_error("reading HEAD"))?;
     Ok(id.map(gix::Id::detach))
 }
 
 /// Wraps a failure of gix.
-pub(super) fn git<E>(what: &'static str) -> impl FnOnce(E) -> RepoError
+pub(super) fn git_error<E>(what: &'static str) -> impl FnOnce(E) -> RepoError
 where
     E: Into<Box<dyn std::error::Error + Send + Sync>>,
 {

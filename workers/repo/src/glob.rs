@@ -69,17 +69,17 @@ impl Glob {
     }
 
     /// Whether the glob fits this path.
-    pub fn fits(&self, path: &RepoPath) -> bool {
-        self.fits_bytes(path.as_bytes())
+    pub fn matches(&self, path: &RepoPath) -> bool {
+        self.matches_bytes(path.as_bytes())
     }
 
-    pub(super) fn fits_bytes(&self, path: &[u8]) -> bool {
+    pub(super) fn matches_bytes(&self, path: &[u8]) -> bool {
         self.set.is_match(OsStr::from_bytes(path))
     }
 
     /// Whether the glob means everything beneath this folder.
-    pub(super) fn fits_all_beneath(&self, folder: &[u8]) -> bool {
-        self.is_open_ended() && self.fits_bytes(&[folder, b"/any"].concat())
+    pub(super) fn matches_all_beneath(&self, folder: &[u8]) -> bool {
+        self.is_open_ended() && self.matches_bytes(&[folder, b"/any"].concat())
     }
 
     /// Whether it may mean everything beneath a folder.
@@ -205,37 +205,47 @@ fn is_class_start(text: &str, start: usize, at: usize) -> bool {
 mod tests {
     use super::*;
 
-    fn fits(glob: &str, path: &str) -> bool {
+    fn matches(glob: &str, path: &str) -> bool {
         Glob::parse(glob)
             .unwrap()
-            .fits(&RepoPath::parse(path).unwrap())
+            .matches(&RepoPath::parse(path).unwrap())
     }
 
     #[test]
     fn a_glob_without_a_slash_fits_names_at_any_depth() {
-        assert!(fits("*.rs", "a.rs") && fits("*.rs", "src/deep/a.rs"));
-        assert!(fits("a?.[ch]", "x/ab.c") && fits("{a,b}.md", "b.md"));
-        assert!(!fits("src", "src/a.rs") && !fits("*.rs", "a.rss"));
+        assert!(matches("*.rs", "a.rs") && matches("*.rs", "src/deep/a.rs"));
+        assert!(matches("a?.[ch]", "x/ab.c") && matches("{a,b}.md", "b.md"));
+        assert!(!matches("src", "src/a.rs") && !matches("*.rs", "a.rss"));
     }
 
     #[test]
     fn a_glob_with_a_slash_has_to_fit_the_whole_path() {
-        assert!(fits("src/*.rs", "src/a.rs") && fits("/a.rs", "a.rs") && fits("src/**", "src/x/y"));
-        assert!(fits("**/b/*.c", "a/b/x.c") && fits("**/b/*.c", "b/x.c"));
-        assert!(!fits("src/*.rs", "src/x/a.rs") && !fits("src/*.rs", "x/src/a.rs"));
-        assert!(!fits("/a.rs", "x/a.rs"));
+        assert!(
+            matches("src/*.rs", "src/a.rs")
+                && matches("/a.rs", "a.rs")
+                && matches("src/**", "src/x/y")
+        );
+        assert!(matches("**/b/*.c", "a/b/x.c") && matches("**/b/*.c", "b/x.c"));
+        assert!(!matches("src/*.rs", "src/x/a.rs") && !matches("src/*.rs", "x/src/a.rs"));
+        assert!(!matches("/a.rs", "x/a.rs"));
     }
 
     #[test]
     fn a_trailing_slash_means_everything_beneath() {
-        assert!(fits("docs/", "docs/a") && fits("docs/", "x/docs/y/z") && fits("/", "a/b"));
-        assert!(fits("/docs/", "docs/a") && !fits("/docs/", "x/docs/a") && !fits("docs/", "docs"));
-        assert!(fits("a/b/", "a/b/c") && !fits("a/b/", "x/a/b/c"));
+        assert!(
+            matches("docs/", "docs/a") && matches("docs/", "x/docs/y/z") && matches("/", "a/b")
+        );
+        assert!(
+            matches("/docs/", "docs/a")
+                && !matches("/docs/", "x/docs/a")
+                && !matches("docs/", "docs")
+        );
+        assert!(matches("a/b/", "a/b/c") && !matches("a/b/", "x/a/b/c"));
     }
 
     #[test]
     fn classes_negate_and_escapes_hold() {
-        assert!(fits("[!a].c", "b.c") && !fits("[!a].c", "a.c") && fits(r"\!x", "!x"));
+        assert!(matches("[!a].c", "b.c") && !matches("[!a].c", "a.c") && matches(r"\!x", "!x"));
     }
 
     #[test]
@@ -253,7 +263,11 @@ mod tests {
     #[test]
     fn rules_may_ignore_case() {
         let path = RepoPath::parse("Private/X").unwrap();
-        assert!(Glob::parse_ignoring_case("private/").unwrap().fits(&path));
-        assert!(!Glob::parse("private/").unwrap().fits(&path));
+        assert!(
+            Glob::parse_ignoring_case("private/")
+                .unwrap()
+                .matches(&path)
+        );
+        assert!(!Glob::parse("private/").unwrap().matches(&path));
     }
 }

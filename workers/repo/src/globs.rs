@@ -25,8 +25,8 @@ struct Sets {
 
 impl Globs {
     pub(super) fn new(globs: Vec<Glob>) -> Globs {
-        let all = together(globs.iter());
-        let open_ended = together(globs.iter().filter(|glob| glob.is_open_ended()));
+        let all = build_sets(globs.iter());
+        let open_ended = build_sets(globs.iter().filter(|glob| glob.is_open_ended()));
         Globs(Arc::new(Sets {
             globs,
             all,
@@ -43,14 +43,14 @@ impl Globs {
     }
 
     /// Whether any fits this path.
-    pub(super) fn fits(&self, path: &[u8]) -> bool {
-        is_any(&self.0.all, path)
+    pub(super) fn matches(&self, path: &[u8]) -> bool {
+        any_match(&self.0.all, path)
     }
 
     /// Whether any means everything beneath this folder.
-    pub(super) fn fits_all_beneath(&self, folder: &[u8]) -> bool {
+    pub(super) fn matches_all_beneath(&self, folder: &[u8]) -> bool {
         let sets = &self.0.open_ended;
-        !sets.is_empty() && is_any(sets, &[folder, b"/any"].concat())
+        !sets.is_empty() && any_match(sets, &[folder, b"/any"].concat())
     }
 }
 
@@ -62,12 +62,12 @@ impl PartialEq for Globs {
 
 impl Eq for Globs {}
 
-fn is_any(sets: &[GlobSet], path: &[u8]) -> bool {
+fn any_match(sets: &[GlobSet], path: &[u8]) -> bool {
     sets.iter().any(|set| set.is_match(OsStr::from_bytes(path)))
 }
 
 /// One set of all; each on its own should they be too much for one. No glob is ever left out.
-fn together<'a>(globs: impl Iterator<Item = &'a Glob> + Clone) -> Vec<GlobSet> {
+fn build_sets<'a>(globs: impl Iterator<Item = &'a Glob> + Clone) -> Vec<GlobSet> {
     let mut builder = GlobSetBuilder::new();
     for glob in globs.clone() {
         builder.add(glob.matcher().clone());
@@ -96,12 +96,12 @@ mod tests {
         let globs = Globs::new(globs(&(0..100).map(longest).collect::<Vec<_>>()));
         assert_eq!(globs.0.all.len(), 1);
         let path = format!("a/099{}", "x".repeat(254));
-        assert!(globs.fits(path.as_bytes()) && !globs.fits(b"a/100x"));
+        assert!(globs.matches(path.as_bytes()) && !globs.matches(b"a/100x"));
     }
 
     #[test]
     fn none_fit_nothing() {
-        assert!(!Globs::default().fits(b"a") && !Globs::default().fits_all_beneath(b"a"));
+        assert!(!Globs::default().matches(b"a") && !Globs::default().matches_all_beneath(b"a"));
     }
 
     proptest! {
@@ -113,9 +113,9 @@ mod tests {
             let single = globs(&texts);
             let all = Globs::new(single.clone());
             let path = path.as_bytes();
-            prop_assert_eq!(all.fits(path), single.iter().any(|glob| glob.fits_bytes(path)));
-            let beneath = single.iter().any(|glob| glob.fits_all_beneath(path));
-            prop_assert_eq!(all.fits_all_beneath(path), beneath);
+            prop_assert_eq!(all.matches(path), single.iter().any(|glob| glob.matches_bytes(path)));
+            let beneath = single.iter().any(|glob| glob.matches_all_beneath(path));
+            prop_assert_eq!(all.matches_all_beneath(path), beneath);
         }
     }
 }

@@ -79,7 +79,7 @@ impl Jail {
 
     /// The metadata of `path` for comparing with an earlier look: quick, and not fenced. It may
     /// look through a link that was swapped in, so its answer must never be shown.
-    pub fn glance(&self, path: &RepoPath) -> Result<Stat, Errno> {
+    pub fn stat_unchecked(&self, path: &RepoPath) -> Result<Stat, Errno> {
         rustix::fs::statat(&self.root, path.for_kernel(), AtFlags::SYMLINK_NOFOLLOW)
     }
 

@@ -9,7 +9,7 @@
 mod mounts;
 mod absences;
 mod project;
-mod opened;
+mod repo;
 mod path;
 mod glob;
 mod globs;
@@ -18,10 +18,10 @@ mod manifest;
 mod links;
 mod jail;
 mod file;
-mod fence;
+mod boundary;
 mod git;
 mod status;
-mod bare;
+mod commit_tree;
 mod committed;
 mod worktree;
 mod manifest_cache;
@@ -31,15 +31,14 @@ mod ignores;
 mod stamp;
 mod listing;
 mod search;
-mod load;
-mod contents;
+mod content_cache;
 mod pattern;
 mod scan;
 mod search_pool;
-mod line;
+mod matched_line;
 mod cancel;
 mod error;
-mod refusal;
+mod failure;
 
 // What tools and the crates above say and read beside a repository.
 pub mod text;
@@ -59,30 +58,30 @@ use tokio::time::Duration;
 
 pub use self::cancel::{Cancel, Stopped};
 pub use self::error::{Absence, RepoError};
+pub use self::failure::rfc3339;
 pub use self::file::RepoFile;
 pub use self::git::head;
 pub use self::glob::{Glob, GlobError};
 pub use self::jail::Jail;
-pub use self::line::FoundLine;
 pub use self::listing::{Entry, EntryKind, Listing, Stat};
 pub use self::manifest::Folders;
+pub use self::matched_line::MatchedLine;
 pub use self::mounts::Mounts;
-pub use self::opened::Repo;
 pub use self::path::{PathError, RepoPath};
 pub use self::project::{Head, Key};
-pub use self::refusal::rfc3339;
+pub use self::repo::Repo;
 pub use self::rules::{Kind, Rules};
 pub use self::search::{Excluded, MatchRange, Matches, Query, SearchTotals};
-pub use self::stamp::Seen;
-pub use self::tracked::{Standard, Standing};
-pub use crate::search_pool::crew;
+pub use self::stamp::ObservedState;
+pub use self::tracked::{TrackedEntry, TrackedKind};
+pub use crate::search_pool::thread_pool;
 
 use self::absences::Absences;
-use self::contents::Budget;
+use self::content_cache::Budget;
 use self::mounts::Located;
 use self::project::{Project, Snapshot};
 use self::status::Status;
-use crate::search_pool::Crews;
+use crate::search_pool::SearchPools;
 
 /// How many projects are remembered.
 const MAX_PROJECTS: u64 = 64;
@@ -104,12 +103,12 @@ struct Shared {
     statuses: Cache<Key, Arc<Status>>,
     /// Lists and looks: quick work, which must not wait for a slow pattern.
     pool: ThreadPool,
-    crews: Crews,
+    search_pools: SearchPools,
     budget: Arc<Budget>,
 }
 
 impl Repos {
-    /// The repositories at `mounts`, searched by `threads` threads, which keep up to `kept_bytes`
+    /// The repositories at `mounts`, searched by `threads` threads, which keep up to `cache_bytes`
     /// of file contents between searches. The threads are started by the calling thread, and
     /// confined if it is.
     ///
@@ -118,10 +117,10 @@ impl Repos {
     pub fn new(
         mounts: Mounts,
         threads: NonZeroUsize,
-        kept_bytes: usize,
+        cache_bytes: usize,
     ) -> Result<Repos, RepoError> {
-        let pool = crew("list", threads, 0)?;
-        let crews = Crews::new(threads)?;
+        let pool = thread_pool("list", threads, 0)?;
+        let search_pools = SearchPools::new(threads)?;
         let projects = Cache::builder()
             .max_capacity(MAX_PROJECTS)
             .eviction_policy(EvictionPolicy::lru())
@@ -133,8 +132,8 @@ impl Repos {
             projects,
             statuses: Cache::new(MAX_STATUSES),
             pool,
-            crews,
-            budget: Budget::new(kept_bytes),
+            search_pools,
+            budget: Budget::new(cache_bytes),
         })))
     }
 
@@ -149,17 +148,17 @@ impl Repos {
     /// # Errors
     /// As [`Repos::open`].
     pub fn head(&self, tenant: &str, project: &str) -> Result<Option<Head>, RepoError> {
-        Ok(self.0.passing(tenant, project)?.head())
+        Ok(self.0.uncached_snapshot(tenant, project)?.head())
     }
 
     /// Finds out whether the work tree of a project is dirty, if it is time for that: for lists of
     /// many projects, like [`Repos::head`]. It costs as much as a search: run it off the path of calls.
-    pub fn look(&self, tenant: &str, project: &str) {
-        let Ok(snapshot) = self.0.passing(tenant, project) else {
+    pub fn refresh_status(&self, tenant: &str, project: &str) {
+        let Ok(snapshot) = self.0.uncached_snapshot(tenant, project) else {
             return;
         };
         if snapshot.claim_status() {
-            self.0.crews.aside(|| snapshot.refresh_status());
+            self.0.search_pools.background(|| snapshot.refresh_status());
         }
     }
 
@@ -168,14 +167,14 @@ impl Repos {
     ///
     /// # Errors
     /// As [`Repos::open`].
-    pub fn standing(
+    pub fn head_and_rules(
         &self,
         tenant: &str,
         project: &str,
         rules: &Arc<Rules>,
     ) -> Result<(Option<Head>, Arc<Rules>), RepoError> {
-        let snapshot = self.0.passing(tenant, project)?;
-        let (_manifest, rules) = snapshot.said(rules)?;
+        let snapshot = self.0.uncached_snapshot(tenant, project)?;
+        let (_manifest, rules) = snapshot.manifest_and_rules(rules)?;
         Ok((snapshot.head(), rules))
     }
 
@@ -187,7 +186,7 @@ impl Repos {
     /// folder is a link that leaves the tenant's; if its `.archway.toml` can't be read, why.
     pub fn open(&self, tenant: &str, project: &str, rules: Arc<Rules>) -> Result<Repo, RepoError> {
         let snapshot = self.0.snapshot(tenant, project)?;
-        let (manifest, rules) = snapshot.said(&rules)?;
+        let (manifest, rules) = snapshot.manifest_and_rules(&rules)?;
         Ok(Repo {
             shared: Arc::clone(&self.0),
             tenant: tenant.into(),
@@ -201,10 +200,10 @@ impl Repos {
 impl Shared {
     fn locate(&self, tenant: &str, project: &str) -> Result<Located, RepoError> {
         let found = self.mounts.locate(tenant, project);
-        self.absences.note(tenant, project, found)
+        self.absences.record(tenant, project, found)
     }
 
-    fn opened(&self, key: Key, located: &Located) -> Result<Arc<Project>, RepoError> {
+    fn new_project(&self, key: Key, located: &Located) -> Result<Arc<Project>, RepoError> {
         let status = self.statuses.get_with_by_ref(&key, Arc::default);
         Project::new(key, located, Arc::clone(&self.budget), status).map(Arc::new)
     }
@@ -213,22 +212,22 @@ impl Shared {
         let located = self.locate(tenant, project)?;
         let key = Key::of(tenant, project, &located)?;
         // Calls that come together open one.
-        let open = || self.opened(key.clone(), &located);
-        let opened = self.projects.try_get_with_by_ref(&key, open);
-        let known = opened.map_err(|error| RepoError::Io {
+        let open = || self.new_project(key.clone(), &located);
+        let project = self.projects.try_get_with_by_ref(&key, open);
+        let project = project.map_err(|error| RepoError::Io {
             what: "opening a project's folder",
             source: std::io::Error::other(error),
         })?;
-        known.snapshot(&located)
+        project.snapshot(&located)
     }
 
     /// A project as it is now, which is not remembered for that.
-    fn passing(&self, tenant: &str, project: &str) -> Result<Snapshot, RepoError> {
+    fn uncached_snapshot(&self, tenant: &str, project: &str) -> Result<Snapshot, RepoError> {
         let located = self.locate(tenant, project)?;
         let key = Key::of(tenant, project, &located)?;
         let project = match self.projects.get(&key) {
-            Some(known) => known,
-            None => self.opened(key, &located)?,
+            Some(project) => project,
+            None => self.new_project(key, &located)?,
         };
         project.snapshot(&located)
     }

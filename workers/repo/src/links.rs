@@ -26,9 +26,9 @@ pub(super) fn follow(
     target: &[u8],
     mut read_link: impl FnMut(&RepoPath) -> Result<Option<Vec<u8>>, Errno>,
 ) -> Result<RepoPath, RepoError> {
-    let asked = base.join(target);
+    let requested = base.join(target);
     let outside = || RepoError::Outside {
-        path: asked.to_string(),
+        path: requested.to_string(),
     };
     let mut walk = Walk {
         at: base.clone(),
@@ -46,7 +46,7 @@ pub(super) fn follow(
             Ok(Some(target)) => walk.push(&target, true).ok_or_else(outside)?,
             Ok(None) => walk.at = place,
             Err(Errno::NOENT | Errno::NOTDIR) if step.from_link => return Err(outside()),
-            Err(errno) => return Err(RepoError::opening(&asked, errno)),
+            Err(errno) => return Err(RepoError::opening(&requested, errno)),
         }
     }
     Ok(walk.at)

@@ -35,7 +35,7 @@ const MAX_GLOBS: usize = 100;
 /// How many projects it may link to.
 const MAX_LINKED: usize = 20;
 /// In how many places a file that is not TOML may deny something.
-const MAX_DENIALS: usize = 10;
+const MAX_DENY_LINES: usize = 10;
 /// How many things are said to be wrong with it.
 const MAX_WARNINGS: usize = 10;
 
@@ -59,8 +59,8 @@ impl Manifest {
         let document = document.get_ref();
         if let Some(what) = not_toml(bytes, &text, &errors) {
             return Manifest {
-                deny: Globs::new(told_apart(&text)),
-                ..Manifest::of_warning(&what)
+                deny: Globs::new(salvaged_denials(&text)),
+                ..Manifest::from_warning(&what)
             };
         }
         let mut reader = Reader::default();
@@ -80,16 +80,16 @@ impl Manifest {
 
     /// A file that is too large. What its beginning clearly denies is closed: a long comment must
     /// not open it.
-    pub(super) fn of_beginning(bytes: &[u8]) -> Manifest {
+    pub(super) fn from_prefix(bytes: &[u8]) -> Manifest {
         let what = "it is larger than 64 KiB; only what its beginning clearly denies holds";
         Manifest {
-            deny: Globs::new(told_apart(&String::from_utf8_lossy(bytes))),
-            ..Manifest::of_warning(what)
+            deny: Globs::new(salvaged_denials(&String::from_utf8_lossy(bytes))),
+            ..Manifest::from_warning(what)
         }
     }
 
     /// A file that says nothing, and why.
-    pub(super) fn of_warning(what: &str) -> Manifest {
+    pub(super) fn from_warning(what: &str) -> Manifest {
         Manifest {
             warnings: vec![format!("{NAME}: {what}")],
             ..Manifest::default()
@@ -140,16 +140,16 @@ fn not_toml(bytes: &[u8], text: &str, errors: &[toml::de::Error]) -> Option<Stri
 
 /// What text that is not TOML denies. Nothing but its lines can be trusted: a mistake above may have
 /// swallowed the key, and a conflict may have it twice.
-fn told_apart(text: &str) -> Vec<Glob> {
+fn salvaged_denials(text: &str) -> Vec<Glob> {
     let mut globs = Vec::new();
     let lines = text.split_inclusive('\n').scan(0, |end, line| {
         let start = *end;
         *end += line.len();
         Some((start, line.trim_start().trim_start_matches(['"', '\''])))
     });
-    let denials = lines.filter(|(_, line)| line.starts_with("deny"));
-    for rest in denials
-        .take(MAX_DENIALS)
+    let deny_lines = lines.filter(|(_, line)| line.starts_with("deny"));
+    for rest in deny_lines
+        .take(MAX_DENY_LINES)
         .filter_map(|(start, _)| text.get(start..))
     {
         let (document, _known) = DeTable::parse_recoverable(rest);
@@ -164,7 +164,7 @@ fn told_apart(text: &str) -> Vec<Glob> {
 #[derive(Default)]
 struct Reader {
     warnings: Vec<String>,
-    unsaid: usize,
+    omitted: usize,
 }
 
 impl Reader {
@@ -205,9 +205,9 @@ impl Reader {
         &mut self,
         document: &'a DeTable<'_>,
         key: &str,
-        most: usize,
+        limit: usize,
     ) -> Vec<(usize, Option<&'a str>)> {
-        self.entries_of(document, key, key, most)
+        self.entries_of(document, key, key, limit)
     }
 
     /// [`Reader::entries`] of a key that warnings call `name`.
@@ -216,7 +216,7 @@ impl Reader {
         table: &'a DeTable<'_>,
         key: &str,
         name: &str,
-        most: usize,
+        limit: usize,
     ) -> Vec<(usize, Option<&'a str>)> {
         let Some(value) = table.get(key) else {
             return Vec::new();
@@ -224,13 +224,13 @@ impl Reader {
         match value.get_ref() {
             DeValue::String(only) => vec![(1, Some(only.as_ref()))],
             DeValue::Array(entries) => {
-                if entries.len() > most {
+                if entries.len() > limit {
                     self.warn(format!(
-                        "`{name}` has more than {most} entries; the first hold"
+                        "`{name}` has more than {limit} entries; the first hold"
                     ));
                 }
                 let strings = entries.iter().map(|entry| entry.get_ref().as_str());
-                (1..).zip(strings).take(most).collect()
+                (1..).zip(strings).take(limit).collect()
             }
             _ => {
                 self.warn(format!("`{name}` is no list of strings"));
@@ -257,14 +257,14 @@ impl Reader {
         if self.warnings.len() < MAX_WARNINGS {
             self.warnings.push(format!("{NAME}: {what}"));
         } else {
-            self.unsaid += 1;
+            self.omitted += 1;
         }
     }
 
     fn into_warnings(mut self) -> Vec<String> {
-        if self.unsaid > 0 {
+        if self.omitted > 0 {
             self.warnings
-                .push(format!("{NAME}: and {} more are wrong", self.unsaid));
+                .push(format!("{NAME}: and {} more are wrong", self.omitted));
         }
         self.warnings
     }

@@ -1,4 +1,4 @@
-//! What was read of a project's `.archway.toml`, and the path rules that follow, kept between calls.
+//! What was read of a project's `.archway.toml`, and the path rules that follow, cache between calls.
 //!
 //! A call that finds the file as it was pays one look at it. Where it is a link, it is read by
 //! every call, since a look at the link says nothing of what it leads to. What is wrong with it is
@@ -13,25 +13,25 @@ use parking_lot::Mutex;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::bare::BareTree;
+use crate::commit_tree::CommitTree;
 use crate::error::RepoError;
 use crate::file::RepoFile;
 use crate::jail::file_type;
 use crate::manifest::{MAX_BYTES, Manifest, NAME};
 use crate::path::RepoPath;
 use crate::rules::Rules;
-use crate::stamp::Seen;
+use crate::stamp::ObservedState;
 use crate::worktree::WorkTree;
 
-/// What is kept of one project.
+/// What is cache of one project.
 #[derive(Debug, Default)]
-pub(crate) struct Kept(Mutex<Reading>);
+pub(crate) struct ManifestCache(Mutex<CachedManifest>);
 
 /// What was read last.
 #[derive(Debug, Default)]
-struct Reading {
+struct CachedManifest {
     source: Option<Source>,
-    found: Found,
+    file: ManifestFile,
     manifest: Arc<Manifest>,
     /// The operator's rules, and what they are with the manifest's.
     rules: Option<(Arc<Rules>, Arc<Rules>)>,
@@ -40,26 +40,26 @@ struct Reading {
 /// Where it was read, and what proves that it would be read alike.
 #[derive(Clone, Copy, Debug)]
 enum Source {
-    WorkTree(Seen),
+    WorkTree(ObservedState),
     Commit(Option<ObjectId>),
 }
 
 /// What stands at the file's place.
 #[derive(Debug, Default, PartialEq)]
-enum Found {
+enum ManifestFile {
     #[default]
-    Nothing,
+    Missing,
     Text(Vec<u8>),
     /// The beginning of what is too large to be read as a whole.
-    Beginning(Vec<u8>),
+    Prefix(Vec<u8>),
     /// What is not read, and why.
     Refused(&'static str),
 }
 
 /// What holds for a call: what the repository says, and the operator's rules with that.
-pub(crate) type Said = (Arc<Manifest>, Arc<Rules>);
+pub(crate) type ManifestAndRules = (Arc<Manifest>, Arc<Rules>);
 
-impl Kept {
+impl ManifestCache {
     /// What the file in a work tree says now.
     ///
     /// # Errors
@@ -69,59 +69,71 @@ impl Kept {
         project: &str,
         work: &WorkTree,
         operator: &Arc<Rules>,
-    ) -> Result<Said, RepoError> {
+    ) -> Result<ManifestAndRules, RepoError> {
         let path = RepoPath::trusted(NAME.as_bytes());
-        let looked_at = SystemTime::now();
-        let look = work.jail.glance(&path);
-        let holds = |source| matches!(source, Source::WorkTree(seen) if seen.still_holds(look));
-        if let Some(said) = self.known(holds, operator) {
-            return Ok(said);
+        let observed_at = SystemTime::now();
+        let stat = work.jail.stat_unchecked(&path);
+        let holds = |source| matches!(source, Source::WorkTree(state) if state.still_holds(stat));
+        if let Some(current) = self.lookup(holds, operator) {
+            return Ok(current);
         }
-        let (seen, found) = match look {
-            Err(Errno::NOENT) => (Seen::Absent, Found::Nothing),
+        let (state, file) = match stat {
+            Err(Errno::NOENT) => (ObservedState::Absent, ManifestFile::Missing),
             Err(errno) => return Err(RepoError::opening(&path, errno)),
-            Ok(stat) => {
-                let is_link = file_type(&stat) == FileType::Symlink;
-                let seen = Seen::at(looked_at, look);
-                let seen = if is_link { Seen::TooFresh } else { seen };
-                (seen, Found::read(work.open_judged(&path, operator))?)
+            Ok(found) => {
+                let state = match file_type(&found) {
+                    FileType::Symlink => ObservedState::TooRecent,
+                    _ => ObservedState::at(observed_at, stat),
+                };
+                let opened = work.open_checked(&path, operator);
+                (state, ManifestFile::read(opened)?)
             }
         };
-        Ok(self.put(project, Source::WorkTree(seen), found, operator))
+        Ok(self.put(project, Source::WorkTree(state), file, operator))
     }
 
     /// What the file says in a commit, which the project's files are.
     ///
     /// # Errors
-    /// As [`Kept::of_work_tree`].
+    /// As [`ManifestCache::of_work_tree`].
     pub(crate) fn of_commit(
         &self,
         project: &str,
-        (commit, tree): (Option<ObjectId>, &BareTree),
+        (commit, tree): (Option<ObjectId>, &CommitTree),
         operator: &Arc<Rules>,
-    ) -> Result<Said, RepoError> {
+    ) -> Result<ManifestAndRules, RepoError> {
         let holds = |source| matches!(source, Source::Commit(known) if known == commit);
-        if let Some(said) = self.known(holds, operator) {
-            return Ok(said);
+        if let Some(current) = self.lookup(holds, operator) {
+            return Ok(current);
         }
         let path = RepoPath::trusted(NAME.as_bytes());
-        let found = Found::read(tree.open_judged(&path, operator))?;
-        Ok(self.put(project, Source::Commit(commit), found, operator))
+        let file = ManifestFile::read(tree.open_checked(&path, operator))?;
+        Ok(self.put(project, Source::Commit(commit), file, operator))
     }
 
     /// What was read last, if `holds` says that it still does.
-    fn known(&self, holds: impl FnOnce(Source) -> bool, operator: &Arc<Rules>) -> Option<Said> {
-        let mut reading = self.0.lock();
-        let still_holds = reading.source.is_some_and(holds);
-        still_holds.then(|| reading.under(operator))
+    fn lookup(
+        &self,
+        holds: impl FnOnce(Source) -> bool,
+        operator: &Arc<Rules>,
+    ) -> Option<ManifestAndRules> {
+        let mut cached = self.0.lock();
+        let still_holds = cached.source.is_some_and(holds);
+        still_holds.then(|| cached.with_operator_rules(operator))
     }
 
-    fn put(&self, project: &str, source: Source, found: Found, operator: &Arc<Rules>) -> Said {
-        let mut reading = self.0.lock();
-        reading.source = Some(source);
+    fn put(
+        &self,
+        project: &str,
+        source: Source,
+        file: ManifestFile,
+        operator: &Arc<Rules>,
+    ) -> ManifestAndRules {
+        let mut cached = self.0.lock();
+        cached.source = Some(source);
         // Often it was only too fresh to be trusted, or stands unchanged in another commit.
-        if reading.found != found {
-            let manifest = found.parse();
+        if cached.file != file {
+            let manifest = file.parse();
             if !manifest.warnings().is_empty() {
                 let warnings = manifest.warnings();
                 tracing::warn!(
@@ -130,22 +142,22 @@ impl Kept {
                     "a repository says what can't be followed"
                 );
             }
-            reading.found = found;
-            reading.manifest = Arc::new(manifest);
-            reading.rules = None;
+            cached.file = file;
+            cached.manifest = Arc::new(manifest);
+            cached.rules = None;
         }
-        reading.under(operator)
+        cached.with_operator_rules(operator)
     }
 }
 
-impl Reading {
-    /// The same rules again are the same `Arc`, which all that is kept under them finds quickly.
-    fn under(&mut self, operator: &Arc<Rules>) -> Said {
+impl CachedManifest {
+    /// The same rules again are the same `Arc`, which all that is cache under them finds quickly.
+    fn with_operator_rules(&mut self, operator: &Arc<Rules>) -> ManifestAndRules {
         let manifest = Arc::clone(&self.manifest);
         if manifest.deny().is_empty() && manifest.allow().is_empty() {
             return (manifest, Arc::clone(operator));
         }
-        let known = self.rules.as_ref().filter(|(under, _)| under == operator);
+        let known = self.rules.as_ref().filter(|(base, _)| base == operator);
         if let Some((_, rules)) = known {
             return (manifest, Arc::clone(rules));
         }
@@ -155,38 +167,38 @@ impl Reading {
     }
 }
 
-impl Found {
-    fn read(opened: Result<RepoFile, RepoError>) -> Result<Found, RepoError> {
+impl ManifestFile {
+    fn read(opened: Result<RepoFile, RepoError>) -> Result<ManifestFile, RepoError> {
         let mut file = match opened {
             Ok(file) => file,
-            Err(RepoError::NotFound { .. }) => return Ok(Found::Nothing),
+            Err(RepoError::NotFound { .. }) => return Ok(ManifestFile::Missing),
             // Only a link leads to what a rule hides: the name itself was not judged.
             Err(RepoError::Outside { .. } | RepoError::Blocked { .. }) => {
-                return Ok(Found::Refused("it is a link to what can't be read"));
+                return Ok(ManifestFile::Refused("it is a link to what can't be read"));
             }
             Err(error) => return Err(error),
         };
         let mut text = Vec::new();
-        let most = MAX_BYTES as u64 + 1;
-        let read = (&mut file).take(most).read_to_end(&mut text);
+        let limit = MAX_BYTES as u64 + 1;
+        let read = (&mut file).take(limit).read_to_end(&mut text);
         read.map_err(|source| RepoError::Io {
-            what: "reading .archway.toml",
+            what: "cached .archway.toml",
             source,
         })?;
         let is_too_large = text.len() > MAX_BYTES;
         text.truncate(MAX_BYTES);
         Ok(match is_too_large {
-            true => Found::Beginning(text),
-            false => Found::Text(text),
+            true => ManifestFile::Prefix(text),
+            false => ManifestFile::Text(text),
         })
     }
 
     fn parse(&self) -> Manifest {
         match self {
-            Found::Nothing => Manifest::default(),
-            Found::Text(bytes) => Manifest::parse(bytes),
-            Found::Beginning(bytes) => Manifest::of_beginning(bytes),
-            Found::Refused(why) => Manifest::of_warning(why),
+            ManifestFile::Missing => Manifest::default(),
+            ManifestFile::Text(bytes) => Manifest::parse(bytes),
+            ManifestFile::Prefix(bytes) => Manifest::from_prefix(bytes),
+            ManifestFile::Refused(why) => Manifest::from_warning(why),
         }
     }
 }
@@ -283,21 +295,26 @@ mod tests {
     #[test]
     fn a_file_as_it_was_is_not_read_again() {
         let app = saying("deny = ['a']");
-        let kept = Kept::default();
+        let cache = ManifestCache::default();
         let repo = app.repo();
         let work = repo.snapshot.project().work_tree();
         let operator = Arc::new(rules(&[], &[]));
-        let said = || kept.of_work_tree("app", work, &operator).unwrap();
-        let settled = || matches!(kept.0.lock().source, Some(Source::WorkTree(Seen::As(_))));
+        let load = || cache.of_work_tree("app", work, &operator).unwrap();
+        let settled = || {
+            matches!(
+                cache.0.lock().source,
+                Some(Source::WorkTree(ObservedState::Stamped(_)))
+            )
+        };
         let give_up = Instant::now() + Duration::from_secs(10);
         while !settled() {
-            said();
+            load();
             assert!(Instant::now() < give_up, "it never settles");
         }
         // What would be read is gone from here; what is looked at is not.
-        kept.0.lock().found = Found::Nothing;
-        assert!(said().1.judge(&path("a"), Kind::File).is_err());
-        assert_eq!(kept.0.lock().found, Found::Nothing);
+        cache.0.lock().file = ManifestFile::Missing;
+        assert!(load().1.check(&path("a"), Kind::File).is_err());
+        assert_eq!(cache.0.lock().file, ManifestFile::Missing);
     }
 
     #[test]
@@ -348,12 +365,12 @@ mod tests {
     fn one_that_is_there_and_can_not_be_read_fails_the_call() {
         let unreadable = RepoError::opening(&path(NAME), Errno::ACCESS);
         assert!(matches!(
-            Found::read(Err(unreadable)),
+            ManifestFile::read(Err(unreadable)),
             Err(RepoError::Unreadable { .. })
         ));
         let exhausted = RepoError::opening(&path(NAME), Errno::MFILE);
         assert!(matches!(
-            Found::read(Err(exhausted)),
+            ManifestFile::read(Err(exhausted)),
             Err(RepoError::Io { .. })
         ));
     }

@@ -11,15 +11,15 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::boundary::Boundary;
 use super::error::RepoError;
-use super::fence::Fence;
 use super::jail::Jail;
 use super::path::RepoPath;
 
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// How many entries of one folder are looked at for projects.
-const MOST_ENTRIES: usize = 100_000;
+const MAX_ENTRIES: usize = 100_000;
 
 /// Where repositories are.
 #[derive(Clone, Debug, Default)]
@@ -41,9 +41,9 @@ pub(super) struct Located {
     /// The folder itself, open by path only.
     pub(super) folder: OwnedFd,
     /// Where it is on this host, for libraries that take paths. Never shown.
-    pub(super) host: PathBuf,
+    pub(super) host_path: PathBuf,
     /// What belongs to the project's owner: git's own data may be anywhere in it.
-    pub(super) fence: Fence,
+    pub(super) boundary: Boundary,
 }
 
 impl Mounts {
@@ -81,25 +81,25 @@ impl Mounts {
     ///
     /// # Errors
     /// If the root can't be read. A tenant's folder that can't has no projects.
-    pub fn names(&self, most: usize) -> std::io::Result<Vec<(String, String)>> {
+    pub fn names(&self, limit: usize) -> std::io::Result<Vec<(String, String)>> {
         let linked = self.links.iter();
         let mut names: Vec<_> = linked
             .map(|link| (link.tenant.clone(), link.project.clone()))
             .collect();
         if let Some(root) = &self.root {
             for tenant in slugs(std::fs::read_dir(root)?) {
-                if names.len() >= most {
+                if names.len() >= limit {
                     break;
                 }
                 let Ok(folder) = std::fs::read_dir(root.join(&tenant)) else {
                     continue;
                 };
-                let room = most - names.len();
-                let projects = slugs(folder).take(room);
+                let left = limit - names.len();
+                let projects = slugs(folder).take(left);
                 names.extend(projects.map(|project| (tenant.clone(), project)));
             }
         }
-        names.truncate(most);
+        names.truncate(limit);
         Ok(names)
     }
 
@@ -121,7 +121,7 @@ impl Mounts {
 
 /// The folders, and links to some, that have a slug for a name.
 fn slugs(folder: std::fs::ReadDir) -> impl Iterator<Item = String> {
-    let folders = folder.take(MOST_ENTRIES).filter_map(|entry| {
+    let folders = folder.take(MAX_ENTRIES).filter_map(|entry| {
         let entry = entry.ok()?;
         let kind = entry.file_type().ok()?;
         let may_be = kind.is_dir() || kind.is_symlink();
@@ -146,21 +146,21 @@ fn is_name(text: &str) -> bool {
 
 fn linked(path: &Path) -> Result<Located, RepoError> {
     let open = || rustix::fs::open(path, FOLDER, Mode::empty()).map_err(not_mounted);
-    let fence = Fence {
+    let boundary = Boundary {
         jail: Jail::over_mounts(open()?),
-        host: path.to_owned(),
+        host_path: path.to_owned(),
         project: RepoPath::root(),
     };
     Ok(Located {
         folder: open()?,
-        host: path.to_owned(),
-        fence,
+        host_path: path.to_owned(),
+        boundary,
     })
 }
 
 fn beneath(root: &Path, tenant: &str, project: &str) -> Result<Located, RepoError> {
-    let host = root.join(tenant);
-    let tenant = rustix::fs::open(&host, FOLDER | OFlags::NOFOLLOW, Mode::empty());
+    let host_path = root.join(tenant);
+    let tenant = rustix::fs::open(&host_path, FOLDER | OFlags::NOFOLLOW, Mode::empty());
     let jail = Jail::over_mounts(tenant.map_err(not_mounted)?);
     let mut place = RepoPath::trusted(project.as_bytes());
     let mut folder = follow(&jail, &mut place)?;
@@ -170,10 +170,10 @@ fn beneath(root: &Path, tenant: &str, project: &str) -> Result<Located, RepoErro
     }
     Ok(Located {
         folder,
-        host: host.join(place.as_path()),
-        fence: Fence {
+        host_path: host_path.join(place.as_path()),
+        boundary: Boundary {
             jail,
-            host,
+            host_path,
             project: place,
         },
     })
@@ -226,7 +226,7 @@ mod tests {
 
     fn place(root: &Path, tenant: &str, project: &str) -> Result<PathBuf, RepoError> {
         let located = Mounts::beneath(root.to_owned()).locate(tenant, project)?;
-        Ok(located.host.strip_prefix(root).unwrap().to_owned())
+        Ok(located.host_path.strip_prefix(root).unwrap().to_owned())
     }
 
     #[test]
@@ -288,7 +288,7 @@ mod tests {
     fn a_linked_folder_is_the_project_wherever_it_is() {
         let temp = tempfile::tempdir().unwrap();
         let mounts = Mounts::none().link("dev", "here", temp.path().to_owned());
-        assert_eq!(mounts.locate("dev", "here").unwrap().host, temp.path());
+        assert_eq!(mounts.locate("dev", "here").unwrap().host_path, temp.path());
         assert!(matches!(
             mounts.locate("dev", "other"),
             Err(RepoError::NotMounted)

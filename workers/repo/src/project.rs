@@ -10,13 +10,13 @@ use gix::ObjectId;
 use parking_lot::Mutex;
 use tokio::time::{Duration, Instant};
 
-use super::bare::BareTree;
-use super::contents::Budget;
+use super::boundary::Findings;
+use super::commit_tree::CommitTree;
+use super::content_cache::Budget;
 use super::error::RepoError;
-use super::fence::Findings;
 use super::git::Git;
 use super::jail::Jail;
-use super::manifest_cache::Kept;
+use super::manifest_cache::ManifestCache;
 use super::mounts::Located;
 use super::status::Status;
 use super::worktree::WorkTree;
@@ -44,10 +44,10 @@ pub(super) struct Project {
     key: Key,
     work: WorkTree,
     git: Mutex<Option<Arc<GitState>>>,
-    bare: Mutex<Option<Arc<BareTree>>>,
+    bare: Mutex<Option<Arc<CommitTree>>>,
     /// Outlives what else is remembered: lists of many projects ask for it, too.
     status: Arc<Status>,
-    manifest: Kept,
+    manifest: ManifestCache,
 }
 
 /// What is known of a project's repository.
@@ -125,7 +125,7 @@ impl Project {
             git: Mutex::new(None),
             bare: Mutex::new(None),
             status,
-            manifest: Kept::default(),
+            manifest: ManifestCache::default(),
         })
     }
 
@@ -157,7 +157,7 @@ impl Project {
             head => (git, head?),
         };
         let bare = if state.findings.is_bare {
-            Some(self.tree_of(&git, head)?)
+            Some(self.commit_tree(&git, head)?)
         } else {
             None
         };
@@ -172,25 +172,25 @@ impl Project {
 
     /// The repository, surveyed again if anything that it rests on has changed.
     fn git_state(&self, located: &Located) -> Arc<GitState> {
-        let known = self.git.lock().clone();
-        if let Some(known) = known.filter(|known| known.holds(located)) {
-            return known;
+        let cached = self.git.lock().clone();
+        if let Some(cached) = cached.filter(|cached| cached.is_current(located)) {
+            return cached;
         }
         let state = Arc::new(GitState::survey(self.name(), located));
         *self.git.lock() = Some(Arc::clone(&state));
         state
     }
 
-    fn tree_of(
+    fn commit_tree(
         &self,
         git: &Option<Arc<Git>>,
         head: Option<ObjectId>,
-    ) -> Result<Arc<BareTree>, RepoError> {
-        let known = self.bare.lock().clone();
-        if let Some(known) = known.filter(|known| known.is_of(head)) {
-            return Ok(known);
+    ) -> Result<Arc<CommitTree>, RepoError> {
+        let cached = self.bare.lock().clone();
+        if let Some(cached) = cached.filter(|cached| cached.is_of(head)) {
+            return Ok(cached);
         }
-        let tree = Arc::new(BareTree::of(git.clone().zip(head))?);
+        let tree = Arc::new(CommitTree::of(git.clone().zip(head))?);
         *self.bare.lock() = Some(Arc::clone(&tree));
         Ok(tree)
     }
@@ -198,16 +198,16 @@ impl Project {
 
 impl GitState {
     fn survey(project: &str, located: &Located) -> GitState {
-        let findings = located.fence.survey();
-        let work_tree = (!findings.is_bare).then_some(located.host.as_path());
-        let git = match (&findings.breach, findings.foreign, &findings.place) {
+        let findings = located.boundary.inspect();
+        let work_tree = (!findings.is_bare).then_some(located.host_path.as_path());
+        let git = match (&findings.breach, findings.unsupported, &findings.git_folder) {
             (Some(breach), ..) => {
                 tracing::warn!(project, %breach, "repository is not used");
                 Err("its data leads outside of the project")
             }
             (None, Some(why), _) => Err(why),
             (None, None, None) => Ok(None),
-            (None, None, Some(place)) => match Git::open(place, work_tree) {
+            (None, None, Some(folder)) => match Git::open(folder, work_tree) {
                 Ok(git) => Ok(Some(Arc::new(git))),
                 Err(_source_has_host_paths) => {
                     tracing::warn!(project, "repository can't be opened");
@@ -223,10 +223,10 @@ impl GitState {
         }
     }
 
-    fn holds(&self, located: &Located) -> bool {
+    fn is_current(&self, located: &Located) -> bool {
         self.refused
             .is_none_or(|(_, since)| since.elapsed() < REFUSAL_AGE)
-            && located.fence.still_holds(&self.findings)
+            && located.boundary.still_holds(&self.findings)
     }
 }
 

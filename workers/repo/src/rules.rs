@@ -98,15 +98,16 @@ impl Rules {
     ///
     /// # Errors
     /// [`Blocked`] if the path, or a folder above it, is hidden.
-    pub fn judge(&self, path: &RepoPath, kind: Kind) -> Result<(), Blocked> {
+    pub fn check(&self, path: &RepoPath, kind: Kind) -> Result<(), Blocked> {
         let mut parent: &[u8] = b"";
-        for (place, name) in prefixes(path) {
-            let is_last = place.len() == path.as_bytes().len();
-            let place_kind = if is_last { kind } else { Kind::Directory };
-            if name.eq_ignore_ascii_case(b".git") || self.is_closed(place, place_kind) {
+        for (prefix, name) in prefixes(path) {
+            let is_last = prefix.len() == path.as_bytes().len();
+            let prefix_kind = if is_last { kind } else { Kind::Directory };
+            if name.eq_ignore_ascii_case(b".git") || self.is_closed(prefix, prefix_kind) {
                 return Err(Blocked);
             }
-            if is_blocked_name(parent, name, place_kind) && !self.is_opened(place, path, kind) {
+            if is_blocked_name(parent, name, prefix_kind) && !self.is_unblocked(prefix, path, kind)
+            {
                 return Err(Blocked);
             }
             parent = name;
@@ -114,22 +115,24 @@ impl Rules {
         Ok(())
     }
 
-    /// Whether `read_repo_file` may read this path; [`Rules::judge`] holds besides.
+    /// Whether `read_repo_file` may read this path; [`Rules::check`] holds besides.
     pub fn allows_reading(&self, path: &RepoPath) -> bool {
-        self.allow.iter().any(|glob| glob.fits(path))
+        self.allow.iter().any(|glob| glob.matches(path))
     }
 
-    fn is_closed(&self, place: &[u8], kind: Kind) -> bool {
+    fn is_closed(&self, prefix: &[u8], kind: Kind) -> bool {
         [&self.close, &self.deny].into_iter().any(|globs| {
-            globs.fits(place)
+            globs.matches(prefix)
                 // `private/` closes the folder too, which would otherwise be told to exist.
-                || (kind == Kind::Directory && globs.fits_all_beneath(place))
+                || (kind == Kind::Directory && globs.matches_all_beneath(prefix))
         })
     }
 
     /// Whether the block of `place`, which is `path` or a folder above it, is lifted for `path`.
-    fn is_opened(&self, place: &[u8], path: &RepoPath, kind: Kind) -> bool {
-        self.open.iter().any(|open| open.lifts(place, path, kind))
+    fn is_unblocked(&self, prefix: &[u8], path: &RepoPath, kind: Kind) -> bool {
+        self.open
+            .iter()
+            .any(|open| open.unblocks(prefix, path, kind))
     }
 }
 
@@ -148,7 +151,7 @@ fn prefixes(path: &RepoPath) -> impl Iterator<Item = (&[u8], &[u8])> {
 struct OpenGlob {
     glob: Glob,
     /// The folders on the way to what an anchored glob fits: `a`, `a/b` for `a/b/*.env`.
-    on_the_way: Vec<Glob>,
+    parents: Vec<Glob>,
     /// Whether it may fit at any depth beneath the last of them.
     recursive: bool,
 }
@@ -158,7 +161,7 @@ impl OpenGlob {
         let glob = Glob::parse(text)?;
         let mut open = OpenGlob {
             glob,
-            on_the_way: Vec::new(),
+            parents: Vec::new(),
             recursive: false,
         };
         if !open.glob.is_anchored() {
@@ -180,7 +183,7 @@ impl OpenGlob {
             prefix.push_str(name);
             // A prefix that cuts an alternate in two is no glob: then any folder may be one.
             match Glob::parse(&prefix) {
-                Ok(folder) => open.on_the_way.push(folder),
+                Ok(folder) => open.parents.push(folder),
                 Err(_) => open.recursive = true,
             }
         }
@@ -188,38 +191,38 @@ impl OpenGlob {
         Ok(open)
     }
 
-    fn lifts(&self, place: &[u8], path: &RepoPath, kind: Kind) -> bool {
-        let is_folder = kind == Kind::Directory || place.len() < path.as_bytes().len();
-        if self.glob.fits_bytes(place) || (is_folder && self.glob.fits_all_beneath(place)) {
+    fn unblocks(&self, prefix: &[u8], path: &RepoPath, kind: Kind) -> bool {
+        let is_folder = kind == Kind::Directory || prefix.len() < path.as_bytes().len();
+        if self.glob.matches_bytes(prefix) || (is_folder && self.glob.matches_all_beneath(prefix)) {
             return true;
         }
         if !self.glob.is_anchored() {
             return false;
         }
         // A glob that names a whole path opens that path in spite of the folders above it.
-        let mut deeper = prefixes(path).filter(|(prefix, _)| prefix.len() > place.len());
-        deeper.any(|(prefix, _)| self.glob.fits_bytes(prefix))
-            || (kind == Kind::Directory && self.may_fit_beneath(path.as_bytes()))
+        let mut deeper = prefixes(path).filter(|(prefix, _)| prefix.len() > prefix.len());
+        deeper.any(|(prefix, _)| self.glob.matches_bytes(prefix))
+            || (kind == Kind::Directory && self.may_match_beneath(path.as_bytes()))
     }
 
     /// Whether something beneath this folder may fit, so that it has to be walked.
-    fn may_fit_beneath(&self, folder: &[u8]) -> bool {
-        self.on_the_way.iter().any(|glob| glob.fits_bytes(folder))
-            || (self.recursive && self.is_below_the_way(folder))
+    fn may_match_beneath(&self, folder: &[u8]) -> bool {
+        self.parents.iter().any(|glob| glob.matches_bytes(folder))
+            || (self.recursive && self.is_below_parents(folder))
     }
 
-    fn is_below_the_way(&self, folder: &[u8]) -> bool {
-        let Some(last) = self.on_the_way.last() else {
+    fn is_below_parents(&self, folder: &[u8]) -> bool {
+        let Some(last) = self.parents.last() else {
             return true;
         };
-        prefixes(&RepoPath::trusted(folder)).any(|(place, _)| last.fits_bytes(place))
+        prefixes(&RepoPath::trusted(folder)).any(|(prefix, _)| last.matches_bytes(prefix))
     }
 }
 
 /// Whether a name is blocked everywhere, compared without ASCII case.
 fn is_blocked_name(parent: &[u8], name: &[u8], kind: Kind) -> bool {
     let lower = name.to_ascii_lowercase();
-    if hides_what_is_inside(&lower) {
+    if is_blocked_folder(&lower) {
         return true;
     }
     kind == Kind::File
@@ -228,7 +231,7 @@ fn is_blocked_name(parent: &[u8], name: &[u8], kind: Kind) -> bool {
 }
 
 /// Names that hide a folder with all it holds (and a file, should it be called so).
-fn hides_what_is_inside(lower: &[u8]) -> bool {
+fn is_blocked_folder(lower: &[u8]) -> bool {
     matches!(
         lower,
         b".git" | b"node_modules" | b".ssh" | b".aws" | b".kube" | b".gnupg"
@@ -253,7 +256,7 @@ fn is_secret_file(name: &[u8], lower: &[u8]) -> bool {
         b"credentials.yml",
         b"credentials.yaml",
     ];
-    const MORE: [&[u8]; 3] = [b"credentials.ini", b"credentials.toml", b"credentials.csv"];
+    const EXTENSIONS: [&[u8]; 3] = [b"credentials.ini", b"credentials.toml", b"credentials.csv"];
     const STARTS: [&[u8]; 5] = [b".env.", b"id_rsa", b"id_dsa", b"id_ecdsa", b"id_ed25519"];
     const ENDS: [&[u8]; 10] = [
         b".env",
@@ -271,7 +274,7 @@ fn is_secret_file(name: &[u8], lower: &[u8]) -> bool {
         return false;
     }
     WHOLE.contains(&lower)
-        || MORE.contains(&lower)
+        || EXTENSIONS.contains(&lower)
         || STARTS.iter().any(|start| lower.starts_with(start))
         || ENDS.iter().any(|end| lower.ends_with(end))
         || lower.windows(9).any(|window| window == b".tfstate.")
@@ -291,13 +294,13 @@ mod tests {
 
     fn file(rules: &Rules, path: &str) -> bool {
         rules
-            .judge(&RepoPath::parse(path).unwrap(), Kind::File)
+            .check(&RepoPath::parse(path).unwrap(), Kind::File)
             .is_ok()
     }
 
     fn folder(rules: &Rules, path: &str) -> bool {
         rules
-            .judge(&RepoPath::parse(path).unwrap(), Kind::Directory)
+            .check(&RepoPath::parse(path).unwrap(), Kind::Directory)
             .is_ok()
     }
 

@@ -10,7 +10,7 @@ use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 
 use super::cancel::{Cancel, Stopped};
-use super::line::Line;
+use super::matched_line::MatchSpan;
 use super::pattern;
 
 /// Files beyond this are not searched.
@@ -48,15 +48,15 @@ fn is_binary(bytes: &[u8]) -> bool {
 }
 
 /// What one thread counts with. Making one costs more than searching a file.
-pub(super) struct Bench {
+pub(super) struct LineCounter {
     matcher: RegexMatcher,
     searcher: Searcher,
 }
 
-impl Bench {
+impl LineCounter {
     /// A clone of a matcher shares its program, but no memory that threads would wait for.
-    pub(super) fn new(matcher: &RegexMatcher) -> Bench {
-        Bench {
+    pub(super) fn new(matcher: &RegexMatcher) -> LineCounter {
+        LineCounter {
             matcher: matcher.clone(),
             searcher: searcher(false),
         }
@@ -64,20 +64,20 @@ impl Bench {
 
     /// How many lines of `text` match.
     pub(super) fn count(&mut self, text: &str, cancel: &Cancel) -> Result<Count, Stopped> {
-        let mut counter = Counter(0);
-        let mut partly = false;
+        let mut counter = CountSink(0);
+        let mut skipped_lines = false;
         for piece in pieces(text.as_bytes()) {
             cancel.check()?;
             match piece {
                 Piece::Lines(lines) => {
                     search(&mut self.searcher, &self.matcher, lines, &mut counter);
                 }
-                Piece::LongLine(_) => partly = true,
+                Piece::LongLine(_) => skipped_lines = true,
             }
         }
         Ok(Count {
             lines: counter.0,
-            partly,
+            skipped_lines,
         })
     }
 }
@@ -87,7 +87,7 @@ impl Bench {
 pub(super) struct Count {
     pub(super) lines: u64,
     /// It has a line too long to be searched.
-    pub(super) partly: bool,
+    pub(super) skipped_lines: bool,
 }
 
 /// The lines of `text` that match, from the `skip`th on, at most `take`.
@@ -96,11 +96,11 @@ pub(super) fn collect(
     matcher: &RegexMatcher,
     (skip, take): (usize, usize),
     cancel: &Cancel,
-) -> Result<Vec<Line>, Stopped> {
-    let mut collector = Collector {
+) -> Result<Vec<MatchSpan>, Stopped> {
+    let mut collector = CollectSink {
         skip,
         take,
-        ..Collector::default()
+        ..CollectSink::default()
     };
     let mut searcher = searcher(true);
     for piece in pieces(text.as_bytes()) {
@@ -185,9 +185,9 @@ fn search(
     }
 }
 
-struct Counter(u64);
+struct CountSink(u64);
 
-impl Sink for &mut Counter {
+impl Sink for &mut CountSink {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, _: &SinkMatch<'_>) -> io::Result<bool> {
@@ -197,15 +197,15 @@ impl Sink for &mut Counter {
 }
 
 #[derive(Default)]
-struct Collector {
+struct CollectSink {
     skip: usize,
     take: usize,
     offset: usize,
     lines_before: u64,
-    found: Vec<Line>,
+    found: Vec<MatchSpan>,
 }
 
-impl Sink for &mut Collector {
+impl Sink for &mut CollectSink {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, line: &SinkMatch<'_>) -> io::Result<bool> {
@@ -216,7 +216,7 @@ impl Sink for &mut Collector {
         let start = usize::try_from(line.absolute_byte_offset()).map_err(io::Error::other)?;
         let start = start + self.offset;
         let number = line.line_number().unwrap_or(1) + self.lines_before;
-        self.found.push(Line {
+        self.found.push(MatchSpan {
             number,
             range: start..start + line.bytes().len(),
         });
@@ -230,7 +230,7 @@ mod tests {
     use tokio::time::{Duration, Instant};
     use tokio_util::sync::CancellationToken;
 
-    use super::super::line::FoundLine;
+    use super::super::matched_line::MatchedLine;
     use super::super::path::RepoPath;
     use super::*;
 
@@ -241,13 +241,18 @@ mod tests {
         )
     }
 
-    fn found(pattern: &str, text: &str, window: (usize, usize), context: usize) -> Vec<FoundLine> {
+    fn found(
+        pattern: &str,
+        text: &str,
+        window: (usize, usize),
+        context: usize,
+    ) -> Vec<MatchedLine> {
         let matcher = pattern::compile(pattern, false, true).unwrap();
         let path = RepoPath::parse("file").unwrap();
         let lines = collect(text, &matcher, window, &cancel()).unwrap();
         lines
             .iter()
-            .map(|line| line.show(&path, text, &matcher, context))
+            .map(|line| line.render(&path, text, &matcher, context))
             .collect()
     }
 
@@ -297,7 +302,10 @@ mod tests {
         assert_eq!(lines[1].before[0].len(), 99);
         let matcher = pattern::compile("needle", false, true).unwrap();
         assert_eq!(
-            Bench::new(&matcher).count(&text, &cancel()).unwrap().lines,
+            LineCounter::new(&matcher)
+                .count(&text, &cancel())
+                .unwrap()
+                .lines,
             2
         );
         assert!(pieces(text.as_bytes()).all(|piece| matches!(piece, Piece::Lines(_))));
@@ -314,12 +322,12 @@ mod tests {
         let numbers: Vec<u64> = lines.iter().map(|line| line.line).collect();
         assert_eq!(numbers, [1, 3]);
         let matcher = pattern::compile("needle", false, true).unwrap();
-        let count = Bench::new(&matcher).count(&text, &cancel()).unwrap();
+        let count = LineCounter::new(&matcher).count(&text, &cancel()).unwrap();
         assert_eq!(
             count,
             Count {
                 lines: 2,
-                partly: true
+                skipped_lines: true
             }
         );
     }
@@ -350,9 +358,9 @@ mod tests {
     fn counting_stops_when_its_time_is_up() {
         let over = Cancel::new(Instant::now(), CancellationToken::new());
         let matcher = pattern::compile("a", false, true).unwrap();
-        let mut bench = Bench::new(&matcher);
-        assert_eq!(bench.count("a", &over), Err(Stopped::Deadline));
+        let mut counter = LineCounter::new(&matcher);
+        assert_eq!(counter.count("a", &over), Err(Stopped::Deadline));
         over.token.cancel();
-        assert_eq!(bench.count("a", &over), Err(Stopped::Cancelled));
+        assert_eq!(counter.count("a", &over), Err(Stopped::Cancelled));
     }
 }

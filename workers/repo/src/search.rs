@@ -17,14 +17,14 @@ use rayon::prelude::*;
 use tokio::time::Instant;
 
 use super::cancel::{Cancel, Stopped};
-use super::contents::Loaded;
+use super::content_cache::Loaded;
 use super::error::RepoError;
-use super::line::{FoundLine, Line};
 use super::listing::{Entry, EntryKind, Listing};
+use super::matched_line::{MatchSpan, MatchedLine};
 use super::path::RepoPath;
 use super::pattern;
-use super::scan::{self, Bench, Count};
-use crate::search_pool::Hands;
+use super::scan::{self, Count, LineCounter};
+use crate::search_pool::SearchThreads;
 
 pub use matches::{Matches, SearchTotals};
 pub use query::{Excluded, MatchRange, Query};
@@ -43,7 +43,7 @@ thread_local! {
 const GRACE: Duration = Duration::from_millis(200);
 
 /// Where the bytes of listed files come from.
-pub(super) trait Content: Sync {
+pub(super) trait FileSource: Sync {
     /// The file's bytes, read into `buffer` unless they are kept. `None` if it is too large for a
     /// search, or no longer there.
     fn load<'a>(&self, path: &RepoPath, buffer: &'a mut Vec<u8>) -> Option<Loaded<'a>>;
@@ -55,10 +55,10 @@ pub(super) trait Content: Sync {
 /// Searches what is listed, by `hands`, on whose threads this itself does not run: a thread that
 /// waits for its share of the work takes up another's, and that must never be a whole search.
 pub(super) fn search(
-    content: &impl Content,
+    content: &impl FileSource,
     listing: &Listing,
     (query, range): (&Query, MatchRange),
-    hands: &Hands<'_>,
+    threads: &SearchThreads<'_>,
     cancel: &Cancel,
 ) -> Result<Matches, RepoError> {
     let matcher = pattern::compile(&query.pattern, query.literal, query.case_sensitive)?;
@@ -69,16 +69,17 @@ pub(super) fn search(
             .filter(|e| query.covers(e))
             .collect()
     };
-    let files: Vec<&Entry> = hands.install(covered);
-    let threads = 0..hands.count();
-    let benches = threads.map(|_| Mutex::new(Bench::new(&matcher))).collect();
+    let files: Vec<&Entry> = threads.install(covered);
+    let counters = (0..threads.count())
+        .map(|_| Mutex::new(LineCounter::new(&matcher)))
+        .collect();
     let mut search = Search {
         content,
         matcher,
-        benches,
+        counters,
         query,
         range,
-        hands,
+        threads,
         cancel,
         found: Matches::default(),
     };
@@ -96,7 +97,10 @@ impl Query {
         // What a link leads to is searched where it is.
         entry.kind == EntryKind::File
             && !self.excluded.covers(&entry.path)
-            && self.glob.as_ref().is_none_or(|glob| glob.fits(&entry.path))
+            && self
+                .glob
+                .as_ref()
+                .is_none_or(|glob| glob.matches(&entry.path))
     }
 }
 
@@ -104,10 +108,10 @@ struct Search<'a, C> {
     content: &'a C,
     matcher: RegexMatcher,
     /// One for each thread of a crew; a thread never waits for its own.
-    benches: Vec<Mutex<Bench>>,
+    counters: Vec<Mutex<LineCounter>>,
     query: &'a Query,
     range: MatchRange,
-    hands: &'a Hands<'a>,
+    threads: &'a SearchThreads<'a>,
     cancel: &'a Cancel,
     found: Matches,
 }
@@ -119,7 +123,7 @@ struct Window<'a> {
     take: usize,
 }
 
-impl<C: Content> Search<'_, C> {
+impl<C: FileSource> Search<'_, C> {
     fn block(&mut self, files: &[&Entry]) -> Result<(), RepoError> {
         let count = || {
             files
@@ -127,7 +131,7 @@ impl<C: Content> Search<'_, C> {
                 .map(|file| self.count(&file.path))
                 .collect()
         };
-        let counts: Vec<Result<Count, Stopped>> = self.hands.install(count);
+        let counts: Vec<Result<Count, Stopped>> = self.threads.install(count);
         if counts.contains(&Err(Stopped::Cancelled)) {
             return Err(Stopped::Cancelled.into());
         }
@@ -141,7 +145,7 @@ impl<C: Content> Search<'_, C> {
             self.found.totals += SearchTotals {
                 matches: count.lines,
                 files_searched: 1,
-                files_skipped: u64::from(count.partly),
+                files_skipped: u64::from(count.skipped_lines),
                 incomplete: false,
             };
         }
@@ -151,18 +155,18 @@ impl<C: Content> Search<'_, C> {
     fn count(&self, path: &RepoPath) -> Result<Count, Stopped> {
         self.cancel.check()?;
         let thread = rayon::current_thread_index().unwrap_or(0);
-        let count = |bench: &mut Bench| {
-            let count = self.with_text(path, |text| bench.count(text, self.cancel));
+        let count = |counter: &mut LineCounter| {
+            let count = self.with_text(path, |text| counter.count(text, self.cancel));
             count.unwrap_or_else(|| {
                 Ok(Count {
                     lines: 0,
-                    partly: self.content.is_too_large(path),
+                    skipped_lines: self.content.is_too_large(path),
                 })
             })
         };
-        match self.benches.get(thread) {
-            Some(bench) => count(&mut bench.lock()),
-            None => count(&mut Bench::new(&self.matcher)),
+        match self.counters.get(thread) {
+            Some(counter) => count(&mut counter.lock()),
+            None => count(&mut LineCounter::new(&self.matcher)),
         }
     }
 
@@ -188,7 +192,7 @@ impl<C: Content> Search<'_, C> {
                 .map(|window| self.lines(window, &cancel))
                 .collect()
         };
-        let shown: Vec<Result<Vec<FoundLine>, Stopped>> = self.hands.install(show);
+        let shown: Vec<Result<Vec<MatchedLine>, Stopped>> = self.threads.install(show);
         for lines in shown {
             match lines {
                 Ok(lines) => self.found.lines.extend(lines),
@@ -202,11 +206,12 @@ impl<C: Content> Search<'_, C> {
         Ok(())
     }
 
-    fn lines(&self, window: &Window<'_>, cancel: &Cancel) -> Result<Vec<FoundLine>, Stopped> {
+    fn lines(&self, window: &Window<'_>, cancel: &Cancel) -> Result<Vec<MatchedLine>, Stopped> {
         let lines = self.with_text(window.path, |text| {
             let lines = scan::collect(text, &self.matcher, (window.skip, window.take), cancel)?;
-            let show =
-                |line: &Line| line.show(window.path, text, &self.matcher, self.query.context);
+            let show = |line: &MatchSpan| {
+                line.render(window.path, text, &self.matcher, self.query.context)
+            };
             Ok(lines.iter().map(show).collect())
         });
         lines.unwrap_or(Ok(Vec::new()))
@@ -372,10 +377,10 @@ mod tests {
         let repo = app.repo();
         let listing = repo.listing(&cancel()).unwrap();
         let work = repo.snapshot.project().work_tree();
-        let hands = repo.shared.crews.begin(&repo.tenant);
+        let threads = repo.shared.search_pools.begin(&repo.tenant);
         let over = Cancel::new(Instant::now(), CancellationToken::new());
         let query = query("hit");
-        let ask = || search(work, &listing, (&query, first(10)), &hands, &over);
+        let ask = || search(work, &listing, (&query, first(10)), &threads, &over);
         let found = ask().unwrap();
         assert!(found.totals.incomplete && found.lines.is_empty() && found.totals.matches == 0);
         over.token.cancel();
@@ -391,12 +396,12 @@ mod tests {
         let listing = repo.listing(&cancel()).unwrap();
         std::fs::remove_file(app.root().join("a")).unwrap();
         let work = repo.snapshot.project().work_tree();
-        let hands = repo.shared.crews.begin(&repo.tenant);
+        let threads = repo.shared.search_pools.begin(&repo.tenant);
         let found = search(
             work,
             &listing,
             (&query("hit"), first(10)),
-            &hands,
+            &threads,
             &cancel(),
         )
         .unwrap();

@@ -14,13 +14,13 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// What was seen of a path, for comparing with a later look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum ObservedState {
     /// Nothing was there.
     Absent,
     /// It had this identity and these times.
-    As(Stamp),
+    Stamped(Stamp),
     /// It changed just before it was read: nothing can be said.
-    TooFresh,
+    TooRecent,
 }
 
 /// Identity and times. A change of content, of name or of mode changes one of them.
@@ -57,27 +57,31 @@ impl Stamp {
     }
 }
 
-impl Seen {
-    /// What a look says that began at `looked_at`, before what was found is read.
-    pub fn at(looked_at: SystemTime, found: Result<Stat, Errno>) -> Seen {
-        let Ok(stat) = found else { return Seen::Absent };
+impl ObservedState {
+    /// What a look says that began at `observed_at`, before what was found is read.
+    pub fn at(observed_at: SystemTime, found: Result<Stat, Errno>) -> ObservedState {
+        let Ok(stat) = found else {
+            return ObservedState::Absent;
+        };
         let stamp = Stamp::of(&stat);
-        let settled = looked_at
+        let settled = observed_at
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();
         if stamp.modified.max(stamp.changed) + TICK < settled {
-            Seen::As(stamp)
+            ObservedState::Stamped(stamp)
         } else {
-            Seen::TooFresh
+            ObservedState::TooRecent
         }
     }
 
     /// Whether a later look proves that nothing changed.
     pub fn still_holds(self, found: Result<Stat, Errno>) -> bool {
         match (self, found) {
-            (Seen::Absent, Err(_)) => true,
-            (Seen::As(stamp), Ok(stat)) => stamp == Stamp::of(&stat),
-            (Seen::TooFresh | Seen::Absent | Seen::As(_), _) => false,
+            (ObservedState::Absent, Err(_)) => true,
+            (ObservedState::Stamped(stamp), Ok(stat)) => stamp == Stamp::of(&stat),
+            (ObservedState::TooRecent | ObservedState::Absent | ObservedState::Stamped(_), _) => {
+                false
+            }
         }
     }
 }
@@ -105,21 +109,21 @@ mod tests {
         let stat = || rustix::fs::stat(temp.path());
         let written = modified(&stat().unwrap());
         assert_eq!(
-            Seen::at(written + Duration::from_millis(50), stat()),
-            Seen::TooFresh
+            ObservedState::at(written + Duration::from_millis(50), stat()),
+            ObservedState::TooRecent
         );
-        assert!(!Seen::TooFresh.still_holds(stat()));
-        assert!(Seen::at(written + Duration::from_secs(1), stat()).still_holds(stat()));
+        assert!(!ObservedState::TooRecent.still_holds(stat()));
+        assert!(ObservedState::at(written + Duration::from_secs(1), stat()).still_holds(stat()));
         assert_eq!(
-            Seen::at(written - Duration::from_secs(9), stat()),
-            Seen::TooFresh,
+            ObservedState::at(written - Duration::from_secs(9), stat()),
+            ObservedState::TooRecent,
             "clocks differ"
         );
     }
 
     #[test]
     fn absence_holds_until_something_is_there() {
-        let seen = Seen::at(SystemTime::now(), Err(Errno::NOENT));
+        let seen = ObservedState::at(SystemTime::now(), Err(Errno::NOENT));
         assert!(seen.still_holds(Err(Errno::NOENT)));
         assert!(!seen.still_holds(rustix::fs::stat("/")));
     }

@@ -12,13 +12,13 @@ const AGE: Duration = Duration::from_secs(2);
 
 /// The last look at a work tree.
 #[derive(Debug, Default)]
-pub(super) struct Status(Mutex<Look>);
+pub(super) struct Status(Mutex<LastCheck>);
 
 #[derive(Debug, Default)]
-struct Look {
+struct LastCheck {
     is_claimed: bool,
     ended: Option<Instant>,
-    said: Option<(ObjectId, bool)>,
+    result: Option<(ObjectId, bool)>,
 }
 
 impl Status {
@@ -26,51 +26,51 @@ impl Status {
     pub(super) fn of(&self, commit: ObjectId) -> Option<bool> {
         self.0
             .lock()
-            .said
+            .result
             .filter(|(about, _)| *about == commit)
             .map(|(_, dirty)| dirty)
     }
 
     /// True for one caller, who then has to [`Status::begin`].
     pub(super) fn claim(&self, commit: ObjectId) -> bool {
-        let mut look = self.0.lock();
-        let is_fresh = look.ended.is_some_and(|ended| ended.elapsed() < AGE)
-            && look.said.is_some_and(|(about, _)| about == commit);
-        if look.is_claimed || is_fresh {
+        let mut last = self.0.lock();
+        let is_fresh = last.ended.is_some_and(|ended| ended.elapsed() < AGE)
+            && last.result.is_some_and(|(about, _)| about == commit);
+        if last.is_claimed || is_fresh {
             return false;
         }
-        look.is_claimed = true;
+        last.is_claimed = true;
         true
     }
 
     /// Begins the look that was claimed.
-    pub(super) fn begin(&self) -> Looking<'_> {
-        Looking {
+    pub(super) fn begin(&self) -> StatusCheck<'_> {
+        StatusCheck {
             status: self,
-            said: None,
+            result: None,
         }
     }
 }
 
 /// A look that runs. It ends when this is dropped, however that comes; one that failed says
 /// nothing.
-pub(super) struct Looking<'a> {
+pub(super) struct StatusCheck<'a> {
     status: &'a Status,
-    said: Option<(ObjectId, bool)>,
+    result: Option<(ObjectId, bool)>,
 }
 
-impl Looking<'_> {
+impl StatusCheck<'_> {
     /// What was seen: whether the work tree of this commit is dirty.
-    pub(super) fn says(&mut self, said: Option<(ObjectId, bool)>) {
-        self.said = said;
+    pub(super) fn record(&mut self, result: Option<(ObjectId, bool)>) {
+        self.result = result;
     }
 }
 
-impl Drop for Looking<'_> {
+impl Drop for StatusCheck<'_> {
     fn drop(&mut self) {
-        let mut look = self.status.0.lock();
-        look.is_claimed = false;
-        look.ended = Some(Instant::now());
-        look.said = self.said.or(look.said);
+        let mut last = self.status.0.lock();
+        last.is_claimed = false;
+        last.ended = Some(Instant::now());
+        last.result = self.result.or(last.result);
     }
 }

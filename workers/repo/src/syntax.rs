@@ -8,7 +8,7 @@
 //! mistakes, too; [`Syntax::error_line`] tells. What parses does not therefore compile, and
 //! what the grammar takes for a mistake may be younger than the grammar.
 
-pub mod aside;
+pub mod large_stack;
 
 use std::{io, ops::ControlFlow, sync::Arc};
 
@@ -16,7 +16,7 @@ use tokio::time::{Duration, Instant};
 use tree_sitter::{LanguageError, Node, ParseOptions, Parser, Tree};
 
 use crate::{Cancel, RepoPath, Stopped};
-use aside::{Aside, AsideError};
+use large_stack::{LargeStackError, LargeStackThreads};
 
 /// The largest text that is parsed, in bytes.
 pub const MAX_BYTES: usize = 1 << 20;
@@ -29,12 +29,12 @@ const MAX_TIME: Duration = Duration::from_secs(2);
 const STACK: usize = MAX_BYTES * 256;
 
 /// How many parses run at once: each may take 200 MB, two hundred times the room of its text.
-const AT_ONCE: usize = 4;
+const MAX_PARSES: usize = 4;
 
 /// How many nodes are visited between two looks at the clock.
-const BETWEEN_CHECKS: usize = 4096;
+const NODES_PER_CHECK: usize = 4096;
 
-static PARSES: Aside = Aside::new("parse", STACK, AT_ONCE);
+static PARSES: LargeStackThreads = LargeStackThreads::new("parse", STACK, MAX_PARSES);
 
 /// A language whose grammar is at hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -94,12 +94,12 @@ pub enum SyntaxError {
     Stopped(#[from] Stopped),
 }
 
-impl From<AsideError> for SyntaxError {
-    fn from(error: AsideError) -> SyntaxError {
+impl From<LargeStackError> for SyntaxError {
+    fn from(error: LargeStackError) -> SyntaxError {
         match error {
-            AsideError::Busy => SyntaxError::Busy,
-            AsideError::Thread(source) => SyntaxError::Thread(source),
-            AsideError::Stopped(stopped) => SyntaxError::Stopped(stopped),
+            LargeStackError::Busy => SyntaxError::Busy,
+            LargeStackError::Thread(source) => SyntaxError::Thread(source),
+            LargeStackError::Stopped(stopped) => SyntaxError::Stopped(stopped),
         }
     }
 }
@@ -239,7 +239,7 @@ impl<'a> Syntax<'a> {
         let mut visited = 0_usize;
         loop {
             visited += 1;
-            if visited.is_multiple_of(BETWEEN_CHECKS) {
+            if visited.is_multiple_of(NODES_PER_CHECK) {
                 cancel.check()?;
             }
             if visit(cursor.node()) == Walk::Into && cursor.goto_first_child() {

@@ -22,16 +22,16 @@ const FILES_PER_TASK: usize = 512;
 
 /// What stands at a path, by its metadata.
 #[derive(Clone, Copy, Debug)]
-pub struct Standing {
+pub struct TrackedEntry {
     /// File, link or folder.
-    pub kind: Standard,
+    pub kind: TrackedKind,
     /// Its metadata.
     pub stat: Stat,
 }
 
 /// What git can track, as the file system has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standard {
+pub enum TrackedKind {
     /// A regular file.
     File {
         /// Whether its owner may execute it.
@@ -45,23 +45,23 @@ pub enum Standard {
 
 /// What stands at each path, in their order; `None` where nothing does that git could track. Must
 /// not run on a thread of a pool that itself waits for others.
-pub(super) fn look(
+pub(super) fn stat_all(
     jail: &Jail,
     paths: &[RepoPath],
     cancel: &Cancel,
-) -> Result<Vec<Option<Standing>>, RepoError> {
+) -> Result<Vec<Option<TrackedEntry>>, RepoError> {
     let chunks = paths.par_chunks(FILES_PER_TASK);
-    let looks = chunks.map(|paths| {
+    let results = chunks.map(|paths| {
         cancel.check()?;
-        let mut folder = Folder::default();
-        let look = |path| folder.look(jail, path);
+        let mut folder = OpenFolder::default();
+        let stat = |path| folder.stat(jail, path);
         paths
             .iter()
-            .map(look)
+            .map(stat)
             .collect::<Result<Vec<_>, RepoError>>()
     });
-    let looks: Result<Vec<_>, RepoError> = looks.collect();
-    Ok(looks?.into_iter().flatten().collect())
+    let results: Result<Vec<_>, RepoError> = results.collect();
+    Ok(results?.into_iter().flatten().collect())
 }
 
 /// Reads the regular file at `path` from its beginning, piece by piece.
@@ -97,7 +97,7 @@ pub(super) fn read(
 ///
 /// # Errors
 /// If it is no link any longer.
-pub(super) fn link_text(jail: &Jail, path: &RepoPath) -> Result<Vec<u8>, RepoError> {
+pub(super) fn read_link(jail: &Jail, path: &RepoPath) -> Result<Vec<u8>, RepoError> {
     let refused = |errno| RepoError::opening(path, errno);
     let parent = path.parent().unwrap_or_else(RepoPath::root);
     let folder = jail.open(&parent, OFlags::PATH | OFlags::DIRECTORY);
@@ -107,12 +107,12 @@ pub(super) fn link_text(jail: &Jail, path: &RepoPath) -> Result<Vec<u8>, RepoErr
 
 /// The folder that was looked into last: paths come in order.
 #[derive(Default)]
-struct Folder {
+struct OpenFolder {
     open: Option<(RepoPath, Result<OwnedFd, Errno>)>,
 }
 
-impl Folder {
-    fn look(&mut self, jail: &Jail, path: &RepoPath) -> Result<Option<Standing>, RepoError> {
+impl OpenFolder {
+    fn stat(&mut self, jail: &Jail, path: &RepoPath) -> Result<Option<TrackedEntry>, RepoError> {
         let parent = path.parent().unwrap_or_else(RepoPath::root);
         let known = self.open.take().filter(|(folder, _)| *folder == parent);
         let (_, opened) = self.open.insert(known.unwrap_or_else(|| {
@@ -124,7 +124,7 @@ impl Folder {
             Err(errno) => Err(*errno),
         };
         match stat {
-            Ok(stat) => Ok(Standing::of(stat)),
+            Ok(stat) => Ok(TrackedEntry::of(stat)),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV | Errno::NAMETOOLONG) => {
                 Ok(None)
             }
@@ -133,16 +133,16 @@ impl Folder {
     }
 }
 
-impl Standing {
-    fn of(stat: Stat) -> Option<Standing> {
+impl TrackedEntry {
+    fn of(stat: Stat) -> Option<TrackedEntry> {
         let kind = match file_type(&stat) {
-            FileType::RegularFile => Standard::File {
+            FileType::RegularFile => TrackedKind::File {
                 is_executable: stat.st_mode & 0o100 != 0,
             },
-            FileType::Symlink => Standard::Link,
-            FileType::Directory => Standard::Folder,
+            FileType::Symlink => TrackedKind::Link,
+            FileType::Directory => TrackedKind::Folder,
             _ => return None,
         };
-        Some(Standing { kind, stat })
+        Some(TrackedEntry { kind, stat })
     }
 }

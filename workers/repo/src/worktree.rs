@@ -4,6 +4,8 @@
 //! looked at again, in parallel; folders that changed are read again, and no others. So a call
 //! sees all that was written before it began.
 
+mod source;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -15,7 +17,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::cancel::Cancel;
-use super::contents::{Budget, Contents};
+use super::content_cache::{Budget, ContentCache};
 use super::error::RepoError;
 use super::file::RepoFile;
 use super::folder::{Child, Folder, MAX_ENTRIES, Reader};
@@ -30,7 +32,7 @@ use super::stamp::modified;
 pub(super) const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 /// How often a call that waits for another's reading looks whether it was cancelled.
-const PATIENCE: Duration = Duration::from_millis(50);
+const CANCEL_POLL: Duration = Duration::from_millis(50);
 
 /// Folders that are checked by one thread in one go.
 const FOLDERS_PER_TASK: usize = 32;
@@ -39,7 +41,7 @@ const FOLDERS_PER_TASK: usize = 32;
 #[derive(Debug)]
 pub(super) struct WorkTree {
     pub(super) jail: Jail,
-    pub(super) contents: Contents,
+    pub(super) contents: ContentCache,
     tree: Mutex<Option<Arc<Tree>>>,
     /// Held while folders are read, so that calls that come together read once.
     reading: Mutex<()>,
@@ -57,7 +59,7 @@ impl WorkTree {
     pub(super) fn new(jail: Jail, budget: Arc<Budget>) -> WorkTree {
         WorkTree {
             jail,
-            contents: Contents::new(budget),
+            contents: ContentCache::new(budget),
             tree: Mutex::new(None),
             reading: Mutex::new(()),
         }
@@ -74,11 +76,11 @@ impl WorkTree {
         if let Some(tree) = pool.install(|| self.fresh_tree(rules)) {
             return Ok(Arc::clone(&tree.listing));
         }
-        let _reading = self.turn(cancel)?;
+        let _reading = self.reading_lock(cancel)?;
         if let Some(tree) = pool.install(|| self.fresh_tree(rules)) {
             return Ok(Arc::clone(&tree.listing));
         }
-        let old = self.remembered(rules);
+        let old = self.cached_tree(rules);
         let tree = Arc::new(self.read(rules, old.as_deref(), pool, cancel)?);
         self.contents.retain(&tree.listing);
         *self.tree.lock() = Some(Arc::clone(&tree));
@@ -87,7 +89,7 @@ impl WorkTree {
 
     /// Opens a regular file, through links that stay inside: its name was judged, or needs not be;
     /// where a link leads is judged.
-    pub(super) fn open_judged(
+    pub(super) fn open_checked(
         &self,
         path: &RepoPath,
         rules: &Rules,
@@ -99,7 +101,7 @@ impl WorkTree {
                 rules.admit(&real, path, Kind::File)?;
                 let fd = self.jail.open(&real, READ).map_err(refused)?;
                 let file = RepoFile::regular(fd, real.clone(), path);
-                file.map_err(|error| rules.unless_closed(error, (&real, path), Kind::Directory))
+                file.map_err(|error| rules.blocked_if_closed(error, (&real, path), Kind::Directory))
             }
             opened => RepoFile::regular(opened.map_err(refused)?, path.clone(), path),
         }
@@ -119,7 +121,7 @@ impl WorkTree {
         rules.admit(&real, path, Kind::Directory)?;
         open(&real).map_err(|errno| {
             let error = RepoError::opening(path, errno).of_directory();
-            rules.unless_closed(error, (&real, path), Kind::File)
+            rules.blocked_if_closed(error, (&real, path), Kind::File)
         })?;
         Ok(real)
     }
@@ -144,13 +146,13 @@ impl WorkTree {
         Some(modified(&self.jail.stat(folder).ok()?))
     }
 
-    fn remembered(&self, rules: &Arc<Rules>) -> Option<Arc<Tree>> {
+    fn cached_tree(&self, rules: &Arc<Rules>) -> Option<Arc<Tree>> {
         let tree = self.tree.lock().clone()?;
         (Arc::ptr_eq(&tree.rules, rules) || tree.rules == *rules).then_some(tree)
     }
 
     fn fresh_tree(&self, rules: &Arc<Rules>) -> Option<Arc<Tree>> {
-        let tree = self.remembered(rules)?;
+        let tree = self.cached_tree(rules)?;
         let folders: Vec<&Arc<Folder>> = tree.folders.values().collect();
         let checks = folders.par_iter().with_min_len(FOLDERS_PER_TASK);
         checks
@@ -158,11 +160,11 @@ impl WorkTree {
             .then_some(Arc::clone(&tree))
     }
 
-    fn turn(&self, cancel: &Cancel) -> Result<MutexGuard<'_, ()>, RepoError> {
+    fn reading_lock(&self, cancel: &Cancel) -> Result<MutexGuard<'_, ()>, RepoError> {
         loop {
             cancel.check()?;
-            if let Some(turn) = self.reading.try_lock_for(PATIENCE) {
-                return Ok(turn);
+            if let Some(guard) = self.reading.try_lock_for(CANCEL_POLL) {
+                return Ok(guard);
             }
         }
     }
@@ -209,7 +211,7 @@ impl WorkTree {
             }
         }
         let listing = Arc::new(Listing {
-            entries: in_order(&folders),
+            entries: entries_by_path(&folders),
         });
         Ok(Tree {
             rules: Arc::clone(rules),
@@ -238,7 +240,7 @@ fn visit(
 }
 
 /// All entries by path: each folder's in order, a folder's own where its name stands.
-fn in_order(folders: &HashMap<RepoPath, Arc<Folder>>) -> Vec<Entry> {
+fn entries_by_path(folders: &HashMap<RepoPath, Arc<Folder>>) -> Vec<Entry> {
     let mut entries = Vec::new();
     let Some(root) = folders.get(&RepoPath::root()) else {
         return entries;

@@ -47,7 +47,8 @@ impl ToolContext {
         due.truncate(MAX_STATUS_REFRESHES);
         let (repos, tenant) = (Arc::clone(&self.shared.repos), self.pass.tenant.clone());
         drop(tokio::task::spawn_blocking(move || {
-            due.iter().for_each(|(_, slug)| repos.look(&tenant, slug));
+            due.iter()
+                .for_each(|(_, slug)| repos.refresh_status(&tenant, slug));
         }));
     }
 }

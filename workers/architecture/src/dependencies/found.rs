@@ -176,8 +176,8 @@ mod tests {
         let whole = cancel();
         let parsed = Parsed::of(Language::C, text, &whole).unwrap();
         assert_eq!(parsed.flaw, None);
-        for at in 1..=whole.looks() {
-            match Parsed::of(Language::C, text, &cancel().at_look(at)) {
+        for at in 1..=whole.checks() {
+            match Parsed::of(Language::C, text, &cancel().cancel_at_check(at)) {
                 Ok(parsed) => assert_eq!(parsed.flaw, None, "at look {at}"),
                 Err(error) => assert!(matches!(error, SyntaxError::Stopped(_)), "{error}"),
             }

@@ -3,7 +3,7 @@
 use archway_proto::{chain::Chain, failure::Failure, fault::Fault};
 use archway_repo::{
     RepoError,
-    syntax::{SyntaxError, aside::AsideError},
+    syntax::{SyntaxError, large_stack::LargeStackError},
 };
 
 use super::RulesError;
@@ -12,11 +12,11 @@ impl From<RulesError> for Failure {
     fn from(error: RulesError) -> Failure {
         match error {
             RulesError::Stopped(stopped)
-            | RulesError::Run(AsideError::Stopped(stopped))
+            | RulesError::Run(LargeStackError::Stopped(stopped))
             | RulesError::Parse(SyntaxError::Stopped(stopped)) => {
                 RepoError::Stopped(stopped).into()
             }
-            RulesError::Parse(SyntaxError::Busy) | RulesError::Run(AsideError::Busy) => {
+            RulesError::Parse(SyntaxError::Busy) | RulesError::Run(LargeStackError::Busy) => {
                 Failure::new(
                     Fault::Unavailable,
                     "too much other code is checked now",

@@ -13,7 +13,7 @@ use std::{
 use archway_proto::chain::Chain;
 use archway_repo::{
     Cancel, Stopped,
-    syntax::aside::{Aside, AsideError},
+    syntax::large_stack::{LargeStackError, LargeStackThreads},
     text::shown,
 };
 use ast_grep_config::{
@@ -44,7 +44,7 @@ const PARSED_LATE: &str = "the code could not be parsed in time";
 /// Fields for rewriting code and for showing matches in a terminal.
 const UNUSED: [&str; 5] = ["fix", "transform", "rewriters", "labels", "metadata"];
 
-static MATCHES: Aside = Aside::new("rules", STACK, AT_ONCE);
+static MATCHES: LargeStackThreads = LargeStackThreads::new("rules", STACK, AT_ONCE);
 
 /// The time limit for all rules of a call. It is longer in tests, so that other limits apply first
 /// on a busy machine.
@@ -87,7 +87,7 @@ pub(super) fn run(
     rules: Vec<Stated>,
     reading: &Reading<'_>,
     cancel: &Cancel,
-) -> Result<Findings, AsideError> {
+) -> Result<Findings, LargeStackError> {
     let (Some(dialect), false) = (reading.dialect, rules.is_empty()) else {
         return Ok(Findings::default());
     };
@@ -103,7 +103,7 @@ pub(super) fn run(
         on_this_thread(&shared, Watched::new(text, tree, dialect, watch))
     });
     match ran {
-        Err(AsideError::Stopped(Stopped::Deadline)) if cancel.check().is_ok() => {
+        Err(LargeStackError::Stopped(Stopped::Deadline)) if cancel.check().is_ok() => {
             Ok(cut_short(&rules, Spent::Time, Spent::Time.reason()))
         }
         ran => ran,

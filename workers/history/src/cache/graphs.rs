@@ -205,7 +205,7 @@ mod tests {
         let git = repo.git().unwrap();
         let state = graphs.state(repo.key());
         let reading = state.files.lock();
-        let left = graphs.get(repo.key(), &git, &cancel().at_look(3));
+        let left = graphs.get(repo.key(), &git, &cancel().cancel_at_check(3));
         assert_eq!(left.err(), Some(Stopped::Cancelled));
         let soon = Instant::now() + Duration::from_millis(50);
         let late = graphs.get(

@@ -98,7 +98,7 @@ mod tests {
         let (repo, ledgers) = (app.repo(), Ledgers::new(None));
         let lock = ledgers.lock_of(repo.key());
         let reading = lock.lock();
-        let left = ledgers.get(repo.key(), &cancel().at_look(3));
+        let left = ledgers.get(repo.key(), &cancel().cancel_at_check(3));
         assert_eq!(left.err(), Some(Stopped::Cancelled));
         let found = std::thread::scope(|scope| {
             let waits = scope.spawn(|| ledgers.get(repo.key(), &cancel()).unwrap());

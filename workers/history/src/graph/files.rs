@@ -5,7 +5,7 @@
 
 use std::time::SystemTime;
 
-use archway_repo::{Cancel, Jail, RepoPath, Seen, Stopped};
+use archway_repo::{Cancel, Jail, ObservedState, RepoPath, Stopped};
 use gix::hash::Kind;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -22,8 +22,8 @@ const MAX_LIST: u64 = 16 << 10;
 /// The observed state of git's graph files.
 #[derive(Debug)]
 pub(crate) struct GraphFiles {
-    single: Seen,
-    chain: Seen,
+    single: ObservedState,
+    chain: ObservedState,
 }
 
 impl GraphFiles {
@@ -39,7 +39,7 @@ impl GraphFiles {
         let looked_at = SystemTime::now();
         let seen = |path| {
             let folder = folder.as_ref().ok_or(Errno::NOENT);
-            Seen::at(looked_at, folder.and_then(|folder| folder.stat(&at(path))))
+            ObservedState::at(looked_at, folder.and_then(|folder| folder.stat(&at(path))))
         };
         let files = GraphFiles {
             single: seen(SINGLE),

@@ -96,7 +96,7 @@ fn a_log_is_the_same_with_a_ledger_and_without_under_any_rules() {
         for path in [
             "src/a.rs", "src/b.rs", "src", "public", "plain", "many", "many/7",
         ] {
-            if repo.rules().judge(&self::path(path), Kind::File).is_err() {
+            if repo.rules().check(&self::path(path), Kind::File).is_err() {
                 continue;
             }
             let without = log_of(Some(path), &repo, Ledger::default());

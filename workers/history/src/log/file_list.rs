@@ -96,7 +96,7 @@ impl History {
     /// renames.
     fn from_ledger(&self, commit: ObjectId) -> Option<FileList> {
         let mut files = self.ledger().files(&commit)?;
-        let is_visible = |path: &RepoPath| self.rules.judge(path, Kind::File).is_ok();
+        let is_visible = |path: &RepoPath| self.rules.check(path, Kind::File).is_ok();
         for file in &files {
             let mut paths = [&file.path].into_iter().chain(&file.old_path);
             if !paths.all(is_visible) {

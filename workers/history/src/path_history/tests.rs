@@ -110,7 +110,9 @@ fn a_commit_that_is_given_back_and_one_where_a_call_had_to_stop_come_again() {
         .unwrap()
         .unwrap();
     path_history.put_back();
-    let stopped = path_history.next(&path("rare"), &cancel().at_look(1)).err();
+    let stopped = path_history
+        .next(&path("rare"), &cancel().cancel_at_check(1))
+        .err();
     assert!(matches!(
         stopped,
         Some(HistoryError::Repo(RepoError::Stopped(Stopped::Cancelled)))

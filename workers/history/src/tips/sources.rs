@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use archway_repo::{Cancel, Jail, RepoPath, Seen};
+use archway_repo::{Cancel, Jail, ObservedState, RepoPath};
 use rustix::fs::{Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -23,7 +23,7 @@ pub(super) struct Sources(Vec<Source>);
 #[derive(Debug)]
 struct Source {
     folder: PathBuf,
-    seen: Vec<(RepoPath, Seen)>,
+    seen: Vec<(RepoPath, ObservedState)>,
 }
 
 impl Sources {
@@ -119,7 +119,7 @@ impl Source {
         };
         for (path, seen) in &self.seen {
             cancel.check()?;
-            if !seen.still_holds(jail.glance(path)) {
+            if !seen.still_holds(jail.stat_unchecked(path)) {
                 return Ok(false);
             }
         }
@@ -130,7 +130,7 @@ impl Source {
 /// A scan of a git folder.
 struct SourceScan {
     at: SystemTime,
-    seen: Vec<(RepoPath, Seen)>,
+    seen: Vec<(RepoPath, ObservedState)>,
     /// Recorded folders whose entries are not recorded yet.
     folders: Vec<RepoPath>,
     /// Maximum number of records.
@@ -140,17 +140,17 @@ struct SourceScan {
 impl SourceScan {
     /// Records the state of a path. `None` if a later check would prove nothing.
     fn record(&mut self, jail: &Jail, path: RepoPath) -> Option<()> {
-        let found = jail.glance(&path);
+        let found = jail.stat_unchecked(&path);
         let kind = found.map(|stat| FileType::from_raw_mode(stat.st_mode));
-        match (Seen::at(self.at, found), kind) {
-            (Seen::TooFresh, _) => return None,
+        match (ObservedState::at(self.at, found), kind) {
+            (ObservedState::TooRecent, _) => return None,
             _ if self.seen.len() == self.max_records => return None,
             (_, Ok(FileType::Directory)) => self.folders.push(path.clone()),
             (_, Ok(FileType::RegularFile) | Err(Errno::NOENT)) => {}
             // A link may lead to unrecorded files.
             (_, Ok(_) | Err(_)) => return None,
         }
-        self.seen.push((path, Seen::at(self.at, found)));
+        self.seen.push((path, ObservedState::at(self.at, found)));
         Some(())
     }
 

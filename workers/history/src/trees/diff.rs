@@ -94,7 +94,7 @@ impl<'a> TreeDiff<'a> {
 
     fn admits(&self, path: &RepoPath, kind: Kind) -> bool {
         self.rules
-            .is_none_or(|rules| rules.judge(path, kind).is_ok())
+            .is_none_or(|rules| rules.check(path, kind).is_ok())
     }
 
     /// A file that became a folder counts as deleted, and everything in the folder as added.
@@ -208,6 +208,6 @@ mod tests {
             "{refused:?}"
         );
         // A million of these paths take two gigabytes.
-        assert!(whole.looks() < 20_000, "{}", whole.looks());
+        assert!(whole.checks() < 20_000, "{}", whole.checks());
     }
 }

@@ -1,6 +1,6 @@
 //! The tracked files, and which of them are known to be unmodified without reading them.
 
-use archway_repo::{Cancel, RepoPath, Rules, Standard, Standing};
+use archway_repo::{Cancel, RepoPath, Rules, TrackedEntry, TrackedKind};
 use gix::index::entry::stat::{Options, Time};
 use gix::index::entry::{Flags, Stage, Stat};
 use gix::objs::tree::EntryKind;
@@ -168,15 +168,15 @@ impl Index {
     }
 
     /// Whether `stat` alone proves that a file is as in the index.
-    pub(super) fn is_unmodified(&self, file: &TrackedFile, standing: Option<Standing>) -> bool {
+    pub(super) fn is_unmodified(&self, file: &TrackedFile, standing: Option<TrackedEntry>) -> bool {
         let Some(standing) = standing else {
             return matches!(file.trust, Trust::Always | Trust::IfAbsent);
         };
         let has_kind = match (file.side.mode.kind(), standing.kind) {
-            (EntryKind::Commit, Standard::Folder) => return true,
-            (EntryKind::Link, Standard::Link) => true,
-            (EntryKind::Link, Standard::File { .. }) => !self.has_links,
-            (EntryKind::Blob | EntryKind::BlobExecutable, Standard::File { is_executable }) => {
+            (EntryKind::Commit, TrackedKind::Folder) => return true,
+            (EntryKind::Link, TrackedKind::Link) => true,
+            (EntryKind::Link, TrackedKind::File { .. }) => !self.has_links,
+            (EntryKind::Blob | EntryKind::BlobExecutable, TrackedKind::File { is_executable }) => {
                 is_executable == file.side.mode.is_executable() || !self.has_modes
             }
             _ => false,
@@ -219,7 +219,7 @@ impl Index {
     clippy::cast_sign_loss,
     reason = "the index keeps the lower 32 bits of each number"
 )]
-fn index_stat(standing: &Standing) -> Stat {
+fn index_stat(standing: &TrackedEntry) -> Stat {
     let stat = &standing.stat;
     let time = |seconds: i64, nanoseconds: u64| Time {
         secs: seconds as u32,

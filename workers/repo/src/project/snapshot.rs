@@ -7,18 +7,18 @@ use gix::ObjectId;
 use rayon::ThreadPool;
 
 use super::Project;
-use crate::bare::BareTree;
 use crate::cancel::Cancel;
+use crate::commit_tree::CommitTree;
 use crate::error::RepoError;
 use crate::file::RepoFile;
 use crate::git::Git;
 use crate::jail::Jail;
 use crate::listing::{Entry, Listing, Stat};
-use crate::manifest_cache::Said;
+use crate::manifest_cache::ManifestAndRules;
 use crate::path::RepoPath;
 use crate::rules::{Kind, Rules};
 use crate::search::{self, MatchRange, Matches, Query};
-use crate::search_pool::Hands;
+use crate::search_pool::SearchThreads;
 
 /// Where HEAD stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub(crate) struct Snapshot {
     pub(super) refused: Option<&'static str>,
     pub(super) head: Option<ObjectId>,
     /// The files of HEAD, where there is no work tree.
-    pub(super) bare: Option<Arc<BareTree>>,
+    pub(super) bare: Option<Arc<CommitTree>>,
 }
 
 impl Snapshot {
@@ -80,7 +80,7 @@ impl Snapshot {
     /// The project with the files of `commit`, whatever its work tree holds.
     pub(crate) fn as_of(&self, commit: ObjectId) -> Result<Snapshot, RepoError> {
         let git = self.git.clone();
-        let files = BareTree::of(git.clone().map(|git| (git, commit)))?;
+        let files = CommitTree::of(git.clone().map(|git| (git, commit)))?;
         Ok(Snapshot {
             project: Arc::clone(&self.project),
             git,
@@ -91,7 +91,10 @@ impl Snapshot {
     }
 
     /// What the repository says about itself, and the operator's rules with that.
-    pub(crate) fn said(&self, operator: &Arc<Rules>) -> Result<Said, RepoError> {
+    pub(crate) fn manifest_and_rules(
+        &self,
+        operator: &Arc<Rules>,
+    ) -> Result<ManifestAndRules, RepoError> {
         let Project { work, manifest, .. } = &*self.project;
         let name = self.project.name();
         match &self.bare {
@@ -111,9 +114,9 @@ impl Snapshot {
     }
 
     pub(crate) fn refresh_status(&self) {
-        let mut look = self.project.status.begin();
+        let mut check = self.project.status.begin();
         match self.status() {
-            Ok(said) => look.says(said),
+            Ok(result) => check.record(result),
             Err(_source_has_host_paths) => {
                 tracing::warn!(project = self.project.name(), "status can't be read");
             }
@@ -149,8 +152,8 @@ impl Snapshot {
     pub(crate) fn open(&self, path: &RepoPath, rules: &Rules) -> Result<RepoFile, RepoError> {
         rules.admit(path, path, Kind::File)?;
         match &self.bare {
-            Some(tree) => tree.open_judged(path, rules),
-            None => self.project.work.open_judged(path, rules),
+            Some(tree) => tree.open_checked(path, rules),
+            None => self.project.work.open_checked(path, rules),
         }
     }
 
@@ -179,12 +182,12 @@ impl Snapshot {
         &self,
         listing: &Listing,
         query: (&Query, MatchRange),
-        hands: &Hands<'_>,
+        threads: &SearchThreads<'_>,
         cancel: &Cancel,
     ) -> Result<Matches, RepoError> {
         match &self.bare {
-            Some(tree) => search::search(tree.as_ref(), listing, query, hands, cancel),
-            None => search::search(&self.project.work, listing, query, hands, cancel),
+            Some(tree) => search::search(tree.as_ref(), listing, query, threads, cancel),
+            None => search::search(&self.project.work, listing, query, threads, cancel),
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use std::ops::AddAssign;
 
-use crate::line::FoundLine;
+use crate::matched_line::MatchedLine;
 
 /// Matching lines, and the counts of the whole search.
 #[derive(Clone, Debug, Default)]
 pub struct Matches {
     /// The lines asked for, by path, then line.
-    pub lines: Vec<FoundLine>,
+    pub lines: Vec<MatchedLine>,
     /// The counts of all files that fit the filters.
     pub totals: SearchTotals,
 }

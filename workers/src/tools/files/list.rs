@@ -206,7 +206,7 @@ impl View<'_> {
     fn fits(&self, entry: &Entry, shown: &RepoPath) -> bool {
         let is_file = entry.kind != EntryKind::LinkToDirectory;
         self.pattern
-            .is_none_or(|pattern| is_file && pattern.fits(shown))
+            .is_none_or(|pattern| is_file && pattern.matches(shown))
     }
 }
 

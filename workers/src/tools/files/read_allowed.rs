@@ -109,7 +109,7 @@ fn memory_file(path: &str, rules: &Rules) -> Option<MemoryFile> {
     let path = RepoPath::parse(path).ok()?;
     let name = path.display();
     let file = MemoryFile::parse(name.strip_prefix(MEMORY_FOLDER)?)?;
-    let is_open = rules.judge(&path, Kind::File).is_ok() && rules.allows_reading(&path);
+    let is_open = rules.check(&path, Kind::File).is_ok() && rules.allows_reading(&path);
     is_open.then_some(file)
 }
 

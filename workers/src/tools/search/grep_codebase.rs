@@ -1,7 +1,7 @@
 //! `grep_codebase`: regex search, in the context contract's words.
 
 use archway_proto::failure::Failure;
-use archway_repo::{Excluded, FoundLine, Query};
+use archway_repo::{Excluded, MatchedLine, Query};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -97,7 +97,7 @@ struct GrepMatch {
 }
 
 impl Match for GrepMatch {
-    fn new(line: FoundLine, project: Option<String>, context: Around) -> Self {
+    fn new(line: MatchedLine, project: Option<String>, context: Around) -> Self {
         GrepMatch {
             file: line.path.display(),
             line: line.line,

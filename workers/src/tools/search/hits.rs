@@ -1,6 +1,6 @@
 //! What a search found so far, and the page of it that fits.
 
-use archway_repo::{FoundLine, Matches, SearchTotals};
+use archway_repo::{MatchedLine, Matches, SearchTotals};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::time::Instant;
@@ -44,7 +44,7 @@ pub(super) struct Around {
 
 /// A found line in the words of one contract.
 pub(super) trait Match: Serialize {
-    fn new(line: FoundLine, project: Option<String>, around: Around) -> Self;
+    fn new(line: MatchedLine, project: Option<String>, around: Around) -> Self;
     fn around(&mut self) -> &mut Around;
     /// The file it is in, below its project's name where several are searched.
     fn file(&self) -> String;

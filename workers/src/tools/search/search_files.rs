@@ -1,7 +1,7 @@
 //! `search_files`: search for plain text or a regex, in the repo contract's words.
 
 use archway_proto::failure::Failure;
-use archway_repo::{Excluded, FoundLine, Query};
+use archway_repo::{Excluded, MatchedLine, Query};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -103,7 +103,7 @@ struct SearchMatch {
 }
 
 impl Match for SearchMatch {
-    fn new(line: FoundLine, project: Option<String>, context: Around) -> Self {
+    fn new(line: MatchedLine, project: Option<String>, context: Around) -> Self {
         SearchMatch {
             path: line.path.display(),
             line_number: line.line,

@@ -39,7 +39,7 @@ fn who_waits_gives_up_when_its_own_time_is_up() {
     let repo = app.repo();
     let turn = libraries.turns.get_with_by_ref(repo.key(), Arc::default);
     let reading = turn.lock();
-    let left = libraries.of(&repo, &cancel().at_look(3));
+    let left = libraries.of(&repo, &cancel().cancel_at_check(3));
     assert!(
         matches!(left, Err(RepoError::Stopped(Stopped::Cancelled))),
         "{left:?}"
@@ -56,7 +56,7 @@ fn a_caller_that_goes_leaves_what_it_read_to_the_next() {
     let (app, libraries) = (project(), Libraries::new());
     let (repo, whole) = (app.repo(), cancel());
     Libraries::new().of(&repo, &whole).unwrap();
-    let half = cancel().at_look(whole.looks() / 2);
+    let half = cancel().cancel_at_check(whole.checks() / 2);
     libraries.of(&repo, &half).unwrap_err();
     libraries.contents.run_pending_tasks();
     let read = libraries.contents.entry_count();

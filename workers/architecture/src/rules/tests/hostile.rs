@@ -172,11 +172,11 @@ fn a_cancelled_call_stops_at_once() {
     };
     let whole = cancel();
     assert!(run(&whole).unwrap().incomplete);
-    assert!(whole.looks() > 2_000, "{} looks", whole.looks());
-    let cancelled = cancel().at_look(1_000);
+    assert!(whole.checks() > 2_000, "{} looks", whole.checks());
+    let cancelled = cancel().cancel_at_check(1_000);
     let stopped = run(&cancelled).unwrap_err().to_string();
     assert_eq!(stopped, Stopped::Cancelled.to_string());
-    let looks = cancelled.looks();
+    let looks = cancelled.checks();
     assert!(
         looks < 1_100,
         "{looks}: it went on after it was told to stop"

@@ -73,7 +73,7 @@ fn ledger_of(app: &Sandbox, graph: &Graph) -> Ledger {
 /// For each file that the ledger lists as added: the source that a search finds under the history's
 /// rules, and the one in the ledger.
 fn both(history: &History, graph: &Graph, ledger: &Ledger) -> Vec<[Option<FileSource>; 2]> {
-    let is_seen = |path: &RepoPath| history.rules.judge(path, Kind::File).is_ok();
+    let is_seen = |path: &RepoPath| history.rules.check(path, Kind::File).is_ok();
     let mut both = Vec::new();
     for at in graph.positions() {
         let (id, tree) = (graph.id(at), graph.tree(at));

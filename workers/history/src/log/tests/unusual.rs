@@ -81,7 +81,7 @@ fn a_log_that_came_no_further_stands_where_it_stood() {
         let history = history(&app);
         let mut log = history.log(&ask(None), from, &cancel()).unwrap();
         let begun = log.cursor();
-        let late = cancel().at_look(look);
+        let late = cancel().cancel_at_check(look);
         let outcome = log.next(&late);
         (outcome.is_err()).then(|| (begun, log.cursor()))
     };

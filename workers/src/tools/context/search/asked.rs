@@ -108,7 +108,7 @@ impl Asked {
         };
         self.note_kind.is_none()
             && self.module.as_deref().is_none_or(is_in)
-            && self.glob.as_ref().is_none_or(|glob| glob.fits(path))
+            && self.glob.as_ref().is_none_or(|glob| glob.matches(path))
     }
 }
 

@@ -190,7 +190,7 @@ fn texts(
     for piece in pieces {
         cancel.check()?;
         // What the repository has closed since it was indexed is closed.
-        let is_seen = rules.judge(&piece.path, Kind::File).is_ok();
+        let is_seen = rules.check(&piece.path, Kind::File).is_ok();
         let content = repo.blob(piece.blob, MAX_FILE).filter(|_| is_seen);
         let text = content.and_then(|content| {
             let text = content.get(piece.bytes.clone())?;

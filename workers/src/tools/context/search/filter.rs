@@ -97,7 +97,7 @@ impl Filter {
             Source::File => {
                 let path = RepoPath::trusted(name);
                 let rules = self.rules.get(&project);
-                let is_seen = rules.is_some_and(|rules| rules.judge(&path, Kind::File).is_ok());
+                let is_seen = rules.is_some_and(|rules| rules.check(&path, Kind::File).is_ok());
                 is_seen && self.asked.takes_file(&path)
             }
             Source::Discovery | Source::Entry if !self.asked.wants_notes() => false,
@@ -115,7 +115,7 @@ impl Filter {
             let rules = project.and_then(|project| self.rules.get(&project.id));
             let is_open = |path: &String| {
                 let path = RepoPath::trusted(path.as_bytes());
-                let judge = |kind| rules.is_some_and(|rules| rules.judge(&path, kind).is_ok());
+                let judge = |kind| rules.is_some_and(|rules| rules.check(&path, kind).is_ok());
                 judge(Kind::File) && judge(Kind::Directory)
             };
             if let Some(note) = &mut found.note {

@@ -30,10 +30,10 @@ const MAX_CONFIG: u64 = 4 << 20;
 
 /// The folder that git's data may not leave.
 #[derive(Debug)]
-pub(super) struct Fence {
+pub(super) struct Boundary {
     pub(super) jail: Jail,
     /// Where it is on this host, for absolute paths in git's files.
-    pub(super) host: PathBuf,
+    pub(super) host_path: PathBuf,
     /// The project's folder within it.
     pub(super) project: RepoPath,
 }
@@ -42,22 +42,22 @@ pub(super) struct Fence {
 #[derive(Debug)]
 pub(super) struct Findings {
     /// Where its data lies; `None` if it has none, or none that may be used.
-    pub(super) place: Option<GitFolder>,
+    pub(super) git_folder: Option<GitFolder>,
     /// Whether the project's folder is a repository itself, without a work tree.
     pub(super) is_bare: bool,
     /// Why it may not be used.
     pub(super) breach: Option<Breach>,
     /// Why it can't be used, though it is all inside: it is in a format that is not served.
-    pub(super) foreign: Option<&'static str>,
+    pub(super) unsupported: Option<&'static str>,
     /// Everything that was believed, as it was.
-    witnesses: Vec<(RepoPath, Option<Stamp>)>,
+    dependencies: Vec<(RepoPath, Option<Stamp>)>,
 }
 
 /// A repository's data, found to be inside.
 #[derive(Clone, Debug)]
 pub(super) struct GitFolder {
     /// Where it is on this host.
-    pub(super) host: PathBuf,
+    pub(super) host_path: PathBuf,
 }
 
 /// Git's data leads outside, or is not what git writes.
@@ -68,43 +68,45 @@ pub(super) struct Breach {
     at: &'static str,
 }
 
-impl Fence {
-    /// Looks for the project's repository, and at all that its data refers to.
-    pub(super) fn survey(&self) -> Findings {
-        let mut survey = Survey {
-            fence: self,
-            witnesses: Vec::new(),
-            foreign: None,
+impl Boundary {
+    /// CheckCounter for the project's repository, and at all that its data refers to.
+    pub(super) fn inspect(&self) -> Findings {
+        let mut inspection = Inspection {
+            boundary: self,
+            dependencies: Vec::new(),
+            unsupported: None,
         };
-        let is_bare = survey.is_bare();
-        let found = survey.git_folder(is_bare);
-        let Survey {
-            witnesses, foreign, ..
-        } = survey;
-        let (place, breach) = match found {
-            Ok(place) => (place, None),
+        let is_bare = inspection.is_bare();
+        let found = inspection.git_folder(is_bare);
+        let Inspection {
+            dependencies,
+            unsupported,
+            ..
+        } = inspection;
+        let (git_folder, breach) = match found {
+            Ok(folder) => (folder, None),
             Err(breach) => (None, Some(breach)),
         };
         Findings {
-            place,
+            git_folder,
             is_bare,
             breach,
-            foreign,
-            witnesses,
+            unsupported,
+            dependencies,
         }
     }
 
     /// Whether everything that was believed still stands.
     pub(super) fn still_holds(&self, findings: &Findings) -> bool {
         findings
-            .witnesses
+            .dependencies
             .iter()
             .all(|(path, stamp)| self.stamp(path) == *stamp)
     }
 
     /// Folders change all the time while git works; which folder it is, doesn't.
     fn stamp(&self, path: &RepoPath) -> Option<Stamp> {
-        let stat = self.jail.glance(path).ok()?;
+        let stat = self.jail.stat_unchecked(path).ok()?;
         Some(match file_type(&stat) {
             FileType::Directory => Stamp::identity(&stat),
             _ => Stamp::of(&stat),
@@ -112,7 +114,10 @@ impl Fence {
     }
 
     fn kind_of(&self, path: &RepoPath) -> Option<FileType> {
-        self.jail.glance(path).ok().map(|stat| file_type(&stat))
+        self.jail
+            .stat_unchecked(path)
+            .ok()
+            .map(|stat| file_type(&stat))
     }
 
     /// Where `target` leads from `base`, if that is inside. Git writes absolute paths as well.
@@ -121,7 +126,7 @@ impl Fence {
             return self.jail.resolve_from(base, target).ok();
         }
         let inside = Path::new(OsStr::from_bytes(target))
-            .strip_prefix(&self.host)
+            .strip_prefix(&self.host_path)
             .ok()?;
         self.jail
             .resolve_from(&RepoPath::root(), inside.as_os_str().as_bytes())
@@ -130,19 +135,19 @@ impl Fence {
 }
 
 /// A look at all that a repository's data refers to.
-struct Survey<'a> {
-    fence: &'a Fence,
-    witnesses: Vec<(RepoPath, Option<Stamp>)>,
-    foreign: Option<&'static str>,
+struct Inspection<'a> {
+    boundary: &'a Boundary,
+    dependencies: Vec<(RepoPath, Option<Stamp>)>,
+    unsupported: Option<&'static str>,
 }
 
-impl Survey<'_> {
+impl Inspection<'_> {
     /// Whether the folder is what `git clone --bare` makes.
     fn is_bare(&mut self) -> bool {
         let mut kind = |name: &[u8]| {
-            let path = self.fence.project.join(name);
-            self.witness(&path);
-            self.fence.kind_of(&path)
+            let path = self.boundary.project.join(name);
+            self.depend_on(&path);
+            self.boundary.kind_of(&path)
         };
         kind(b".git").is_none()
             && kind(b"HEAD") == Some(FileType::RegularFile)
@@ -151,41 +156,41 @@ impl Survey<'_> {
     }
 
     fn git_folder(&mut self, is_bare: bool) -> Result<Option<GitFolder>, Breach> {
-        let dot_git = self.fence.project.join(b".git");
-        let place = match self.fence.kind_of(&dot_git) {
-            None if is_bare => self.fence.project.clone(),
+        let dot_git = self.boundary.project.join(b".git");
+        let folder = match self.boundary.kind_of(&dot_git) {
+            None if is_bare => self.boundary.project.clone(),
             None => return Ok(None),
             Some(FileType::Directory) => dot_git,
             Some(FileType::RegularFile) => {
                 let target = self.pointer(&dot_git, b"gitdir: ")?.unwrap_or_default();
-                let place = self.fence.within(&self.fence.project, &target);
-                place.ok_or(Breach { at: ".git" })?
+                let folder = self.boundary.within(&self.boundary.project, &target);
+                folder.ok_or(Breach { at: ".git" })?
             }
             Some(_) => return Err(Breach { at: ".git" }),
         };
-        self.repository(&place)?;
+        self.repository(&folder)?;
         Ok(Some(GitFolder {
-            host: self.fence.host.join(place.as_path()),
+            host_path: self.boundary.host_path.join(folder.as_path()),
         }))
     }
 
     fn repository(&mut self, git: &RepoPath) -> Result<(), Breach> {
-        self.witness(git);
+        self.depend_on(git);
         let common = match self.pointer(&git.join(b"commondir"), b"")? {
             None => git.clone(),
             Some(target) => self
-                .fence
+                .boundary
                 .within(git, &target)
                 .ok_or(Breach { at: "commondir" })?,
         };
-        self.witness(&git.join(b"commondir"));
+        self.depend_on(&git.join(b"commondir"));
         for name in ["HEAD", "index", "config.worktree"] {
             self.plain(git, name)?;
         }
         for name in ["config", "packed-refs", "shallow"] {
             self.plain(&common, name)?;
         }
-        self.foreign = self.format(&common.join(b"config"))?;
+        self.unsupported = self.format(&common.join(b"config"))?;
         for folder in [git, &common] {
             for name in ["refs", "logs", "info"] {
                 self.only_files(&folder.join(name.as_bytes()), name)?;
@@ -195,14 +200,15 @@ impl Survey<'_> {
     }
 
     /// Remembers what a path is, so that a change of it is noticed.
-    fn witness(&mut self, path: &RepoPath) {
-        self.witnesses.push((path.clone(), self.fence.stamp(path)));
+    fn depend_on(&mut self, path: &RepoPath) {
+        self.dependencies
+            .push((path.clone(), self.boundary.stamp(path)));
     }
 
     /// A name that must not be a link, if it is there.
     fn plain(&self, folder: &RepoPath, name: &'static str) -> Result<(), Breach> {
         match self
-            .fence
+            .boundary
             .jail
             .open(&folder.join(name.as_bytes()), OFlags::PATH)
         {
@@ -226,7 +232,7 @@ impl Survey<'_> {
             at: "a file that says where data is",
         };
         let fd = match self
-            .fence
+            .boundary
             .jail
             .open(file, OFlags::RDONLY | OFlags::NONBLOCK)
         {

@@ -17,11 +17,11 @@ impl From<RepoError> for Failure {
         if error.is_missing_object() {
             return missing_object(&error);
         }
-        let (fault, suggestion) = meaning(&error);
+        let (fault, suggestion) = fault_of(&error);
         let failure = Failure::new(fault, error.to_string(), suggestion);
         match error {
-            RepoError::Absent { absence, .. } => since(absence, failure),
-            RepoError::InvalidPattern { position, .. } => at(failure, position),
+            RepoError::Absent { absence, .. } => with_absence(absence, failure),
+            RepoError::InvalidPattern { position, .. } => with_position(failure, position),
             RepoError::Io { .. } | RepoError::Git { .. } => {
                 tracing::error!(error = %Chain(&error), "a repository could not be read");
                 failure
@@ -33,7 +33,7 @@ impl From<RepoError> for Failure {
 
 /// Tells since when a folder is not there. One that may be about to come is asked for again in a
 /// minute; one that does not come less and less, once an hour at last.
-fn since(absence: Absence, mut failure: Failure) -> Failure {
+fn with_absence(absence: Absence, mut failure: Failure) -> Failure {
     let is_new = absence.lasts < Duration::from_secs(600);
     let retry_after = match is_new {
         true => 60,
@@ -59,7 +59,7 @@ fn missing_object(error: &RepoError) -> Failure {
 }
 
 /// Which fault an error is, and what to try instead.
-fn meaning(error: &RepoError) -> (Fault, &'static str) {
+fn fault_of(error: &RepoError) -> (Fault, &'static str) {
     match error {
         RepoError::NotMounted | RepoError::Absent { .. } => (
             Fault::Unavailable,
@@ -122,14 +122,14 @@ impl From<GlobError> for Failure {
             shown(&error.glob),
             shown(&error.message)
         );
-        at(
+        with_position(
             Failure::new(Fault::InvalidPattern, message, suggestion),
             error.position,
         )
     }
 }
 
-fn at(failure: Failure, position: Option<usize>) -> Failure {
+fn with_position(failure: Failure, position: Option<usize>) -> Failure {
     match position {
         Some(position) => failure.detail("position", position),
         None => failure,

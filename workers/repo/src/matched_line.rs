@@ -8,14 +8,14 @@ use grep_regex::RegexMatcher;
 use super::path::RepoPath;
 
 /// Characters shown of a line.
-const SHOWN: usize = 1000;
+const MAX_CHARS: usize = 1000;
 
 /// Characters shown before the match, where a line is cut.
-const LEAD: usize = 200;
+const CHARS_BEFORE_MATCH: usize = 200;
 
 /// A line that matches, as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FoundLine {
+pub struct MatchedLine {
     /// The file.
     pub path: RepoPath,
     /// 1-based line.
@@ -35,27 +35,27 @@ pub struct FoundLine {
 
 /// A matching line: where it is in the text, its end included.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct MatchSpan {
     /// 1-based.
     pub(super) number: u64,
     /// Bytes.
     pub(super) range: Range<usize>,
 }
 
-impl Line {
+impl MatchSpan {
     /// The line as it is shown, with `context` lines on either side.
-    pub(super) fn show(
+    pub(super) fn render(
         &self,
         path: &RepoPath,
         text: &str,
         matcher: &RegexMatcher,
         context: usize,
-    ) -> FoundLine {
+    ) -> MatchedLine {
         let (head, rest) = text.split_at_checked(self.range.start).unwrap_or_default();
         let (line, tail) = rest
             .split_at_checked(self.range.len())
             .unwrap_or((rest, ""));
-        let line = without_end(line);
+        let line = without_line_end(line);
         let start = matcher
             .find(line.as_bytes())
             .ok()
@@ -64,10 +64,10 @@ impl Line {
         let start = line
             .split_at_checked(start)
             .map_or(0, |(before, _)| before.chars().count());
-        let (shown, cut) = around(line, start);
-        let mut before: Vec<String> = head.lines_back().take(context).map(to_show).collect();
+        let (shown, cut) = excerpt(line, start);
+        let mut before: Vec<String> = head.lines_back().take(context).map(context_line).collect();
         before.reverse();
-        FoundLine {
+        MatchedLine {
             path: path.clone(),
             line: self.number,
             column: u64::try_from(start).unwrap_or(u64::MAX).saturating_add(1),
@@ -77,7 +77,7 @@ impl Line {
             after: tail
                 .split_inclusive('\n')
                 .take(context)
-                .map(to_show)
+                .map(context_line)
                 .collect(),
         }
     }
@@ -101,34 +101,36 @@ impl LinesBack for str {
     }
 }
 
-fn without_end(line: &str) -> &str {
+fn without_line_end(line: &str) -> &str {
     let line = line.strip_suffix('\n').unwrap_or(line);
     line.strip_suffix('\r').unwrap_or(line)
 }
 
 /// A line of context: cut at its end.
-fn to_show(line: &str) -> String {
-    around(without_end(line), 0).0
+fn context_line(line: &str) -> String {
+    excerpt(without_line_end(line), 0).0
 }
 
-/// At most [`SHOWN`] characters of a line, around its character `at`; whether it was cut.
-fn around(line: &str, at: usize) -> (String, bool) {
+/// At most [`MAX_CHARS`] characters of a line, around its character `at`; whether it was cut.
+fn excerpt(line: &str, at: usize) -> (String, bool) {
     // As many bytes as characters may be shown are never too many characters.
-    let length = if line.len() <= SHOWN {
+    let length = if line.len() <= MAX_CHARS {
         0
     } else {
         line.chars().count()
     };
-    if length <= SHOWN {
+    if length <= MAX_CHARS {
         return (line.to_owned(), false);
     }
-    let start = at.saturating_sub(LEAD).min(length - SHOWN);
+    let start = at
+        .saturating_sub(CHARS_BEFORE_MATCH)
+        .min(length - MAX_CHARS);
     let mut shown = String::new();
     if start > 0 {
         shown.push('…');
     }
-    shown.extend(line.chars().skip(start).take(SHOWN));
-    if start + SHOWN < length {
+    shown.extend(line.chars().skip(start).take(MAX_CHARS));
+    if start + MAX_CHARS < length {
         shown.push('…');
     }
     (shown, true)
@@ -140,13 +142,13 @@ mod tests {
 
     #[test]
     fn a_cut_at_one_end_is_marked_at_that_end() {
-        assert_eq!(around(&"a".repeat(1000), 999), ("a".repeat(1000), false));
+        assert_eq!(excerpt(&"a".repeat(1000), 999), ("a".repeat(1000), false));
         assert_eq!(
-            around(&"a".repeat(1001), 0).0,
+            excerpt(&"a".repeat(1001), 0).0,
             format!("{}…", "a".repeat(1000))
         );
         assert_eq!(
-            around(&"a".repeat(1001), 1000).0,
+            excerpt(&"a".repeat(1001), 1000).0,
             format!("…{}", "a".repeat(1000))
         );
     }

@@ -8,7 +8,7 @@ use gix::config::{File, file::Metadata};
 use rustix::fs::{Dir, FileType, OFlags};
 use rustix::io::Errno;
 
-use super::{Breach, MAX_CONFIG, MAX_POINTER, Survey};
+use super::{Breach, Inspection, MAX_CONFIG, MAX_POINTER};
 use crate::path::RepoPath;
 
 /// How many object stores may be borrowed from, directly or not.
@@ -21,7 +21,7 @@ const ALTERNATES: Breach = Breach {
     at: "objects/info/alternates",
 };
 
-impl Survey<'_> {
+impl Inspection<'_> {
     /// The object store, and those it borrows from.
     pub(super) fn objects(&mut self, store: &RepoPath) -> Result<(), Breach> {
         let mut stores = vec![store.clone()];
@@ -30,13 +30,13 @@ impl Survey<'_> {
             next += 1;
             self.only_files(&store, "objects")?;
             let list = store.join(b"info/alternates");
-            self.witness(&list);
+            self.depend_on(&list);
             for target in self.alternates(&list)? {
                 // Git takes it from the store that says so, gix from the first one.
                 if next > 1 && !target.starts_with(b"/") {
                     return Err(ALTERNATES);
                 }
-                let other = self.fence.within(&store, &target).ok_or(ALTERNATES)?;
+                let other = self.boundary.within(&store, &target).ok_or(ALTERNATES)?;
                 if !stores.contains(&other) {
                     stores.push(other);
                 }
@@ -64,7 +64,7 @@ impl Survey<'_> {
         let mut folders = vec![folder.clone()];
         while let Some(folder) = folders.pop() {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-            let fd = match self.fence.jail.open(&folder, flags) {
+            let fd = match self.boundary.jail.open(&folder, flags) {
                 Err(Errno::NOENT) => continue,
                 opened => opened.map_err(|_unreadable| breach())?,
             };
@@ -77,7 +77,7 @@ impl Survey<'_> {
                 }
                 let path = folder.join(name);
                 let kind = match entry.file_type() {
-                    FileType::Unknown => self.fence.kind_of(&path),
+                    FileType::Unknown => self.boundary.kind_of(&path),
                     kind => Some(kind),
                 };
                 match kind {
@@ -93,7 +93,7 @@ impl Survey<'_> {
 
     /// Why a repository of this configuration can't be read, if so.
     pub(super) fn format(&mut self, config: &RepoPath) -> Result<Option<&'static str>, Breach> {
-        self.witness(config);
+        self.depend_on(config);
         let content = self.content(config, MAX_CONFIG)?.unwrap_or_default();
         let file = File::from_bytes_no_includes(&content, Metadata::api(), Default::default());
         let Ok(file) = file else {

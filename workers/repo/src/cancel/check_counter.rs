@@ -10,26 +10,26 @@ use tokio_util::sync::CancellationToken;
 
 use super::Cancel;
 
-/// Looks of one call, and of what it was cloned for.
+/// CheckCounter of one call, and of what it was cloned for.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Looks(Arc<Mutex<State>>);
+pub(super) struct CheckCounter(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
     count: u64,
     /// At which look the call is cancelled; 0 is none.
-    last: u64,
+    cancel_at: u64,
     /// What the thread had worked at the look before; `None` where that isn't measured.
-    worked: Option<Duration>,
-    longest: Duration,
+    cpu_at_last: Option<Duration>,
+    longest_gap: Duration,
 }
 
-impl Looks {
+impl CheckCounter {
     pub(super) fn count(&self, token: &CancellationToken) {
         let mut state = self.0.lock();
         state.count += 1;
         state.measure();
-        if state.count == state.last {
+        if state.count == state.cancel_at {
             token.cancel();
         }
     }
@@ -37,42 +37,42 @@ impl Looks {
 
 impl State {
     fn measure(&mut self) {
-        if let Some(before) = self.worked {
-            let now = worked();
-            self.longest = self.longest.max(now - before);
-            self.worked = Some(now);
+        if let Some(before) = self.cpu_at_last {
+            let now = cpu_time();
+            self.longest_gap = self.longest_gap.max(now - before);
+            self.cpu_at_last = Some(now);
         }
     }
 }
 
 impl Cancel {
     /// Cancelled at its look of this number, from 1.
-    pub fn at_look(self, number: u64) -> Cancel {
-        self.looks.0.lock().last = number;
+    pub fn cancel_at_check(self, number: u64) -> Cancel {
+        self.checks.0.lock().cancel_at = number;
         self
     }
 
     /// Measures what the calling thread does between two looks.
     pub fn measured(self) -> Cancel {
-        self.looks.0.lock().worked = Some(worked());
+        self.checks.0.lock().cpu_at_last = Some(cpu_time());
         self
     }
 
     /// How many looks there were.
-    pub fn looks(&self) -> u64 {
-        self.looks.0.lock().count
+    pub fn checks(&self) -> u64 {
+        self.checks.0.lock().count
     }
 
     /// The longest that was worked between two looks, or since the last.
-    pub fn longest_work(&self) -> Duration {
-        let mut state = self.looks.0.lock();
+    pub fn longest_gap(&self) -> Duration {
+        let mut state = self.checks.0.lock();
         state.measure();
-        state.longest
+        state.longest_gap
     }
 }
 
 /// For how long this thread had a CPU: what others do on the same machine doesn't count.
-fn worked() -> Duration {
+fn cpu_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     let nanoseconds = text.split(' ').next().unwrap();
     Duration::from_nanos(nanoseconds.parse().unwrap())

@@ -20,21 +20,21 @@ use crate::{Cancel, Stopped};
 const MAX_WAIT: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 2 });
 
 /// How often who waits asks whether to go on waiting.
-const PATIENCE: Duration = Duration::from_millis(20);
+const CANCEL_POLL: Duration = Duration::from_millis(20);
 
 /// Threads for one kind of work.
-pub struct Aside {
+pub struct LargeStackThreads {
     name: &'static str,
     /// The stack of each, in bytes. Only what is used takes memory.
     stack: usize,
-    at_once: usize,
+    max_threads: usize,
     running: Mutex<usize>,
     ended: Condvar,
 }
 
 /// Why work was not done.
 #[derive(Debug, thiserror::Error)]
-pub enum AsideError {
+pub enum LargeStackError {
     /// As much of it runs as may at once.
     #[error("too much other work of this kind runs now; try again")]
     Busy,
@@ -46,13 +46,13 @@ pub enum AsideError {
     Stopped(#[from] Stopped),
 }
 
-impl Aside {
-    /// At most `at_once` threads with `stack` bytes each.
-    pub const fn new(name: &'static str, stack: usize, at_once: usize) -> Aside {
-        Aside {
+impl LargeStackThreads {
+    /// At most `max_threads` threads with `stack` bytes each.
+    pub const fn new(name: &'static str, stack: usize, max_threads: usize) -> LargeStackThreads {
+        LargeStackThreads {
             name,
             stack,
-            at_once,
+            max_threads,
             running: Mutex::new(0),
             ended: Condvar::new(),
         }
@@ -66,51 +66,51 @@ impl Aside {
         &'static self,
         cancel: &Cancel,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, AsideError> {
-        let place = self.place(cancel)?;
+    ) -> Result<T, LargeStackError> {
+        let permit = self.permit(cancel)?;
         let (done, result) = mpsc::sync_channel(1);
         let work = move || {
             let outcome = work();
             // What the work held is free by now.
-            drop(place);
+            drop(permit);
             // Nobody waits for it if the call was cancelled.
             done.send(outcome).ok();
         };
         let thread = thread::Builder::new().name(self.name.to_owned());
         let spawned = thread.stack_size(self.stack).spawn(work);
-        spawned.map_err(AsideError::Thread)?;
+        spawned.map_err(LargeStackError::Thread)?;
         loop {
-            match result.recv_timeout(PATIENCE) {
+            match result.recv_timeout(CANCEL_POLL) {
                 Ok(outcome) => return Ok(outcome),
                 // Freeing what the work had made may take longer than a cancelled call may.
                 Err(RecvTimeoutError::Timeout) => cancel.check()?,
                 Err(RecvTimeoutError::Disconnected) => {
                     let source = io::Error::other("the work panicked");
-                    return Err(AsideError::Thread(source));
+                    return Err(LargeStackError::Thread(source));
                 }
             }
         }
     }
 
-    fn place(&'static self, cancel: &Cancel) -> Result<Place, AsideError> {
+    fn permit(&'static self, cancel: &Cancel) -> Result<Permit, LargeStackError> {
         let last = Instant::now() + MAX_WAIT;
         let mut running = self.running.lock();
-        while *running >= self.at_once {
+        while *running >= self.max_threads {
             cancel.check()?;
             if Instant::now() >= last {
-                return Err(AsideError::Busy);
+                return Err(LargeStackError::Busy);
             }
-            self.ended.wait_for(&mut running, PATIENCE);
+            self.ended.wait_for(&mut running, CANCEL_POLL);
         }
         *running += 1;
-        Ok(Place(self))
+        Ok(Permit(self))
     }
 }
 
 /// The right to run, given back when it is dropped.
-struct Place(&'static Aside);
+struct Permit(&'static LargeStackThreads);
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         *self.0.running.lock() -= 1;
         self.0.ended.notify_one();

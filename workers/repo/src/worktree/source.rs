@@ -6,24 +6,24 @@ use std::time::SystemTime;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::contents::Loaded;
-use super::jail::file_type;
-use super::path::RepoPath;
-use super::scan::MAX_FILE;
-use super::search::Content;
-use super::stamp::Seen;
-use super::worktree::{READ, WorkTree};
+use super::{READ, WorkTree};
+use crate::content_cache::Loaded;
+use crate::jail::file_type;
+use crate::path::RepoPath;
+use crate::scan::MAX_FILE;
+use crate::search::FileSource;
+use crate::stamp::ObservedState;
 
-impl Content for WorkTree {
+impl FileSource for WorkTree {
     fn load<'a>(&self, path: &RepoPath, buffer: &'a mut Vec<u8>) -> Option<Loaded<'a>> {
-        let holds = |seen: Seen| seen.still_holds(self.jail.glance(path));
+        let holds = |seen: ObservedState| seen.still_holds(self.jail.stat_unchecked(path));
         if let Some(bytes) = self.contents.get(path, holds) {
-            return Some(Loaded::Kept(bytes));
+            return Some(Loaded::Cached(bytes));
         }
-        let looked_at = SystemTime::now();
+        let observed_at = SystemTime::now();
         let stat = self.read_whole(path, buffer).ok().flatten()?;
         self.contents
-            .keep(path, Seen::at(looked_at, Ok(stat)), buffer);
+            .insert(path, ObservedState::at(observed_at, Ok(stat)), buffer);
         Some(Loaded::Read(buffer))
     }
 

@@ -13,17 +13,17 @@ use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use super::cancel::Cancel;
-use super::contents::Loaded;
+use super::content_cache::Loaded;
 use super::error::RepoError;
 use super::file::RepoFile;
 use super::folder::{MAX_ENTRIES, MAX_NAMES};
-use super::git::{Git, git};
+use super::git::{Git, git_error};
 use super::links;
 use super::listing::{Entry, EntryKind, Listing, Stat};
 use super::path::RepoPath;
 use super::rules::{Kind, Rules};
 use super::scan::MAX_FILE;
-use super::search::Content;
+use super::search::FileSource;
 
 /// What reading a commit's files failed at, if it did.
 pub(super) const READING: &str = "reading a commit's files";
@@ -34,9 +34,9 @@ const MAX_READ: u64 = 64 << 20;
 
 /// The files of one commit, or of a repository that has none yet.
 #[derive(Debug)]
-pub(super) struct BareTree {
+pub(super) struct CommitTree {
     commit: Option<Commit>,
-    listed: Mutex<Option<(Arc<Rules>, Arc<Listing>)>>,
+    listing: Mutex<Option<(Arc<Rules>, Arc<Listing>)>>,
 }
 
 #[derive(Debug)]
@@ -53,13 +53,13 @@ struct Node {
     id: ObjectId,
 }
 
-impl BareTree {
+impl CommitTree {
     /// The files of a commit.
-    pub(super) fn of(head: Option<(Arc<Git>, ObjectId)>) -> Result<BareTree, RepoError> {
+    pub(super) fn of(head: Option<(Arc<Git>, ObjectId)>) -> Result<CommitTree, RepoError> {
         let commit = head.map(|(git, id)| Commit::read(git, id)).transpose()?;
-        Ok(BareTree {
+        Ok(CommitTree {
             commit,
-            listed: Mutex::new(None),
+            listing: Mutex::new(None),
         })
     }
 
@@ -73,7 +73,7 @@ impl BareTree {
         rules: &Arc<Rules>,
         cancel: &Cancel,
     ) -> Result<Arc<Listing>, RepoError> {
-        let known = self.listed.lock().clone();
+        let known = self.listing.lock().clone();
         if let Some((_, listing)) = known.filter(|(under, _)| under == rules) {
             return Ok(listing);
         }
@@ -82,12 +82,12 @@ impl BareTree {
             None => Vec::new(),
         };
         let listing = Arc::new(Listing { entries });
-        *self.listed.lock() = Some((Arc::clone(rules), Arc::clone(&listing)));
+        *self.listing.lock() = Some((Arc::clone(rules), Arc::clone(&listing)));
         Ok(listing)
     }
 
     /// Opens a file whose name was judged, or needs not be; where a link leads is judged.
-    pub(super) fn open_judged(
+    pub(super) fn open_checked(
         &self,
         path: &RepoPath,
         rules: &Rules,
@@ -101,13 +101,15 @@ impl BareTree {
         }
         let node = commit.node(&repository, &real)?.ok_or_else(not_found)?;
         if !is_file(node.mode) {
-            return Err(rules.unless_closed(not_found(), (&real, path), Kind::Directory));
+            return Err(rules.blocked_if_closed(not_found(), (&real, path), Kind::Directory));
         }
-        let header = repository.find_header(node.id).map_err(git(READING))?;
+        let header = repository
+            .find_header(node.id)
+            .map_err(git_error(READING))?;
         if header.size() > MAX_READ {
             return Ok(RepoFile::too_large(header.size(), commit.time, real));
         }
-        let mut blob = repository.find_blob(node.id).map_err(git(READING))?;
+        let mut blob = repository.find_blob(node.id).map_err(git_error(READING))?;
         Ok(RepoFile::blob(blob.take_data(), commit.time, real))
     }
 
@@ -125,7 +127,7 @@ impl BareTree {
         rules.admit(&real, path, Kind::Directory)?;
         match commit.node(&repository, &real)? {
             Some(node) if node.mode == Mode::Tree => Ok(real),
-            _ => Err(rules.unless_closed(not_found(), (&real, path), Kind::File)),
+            _ => Err(rules.blocked_if_closed(not_found(), (&real, path), Kind::File)),
         }
     }
 
@@ -150,7 +152,7 @@ impl BareTree {
     }
 }
 
-impl Content for BareTree {
+impl FileSource for CommitTree {
     fn load<'a>(&self, path: &RepoPath, buffer: &'a mut Vec<u8>) -> Option<Loaded<'a>> {
         let commit = self.commit.as_ref()?;
         let repository = commit.git.objects();
@@ -179,9 +181,9 @@ impl Content for BareTree {
 impl Commit {
     fn read(git: Arc<Git>, id: ObjectId) -> Result<Commit, RepoError> {
         let repository = git.objects();
-        let commit = repository.find_commit(id).map_err(self::git(READING))?;
-        let tree = commit.tree_id().map_err(self::git(READING))?.detach();
-        let seconds = commit.time().map_err(self::git(READING))?.seconds;
+        let commit = repository.find_commit(id).map_err(git_error(READING))?;
+        let tree = commit.tree_id().map_err(git_error(READING))?.detach();
+        let seconds = commit.time().map_err(git_error(READING))?.seconds;
         let since_epoch = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
         let time = SystemTime::UNIX_EPOCH + since_epoch;
         drop(commit);
@@ -206,8 +208,12 @@ impl Commit {
                 id: self.tree,
             }));
         }
-        let tree = repository.find_tree(self.tree).map_err(git(READING))?;
-        let entry = tree.lookup_entry(path.components()).map_err(git(READING))?;
+        let tree = repository
+            .find_tree(self.tree)
+            .map_err(git_error(READING))?;
+        let entry = tree
+            .lookup_entry(path.components())
+            .map_err(git_error(READING))?;
         Ok(entry.map(|entry| Node {
             mode: entry.mode().kind(),
             id: entry.object_id(),
@@ -240,21 +246,21 @@ impl Commit {
     fn entries(&self, rules: &Rules, cancel: &Cancel) -> Result<Vec<Entry>, RepoError> {
         let repository = self.git.objects();
         let too_many = || RepoError::TooManyEntries { limit: MAX_ENTRIES };
-        let (mut entries, mut room) = (Vec::new(), MAX_NAMES);
+        let (mut entries, mut bytes_left) = (Vec::new(), MAX_NAMES);
         let mut folders = vec![(RepoPath::root(), self.tree)];
         while let Some((folder, id)) = folders.pop() {
             cancel.check()?;
-            let tree = repository.find_tree(id).map_err(git(READING))?;
+            let tree = repository.find_tree(id).map_err(git_error(READING))?;
             for entry in tree.iter() {
-                let entry = entry.map_err(git(READING))?;
+                let entry = entry.map_err(git_error(READING))?;
                 let path = folder.join(entry.filename());
-                let left = room.checked_sub(path.as_bytes().len());
-                room = left.ok_or_else(too_many)?;
+                let left = bytes_left.checked_sub(path.as_bytes().len());
+                bytes_left = left.ok_or_else(too_many)?;
                 match entry.mode().kind() {
-                    Mode::Tree if rules.judge(&path, Kind::Directory).is_ok() => {
+                    Mode::Tree if rules.check(&path, Kind::Directory).is_ok() => {
                         folders.push((path, entry.object_id()));
                     }
-                    Mode::Blob | Mode::BlobExecutable if rules.judge(&path, Kind::File).is_ok() => {
+                    Mode::Blob | Mode::BlobExecutable if rules.check(&path, Kind::File).is_ok() => {
                         entries.push(Entry {
                             path,
                             kind: EntryKind::File,
@@ -288,7 +294,7 @@ impl Commit {
             mode if is_file(mode) => (EntryKind::LinkToFile, Kind::File),
             _ => return None,
         };
-        let passes = rules.judge(path, kind).is_ok() && rules.judge(&target, kind).is_ok();
+        let passes = rules.check(path, kind).is_ok() && rules.check(&target, kind).is_ok();
         passes.then_some(entry)
     }
 }
@@ -359,7 +365,7 @@ mod tests {
             "{refused:?}"
         );
         // Two million of these paths take four gigabytes.
-        assert!(whole.looks() < 40_000, "{}", whole.looks());
+        assert!(whole.checks() < 40_000, "{}", whole.checks());
     }
 
     #[test]

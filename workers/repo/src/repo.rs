@@ -18,7 +18,7 @@ use super::path::RepoPath;
 use super::project::{Head, Key, Snapshot};
 use super::rules::{Blocked, Kind, Rules};
 use super::search::{MatchRange, Matches, Query};
-use super::tracked::{self, Standing};
+use super::tracked::{self, TrackedEntry};
 
 /// One project as one call sees it.
 #[derive(Clone)]
@@ -70,7 +70,7 @@ impl Repo {
     /// see where it says so.
     pub fn warnings(&self) -> &[String] {
         let place = RepoPath::trusted(manifest::NAME.as_bytes());
-        match self.rules.judge(&place, Kind::File) {
+        match self.rules.check(&place, Kind::File) {
             Ok(()) => self.manifest.warnings(),
             Err(Blocked) => &[],
         }
@@ -117,8 +117,8 @@ impl Repo {
     /// Finds out whether the work tree is dirty. It costs as much as a search: run it off the
     /// path of calls, and only where [`Repo::claim_status`] said so.
     pub fn refresh_status(&self) {
-        let crews = &self.shared.crews;
-        crews.aside(|| self.snapshot.refresh_status());
+        let pools = &self.shared.search_pools;
+        pools.background(|| self.snapshot.refresh_status());
     }
 
     /// All that can be listed: what is neither blocked nor ignored, hidden files included.
@@ -140,7 +140,7 @@ impl Repo {
         let opened = either_spelling(path, |path| self.snapshot.open(path, &self.rules));
         opened.map_err(|error| {
             self.rules
-                .unless_closed(error, (path, path), Kind::Directory)
+                .blocked_if_closed(error, (path, path), Kind::Directory)
         })
     }
 
@@ -152,7 +152,10 @@ impl Repo {
         let found = either_spelling(path, |path| self.snapshot.directory(path, &self.rules));
         // A folder may have a name that is blocked for files. Where there is none, the name is
         // denied as everywhere else, whether a file has it or nothing does.
-        found.map_err(|error| self.rules.unless_closed(error, (path, path), Kind::File))
+        found.map_err(|error| {
+            self.rules
+                .blocked_if_closed(error, (path, path), Kind::File)
+        })
     }
 
     /// Size and time of an entry, of what it leads to if it is a link; `None` if it is gone.
@@ -203,13 +206,13 @@ impl Repo {
     ///
     /// # Errors
     /// [`RepoError::Stopped`], [`RepoError::Unreadable`], or a failure of the file system.
-    pub fn standing(
+    pub fn tracked_entries(
         &self,
         paths: &[RepoPath],
         cancel: &Cancel,
-    ) -> Result<Vec<Option<Standing>>, RepoError> {
+    ) -> Result<Vec<Option<TrackedEntry>>, RepoError> {
         match self.snapshot.jail() {
-            Some(jail) => (self.shared.pool).install(|| tracked::look(jail, paths, cancel)),
+            Some(jail) => (self.shared.pool).install(|| tracked::stat_all(jail, paths, cancel)),
             None => Ok(vec![None; paths.len()]),
         }
     }
@@ -218,7 +221,7 @@ impl Repo {
     ///
     /// # Errors
     /// As [`Repo::open`], and what `piece` says.
-    pub fn read_standing(
+    pub fn read_tracked(
         &self,
         path: &RepoPath,
         piece: impl FnMut(&[u8]) -> Result<(), RepoError>,
@@ -234,10 +237,10 @@ impl Repo {
     ///
     /// # Errors
     /// As [`Repo::open`].
-    pub fn link_text(&self, path: &RepoPath) -> Result<Vec<u8>, RepoError> {
+    pub fn read_link(&self, path: &RepoPath) -> Result<Vec<u8>, RepoError> {
         self.rules.admit(path, path, Kind::File)?;
         match self.snapshot.jail() {
-            Some(jail) => tracked::link_text(jail, path),
+            Some(jail) => tracked::read_link(jail, path),
             None => Err(RepoError::NotFound { path: path.clone() }),
         }
     }
@@ -254,9 +257,9 @@ impl Repo {
         cancel: &Cancel,
     ) -> Result<Matches, RepoError> {
         let listing = self.listing(cancel)?;
-        let hands = self.shared.crews.begin(&self.tenant);
+        let threads = self.shared.search_pools.begin(&self.tenant);
         self.snapshot
-            .search(&listing, (query, range), &hands, cancel)
+            .search(&listing, (query, range), &threads, cancel)
     }
 }
 

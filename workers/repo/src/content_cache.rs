@@ -1,4 +1,4 @@
-//! File contents kept between searches, so that a search of a warm tree opens no file.
+//! File contents files between searches, so that a search of a warm tree opens no file.
 //!
 //! Opening costs most of a search of small files. What was read is used again while one look at
 //! the file (identity, size, both its times) proves that nothing changed. All projects of a worker
@@ -14,36 +14,36 @@ use parking_lot::RwLock;
 
 use super::listing::Listing;
 use super::path::RepoPath;
-use super::stamp::Seen;
+use super::stamp::ObservedState;
 
-/// The largest file that is kept, in bytes: of a larger one, opening costs little.
+/// The largest file that is files, in bytes: of a larger one, opening costs little.
 const MAX_FILE: usize = 128 << 10;
 
-/// What a kept file costs beside its bytes.
+/// What a files file costs beside its bytes.
 const OVERHEAD: usize = 200;
 
-/// How many bytes may still be kept, by all projects.
+/// How many bytes may still be files, by all projects.
 #[derive(Debug)]
 pub(super) struct Budget {
     left: AtomicUsize,
 }
 
-/// The kept files of one project.
+/// The files files of one project.
 #[derive(Debug)]
-pub(super) struct Contents {
-    kept: RwLock<HashMap<RepoPath, Kept>>,
+pub(super) struct ContentCache {
+    files: RwLock<HashMap<RepoPath, CachedFile>>,
     budget: Arc<Budget>,
 }
 
 #[derive(Clone, Debug)]
-struct Kept {
-    seen: Seen,
+struct CachedFile {
+    state: ObservedState,
     bytes: Arc<[u8]>,
 }
 
-/// The bytes of a file: kept, or read into the buffer of who asked.
+/// The bytes of a file: files, or read into the buffer of who asked.
 pub(super) enum Loaded<'a> {
-    Kept(Arc<[u8]>),
+    Cached(Arc<[u8]>),
     Read(&'a [u8]),
 }
 
@@ -52,7 +52,7 @@ impl Deref for Loaded<'_> {
 
     fn deref(&self) -> &[u8] {
         match self {
-            Loaded::Kept(bytes) => bytes,
+            Loaded::Cached(bytes) => bytes,
             Loaded::Read(bytes) => bytes,
         }
     }
@@ -72,42 +72,42 @@ impl Budget {
             .is_ok()
     }
 
-    fn give_back(&self, cost: usize) {
+    fn release(&self, cost: usize) {
         self.left.fetch_add(cost, Ordering::Relaxed);
     }
 }
 
-impl Contents {
-    pub(super) fn new(budget: Arc<Budget>) -> Contents {
-        Contents {
-            kept: RwLock::default(),
+impl ContentCache {
+    pub(super) fn new(budget: Arc<Budget>) -> ContentCache {
+        ContentCache {
+            files: RwLock::default(),
             budget,
         }
     }
 
-    /// What is kept of a file, if `holds` says that it is still what was seen.
+    /// What is files of a file, if `holds` says that it is still what was seen.
     pub(super) fn get(
         &self,
         path: &RepoPath,
-        holds: impl FnOnce(Seen) -> bool,
+        holds: impl FnOnce(ObservedState) -> bool,
     ) -> Option<Arc<[u8]>> {
-        let kept = self.kept.read().get(path).cloned()?;
-        holds(kept.seen).then_some(kept.bytes)
+        let cached = self.files.read().get(path).cloned()?;
+        holds(cached.state).then_some(cached.bytes)
     }
 
     /// Keeps what was read, if it fits and if a later look can tell whether it changed.
-    pub(super) fn keep(&self, path: &RepoPath, seen: Seen, bytes: &[u8]) {
-        // What was kept no longer holds; its room is free for what replaces it.
-        let before = self.kept.write().remove(path);
-        self.let_go(path, before);
-        let can_be_told = matches!(seen, Seen::As(_));
-        if can_be_told && bytes.len() <= MAX_FILE && self.budget.take(cost(path, bytes)) {
-            let kept = Kept {
-                seen,
+    pub(super) fn insert(&self, path: &RepoPath, state: ObservedState, bytes: &[u8]) {
+        // What was files no longer holds; its room is free for what replaces it.
+        let old = self.files.write().remove(path);
+        self.release(path, old);
+        let is_settled = matches!(state, ObservedState::Stamped(_));
+        if is_settled && bytes.len() <= MAX_FILE && self.budget.take(cost(path, bytes)) {
+            let cached = CachedFile {
+                state,
                 bytes: bytes.into(),
             };
-            let raced = self.kept.write().insert(path.clone(), kept);
-            self.let_go(path, raced);
+            let raced = self.files.write().insert(path.clone(), cached);
+            self.release(path, raced);
         }
     }
 
@@ -119,27 +119,28 @@ impl Contents {
                 .binary_search_by(|e| e.path.cmp(path))
                 .is_ok()
         };
-        let mut kept = self.kept.write();
-        let gone: Vec<_> = kept.extract_if(|path, _| !is_listed(path)).collect();
-        drop(kept);
+        let mut files = self.files.write();
+        let gone: Vec<_> = files.extract_if(|path, _| !is_listed(path)).collect();
+        drop(files);
         for (path, gone) in gone {
-            self.let_go(&path, Some(gone));
+            self.release(&path, Some(gone));
         }
     }
 
-    fn let_go(&self, path: &RepoPath, kept: Option<Kept>) {
-        if let Some(kept) = kept {
-            self.budget.give_back(cost(path, &kept.bytes));
+    fn release(&self, path: &RepoPath, cached: Option<CachedFile>) {
+        if let Some(cached) = cached {
+            self.budget.release(cost(path, &cached.bytes));
         }
     }
 }
 
-impl Drop for Contents {
+impl Drop for ContentCache {
     fn drop(&mut self) {
-        let kept = std::mem::take(self.kept.get_mut());
-        self.budget.give_back(
-            kept.iter()
-                .map(|(path, kept)| cost(path, &kept.bytes))
+        let files = std::mem::take(self.files.get_mut());
+        self.budget.release(
+            files
+                .iter()
+                .map(|(path, cached)| cost(path, &cached.bytes))
                 .sum(),
         );
     }
@@ -160,9 +161,9 @@ mod tests {
         RepoPath::parse(text).unwrap()
     }
 
-    fn seen() -> Seen {
+    fn settled() -> ObservedState {
         let later = SystemTime::now() + std::time::Duration::from_secs(3600);
-        Seen::at(later, rustix::fs::stat("/"))
+        ObservedState::at(later, rustix::fs::stat("/"))
     }
 
     fn left(budget: &Budget) -> usize {
@@ -171,8 +172,8 @@ mod tests {
 
     #[test]
     fn what_changed_since_is_not_given() {
-        let contents = Contents::new(Budget::new(1 << 20));
-        contents.keep(&path("a"), seen(), b"one");
+        let contents = ContentCache::new(Budget::new(1 << 20));
+        contents.insert(&path("a"), settled(), b"one");
         assert_eq!(
             contents.get(&path("a"), |_| true).as_deref(),
             Some(b"one".as_slice())
@@ -183,37 +184,40 @@ mod tests {
 
     #[test]
     fn what_cannot_be_told_from_a_later_state_is_not_kept() {
-        let contents = Contents::new(Budget::new(1 << 20));
-        contents.keep(&path("a"), Seen::TooFresh, b"one");
-        contents.keep(&path("b"), seen(), &vec![0; MAX_FILE + 1]);
-        assert!(contents.kept.read().is_empty());
+        let contents = ContentCache::new(Budget::new(1 << 20));
+        contents.insert(&path("a"), ObservedState::TooRecent, b"one");
+        contents.insert(&path("b"), settled(), &vec![0; MAX_FILE + 1]);
+        assert!(contents.files.read().is_empty());
     }
 
     #[test]
     fn projects_share_a_budget_and_give_back_what_they_kept() {
         let budget = Budget::new(1000);
-        let (first, second) = (Contents::new(budget.clone()), Contents::new(budget.clone()));
-        first.keep(&path("a"), seen(), &[0; 700]);
-        first.keep(&path("a"), seen(), &[0; 750]);
+        let (first, second) = (
+            ContentCache::new(budget.clone()),
+            ContentCache::new(budget.clone()),
+        );
+        first.insert(&path("a"), settled(), &[0; 700]);
+        first.insert(&path("a"), settled(), &[0; 750]);
         assert_eq!(
             left(&budget),
             1000 - (750 + 1 + OVERHEAD),
             "the new state in the old one's room"
         );
-        second.keep(&path("b"), seen(), &[0; 700]);
+        second.insert(&path("b"), settled(), &[0; 700]);
         assert!(second.get(&path("b"), |_| true).is_none());
         drop(first);
         assert_eq!(left(&budget), 1000);
-        second.keep(&path("b"), seen(), &[0; 700]);
+        second.insert(&path("b"), settled(), &[0; 700]);
         assert!(second.get(&path("b"), |_| true).is_some());
     }
 
     #[test]
     fn a_file_that_is_no_longer_listed_is_forgotten() {
         let budget = Budget::new(1000);
-        let contents = Contents::new(budget.clone());
-        contents.keep(&path("a"), seen(), b"one");
-        contents.keep(&path("b"), seen(), b"two");
+        let contents = ContentCache::new(budget.clone());
+        contents.insert(&path("a"), settled(), b"one");
+        contents.insert(&path("b"), settled(), b"two");
         let entry = Entry {
             path: path("b"),
             kind: EntryKind::File,
