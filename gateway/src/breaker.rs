@@ -31,7 +31,6 @@ pub(crate) use report::{BreakerReport, CircuitRow};
 mod bulkhead;
 mod circuits;
 mod family;
-mod circuit;
 mod rule;
 mod window;
 mod refusals;

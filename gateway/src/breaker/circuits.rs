@@ -11,12 +11,12 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use archway_resilience::{CircuitState, NotAdmitted};
 use parking_lot::{Mutex, RwLock};
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
-    circuit::{CircuitState, NotAdmitted},
     family::{Admissions, CallEnd, FamilyCircuits, StateChange},
     report::{CircuitRow, TenantRow},
     window::CallCounts,

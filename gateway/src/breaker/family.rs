@@ -11,11 +11,11 @@
 use std::{collections::HashMap, time::Duration};
 
 use archway_proto::fault::Blame;
+use archway_resilience::{Admission, Circuit, CircuitState};
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
-    circuit::{Admission, Circuit, CircuitState},
     circuits::{CallTarget, CircuitOpen},
     rule::{CallCircuit, SETTINGS},
     window::{CallCounts, Rating, SPAN},

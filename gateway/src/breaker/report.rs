@@ -1,11 +1,12 @@
 //! The part of `/status` about circuits and calls. It is for operators and names tenants, unlike
 //! failures and metrics.
 
+use archway_resilience::CircuitState;
 use serde::Serialize;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{circuit::CircuitState, rule::CallCircuit, window::CallCounts};
+use super::{rule::CallCircuit, window::CallCounts};
 use crate::metrics::CircuitLabels;
 
 /// Circuits and calls at one moment.

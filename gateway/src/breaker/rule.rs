@@ -2,16 +2,14 @@
 
 use std::time::Duration;
 
+use archway_resilience::{Circuit, OpenRule, Settings};
 use tokio::time::Instant;
 
-use super::{
-    circuit::{Circuit, OpenRule, Settings},
-    window::{Rating, Window},
-};
+use super::window::{Rating, Window};
 
 /// Calls that must have ended within the window before ratios mean anything. With fewer, two
 /// unlucky calls of a quiet hour would open the circuit.
-pub(super) const FEWEST_CALLS: u32 = 10;
+const FEWEST_CALLS: u32 = 10;
 /// Percentage of faults that opens a circuit. With half of the calls failing, the rest are not
 /// worth the callers' wait.
 const MOST_FAULTS: u64 = 50;
@@ -25,6 +23,7 @@ pub(super) const SETTINGS: Settings = Settings {
     longest_open_time: Duration::from_secs(60),
     probes: 3,
     probe_wait: Duration::from_secs(1),
+    longest_probe: None,
 };
 
 /// A circuit of calls.
@@ -32,7 +31,6 @@ pub(super) type CallCircuit = Circuit<Window>;
 
 impl OpenRule for Window {
     type Rating = Rating;
-    type Time = Instant;
 
     fn new(now: Instant) -> Self {
         Window::starting(now)
@@ -54,5 +52,91 @@ impl OpenRule for Window {
         let slow = u64::from(counts.slow) + faults;
         counts.calls >= FEWEST_CALLS
             && (faults * 100 >= calls * MOST_FAULTS || slow * 100 >= calls * MOST_SLOW)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use archway_resilience::CircuitState;
+
+    use super::*;
+
+    /// A circuit and its clock.
+    struct Fixture {
+        circuit: CallCircuit,
+        now: Instant,
+    }
+
+    impl Fixture {
+        fn new() -> Self {
+            let now = Instant::now();
+            Fixture {
+                circuit: Circuit::new(&SETTINGS, now),
+                now,
+            }
+        }
+
+        /// Runs calls one after the other.
+        fn calls(&mut self, count: usize, rating: Rating) {
+            for _ in 0..count {
+                let admission = self.circuit.admit(self.now).unwrap();
+                self.circuit.settle(admission, rating, self.now);
+            }
+        }
+
+        fn state(&self) -> CircuitState {
+            self.circuit.state(self.now)
+        }
+    }
+
+    #[test]
+    fn half_of_at_least_ten_calls_failing_opens_it() {
+        let mut fixture = Fixture::new();
+        fixture.calls(9, Rating::Fault);
+        assert_eq!(fixture.state(), CircuitState::Closed);
+        fixture.calls(1, Rating::Fault);
+        let open_time = fixture.circuit.retry_after(fixture.now);
+        assert_eq!(open_time, Some(SETTINGS.first_open_time));
+
+        let mut fixture = Fixture::new();
+        fixture.calls(11, Rating::Good);
+        fixture.calls(10, Rating::Fault);
+        assert_eq!(fixture.state(), CircuitState::Closed, "10 of 21");
+        fixture.calls(1, Rating::Fault);
+        assert_eq!(fixture.state(), CircuitState::Open, "11 of 22");
+    }
+
+    #[test]
+    fn four_of_five_calls_being_slow_opens_it() {
+        let mut fixture = Fixture::new();
+        fixture.calls(3, Rating::Good);
+        fixture.calls(11, Rating::Slow);
+        assert_eq!(fixture.state(), CircuitState::Closed, "11 of 14");
+        fixture.calls(1, Rating::Slow);
+        assert_eq!(fixture.state(), CircuitState::Open, "12 of 15");
+    }
+
+    #[test]
+    fn a_missed_deadline_counts_as_slow_too() {
+        let mut fixture = Fixture::new();
+        fixture.calls(2, Rating::Good);
+        fixture.calls(4, Rating::Fault);
+        fixture.calls(3, Rating::Slow);
+        assert_eq!(fixture.state(), CircuitState::Closed);
+        fixture.calls(1, Rating::Slow);
+        assert_eq!(
+            fixture.state(),
+            CircuitState::Open,
+            "4 faults and 4 slow of 10"
+        );
+    }
+
+    #[test]
+    fn faults_of_more_than_ten_seconds_ago_are_forgotten() {
+        let mut fixture = Fixture::new();
+        fixture.calls(9, Rating::Fault);
+        fixture.now += Duration::from_secs(10);
+        fixture.calls(9, Rating::Fault);
+        assert_eq!(fixture.state(), CircuitState::Closed);
     }
 }

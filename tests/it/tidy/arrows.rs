@@ -6,15 +6,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Source, assert_none, dependencies, root, sources, words};
 
 /// What each crate uses of the others, dev-dependencies included. Tests and benches may use all.
-const USES: [(&str, &[&str]); 9] = [
+const USES: [(&str, &[&str]); 10] = [
     ("archway-proto", &[]),
-    ("archway-gateway", &["archway-proto"]),
+    ("archway-resilience", &[]),
+    ("archway-gateway", &["archway-proto", "archway-resilience"]),
     ("archway-repo", &["archway-proto"]),
     ("archway-store", &["archway-proto", "archway-repo"]),
     ("archway-history", &["archway-proto", "archway-repo"]),
     (
         "archway-index",
-        &["archway-proto", "archway-repo", "archway-store"],
+        &[
+            "archway-proto",
+            "archway-repo",
+            "archway-resilience",
+            "archway-store",
+        ],
     ),
     (
         "archway-architecture",

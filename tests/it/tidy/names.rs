@@ -131,7 +131,7 @@ fn declared_types_and_tests_are_found() {
     assert_eq!(declared_types(text), ["A", "C", "Row", "D"]);
     assert_eq!(tests(text), ["it_is_short", "it_waits"]);
     let crates = crates();
-    for folder in ["proto", "gateway", "cli", "tests", "benches"] {
+    for folder in ["proto", "resilience", "gateway", "cli", "tests", "benches"] {
         assert!(!crates[folder].is_empty(), "{folder}");
     }
 }

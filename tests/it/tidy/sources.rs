@@ -4,7 +4,15 @@ use std::{collections::BTreeSet, iter};
 
 use super::{Source, assert_none, sources, words};
 
-const CRATES: [&str; 6] = ["proto", "gateway", "workers", "cli", "tests", "benches"];
+const CRATES: [&str; 7] = [
+    "proto",
+    "resilience",
+    "gateway",
+    "workers",
+    "cli",
+    "tests",
+    "benches",
+];
 const LONGEST: usize = 300;
 
 #[test]

@@ -19,9 +19,10 @@ pub mod testing;
 use std::time::Duration;
 
 use archway_proto::trace::Span;
+use archway_resilience::Outcome;
 use tokio::time::{Instant, timeout_at};
 
-use circuit::CircuitBreaker;
+use circuit::{CircuitBreaker, circuit_breaker};
 use pacer::Pacer;
 
 pub use client::{Client, client, request_span, send};
@@ -64,7 +65,7 @@ impl ServiceGate {
         ServiceGate {
             timeout,
             pacer: Pacer::default(),
-            breaker: CircuitBreaker::new(metrics.clone(), open_message),
+            breaker: circuit_breaker(metrics.clone(), open_message),
             metrics,
         }
     }
@@ -79,7 +80,7 @@ impl ServiceGate {
 
     /// Whether a request would be rejected now, so that background work can skip the attempt.
     pub fn is_unavailable(&self) -> bool {
-        self.pacer.is_paused() || self.breaker.is_rejecting()
+        self.pacer.is_paused() || self.breaker.is_refusing()
     }
 
     /// Sends one request in a span of its own, unless the circuit is open.
@@ -92,7 +93,10 @@ impl ServiceGate {
         deadline: Instant,
         span: impl FnOnce() -> Span,
     ) -> Result<Result<T, Failure<E>>, Unavailable> {
-        let permit = self.breaker.admit()?;
+        let permit = self.breaker.admit().map_err(|refused| {
+            let retry_after = refused.retry_after;
+            Unavailable::CircuitOpen { retry_after }
+        })?;
         let (started, span) = (Instant::now(), span());
         let until = deadline.min(started + self.timeout);
         let answer = timeout_at(until, asking).await;
@@ -107,10 +111,10 @@ impl ServiceGate {
             span.fail(ended.name());
         }
         match &answer {
-            Ok(_) => permit.passed(),
+            Ok(_) => permit.settle(Outcome::Success),
             Err(Failure::Late) if took < FAIR_CHANCE.min(self.timeout) => drop(permit),
-            Err(failure) if failure.blames_service() => permit.failed(),
-            Err(_) => permit.passed(),
+            Err(failure) if failure.blames_service() => permit.settle(Outcome::Failure),
+            Err(_) => permit.settle(Outcome::Success),
         }
         if let Err(failure) = &answer {
             self.pacer.note(failure);

@@ -2,7 +2,7 @@
 //!
 //! One collection holds the chunks of all tenants, for each embedding model; a request always says
 //! whose chunks it means ([`requests`]). The server need not be there at the start: what asks it
-//! meanwhile fails at once, and it is found again by itself ([`pause`], [`collection`]). What a
+//! meanwhile fails at once, and it is found again by itself ([`circuit`], [`collection`]). What a
 //! reader would miss: a server may lose chunks, or all of them, and answers as before. So each
 //! answer is proved ([`proof`]), and only indexing makes a collection ([`Home::prepare`]).
 
@@ -26,7 +26,7 @@ use requests::Scope;
 // In the order in which a request is made: the server and its collection, then what it is asked.
 mod config;
 mod server;
-mod pause;
+mod circuit;
 mod crowd;
 mod failure;
 mod line;

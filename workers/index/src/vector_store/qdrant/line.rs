@@ -8,6 +8,7 @@
 use std::{any::type_name, sync::Arc, time::Duration};
 
 use archway_proto::trace::{Span, status_name};
+use archway_resilience::Outcome;
 use opentelemetry::{
     KeyValue,
     trace::{SpanBuilder, SpanKind},
@@ -25,9 +26,9 @@ use tonic::{
 };
 
 use super::{
+    circuit::{CircuitBreaker, circuit_breaker},
     crowd::{Crowd, Entry, Place},
     failure::{Asking, Failure, is_away, is_broken, is_late},
-    pause::Pause,
     server::QdrantServer,
 };
 
@@ -40,7 +41,7 @@ const SIGN: Duration = Duration::from_millis(100);
 pub(super) struct Line {
     channel: Channel,
     key: Option<MetadataValue<Ascii>>,
-    pause: Pause,
+    breaker: CircuitBreaker,
     crowd: Arc<Crowd>,
 }
 
@@ -83,7 +84,7 @@ impl Line {
         Line {
             channel: server.endpoint.connect_lazy(),
             key: server.key.clone(),
-            pause: Pause::default(),
+            breaker: circuit_breaker(),
             crowd: Arc::default(),
         }
     }
@@ -96,11 +97,10 @@ impl Line {
             let news = self.crowd.news.notified();
             tokio::pin!(news);
             news.as_mut().enable();
-            let now = Instant::now();
-            if self.pause.is_on(now) {
+            if self.breaker.is_refusing() {
                 return Err(Failure::Paused);
             }
-            match self.crowd.enter(now) {
+            match self.crowd.enter(Instant::now()) {
                 Entry::Place(place) => return Ok(place),
                 Entry::Ask => {
                     let line = Arc::clone(self);
@@ -121,25 +121,20 @@ impl Line {
         }
     }
 
-    /// Asks whether the server is there, for a second at most: one that does not say so is away.
+    /// Queries the server's health. A server that does not answer within 1 s is unreachable.
     pub(super) async fn health(&self, asking: Asking) -> Result<HealthCheckReply, Failure> {
-        let begun = Instant::now();
-        let asking = Asking {
-            until: asking.until.min(begun + PATIENCE),
-            ..asking
-        };
-        let answer = self.ask(asking, HealthCheckRequest {}, |to, request| async move {
-            to.server().health_check(request).await
-        });
-        let answer = answer.await;
-        let now = Instant::now();
-        if matches!(answer, Err(Failure::Late)) && now >= begun + PATIENCE {
-            self.pause.begin(now);
-        }
-        answer
+        let until = asking.until.min(Instant::now() + PATIENCE);
+        let asking = Asking { until, ..asking };
+        self.send(
+            asking,
+            HealthCheckRequest {},
+            |to, request| async move { to.server().health_check(request).await },
+            Outcome::Outage,
+        )
+        .await
     }
 
-    /// Asks, unless the server was away a moment ago.
+    /// Sends a request, unless the circuit is open.
     pub(super) async fn ask<Q, A, F>(
         &self,
         asking: Asking,
@@ -149,10 +144,23 @@ impl Line {
     where
         F: Future<Output = Result<Response<A>, Status>>,
     {
+        // The request may be too much for the server. Only several in a row mean an outage.
+        self.send(asking, message, send, Outcome::Failure).await
+    }
+
+    /// `late` rates a request that gets no answer within [`PATIENCE`].
+    async fn send<Q, A, F>(
+        &self,
+        asking: Asking,
+        message: Q,
+        send: impl FnOnce(Services, Request<Q>) -> F,
+        late: Outcome,
+    ) -> Result<A, Failure>
+    where
+        F: Future<Output = Result<Response<A>, Status>>,
+    {
+        let permit = self.breaker.admit().map_err(|_open| Failure::Paused)?;
         let begun = Instant::now();
-        if !self.pause.admits(begun) {
-            return Err(Failure::Paused);
-        }
         let service = InterceptedService::new(self.channel.clone(), Key(self.key.clone()));
         let mut request = Request::new(message);
         request.set_timeout(asking.until.saturating_duration_since(begun));
@@ -164,29 +172,24 @@ impl Line {
             Ok(Err(status)) => Err(Failure::Said(status)),
             Err(_elapsed) => Err(Failure::Late),
         };
-        self.remember(begun, answer.as_ref().err());
         match &answer {
             Ok(_) => {}
             Err(Failure::Said(status)) => span.fail(status_name(status.code())),
             Err(Failure::Late | Failure::Paused) => span.fail("timeout"),
         }
-        answer
-    }
-
-    /// Whether the server is there, by what became of a request. One that was too much for it may be
-    /// the doing of who asked, and holds up no other; several after one another are the server's.
-    fn remember(&self, begun: Instant, failure: Option<&Failure>) {
-        let now = Instant::now();
-        match failure {
-            Some(Failure::Said(status)) if is_broken(status) => self.pause.begin(now),
-            Some(Failure::Said(status)) if is_away(status.code()) => self.pause.doubt(now),
-            Some(Failure::Late) if now - begun >= PATIENCE => self.pause.doubt(now),
-            Some(Failure::Late | Failure::Paused) => {}
-            Some(Failure::Said(_)) | None => {
-                self.pause.end();
-                self.crowd.heard(now);
+        let outcome = match &answer {
+            Err(Failure::Said(status)) if is_broken(status) => Outcome::Outage,
+            Err(Failure::Said(status)) if is_away(status.code()) => Outcome::Failure,
+            Err(Failure::Late) if begun.elapsed() >= PATIENCE => late,
+            // The caller was in a hurry.
+            Err(Failure::Late | Failure::Paused) => return answer,
+            Err(Failure::Said(_)) | Ok(_) => {
+                self.crowd.heard(Instant::now());
+                Outcome::Success
             }
-        }
+        };
+        permit.settle(outcome);
+        answer
     }
 }
 
