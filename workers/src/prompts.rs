@@ -1,15 +1,15 @@
-//! Prompts: ways to work that a repository writes down, and some that every project has.
+//! Prompts: workflows that a repository defines, and a few that every project has.
 //!
-//! A prompt is a template. What it says of tools and resources is put in when it is asked for, as
-//! the caller may see them; the caller's arguments are put in last and are never looked into. One
-//! that names what is not there for this caller is left out, whole, and the list says so.
+//! A prompt is a template. `prompts/get` inserts the tools and resources that it names, as far as
+//! the caller may see them. The caller's arguments are inserted last and are never parsed. A prompt
+//! that names something unavailable to the caller is skipped as a whole, and the list says so.
 
 mod builtin;
 mod expand;
 mod file;
-mod filling;
-mod found;
-mod given;
+mod arguments;
+mod discovery;
+mod fill;
 mod list;
 mod template;
 
@@ -26,15 +26,15 @@ use crate::{
     projects::Project,
     tools::{Registry, Reply},
 };
+use arguments::{checked_arguments, recorded_arguments};
+use discovery::find;
 use expand::{Expanded, Expander};
 use file::{Prompt, Role};
-use filling::{Filling, Kept};
-use found::find;
-use given::{given, remembered};
+use fill::{Filler, SessionResults};
 
 pub(crate) use list::list;
 
-/// What `prompts/get` asks for.
+/// The params of `prompts/get`.
 #[derive(Deserialize)]
 pub(crate) struct GetArgs {
     name: String,
@@ -42,9 +42,9 @@ pub(crate) struct GetArgs {
     arguments: Map<String, Value>,
 }
 
-/// A prompt with everything put in.
+/// A prompt with everything inserted.
 #[derive(Serialize)]
-pub(crate) struct Got {
+pub(crate) struct GetResult {
     description: String,
     messages: Vec<Message>,
 }
@@ -61,60 +61,60 @@ struct Text {
     text: String,
 }
 
-/// A prompt with everything put in.
+/// Returns a prompt with everything inserted.
 pub(crate) async fn get(
     cx: &ToolContext,
     registry: &Registry,
     args: GetArgs,
-) -> Result<Reply<Got>, Failure> {
-    let Named {
-        home,
+) -> Result<Reply<GetResult>, Failure> {
+    let ResolvedPrompt {
+        project,
         path,
         prompt,
         commit,
-    } = named(cx, &args.name).await?;
-    let given = given(&prompt, args.arguments)?;
-    let mut expander = Expander::new(cx, registry, home.as_ref());
+    } = resolve(cx, &args.name).await?;
+    let given = checked_arguments(&prompt, args.arguments)?;
+    let mut expander = Expander::new(cx, registry, project.as_ref());
     let expanded = expander.expand(&prompt).await?;
     let files = path.into_iter().chain(expander.into_files());
     let mut expanded = expanded.map_err(|why| {
         Failure::new(
             Fault::InvalidArguments,
             format!("the prompt {:?} is skipped: {why}", prompt.name),
-            "call prompts/list for the prompts that can be had",
+            "call prompts/list for the available prompts",
         )
     })?;
-    if home.is_none() {
+    if project.is_none() {
         expanded.messages = builtin::without_absent(expanded.messages, &given);
     }
     let tools = expanded.tools.clone();
-    let kept = match expanded.has_results() {
+    let results = match expanded.has_results() {
         true => {
             let workflow = cx.workflow(|tool| registry.may_call(cx, tool)).await;
-            workflow.map_or(Kept::Away, Kept::Workflow)
+            workflow.map_or(SessionResults::Unavailable, SessionResults::Workflow)
         }
-        false => Kept::Workflow(None),
+        false => SessionResults::Workflow(None),
     };
-    let messages = messages(expanded, Filling::new(&given, kept))?;
-    let arguments = remembered(&given);
+    let messages = messages(expanded, Filler::new(&given, results))?;
+    let arguments = recorded_arguments(&given);
     cx.open_workflow(&Opening {
         prompt: &args.name,
         arguments: &arguments,
         tools: &tools,
     })
     .await;
-    let reply = Reply::new(Got {
+    let reply = Reply::new(GetResult {
         messages,
         description: prompt.description,
     });
-    let home = home.as_ref().map(|home| home.slug.as_str());
-    Ok(reply.project(home).as_of(commit).of_files(files))
+    let project = project.as_ref().map(|project| project.slug.as_str());
+    Ok(reply.project(project).as_of(commit).of_files(files))
 }
 
-fn messages(expanded: Expanded, mut filling: Filling<'_>) -> Result<Vec<Message>, Failure> {
+fn messages(expanded: Expanded, mut filler: Filler<'_>) -> Result<Vec<Message>, Failure> {
     let messages = expanded.messages.into_iter();
     let filled = messages.map(|(role, parts)| {
-        let text = filling.text(parts)?;
+        let text = filler.text(parts)?;
         let content = Text {
             r#type: "text",
             text,
@@ -124,41 +124,43 @@ fn messages(expanded: Expanded, mut filling: Filling<'_>) -> Result<Vec<Message>
     filled.collect()
 }
 
-/// The prompt of a name, and the project that it stands in; the names of arguments it has.
+/// The project of a named prompt, and the names of its arguments.
 pub(crate) async fn arguments_of(
     cx: &ToolContext,
     name: &str,
 ) -> Result<(Option<Arc<Project>>, Vec<String>), Failure> {
-    let Named { home, prompt, .. } = named(cx, name).await?;
+    let ResolvedPrompt {
+        project, prompt, ..
+    } = resolve(cx, name).await?;
     let arguments = prompt.arguments.into_iter();
-    Ok((home, arguments.map(|argument| argument.name).collect()))
+    Ok((project, arguments.map(|argument| argument.name).collect()))
 }
 
-/// A prompt that was found by its name.
-struct Named {
-    /// Where it stands; one of our own stands nowhere.
-    home: Option<Arc<Project>>,
-    /// Its file there.
+/// A prompt that was resolved by its name.
+struct ResolvedPrompt {
+    /// Its project. `None` for a built-in prompt.
+    project: Option<Arc<Project>>,
+    /// Its file in that project.
     path: Option<String>,
     prompt: Prompt,
-    /// As of when.
+    /// The commit it was read from.
     commit: Option<String>,
 }
 
-async fn named(cx: &ToolContext, name: &str) -> Result<Named, Failure> {
-    if let Some(own) = builtin::all().iter().find(|it| it.name == name) {
-        return Ok(Named {
-            home: None,
+async fn resolve(cx: &ToolContext, name: &str) -> Result<ResolvedPrompt, Failure> {
+    if let Some(builtin_prompt) = builtin::all().iter().find(|it| it.name == name) {
+        return Ok(ResolvedPrompt {
+            project: None,
             path: None,
-            prompt: own.clone(),
+            prompt: builtin_prompt.clone(),
             commit: None,
         });
     }
-    let (project, own_name) = match name.split_once('/') {
+    let (project, name_in_project) = match name.split_once('/') {
         Some((project, name)) => (Some(project), name),
         None => (None, name),
     };
-    let home = cx
+    let project = cx
         .project(project)
         .await
         .map_err(|failure| match failure.code {
@@ -166,15 +168,17 @@ async fn named(cx: &ToolContext, name: &str) -> Result<Named, Failure> {
             _ => failure,
         })?;
     let snapshot = cx
-        .read(&home, |repo, cancel| Ok(find(repo, cancel)?))
+        .read(&project, |repo, cancel| Ok(find(repo, cancel)?))
         .await?;
     let mut prompts = snapshot.value.prompts;
-    let place = prompts.iter().position(|(_, it)| it.name == own_name);
-    match place {
-        Some(place) => {
-            let (path, prompt) = prompts.swap_remove(place);
-            Ok(Named {
-                home: Some(home),
+    let index = prompts
+        .iter()
+        .position(|(_, it)| it.name == name_in_project);
+    match index {
+        Some(index) => {
+            let (path, prompt) = prompts.swap_remove(index);
+            Ok(ResolvedPrompt {
+                project: Some(project),
                 path: Some(path),
                 prompt,
                 commit: snapshot.repo.head().map(|head| head.commit),
@@ -183,7 +187,10 @@ async fn named(cx: &ToolContext, name: &str) -> Result<Named, Failure> {
         None => {
             let known = prompts.iter().map(|(_, it)| it).chain(builtin::all());
             let known: Vec<&str> = known.map(|it| it.name.as_str()).collect();
-            Err(unknown(name, nearest::to(own_name, known.into_iter())))
+            Err(unknown(
+                name,
+                nearest::to(name_in_project, known.into_iter()),
+            ))
         }
     }
 }

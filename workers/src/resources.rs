@@ -1,15 +1,16 @@
-//! Resources: a project's documents and files under URIs, beside the tools that find them.
+//! Resources: a project's documents and files under URIs, in addition to the tools that find them.
 //!
-//! Listed are the documents of the projects that the caller may read; any file can be read by the
-//! URI that the template gives, under the same path rules as `read_file`. A closed path
-//! is refused by its name, whether anything stands there or not; of a document nothing is told but that there is none.
+//! `resources/list` has the documents of the projects that the caller may read. Any file can be
+//! read by the URI of the file template, under the same path rules as `read_file`. A closed path is
+//! rejected by its name, whether a file exists there or not. For a document, the answer is always
+//! that there is none.
 
 mod address;
 mod content;
 mod list;
 mod media;
 mod page;
-mod said;
+mod list_notes;
 mod templates;
 
 use archway_proto::{failure::Failure, fault::Fault};
@@ -24,17 +25,17 @@ use crate::{
 pub(crate) use address::Address;
 pub(crate) use content::{Body, Content, fetch};
 pub(crate) use list::list;
-pub(crate) use page::{ListArgs, Shelf};
-pub(crate) use said::Said;
+pub(crate) use list_notes::ListNotes;
+pub(crate) use page::{ListArgs, PageProject};
 pub(crate) use templates::{Variable, templates, variables};
 
-/// What `resources/read` asks for.
+/// The params of `resources/read`.
 #[derive(Deserialize)]
 pub(crate) struct ReadArgs {
     uri: String,
 }
 
-/// What a resource holds: one part.
+/// The content of a resource, in one part.
 #[derive(Serialize)]
 pub(crate) struct Contents {
     contents: [Part; 1],
@@ -43,20 +44,20 @@ pub(crate) struct Contents {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Part {
-    /// As it was asked for.
+    /// The requested URI.
     uri: String,
     mime_type: &'static str,
     #[serde(flatten)]
     body: Body,
 }
 
-/// What a resource holds.
+/// Returns the content of a resource.
 pub(crate) async fn read(
     cx: &ToolContext,
     registry: &Registry,
     args: ReadArgs,
 ) -> Result<Reply<Contents>, Failure> {
-    let named = |failure: Failure| failure.detail("uri", text::shown(&args.uri).into_owned());
+    let with_uri = |failure: Failure| failure.detail("uri", text::shown(&args.uri).into_owned());
     let contents = |mime_type, body| Contents {
         contents: [Part {
             uri: args.uri.clone(),
@@ -64,15 +65,15 @@ pub(crate) async fn read(
             body,
         }],
     };
-    let address = Address::parse(&args.uri).map_err(named)?;
+    let address = Address::parse(&args.uri).map_err(with_uri)?;
     if address == Address::Workflow {
         let workflow = cx
             .workflow(|tool| registry.may_call(cx, tool))
             .await
-            .map_err(|_told| {
+            .map_err(|_logged| {
                 Failure::new(
                     Fault::Unavailable,
-                    "what this session works on can't be read at the moment",
+                    "the workflow of this session can't be read at the moment",
                     "wait 2 seconds and try again",
                 )
             })?;
@@ -80,13 +81,13 @@ pub(crate) async fn read(
         let body = Body::Text(text::visible_json(&json).into_owned());
         return Ok(Reply::new(contents(media::JSON, body)));
     }
-    let found = fetch(cx, &address, None).await.map_err(named)?;
-    let path = found.value.path.clone();
+    let content = fetch(cx, &address, None).await.map_err(with_uri)?;
+    let path = content.value.path.clone();
     let is_file = matches!(address, Address::File { .. });
     if is_file {
-        cx.record_access(&found.value.project, &path);
+        cx.record_access(&content.value.project, &path);
     }
-    let reply = Reply::from_snapshot(found, |content| contents(content.mime_type, content.body));
-    let whole = is_file.then(|| "/contents/0/text".to_owned());
-    Ok(reply.whole_files(whole).of_files([path]))
+    let reply = Reply::from_snapshot(content, |content| contents(content.mime_type, content.body));
+    let whole_file = is_file.then(|| "/contents/0/text".to_owned());
+    Ok(reply.whole_files(whole_file).of_files([path]))
 }

@@ -1,4 +1,4 @@
-//! The prompts that every project has. Their names are no repository's.
+//! The prompts that every project has. Repositories can't use their names.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -13,7 +13,7 @@ const FILES: [&str; 3] = [
     include_str!("builtin/onboard-to-this-repo.json"),
 ];
 
-/// A file that does not parse is left out; a test holds that all do.
+/// A file that does not parse is skipped. A test checks that all parse.
 static ALL: LazyLock<Vec<Prompt>> = LazyLock::new(|| {
     let files = FILES.into_iter();
     files
@@ -21,12 +21,12 @@ static ALL: LazyLock<Vec<Prompt>> = LazyLock::new(|| {
         .collect()
 });
 
-/// All of them, in the order in which they are listed.
+/// All built-in prompts, in the order of `prompts/list`.
 pub(super) fn all() -> &'static [Prompt] {
     &ALL
 }
 
-/// The messages without the lines of arguments that were not given: each has a line to itself.
+/// Removes the lines of arguments that were not given: each argument has its own line.
 pub(super) fn without_absent(
     messages: Vec<(Role, Vec<Part>)>,
     given: &BTreeMap<String, String>,
@@ -38,12 +38,12 @@ pub(super) fn without_absent(
 
 fn without_lines(parts: Vec<Part>, given: &BTreeMap<String, String>) -> Vec<Part> {
     let is_absent = |name: &String| given.get(name).is_none_or(String::is_empty);
-    let mut kept: Vec<Part> = Vec::with_capacity(parts.len());
+    let mut remaining: Vec<Part> = Vec::with_capacity(parts.len());
     let mut is_cut = false;
     for part in parts {
         match part {
             Part::Argument(name) if is_absent(&name) => {
-                if let Some(Part::Text(text)) = kept.last_mut() {
+                if let Some(Part::Text(text)) = remaining.last_mut() {
                     let label = text.rfind('\n').map_or(0, |end| end + 1);
                     *text = text.get(..label).unwrap_or_default().into();
                 }
@@ -51,20 +51,20 @@ fn without_lines(parts: Vec<Part>, given: &BTreeMap<String, String>) -> Vec<Part
             }
             Part::Text(text) if is_cut => {
                 let rest = text.strip_prefix('\n').unwrap_or(&text);
-                let is_parted =
-                    matches!(kept.last(), Some(Part::Text(text)) if text.ends_with("\n\n"));
-                // A paragraph of its own goes with the empty line behind it.
-                let beyond = rest.strip_prefix('\n').filter(|_| is_parted);
-                kept.push(Part::Text(beyond.unwrap_or(rest).into()));
+                let own_paragraph =
+                    matches!(remaining.last(), Some(Part::Text(text)) if text.ends_with("\n\n"));
+                // If the argument was its own paragraph, the empty line after it goes too.
+                let after_paragraph = rest.strip_prefix('\n').filter(|_| own_paragraph);
+                remaining.push(Part::Text(after_paragraph.unwrap_or(rest).into()));
                 is_cut = false;
             }
-            part => kept.push(part),
+            part => remaining.push(part),
         }
     }
-    kept
+    remaining
 }
 
-/// Whether a name is one of theirs.
+/// Whether a name belongs to a built-in prompt.
 pub(super) fn is_reserved(name: &str) -> bool {
     ALL.iter().any(|prompt| prompt.name == name)
 }
@@ -74,7 +74,7 @@ mod tests {
     use super::super::template::Piece;
     use super::*;
 
-    /// The tools that the built-in prompts may name, of the worker's.
+    /// The tools that built-in prompts may name.
     const TOOLS: [&str; 9] = [
         "check_adr_alignment",
         "context_search",
@@ -88,7 +88,7 @@ mod tests {
     ];
 
     #[test]
-    fn each_is_a_prompt_and_names_tools_and_arguments_of_its_own_only() {
+    fn built_in_prompts_name_only_known_tools_and_their_own_arguments() {
         let names = [
             "guided-pattern-validation",
             "review-a-decision",
@@ -101,7 +101,7 @@ mod tests {
                 match piece {
                     Piece::Text(_) => {}
                     Piece::Resource(_) | Piece::Unknown(_) => {
-                        panic!("{}: no project has it for sure", prompt.name)
+                        panic!("{}: some projects lack it", prompt.name)
                     }
                     Piece::Tool(name) | Piece::Result(name) => {
                         assert!(TOOLS.contains(&name.as_str()), "{name}");
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_given_leaves_no_line() {
+    fn an_omitted_argument_leaves_no_line() {
         let parts = |language: &str| {
             let text = |text: &str| Part::Text(text.into());
             let argument = |name: &str| Part::Argument(name.to_owned());
@@ -143,18 +143,16 @@ mod tests {
     }
 
     #[test]
-    fn each_argument_that_need_not_be_given_has_a_line_to_itself() {
+    fn each_optional_argument_has_its_own_line() {
         for prompt in all() {
             let optional = prompt.arguments.iter().filter(|it| !it.required);
             for argument in optional {
                 let is_it = |piece: &Piece| *piece == Piece::Argument(argument.name.clone());
                 for (_, pieces) in &prompt.messages {
-                    let places = pieces.iter().enumerate().filter(|(_, piece)| is_it(piece));
-                    for (at, _) in places {
-                        let behind = pieces.get(at + 1);
-                        assert!(
-                            matches!(behind, Some(Piece::Text(text)) if text.starts_with('\n'))
-                        );
+                    let positions = pieces.iter().enumerate().filter(|(_, piece)| is_it(piece));
+                    for (at, _) in positions {
+                        let after = pieces.get(at + 1);
+                        assert!(matches!(after, Some(Piece::Text(text)) if text.starts_with('\n')));
                         let before = at.checked_sub(1).and_then(|at| pieces.get(at));
                         assert!(matches!(before, Some(Piece::Text(text)) if text.contains('\n')));
                     }

@@ -1,4 +1,4 @@
-//! What a prompt names, put in: tools as this caller sees them, documents as it may read them.
+//! Inserts what a prompt names: tools and documents, as far as this caller may see them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,28 +17,28 @@ use crate::{
 
 mod parameters;
 
-/// Bytes of a prompt with everything put in but its arguments.
+/// Maximum size in bytes of a prompt before its arguments are inserted.
 const MAX_EXPANDED: usize = 256 << 10;
-/// Resources that the prompts of one project name, as one request reads them.
+/// Maximum number of resources that one request reads for the prompts of one project.
 const MAX_RESOURCES: usize = 200;
 
-/// Puts in what prompts name.
+/// Inserts the tools and resources that prompts name.
 pub(super) struct Expander<'a> {
     cx: &'a ToolContext,
     registry: &'a Registry,
-    /// The project that the prompts stand in; our own stand nowhere.
-    home: Option<&'a Arc<Project>>,
-    /// What was read, by URI: prompts name the same documents again and again.
+    /// The project of the prompts. `None` for built-in prompts.
+    project: Option<&'a Arc<Project>>,
+    /// The resources read so far, by URI: prompts often name the same documents.
     read: HashMap<String, Result<Arc<str>, String>>,
-    /// The files of what was put in: paths in `home`, and URIs of what stands elsewhere.
+    /// The files whose text was inserted: paths in `project`, and URIs of files in other projects.
     files: Vec<String>,
 }
 
-/// A prompt in which only arguments are still to be put.
+/// A prompt in which only arguments and results are missing.
 #[derive(Debug, Default)]
 pub(super) struct Expanded {
     pub(super) messages: Vec<(Role, Vec<Part>)>,
-    /// The tools that it names, as they are called here.
+    /// The tools that it names, in their catalogue spelling.
     pub(super) tools: Vec<String>,
 }
 
@@ -47,35 +47,35 @@ pub(super) struct Expanded {
 pub(super) enum Part {
     Text(Arc<str>),
     Argument(String),
-    /// What a tool answered.
+    /// The last result of a tool.
     Result(String),
 }
 
 impl<'a> Expander<'a> {
-    /// For the prompts of one project, `home`.
+    /// For the prompts of one project, or for built-in prompts.
     pub(super) fn new(
         cx: &'a ToolContext,
         registry: &'a Registry,
-        home: Option<&'a Arc<Project>>,
+        project: Option<&'a Arc<Project>>,
     ) -> Self {
         Expander {
             cx,
             registry,
-            home,
+            project,
             read: HashMap::new(),
             files: Vec::new(),
         }
     }
 
-    /// The files whose text was put in so far.
+    /// The files whose text was inserted so far.
     pub(super) fn into_files(self) -> Vec<String> {
         self.files
     }
 
-    /// The prompt with what it names put in, or why it can't be had.
+    /// Expands a prompt. The inner error says why the prompt is unavailable.
     ///
     /// # Errors
-    /// If what it names could not be read though it may be there.
+    /// If something it names may exist but could not be read.
     pub(super) async fn expand(
         &mut self,
         prompt: &Prompt,
@@ -139,48 +139,50 @@ impl<'a> Expander<'a> {
     /// The tool of a name in either spelling, if the caller may call it.
     fn tool(&self, name: &str) -> Option<&'a ToolEntry> {
         let name = match name.replace('-', "_") {
-            older if older == "validate_against_pattern" => "validate_pattern".to_owned(),
+            alias if alias == "validate_against_pattern" => "validate_pattern".to_owned(),
             name => name,
         };
-        let found = self.registry.entry(&name);
-        found.filter(|tool| self.cx.may_call(&tool.family, tool.scope))
+        let entry = self.registry.entry(&name);
+        entry.filter(|tool| self.cx.may_call(&tool.family, tool.scope))
     }
 
     async fn resource(&mut self, uri: &str) -> Result<Result<Arc<str>, String>, Failure> {
-        if let Some(known) = self.read.get(uri) {
-            return Ok(known.clone());
+        if let Some(cached) = self.read.get(uri) {
+            return Ok(cached.clone());
         }
         if self.read.len() == MAX_RESOURCES {
             return Ok(Err("the prompts name too many resources".to_owned()));
         }
-        let found = match Address::parse(uri) {
-            Ok(address) => resources::fetch(self.cx, &address, self.home).await,
+        let content = match Address::parse(uri) {
+            Ok(address) => resources::fetch(self.cx, &address, self.project).await,
             Err(failure) => Err(failure),
         };
-        let named = || text::shown(uri).into_owned();
-        let found = match found.map(|found| self.note(found.value)) {
+        let shown_uri = || text::shown(uri).into_owned();
+        let content = match content.map(|content| self.record_file(content.value)) {
             Ok(Body::Text(text)) if text.len() > MAX_EXPANDED => Err(format!(
                 "the resource {:?} is too large for a prompt",
-                named()
+                shown_uri()
             )),
             Ok(Body::Text(text)) => Ok(text.into()),
-            Ok(Body::Blob(_)) => Err(format!("the resource {:?} is no text", named())),
-            // Why it can't be had may be that it is closed: of that nothing is told.
+            Ok(Body::Blob(_)) => Err(format!("the resource {:?} is no text", shown_uri())),
+            // The reason may be that the path is closed, which the answer must not reveal.
             Err(failure) if failure.code.blame() == Blame::Caller => {
-                Err(format!("there is no resource {:?}", named()))
+                Err(format!("there is no resource {:?}", shown_uri()))
             }
             Err(failure) => return Err(failure),
         };
-        self.read.insert(uri.to_owned(), found.clone());
-        Ok(found)
+        self.read.insert(uri.to_owned(), content.clone());
+        Ok(content)
     }
 }
 
 impl Expander<'_> {
-    /// Notes where it stands.
-    fn note(&mut self, content: Content) -> Body {
-        let is_home = self.home.is_some_and(|home| home.id == content.project.id);
-        self.files.push(match is_home {
+    /// Records the file of an inserted resource.
+    fn record_file(&mut self, content: Content) -> Body {
+        let same_project = self
+            .project
+            .is_some_and(|project| project.id == content.project.id);
+        self.files.push(match same_project {
             true => content.path,
             false => format!("repo://{}/{}", content.project.slug, content.path),
         });
@@ -189,7 +191,7 @@ impl Expander<'_> {
 }
 
 impl Expanded {
-    /// Whether something that tools answered is still to be put in.
+    /// Whether any results of tools are still missing.
     pub(super) fn has_results(&self) -> bool {
         let parts = self.messages.iter().flat_map(|(_, parts)| parts);
         parts

@@ -1,4 +1,4 @@
-//! A prompt's file, taken strictly: what is not understood is a reason to leave it out.
+//! The file of a prompt, parsed strictly: anything unknown is a reason to skip the prompt.
 
 mod json;
 
@@ -7,14 +7,14 @@ use serde::Serialize;
 use super::template::{self, Piece};
 use json::Json;
 
-/// Arguments, and messages, of one prompt.
-const MOST: usize = 20;
-/// Characters of a name.
-const LONGEST_NAME: usize = 64;
-/// Bytes of a title or description: lists show them all.
-const LONGEST_WORDS: usize = 2 << 10;
+/// Maximum number of arguments, and of messages, of one prompt.
+const MAX_ITEMS: usize = 20;
+/// Maximum length of a name in characters.
+const MAX_NAME_CHARS: usize = 64;
+/// Maximum length of a title or description in bytes, because lists contain all of them.
+const MAX_TEXT_BYTES: usize = 2 << 10;
 
-/// A prompt, not expanded.
+/// A prompt before expansion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Prompt {
     pub(super) name: String,
@@ -24,7 +24,7 @@ pub(super) struct Prompt {
     pub(super) messages: Vec<(Role, Vec<Piece>)>,
 }
 
-/// What a caller gives.
+/// An argument that callers may give.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Argument {
     pub(super) name: String,
@@ -32,7 +32,7 @@ pub(super) struct Argument {
     pub(super) required: bool,
 }
 
-/// Who speaks.
+/// The role of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Role {
@@ -44,13 +44,13 @@ impl Argument {
     fn read(json: &Json<'_>) -> Result<Argument, String> {
         let fields = json.fields(&["name", "description", "required"])?;
         let argument = Argument {
-            name: fields.needed("name")?.text()?,
-            description: words(fields.optional("description"))?.unwrap_or_default(),
+            name: fields.required("name")?.text()?,
+            description: text_field(fields.optional("description"))?.unwrap_or_default(),
             required: fields.optional("required").map_or(Ok(false), Json::flag)?,
         };
         if !template::is_argument(&argument.name) {
             let what = "is no name of an argument: letters, digits, `-` and `_`";
-            return Err(fields.needed("name")?.wrong(what));
+            return Err(fields.required("name")?.wrong(what));
         }
         Ok(argument)
     }
@@ -67,10 +67,10 @@ impl Role {
 }
 
 impl Prompt {
-    /// The prompt of a file's text, or what is wrong with it.
+    /// Parses a file. The error is a sentence for its author.
     pub(super) fn parse(text: &[u8]) -> Result<Prompt, String> {
-        let text = std::str::from_utf8(text).map_err(|_other| "it is not UTF-8".to_owned())?;
-        // Some editors write one.
+        let text = std::str::from_utf8(text).map_err(|_error| "it is not UTF-8".to_owned())?;
+        // Some editors write a byte order mark.
         let text = text.trim_start_matches('\u{feff}');
         let read = Json::of(text).and_then(|json| Prompt::read(&json));
         read.map_err(|why| format!("it is no prompt: {why}"))
@@ -79,26 +79,26 @@ impl Prompt {
     fn read(json: &Json<'_>) -> Result<Prompt, String> {
         let known = ["name", "title", "description", "arguments", "messages"];
         let fields = json.fields(&known)?;
-        let name = fields.needed("name")?;
+        let name = fields.required("name")?;
         if !is_name(&name.text()?) {
             return Err(name.wrong("is not made of letters, digits, `-`, `_` and `.`"));
         }
         Ok(Prompt {
             name: name.text()?,
-            title: words(fields.optional("title"))?,
-            description: words(Some(fields.needed("description")?))?.unwrap_or_default(),
+            title: text_field(fields.optional("title"))?,
+            description: text_field(Some(fields.required("description")?))?.unwrap_or_default(),
             arguments: arguments(fields.optional("arguments"))?,
-            messages: messages(fields.needed("messages")?)?,
+            messages: messages(fields.required("messages")?)?,
         })
     }
 }
 
-/// A title or description.
-fn words(json: Option<&Json<'_>>) -> Result<Option<String>, String> {
+/// Reads a title or description.
+fn text_field(json: Option<&Json<'_>>) -> Result<Option<String>, String> {
     let Some(json) = json else { return Ok(None) };
-    let words = json.text()?;
-    match words.len() <= LONGEST_WORDS {
-        true => Ok(Some(words)),
+    let text = json.text()?;
+    match text.len() <= MAX_TEXT_BYTES {
+        true => Ok(Some(text)),
         false => Err(json.wrong("has more than 2 KiB")),
     }
 }
@@ -128,29 +128,29 @@ fn messages(json: &Json<'_>) -> Result<Vec<(Role, Vec<Piece>)>, String> {
 
 fn message(json: &Json<'_>) -> Result<(Role, Vec<Piece>), String> {
     let fields = json.fields(&["role", "content"])?;
-    let role = Role::read(fields.needed("role")?)?;
-    let content = fields.needed("content")?.fields(&["type", "text"])?;
-    let kind = content.needed("type")?;
+    let role = Role::read(fields.required("role")?)?;
+    let content = fields.required("content")?.fields(&["type", "text"])?;
+    let kind = content.required("type")?;
     if kind.text()? != "text" {
         return Err(kind.wrong("has to be \"text\""));
     }
-    Ok((role, template::parse(&content.needed("text")?.text()?)))
+    Ok((role, template::parse(&content.required("text")?.text()?)))
 }
 
 /// The items of a list that is not too long.
 fn at_most<'t>(json: &Json<'t>) -> Result<Vec<Json<'t>>, String> {
     let items = json.items()?;
-    match items.len() <= MOST {
+    match items.len() <= MAX_ITEMS {
         true => Ok(items),
-        false => Err(json.wrong(&format!("has more than {MOST} items"))),
+        false => Err(json.wrong(&format!("has more than {MAX_ITEMS} items"))),
     }
 }
 
-/// A slash would name a project.
+/// A slash would separate a project from the name.
 fn is_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
-    begins && name.len() <= LONGEST_NAME && name.chars().all(fits)
+    begins && name.len() <= MAX_NAME_CHARS && name.chars().all(fits)
 }
 
 #[cfg(test)]
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_the_contracts_form_is_a_prompt() {
+    fn a_file_with_the_documented_fields_is_a_prompt() {
         let prompt = parsed(&file()).unwrap();
         assert_eq!(
             (prompt.name.as_str(), prompt.arguments.len()),
@@ -183,11 +183,11 @@ mod tests {
         assert_eq!(prompt.messages, [(Role::User, vec![text, code])]);
     }
 
-    /// Each is a place in a good file, what is put there, and what is said of it.
+    /// Each is a JSON pointer into a valid file, a value to put there, and a part of the error.
     fn refused_with(bad: &[(&str, Value, &str)]) {
-        for (place, value, why) in bad {
+        for (pointer, value, why) in bad {
             let mut file = file();
-            *file.pointer_mut(place).unwrap() = value.clone();
+            *file.pointer_mut(pointer).unwrap() = value.clone();
             let refused = parsed(&file).unwrap_err();
             assert!(
                 refused.starts_with("it is no prompt: line 1: "),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_arguments_that_are_none_are_told_in_their_authors_words() {
+    fn invalid_names_and_arguments_are_reported() {
         refused_with(&[
             ("/name", json!("a/b"), "`name` is not made of"),
             ("/name", json!(""), "`name` is not made of"),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_are_none_are_told_in_their_authors_words() {
+    fn invalid_messages_are_reported() {
         refused_with(&[
             ("/messages", json!([]), "`messages` is empty"),
             ("/messages", json!([1]), "`messages[0]` has to be an object"),
@@ -256,12 +256,12 @@ mod tests {
     }
 
     #[test]
-    fn the_line_is_told_and_a_mark_at_the_start_is_none() {
+    fn errors_name_the_line_and_a_byte_order_mark_is_allowed() {
         let lines =
             "{\n\"name\": \"a\",\n\"description\": \"d\",\n\"messages\": [\n{\"role\": 1}]}";
         let refused = Prompt::parse(lines.as_bytes()).unwrap_err();
-        let said = "it is no prompt: line 5: `messages[0].role` has to be a text, \"…\"";
-        assert_eq!(refused, said);
+        let expected = "it is no prompt: line 5: `messages[0].role` has to be a text, \"…\"";
+        assert_eq!(refused, expected);
         assert!(
             Prompt::parse(b"{")
                 .unwrap_err()

@@ -1,21 +1,21 @@
-//! `prompts/list`: those that name only what is there for the caller, and why others are left out.
+//! `prompts/list`: the prompts that are available to the caller, and why others are skipped.
 
 use archway_proto::{failure::Failure, fault::Fault};
 use serde::Serialize;
 
 use super::{
     builtin,
+    discovery::find,
     expand::Expander,
     file::{Argument, Prompt},
-    found::find,
 };
 use crate::{
     context::ToolContext,
-    resources::{ListArgs, Said, Shelf},
+    resources::{ListArgs, ListNotes, PageProject},
     tools::{Registry, Reply},
 };
 
-/// The prompts that a caller can ask for.
+/// The available prompts.
 #[derive(Serialize)]
 pub(crate) struct Prompts {
     prompts: Vec<Listed>,
@@ -30,67 +30,67 @@ struct Listed {
     arguments: Vec<Argument>,
 }
 
-/// A page of the prompts.
+/// Returns a page of prompts.
 pub(crate) async fn list(
     cx: &ToolContext,
     registry: &Registry,
     args: ListArgs,
 ) -> Result<Reply<Prompts>, Failure> {
     let is_start = args.is_start();
-    let (shelves, mut page) = args.begin(cx).await?;
-    let (mut said, mut ours) = (Said::default(), Vec::new());
+    let (entries, mut page) = args.begin(cx).await?;
+    let (mut notes, mut skipped_builtins) = (ListNotes::default(), Vec::new());
     if is_start {
         let all = builtin::all().iter().map(|prompt| ("built-in", prompt));
         let checked = check(Expander::new(cx, registry, None), None, all).await?;
         page.add("", checked.listed);
-        ours = checked.skipped;
+        skipped_builtins = checked.skipped;
     }
-    for shelf in &shelves {
-        if !page.goes_on(&shelf.project.slug) {
+    for entry in &entries {
+        if !page.has_room_for(&entry.project.slug) {
             break;
         }
-        let found = cx.read(&shelf.project, |repo, cancel| Ok(find(repo, cancel)?));
-        let Some(found) = said.of(shelf, found.await)? else {
+        let found = cx.read(&entry.project, |repo, cancel| Ok(find(repo, cancel)?));
+        let Some(found) = notes.record(entry, found.await)? else {
             continue;
         };
-        let expander = Expander::new(cx, registry, Some(&shelf.project));
+        let expander = Expander::new(cx, registry, Some(&entry.project));
         let prompts = found.prompts.iter();
         let prompts = prompts.map(|(path, prompt)| (path.as_str(), prompt));
-        let checked = check(expander, Some(shelf), prompts).await?;
+        let checked = check(expander, Some(entry), prompts).await?;
         let skipped = found.skipped.iter().chain(&checked.skipped);
-        skipped.for_each(|it| said.skip(shelf, it));
-        let wanted = page.wants(&shelf.project.slug);
-        let wanted = wanted.of(checked.listed.into_iter())?;
-        page.add(&shelf.project.slug, wanted);
+        skipped.for_each(|it| notes.skip(entry, it));
+        let slice = page.slice_of(&entry.project.slug);
+        let slice = slice.select(checked.listed.into_iter())?;
+        page.add(&entry.project.slug, slice);
     }
-    // Which of our own a key has no tools for is no news to the operator.
-    if !said.skipped().is_empty() {
-        tracing::warn!(tenant.id = %cx.tenant(), skipped = ?said.skipped(), "prompts are left out");
+    // Skipped built-in prompts are not logged: they depend on the caller's key only.
+    if !notes.skipped().is_empty() {
+        tracing::warn!(tenant.id = %cx.tenant(), skipped = ?notes.skipped(), "prompts are skipped");
     }
-    let (prompts, cursor) = page.end();
-    said.own(ours);
-    Ok(said.with(Reply::new(Prompts { prompts }).cursor(cursor)))
+    let (prompts, cursor) = page.finish();
+    notes.add_skipped(skipped_builtins);
+    Ok(notes.attach_to(Reply::new(Prompts { prompts }).cursor(cursor)))
 }
 
-/// Prompts that were held against what there is.
+/// Prompts that were checked for availability.
 #[derive(Default)]
 struct Checked {
     listed: Vec<(String, Listed)>,
     skipped: Vec<String>,
 }
 
-/// Those of the prompts that name only what is there for the caller, by name.
+/// Selects the prompts that name only what is available to the caller, by name.
 async fn check<'p>(
     mut expander: Expander<'_>,
-    shelf: Option<&Shelf>,
+    entry: Option<&PageProject>,
     prompts: impl Iterator<Item = (&'p str, &'p Prompt)>,
 ) -> Result<Checked, Failure> {
     let mut checked = Checked::default();
-    let prefix = shelf.and_then(|shelf| shelf.prefix.as_deref());
+    let prefix = entry.and_then(|entry| entry.prefix.as_deref());
     for (path, prompt) in prompts {
         let expanded = match expander.expand(prompt).await {
             Err(failure) if failure.code == Fault::DeadlineExceeded => return Err(failure),
-            // What one prompt names is no reason to show no other.
+            // If one prompt can't be read, the others are still listed.
             Err(_failure) => Err("what it names can't be read at the moment".to_owned()),
             Ok(expanded) => expanded,
         };

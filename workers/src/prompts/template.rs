@@ -1,50 +1,50 @@
-//! A template taken apart: its text, and what is put between.
+//! Parses a template into text and placeholders.
 //!
-//! It is taken apart once. What is put in is never looked into: neither a document nor an argument
-//! that holds `{{…}}` names anything.
+//! It is parsed once. Inserted text is never parsed: neither a document nor an argument that
+//! contains `{{…}}` names anything.
 
-/// Bytes between the braces: the longest URI and its word.
-const LONGEST: usize = 4096 * 3 + 300;
-/// Characters of an argument's name.
-const LONGEST_ARGUMENT: usize = 64;
+/// Maximum length in bytes between the braces: the longest URI and its keyword.
+const MAX_PLACEHOLDER_BYTES: usize = 4096 * 3 + 300;
+/// Maximum length in characters of an argument's name.
+const MAX_ARGUMENT_CHARS: usize = 64;
 
 /// A part of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// As it stands.
+    /// Literal text.
     Text(String),
-    /// `{{tool:name}}`: what the tool is for, and its parameters.
+    /// `{{tool:name}}`: the description of a tool, and its parameters.
     Tool(String),
     /// `{{resource:uri}}`: the text of a document or file.
     Resource(String),
-    /// `{{result:name}}`: what the tool answered last in this session's workflow.
+    /// `{{result:name}}`: the last result of the tool in this session's workflow.
     Result(String),
-    /// `{{name}}`: what the caller gives.
+    /// `{{name}}`: an argument of the caller.
     Argument(String),
-    /// `{{word:name}}` with a word that means nothing: no other language has such braces, so it is
-    /// a mistake and no text.
+    /// `{{word:name}}` with an unknown keyword. No other language uses such braces, so it is a
+    /// mistake and not text.
     Unknown(String),
 }
 
-/// Takes a template apart. Braces that name nothing of the kind are text.
+/// Parses a template. Braces that contain none of these are text.
 pub(super) fn parse(template: &str) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut text = String::new();
     let mut rest = template;
     while let Some((before, after)) = rest.split_once("{{") {
-        let named = after.split_once("}}").and_then(|(inside, behind)| {
-            let piece = named(inside.trim()).filter(|_| inside.len() <= LONGEST)?;
-            Some((piece, behind))
+        let named = after.split_once("}}").and_then(|(inside, rest_after)| {
+            let piece = named(inside.trim()).filter(|_| inside.len() <= MAX_PLACEHOLDER_BYTES)?;
+            Some((piece, rest_after))
         });
         text.push_str(before);
         match named {
-            Some((piece, behind)) => {
+            Some((piece, rest_after)) => {
                 flush(&mut pieces, &mut text);
                 pieces.push(piece);
-                rest = behind;
+                rest = rest_after;
             }
             None => {
-                // One brace at a time: in `{{{a}}` the second two open it.
+                // One brace at a time: in `{{{a}}` the placeholder starts at the second brace.
                 text.push('{');
                 rest = rest.get(before.len() + 1..).unwrap_or_default();
             }
@@ -72,24 +72,24 @@ fn named(inside: &str) -> Option<Piece> {
         "tool" => Some(Piece::Tool(owned)),
         "resource" => Some(Piece::Resource(owned)),
         "result" => Some(Piece::Result(owned)),
-        word if is_argument(word) && is_close(inside, name) => {
+        word if is_argument(word) && is_keyword_pair(inside, name) => {
             Some(Piece::Unknown(inside.to_owned()))
         }
         _ => None,
     }
 }
 
-/// Whether the name stands right behind its colon and is one word, as no value of a map does.
-fn is_close(inside: &str, name: &str) -> bool {
-    let is_beside = inside.split_once(':').is_some_and(|(_, rest)| rest == name);
-    is_beside && !name.is_empty() && !name.contains([' ', '\n', ','])
+/// Whether the name follows its colon directly and is one word, unlike a value in a map literal.
+fn is_keyword_pair(inside: &str, name: &str) -> bool {
+    let is_adjacent = inside.split_once(':').is_some_and(|(_, rest)| rest == name);
+    is_adjacent && !name.is_empty() && !name.contains([' ', '\n', ','])
 }
 
-/// Whether an argument can be called so.
+/// Whether `name` is a valid name of an argument.
 pub(super) fn is_argument(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    begins && name.len() <= LONGEST_ARGUMENT && name.chars().all(fits)
+    begins && name.len() <= MAX_ARGUMENT_CHARS && name.chars().all(fits)
 }
 
 #[cfg(test)]
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_braces_name_stands_apart_from_the_text() {
+    fn placeholders_are_parsed_apart_from_the_text() {
         let pieces = parse("a {{tool:x-y}}{{ code }}\n{{resource:repo://a/b c}} {{result:z}}.");
         let expected = [
             text("a "),
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_means_nothing_is_no_text() {
+    fn an_unknown_keyword_is_not_text() {
         let unknown = |inside: &str| [Piece::Unknown(inside.to_owned())];
         for inside in ["argument:file", "Tool:grep_codebase", "x:y"] {
             assert_eq!(parse(&format!("{{{{ {inside} }}}}")), unknown(inside));

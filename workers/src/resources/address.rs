@@ -1,82 +1,82 @@
-//! The URIs of resources: which there are, and what each means.
+//! The URIs of resources.
 //!
-//! A URI is taken apart before it is percent-decoded, and decoded once: `%2F` in a path is a slash
-//! of the path and never one of the URI, and `%252e` is no dot.
+//! A URI is split before it is percent-decoded, and decoded once: `%2F` in a path is a slash of the
+//! path and never a separator of the URI, and `%252e` is not a dot.
 
 use archway_proto::{failure::Failure, fault::Fault};
 
 use archway_architecture::document::{self, Kind};
 use archway_repo::text;
 
-/// Bytes of a URI: those of the longest path, each written out.
-const LONGEST: usize = 3 * 4096 + 256;
+/// Maximum length of a URI in bytes: the longest path, with each byte percent-encoded.
+const MAX_BYTES: usize = 3 * 4096 + 256;
 
-/// Bytes of a URI that is told another form of.
-const LONGEST_HINT: usize = 512;
+/// Maximum length in bytes of a URI for which a failure suggests another form.
+const MAX_HINT_BYTES: usize = 512;
 
-/// What the caller's session works on.
+/// The workflow of the caller's session.
 pub(crate) const WORKFLOW: &str = "workflow://current";
 
-/// What a URI means.
+/// A parsed URI.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Address {
     /// `architecture://adr/{slug}`, and `architecture://{project}/adr/{slug}`.
     Document {
-        /// Its project's slug; `None` is the caller's default.
+        /// The slug of its project. `None` means the caller's default.
         project: Option<String>,
         kind: Kind,
         slug: String,
     },
     /// `repo://{project}/{path}`.
     File { project: String, path: String },
-    /// What the caller's session works on.
+    /// The workflow of the caller's session.
     Workflow,
 }
 
 impl Address {
     /// # Errors
-    /// For what is no URI of a resource.
+    /// If it is not the URI of a resource.
     pub(crate) fn parse(uri: &str) -> Result<Address, Failure> {
-        let fits = uri.len() <= LONGEST && !uri.contains(['?', '#']);
-        let found = uri.split_once("://").filter(|_| fits);
-        let found = found.and_then(|(scheme, rest)| match scheme {
+        let fits = uri.len() <= MAX_BYTES && !uri.contains(['?', '#']);
+        let address = uri.split_once("://").filter(|_| fits);
+        let address = address.and_then(|(scheme, rest)| match scheme {
             "architecture" => Address::document(rest),
             "repo" => Address::file(rest),
             "workflow" => (rest == "current").then_some(Address::Workflow),
             _ => None,
         });
-        found.ok_or_else(|| unknown(uri))
+        address.ok_or_else(|| unknown(uri))
     }
 
     fn document(rest: &str) -> Option<Address> {
         let parts: Vec<&str> = rest.split('/').collect();
         let (project, kind, slug) = match parts.as_slice() {
             [kind, slug] => (None, kind, slug),
-            [project, kind, slug] => (Some(decoded(project)?), kind, slug),
+            [project, kind, slug] => (Some(percent_decode(project)?), kind, slug),
             _ => return None,
         };
         Some(Address::Document {
             project,
             kind: Kind::of_name(kind)?,
-            slug: decoded(slug).filter(|slug| !slug.is_empty())?,
+            slug: percent_decode(slug).filter(|slug| !slug.is_empty())?,
         })
     }
 
     fn file(rest: &str) -> Option<Address> {
         let (project, path) = rest.split_once('/')?;
         Some(Address::File {
-            project: decoded(project).filter(|project| !project.is_empty())?,
-            path: decoded(path)?,
+            project: percent_decode(project).filter(|project| !project.is_empty())?,
+            path: percent_decode(path)?,
         })
     }
 
-    /// The URI of a document whose project is not named.
+    /// The URI of a document without a project.
     #[cfg(test)]
     fn of(kind: Kind, slug: &str) -> String {
         document::uri(None, kind, slug)
     }
 
-    /// The refusal of what is not there, or not for this caller.
+    /// The failure for a resource that does not exist, or not for this caller.
     pub(crate) fn missing(&self) -> Failure {
         match self {
             Address::Document {
@@ -91,8 +91,8 @@ impl Address {
 }
 
 fn unknown(uri: &str) -> Failure {
-    let suggestion = match meant(uri) {
-        Some(meant) => format!("did you mean {}? ", text::shown(&meant)),
+    let suggestion = match suggested(uri) {
+        Some(suggested) => format!("did you mean {}? ", text::shown(&suggested)),
         None => String::new(),
     };
     Failure::new(
@@ -104,21 +104,25 @@ fn unknown(uri: &str) -> Failure {
     )
 }
 
-/// The form that a URI of another form stands for; of whether it is there nothing is told.
-fn meant(uri: &str) -> Option<String> {
-    if uri.len() > LONGEST_HINT {
+/// The well-formed URI that was probably meant. It may not exist, and existence must not be
+/// revealed.
+fn suggested(uri: &str) -> Option<String> {
+    if uri.len() > MAX_HINT_BYTES {
         return None;
     }
     let (scheme, rest) = uri.split_once("://")?;
     let scheme = scheme.to_ascii_lowercase();
     let mut parts: Vec<&str> = rest.split('/').filter(|part| !part.is_empty()).collect();
-    let meant = match (scheme.as_str(), parts.as_mut_slice()) {
-        ("architecture", [kind] | [_, kind]) if kind_called(kind).is_some() => {
-            *kind = kind_called(kind)?;
+    let suggested = match (scheme.as_str(), parts.as_mut_slice()) {
+        ("architecture", [kind] | [_, kind]) if canonical_kind(kind).is_some() => {
+            *kind = canonical_kind(kind)?;
             format!("architecture://{}/{{slug}}", parts.join("/"))
         }
         ("architecture", [kind, slug] | [_, kind, slug]) => {
-            (*kind, *slug) = (kind_called(kind)?, slug.strip_suffix(".md").unwrap_or(slug));
+            (*kind, *slug) = (
+                canonical_kind(kind)?,
+                slug.strip_suffix(".md").unwrap_or(slug),
+            );
             format!("architecture://{}", parts.join("/"))
         }
         ("adr" | "pattern" | "guideline", [slug]) => format!("architecture://{scheme}/{slug}"),
@@ -128,11 +132,11 @@ fn meant(uri: &str) -> Option<String> {
         ("workflow", _) => WORKFLOW.to_owned(),
         _ => return None,
     };
-    (meant != uri).then_some(meant)
+    (suggested != uri).then_some(suggested)
 }
 
-/// The name in URIs of a kind that goes by other names elsewhere.
-fn kind_called(name: &str) -> Option<&'static str> {
+/// The kind's name in URIs, for a kind that goes by other names elsewhere.
+fn canonical_kind(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
     let kind = match name.strip_suffix('s').unwrap_or(&name) {
         "adr" | "decision" => Kind::Adr,
@@ -143,8 +147,8 @@ fn kind_called(name: &str) -> Option<&'static str> {
     Some(kind.name())
 }
 
-/// The text with each `%XX` made the byte it stands for; `None` if that is no text.
-fn decoded(text: &str) -> Option<String> {
+/// Percent-decodes a text. `None` if the result is not UTF-8.
+fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
@@ -184,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_says_its_project_or_means_the_default() {
+    fn a_document_uri_names_its_project_or_means_the_default() {
         let of = |project: Option<&str>, slug: &str| Address::Document {
             project: project.map(str::to_owned),
             kind: Kind::Adr,
@@ -200,8 +204,8 @@ mod tests {
     }
 
     #[test]
-    fn a_uri_of_another_form_is_told_the_right_one() {
-        for (uri, meant) in [
+    fn a_malformed_uri_gets_a_suggestion() {
+        for (uri, suggested) in [
             ("architecture://patterns/x", "architecture://pattern/x"),
             (
                 "architecture://site/adrs/0001-a",
@@ -221,7 +225,7 @@ mod tests {
         ] {
             let suggestion = unknown(uri).suggestion;
             assert!(
-                suggestion.starts_with(&format!("did you mean {meant}? ")),
+                suggestion.starts_with(&format!("did you mean {suggested}? ")),
                 "{suggestion}"
             );
         }
@@ -238,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_else_is_no_resource() {
+    fn other_uris_are_rejected() {
         for uri in [
             "",
             "adr",
@@ -261,7 +265,7 @@ mod tests {
             let refused = Address::parse(uri).unwrap_err();
             assert_eq!(refused.code, Fault::InvalidArguments, "{uri}");
         }
-        let long = format!("repo://web/{}", "a".repeat(LONGEST));
+        let long = format!("repo://web/{}", "a".repeat(MAX_BYTES));
         assert!(Address::parse(&long).is_err());
     }
 }

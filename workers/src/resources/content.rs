@@ -1,4 +1,4 @@
-//! What stands at an address, as the caller may see it.
+//! Reads the content of a resource, as far as the caller may see it.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::{
     tools::{WholeFile, read_whole},
 };
 
-/// The largest file that is given, in bytes: what `read_file` gives at most.
+/// Maximum size of a file in bytes, the same as for `read_file`.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// The content of a resource.
 pub(crate) struct Content {
     pub(crate) mime_type: &'static str,
     pub(crate) body: Body,
-    /// Where its file stands: the project, and the path in it.
+    /// The project and path of its file.
     pub(crate) project: Arc<Project>,
     pub(crate) path: String,
 }
@@ -36,23 +36,23 @@ pub(crate) enum Body {
 }
 
 impl ToolContext {
-    /// Whether the caller may read any file: its key may be narrowed to other tools.
+    /// Whether the caller may read any file: its key may be restricted to other tools.
     pub(super) fn reads_files(&self) -> bool {
         self.may_call("files", Scope::ToolsRead)
     }
 
-    /// Whether the caller may read documents: who reads files may, too.
+    /// Whether the caller may read documents. Callers that may read files may, too.
     pub(crate) fn reads_documents(&self) -> bool {
         self.reads_files() || self.may_call("architecture", Scope::ToolsRead)
     }
 }
 
-/// What stands at `address`; `home` is the project that a document's URI means without naming one,
-/// if that is not the caller's default.
+/// Returns the content at `address`. `owner` is the project of a document URI that names none, if
+/// that is not the caller's default.
 pub(crate) async fn fetch(
     cx: &ToolContext,
     address: &Address,
-    home: Option<&Arc<Project>>,
+    owner: Option<&Arc<Project>>,
 ) -> Result<Snapshot<Content>, Failure> {
     match address {
         Address::Document {
@@ -63,8 +63,8 @@ pub(crate) async fn fetch(
             if !cx.reads_documents() {
                 return Err(address.missing());
             }
-            let project = match (project, home) {
-                (None, Some(home)) => Arc::clone(home),
+            let project = match (project, owner) {
+                (None, Some(owner)) => Arc::clone(owner),
                 (slug, _) => project_of(cx, address, slug.as_deref()).await?,
             };
             document(cx, address, project, (*kind, slug)).await
@@ -76,12 +76,12 @@ pub(crate) async fn fetch(
             let project = project_of(cx, address, Some(project)).await?;
             file(cx, project, path).await
         }
-        // No project has it.
+        // The workflow belongs to no project.
         Address::Workflow => Err(address.missing()),
     }
 }
 
-/// A project that the caller may not read is no more there than its documents.
+/// Resolves a project. One that the caller may not read counts as missing, like its documents.
 async fn project_of(
     cx: &ToolContext,
     address: &Address,
@@ -101,14 +101,14 @@ async fn document(
     (kind, slug): (Kind, &str),
 ) -> Result<Snapshot<Content>, Failure> {
     let (libraries, slug) = (cx.libraries().clone(), slug.to_owned());
-    let (missing, home) = (address.missing(), Arc::clone(&project));
+    let (missing, owner) = (address.missing(), Arc::clone(&project));
     cx.read(&project, move |repo, cancel| {
         let library = libraries.of(repo, cancel)?;
         let document = library.get(kind, &slug).ok_or_else(|| missing.clone())?;
         Ok(Content {
             mime_type: media::MARKDOWN,
             body: Body::Text(document.text().to_string()),
-            project: Arc::clone(&home),
+            project: Arc::clone(&owner),
             path: document.path.display(),
         })
     })
@@ -120,12 +120,12 @@ async fn file(
     project: Arc<Project>,
     path: &str,
 ) -> Result<Snapshot<Content>, Failure> {
-    let (asked, home) = (path.to_owned(), Arc::clone(&project));
+    let (path, owner) = (path.to_owned(), Arc::clone(&project));
     cx.read(&project, move |repo, _| {
-        let path = RepoPath::parse(&asked)?;
-        let whole = read_whole(repo, &path, MAX_BYTES)?;
+        let path = RepoPath::parse(&path)?;
+        let content = read_whole(repo, &path, MAX_BYTES)?;
         let path = path.display();
-        let (mime_type, body) = match whole {
+        let (mime_type, body) = match content {
             WholeFile::Text(text) => (media::of_text(&path), Body::Text(text)),
             WholeFile::Bytes(bytes) => {
                 let encoded = BASE64_STANDARD.encode(bytes);
@@ -135,7 +135,7 @@ async fn file(
         Ok(Content {
             mime_type,
             body,
-            project: Arc::clone(&home),
+            project: Arc::clone(&owner),
             path,
         })
     })

@@ -6,13 +6,13 @@ use archway_repo::text;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{ListArgs, Said, Shelf, address::WORKFLOW, media, page::Wanted};
+use super::{ListArgs, ListNotes, PageProject, address::WORKFLOW, media, page::PageSlice};
 use crate::{
     context::{Snapshot, ToolContext},
     tools::Reply,
 };
 
-/// What can be read.
+/// A page of resources.
 #[derive(Serialize)]
 pub(crate) struct Resources {
     resources: Vec<Resource>,
@@ -39,50 +39,50 @@ struct Annotations {
     last_modified: String,
 }
 
-/// A page of what can be read.
+/// Returns a page of resources.
 pub(crate) async fn list(cx: &ToolContext, args: ListArgs) -> Result<Reply<Resources>, Failure> {
     let is_start = args.is_start();
-    let (shelves, mut page) = args.begin(cx).await?;
+    let (entries, mut page) = args.begin(cx).await?;
     if is_start {
         page.add("", vec![(WORKFLOW.to_owned(), workflow())]);
     }
-    let shelves = if cx.reads_documents() {
-        shelves
+    let entries = if cx.reads_documents() {
+        entries
     } else {
         Vec::new()
     };
-    let mut said = Said::default();
-    for shelf in &shelves {
-        if !page.goes_on(&shelf.project.slug) {
+    let mut notes = ListNotes::default();
+    for entry in &entries {
+        if !page.has_room_for(&entry.project.slug) {
             break;
         }
-        let wanted = page.wants(&shelf.project.slug);
-        let found = documents(cx, shelf, wanted).await;
-        if let Some((documents, left_out)) = said.of(shelf, found)? {
-            page.add(&shelf.project.slug, documents);
-            left_out.iter().for_each(|it| said.skip(shelf, it));
+        let slice = page.slice_of(&entry.project.slug);
+        let found = documents(cx, entry, slice).await;
+        if let Some((documents, left_out)) = notes.record(entry, found)? {
+            page.add(&entry.project.slug, documents);
+            left_out.iter().for_each(|it| notes.skip(entry, it));
         }
     }
-    let (resources, cursor) = page.end();
+    let (resources, cursor) = page.finish();
     let reply = Reply::new(Resources { resources });
-    Ok(said.with(reply.cursor(cursor)))
+    Ok(notes.attach_to(reply.cursor(cursor)))
 }
 
-/// Documents by their URIs, and what is left out of a project's.
-type Found = (Vec<(String, Resource)>, Vec<String>);
+/// Documents by their URIs, and what was left out of a project's documents.
+type ProjectDocuments = (Vec<(String, Resource)>, Vec<String>);
 
 async fn documents(
     cx: &ToolContext,
-    shelf: &Shelf,
-    wanted: Wanted,
-) -> Result<Snapshot<Found>, Failure> {
-    let (libraries, prefix) = (cx.libraries().clone(), shelf.prefix.clone());
+    entry: &PageProject,
+    slice: PageSlice,
+) -> Result<Snapshot<ProjectDocuments>, Failure> {
+    let (libraries, prefix) = (cx.libraries().clone(), entry.prefix.clone());
     let histories = cx.histories();
-    cx.read(&shelf.project, move |repo, cancel| {
+    cx.read(&entry.project, move |repo, cancel| {
         let library = libraries.of(repo, cancel)?;
         let project = prefix.as_deref();
         let documents = library.documents().iter();
-        let documents = wanted.of(documents.map(|it| (it.uri(project), it)))?;
+        let documents = slice.select(documents.map(|it| (it.uri(project), it)))?;
         let documents = documents.into_iter();
         let listed = documents.map(|(uri, it)| {
             let changed = library.changed(it, repo, (&histories, cancel));
@@ -97,7 +97,7 @@ fn workflow() -> Resource {
     Resource {
         uri: WORKFLOW.to_owned(),
         name: "workflow".to_owned(),
-        title: "What this session works on".to_owned(),
+        title: "The workflow of this session".to_owned(),
         description: "The prompt that was asked for last, its arguments, and what its tools \
             answered since, for 30 minutes; null without one"
             .to_owned(),

@@ -1,11 +1,11 @@
-//! Media types, by the ending of a file's name.
+//! Media types, by file extension.
 
-/// Documents are markdown.
+/// The type of documents.
 pub(super) const MARKDOWN: &str = "text/markdown";
-/// What programs read.
+/// The type of the workflow resource.
 pub(super) const JSON: &str = "application/json";
 const PLAIN: &str = "text/plain";
-const UNKNOWN: &str = "application/octet-stream";
+const BINARY: &str = "application/octet-stream";
 
 const TEXTS: [(&str, &str); 14] = [
     ("md", MARKDOWN),
@@ -24,7 +24,7 @@ const TEXTS: [(&str, &str); 14] = [
     ("svg", "image/svg+xml"),
 ];
 
-const OTHERS: [(&str, &str); 14] = [
+const BINARIES: [(&str, &str); 14] = [
     ("png", "image/png"),
     ("jpg", "image/jpeg"),
     ("jpeg", "image/jpeg"),
@@ -41,21 +41,21 @@ const OTHERS: [(&str, &str); 14] = [
     ("mp4", "video/mp4"),
 ];
 
-/// Of a file that is text.
+/// The type of a text file.
 pub(super) fn of_text(path: &str) -> &'static str {
-    among(&TEXTS, path).unwrap_or(PLAIN)
+    find_type(&TEXTS, path).unwrap_or(PLAIN)
 }
 
-/// Of a file that is not.
+/// The type of a binary file.
 pub(super) fn of_bytes(path: &str) -> &'static str {
-    among(&OTHERS, path).unwrap_or(UNKNOWN)
+    find_type(&BINARIES, path).unwrap_or(BINARY)
 }
 
-fn among(types: &[(&str, &'static str)], path: &str) -> Option<&'static str> {
+fn find_type(types: &[(&str, &'static str)], path: &str) -> Option<&'static str> {
     let name = path.rsplit('/').next()?;
-    let (_stem, ending) = name.rsplit_once('.')?;
-    let ending = ending.to_ascii_lowercase();
-    let found = types.iter().find(|(known, _)| *known == ending);
+    let (_stem, extension) = name.rsplit_once('.')?;
+    let extension = extension.to_ascii_lowercase();
+    let found = types.iter().find(|(known, _)| *known == extension);
     found.map(|(_, media)| *media)
 }
 
@@ -64,11 +64,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_type_is_known_by_the_ending_and_never_claims_text_for_bytes() {
+    fn the_extension_decides_the_type_but_bytes_are_never_text() {
         assert_eq!(of_text("docs/A.MD"), MARKDOWN);
         assert_eq!(of_text("a.rs"), PLAIN);
         assert_eq!(of_text("Makefile"), PLAIN);
         assert_eq!(of_bytes("a/logo.PNG"), "image/png");
-        assert_eq!(of_bytes("a.md"), UNKNOWN);
+        assert_eq!(of_bytes("a.md"), BINARY);
     }
 }

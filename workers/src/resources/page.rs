@@ -1,11 +1,11 @@
-//! Lists over all projects that a caller may read, a page at a time.
+//! Pages of lists over all projects that a caller may read.
 //!
 //! The default project comes first, the others by slug. A cursor names the last item that was
-//! given, so a commit in between neither repeats nor skips any; if that item is gone since, the
-//! list has to be started again.
+//! returned, so that a commit in between neither repeats nor skips items. If that item is gone
+//! since, the list must be started again.
 //!
 //! What a reader would get wrong: a page may be short, or empty, and have a cursor. Thousands of
-//! projects with little in them are looked at page by page, so that each page ends in its time.
+//! projects with few items are read page by page, so that each page meets its deadline.
 
 use std::sync::Arc;
 
@@ -15,96 +15,103 @@ use tokio::time::Instant;
 
 use crate::{context::ToolContext, projects::Project};
 
-/// Items of a page.
-const ITEMS: usize = 100;
-/// Projects that are looked at for a page, if there is time for so many.
-const PROJECTS: usize = 100;
+/// Maximum number of items of a page.
+const MAX_ITEMS: usize = 100;
+/// Maximum number of projects that are read for a page, if there is time.
+const MAX_PROJECTS: usize = 100;
 
-/// What a list asks for.
+/// The params of a list request.
 #[derive(Default, Deserialize)]
 pub(crate) struct ListArgs {
-    /// `<project> <item>`: the last that was given; `<project> ` is before the first of its items.
+    /// `<project> <item>`: the last item that was returned. `<project> ` is before the first of its
+    /// items.
     #[serde(default)]
     cursor: Option<String>,
 }
 
-/// A project on the way through a list.
-pub(crate) struct Shelf {
+/// A project of a list.
+pub(crate) struct PageProject {
     pub project: Arc<Project>,
-    /// Its slug in names, `None` for the caller's default.
+    /// Its slug as a prefix of names. `None` for the caller's default project.
     pub(crate) prefix: Option<String>,
 }
 
-/// A page that is being filled.
-pub(crate) struct Page<T> {
+/// A page while it is filled.
+pub(crate) struct ListPage<T> {
     items: Vec<T>,
     /// The project and the name of the last item.
     last: Option<(String, String)>,
-    /// Where the page before ended, until it is found.
+    /// Where the previous page ended, until that item is found.
     after: Option<(String, String)>,
     is_full: bool,
-    /// How many projects may still be looked at, and until when; one is looked at in any case.
+    /// How many more projects may be read, and until when. One is read in any case.
     projects: usize,
     until: Instant,
-    /// The project that the next page begins with, if this one is full by others than its items.
+    /// The first project of the next page, if this page ended for another reason than its item
+    /// count.
     next: Option<String>,
 }
 
 impl ListArgs {
-    /// Whether it is the first page that is asked for.
+    /// Whether the first page is requested.
     pub(crate) fn is_start(&self) -> bool {
         self.cursor.is_none()
     }
 
-    /// The projects that are still to be looked at, and a page to be filled from them.
-    pub(crate) async fn begin<T>(self, cx: &ToolContext) -> Result<(Vec<Shelf>, Page<T>), Failure> {
+    /// Returns the projects that are still to be read, and an empty page.
+    pub(crate) async fn begin<T>(
+        self,
+        cx: &ToolContext,
+    ) -> Result<(Vec<PageProject>, ListPage<T>), Failure> {
         let after = match self.cursor {
             None => None,
             Some(cursor) => {
-                let place = cursor.split_once(' ').ok_or_else(start_again)?;
-                Some((place.0.to_owned(), place.1.to_owned()))
+                let position = cursor.split_once(' ').ok_or_else(start_again)?;
+                Some((position.0.to_owned(), position.1.to_owned()))
             }
         };
-        let mut shelves = shelves(cx).await?;
+        let mut page_projects = page_projects(cx).await?;
         if let Some((project, _)) = &after {
-            let place = shelves.iter().position(|it| it.project.slug == *project);
-            shelves.drain(..place.ok_or_else(start_again)?);
+            let position = page_projects
+                .iter()
+                .position(|it| it.project.slug == *project);
+            page_projects.drain(..position.ok_or_else(start_again)?);
         }
         let now = Instant::now();
         let left = cx.cancel().deadline.saturating_duration_since(now);
         let after = after.filter(|(_, item)| !item.is_empty());
-        // The last project that is begun with has as long as all before it.
-        Ok((shelves, Page::new(after, now + left / 2)))
+        // Half of the time, because the last project may take as long as all before it.
+        Ok((page_projects, ListPage::new(after, now + left / 2)))
     }
 }
 
-/// The projects that the caller may read: its default, then by slug.
-async fn shelves(cx: &ToolContext) -> Result<Vec<Shelf>, Failure> {
+/// The projects that the caller may read: its default first, the others by slug.
+async fn page_projects(cx: &ToolContext) -> Result<Vec<PageProject>, Failure> {
     let mut readable = cx.projects().await?;
     let default = cx.default_project(&readable).map(|it| it.slug.clone());
     let is_default = |slug: &str| default.as_deref() == Some(slug);
     readable.sort_by_key(|project| !is_default(&project.slug));
-    let shelves = readable.into_iter().map(|project| Shelf {
+    let page_projects = readable.into_iter().map(|project| PageProject {
         prefix: (!is_default(&project.slug)).then(|| project.slug.clone()),
         project,
     });
-    Ok(shelves.collect())
+    Ok(page_projects.collect())
 }
 
-/// What a page wants of a project.
+/// The part of a project's items that a page needs.
 #[derive(Clone)]
-pub(crate) struct Wanted {
-    /// The item after which it begins.
+pub(crate) struct PageSlice {
+    /// The last item of the previous page.
     after: Option<String>,
     room: usize,
 }
 
-impl Wanted {
-    /// Of a project's named items those that the page has room for, and one more if there is one.
+impl PageSlice {
+    /// Selects the items that fit into the page, and one more if there is one.
     ///
     /// # Errors
-    /// If the last item of the page before is not among them any longer.
-    pub(crate) fn of<T>(
+    /// If the last item of the previous page is gone.
+    pub(crate) fn select<T>(
         &self,
         items: impl Iterator<Item = (String, T)>,
     ) -> Result<Vec<(String, T)>, Failure> {
@@ -117,22 +124,22 @@ impl Wanted {
     }
 }
 
-impl<T> Page<T> {
-    fn new(after: Option<(String, String)>, until: Instant) -> Page<T> {
-        Page {
+impl<T> ListPage<T> {
+    fn new(after: Option<(String, String)>, until: Instant) -> ListPage<T> {
+        ListPage {
             items: Vec::new(),
             last: None,
             after,
             is_full: false,
-            projects: PROJECTS,
+            projects: MAX_PROJECTS,
             until,
             next: None,
         }
     }
 
-    /// Whether this project, the next in order, is to be looked at for this page.
-    pub(crate) fn goes_on(&mut self, project: &str) -> bool {
-        let is_first = self.projects == PROJECTS;
+    /// Whether `project`, the next in order, may be read for this page.
+    pub(crate) fn has_room_for(&mut self, project: &str) -> bool {
+        let is_first = self.projects == MAX_PROJECTS;
         let has_time = is_first || (self.projects > 0 && Instant::now() < self.until);
         if self.is_full || !has_time {
             self.next = Some(project.to_owned());
@@ -142,19 +149,19 @@ impl<T> Page<T> {
         true
     }
 
-    /// What it wants of this project, the next in order.
-    pub(crate) fn wants(&mut self, project: &str) -> Wanted {
+    /// The part of the items of `project`, the next in order, that the page needs.
+    pub(crate) fn slice_of(&mut self, project: &str) -> PageSlice {
         let after = self.after.take_if(|(of, _)| of == project);
-        Wanted {
+        PageSlice {
             after: after.map(|(_, name)| name),
-            room: ITEMS - self.items.len(),
+            room: MAX_ITEMS - self.items.len(),
         }
     }
 
-    /// Adds what was wanted of a project.
+    /// Adds the selected items of a project.
     pub(crate) fn add(&mut self, project: &str, items: Vec<(String, T)>) {
         for (name, item) in items {
-            if self.items.len() == ITEMS {
+            if self.items.len() == MAX_ITEMS {
                 self.is_full = true;
                 return;
             }
@@ -163,8 +170,8 @@ impl<T> Page<T> {
         }
     }
 
-    /// The items, and the cursor of the next page if there is one.
-    pub(crate) fn end(self) -> (Vec<T>, Option<String>) {
+    /// Returns the items, and the cursor of the next page if there is one.
+    pub(crate) fn finish(self) -> (Vec<T>, Option<String>) {
         let last = self.last.filter(|_| self.is_full);
         let last = last.map(|(project, name)| format!("{project} {name}"));
         let next = self.next.map(|project| format!("{project} "));
@@ -172,7 +179,7 @@ impl<T> Page<T> {
     }
 }
 
-/// The list changed too much since its page before.
+/// The failure for a cursor whose item is gone.
 pub(crate) fn start_again() -> Failure {
     Failure::new(
         Fault::InvalidArguments,
@@ -187,53 +194,53 @@ mod tests {
 
     use super::*;
 
-    fn page(after: Option<(&str, &str)>) -> Page<u32> {
+    fn page(after: Option<(&str, &str)>) -> ListPage<u32> {
         let after = after.map(|(project, name)| (project.to_owned(), name.to_owned()));
-        Page::new(after, Instant::now() + Duration::from_secs(60))
+        ListPage::new(after, Instant::now() + Duration::from_secs(60))
     }
 
-    fn add(page: &mut Page<u32>, project: &str, count: u32) -> Result<(), Failure> {
+    fn add(page: &mut ListPage<u32>, project: &str, count: u32) -> Result<(), Failure> {
         let items = (0..count).map(|number| (format!("n{number}"), number));
-        let wanted = page.wants(project).of(items)?;
-        page.add(project, wanted);
+        let slice = page.slice_of(project).select(items)?;
+        page.add(project, slice);
         Ok(())
     }
 
     #[test]
-    fn pages_join_to_the_whole() {
+    fn pages_join_to_the_whole_list() {
         let mut first = page(None);
         add(&mut first, "a", 60).unwrap();
-        assert!(first.goes_on("b"));
+        assert!(first.has_room_for("b"));
         add(&mut first, "b", 60).unwrap();
-        assert!(!first.goes_on("c"));
-        let (given, cursor) = first.end();
-        assert_eq!((given.len(), cursor.as_deref()), (100, Some("b n39")));
+        assert!(!first.has_room_for("c"));
+        let (items, cursor) = first.finish();
+        assert_eq!((items.len(), cursor.as_deref()), (100, Some("b n39")));
         let mut second = page(Some(("b", "n39")));
         add(&mut second, "b", 60).unwrap();
-        let (given, cursor) = second.end();
-        assert_eq!((given, cursor), ((40..60).collect(), None));
+        let (items, cursor) = second.finish();
+        assert_eq!((items, cursor), ((40..60).collect(), None));
     }
 
     #[test]
-    fn a_page_of_exactly_its_size_is_the_last() {
+    fn a_page_with_exactly_the_last_items_has_no_cursor() {
         let mut whole = page(None);
         add(&mut whole, "a", 100).unwrap();
-        assert_eq!(whole.end().1, None);
+        assert_eq!(whole.finish().1, None);
     }
 
     #[test]
-    fn a_page_ends_after_so_many_projects_or_half_its_time_and_looks_at_one_at_least() {
+    fn a_page_reads_at_least_one_project_and_is_bounded_in_number_and_time() {
         let mut many = page(None);
-        let looked = (0..1_000).take_while(|nth| many.goes_on(&format!("p{nth}")));
-        assert_eq!(looked.count(), PROJECTS);
-        assert_eq!(many.end().1.as_deref(), Some("p100 "));
-        let mut late = Page::<u32>::new(None, Instant::now());
-        assert!(late.goes_on("a") && !late.goes_on("b"));
-        assert_eq!(late.end().1.as_deref(), Some("b "));
+        let read = (0..1_000).take_while(|nth| many.has_room_for(&format!("p{nth}")));
+        assert_eq!(read.count(), MAX_PROJECTS);
+        assert_eq!(many.finish().1.as_deref(), Some("p100 "));
+        let mut late = ListPage::<u32>::new(None, Instant::now());
+        assert!(late.has_room_for("a") && !late.has_room_for("b"));
+        assert_eq!(late.finish().1.as_deref(), Some("b "));
     }
 
     #[test]
-    fn a_list_whose_place_is_gone_is_started_again() {
+    fn a_cursor_whose_item_is_gone_is_rejected() {
         let mut lost = page(Some(("a", "gone")));
         assert!(add(&mut lost, "a", 3).is_err());
     }

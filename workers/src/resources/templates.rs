@@ -1,11 +1,11 @@
-//! `resources/templates/list`: the forms of URIs, and what their variables may be.
+//! `resources/templates/list`: the templates of URIs, and their variables.
 
 use serde::Serialize;
 
 use super::media;
 use crate::{context::ToolContext, tools::Reply};
 
-/// The forms of what can be read.
+/// The templates.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Templates {
@@ -32,18 +32,18 @@ pub(crate) enum Variable {
     Path,
 }
 
-const OWN_DOCUMENT: &str = "architecture://{kind}/{slug}";
+const DEFAULT_PROJECT_DOCUMENT: &str = "architecture://{kind}/{slug}";
 const DOCUMENT: &str = "architecture://{project}/{kind}/{slug}";
 const FILE: &str = "repo://{project}/{path}";
 
-/// The variables of a template, by name; `None` if there is no such template for the caller.
+/// The variables of a template, by name, or `None` if the caller has no such template.
 pub(crate) fn variables(
     cx: &ToolContext,
     template: &str,
 ) -> Option<&'static [(&'static str, Variable)]> {
     use Variable::{Kind, Path, Project, Slug};
     match template {
-        OWN_DOCUMENT if cx.reads_documents() => Some(&[("kind", Kind), ("slug", Slug)]),
+        DEFAULT_PROJECT_DOCUMENT if cx.reads_documents() => Some(&[("kind", Kind), ("slug", Slug)]),
         DOCUMENT if cx.reads_documents() => {
             Some(&[("project", Project), ("kind", Kind), ("slug", Slug)])
         }
@@ -52,11 +52,11 @@ pub(crate) fn variables(
     }
 }
 
-/// The templates, of which a caller sees those that it may use.
+/// The templates that the caller may use.
 pub(crate) fn templates(cx: &ToolContext) -> Reply<Templates> {
     let all = [
         Template {
-            uri_template: OWN_DOCUMENT,
+            uri_template: DEFAULT_PROJECT_DOCUMENT,
             name: "document",
             title: "Document of the default project",
             description: "A decision (adr), pattern or guideline of the default project. kind is \

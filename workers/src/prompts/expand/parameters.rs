@@ -1,11 +1,11 @@
-//! A tool in words: what it is for, and what it takes.
+//! Describes a tool and its parameters as text.
 
 use std::fmt::Write as _;
 
 use archway_proto::catalog::ToolEntry;
 use serde_json::Value;
 
-/// The tool's name, description and parameters, a line each.
+/// The tool's name, description and parameters, one line each.
 pub(super) fn described(tool: &ToolEntry) -> String {
     let mut text = format!("Tool: {}\nDescription: {}\n", tool.name, tool.description);
     let schema = &tool.input_schema;
@@ -17,20 +17,20 @@ pub(super) fn described(tool: &ToolEntry) -> String {
         return text;
     };
     text += "Parameters:";
-    let (needed, others): (Vec<_>, Vec<_>) =
+    let (required_ones, others): (Vec<_>, Vec<_>) =
         parameters.iter().partition(|(name, _)| is_required(name));
-    for (name, schema) in needed.into_iter().chain(others) {
-        let need = if is_required(name) {
+    for (name, schema) in required_ones.into_iter().chain(others) {
+        let requirement = if is_required(name) {
             "required"
         } else {
             "optional"
         };
-        let what = schema.get("description").and_then(Value::as_str);
-        // Writing to a String can't fail.
+        let description = schema.get("description").and_then(Value::as_str);
+        // Writing to a String never fails.
         _ = write!(
             text,
-            "\n  - {name} ({need}): {}",
-            what.unwrap_or("see the schema")
+            "\n  - {name} ({requirement}): {}",
+            description.unwrap_or("see the schema")
         );
         if let Some(bounds) = bounds(schema) {
             _ = write!(text, " ({bounds})");
@@ -39,7 +39,7 @@ pub(super) fn described(tool: &ToolEntry) -> String {
     text
 }
 
-/// What values it takes, as far as the schema says.
+/// The allowed values, as far as the schema limits them.
 fn bounds(schema: &Value) -> Option<String> {
     let number = |name: &str| schema.get(name).filter(|it| it.is_number());
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {

@@ -1,5 +1,5 @@
-//! A file of JSON, taken apart by hand: what is wrong is told in the words of whoever wrote it, with
-//! the line and the place, and never in a parser's.
+//! Parses a JSON file by hand, so that errors name the line and the path of a value in terms that
+//! the file's author knows, instead of a parser's.
 
 use std::fmt;
 
@@ -11,32 +11,32 @@ use serde_json::{Value, error::Category, value::RawValue};
 
 use archway_repo::text;
 
-/// A value somewhere in a file.
+/// A value in a file.
 #[derive(Clone, Debug)]
 pub(super) struct Json<'t> {
     /// The whole file.
     file: &'t str,
     raw: &'t RawValue,
-    /// Where it stands, as `messages[0].content`; empty for the whole.
-    place: String,
+    /// The path of the value, like `messages[0].content`. Empty for the whole file.
+    path: String,
 }
 
-/// What an object has, by name.
+/// The fields of an object, by name.
 pub(super) struct Fields<'t> {
     of: Json<'t>,
     found: Vec<(String, Json<'t>)>,
 }
 
-/// The members of an object as they stand, one name twice if it stands twice.
-struct Members<'t>(Vec<(String, &'t RawValue)>);
+/// The fields of an object, including duplicates.
+struct RawFields<'t>(Vec<(String, &'t RawValue)>);
 
 impl<'t> Json<'t> {
-    /// The value that a file holds.
+    /// Parses the value of a whole file.
     pub(super) fn of(file: &'t str) -> Result<Json<'t>, String> {
-        let raw = serde_json::from_str(file).map_err(|passed_over| {
-            // Of what it reads the parser says more than of what it passes over.
+        let raw = serde_json::from_str(file).map_err(|error_in_raw| {
+            // The parser's errors are more precise for a value than for ignored text.
             let read = serde_json::from_str::<Value>(file).err();
-            let error = read.unwrap_or(passed_over);
+            let error = read.unwrap_or(error_in_raw);
             let line = error.line();
             match error.classify() {
                 Category::Eof => format!("line {line}: the JSON ends too early"),
@@ -50,28 +50,28 @@ impl<'t> Json<'t> {
         Ok(Json {
             file,
             raw,
-            place: String::new(),
+            path: String::new(),
         })
     }
 
-    /// Its members, of which others than `known` are refused.
+    /// Its fields. Any field not in `known` is an error.
     pub(super) fn fields(&self, known: &[&str]) -> Result<Fields<'t>, String> {
-        let Ok(Members(members)) = serde_json::from_str(self.raw.get()) else {
+        let Ok(RawFields(fields)) = serde_json::from_str(self.raw.get()) else {
             return Err(self.wrong("has to be an object, {…}"));
         };
-        let mut found: Vec<(String, Json<'t>)> = Vec::with_capacity(members.len());
-        for (name, raw) in members {
+        let mut found: Vec<(String, Json<'t>)> = Vec::with_capacity(fields.len());
+        for (name, raw) in fields {
             let value = Json {
                 file: self.file,
                 raw,
-                place: self.beneath(&name),
+                path: self.child_path(&name),
             };
             if !known.contains(&name.as_str()) {
                 let known = known.join(", ");
                 return Err(value.wrong(&format!("is nothing that is known here: {known}")));
             }
             if found.iter().any(|(other, _)| *other == name) {
-                return Err(value.wrong("stands twice"));
+                return Err(value.wrong("is given twice"));
             }
             found.push((name, value));
         }
@@ -84,12 +84,12 @@ impl<'t> Json<'t> {
     /// Its items.
     pub(super) fn items(&self) -> Result<Vec<Json<'t>>, String> {
         let items: Result<Vec<&RawValue>, _> = serde_json::from_str(self.raw.get());
-        let items = items.map_err(|_other| self.wrong("has to be a list, […]"))?;
+        let items = items.map_err(|_error| self.wrong("has to be a list, […]"))?;
         let items = items.into_iter().enumerate();
         let items = items.map(|(nth, raw)| Json {
             file: self.file,
             raw,
-            place: format!("{}[{nth}]", self.place),
+            path: format!("{}[{nth}]", self.path),
         });
         Ok(items.collect())
     }
@@ -97,82 +97,82 @@ impl<'t> Json<'t> {
     /// Its text.
     pub(super) fn text(&self) -> Result<String, String> {
         let text = serde_json::from_str(self.raw.get());
-        text.map_err(|_other| self.wrong("has to be a text, \"…\""))
+        text.map_err(|_error| self.wrong("has to be a text, \"…\""))
     }
 
-    /// Its true or false.
+    /// Its boolean.
     pub(super) fn flag(&self) -> Result<bool, String> {
         let flag = serde_json::from_str(self.raw.get());
-        flag.map_err(|_other| self.wrong("has to be true or false"))
+        flag.map_err(|_error| self.wrong("has to be true or false"))
     }
 
-    /// Whether nothing was given.
+    /// Whether it is null.
     fn is_null(&self) -> bool {
         self.raw.get() == "null"
     }
 
-    /// The sentence that says what is wrong with it, and where.
+    /// An error message that names the line and the path of this value.
     pub(super) fn wrong(&self, what: &str) -> String {
-        let place = match self.place.as_str() {
+        let path = match self.path.as_str() {
             "" => "the file".to_owned(),
-            place => format!("`{}`", text::shown(place)),
+            path => format!("`{}`", text::shown(path)),
         };
-        format!("line {}: {place} {what}", self.line())
+        format!("line {}: {path} {what}", self.line())
     }
 
     fn line(&self) -> usize {
-        // Borrowed of the file, so it stands in it.
+        // `raw` is borrowed from `file`, so its address is inside.
         let start = self.raw.get().as_ptr().addr();
         let before = start.saturating_sub(self.file.as_ptr().addr());
         let before = self.file.as_bytes().get(..before).unwrap_or_default();
         memchr::memchr_iter(b'\n', before).count() + 1
     }
 
-    fn beneath(&self, name: &str) -> String {
-        match self.place.as_str() {
+    fn child_path(&self, name: &str) -> String {
+        match self.path.as_str() {
             "" => name.to_owned(),
-            place => format!("{place}.{name}"),
+            path => format!("{path}.{name}"),
         }
     }
 }
 
 impl<'t> Fields<'t> {
-    /// A member that has to be there.
-    pub(super) fn needed(&self, name: &str) -> Result<&Json<'t>, String> {
+    /// A required field.
+    pub(super) fn required(&self, name: &str) -> Result<&Json<'t>, String> {
         let found = self.found.iter().find(|(known, _)| known == name);
         found
             .map(|(_, value)| value)
             .ok_or_else(|| self.of.wrong(&format!("has no `{name}`")))
     }
 
-    /// A member that need not be there, or may be null.
+    /// An optional field. Null counts as absent.
     pub(super) fn optional(&self, name: &str) -> Option<&Json<'t>> {
         let found = self.found.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value).filter(|it| !it.is_null())
     }
 }
 
-impl<'de> Deserialize<'de> for Members<'de> {
+impl<'de> Deserialize<'de> for RawFields<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(AllMembers)
+        deserializer.deserialize_map(RawFieldsVisitor)
     }
 }
 
-struct AllMembers;
+struct RawFieldsVisitor;
 
-impl<'de> Visitor<'de> for AllMembers {
-    type Value = Members<'de>;
+impl<'de> Visitor<'de> for RawFieldsVisitor {
+    type Value = RawFields<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-        let mut members = Vec::new();
-        while let Some(member) = map.next_entry()? {
-            members.push(member);
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawFields<'de>, A::Error> {
+        let mut fields = Vec::new();
+        while let Some(field) = map.next_entry()? {
+            fields.push(field);
         }
-        Ok(Members(members))
+        Ok(RawFields(fields))
     }
 }
 
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line_and_place() {
+    fn errors_name_the_line_and_the_path() {
         let file = "{\n \"a\": [\n  {\"b\": 1},\n  {\"c\": true,\n   \"c\": 2}]\n}";
         let whole = Json::of(file).unwrap();
         assert_eq!(
@@ -195,31 +195,31 @@ mod tests {
         );
         let fields = whole.fields(&["a"]).unwrap();
         assert_eq!(
-            fields.needed("z").map(|_| ()).unwrap_err(),
+            fields.required("z").map(|_| ()).unwrap_err(),
             "line 1: the file has no `z`"
         );
         assert!(fields.optional("z").is_none());
-        let items = fields.needed("a").unwrap().items().unwrap();
+        let items = fields.required("a").unwrap().items().unwrap();
         let first = items[0].fields(&["b"]).unwrap();
-        let text = first.needed("b").unwrap().text();
+        let text = first.required("b").unwrap().text();
         assert_eq!(
             text.unwrap_err(),
             "line 3: `a[0].b` has to be a text, \"…\""
         );
         let twice = items[1].fields(&["c"]).map(|_| ()).unwrap_err();
-        assert_eq!(twice, "line 5: `a[1].c` stands twice");
+        assert_eq!(twice, "line 5: `a[1].c` is given twice");
     }
 
     #[test]
-    fn what_is_no_json_says_on_which_line() {
-        for (file, said) in [
+    fn invalid_json_is_reported_with_its_line() {
+        for (file, expected) in [
             ("", "line 1: the JSON ends too early"),
             ("{\n \"a\": [", "line 2: the JSON ends too early"),
             ("{\n \"a\": 1,\n}", "line 3: it is no JSON: trailing comma"),
             ("{\n \"a\" 1}", "line 2: it is no JSON: expected `:`"),
             ("{} {}", "line 1: it is no JSON: trailing characters"),
         ] {
-            assert_eq!(Json::of(file).map(|_| ()).unwrap_err(), said, "{file}");
+            assert_eq!(Json::of(file).map(|_| ()).unwrap_err(), expected, "{file}");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What a caller gave, and what tools answered it, put into a prompt: as it stands, never looked into.
+//! Inserts the caller's arguments and the results of tools into a prompt, unchanged and never
+//! parsed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -9,46 +10,49 @@ use archway_repo::text;
 use super::expand::Part;
 use crate::workflows::Workflow;
 
-/// Bytes of a prompt with everything put in. A template can name an argument thousands of times.
+/// Maximum size in bytes of a complete prompt. A template can name an argument thousands of times.
 const MAX_FILLED: usize = 1 << 20;
 
-/// What is known of what the session's tools answered.
-pub(super) enum Kept {
+/// The results of tools in this session.
+pub(super) enum SessionResults {
     Workflow(Option<Workflow>),
-    /// It can't be read at the moment.
-    Away,
+    /// Postgres does not answer at the moment.
+    Unavailable,
 }
 
-/// Fills a prompt.
-pub(super) struct Filling<'a> {
-    given: &'a BTreeMap<String, String>,
-    kept: Kept,
-    /// What tools answered, as it is put in.
+/// Fills the messages of a prompt.
+pub(super) struct Filler<'a> {
+    arguments: &'a BTreeMap<String, String>,
+    results: SessionResults,
+    /// The results of tools, as inserted.
     answers: HashMap<String, Arc<str>>,
     room: usize,
 }
 
-impl<'a> Filling<'a> {
-    pub(super) fn new(given: &'a BTreeMap<String, String>, kept: Kept) -> Filling<'a> {
-        Filling {
-            given,
-            kept,
+impl<'a> Filler<'a> {
+    pub(super) fn new(
+        arguments: &'a BTreeMap<String, String>,
+        results: SessionResults,
+    ) -> Filler<'a> {
+        Filler {
+            arguments,
+            results,
             answers: HashMap::new(),
             room: MAX_FILLED,
         }
     }
 
-    /// A message's text.
+    /// Returns the text of a message.
     ///
     /// # Errors
-    /// If the prompt becomes too large with it.
+    /// If the prompt becomes too large.
     pub(super) fn text(&mut self, parts: Vec<Part>) -> Result<String, Failure> {
         let mut filled = String::new();
         for part in parts {
             let answer;
             let text = match &part {
                 Part::Text(text) => text,
-                Part::Argument(name) => self.given.get(name).map_or("", String::as_str),
+                Part::Argument(name) => self.arguments.get(name).map_or("", String::as_str),
                 Part::Result(name) => {
                     answer = self.answer(name);
                     &*answer
@@ -61,13 +65,15 @@ impl<'a> Filling<'a> {
     }
 
     fn answer(&mut self, tool: &str) -> Arc<str> {
-        if let Some(known) = self.answers.get(tool) {
-            return Arc::clone(known);
+        if let Some(cached) = self.answers.get(tool) {
+            return Arc::clone(cached);
         }
-        let answer: Arc<str> = match &self.kept {
-            Kept::Away => format!("[what {tool} answered can't be read at the moment]").into(),
-            Kept::Workflow(workflow) => {
-                let result = workflow.as_ref().and_then(|kept| kept.result(tool));
+        let answer: Arc<str> = match &self.results {
+            SessionResults::Unavailable => {
+                format!("[what {tool} answered can't be read at the moment]").into()
+            }
+            SessionResults::Workflow(workflow) => {
+                let result = workflow.as_ref().and_then(|results| results.result(tool));
                 match result {
                     Some(data) => text::visible_json(&data.to_string()).into(),
                     None => format!("[there is no result of {tool} yet]").into(),
@@ -92,12 +98,12 @@ mod tests {
     use super::*;
 
     fn filled(argument: &str, parts: Vec<Part>) -> Result<String, Failure> {
-        let given = BTreeMap::from([("a".to_owned(), argument.to_owned())]);
-        Filling::new(&given, Kept::Workflow(None)).text(parts)
+        let arguments = BTreeMap::from([("a".to_owned(), argument.to_owned())]);
+        Filler::new(&arguments, SessionResults::Workflow(None)).text(parts)
     }
 
     #[test]
-    fn what_is_given_is_put_in_as_it_stands() {
+    fn arguments_are_inserted_unchanged() {
         let parts = vec![
             Part::Text("look: ".into()),
             Part::Argument("a".to_owned()),
@@ -110,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn an_argument_that_is_named_thousands_of_times_makes_no_huge_prompt() {
+    fn an_argument_named_thousands_of_times_can_not_exceed_1_mib() {
         let parts = |count| vec![Part::Argument("a".to_owned()); count];
         let argument = "x".repeat(1 << 10);
         assert_eq!(filled(&argument, parts(1 << 10)).unwrap().len(), 1 << 20);

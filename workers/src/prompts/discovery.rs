@@ -1,4 +1,4 @@
-//! The prompts of a project: the files of its folders, at the snapshot of the call.
+//! Finds the prompts of a project: the files of its prompt folders, in the snapshot of the call.
 
 use std::collections::HashSet;
 
@@ -7,30 +7,30 @@ use archway_repo::{Cancel, Repo, RepoError, RepoPath};
 use super::builtin;
 use super::file::Prompt;
 
-/// Where prompts are looked for unless the repository says otherwise.
+/// The folders of prompts, unless the repository configures others.
 const FOLDERS: [&str; 2] = [".archway/prompts", "mcp/prompts"];
-/// Files of prompts of a project.
+/// Maximum number of prompt files of a project.
 const MAX_FILES: usize = 50;
-/// Bytes of one.
+/// Maximum size of one file in bytes.
 const MAX_BYTES: u64 = 64 << 10;
-/// How many of those that are left out are named.
+/// Maximum number of skipped files that are listed.
 const MAX_NAMED: usize = 20;
 
-/// What was found in a project.
+/// The prompts of a project.
 #[derive(Debug, Default)]
-pub(super) struct Found {
-    /// Each with the path of its file.
+pub(super) struct ProjectPrompts {
+    /// Each prompt with the path of its file.
     pub(super) prompts: Vec<(String, Prompt)>,
-    /// What is left out and why, a sentence each.
+    /// What was skipped and why, one sentence each.
     pub(super) skipped: Vec<String>,
 }
 
-/// The prompts of a project, by folder and path.
+/// Finds the prompts of a project, by folder and path.
 ///
 /// # Errors
-/// If the repository can't be read, or the call has to stop.
-pub(super) fn find(repo: &Repo, cancel: &Cancel) -> Result<Found, RepoError> {
-    let mut found = Found::default();
+/// If the repository can't be read, or the call was stopped.
+pub(super) fn find(repo: &Repo, cancel: &Cancel) -> Result<ProjectPrompts, RepoError> {
+    let mut found = ProjectPrompts::default();
     let mut names = HashSet::new();
     let at_head = match repo.commit() {
         Some(commit) => repo.as_of(commit)?,
@@ -55,7 +55,7 @@ pub(super) fn find(repo: &Repo, cancel: &Cancel) -> Result<Found, RepoError> {
     Ok(found)
 }
 
-impl Found {
+impl ProjectPrompts {
     fn skip(&mut self, path: &str, why: &str) {
         if self.skipped.len() < MAX_NAMED {
             self.skipped.push(format!("{path} is skipped: {why}"));
@@ -65,7 +65,7 @@ impl Found {
     }
 }
 
-/// The files that may be prompts: of HEAD's commit, or of a work tree without any.
+/// The files that may be prompts: in HEAD's commit, or in the work tree without git.
 fn files(repo: &Repo, cancel: &Cancel) -> Result<Vec<RepoPath>, RepoError> {
     let manifest = repo.manifest();
     let folders = manifest.folders().prompts.clone();
@@ -76,26 +76,26 @@ fn files(repo: &Repo, cancel: &Cancel) -> Result<Vec<RepoPath>, RepoError> {
             .collect()
     });
     let all = repo.files_within(&folders, cancel)?;
-    let mut known = HashSet::new();
+    let mut seen = HashSet::new();
     let mut found = Vec::new();
     for folder in &folders {
         let depth = folder.components().count() + 1;
-        let is_ours = |path: &&RepoPath| {
+        let is_prompt_file = |path: &&RepoPath| {
             path.is_within(folder)
                 && path.components().count() == depth
                 && path.name().to_ascii_lowercase().ends_with(b".json")
         };
-        let inside = all.iter().map(|(path, _)| path).filter(is_ours);
-        found.extend(inside.filter(|path| known.insert(*path)).cloned());
+        let inside = all.iter().map(|(path, _)| path).filter(is_prompt_file);
+        found.extend(inside.filter(|path| seen.insert(*path)).cloned());
     }
     Ok(found)
 }
 
 fn read(repo: &Repo, path: &RepoPath) -> Result<Prompt, String> {
-    let lost = || "it can't be read".to_owned();
-    let mut file = repo.open(path).map_err(|_unreadable| lost())?;
+    let unreadable = || "it can't be read".to_owned();
+    let mut file = repo.open(path).map_err(|_error| unreadable())?;
     let read = file.read_at_most(MAX_BYTES);
-    let read = read.map_err(|_unreadable| lost())?;
+    let read = read.map_err(|_error| unreadable())?;
     let bytes = read.ok_or_else(|| format!("it has more than {} KiB", MAX_BYTES >> 10))?;
     let prompt = Prompt::parse(&bytes)?;
     match builtin::is_reserved(&prompt.name) {

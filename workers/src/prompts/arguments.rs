@@ -1,4 +1,4 @@
-//! What a caller gives for a prompt's arguments.
+//! The arguments that a caller gives for a prompt.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 
 use super::file::{Argument, Prompt};
 
-/// Bytes of arguments that a workflow remembers whole.
-const MAX_REMEMBERED: usize = 64 << 10;
-/// Characters of each otherwise.
-const BEGINNING: usize = 1_000;
+/// Maximum size in bytes of arguments that a workflow stores whole.
+const MAX_RECORDED: usize = 64 << 10;
+/// Maximum length in characters of each argument otherwise.
+const CUT_CHARS: usize = 1_000;
 
-/// The arguments that were given, held against those that the prompt has.
-pub(super) fn given(
+/// Validates the given arguments against those of the prompt.
+pub(super) fn checked_arguments(
     prompt: &Prompt,
     given: Map<String, Value>,
 ) -> Result<BTreeMap<String, String>, Failure> {
@@ -26,7 +26,7 @@ pub(super) fn given(
         };
         Failure::new(Fault::InvalidArguments, what, suggestion)
     };
-    let mut found = BTreeMap::new();
+    let mut arguments = BTreeMap::new();
     for (name, value) in given {
         let shown = text::shown(&name).into_owned();
         if !names.contains(&name.as_str()) {
@@ -35,22 +35,23 @@ pub(super) fn given(
         let Value::String(value) = value else {
             return Err(bad(format!("the argument {shown:?} is no string")));
         };
-        found.insert(name, value);
+        arguments.insert(name, value);
     }
-    let missing = |argument: &&Argument| argument.required && !found.contains_key(&argument.name);
+    let missing =
+        |argument: &&Argument| argument.required && !arguments.contains_key(&argument.name);
     match prompt.arguments.iter().find(missing) {
         Some(missing) => Err(bad(format!("the argument {:?} is missing", missing.name))),
-        None => Ok(found),
+        None => Ok(arguments),
     }
 }
 
-/// The arguments as a workflow keeps them: whole, or each by its beginning.
-pub(super) fn remembered(given: &BTreeMap<String, String>) -> String {
+/// The arguments in the form that a workflow stores: whole, or each cut to its beginning.
+pub(super) fn recorded_arguments(given: &BTreeMap<String, String>) -> String {
     let whole = json!(given).to_string();
-    if whole.len() <= MAX_REMEMBERED {
+    if whole.len() <= MAX_RECORDED {
         return whole;
     }
-    let cut = |value: &String| match value.char_indices().nth(BEGINNING) {
+    let cut = |value: &String| match value.char_indices().nth(CUT_CHARS) {
         Some((end, _)) => format!("{}…", value.get(..end).unwrap_or_default()),
         None => value.clone(),
     };
