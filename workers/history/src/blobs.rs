@@ -43,8 +43,8 @@ impl<'h> Blobs<'h> {
         if self.files.contains_key(&id) {
             return;
         }
-        let room = MAX_IN_MEMORY - self.in_memory;
-        let content = content.filter(|content| content.len() <= room);
+        let available = MAX_IN_MEMORY - self.in_memory;
+        let content = content.filter(|content| content.len() <= available);
         self.in_memory += content.as_ref().map_or(0, Vec::len);
         self.files.insert(id, WorkTreeFile { size, content });
     }
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_file_of_one_content_takes_no_room() {
+    fn equal_files_are_stored_once() {
         let app = Sandbox::new();
         app.file("a", "1\n").committed();
         let git = app.repo().git().unwrap();

@@ -292,13 +292,13 @@ mod tests {
     use prometheus_client::encoding::text::encode;
     use tokio::time::Instant;
 
-    use super::super::{History, graph, ledger};
+    use super::super::{History, fixtures, graph, ledger};
     use super::*;
 
     struct TestAnswer(usize);
 
     impl Cacheable for TestAnswer {
-        const NAME: &'static str = "told";
+        const NAME: &'static str = "test";
 
         fn bytes(&self) -> usize {
             self.0
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_given_again_under_the_same_rules_only() {
+    fn answers_are_reused_only_under_equal_rules() {
         let app = Sandbox::new();
         app.file("a", "1").committed();
         let (histories, registry) = counted(None);
@@ -364,13 +364,13 @@ mod tests {
         let narrower = project_cache(&histories, &app.repo_with(closed));
         assert!(narrower.get::<TestAnswer>(&key).is_none());
         let text = text(&registry);
-        let line = "history_lookups_total{kind=\"told\",outcome=";
+        let line = "history_lookups_total{kind=\"test\",outcome=";
         assert!(text.contains(&format!("{line}\"hit\"}} 1")), "{text}");
         assert!(text.contains(&format!("{line}\"miss\"}} 2")), "{text}");
     }
 
     #[test]
-    fn answers_that_are_larger_than_all_may_be_are_not_kept() {
+    fn answers_larger_than_the_cache_are_not_cached() {
         let app = Sandbox::new();
         app.file("a", "1").committed();
         let histories = Histories::new();
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn graph_and_ledger_are_made_in_the_background_and_outlive_the_worker() {
+    fn graph_and_ledger_are_built_in_the_background_and_saved() {
         let app = Sandbox::new();
         app.file("a", "1").committed();
         let temp = tempfile::tempdir().unwrap();
@@ -392,18 +392,21 @@ mod tests {
         drop(histories);
         let (next, _) = counted(folder());
         let history = History::of(&app.repo(), &next, &cancel()).unwrap();
-        assert!(history.graph().has_filters(), "it was saved");
+        assert!(history.graph().has_filters(), "the graph was saved");
         let head = history.head().unwrap();
-        assert!(history.ledger().files(&head).is_some(), "so was the ledger");
+        assert!(
+            history.ledger().files(&head).is_some(),
+            "the ledger was saved"
+        );
         app.file("a", "2").git(&["commit", "-qam", "two"]);
         let history = History::of(&app.repo(), &next, &cancel()).unwrap();
         let head = history.head().unwrap();
         let node = history.node(head).unwrap();
-        assert_eq!(node.parents.len(), 1, "what it lacks is read");
+        assert_eq!(node.parents.len(), 1, "commits outside the graph are read");
     }
 
     #[test]
-    fn what_is_known_of_a_repository_outlives_the_work_trees_that_are_made_of_it() {
+    fn graphs_outlive_the_work_trees_of_their_repository() {
         let app = Sandbox::new();
         let repository = app.host("acme/app/repository");
         std::fs::create_dir(&repository).unwrap();
@@ -424,9 +427,9 @@ mod tests {
         let before = app.repo();
         show("two");
         let repo = app.repo();
-        assert_ne!(repo.key(), before.key(), "files are another folder's");
+        assert_ne!(repo.key(), before.key(), "work trees have different keys");
         let history = History::of(&repo, &histories, &cancel()).unwrap();
-        assert!(history.graph().has_filters(), "it is there at once");
+        assert!(history.graph().has_filters(), "the graph is reused");
         // A repository in place of another has another key.
         let other = before.key().of_repository(&repo.git().unwrap());
         std::fs::rename(repository.join(".git/objects"), app.host("objects")).unwrap();
@@ -435,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ledger_that_lacks_a_commit_of_the_graph_is_gone_on_with() {
+    fn a_ledger_is_extended_until_it_covers_the_graph() {
         let app = Sandbox::new();
         app.file("a", "1").committed();
         let repository = app.repo().git().unwrap();
@@ -456,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repositorys_own_graph_is_used_as_it_is() {
+    fn a_repositorys_own_complete_graph_is_used() {
         let app = Sandbox::new();
         app.file("a", "1").committed();
         app.git(&["commit-graph", "write", "--reachable", "--changed-paths"]);
@@ -468,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_that_names_a_forged_tag_of_itself_holds_up_nobody() {
+    fn a_head_at_a_forged_self_referencing_tag_does_not_loop() {
         let app = Sandbox::new();
         app.file("a", "1").committed();
         let tag = app.forge_own_tag();
@@ -485,13 +488,13 @@ mod tests {
     }
 
     #[test]
-    fn a_shallow_clone_is_told_without_a_graph() {
+    fn shallow_clones_use_no_graph() {
         let app = Sandbox::new();
         app.file("a", "1").committed();
         app.git(&["commit-graph", "write", "--reachable"]);
         let head = app.repo().commit().unwrap();
         std::fs::write(app.root().join(".git/shallow"), format!("{head}\n")).unwrap();
-        let history = History::of(&app.repo(), &Histories::new(), &cancel()).unwrap();
+        let history = fixtures::history(&app);
         assert_eq!(history.graph().len(), 0);
     }
 }

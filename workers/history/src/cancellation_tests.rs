@@ -10,42 +10,42 @@ use archway_repo::{
 };
 use gix::ObjectId;
 use gix::diff::blob::Token;
-use jiff::Timestamp;
 
 use super::cuts;
+use super::fixtures::{history, log_query};
 use super::graph::{Graph, GraphFiles, build};
 use super::{Histories, History, HistoryError, LogQuery};
 
 /// CPU time of a build without optimisation.
-const MOST_WORK: Duration = Duration::from_millis(100);
+const MAX_WORK: Duration = Duration::from_millis(100);
 
-/// Runs `work` to its end, which takes `least` checks or more, then cancels it at some of them.
-fn stops<T>(least: u64, work: impl Fn(&Cancel) -> Result<T, HistoryError>) {
-    let whole = cancel().measured();
-    assert!(work(&whole).is_ok());
-    let (looks, longest) = (whole.checks(), whole.longest_gap());
+/// Runs `work` to its end, which takes `min_checks` checks or more, then cancels it at some of them.
+fn assert_stops<T>(min_checks: u64, work: impl Fn(&Cancel) -> Result<T, HistoryError>) {
+    let uncancelled = cancel().measured();
+    assert!(work(&uncancelled).is_ok());
+    let (checks, longest) = (uncancelled.checks(), uncancelled.longest_gap());
     assert!(
-        longest < MOST_WORK,
-        "{longest:?} between two of {looks} looks"
+        longest < MAX_WORK,
+        "{longest:?} between two of {checks} checks"
     );
-    stops_at_looks(least, looks, work);
+    assert_stops_at_checks(min_checks, checks, work);
 }
 
-/// Cancels `work` at some of its `looks` checks, of which there must be `least` or more.
-fn stops_at_looks<T>(least: u64, looks: u64, work: impl Fn(&Cancel) -> Result<T, HistoryError>) {
-    assert!(looks >= least, "{looks} looks");
-    for at in [1, looks / 4, looks / 2, looks * 3 / 4, looks] {
+/// Cancels `work` at some of its `checks` checks, of which there must be `min_checks` or more.
+fn assert_stops_at_checks<T>(
+    min_checks: u64,
+    checks: u64,
+    work: impl Fn(&Cancel) -> Result<T, HistoryError>,
+) {
+    assert!(checks >= min_checks, "{checks} checks");
+    for at in [1, checks / 4, checks / 2, checks * 3 / 4, checks] {
         let cancel = cancel().cancel_at_check(at);
         let stopped = work(&cancel).err();
-        let stopped = stopped.unwrap_or_else(|| panic!("it went on at {at} of {looks}"));
+        let stopped = stopped.unwrap_or_else(|| panic!("continued at check {at} of {checks}"));
         let is_cancelled = HistoryError::from(Stopped::Cancelled).to_string();
-        assert_eq!(stopped.to_string(), is_cancelled, "at {at} of {looks}");
+        assert_eq!(stopped.to_string(), is_cancelled, "at {at} of {checks}");
         assert!(matches!(stopped, HistoryError::Repo(RepoError::Stopped(_))));
-        assert_eq!(
-            cancel.checks(),
-            at,
-            "it looked again after it was told to stop"
-        );
+        assert_eq!(cancel.checks(), at, "checked again after cancellation");
     }
 }
 
@@ -70,29 +70,20 @@ fn one_file(at: u32) -> String {
     format!("M 644 inline src/a.txt\ndata {}\n{lines}\n", lines.len())
 }
 
-/// The history as a worker sees it right after its start, with empty caches.
-fn history(app: &Sandbox) -> History {
-    History::of(&app.repo(), &Histories::new(), &cancel()).unwrap()
-}
-
 fn id(app: &Sandbox, revision: &str) -> ObjectId {
     git(&app.root(), &["rev-parse", revision]).parse().unwrap()
 }
 
 #[test]
-fn a_log_that_finds_nobody_stops() {
+fn a_log_without_matches_stops() {
     let app = commits(2000, one_file);
-    for file in [None, Some(path("src")), Some(path("src/a.txt"))] {
+    for file in [None, Some("src"), Some("src/a.txt")] {
         let query = LogQuery {
-            path: file,
-            since: None,
-            until: None,
             author: Some("nobody".to_owned()),
-            revision: None,
-            now: Timestamp::UNIX_EPOCH,
+            ..log_query(file)
         };
         let history = history(&app);
-        stops(2000, |cancel| {
+        assert_stops(2000, |cancel| {
             history.log(&query, None, cancel)?.next(cancel)
         });
     }
@@ -102,7 +93,7 @@ fn a_log_that_finds_nobody_stops() {
 fn a_blame_through_many_versions_stops() {
     let app = commits(1000, one_file);
     let head = id(&app, "HEAD");
-    stops(1000, |cancel| {
+    assert_stops(1000, |cancel| {
         let history = history(&app);
         let file = history.blamed_file(head, &path("src/a.txt"))?;
         history.blame(&file, (0, 40), cancel)
@@ -125,10 +116,10 @@ async fn a_diff_of_large_trees_stops() {
     let tree = |revision: &str| Some(id(&app, revision));
     let (old, new) = (tree("HEAD~1^{tree}"), tree("HEAD^{tree}"));
     let history = history(&app);
-    stops(1000, |cancel| {
+    assert_stops(1000, |cancel| {
         history.compare(old, new, cancel).map(|found| found.changes)
     });
-    stops(1000, |cancel| {
+    assert_stops(1000, |cancel| {
         history
             .compare(None, new, cancel)
             .map(|found| found.changes)
@@ -142,7 +133,7 @@ fn lines(seed: u32, count: u32) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_search_for_what_a_large_file_was_stops() {
+async fn a_search_for_the_source_of_a_large_file_stops() {
     let app = commits(2, |at| {
         let text = lines(1, 250_000) + &"more\n".repeat(at as usize);
         let length = text.len();
@@ -152,16 +143,9 @@ async fn a_search_for_what_a_large_file_was_stops() {
     let tree = |revision: &str| Some(id(&app, revision));
     let (old, new) = (tree("HEAD~1^{tree}"), tree("HEAD^{tree}"));
     let history = history(&app);
-    stops(30, |cancel| history.compare(old, new, cancel).map(|_| ()));
-    let query = LogQuery {
-        path: Some(path("2.txt")),
-        since: None,
-        until: None,
-        author: None,
-        revision: None,
-        now: Timestamp::UNIX_EPOCH,
-    };
-    stops(30, |cancel| {
+    assert_stops(30, |cancel| history.compare(old, new, cancel).map(|_| ()));
+    let query = log_query(Some("2.txt"));
+    assert_stops(30, |cancel| {
         // A cached origin would skip the search.
         let history = self::history(&app);
         history.log(&query, None, cancel)?.next(cancel)
@@ -176,7 +160,7 @@ fn a_blame_of_a_file_of_very_many_lines_stops() {
         format!("M 644 inline a.txt\ndata {length}\n{text}\n")
     });
     let head = id(&app, "HEAD");
-    stops(45, |cancel| {
+    assert_stops(45, |cancel| {
         let history = history(&app);
         let file = history.blamed_file(head, &path("a.txt"))?;
         history.blame(&file, (0, 40), cancel)
@@ -195,25 +179,25 @@ fn cutting_texts_of_very_many_lines_stops() {
         |cancel: &Cancel| -> Result<_, HistoryError> { Ok(cuts::pieces(&old, &new, cancel)?) };
     // Without measuring time: allocating so many lines dominates it, and depends on the machine's
     // load. Three passes over 600,000 lines check once in 16,384.
-    let whole = cancel();
-    assert!(work(&whole).is_ok());
-    stops_at_looks(3 * (600_000 / 16_384), whole.checks(), work);
+    let uncancelled = cancel();
+    assert!(work(&uncancelled).is_ok());
+    assert_stops_at_checks(3 * (600_000 / 16_384), uncancelled.checks(), work);
 }
 
 #[test]
-fn a_walk_for_what_is_reached_stops() {
+fn a_reachability_walk_stops() {
     let app = commits(2000, |_| String::new());
     app.git(&["branch", "side", "HEAD~1"]);
     let first = id(&app, "HEAD~1999");
-    stops(2000, |cancel| history(&app).reachable(&[first], cancel));
+    assert_stops(2000, |cancel| history(&app).reachable(&[first], cancel));
 }
 
 #[test]
-fn making_a_graph_stops() {
+fn building_a_graph_stops() {
     let app = commits(2000, one_file);
     let repo = app.repo();
     let git = repo.git().unwrap();
-    stops(2000, |cancel| build(&git, &Graph::default(), cancel));
+    assert_stops(2000, |cancel| build(&git, &Graph::default(), cancel));
 }
 
 #[test]
@@ -226,6 +210,6 @@ fn reading_a_graph_for_the_first_time_stops() {
     app.git(&["commit-graph", "write", "--reachable", "--split=no-merge"]);
     let repo = app.repo();
     let git = repo.git().unwrap();
-    stops(8, |cancel| Ok(GraphFiles::read(&git, cancel)?));
-    stops(8, |cancel| History::of(&repo, &Histories::new(), cancel));
+    assert_stops(8, |cancel| Ok(GraphFiles::read(&git, cancel)?));
+    assert_stops(8, |cancel| History::of(&repo, &Histories::new(), cancel));
 }

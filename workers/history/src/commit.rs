@@ -54,7 +54,7 @@ impl History {
             return Ok(self.graph_node(position));
         }
         let commit = self.git.find_commit(id).map_err(git(READING))?;
-        let parents = match self.is_cut(id) {
+        let parents = match self.is_shallow_end(id) {
             true => Vec::new(),
             false => commit.parent_ids().map(gix::Id::detach).collect(),
         };
@@ -79,7 +79,7 @@ impl History {
     }
 
     /// Whether a shallow clone ends at this commit: its parents are missing here, whatever it says.
-    pub(crate) fn is_cut(&self, id: ObjectId) -> bool {
+    pub(crate) fn is_shallow_end(&self, id: ObjectId) -> bool {
         let cut = |commits: &gix::shallow::Commits| commits.binary_search(&id).is_ok();
         self.shallow.as_ref().is_some_and(cut)
     }

@@ -71,9 +71,9 @@ impl LogCursor {
     /// Serializes the cursor. A cursor over the maximum length drops the saved walk.
     pub fn into_text(mut self) -> String {
         let text = |cursor: &LogCursor| serde_json::to_string(cursor).unwrap_or_default();
-        let whole = text(&self);
-        if whole.len() <= MAX_BYTES {
-            return whole;
+        let full = text(&self);
+        if full.len() <= MAX_BYTES {
+            return full;
         }
         (self.walk, self.name, self.last) = (None, None, None);
         text(&self)

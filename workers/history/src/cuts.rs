@@ -26,8 +26,8 @@ pub(super) type Piece = (Range<usize>, Range<usize>);
 /// # Errors
 /// If the call has to stop.
 pub(super) fn pieces(old: &[Token], new: &[Token], cancel: &Cancel) -> Result<Vec<Piece>, Stopped> {
-    let head = same(old.iter().zip(new));
-    let tail = same(old.iter().rev().zip(new.iter().rev()));
+    let head = common_length(old.iter().zip(new));
+    let tail = common_length(old.iter().rev().zip(new.iter().rev()));
     let whole = (0..old.len(), 0..new.len());
     let differing = old.len().min(new.len()).saturating_sub(head + tail);
     if differing <= MAX_DIFFERING {
@@ -46,7 +46,7 @@ pub(super) fn pieces(old: &[Token], new: &[Token], cancel: &Cancel) -> Result<Ve
     Ok(pieces)
 }
 
-fn same<'a>(lines: impl Iterator<Item = (&'a Token, &'a Token)>) -> usize {
+fn common_length<'a>(lines: impl Iterator<Item = (&'a Token, &'a Token)>) -> usize {
     lines.take_while(|(a, b)| a == b).count()
 }
 
@@ -56,27 +56,28 @@ fn unique_lines(
     new: &[Token],
     cancel: &Cancel,
 ) -> Result<Vec<(usize, usize)>, Stopped> {
-    let most = old.iter().chain(new).map(|line| line.0).max();
-    let mut seen = vec![Occurrences::default(); most.map_or(0, |most| most as usize + 1)];
+    let max_token = old.iter().chain(new).map(|line| line.0).max();
+    let mut occurrences =
+        vec![Occurrences::default(); max_token.map_or(0, |max_token| max_token as usize + 1)];
     let mut count = |lines: &[Token], side: fn(&mut Occurrences) -> &mut Times| {
         for (at, line) in lines.iter().enumerate() {
             check_deadline(at, cancel)?;
-            if let Some(seen) = seen.get_mut(line.0 as usize) {
-                let times = side(seen);
+            if let Some(occurrences) = occurrences.get_mut(line.0 as usize) {
+                let times = side(occurrences);
                 *times = times.and(at);
             }
         }
         Ok(())
     };
-    count(old, |seen| &mut seen.old)?;
-    count(new, |seen| &mut seen.new)?;
+    count(old, |occurrences| &mut occurrences.old)?;
+    count(new, |occurrences| &mut occurrences.new)?;
     let mut found = Vec::new();
     for (at, line) in new.iter().enumerate() {
         check_deadline(at, cancel)?;
         if let Some(Occurrences {
             old: Times::Once(old),
             new: Times::Once(new),
-        }) = seen.get(line.0 as usize)
+        }) = occurrences.get(line.0 as usize)
         {
             found.push((*old, *new));
         }
@@ -108,19 +109,19 @@ impl Times {
     }
 }
 
-/// The longest increasing subsequence of `places` by their first number; the second increases
+/// The longest increasing subsequence of `positions` by their first number; the second increases
 /// already.
 fn longest_increasing(
-    places: &[(usize, usize)],
+    positions: &[(usize, usize)],
     cancel: &Cancel,
 ) -> Result<Vec<(usize, usize)>, Stopped> {
     // By length, the index at which an increasing part of that length ends lowest.
     let mut ends: Vec<usize> = Vec::new();
-    let mut before = Vec::with_capacity(places.len());
-    let old = |at: usize| places.get(at).map_or(0, |place| place.0);
-    for (at, place) in places.iter().enumerate() {
+    let mut before = Vec::with_capacity(positions.len());
+    let old = |at: usize| positions.get(at).map_or(0, |position| position.0);
+    for (at, position) in positions.iter().enumerate() {
         check_deadline(at, cancel)?;
-        let length = ends.partition_point(|&end| old(end) < place.0);
+        let length = ends.partition_point(|&end| old(end) < position.0);
         before.push(
             length
                 .checked_sub(1)
@@ -134,7 +135,7 @@ fn longest_increasing(
     let mut chosen = Vec::with_capacity(ends.len());
     let mut next = ends.last().copied();
     while let Some(at) = next {
-        chosen.extend(places.get(at).copied());
+        chosen.extend(positions.get(at).copied());
         next = before.get(at).copied().flatten();
     }
     chosen.reverse();
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn short_texts_and_long_ones_that_are_alike_stay_whole() {
+    fn short_texts_and_similar_long_ones_stay_in_one_piece() {
         let old = tokens(0..100_000);
         let mut new = old.clone();
         new.splice(50_000..50_100, tokens(200_000..200_300));
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut_where_they_agree() {
+    fn long_texts_are_cut_at_shared_lines() {
         let old = tokens((0..100_000).map(|line| if line % 3 == 0 { 1 } else { line }));
         let new = tokens((0..100_000).map(|line| if line % 7 == 0 { 2 } else { line }));
         let cut = pieces(&old, &new);
@@ -186,17 +187,17 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_agree_nowhere_are_not_compared() {
+    fn texts_without_unique_shared_lines_are_not_compared() {
         let old = tokens((0..100_000).map(|line| line % 1000));
         let new = tokens((0..100_000).map(|line| line * 7 % 1000));
         assert_eq!(pieces(&old, &new), []);
     }
 
     #[test]
-    fn the_longest_rising_part_is_found() {
-        let places = [(5, 0), (1, 1), (2, 2), (9, 3), (3, 4), (4, 5)];
+    fn the_longest_increasing_subsequence_is_found() {
+        let positions = [(5, 0), (1, 1), (2, 2), (9, 3), (3, 4), (4, 5)];
         assert_eq!(
-            longest_increasing(&places, &cancel()).unwrap(),
+            longest_increasing(&positions, &cancel()).unwrap(),
             [(1, 1), (2, 2), (3, 4), (4, 5)]
         );
         assert_eq!(longest_increasing(&[], &cancel()).unwrap(), []);

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_is_whole_at_both_ends() {
+    fn a_day_spans_its_first_to_its_last_second() {
         let day = |day: &str| {
             let (first, last) = (format!("{day}T00:00:00Z"), format!("{day}T23:59:59Z"));
             Some((at(&first), at(&last)))
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instant_is_the_same_at_both_ends_and_in_utc() {
+    fn an_instant_is_the_same_bound_at_both_ends_and_in_utc() {
         let both = |second| Some((second, second));
         for (text, utc) in [
             ("2025-10-09T10:20:30Z", "2025-10-09T10:20:30Z"),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_is_left_to_who_tries_revisions() {
+    fn other_texts_are_not_dates() {
         for text in [
             "",
             "main",
@@ -218,7 +218,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_a_date_or_not(text in "\\PC{0,64}", days in "[0-9]{4}-[0-9]{2}-[0-9]{2}.{0,20}") {
+        fn any_text_is_a_date_at_both_ends_or_at_neither(text in "\\PC{0,64}", days in "[0-9]{4}-[0-9]{2}-[0-9]{2}.{0,20}") {
             for text in [text, days] {
                 let (since, until) = (parse_bound(&text, SpanEnd::Since, now()), parse_bound(&text, SpanEnd::Until, now()));
                 prop_assert_eq!(since.is_some(), until.is_some());

@@ -34,7 +34,7 @@ pub enum HistoryError {
         hint: Option<String>,
     },
     /// The bound of a commit range is neither a date nor a known commit.
-    #[error("Invalid git reference: {}: neither a date nor a revision here{}", shown(text), told(*.reason))]
+    #[error("Invalid git reference: {}: neither a date nor a revision here{}", shown(text), as_revision(*.reason))]
     InvalidBound {
         /// The bound as the caller gave it.
         text: String,
@@ -47,7 +47,7 @@ pub enum HistoryError {
     #[error("Invalid git reference: HEAD: the project has no commits yet")]
     NoCommits,
     /// A commit that the cursor names is no longer reachable.
-    #[error("the commits that the cursor goes on from are no longer there")]
+    #[error("the cursor refers to commits that are no longer reachable")]
     CursorExpired,
     /// An abbreviated id that several commits begin with.
     #[error("Invalid git reference: {}: several commits begin so", shown(revision))]
@@ -58,7 +58,7 @@ pub enum HistoryError {
         candidates: Vec<String>,
     },
     /// The commit has no such file.
-    #[error("File not tracked by git: {}{}{}", shown(&path.display()), at(revision.as_deref()), kind(*.is_folder))]
+    #[error("File not tracked by git: {}{}{}", shown(&path.display()), at_revision(revision.as_deref()), folder_note(*.is_folder))]
     NotTracked {
         /// The path as the caller gave it.
         path: RepoPath,
@@ -97,17 +97,17 @@ impl HistoryError {
 }
 
 /// Suffix of a message: why a text is not a revision.
-fn told(reason: Option<&str>) -> String {
+fn as_revision(reason: Option<&str>) -> String {
     reason.map_or_else(String::new, |reason| format!(" (as a revision, {reason})"))
 }
 
 /// Suffix of a message: the revision in which a path was looked up.
-fn at(revision: Option<&str>) -> String {
+fn at_revision(revision: Option<&str>) -> String {
     revision.map_or_else(String::new, |revision| format!(" at {}", shown(revision)))
 }
 
 /// Suffix of a message: what was found instead of a file.
-fn kind(is_folder: bool) -> &'static str {
+fn folder_note(is_folder: bool) -> &'static str {
     match is_folder {
         true => ": it is a folder",
         false => "",

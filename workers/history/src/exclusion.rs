@@ -48,7 +48,7 @@ impl LogWalk<'_> {
         while let Some(node) = self.frontier.pop() {
             cancel.check()?;
             interesting = interesting.filter(|&key| key != node.key);
-            if self.plan.dates.ends_at(node.time) {
+            if self.plan.dates.excludes(node.time) {
                 self.frontier.flags.add(node.key, UNINTERESTING);
             }
             let is_shown = self.visit(&node, &mut read, cancel)?;
@@ -99,7 +99,7 @@ impl LogWalk<'_> {
             })
             .collect();
         let (parents, is_shown) =
-            self.simplified(node, |parent| !uninteresting.contains(&parent), cancel)?;
+            self.simplify(node, |parent| !uninteresting.contains(&parent), cancel)?;
         for &parent in &parents {
             self.frontier.push(parent)?;
         }

@@ -34,14 +34,14 @@ pub(super) struct FileSource {
 struct Source {
     path: RepoPath,
     side: Side,
-    stays: bool,
+    still_exists: bool,
 }
 
 /// A file, with its similarity to the added one.
 struct Candidate<'s> {
     source: &'s Source,
     score: u64,
-    has_name: bool,
+    has_same_name: bool,
 }
 
 impl History {
@@ -70,7 +70,7 @@ impl History {
         };
         Ok(found.map(|source| FileSource {
             path: source.path.clone(),
-            is_copy: source.stays,
+            is_copy: source.still_exists,
         }))
     }
 
@@ -86,7 +86,7 @@ impl History {
         let all = trees::differences(&self.git, &self.rules, (None, Some(old)), cancel)?;
         let source = |file: trees::Difference| {
             Some(Source {
-                stays: !gone.contains(&file.path),
+                still_exists: !gone.contains(&file.path),
                 path: file.path,
                 side: file.new?,
             })
@@ -116,20 +116,22 @@ impl History {
             } else {
                 0
             };
-            let has_name = source.path.name() == path.name();
-            keep_if_better(
+            let has_same_name = source.path.name() == path.name();
+            insert_if_better(
                 &mut best,
                 Candidate {
                     source,
                     score,
-                    has_name,
+                    has_same_name,
                 },
             );
         }
         // The sort is stable, as git's is.
         best.sort_by_key(|candidate| std::cmp::Reverse(candidate.rank()));
         let mut good = best.iter().filter(|candidate| candidate.score >= MIN_SCORE);
-        let gone = good.clone().find(|candidate| !candidate.source.stays);
+        let gone = good
+            .clone()
+            .find(|candidate| !candidate.source.still_exists);
         Ok(gone.or_else(|| good.next()).map(|found| found.source))
     }
 
@@ -160,24 +162,24 @@ impl History {
 
 impl Candidate<'_> {
     fn rank(&self) -> (u64, bool) {
-        (self.score, self.has_name)
+        (self.score, self.has_same_name)
     }
 }
 
 /// Keeps the most similar files in slots that break ties as git does: a better file replaces the
 /// worst.
-fn keep_if_better<'s>(best: &mut Vec<Candidate<'s>>, candidate: Candidate<'s>) {
+fn insert_if_better<'s>(best: &mut Vec<Candidate<'s>>, candidate: Candidate<'s>) {
     if best.len() < CANDIDATES {
         best.push(candidate);
         return;
     }
     let mut worst: Option<&mut Candidate<'s>> = None;
-    for kept in best {
+    for slot in best {
         if worst
             .as_ref()
-            .is_none_or(|worst| kept.rank() < worst.rank())
+            .is_none_or(|worst| slot.rank() < worst.rank())
         {
-            worst = Some(kept);
+            worst = Some(slot);
         }
     }
     if let Some(worst) = worst
@@ -194,8 +196,9 @@ fn identical<'s>(sources: &'s [Source], path: &RepoPath, side: Side) -> Option<&
             && (source.side.mode == side.mode
                 || (source.side.mode.is_blob() && side.mode.is_blob()))
     };
-    let rank =
-        |source: &Source| u8::from(!source.stays) + u8::from(source.path.name() == path.name());
+    let rank = |source: &Source| {
+        u8::from(!source.still_exists) + u8::from(source.path.name() == path.name())
+    };
     let mut best: Option<&Source> = None;
     for source in sources.iter().filter(fits).take(MAX_IDENTICAL) {
         if best.is_none_or(|best| rank(source) > rank(best)) {

@@ -35,12 +35,12 @@ impl<K: Eq + Hash + Copy, T: Copy> GenerationalCache<K, T> {
         if let Some(found) = self.young.get(&key) {
             return Some(found.clone());
         }
-        let (what, bytes) = self.old.remove(&key)?;
-        self.put(key, what, Arc::clone(&bytes));
-        Some((what, bytes))
+        let (metadata, bytes) = self.old.remove(&key)?;
+        self.put(key, metadata, Arc::clone(&bytes));
+        Some((metadata, bytes))
     }
 
-    pub(super) fn put(&mut self, key: K, what: T, bytes: Arc<[u8]>) {
+    pub(super) fn put(&mut self, key: K, metadata: T, bytes: Arc<[u8]>) {
         let cost = bytes.len() + OVERHEAD;
         if cost > self.bound / 8 {
             return;
@@ -50,7 +50,7 @@ impl<K: Eq + Hash + Copy, T: Copy> GenerationalCache<K, T> {
             self.old = std::mem::take(&mut self.young);
             self.bytes = cost;
         }
-        self.young.insert(key, (what, bytes));
+        self.young.insert(key, (metadata, bytes));
     }
 }
 
@@ -59,14 +59,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_used_stays_and_the_rest_makes_room() {
-        let mut recent = GenerationalCache::new(16 << 10);
+    fn used_entries_stay_and_others_are_evicted() {
+        let mut cache = GenerationalCache::new(16 << 10);
         for number in 0..1000_u32 {
-            recent.put(number, (), Arc::from([0; 100]));
-            assert!(recent.get(0).is_some(), "at {number}");
-            let kept = recent.young.len() + recent.old.len();
-            assert!(kept * (100 + OVERHEAD) <= 16 << 10, "at {number}");
+            cache.put(number, (), Arc::from([0; 100]));
+            assert!(cache.get(0).is_some(), "at {number}");
+            let entries = cache.young.len() + cache.old.len();
+            assert!(entries * (100 + OVERHEAD) <= 16 << 10, "at {number}");
         }
-        assert!(recent.get(1).is_none() && recent.get(999).is_some());
+        assert!(cache.get(1).is_none() && cache.get(999).is_some());
     }
 }

@@ -136,7 +136,7 @@ pub(super) fn put(tree: &mut Tree, path: String, file: (&'static str, Vec<u8>)) 
     tree.insert(path, file);
 }
 
-fn next(random: &mut Random, before: &Tree) -> Tree {
+fn changed_tree(random: &mut Random, before: &Tree) -> Tree {
     let mut tree = before.clone();
     for _ in 0..=random.below(30) {
         let paths: Vec<String> = tree.keys().cloned().collect();
@@ -186,7 +186,7 @@ fn generate(folder: &Path, mut random: Random, count: usize) -> Vec<ObjectId> {
     let mut trees = vec![Tree::new()];
     for at in 0..count {
         let base = trees.len() - 1 - random.below(trees.len().min(3));
-        let tree = next(&mut random, &trees[base]);
+        let tree = changed_tree(&mut random, &trees[base]);
         let head = format!(
             "commit refs/heads/t{at}\ncommitter A <a@b.c> {} +0000\ndata 0\ndeleteall\n",
             1_700_000_000 + at
@@ -212,11 +212,11 @@ fn generate(folder: &Path, mut random: Random, count: usize) -> Vec<ObjectId> {
 }
 
 /// `status path [old path] insertions deletions` of each file, sorted.
-fn shown(found: &Comparison<'_>) -> Vec<String> {
+fn summary(found: &Comparison<'_>) -> Vec<String> {
     let Changes { files, renames_cut } = &found.changes;
     assert!(!renames_cut);
     let mut comparer = Comparer::new(&cancel());
-    let mut shown = Vec::new();
+    let mut summary = Vec::new();
     for change in files {
         let lines = found.count(&mut comparer, change).unwrap();
         let (again, _) = found.patch(&mut comparer, change, 3).unwrap();
@@ -232,18 +232,18 @@ fn shown(found: &Comparison<'_>) -> Vec<String> {
             Measure::Compared => write!(text, " {} {}", lines.insertions, lines.deletions).unwrap(),
             _ => text.push_str(" - -"),
         }
-        shown.push(text);
+        summary.push(text);
     }
-    shown.sort();
-    shown
+    summary.sort();
+    summary
 }
 
 /// The same, from a git command.
-fn read(folder: &Path, command: &[&str], trees: &[&str]) -> Vec<String> {
+fn git_summary(folder: &Path, command: &[&str], trees: &[&str]) -> Vec<String> {
     let run = |format| git(folder, &[command, &["-z", format], trees].concat());
     let (status, numbers) = (run("--name-status"), run("--numstat"));
     let (mut status, mut numbers) = (status.split('\0'), numbers.split('\0'));
-    let mut shown = Vec::new();
+    let mut summary = Vec::new();
     while let Some(kind) = status.next().filter(|kind| !kind.is_empty()) {
         let mut paths = vec![status.next().unwrap()];
         if kind.starts_with('R') {
@@ -258,7 +258,7 @@ fn read(folder: &Path, command: &[&str], trees: &[&str]) -> Vec<String> {
         } else {
             assert_eq!(counts[2], paths[0]);
         }
-        shown.push(format!(
+        summary.push(format!(
             "{} {} {} {}",
             kind.split_at(1).0,
             paths.join(" "),
@@ -266,6 +266,6 @@ fn read(folder: &Path, command: &[&str], trees: &[&str]) -> Vec<String> {
             counts[1]
         ));
     }
-    shown.sort();
-    shown
+    summary.sort();
+    summary
 }

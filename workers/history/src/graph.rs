@@ -87,7 +87,7 @@ impl Graph {
         if has_valid_checksum(&file, cancel)? {
             Graph::of(vec![file], cancel)
         } else {
-            Err(GraphError::Malformed("the checksum"))
+            Err(GraphError::Malformed("wrong checksum"))
         }
     }
 
@@ -221,7 +221,7 @@ impl Graph {
             let own = level(position);
             for parent in self.parents(position) {
                 if parent.index() >= len || level(parent) >= own {
-                    return Err(GraphError::Malformed("a parent"));
+                    return Err(GraphError::Malformed("invalid parent"));
                 }
             }
         }
@@ -345,21 +345,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_is_byte_for_byte_what_git_makes() {
+    fn built_graphs_equal_gits_byte_for_byte() {
         let app = repository();
-        let (ours, new) = built(&app, &Graph::default());
+        let (content, new) = built(&app, &Graph::default());
         write(&app, "2");
         assert_eq!(new, git_commits(&app).len());
-        assert_eq!(ours, file(&app));
+        assert_eq!(content, file(&app));
         app.git(&["commit-graph", "verify"]);
         assert_eq!(
-            graph_commits(&Graph::checked(ours, &cancel()).unwrap()),
+            graph_commits(&Graph::checked(content, &cancel()).unwrap()),
             git_commits(&app)
         );
     }
 
     #[test]
-    fn what_was_made_before_is_taken_over_in_its_version() {
+    fn extended_graphs_keep_the_version_of_their_filters() {
         let app = repository();
         for version in ["1", "2"] {
             write(&app, version);
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_never_denies_what_a_commit_changed() {
+    fn filters_have_no_false_negatives() {
         let app = repository();
         for version in ["1", "2"] {
             write(&app, version);
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_says_what_one_file_says() {
+    fn a_chain_equals_a_single_file() {
         let app = repository();
         let split = [
             "commit-graph",
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_damaged_is_absent_or_harmless() {
+    fn damaged_files_are_rejected_or_harmless() {
         let app = repository();
         let (good, _) = built(&app, &Graph::default());
         let query = FilterQuery::of(&RepoPath::parse("a/b").unwrap());
@@ -455,17 +455,17 @@ mod tests {
                 }
             }
         }
-        assert!(used < good.len(), "a shortened one is never used");
+        assert!(used < good.len(), "truncated files are rejected");
         assert!(Graph::checked(good[..good.len() - 1].to_vec(), &cancel()).is_err());
     }
 
     #[test]
-    fn a_link_in_place_of_the_file_is_not_followed() {
+    fn links_in_place_of_graph_files_are_not_followed() {
         let app = repository();
         write(&app, "2");
-        let place = app.root().join(".git/objects/info/commit-graph");
-        std::fs::rename(&place, app.host("elsewhere")).unwrap();
-        std::os::unix::fs::symlink(app.host("elsewhere"), place).unwrap();
+        let path = app.root().join(".git/objects/info/commit-graph");
+        std::fs::rename(&path, app.host("elsewhere")).unwrap();
+        std::os::unix::fs::symlink(app.host("elsewhere"), path).unwrap();
         // The repository check rejects such a repository as a whole. This covers a link made later.
         assert!(app.repo().git().is_none());
         let git = gix::open_opts(app.root(), gix::open::Options::isolated()).unwrap();
@@ -473,14 +473,14 @@ mod tests {
     }
 
     #[test]
-    fn no_circle_keeps_a_build_from_its_end() {
+    fn builds_end_on_cyclic_tags_and_commits() {
         let app = Sandbox::new();
         app.file("a", "1").committed();
         let by = "A <a@b.c> 1 +0000";
         let tag = app.forge_own_tag();
         app.file(".git/refs/tags/own", format!("{tag}\n"));
         let (_, new) = built(&app, &Graph::default());
-        assert_eq!(new, 1, "a tag of itself names no commit");
+        assert_eq!(new, 1, "a self-referencing tag names no commit");
         let commit = "3".repeat(40);
         let tree = git(&app.root(), &["rev-parse", "HEAD^{tree}"]);
         let text = format!("tree {tree}\nparent {commit}\nauthor {by}\ncommitter {by}\n\nm\n");
@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn a_build_whose_time_is_up_is_gone_on_with_by_the_next() {
+    fn the_next_build_continues_after_a_timeout() {
         let app = repository();
         let git = app.repo().git().unwrap();
         let soon = Instant::now() + build::WRITE_TIME / 2;
@@ -504,7 +504,7 @@ mod tests {
         assert_eq!(
             graph_commits(&first),
             git_commits(&app),
-            "all but filters is there"
+            "only filters are missing"
         );
         let query = FilterQuery::of(&RepoPath::parse("never/there").unwrap());
         let mut known = first.positions().map(|at| first.maybe_changed(at, &query));

@@ -107,12 +107,12 @@ pub(super) fn trim_common_ends<'t>(old: &'t [u8], new: &'t [u8]) -> (&'t [u8], &
         let before = text.len().checked_sub(common + 1);
         before.is_none_or(|before| text.get(before) == Some(&b'\n'))
     };
-    let kept = if is_start(old) && is_start(new) {
+    let shared = if is_start(old) && is_start(new) {
         common
     } else {
         memchr::memchr(b'\n', tail).map_or(0, |end| common - end - 1)
     };
-    let cut = |text: &'t [u8]| text.get(..text.len() - kept).unwrap_or_default();
+    let cut = |text: &'t [u8]| text.get(..text.len() - shared).unwrap_or_default();
     (cut(old), cut(new))
 }
 
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_that_would_take_seconds_are_compared_in_time() {
+    fn texts_that_differ_everywhere_are_compared_in_bounded_time() {
         let text = |factor: u32| -> String {
             let lines = (0..100_000_u32).map(|line| line * factor % 1000);
             lines.map(|line| format!("{line}\n")).collect()
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comparison_stops_between_two_pieces() {
+    fn a_comparison_stops_between_pieces() {
         let text = |name: &str| -> String {
             let line = |at: u32| match at % 1000 {
                 0 => format!("{at}\n"),
@@ -161,6 +161,6 @@ mod tests {
         let stopped = hunks(&input, Placement::Any, &cancel().cancel_at_check(3));
         assert_eq!(stopped, Err(Stopped::Cancelled));
         let found = hunks(&input, Placement::Any, &cancel()).unwrap();
-        assert_eq!(found.len(), 100, "all between the lines that both have");
+        assert_eq!(found.len(), 100, "everything between shared lines");
     }
 }

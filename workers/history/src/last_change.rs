@@ -32,7 +32,7 @@ impl History {
             for parent in &node.parents {
                 frontier.push(*parent)?;
             }
-            if !self.is_cut(self.id_of(node.key)) {
+            if !self.is_shallow_end(self.id_of(node.key)) {
                 search.record(self, &node)?;
             }
         }
@@ -132,7 +132,7 @@ mod tests {
     use archway_repo::testing::{Sandbox, cancel, git, path};
 
     use super::*;
-    use crate::Histories;
+    use crate::{Histories, fixtures::history};
     use tokio::time::Instant;
 
     /// The marks of a commit's parents, and the files that it writes.
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_was_changed_by_the_last_commit_that_made_it_what_it_is() {
+    fn the_last_change_is_the_last_commit_that_set_the_content() {
         let app = repository_of(&[
             (&[], &[("adr/a", "1"), ("adr/b", "1"), ("c", "1")]),
             (&[1], &[("adr/b", "2"), ("src/x", "1")]),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_merge_changed_what_none_of_its_parents_has_and_nothing_else() {
+    fn a_merge_changes_only_files_that_differ_from_all_parents() {
         let app = repository_of(&[
             (&[], &[("a", "1"), ("b", "1"), ("c", "1")]),
             (&[1], &[("a", "2"), ("c", "2")]),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_shallow_clone_or_the_time_does_not_reach_is_unknown() {
+    fn times_past_the_deadline_or_shallow_end_are_unknown() {
         let app = repository_of(&[
             (&[], &[("a", "1"), ("b", "1")]),
             (&[1], &[("a", "2")]),
@@ -210,8 +210,7 @@ mod tests {
         ]);
         let late = cancel();
         let late = Cancel::new(Instant::now(), late.token.clone());
-        let repo = app.repo();
-        let history = History::of(&repo, &Histories::new(), &cancel()).unwrap();
+        let history = history(&app);
         let (a, id) = (path("a"), ObjectId::empty_blob(gix::hash::Kind::Sha1));
         assert_eq!(history.last_changes(&[(&a, id)], &late).unwrap(), [None]);
         let second = git(&app.root(), &["rev-parse", "HEAD~1"]);

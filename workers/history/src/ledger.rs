@@ -62,10 +62,10 @@ impl Ledger {
     /// [`GraphError::Malformed`], or if the call has to stop.
     pub(super) fn checked(file: Vec<u8>, cancel: &Cancel) -> Result<Ledger, GraphError> {
         if !file.starts_with(&SIGNATURE) {
-            return Err(GraphError::Malformed("not a ledger of this form"));
+            return Err(GraphError::Malformed("not a ledger of this version"));
         }
         if !has_valid_checksum(&file, cancel)? {
-            return Err(GraphError::Malformed("the checksum"));
+            return Err(GraphError::Malformed("wrong checksum"));
         }
         let header = file.get(SIGNATURE.len()..HEADER).unwrap_or_default();
         let [commits, words, paths] = [0, 1, 2].map(|at| number(header, at) as usize);
@@ -78,7 +78,7 @@ impl Ledger {
             .checked_sub(ID)
             .filter(|end| *end >= path_ends.end)
         else {
-            return Err(GraphError::Malformed("it ends too early"));
+            return Err(GraphError::Malformed("truncated"));
         };
         let text = path_ends.end..end;
         Ok(Ledger {

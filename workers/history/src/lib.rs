@@ -25,7 +25,7 @@ mod walk;
 mod exclusion;
 mod path_limiter;
 mod changed_file;
-mod follow;
+mod followed_file;
 mod last_change;
 mod file_source;
 mod cursor;
@@ -47,6 +47,8 @@ mod error;
 mod refusal;
 #[cfg(test)]
 mod git_comparison;
+#[cfg(test)]
+mod fixtures;
 #[cfg(test)]
 mod cancellation_tests;
 
@@ -82,7 +84,7 @@ use ledger::Ledger;
 pub struct History {
     git: gix::Repository,
     /// The same repository for lookups that may miss: it does not look for new packs on a miss.
-    settled: gix::Repository,
+    no_refresh: gix::Repository,
     /// Commits whose parents were not cloned. `None` for a full clone.
     shallow: Option<gix::shallow::Commits>,
     rules: Arc<Rules>,
@@ -110,7 +112,7 @@ impl History {
         })?;
         pack_cache::enable(&mut git);
         let shallow = git.shallow_commits();
-        let shallow = shallow.map_err(error::git("reading where a shallow clone ends"))?;
+        let shallow = shallow.map_err(error::git("reading the list of shallow commits"))?;
         let ends = shallow.as_ref().map(|ends| ends.iter().copied().collect());
         let cache = histories.project_cache(repo, &git, ends);
         // A graph may know parents that a shallow clone lacks.
@@ -118,11 +120,11 @@ impl History {
             Some(_) => Indexes::default(),
             None => cache.indexes(&git, repo.commit(), cancel)?,
         };
-        let mut settled = git.clone();
-        settled.objects.refresh_never();
+        let mut no_refresh = git.clone();
+        no_refresh.objects.refresh_never();
         Ok(History {
             git,
-            settled,
+            no_refresh,
             shallow,
             rules: repo.rules(),
             head: repo.commit(),

@@ -19,7 +19,7 @@ use super::blobs::Blobs;
 use super::change::Changes;
 use super::changed_file::ChangedFile;
 use super::cursor::{LastCommit, LogCursor};
-use super::follow::{CommitEffect, FollowedFile};
+use super::followed_file::{CommitEffect, FollowedFile};
 use super::path_limiter::PathLimiter;
 use super::walk::{Dates, LogWalk, Plan};
 use super::walk_node::WalkNode;
@@ -67,7 +67,7 @@ enum View {
 }
 
 /// A commit that matches, and what was computed for it so far.
-struct MatchedCommit {
+struct Match {
     node: WalkNode,
     commit_info: Option<CommitInfo>,
     /// The change of the followed file, if one is followed.
@@ -116,7 +116,7 @@ impl<'a> Log<'a> {
         };
         match self.entry(&matched, cancel) {
             Ok(entry) => {
-                self.pass(&matched);
+                self.move_past(&matched);
                 self.returned += 1;
                 Ok(Some(entry))
             }
@@ -141,9 +141,9 @@ impl<'a> Log<'a> {
         // While commits of earlier pages are skipped, only their number is a valid position.
         let mut walk = self.walk.state().filter(|_| self.skip == 0);
         let (mut name, mut last) = (None, None);
-        if let View::File(follow) = &self.view {
-            let shown = follow.path().display();
-            let is_exact = RepoPath::parse(&shown).is_ok_and(|path| path == *follow.path());
+        if let View::File(followed) = &self.view {
+            let shown = followed.path().display();
+            let is_exact = RepoPath::parse(&shown).is_ok_and(|path| path == *followed.path());
             walk = walk.filter(|_| is_exact);
             name = walk.as_ref().map(|_| shown.clone());
             let is_returned = is_exact && self.skip == 0 && walk.is_none();
@@ -167,13 +167,13 @@ impl<'a> Log<'a> {
     }
 
     /// The next commit that no earlier page returned.
-    fn advance(&mut self, cancel: &Cancel) -> Result<Option<MatchedCommit>, HistoryError> {
+    fn advance(&mut self, cancel: &Cancel) -> Result<Option<Match>, HistoryError> {
         loop {
             if self.walk.frontier.must_restart() {
                 self.start(None, cancel)?;
             }
             let next = match &self.view {
-                View::File(follow) => self.walk.next_touching(follow.path(), cancel)?,
+                View::File(followed) => self.walk.next_touching(followed.path(), cancel)?,
                 View::All | View::Folder(_) => self.walk.next(cancel)?,
             };
             let Some(node) = next else {
@@ -182,7 +182,7 @@ impl<'a> Log<'a> {
             match self.match_commit(&node, cancel) {
                 Ok(Some(matched)) if self.skip > 0 => {
                     self.skip -= 1;
-                    self.pass(&matched);
+                    self.move_past(&matched);
                 }
                 Ok(matched @ Some(_)) => return Ok(matched),
                 Ok(None) => {}
@@ -199,10 +199,10 @@ impl<'a> Log<'a> {
         &mut self,
         node: &WalkNode,
         cancel: &Cancel,
-    ) -> Result<Option<MatchedCommit>, HistoryError> {
+    ) -> Result<Option<Match>, HistoryError> {
         let sides = match &mut self.view {
             View::All | View::Folder(_) => None,
-            View::File(follow) => match follow.effect_of(self.history, node)? {
+            View::File(followed) => match followed.effect_of(self.history, node)? {
                 CommitEffect::File { old, new } => {
                     self.is_folder = Some(false);
                     Some((old, new))
@@ -218,30 +218,26 @@ impl<'a> Log<'a> {
         let mut commit_info = None;
         if let Some(author) = &self.author {
             let read = self.history.commit_info(self.history.id_of(node.key))?;
-            if !is_by(&read, author) {
+            if !has_author(&read, author) {
                 return Ok(None);
             }
             commit_info = Some(read);
         }
         let file = match (&self.view, sides) {
-            (View::File(follow), Some(sides)) => {
-                Some(follow.change(self.history, node, sides, cancel)?)
+            (View::File(followed), Some(sides)) => {
+                Some(followed.change(self.history, node, sides, cancel)?)
             }
             _ => None,
         };
         let node = node.clone();
-        Ok(Some(MatchedCommit {
+        Ok(Some(Match {
             node,
             commit_info,
             file,
         }))
     }
 
-    fn entry(
-        &mut self,
-        matched: &MatchedCommit,
-        cancel: &Cancel,
-    ) -> Result<LogEntry, HistoryError> {
+    fn entry(&mut self, matched: &Match, cancel: &Cancel) -> Result<LogEntry, HistoryError> {
         let history = self.history;
         let commit_info = match &matched.commit_info {
             Some(commit_info) => commit_info.clone(),
@@ -267,12 +263,12 @@ impl<'a> Log<'a> {
     }
 
     /// Moves past a commit: a followed file takes the name that it had before.
-    fn pass(&mut self, matched: &MatchedCommit) {
+    fn move_past(&mut self, matched: &Match) {
         self.last = Some(self.history.id_of(matched.node.key));
-        if let (View::File(follow), Some(file)) = (&mut self.view, &matched.file)
+        if let (View::File(followed), Some(file)) = (&mut self.view, &matched.file)
             && let Some(old) = &file.old_path
         {
-            follow.rename(old.clone());
+            followed.rename(old.clone());
         }
     }
 }
@@ -300,7 +296,7 @@ impl View {
 }
 
 /// Whether the author's `Name <email>` contains `part`, which is in lower case.
-fn is_by(commit_info: &CommitInfo, part: &str) -> bool {
+fn has_author(commit_info: &CommitInfo, part: &str) -> bool {
     let author = format!("{} <{}>", commit_info.author.name, commit_info.author.email);
     author.to_lowercase().contains(part)
 }

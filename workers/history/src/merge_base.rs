@@ -32,19 +32,19 @@ impl History {
         let mut flags = Flags::new(self);
         let mut queue = BinaryHeap::new();
         // Queued commits that are not stale. At 0, all results are found.
-        let mut open = 0_usize;
+        let mut fresh = 0_usize;
         let mut results: Vec<CommitKey> = Vec::new();
         for (id, bit) in [(one, PARENT1), (other, PARENT2)] {
             let key = self.commit_key(id);
             flags.add(key, bit);
             queue.push(QueuedCommit::of(self, key, false)?);
-            open += 1;
+            fresh += 1;
         }
-        while open > 0
+        while fresh > 0
             && let Some(next) = queue.pop()
         {
             cancel.check()?;
-            open -= usize::from(!next.is_stale);
+            fresh -= usize::from(!next.is_stale);
             let key = next.node.key;
             let mut bits = flags.of(key) & (BOTH_PARENTS | STALE);
             if bits & BOTH_PARENTS == BOTH_PARENTS {
@@ -56,7 +56,7 @@ impl History {
             for parent in next.node.parents {
                 if flags.add(parent, bits) {
                     let queued = QueuedCommit::of(self, parent, bits & STALE != 0)?;
-                    open += usize::from(!queued.is_stale);
+                    fresh += usize::from(!queued.is_stale);
                     queue.push(queued);
                 }
             }

@@ -49,9 +49,9 @@ impl HistoryMetrics {
     pub fn registered(registry: &mut Registry) -> Self {
         let builds = Family::<BuildLabels, _, _>::new_with_constructor(long_buckets as fn() -> _);
         let lookups = Family::<LookupLabels, Counter>::default();
-        let help = "Time that making a project's commit-graph or ledger took, by outcome";
+        let help = "Time to build a project's commit-graph or ledger, by outcome";
         registry.register_with_unit("history_build", help, Unit::Seconds, builds.clone());
-        let help = "Answers about histories that were looked for among kept ones";
+        let help = "Lookups of cached answers about histories";
         registry.register("history_lookups", help, lookups.clone());
         HistoryMetrics { builds, lookups }
     }

@@ -226,7 +226,7 @@ impl Group {
     }
 
     fn write(&self, hunks: &[Hunk], input: &Text<'_>, patch: &mut Vec<u8>) {
-        let (before, after) = (place(&self.before), place(&self.after));
+        let (before, after) = (line_range(&self.before), line_range(&self.after));
         patch.extend_from_slice(format!("@@ -{before} +{after} @@\n").as_bytes());
         let mut at = self.before.start;
         for hunk in hunks {
@@ -241,7 +241,7 @@ impl Group {
 
 /// A range in an `@@` line: the first line, from 1, and the count. For an empty range, the line
 /// before it.
-fn place(lines: &Range<u32>) -> String {
+fn line_range(lines: &Range<u32>) -> String {
     let mut text = match lines.len() {
         0 => lines.start,
         _ => lines.start + 1,

@@ -92,7 +92,7 @@ impl PathHistories {
 
     /// Drops an order from the cache.
     fn uncache(&self, order: &SharedOrder) {
-        let is_other = |position: &(Vec<ObjectId>, SharedOrder)| !Arc::ptr_eq(&position.1, order);
+        let is_other = |entry: &(Vec<ObjectId>, SharedOrder)| !Arc::ptr_eq(&entry.1, order);
         self.orders.lock().retain(is_other);
     }
 }

@@ -7,7 +7,7 @@ use super::HistoryError;
 const DATE_OR_REVISION: &str = "give a date, such as \"2025-01-01\", \"30 days ago\" or \
     \"yesterday\", or a revision, such as \"HEAD~3\"";
 
-const REACHED: &str = "give what HEAD, a branch or a tag reaches; git_log shows commits";
+const REACHABLE_REVISION: &str = "give what HEAD, a branch or a tag reaches; git_log shows commits";
 
 /// Suggestion for a path that was not a file at a revision: no tool lists the files of one.
 pub const ABSENT_AT_REVISION: &str = "call git_log with it as file_path: renames are followed, so it \
@@ -19,7 +19,7 @@ pub const FOLDER_AT_REVISION: &str = "give a file in it; git_log with it as file
 const NO_REPOSITORY: &str =
     "call list_projects for projects with a commit, or read_file and search_files here";
 const UNUSABLE_REPOSITORY: &str =
-    "its files can be read all the same; the operator must mend the repository";
+    "its files can still be read; an operator must repair the repository";
 
 impl From<HistoryError> for Failure {
     fn from(error: HistoryError) -> Failure {
@@ -34,15 +34,16 @@ impl From<HistoryError> for Failure {
                 Fault::InvalidArguments,
                 "give one commit, branch or tag, such as \"HEAD~3\"",
             ),
-            HistoryError::RevisionNotFound { hint, .. } => {
-                failure(Fault::RevisionNotFound, &or(hint, REACHED))
-            }
+            HistoryError::RevisionNotFound { hint, .. } => failure(
+                Fault::RevisionNotFound,
+                &with_hint(hint, REACHABLE_REVISION),
+            ),
             HistoryError::InvalidBound { reason, hint, .. } => {
-                failure(of_bound(reason), &or(hint, DATE_OR_REVISION))
+                failure(bound_fault(reason), &with_hint(hint, DATE_OR_REVISION))
             }
             HistoryError::NoCommits => failure(
                 Fault::RevisionNotFound,
-                "nothing is committed on the branch that is checked out; try another one",
+                "the checked-out branch has no commits; try another one",
             ),
             HistoryError::CursorExpired => failure(
                 Fault::InvalidArguments,
@@ -76,7 +77,7 @@ impl From<HistoryError> for Failure {
 }
 
 /// Puts the near match before the general suggestion.
-fn or(hint: Option<String>, otherwise: &str) -> String {
+fn with_hint(hint: Option<String>, otherwise: &str) -> String {
     match hint {
         Some(hint) => format!("{hint} Or {otherwise}"),
         None => otherwise.to_owned(),
@@ -92,9 +93,9 @@ fn not_tracked(is_folder: bool, is_past: bool) -> &'static str {
 }
 
 /// The fault of a bound that is neither a date nor a revision.
-fn of_bound(reason: Option<&str>) -> Fault {
+fn bound_fault(reason: Option<&str>) -> Fault {
     match reason {
-        Some(_no_form_of_a_revision) => Fault::InvalidArguments,
+        Some(_invalid_form) => Fault::InvalidArguments,
         None => Fault::RevisionNotFound,
     }
 }

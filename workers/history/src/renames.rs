@@ -141,14 +141,14 @@ impl<'a> Search<'a> {
     fn run(&mut self) -> Result<Coverage, HistoryError> {
         self.pair_identical()?;
         let identical = self.pairs.len();
-        if self.is_done() {
+        if self.has_no_candidates() {
             return Ok(Coverage::Complete);
         }
         if self.pair_namesakes()?.is_cut() {
             self.pairs.truncate(identical);
             return Ok(Coverage::Cut);
         }
-        if self.is_done() {
+        if self.has_no_candidates() {
             return Ok(Coverage::Complete);
         }
         let compared = self
@@ -165,7 +165,7 @@ impl<'a> Search<'a> {
         Ok(coverage)
     }
 
-    fn is_done(&self) -> bool {
+    fn has_no_candidates(&self) -> bool {
         self.deleted_left.is_empty() || self.added_left.is_empty()
     }
 

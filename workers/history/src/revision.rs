@@ -25,7 +25,7 @@ const MAX_TAG: u64 = 1 << 20;
 /// Maximum length of a chain of tags. Only a forged tag leads to itself.
 const MAX_TAGS: usize = 64;
 
-const READING: &str = "reading what a revision names";
+const READING: &str = "reading the object of a revision";
 
 impl History {
     /// Resolves a revision to a commit that HEAD, a branch or a tag reaches.

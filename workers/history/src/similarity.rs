@@ -59,7 +59,7 @@ impl Fingerprinter {
         content: &[u8],
         cancel: &Cancel,
     ) -> Result<Fingerprint, Stopped> {
-        let mut seen = Vec::new();
+        let mut distinct = Vec::new();
         let mut taken: usize = 0;
         let is_text = !is_binary(content);
         let mut piece = Piece::default();
@@ -71,7 +71,7 @@ impl Fingerprinter {
             }
             piece.add(byte);
             if byte == b'\n' || piece.length == MAX_PIECE {
-                self.count(std::mem::take(&mut piece), &mut seen);
+                self.count(std::mem::take(&mut piece), &mut distinct);
                 taken += 1;
                 if taken.is_multiple_of(CHECK_INTERVAL) {
                     cancel.check()?;
@@ -79,21 +79,21 @@ impl Fingerprinter {
             }
         }
         if piece.length > 0 {
-            self.count(piece, &mut seen);
+            self.count(piece, &mut distinct);
         }
-        seen.sort_unstable();
+        distinct.sort_unstable();
         let mut bytes = |piece| (piece, self.slot(piece).map_or(0, std::mem::take));
         Ok(Fingerprint {
             size: u64::try_from(content.len()).unwrap_or(u64::MAX),
-            pieces: seen.iter().map(|&piece| bytes(piece)).collect(),
+            pieces: distinct.iter().map(|&piece| bytes(piece)).collect(),
         })
     }
 
-    fn count(&mut self, piece: Piece, seen: &mut Vec<u32>) {
+    fn count(&mut self, piece: Piece, distinct: &mut Vec<u32>) {
         let hash = piece.hash();
         if let Some(bytes) = self.slot(hash) {
             if *bytes == 0 {
-                seen.push(hash);
+                distinct.push(hash);
             }
             *bytes = bytes.saturating_add(piece.length);
         }
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_content_is_all_shared_and_other_content_not_at_all() {
+    fn equal_content_scores_100_and_disjoint_content_0() {
         let long = b"x".repeat(1000);
         assert_eq!(percent(b"one\ntwo\n", b"one\ntwo\n"), 100);
         assert_eq!(percent(&long, &long), 100);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_laid_out_shares_what_it_shares_otherwise() {
+    fn a_loaded_table_shares_as_much_as_the_fingerprint() {
         let (one, other) = (fingerprint(b"a\nb\nb\nc\n"), fingerprint(b"b\nc\nc\nd\n"));
         let mut table = FingerprintTable::new();
         table.load(&one.pieces);
@@ -238,25 +238,25 @@ mod tests {
     }
 
     #[test]
-    fn order_does_not_count_and_the_larger_file_does() {
+    fn scores_ignore_order_and_relate_to_the_larger_file() {
         assert_eq!(percent(b"one\ntwo\n", b"two\none\n"), 100);
         assert_eq!(percent(b"one\n", b"one\ntwo\n"), 50);
         assert_eq!(percent(b"a\na\n", b"a\n"), 50);
     }
 
     #[test]
-    fn line_ends_of_text_do_not_count_those_of_binary_files_do() {
+    fn carriage_returns_count_only_in_binary_files() {
         assert_eq!(fingerprint(b"a\r\n").pieces, fingerprint(b"a\n").pieces);
         assert_ne!(fingerprint(b"\0\r\n").pieces, fingerprint(b"\0\n").pieces);
     }
 
     #[test]
-    fn a_last_line_without_an_end_counts_too() {
+    fn a_last_line_without_an_end_counts() {
         assert_eq!(fingerprint(b"a\nb").pieces.len(), 2);
     }
 
     #[test]
-    fn sizes_alone_can_rule_a_rename_out() {
+    fn sizes_alone_can_rule_out_a_rename() {
         assert!(sizes_allow(50, 100, 30_000) && sizes_allow(100, 50, 30_000));
         assert!(!sizes_allow(49, 100, 30_000) && !sizes_allow(0, 0, 30_000));
     }

@@ -159,12 +159,12 @@ mod tests {
                 before = now;
                 std::thread::sleep(Duration::from_millis(2));
             }
-            panic!("references are read again and again");
+            panic!("references are never cached");
         }
     }
 
     #[test]
-    fn references_are_read_once_and_every_change_is_seen_at_once() {
+    fn references_are_cached_until_any_change() {
         let mut project = Project::new(2000);
         let [new, moved, written, tagged] =
             ["new", "moved", "written", "tagged"].map(|it| project.lost(it));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_that_changes_twice_within_a_tick_is_read_twice() {
+    fn changes_within_a_clock_tick_are_noticed() {
         let mut project = Project::new(1);
         let ids = ["first", "second"].map(|it| project.lost(it));
         let file = project.app.root().join(".git/refs/heads/some/0");
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_reference_to_another_place_names_is_not_kept() {
+    fn symbolic_references_outside_the_prefixes_are_not_cached() {
         let mut project = Project::new(1);
         let ids = ["first", "second"].map(|it| project.lost(it));
         project

@@ -35,7 +35,7 @@ pub(super) struct Dates {
 }
 
 impl Dates {
-    pub(super) fn ends_at(self, time: i64) -> bool {
+    pub(super) fn excludes(self, time: i64) -> bool {
         self.since.is_some_and(|since| time < since)
     }
 
@@ -139,7 +139,7 @@ impl<'a> LogWalk<'a> {
             let Some(node) = self.frontier.pop() else {
                 return Ok(None);
             };
-            if self.plan.dates.ends_at(node.time) {
+            if self.plan.dates.excludes(node.time) {
                 continue;
             }
             match self.advance(&node, cancel) {
@@ -170,7 +170,7 @@ impl<'a> LogWalk<'a> {
 
     /// Queues the parents through which the walk continues. Returns whether the commit is shown.
     fn advance(&mut self, node: &WalkNode, cancel: &Cancel) -> Result<bool, HistoryError> {
-        let (parents, is_shown) = self.simplified(node, |_| true, cancel)?;
+        let (parents, is_shown) = self.simplify(node, |_| true, cancel)?;
         for parent in parents {
             self.frontier.push(parent)?;
         }
@@ -179,7 +179,7 @@ impl<'a> LogWalk<'a> {
 
     /// The parents through which the walk continues, and whether the commit differs from them at
     /// the limiting path. If any parents count, only those decide.
-    pub(super) fn simplified(
+    pub(super) fn simplify(
         &mut self,
         node: &WalkNode,
         counts: impl Fn(CommitKey) -> bool,

@@ -82,7 +82,7 @@ impl History {
 
     /// Shortens an id as git does.
     pub fn short(&self, id: ObjectId) -> String {
-        id.attach(&self.settled).shorten_or_id().to_string()
+        id.attach(&self.no_refresh).shorten_or_id().to_string()
     }
 }
 

@@ -45,7 +45,7 @@ impl History {
         let index = Index::of(&self.git)?;
         let tracked = index.files(&self.git, &self.rules, cancel)?;
         let paths: Vec<RepoPath> = tracked.iter().map(|file| file.path.clone()).collect();
-        let standing = repo.tracked_entries(&paths, cancel)?;
+        let entries = repo.tracked_entries(&paths, cancel)?;
         let mut committed = TreeFiles::of(self, old, &index, cancel)?;
         let mut reader = Reader {
             repo,
@@ -54,16 +54,16 @@ impl History {
             blobs: Blobs::new(&self.git),
         };
         let mut found = Vec::new();
-        for (file, standing) in tracked.iter().zip(standing) {
-            found.extend(committed.until(&file.path));
+        for (file, entry) in tracked.iter().zip(entries) {
+            found.extend(committed.files_before(&file.path));
             let old = committed.side(file);
-            if index.is_unmodified(file, standing) && old == Some(file.side) {
+            if index.is_unmodified(file, entry) && old == Some(file.side) {
                 continue;
             }
             if self.rules.check(&file.path, Kind::File).is_ok() {
-                let new = match index.is_unmodified(file, standing) {
+                let new = match index.is_unmodified(file, entry) {
                     true => Some(file.side),
-                    false => reader.read(&file.path, standing, old)?,
+                    false => reader.read(&file.path, entry, old)?,
                 };
                 let new = new.map(|side| index.with_mode(side, file.side));
                 let path = file.path.clone();
@@ -95,9 +95,9 @@ impl History {
         let Some(file) = tracked.filter(|file| file.side == committed) else {
             return Ok(true);
         };
-        let standing = repo.tracked_entries(std::slice::from_ref(path), cancel)?;
-        let standing = standing.into_iter().next().flatten();
-        if index.is_unmodified(&file, standing) {
+        let entries = repo.tracked_entries(std::slice::from_ref(path), cancel)?;
+        let entry = entries.into_iter().next().flatten();
+        if index.is_unmodified(&file, entry) {
             return Ok(false);
         }
         let mut reader = Reader {
@@ -106,7 +106,7 @@ impl History {
             cleaner: Cleaner::new(&self.git, &index),
             blobs: Blobs::new(&self.git),
         };
-        let found = reader.read(path, standing, Some(committed))?;
+        let found = reader.read(path, entry, Some(committed))?;
         Ok(found.map(|side| index.with_mode(side, committed)) != Some(committed))
     }
 }
@@ -125,24 +125,24 @@ impl Reader<'_, '_> {
     fn read(
         &mut self,
         path: &RepoPath,
-        standing: Option<TrackedEntry>,
+        entry: Option<TrackedEntry>,
         old: Option<Side>,
     ) -> Result<Option<Side>, HistoryError> {
         self.cancel.check()?;
-        let Some(standing) = standing else {
+        let Some(entry) = entry else {
             return Ok(None);
         };
-        let read = match standing.kind {
+        let read = match entry.kind {
             TrackedKind::Folder => return Ok(None),
             TrackedKind::Link => self.repo.read_link(path).map(Content::Whole),
-            TrackedKind::File { .. } => self.content(path, standing),
+            TrackedKind::File { .. } => self.content(path, entry),
         };
         let content = match read {
             // The file was deleted since its `stat`.
             Err(RepoError::NotFound { .. }) => return Ok(None),
             read => read?,
         };
-        let mode = match standing.kind {
+        let mode = match entry.kind {
             TrackedKind::File {
                 is_executable: true,
             } => EntryKind::BlobExecutable,
@@ -175,8 +175,8 @@ impl Reader<'_, '_> {
         Ok(Some(Side { id, mode }))
     }
 
-    fn content(&self, path: &RepoPath, standing: TrackedEntry) -> Result<Content, RepoError> {
-        let size = u64::try_from(standing.stat.st_size).unwrap_or(0);
+    fn content(&self, path: &RepoPath, entry: TrackedEntry) -> Result<Content, RepoError> {
+        let size = u64::try_from(entry.stat.st_size).unwrap_or(0);
         let mut hasher = gix::hash::hasher(self.cleaner.hash_kind());
         hasher.update(&gix::objs::encode::loose_header(
             gix::objs::Kind::Blob,
@@ -190,7 +190,7 @@ impl Reader<'_, '_> {
             } else if size_of(&bytes) > MAX_FILE {
                 return Err(RepoError::Io {
                     what: READING,
-                    source: std::io::Error::other("it grew meanwhile"),
+                    source: std::io::Error::other("the file grew while it was read"),
                 });
             } else {
                 bytes.extend_from_slice(piece);

@@ -153,12 +153,12 @@ impl LineInterner {
         if let Some(&known) = self.of.get(line) {
             return known;
         }
-        let intern = Token(self.count());
-        self.of.insert(line.into(), intern);
+        let token = Token(self.count());
+        self.of.insert(line.into(), token);
         let indent = IndentLevel::for_ascii_line(line.iter().copied(), TAB);
         self.indents.push(indent);
         self.bytes += line.len() + OVERHEAD;
-        intern
+        token
     }
 }
 
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_line_is_one_whose_end_is_shared() {
+    fn lines_are_shared_only_with_their_line_end() {
         let mut interner = LineInterner::default();
         let old = of(&mut interner, "a\nb\nc", None);
         let new = of(&mut interner, "a\nb\nc\n", Some(&old));
@@ -208,7 +208,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_is_cut_alike_beside_any_other(
+        fn splitting_gives_the_same_lines_next_to_any_version(
             one in "[ab\n]{0,30}", other in "[ab\n]{0,30}", shared in "[ab\n]{0,9}",
         ) {
             let mut interner = LineInterner::default();

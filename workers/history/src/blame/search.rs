@@ -19,7 +19,7 @@ pub(super) struct BlameSearch<'a> {
     texts: VersionCache,
     /// Commits to process; every suspect commit is queued once.
     queue: BinaryHeap<QueueEntry>,
-    suspected: HashMap<ObjectId, Suspects>,
+    suspects: HashMap<ObjectId, Suspects>,
     order: u64,
     result: BlameResult,
 }
@@ -80,7 +80,7 @@ impl<'a> BlameSearch<'a> {
             cancel,
             texts: VersionCache::default(),
             queue: BinaryHeap::new(),
-            suspected: HashMap::new(),
+            suspects: HashMap::new(),
             order: 0,
             result: BlameResult::default(),
         }
@@ -108,7 +108,7 @@ impl<'a> BlameSearch<'a> {
             },
         );
         while let Some(entry) = self.queue.pop() {
-            let Some(Suspects { commit, files }) = self.suspected.remove(&entry.id) else {
+            let Some(Suspects { commit, files }) = self.suspects.remove(&entry.id) else {
                 continue;
             };
             for file in files {
@@ -165,7 +165,7 @@ impl<'a> BlameSearch<'a> {
     fn origins(&mut self, commit: &Commit, suspect: &Suspect) -> Result<Origins, HistoryError> {
         let (name, version) = (&suspect.name, &suspect.version);
         let mut others = BTreeMap::new();
-        let mut nameless = Vec::new();
+        let mut missing = Vec::new();
         for (at, &id) in commit.parents.iter().enumerate() {
             let parent = self.commit(id)?;
             match self
@@ -179,11 +179,11 @@ impl<'a> BlameSearch<'a> {
                     }
                     others.insert(at, origin);
                 }
-                PathLookup::Nothing => nameless.push((at, parent)),
+                PathLookup::Nothing => missing.push((at, parent)),
                 PathLookup::Other => {}
             }
         }
-        for (at, parent) in nameless {
+        for (at, parent) in missing {
             let trees = (parent.tree, commit.tree);
             let renamed = self.history.renamed(trees, &name.path, self.cancel)?;
             self.result.renames_cut |= renamed.is_cut;
@@ -217,7 +217,7 @@ impl<'a> BlameSearch<'a> {
     }
 
     fn enqueue(&mut self, commit: &Rc<Commit>, suspect: Suspect) {
-        if let Some(known) = self.suspected.get_mut(&commit.id) {
+        if let Some(known) = self.suspects.get_mut(&commit.id) {
             return known.add(suspect);
         }
         self.queue.push(QueueEntry {
@@ -230,11 +230,11 @@ impl<'a> BlameSearch<'a> {
             commit: Rc::clone(commit),
             files: vec![suspect],
         };
-        self.suspected.insert(commit.id, suspects);
+        self.suspects.insert(commit.id, suspects);
     }
 
     fn commit(&self, id: ObjectId) -> Result<Rc<Commit>, HistoryError> {
-        if let Some(known) = self.suspected.get(&id) {
+        if let Some(known) = self.suspects.get(&id) {
             return Ok(Rc::clone(&known.commit));
         }
         let node = self.history.node(id)?;

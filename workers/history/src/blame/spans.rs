@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_parent_has_is_passed_on_with_its_lines_there() {
+    fn shared_lines_pass_to_the_parent_at_its_line_numbers() {
         let common = [
             SharedLines {
                 line: 0,
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_that_go_on_are_joined_and_others_are_not() {
+    fn only_adjacent_spans_are_joined() {
         let mut spans = vec![span(5, 5, 1), span(0, 0, 2), span(2, 2, 3), span(6, 9, 1)];
         sort_and_join(&mut spans);
         assert_eq!(spans, [span(0, 0, 6), span(6, 9, 1)]);
@@ -128,7 +128,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_line_goes_to_one_side_and_only_common_ones_are_passed(
+        fn each_line_is_passed_if_shared_and_left_otherwise(
             spans in prop::collection::vec((0_u32..40, 1_u32..9), 0..6),
             gaps in prop::collection::vec((0_u32..4, 1_u32..6, 0_u32..4), 0..8),
         ) {

@@ -10,11 +10,8 @@ use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use self::generate::{GeneratedHistory, Random};
-use crate::{BlamedFile, Histories, History, HistoryError};
-
-fn history(app: &Sandbox) -> History {
-    History::of(&app.repo(), &Histories::new(), &cancel()).unwrap()
-}
+use crate::fixtures::{history, history_of};
+use crate::{BlamedFile, History, HistoryError};
 
 fn blamed_file(history: &History, revision: &str, file: &str) -> Result<BlamedFile, HistoryError> {
     let commit = history.resolve(revision, &cancel()).unwrap();
@@ -22,7 +19,7 @@ fn blamed_file(history: &History, revision: &str, file: &str) -> Result<BlamedFi
 }
 
 /// The commit of each line, by this crate.
-fn ours(history: &History, revision: &str, file: &str) -> Vec<String> {
+fn blame_ids(history: &History, revision: &str, file: &str) -> Vec<String> {
     let blamed_file = blamed_file(history, revision, file).unwrap();
     let lines = u32::try_from(blamed_file.lines().count()).unwrap();
     let blame = history.blame(&blamed_file, (0, lines), &cancel()).unwrap();
@@ -32,7 +29,7 @@ fn ours(history: &History, revision: &str, file: &str) -> Vec<String> {
 }
 
 /// The commit of each line, by git.
-fn gits(app: &Sandbox, revision: &str, file: &str) -> Vec<String> {
+fn git_blame_ids(app: &Sandbox, revision: &str, file: &str) -> Vec<String> {
     let blamed = git(&app.root(), &["blame", "--porcelain", revision, "--", file]);
     let lines = blamed.lines().filter(|line| !line.starts_with('\t'));
     let ids = lines.filter_map(|line| line.split(' ').next());
@@ -43,7 +40,7 @@ fn gits(app: &Sandbox, revision: &str, file: &str) -> Vec<String> {
 
 fn is_modified(app: &Sandbox, file: &str) -> bool {
     let repo = app.repo();
-    let history = History::of(&repo, &Histories::new(), &cancel()).unwrap();
+    let history = history_of(&repo);
     let file = blamed_file(&history, "HEAD", file).unwrap();
     history.is_modified(&repo, &file, &cancel()).unwrap()
 }
@@ -60,18 +57,19 @@ fn differing(seed: u64, commits: usize, files: usize) -> (Vec<String>, usize) {
         let names: Vec<_> = generated.commits[commit].keys().collect();
         let name = names[random.below(names.len())];
         let revision = format!("c{}", commit + 1);
-        let (ours, gits) = (ours(&history, &revision, name), gits(&app, &revision, name));
-        assert_eq!(ours.len(), gits.len(), "{revision}:{name} of {seed}");
-        let pairs = ours.iter().zip(&gits).enumerate();
-        let wrong = pairs.filter(|(_, (ours, gits))| ours != gits);
+        let actual = blame_ids(&history, &revision, name);
+        let expected = git_blame_ids(&app, &revision, name);
+        assert_eq!(actual.len(), expected.len(), "{revision}:{name} of {seed}");
+        let pairs = actual.iter().zip(&expected).enumerate();
+        let wrong = pairs.filter(|(_, (actual, expected))| actual != expected);
         differing.extend(wrong.map(|(line, _)| format!("{seed}/{revision}:{name}:{line}")));
-        all += gits.len();
+        all += expected.len();
     }
     (differing, all)
 }
 
 #[test]
-fn random_histories_are_blamed_as_git_blames_them() {
+fn blames_of_random_histories_match_git() {
     let (mut wrong, mut all) = (Vec::new(), 0);
     for seed in 0..12 {
         let (differing, lines) = differing(seed, 60, 12);
@@ -82,12 +80,12 @@ fn random_histories_are_blamed_as_git_blames_them() {
 }
 
 #[test]
-fn a_range_is_blamed_as_it_is_in_the_whole() {
+fn blame_of_a_range_equals_blame_of_the_whole_file() {
     let generated = GeneratedHistory::of(99, 60);
     let app = generated.import();
     let mut random = Random(7);
     for (name, lines) in generated.commits.last().unwrap() {
-        let whole = ours(&history(&app), "c60", name);
+        let whole = blame_ids(&history(&app), "c60", name);
         let history = history(&app);
         let blamed_file = blamed_file(&history, "c60", name).unwrap();
         for _ in 0..5 {
@@ -104,7 +102,7 @@ fn a_range_is_blamed_as_it_is_in_the_whole() {
 }
 
 #[test]
-fn history_ends_at_the_rename_from_a_blocked_name() {
+fn blame_ends_at_a_rename_from_a_blocked_path() {
     let app = Sandbox::new();
     let lines = |from: usize| {
         (from..from + 20)
@@ -116,16 +114,16 @@ fn history_ends_at_the_rename_from_a_blocked_name() {
         .git(&["commit", "-qm", "two"]);
     let first = git(&app.root(), &["rev-parse", "HEAD~1"]);
     let second = git(&app.root(), &["rev-parse", "HEAD"]);
-    assert_eq!(ours(&history(&app), "HEAD", "new.rs"), vec![first; 20]);
+    assert_eq!(blame_ids(&history(&app), "HEAD", "new.rs"), vec![first; 20]);
     let closed = Rules::new(&[], &["old.rs".to_owned()], None).unwrap();
-    let history = History::of(&app.repo_with(closed), &Histories::new(), &cancel()).unwrap();
-    assert_eq!(ours(&history, "HEAD", "new.rs"), vec![second; 20]);
+    let history = history_of(&app.repo_with(closed));
+    assert_eq!(blame_ids(&history, "HEAD", "new.rs"), vec![second; 20]);
     let refused = blamed_file(&history, "HEAD~1", "old.rs");
     assert!(matches!(refused, Err(HistoryError::NotTracked { .. })));
 }
 
 #[test]
-fn lines_end_where_a_shallow_clone_does() {
+fn blame_ends_where_a_shallow_clone_ends() {
     let app = Sandbox::new();
     app.file("a", "1\n").committed();
     for line in 2..6 {
@@ -135,12 +133,12 @@ fn lines_end_where_a_shallow_clone_does() {
     let copy = Sandbox::new();
     let from = format!("file://{}", app.root().display());
     copy.git(&["clone", "-q", "--depth=2", &from, "."]);
-    let blamed = ours(&history(&copy), "HEAD", "a");
+    let blamed = blame_ids(&history(&copy), "HEAD", "a");
     let ids = blamed.iter().collect::<std::collections::BTreeSet<_>>();
     assert_eq!((blamed.len(), ids.len()), (5, 2));
     assert_eq!(
         blamed,
-        gits(&copy, "HEAD", "a")
+        git_blame_ids(&copy, "HEAD", "a")
             .iter()
             .map(|id| id.trim_start_matches('^').to_owned())
             .collect::<Vec<_>>()
@@ -148,7 +146,7 @@ fn lines_end_where_a_shallow_clone_does() {
 }
 
 #[test]
-fn what_has_no_lines_is_refused_and_links_are_text() {
+fn folders_and_binary_files_are_rejected_and_links_are_text() {
     let app = Sandbox::new();
     app.file("folder/a", "1\n")
         .file("empty", "")
@@ -165,12 +163,15 @@ fn what_has_no_lines_is_refused_and_links_are_text() {
     }
     let binary = blamed_file(&history, "HEAD", "binary");
     assert!(matches!(binary, Err(HistoryError::Binary { .. })));
-    assert_eq!(ours(&history, "HEAD", "empty"), Vec::<String>::new());
-    assert_eq!(ours(&history, "HEAD", "link"), gits(&app, "HEAD", "link"));
+    assert_eq!(blame_ids(&history, "HEAD", "empty"), Vec::<String>::new());
+    assert_eq!(
+        blame_ids(&history, "HEAD", "link"),
+        git_blame_ids(&app, "HEAD", "link")
+    );
 }
 
 #[test]
-fn a_file_is_modified_if_index_or_work_tree_have_another() {
+fn a_file_is_modified_if_index_or_work_tree_differ() {
     let app = Sandbox::new();
     app.file("a", "1\n")
         .file("b", "1\n")
@@ -191,7 +192,7 @@ fn a_file_is_modified_if_index_or_work_tree_have_another() {
 }
 
 #[test]
-fn a_file_outside_of_a_sparse_checkout_is_modified_as_git_status_says() {
+fn sparse_checkouts_report_the_same_modified_files_as_git_status() {
     for index in ["--no-sparse-index", "--sparse-index"] {
         let app = Sandbox::new();
         app.file("in/a", "1\n").file("out/b", "1\n");
@@ -220,7 +221,7 @@ fn a_file_outside_of_a_sparse_checkout_is_modified_as_git_status_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_blame_that_had_no_time_for_renames_is_not_kept() {
+async fn a_blame_without_time_for_renames_is_not_cached() {
     let app = Sandbox::new();
     let lines: String = (0..20).map(|line| format!("{line}\n")).collect();
     app.file("old.rs", &lines).committed();
@@ -238,13 +239,13 @@ async fn a_blame_that_had_no_time_for_renames_is_not_kept() {
     let blame = history.blame(&file, (0, 21), &cancel()).unwrap();
     assert_ne!(blame.of(0).unwrap().id, youngest);
     assert_eq!(
-        ours(&history, "HEAD", "new.rs"),
-        gits(&app, "HEAD", "new.rs")
+        blame_ids(&history, "HEAD", "new.rs"),
+        git_blame_ids(&app, "HEAD", "new.rs")
     );
 }
 
 #[test]
-fn a_cancelled_blame_stops_and_is_not_kept() {
+fn a_cancelled_blame_stops_and_is_not_cached() {
     let generated = GeneratedHistory::of(3, 40);
     let app = generated.import();
     let history = history(&app);

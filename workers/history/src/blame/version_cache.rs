@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn very_small_versions_are_not_kept_without_end() {
+    fn the_number_of_cached_versions_is_bounded() {
         let app = Sandbox::new();
         app.file("a", "1\n").committed();
         let git = app.repo().git().unwrap();

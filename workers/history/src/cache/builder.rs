@@ -78,7 +78,7 @@ impl BuilderThread {
     fn run(&self, jobs: &Receiver<Job>) {
         // For this thread alone, on Linux (nice(2)). Without permission, calls take longer.
         if let Err(error) = rustix::process::nice(NICENESS) {
-            tracing::debug!(%error, "the thread that makes graphs keeps its priority");
+            tracing::debug!(%error, "the builder thread could not lower its priority");
         }
         while let Ok(job) = jobs.recv() {
             let started = Instant::now();
@@ -88,7 +88,7 @@ impl BuilderThread {
                 let (id, took) = (job.project.fingerprint(), started.elapsed());
                 tracing::error!(
                     project = id,
-                    "a commit-graph or ledger could not be made: bug"
+                    "the build of a commit-graph or ledger panicked: bug"
                 );
                 self.metrics
                     .record_build(Part::Graph.name(), BuildOutcome::Failed, took);
@@ -122,7 +122,7 @@ impl BuilderThread {
             Ok(false) => BuildOutcome::Unfit,
             Err(HistoryError::Repo(RepoError::Stopped(_))) => BuildOutcome::Stopped,
             Err(_source_has_host_paths) => {
-                tracing::warn!(?part, "it can't be made: the repository is damaged");
+                tracing::warn!(?part, "build failed: the repository is damaged");
                 BuildOutcome::Failed
             }
         };
@@ -142,7 +142,7 @@ impl BuilderThread {
             return Ok(false);
         };
         let (bytes, id) = (file.len(), job.project.fingerprint());
-        tracing::info!(project = id, new, bytes, "a commit-graph was made");
+        tracing::info!(project = id, new, bytes, "built a commit-graph");
         self.graphs.insert(&job.project, file, cancel);
         Ok(true)
     }
@@ -160,7 +160,7 @@ impl BuilderThread {
             return Ok(false);
         };
         let (bytes, id) = (file.len(), job.project.fingerprint());
-        tracing::info!(project = id, new, bytes, "a ledger was made");
+        tracing::info!(project = id, new, bytes, "built a ledger");
         self.ledgers.insert(&job.project, file, cancel);
         Ok(true)
     }

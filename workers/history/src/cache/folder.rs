@@ -43,8 +43,8 @@ pub(super) enum Part {
 pub enum CacheFolderError {
     /// The folder overlaps with repositories.
     #[error(
-        "--cache (ARCHWAY_CACHE_DIR) {} lies in the repositories at {}, or they in it: name a \
-         folder elsewhere", path.display(), mount.display()
+        "--cache (ARCHWAY_CACHE_DIR) {} overlaps the repositories at {}: name another \
+         folder", path.display(), mount.display()
     )]
     InMount {
         /// The folder.
@@ -127,10 +127,10 @@ impl CacheFolder {
             Err(GraphError::Stopped(stopped)) => return Err(stopped),
             Err(GraphError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
             Err(GraphError::Io(error)) => {
-                tracing::warn!(%error, ?part, "what is kept of a history can't be read");
+                tracing::warn!(%error, ?part, "a cached graph or ledger could not be read");
             }
             Err(error @ (GraphError::Malformed(_) | GraphError::TooLarge)) => {
-                tracing::warn!(%error, ?part, "what is kept of a history is damaged, and made anew");
+                tracing::warn!(%error, ?part, "a cached graph or ledger is damaged and will be rebuilt");
                 fs::remove_file(&path).ok();
             }
         }
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_saved_graph_is_private_and_a_damaged_one_is_removed() {
+    fn saved_graphs_are_private_and_damaged_ones_are_removed() {
         let temp = tempfile::tempdir().unwrap();
         let folder = CacheFolder::open(&temp.path().join("new/cache"), &[]).unwrap();
         assert_eq!(mode(folder.path()), 0o700);
@@ -258,12 +258,12 @@ mod tests {
         assert_eq!(
             fs::read_dir(folder.path()).unwrap().count(),
             0,
-            "no draft is left"
+            "drafts are removed"
         );
     }
 
     #[test]
-    fn a_folder_among_repositories_is_refused_before_it_is_made() {
+    fn folders_inside_repositories_are_rejected_before_creation() {
         let temp = tempfile::tempdir().unwrap();
         let repos = temp.path().join("repos");
         fs::create_dir(&repos).unwrap();
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_others_may_read_is_closed() {
+    fn permissions_of_an_existing_folder_are_restricted() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join(NAME);
         fs::create_dir(&path).unwrap();
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn saving_leaves_the_drafts_of_other_workers_alone() {
+    fn saving_leaves_drafts_of_other_workers_alone() {
         let temp = tempfile::tempdir().unwrap();
         let folder = CacheFolder::open(temp.path(), &[]).unwrap();
         // Another worker with the same process id, in a container of its own.
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_make_room_but_not_for_what_is_replaced() {
+    fn the_oldest_files_are_evicted_except_the_replaced_one() {
         let temp = tempfile::tempdir().unwrap();
         let folder = CacheFolder::open(temp.path(), &[]).unwrap();
         let saved = |name: &str, part: Part, age: u64| {

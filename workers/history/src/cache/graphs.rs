@@ -120,7 +120,7 @@ impl Graphs {
         if let Some(folder) = &self.folder
             && let Err(error) = folder.save(project, Part::Graph, &file)
         {
-            tracing::warn!(%error, "a commit-graph can't be saved");
+            tracing::warn!(%error, "a commit-graph could not be saved");
         }
         match Graph::of(vec![file], cancel) {
             Ok(graph) => {
@@ -137,7 +137,7 @@ impl Graphs {
                     },
                 );
             }
-            Err(error) => tracing::error!(%error, "a commit-graph that was made can't be used"),
+            Err(error) => tracing::error!(%error, "a built commit-graph is invalid"),
         }
     }
 
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_for_a_graph_that_another_call_reads_can_give_up() {
+    fn waiting_for_another_calls_graph_can_be_cancelled() {
         let app = Sandbox::new();
         app.file("a", "1").committed();
         let (repo, graphs) = (app.repo(), Graphs::new(None));
@@ -219,12 +219,12 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_build_is_due_once_until_it_has_ended_and_rested() {
+    async fn a_build_is_due_once_until_its_interval_has_passed() {
         let app = Sandbox::new();
         let (repo, graphs) = (app.repo(), Graphs::new(None));
         assert!(graphs.claim(repo.key()));
         advance(4 * MIN_BUILD_INTERVAL).await;
-        assert!(!graphs.claim(repo.key()), "it waits or runs");
+        assert!(!graphs.claim(repo.key()), "a build is queued or running");
         graphs.schedule_next(repo.key(), MIN_BUILD_INTERVAL);
         advance(CPU_SHARE * MIN_BUILD_INTERVAL - MIN_BUILD_INTERVAL).await;
         assert!(!graphs.claim(repo.key()));
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn however_many_projects_there_are_none_is_built_again_before_its_rest() {
+    fn build_intervals_hold_for_many_projects() {
         let app = Sandbox::new();
         let graphs = Graphs::new(None);
         let due = |number: usize| {

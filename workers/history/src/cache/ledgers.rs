@@ -68,7 +68,7 @@ impl Ledgers {
         if let Some(folder) = &self.folder
             && let Err(error) = folder.save(project, Part::Ledger, &file)
         {
-            tracing::warn!(%error, "a ledger can't be saved");
+            tracing::warn!(%error, "a ledger could not be saved");
         }
         match Ledger::checked(file, cancel) {
             Ok(ledger) => {
@@ -77,7 +77,7 @@ impl Ledgers {
                 let _no_readers = cancel.lock(&lock);
                 self.ledgers.insert(project.clone(), Arc::new(ledger));
             }
-            Err(error) => tracing::error!(%error, "a ledger that was made can't be used"),
+            Err(error) => tracing::error!(%error, "a built ledger is invalid"),
         }
     }
 
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_for_a_ledger_that_another_call_reads_finds_it_or_gives_up() {
+    fn waiting_for_another_calls_ledger_finds_it_or_is_cancelled() {
         let app = Sandbox::new();
         let (repo, ledgers) = (app.repo(), Ledgers::new(None));
         let lock = ledgers.lock_of(repo.key());

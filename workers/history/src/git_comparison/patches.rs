@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use archway_repo::testing::{Sandbox, cancel, git};
 
-use super::super::{ChangeKind, Comparer, Comparison, Histories, History, Measure, Side};
+use super::super::fixtures::history;
+use super::super::{ChangeKind, Comparer, Comparison, Measure, Side};
 use super::{Random, generate};
 
 /// The patch in git's format, made of this crate's data alone.
-fn whole_patch(found: &Comparison<'_>, context: u32) -> Vec<u8> {
+fn full_patch(found: &Comparison<'_>, context: u32) -> Vec<u8> {
     let mut comparer = Comparer::new(&cancel());
-    let mut whole = String::new();
+    let mut patch_text = String::new();
     for change in &found.changes.files {
         let (lines, patch) = found.patch(&mut comparer, change, context).unwrap();
         assert!(lines.measure == Measure::Compared && patch.is_exact);
@@ -30,42 +31,42 @@ fn whole_patch(found: &Comparison<'_>, context: u32) -> Vec<u8> {
             _ => vec![(old_mode, new_mode, patch.text.as_str())],
         };
         for (old_mode, new_mode, text) in parts {
-            writeln!(whole, "diff --git \"a/{old}\" \"b/{new}\"").unwrap();
+            writeln!(patch_text, "diff --git \"a/{old}\" \"b/{new}\"").unwrap();
             let none = "/dev/null".to_owned();
             let (mut from, mut to) = (format!("\"a/{old}\""), format!("\"b/{new}\""));
             match (old_mode, new_mode) {
                 (Some(old_mode), Some(new_mode)) if old_mode != new_mode => {
-                    writeln!(whole, "old mode {old_mode}\nnew mode {new_mode}").unwrap();
+                    writeln!(patch_text, "old mode {old_mode}\nnew mode {new_mode}").unwrap();
                 }
                 (None, Some(mode)) => {
-                    writeln!(whole, "new file mode {mode}").unwrap();
+                    writeln!(patch_text, "new file mode {mode}").unwrap();
                     from = none;
                 }
                 (Some(mode), None) => {
-                    writeln!(whole, "deleted file mode {mode}").unwrap();
+                    writeln!(patch_text, "deleted file mode {mode}").unwrap();
                     to = none;
                 }
                 _ => {}
             }
             if old != new {
-                writeln!(whole, "rename from {old}\nrename to {new}").unwrap();
+                writeln!(patch_text, "rename from {old}\nrename to {new}").unwrap();
             }
             if !text.is_empty() {
-                write!(whole, "--- {from}\n+++ {to}\n{text}").unwrap();
+                write!(patch_text, "--- {from}\n+++ {to}\n{text}").unwrap();
             }
         }
     }
-    whole.into_bytes()
+    patch_text.into_bytes()
 }
 
 #[test]
-fn patches_apply_and_give_the_other_tree() {
+fn patches_apply_and_produce_the_other_tree() {
     let app = Sandbox::new();
     app.git(&["init", "-q", "-b", "main"]);
     let mut random = Random::new(4711);
     random.only_text = true;
     let trees = generate(&app.root(), random, 60);
-    let history = History::of(&app.repo(), &Histories::new(), &cancel()).unwrap();
+    let history = history(&app);
     let mut random = Random::new(17);
     for _ in 0..80 {
         let pair = random.pair(&trees);
@@ -73,7 +74,7 @@ fn patches_apply_and_give_the_other_tree() {
             .compare(Some(pair.0), Some(pair.1), &cancel())
             .unwrap();
         let context = [0, 1, 3, 10][random.below(4)];
-        let patch = whole_patch(&found, context);
+        let patch = full_patch(&found, context);
         std::fs::write(app.root().join("patch"), &patch).unwrap();
         git(&app.root(), &["read-tree", &pair.0.to_string()]);
         let mut apply = vec!["apply", "--cached", "--whitespace=nowarn", "--allow-empty"];
@@ -87,7 +88,7 @@ fn patches_apply_and_give_the_other_tree() {
 }
 
 #[test]
-fn a_patch_of_very_many_lines_applies_too() {
+fn a_patch_of_very_many_lines_applies() {
     let app = Sandbox::new();
     app.git(&["init", "-q", "-b", "main"]);
     let mut random = Random::new(99);
@@ -103,10 +104,10 @@ fn a_patch_of_very_many_lines_applies_too() {
         git(&app.root(), &["write-tree"])
     };
     let (old, new) = (tree(), tree());
-    let history = History::of(&app.repo(), &Histories::new(), &cancel()).unwrap();
+    let history = history(&app);
     let ids = [&old, &new].map(|id| Some(id.parse().unwrap()));
     let found = history.compare(ids[0], ids[1], &cancel()).unwrap();
-    std::fs::write(app.root().join("patch"), whole_patch(&found, 3)).unwrap();
+    std::fs::write(app.root().join("patch"), full_patch(&found, 3)).unwrap();
     git(&app.root(), &["read-tree", &old]);
     git(&app.root(), &["apply", "--cached", "patch"]);
     assert_eq!(git(&app.root(), &["write-tree"]), new);

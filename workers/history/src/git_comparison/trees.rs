@@ -2,17 +2,17 @@
 
 use archway_repo::testing::{Sandbox, cancel, git};
 
-use super::super::{Histories, History};
-use super::{Random, generate, read, shown};
+use super::super::fixtures::history;
+use super::{Random, generate, git_summary, summary};
 
 #[test]
-fn files_renames_and_counts_are_those_of_git() {
+fn files_renames_and_counts_match_git() {
     let app = Sandbox::new();
     app.git(&["init", "-q", "-b", "main"]);
     let mut renamed = 0;
     for seed in 1..=5 {
         let trees = generate(&app.root(), Random::new(seed * 7919), 40);
-        let history = History::of(&app.repo(), &Histories::new(), &cancel()).unwrap();
+        let history = history(&app);
         let mut random = Random::new(seed);
         for _ in 0..40 {
             let pair = random.pair(&trees);
@@ -20,23 +20,23 @@ fn files_renames_and_counts_are_those_of_git() {
                 .compare(Some(pair.0), Some(pair.1), &cancel())
                 .unwrap();
             let ids = [&*pair.0.to_string(), &*pair.1.to_string()];
-            let gits = read(&app.root(), &["diff-tree", "-r", "-M"], &ids);
-            assert_eq!(shown(&found), gits, "seed {seed}, {ids:?}");
-            renamed += gits.iter().filter(|file| file.starts_with('R')).count();
+            let expected = git_summary(&app.root(), &["diff-tree", "-r", "-M"], &ids);
+            assert_eq!(summary(&found), expected, "seed {seed}, {ids:?}");
+            renamed += expected.iter().filter(|file| file.starts_with('R')).count();
         }
     }
     assert!(renamed > 500, "{renamed}");
 }
 
 #[test]
-fn of_files_of_one_content_as_many_are_looked_through_as_git_looks_through() {
+fn the_limit_on_identical_files_matches_git() {
     for count in 98..104 {
         one_of_many_is_taken_as_git_takes_it(count, "name");
     }
 }
 
 #[test]
-fn of_files_of_one_content_the_last_is_taken_where_git_turns_them_around() {
+fn the_choice_among_identical_files_matches_git() {
     for count in [51, 52, 203, 204, 205, 206, 207, 820] {
         for name in ["name", "other"] {
             one_of_many_is_taken_as_git_takes_it(count, name);
@@ -60,9 +60,9 @@ fn one_of_many_is_taken_as_git_takes_it(count: usize, added: &str) {
     app.import(&stream);
     let tree = |revision: &str| git(&app.root(), &["rev-parse", revision]);
     let (old, new) = (tree("HEAD~1^{tree}"), tree("HEAD^{tree}"));
-    let history = History::of(&app.repo(), &Histories::new(), &cancel()).unwrap();
+    let history = history(&app);
     let sides = (old.parse().unwrap(), new.parse().unwrap());
     let found = history.compare(Some(sides.0), Some(sides.1), &cancel());
-    let gits = read(&app.root(), &["diff-tree", "-r", "-M"], &[&old, &new]);
-    assert_eq!(shown(&found.unwrap()), gits, "{count} {added}");
+    let expected = git_summary(&app.root(), &["diff-tree", "-r", "-M"], &[&old, &new]);
+    assert_eq!(summary(&found.unwrap()), expected, "{count} {added}");
 }

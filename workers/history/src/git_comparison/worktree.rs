@@ -4,8 +4,8 @@ use std::path::Path;
 
 use archway_repo::testing::{Sandbox, cancel, git};
 
-use super::super::{Histories, History};
-use super::{Random, edit, generate, read, shown, text};
+use super::super::fixtures::history_of;
+use super::{Random, edit, generate, git_summary, summary, text};
 
 /// Changes files of the work tree at random, and stages some of the changes.
 fn disturb(random: &mut Random, folder: &Path) {
@@ -40,7 +40,7 @@ fn disturb(random: &mut Random, folder: &Path) {
 }
 
 #[test]
-fn the_work_tree_differs_as_git_says() {
+fn differences_from_the_work_tree_match_git() {
     let app = Sandbox::new();
     app.git(&["init", "-q", "-b", "main"]);
     let trees = generate(&app.root(), Random::new(90_001), 30);
@@ -58,13 +58,13 @@ fn the_work_tree_differs_as_git_says() {
             other,
         ] {
             let repo = app.repo();
-            let history = History::of(&repo, &Histories::new(), &cancel()).unwrap();
+            let history = history_of(&repo);
             let found = history
                 .compare_with_work_tree(&repo, Some(tree), &cancel())
                 .unwrap();
-            let gits = read(&folder, &["diff", "-M"], &[&tree.to_string()]);
-            assert_eq!(shown(&found), gits, "{branch} {tree}");
-            changed += gits.len();
+            let expected = git_summary(&folder, &["diff", "-M"], &[&tree.to_string()]);
+            assert_eq!(summary(&found), expected, "{branch} {tree}");
+            changed += expected.len();
         }
     }
     assert!(changed > 200, "{changed}");

@@ -45,7 +45,7 @@ pub(super) struct Filter<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct FilterQuery {
     /// Hashes of the path and of each folder above it.
-    places: Vec<PathHash>,
+    path_hashes: Vec<PathHash>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -61,22 +61,22 @@ impl FilterQuery {
         let ends = bytes.iter().enumerate();
         let above = ends.filter_map(|(at, byte)| (*byte == b'/').then(|| bytes.get(..at))?);
         let whole = Some(bytes).filter(|bytes| !bytes.is_empty());
-        let place = |path: &[u8]| PathHash {
+        let path_hash = |path: &[u8]| PathHash {
             signed: Version::Signed.hashes(path),
             unsigned: Version::Unsigned.hashes(path),
         };
         FilterQuery {
             // The longest path first: it is absent most often.
-            places: whole.into_iter().chain(above).map(place).collect(),
+            path_hashes: whole.into_iter().chain(above).map(path_hash).collect(),
         }
     }
 
     /// Whether the filter may contain the path.
     pub(super) fn may_be_in(&self, filter: &Filter<'_>) -> bool {
-        self.places.iter().all(|place| {
+        self.path_hashes.iter().all(|path_hash| {
             filter.has(match filter.settings.version {
-                Version::Signed => place.signed,
-                Version::Unsigned => place.unsigned,
+                Version::Signed => path_hash.signed,
+                Version::Unsigned => path_hash.unsigned,
             })
         })
     }
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hashes_are_murmur3_and_signed_only_in_the_first_version() {
+    fn hashes_are_murmur3_with_signed_bytes_in_version_1() {
         // The vectors of git's own tests: t0095.
         for (text, hash) in [
             (&b""[..], 0),
@@ -228,11 +228,11 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_has_what_was_put_in_and_little_else() {
+    fn a_filter_contains_its_paths_and_few_others() {
         let paths: HashSet<BString> = ["a", "a/b", "a/b/c.rs"].map(BString::from).into();
         let mut bits = Vec::new();
         Settings::DEFAULT.append(Some(&paths), &mut bits);
-        assert_eq!(bits.len(), 4, "ten bits a path");
+        assert_eq!(bits.len(), 4, "ten bits per path");
         let settings = Settings::DEFAULT;
         let has = |bits: &[u8], path: &str| {
             FilterQuery::of(&RepoPath::parse(path).unwrap()).may_be_in(&Filter { bits, settings })

@@ -45,7 +45,7 @@ pub(super) struct Row {
     /// Offset and length of its filter.
     pub(super) filter: (u32, u32),
     /// Its position in the previous graph.
-    known: Option<Position>,
+    previous: Option<Position>,
 }
 
 /// The content of a graph file.
@@ -76,17 +76,21 @@ pub(crate) fn build(
     if reached.rows.is_empty() || reached.rows.len() > MAX_COMMITS {
         return Ok(None);
     }
-    let known = before
+    let reused = before
         .settings()
         .filter(|settings| settings.match_default());
     let mut rows = Rows {
         rows: reached.rows,
-        settings: known.unwrap_or(Settings::DEFAULT),
+        settings: reused.unwrap_or(Settings::DEFAULT),
         filters: Vec::new(),
     };
     let order = rows.set_levels(cancel)?;
-    let new = rows.rows.iter().filter(|row| row.known.is_none()).count();
-    rows.filter(&order, git, known.map(|_| before), cancel)?;
+    let new = rows
+        .rows
+        .iter()
+        .filter(|row| row.previous.is_none())
+        .count();
+    rows.filter(&order, git, reused.map(|_| before), cancel)?;
     Ok(write::file(&rows, cancel)?.map(|file| (file, new)))
 }
 
@@ -140,7 +144,7 @@ impl<'a> CommitCollector<'a> {
                 level: 0,
                 date: 0,
                 filter: (0, 0),
-                known: self.before.find(&id),
+                previous: self.before.find(&id),
             });
         }
         index
@@ -153,8 +157,8 @@ impl<'a> CommitCollector<'a> {
             if next % 64 == 0 {
                 cancel.check()?;
             }
-            let (tree, time, parents) = match row.known {
-                Some(position) => self.known(position),
+            let (tree, time, parents) = match row.previous {
+                Some(position) => self.copy(position),
                 None => self.read(row.id)?,
             };
             let parents = parents.into_iter().map(|id| self.row_index(id)).collect();
@@ -169,7 +173,7 @@ impl<'a> CommitCollector<'a> {
         Ok(())
     }
 
-    fn known(&self, position: Position) -> (ObjectId, u64, Vec<ObjectId>) {
+    fn copy(&self, position: Position) -> (ObjectId, u64, Vec<ObjectId>) {
         let parents = self.before.parents(position);
         let parents = parents.map(|parent| self.before.id(parent)).collect();
         let time = self.before.time(position).unsigned_abs();
@@ -180,7 +184,7 @@ impl<'a> CommitCollector<'a> {
         let found = self.git.objects.try_find(&id, &mut self.buffer);
         let found = found.map_err(git(READING))?;
         let commit = found.filter(|object| object.kind == Kind::Commit);
-        let commit = commit.ok_or_else(|| git(READING)("it is missing"))?;
+        let commit = commit.ok_or_else(|| git(READING)("the commit is missing"))?;
         let mut tokens = CommitRefIter::from_bytes(commit.data, gix::hash::Kind::Sha1);
         let tree = tokens.tree_id().map_err(git(READING))?;
         let time = u64::try_from(committed_at(commit.data)).unwrap_or(0);
@@ -211,7 +215,7 @@ impl Rows {
                     // gix does not verify objects against their ids: a forged commit can be its own
                     // parent.
                     if open.len() > self.rows.len() {
-                        return Err(git(READING)("it descends from itself"));
+                        return Err(git(READING)("the commit descends from itself"));
                     }
                 } else {
                     if order.len().is_multiple_of(CHECK_INTERVAL as usize) {
@@ -254,11 +258,11 @@ impl Rows {
             let Some(row) = self.row(*index) else {
                 continue;
             };
-            let known = before.zip(row.known);
-            let known = known.and_then(|(before, position)| before.filter_bits(position));
+            let previous = before.zip(row.previous);
+            let previous = previous.and_then(|(before, position)| before.filter_bits(position));
             let from = self.filters.len();
-            if let Some(known) = known {
-                self.filters.extend_from_slice(known);
+            if let Some(bits) = previous {
+                self.filters.extend_from_slice(bits);
             } else if Instant::now() < last {
                 let parent = row.parents.first().and_then(|parent| self.row(*parent));
                 let old = parent.map(|parent| parent.tree);

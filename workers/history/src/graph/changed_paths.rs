@@ -97,7 +97,7 @@ impl<'a> TreeReader<'a> {
         let found = found.map_err(git(READING))?;
         let tree = found.filter(|object| object.kind == gix::objs::Kind::Tree);
         let bytes = tree.map(|tree| Arc::from(tree.data));
-        let bytes: Arc<[u8]> = bytes.ok_or_else(|| git(READING)("it is missing"))?;
+        let bytes: Arc<[u8]> = bytes.ok_or_else(|| git(READING)("the tree is missing"))?;
         self.cache.put(id, (), Arc::clone(&bytes));
         Ok(bytes)
     }

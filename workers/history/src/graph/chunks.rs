@@ -15,7 +15,7 @@ pub(super) const ID: usize = 20;
 /// Bytes before the table of chunks.
 pub(super) const HEADER: usize = 8;
 /// Bytes of a row of the table.
-pub(super) const LINE: usize = 12;
+pub(super) const ROW: usize = 12;
 
 /// A chunk's name.
 pub(super) type Name = [u8; 4];
@@ -33,20 +33,20 @@ impl Chunks {
     pub(super) fn parse(file: &[u8]) -> Result<Chunks, GraphError> {
         let [signature @ .., version, hash, chunks, bases] = *array::<HEADER>(file, 0)?;
         if signature != *SIGNATURE || version != VERSION || hash != SHA1 {
-            return Err(GraphError::Malformed("not a graph of SHA-1 ids"));
+            return Err(GraphError::Malformed("not a commit-graph with SHA-1 ids"));
         }
-        let lines = usize::from(chunks) + 1;
-        let mut from = HEADER + lines * LINE;
+        let rows = usize::from(chunks) + 1;
+        let mut from = HEADER + rows * ROW;
         // The checksum comes last.
         let end = file.len().saturating_sub(ID);
         let mut table: Vec<(Name, Range<usize>)> = Vec::new();
-        for line in 0..lines {
-            let at = HEADER + line * LINE;
+        for row in 0..rows {
+            let at = HEADER + row * ROW;
             let name = *array::<4>(file, at)?;
             let offset = u64::from_be_bytes(*array(file, at + 4)?);
             let offset = usize::try_from(offset).unwrap_or(usize::MAX);
             if offset < from || offset > end {
-                return Err(GraphError::Malformed("an offset of a chunk"));
+                return Err(GraphError::Malformed("invalid chunk offset"));
             }
             if let Some((_, before)) = table.last_mut() {
                 before.end = offset;
@@ -67,17 +67,17 @@ impl Chunks {
     }
 
     /// The range of a chunk that must have this size.
-    pub(super) fn exactly(&self, name: &Name, size: usize) -> Result<Range<usize>, GraphError> {
+    pub(super) fn find_sized(&self, name: &Name, size: usize) -> Result<Range<usize>, GraphError> {
         self.find(name)
             .filter(|range| range.len() == size)
-            .ok_or(GraphError::Malformed("a chunk's size"))
+            .ok_or(GraphError::Malformed("invalid chunk size"))
     }
 }
 
 /// `N` bytes at an offset.
 pub(super) fn array<const N: usize>(bytes: &[u8], at: usize) -> Result<&[u8; N], GraphError> {
     let rest = bytes.get(at..).and_then(<[u8]>::first_chunk);
-    rest.ok_or(GraphError::Malformed("it ends too early"))
+    rest.ok_or(GraphError::Malformed("truncated"))
 }
 
 /// The big-endian `u32` at an index of a table; 0 out of bounds.

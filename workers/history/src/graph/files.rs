@@ -37,19 +37,19 @@ impl GraphFiles {
     ) -> Result<(GraphFiles, Graph), Stopped> {
         let folder = folder(git).ok();
         let looked_at = SystemTime::now();
-        let seen = |path| {
+        let observe = |path| {
             let folder = folder.as_ref().ok_or(Errno::NOENT);
             ObservedState::at(looked_at, folder.and_then(|folder| folder.stat(&at(path))))
         };
         let files = GraphFiles {
-            single: seen(SINGLE),
-            chain: seen(CHAIN),
+            single: observe(SINGLE),
+            chain: observe(CHAIN),
         };
         let graph = match folder.map_or(Ok(None), |folder| read(&folder, cancel)) {
             Ok(graph) => graph,
             Err(GraphError::Stopped(stopped)) => return Err(stopped),
             Err(error) => {
-                tracing::warn!(%error, "a repository's commit-graph is not used");
+                tracing::warn!(%error, "a repository's own commit-graph is ignored");
                 None
             }
         };
@@ -87,11 +87,11 @@ fn read(folder: &Jail, cancel: &Cancel) -> Result<Option<Graph>, GraphError> {
         .filter(|name| !name.is_empty())
     {
         if name.len() != Kind::Sha1.len_in_hex() || !name.iter().all(u8::is_ascii_hexdigit) {
-            return Err(GraphError::Malformed("the list of a chain"));
+            return Err(GraphError::Malformed("invalid chain file"));
         }
         let name = [b"info/commit-graphs/graph-", name, b".graph"].concat();
         let file = content(folder, &at(&name), &mut left, cancel)?;
-        files.push(file.ok_or(GraphError::Malformed("a file of the chain is missing"))?);
+        files.push(file.ok_or(GraphError::Malformed("a chain names a missing file"))?);
     }
     Graph::of(files, cancel).map(Some)
 }

@@ -12,7 +12,7 @@ use super::parents::{FLAG, NO_PARENT, Parents, edge};
 use super::{GraphError, MAX_COMMITS};
 
 /// Bytes of a commit's row: tree, two parents, level and time.
-pub(super) const COMMIT: usize = ID + 16;
+pub(super) const COMMIT_ROW: usize = ID + 16;
 
 /// A parsed commit-graph file. Everything is validated except references into other files.
 #[derive(Debug)]
@@ -46,15 +46,15 @@ impl Layer {
         let chunks = Chunks::parse(&file)?;
         check_base(&file, &chunks, below)?;
         let base = below.last().map_or(0, Layer::end);
-        let fanout = chunks.exactly(b"OIDF", 256 * 4)?;
+        let fanout = chunks.find_sized(b"OIDF", 256 * 4)?;
         let table = file.get(fanout.clone()).unwrap_or_default();
         let count = number(table, 255);
         let rises = (1..256).all(|byte| number(table, byte - 1) <= number(table, byte));
         if !rises || base.checked_add(count).is_none_or(|end| end > MAX_COMMITS) {
-            return Err(GraphError::Malformed("the fanout"));
+            return Err(GraphError::Malformed("invalid fanout"));
         }
         let size = count as usize;
-        let commits = chunks.exactly(b"CDAT", size.saturating_mul(COMMIT))?;
+        let commits = chunks.find_sized(b"CDAT", size.saturating_mul(COMMIT_ROW))?;
         let dates = match chunks.find(b"GDA2") {
             Some(dates) if dates.len() == size.saturating_mul(4) => {
                 Some((dates, chunks.find(b"GDO2").unwrap_or(0..0)))
@@ -65,7 +65,7 @@ impl Layer {
             base,
             count,
             fanout,
-            ids: chunks.exactly(b"OIDL", size.saturating_mul(ID))?,
+            ids: chunks.find_sized(b"OIDL", size.saturating_mul(ID))?,
             commits,
             edges: chunks.find(b"EDGE").unwrap_or(0..0),
             dates,
@@ -119,7 +119,7 @@ impl Layer {
         let ids = self.at(&self.ids);
         while from < to {
             let middle = from + (to - from) / 2;
-            match line::<ID>(ids, middle).as_slice().cmp(id.as_bytes()) {
+            match row::<ID>(ids, middle).as_slice().cmp(id.as_bytes()) {
                 std::cmp::Ordering::Less => from = middle + 1,
                 std::cmp::Ordering::Greater => to = middle,
                 std::cmp::Ordering::Equal => return Some(self.base + middle),
@@ -129,7 +129,7 @@ impl Layer {
     }
 
     pub(super) fn id(&self, index: u32) -> ObjectId {
-        ObjectId::from(*line::<ID>(self.at(&self.ids), index))
+        ObjectId::from(*row::<ID>(self.at(&self.ids), index))
     }
 
     pub(super) fn tree(&self, index: u32) -> ObjectId {
@@ -141,13 +141,13 @@ impl Layer {
 
     /// Seconds since 1970: the lower 34 bits at the row's end.
     pub(super) fn time(&self, index: u32) -> i64 {
-        let high = number(self.ends(index), 2) & 3;
-        i64::from(high) << 32 | i64::from(number(self.ends(index), 3))
+        let high = number(self.row_end(index), 2) & 3;
+        i64::from(high) << 32 | i64::from(number(self.row_end(index), 3))
     }
 
     /// One more than the highest level of its parents: the upper 30 bits at the row's end.
     pub(super) fn level(&self, index: u32) -> u32 {
-        number(self.ends(index), 2) >> 2
+        number(self.row_end(index), 2) >> 2
     }
 
     /// The corrected date: its own time, or a second after the latest date of its parents.
@@ -167,7 +167,7 @@ impl Layer {
     }
 
     pub(super) fn parents(&self, index: u32) -> Parents<'_> {
-        let ends = self.ends(index);
+        let ends = self.row_end(index);
         Parents::new(self.at(&self.edges), number(ends, 0), number(ends, 1))
     }
 
@@ -197,11 +197,11 @@ impl Layer {
     }
 
     fn commit(&self, index: u32) -> &[u8] {
-        line::<COMMIT>(self.at(&self.commits), index)
+        row::<COMMIT_ROW>(self.at(&self.commits), index)
     }
 
     /// A commit's row after the tree.
-    fn ends(&self, index: u32) -> &[u8] {
+    fn row_end(&self, index: u32) -> &[u8] {
         self.commit(index).get(ID..).unwrap_or_default()
     }
 
@@ -209,18 +209,18 @@ impl Layer {
     /// a small file could describe an enormous graph.
     fn check_edges(&self) -> Result<(), GraphError> {
         let mut left = self.edges.len() / 4;
-        let no_end = GraphError::Malformed("parents without an end");
+        let no_end = GraphError::Malformed("unterminated list of parents");
         for index in 0..self.count {
-            let mut then = number(self.ends(index), 1);
-            if then < FLAG {
+            let mut rest = number(self.row_end(index), 1);
+            if rest < FLAG {
                 continue;
             }
-            while then != NO_PARENT {
+            while rest != NO_PARENT {
                 left = match left.checked_sub(1) {
                     Some(left) => left,
                     None => return Err(no_end),
                 };
-                (_, then) = edge(self.at(&self.edges), then);
+                (_, rest) = edge(self.at(&self.edges), rest);
             }
         }
         Ok(())
@@ -257,11 +257,11 @@ fn check_base(file: &[u8], chunks: &Chunks, below: &[Layer]) -> Result<(), Graph
     if chunks.bases == below.len() && named.eq(below) {
         Ok(())
     } else {
-        Err(GraphError::Malformed("the layers below"))
+        Err(GraphError::Malformed("unexpected base layers"))
     }
 }
 
 /// A row of a table; zeroes out of bounds.
-fn line<const N: usize>(table: &[u8], index: u32) -> &[u8; N] {
+fn row<const N: usize>(table: &[u8], index: u32) -> &[u8; N] {
     array(table, index as usize * N).unwrap_or(&[0; N])
 }

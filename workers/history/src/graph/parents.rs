@@ -15,13 +15,13 @@ pub(crate) struct Parents<'a> {
     edges: &'a [u8],
     first: u32,
     /// The second parent, or the next index in `edges`.
-    then: u32,
+    rest: u32,
 }
 
 impl<'a> Parents<'a> {
     /// The parents in a commit's row; `edges` is the file's list.
-    pub(super) fn new(edges: &'a [u8], first: u32, then: u32) -> Parents<'a> {
-        Parents { edges, first, then }
+    pub(super) fn new(edges: &'a [u8], first: u32, rest: u32) -> Parents<'a> {
+        Parents { edges, first, rest }
     }
 }
 
@@ -30,7 +30,7 @@ impl Default for Parents<'_> {
         Parents {
             edges: &[],
             first: NO_PARENT,
-            then: NO_PARENT,
+            rest: NO_PARENT,
         }
     }
 }
@@ -42,21 +42,21 @@ impl Iterator for Parents<'_> {
         if self.first != NO_PARENT {
             return Some(Position(std::mem::replace(&mut self.first, NO_PARENT)));
         }
-        if self.then < FLAG {
-            let second = std::mem::replace(&mut self.then, NO_PARENT);
+        if self.rest < FLAG {
+            let second = std::mem::replace(&mut self.rest, NO_PARENT);
             return (second != NO_PARENT).then_some(Position(second));
         }
-        let (parent, then) = edge(self.edges, self.then);
-        self.then = then;
+        let (parent, rest) = edge(self.edges, self.rest);
+        self.rest = rest;
         Some(Position(parent))
     }
 }
 
 /// A parent in EDGE, and the index of the next one.
-pub(super) fn edge(edges: &[u8], then: u32) -> (u32, u32) {
-    let parent = number(edges, (then & !FLAG) as usize);
+pub(super) fn edge(edges: &[u8], rest: u32) -> (u32, u32) {
+    let parent = number(edges, (rest & !FLAG) as usize);
     match parent & FLAG {
-        0 => (parent, then + 1),
+        0 => (parent, rest + 1),
         _ => (parent & !FLAG, NO_PARENT),
     }
 }

@@ -3,7 +3,7 @@
 use archway_repo::{Cancel, Stopped};
 
 use super::build::{Row, Rows};
-use super::chunks::{HEADER, ID, LINE, Name, SHA1, SIGNATURE, VERSION};
+use super::chunks::{HEADER, ID, Name, ROW, SHA1, SIGNATURE, VERSION};
 use super::parents::{FLAG, NO_PARENT};
 use super::read::PIECE_BYTES;
 use super::{MAX_BYTES, MAX_COMMITS};
@@ -18,14 +18,14 @@ type Chunk = (Name, Vec<u8>);
 pub(super) fn file(rows: &Rows, cancel: &Cancel) -> Result<Option<Vec<u8>>, Stopped> {
     let chunks = Sorted::of(rows).map(|sorted| sorted.chunks(cancel));
     match chunks.transpose()?.flatten() {
-        Some(chunks) => framed(&chunks, cancel),
+        Some(chunks) => assemble(&chunks, cancel),
         None => Ok(None),
     }
 }
 
 /// Header, table, chunks and checksum.
-fn framed(chunks: &[Chunk], cancel: &Cancel) -> Result<Option<Vec<u8>>, Stopped> {
-    let start = HEADER + (chunks.len() + 1) * LINE;
+fn assemble(chunks: &[Chunk], cancel: &Cancel) -> Result<Option<Vec<u8>>, Stopped> {
+    let start = HEADER + (chunks.len() + 1) * ROW;
     let size = start + chunks.iter().map(|(_, chunk)| chunk.len()).sum::<usize>() + ID;
     let Some(count) = u8::try_from(chunks.len())
         .ok()
@@ -154,7 +154,7 @@ impl<'a> Sorted<'a> {
             let mut parents = parents.filter_map(|at| self.positions.get(*at as usize).copied());
             let first = parents.next().unwrap_or(NO_PARENT);
             let rest: Vec<u32> = parents.collect();
-            let then = match rest.as_slice() {
+            let second_parent = match rest.as_slice() {
                 [] => NO_PARENT,
                 [second] => *second,
                 many => FLAG | append_edges(&mut edges, many),
@@ -162,7 +162,7 @@ impl<'a> Sorted<'a> {
             let ends = u64::from(row.level) << 34 | row.time;
             lines.extend_from_slice(row.tree.as_bytes());
             lines.extend(first.to_be_bytes());
-            lines.extend(then.to_be_bytes());
+            lines.extend(second_parent.to_be_bytes());
             lines.extend(ends.to_be_bytes());
         }
         (lines, edges)

@@ -64,8 +64,8 @@ impl<P> Entry<P> {
 
     /// Whether the source is needed and not searched yet.
     pub(super) fn needs_source(&self) -> bool {
-        let is_there_anew = matches!(self.status, Status::Added | Status::Renamed);
-        is_there_anew && matches!(self.source, Source::NotSearched)
+        let has_new_path = matches!(self.status, Status::Added | Status::Renamed);
+        has_new_path && matches!(self.source, Source::NotSearched)
     }
 }
 
@@ -79,8 +79,8 @@ impl Entry<u32> {
             Source::Renamed(path) => Some(path << SOURCE_BITS | 2),
             Source::Copied(path) => Some(path << SOURCE_BITS | 3),
         };
-        let sought = source.map_or(0, |_| HAS_SOURCE);
-        words.push(self.path << STATUS_BITS | sought | code(self.status)?);
+        let flag = source.map_or(0, |_| HAS_SOURCE);
+        words.push(self.path << STATUS_BITS | flag | code(self.status)?);
         words.extend(self.old_path);
         words.extend(source);
         Some(())

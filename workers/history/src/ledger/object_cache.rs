@@ -63,7 +63,7 @@ pub(super) struct Listing {
 struct Folder {
     items: Arc<[FolderEntry]>,
     /// The parent folder, and the index in it. `None` for the root.
-    above: Option<(usize, usize)>,
+    parent: Option<(usize, usize)>,
     /// Length of its path.
     length: usize,
 }
@@ -72,16 +72,16 @@ impl Listing {
     /// All files with their indexes.
     pub(super) fn items(&self) -> impl Iterator<Item = (usize, &FolderEntry)> {
         let items = self.files.iter().enumerate();
-        items.filter_map(|(index, place)| Some((index, self.item(*place)?)))
+        items.filter_map(|(index, location)| Some((index, self.item(*location)?)))
     }
 
     /// The path of the file at this index.
     pub(super) fn path(&self, index: usize) -> Option<RepoPath> {
         let mut names = Vec::new();
-        let mut place = self.files.get(index).copied();
-        while let Some(at) = place {
+        let mut location = self.files.get(index).copied();
+        while let Some(at) = location {
             names.push(&*self.item(at)?.name);
-            place = self.folders.get(at.0)?.above;
+            location = self.folders.get(at.0)?.parent;
         }
         names.reverse();
         Some(RepoPath::trusted(&names.join(&b'/')))
@@ -91,19 +91,19 @@ impl Listing {
         self.folders.get(folder)?.items.get(at)
     }
 
-    /// Adds a folder's files, and pushes its subfolders on `open`.
-    fn add(&mut self, folder: Folder, open: &mut Vec<(ObjectId, (usize, usize), usize)>) {
-        let place = self.folders.len();
+    /// Adds a folder's files, and pushes its subfolders on `pending`.
+    fn add(&mut self, folder: Folder, pending: &mut Vec<(ObjectId, (usize, usize), usize)>) {
+        let location = self.folders.len();
         for (at, item) in folder.items.iter().enumerate() {
-            let above = folder.above.map_or(0, |_| folder.length + 1);
-            let length = above + item.name.len();
+            let parent = folder.parent.map_or(0, |_| folder.length + 1);
+            let length = parent + item.name.len();
             if length > MAX_PATH {
                 continue;
             }
             if item.side.mode.is_tree() {
-                open.push((item.side.id, (place, at), length));
+                pending.push((item.side.id, (location, at), length));
             } else {
-                self.files.push((place, at));
+                self.files.push((location, at));
             }
         }
         self.folders.push(folder);
@@ -135,36 +135,36 @@ impl<'g> ObjectCache<'g> {
         self.bytes > 2 * CACHE_BYTES
     }
 
-    /// All files of a tree. `None` if there are more than `most`.
+    /// All files of a tree. `None` if there are more than `max_files`.
     ///
     /// # Errors
     /// If a tree can't be read, or the build has to stop.
     pub(super) fn files(
         &mut self,
         tree: ObjectId,
-        most: usize,
+        max_files: usize,
         cancel: &Cancel,
     ) -> Result<Option<Listing>, HistoryError> {
         let mut listing = Listing::default();
-        let mut open = Vec::new();
+        let mut pending = Vec::new();
         let mut next = Some((tree, None, 0));
-        while let Some((tree, above, length)) = next {
+        while let Some((tree, parent, length)) = next {
             if listing.folders.len().is_multiple_of(CHECK_INTERVAL) {
                 cancel.check()?;
             }
             let items = self.folder(tree)?;
             let folder = Folder {
                 items,
-                above,
+                parent,
                 length,
             };
-            listing.add(folder, &mut open);
-            let is_large = listing.files.len() > most || listing.folders.len() > MAX_FOLDERS;
-            if is_large || open.len() > MAX_FOLDERS || self.is_full() {
+            listing.add(folder, &mut pending);
+            let is_large = listing.files.len() > max_files || listing.folders.len() > MAX_FOLDERS;
+            if is_large || pending.len() > MAX_FOLDERS || self.is_full() {
                 return Ok(None);
             }
-            let below = open.pop();
-            next = below.map(|(tree, above, length)| (tree, Some(above), length));
+            let below = pending.pop();
+            next = below.map(|(tree, parent, length)| (tree, Some(parent), length));
         }
         Ok(Some(listing))
     }

@@ -107,8 +107,8 @@ impl<'g> SourceFinder<'g> {
             .iter()
             .filter(|entry| entry.needs_source())
             .collect();
-        let most = MAX_FILES.min(MAX_PAIRS / missing.len().max(1));
-        let Some(listing) = self.cache.files(old, most, cancel)? else {
+        let max_files = MAX_FILES.min(MAX_PAIRS / missing.len().max(1));
+        let Some(listing) = self.cache.files(old, max_files, cancel)? else {
             return Ok(None);
         };
         let before = ParentFiles {

@@ -5,8 +5,8 @@ use archway_repo::{
     testing::{Sandbox, cancel, git, path},
 };
 
-use super::super::graph::{self, Graph, checksum};
-use super::super::{Histories, History, LogQuery};
+use super::super::fixtures::{self, graph, history_of, log_query};
+use super::super::graph::checksum;
 use super::*;
 
 /// Renames, with and without changes, also out of a folder that is blocked by default; a link in
@@ -44,37 +44,21 @@ fn commit(app: &Sandbox, message: &str) {
     app.git(&["add", "-A"]).git(&["commit", "-qm", message]);
 }
 
-fn graph_of(repo: &Repo) -> Graph {
+fn built(repo: &Repo, before: &Ledger) -> Option<(Vec<u8>, usize)> {
     let git = repo.git().unwrap();
-    let (file, _) = graph::build(&git, &Graph::default(), &cancel())
-        .unwrap()
-        .unwrap();
-    Graph::of(vec![file], &cancel()).unwrap()
-}
-
-fn made(repo: &Repo, before: &Ledger) -> Option<(Vec<u8>, usize)> {
-    let git = repo.git().unwrap();
-    build(&git, &graph_of(repo), before, &cancel()).unwrap()
+    build(&git, &graph(&git), before, &cancel()).unwrap()
 }
 
 fn ledger(repo: &Repo) -> Ledger {
-    let (file, _) = made(repo, &Ledger::default()).unwrap();
-    Ledger::checked(file, &cancel()).unwrap()
+    let git = repo.git().unwrap();
+    fixtures::ledger(&git, &graph(&git))
 }
 
 /// The whole log of a file, of a folder, or of everything, with all details of the files.
 fn log_of(path: Option<&str>, repo: &Repo, ledger: Ledger) -> Vec<String> {
-    let mut history = History::of(repo, &Histories::new(), &cancel()).unwrap();
+    let mut history = history_of(repo);
     history.ledger = ledger.into();
-    let all = LogQuery {
-        path: path.map(self::path),
-        since: None,
-        until: None,
-        author: None,
-        revision: None,
-        now: jiff::Timestamp::UNIX_EPOCH,
-    };
-    let mut log = history.log(&all, None, &cancel()).unwrap();
+    let mut log = history.log(&log_query(path), None, &cancel()).unwrap();
     let mut commits = Vec::new();
     while let Some(entry) = log.next(&cancel()).unwrap() {
         let of = (entry.commit_info.id, entry.files, entry.files_total);
@@ -84,7 +68,7 @@ fn log_of(path: Option<&str>, repo: &Repo, ledger: Ledger) -> Vec<String> {
 }
 
 #[test]
-fn a_log_is_the_same_with_a_ledger_and_without_under_any_rules() {
+fn logs_are_equal_with_and_without_a_ledger_under_any_rules() {
     let app = repository();
     let blocked = || Rules::new(&[], &["src/a.rs".to_owned()], None).unwrap();
     let opened = || Rules::new(&[".env".to_owned()], &[], None).unwrap();
@@ -114,20 +98,20 @@ fn a_log_is_the_same_with_a_ledger_and_without_under_any_rules() {
 }
 
 #[test]
-fn a_ledger_has_what_was_found_out_and_takes_it_over() {
+fn a_ledger_has_the_files_of_commits_and_is_extended() {
     let app = repository();
-    let (file, new) = made(&app.repo(), &Ledger::default()).unwrap();
+    let (file, new) = built(&app.repo(), &Ledger::default()).unwrap();
     assert_eq!(new, 8);
     let before = Ledger::checked(file, &cancel()).unwrap();
     let known = before.ids().filter(|id| before.files(id).is_some());
     // The commit of six hundred files and the root of as many are left out.
     assert_eq!(known.count(), 6);
-    assert!(made(&app.repo(), &before).is_none(), "nothing is new");
+    assert!(built(&app.repo(), &before).is_none(), "nothing is new");
     app.file("new", "").git(&["add", "-A"]);
     commit(&app, "new");
     let head = app.repo().commit().unwrap();
     assert!(!before.has(&head));
-    let (file, new) = made(&app.repo(), &before).unwrap();
+    let (file, new) = built(&app.repo(), &before).unwrap();
     assert_eq!(new, 1);
     let after = Ledger::checked(file, &cancel()).unwrap();
     assert_eq!(after.files(&head).unwrap()[0].path, path("new"));
@@ -135,14 +119,14 @@ fn a_ledger_has_what_was_found_out_and_takes_it_over() {
         assert_eq!(after.files(&id), before.files(&id));
     }
     app.git(&["branch", "-qD", "other"]);
-    let (_, new) = made(&app.repo(), &Ledger::default()).unwrap();
-    assert_eq!(new, 8, "what no branch reaches is left out");
+    let (_, new) = built(&app.repo(), &Ledger::default()).unwrap();
+    assert_eq!(new, 8, "unreachable commits are left out");
 }
 
 #[test]
-fn a_damaged_ledger_is_refused_and_a_forged_one_harmless() {
+fn damaged_ledgers_are_rejected_and_forged_ones_harmless() {
     let app = repository();
-    let (good, _) = made(&app.repo(), &Ledger::default()).unwrap();
+    let (good, _) = built(&app.repo(), &Ledger::default()).unwrap();
     let ids: Vec<ObjectId> = Ledger::checked(good.clone(), &cancel())
         .unwrap()
         .ids()
@@ -168,18 +152,18 @@ fn a_damaged_ledger_is_refused_and_a_forged_one_harmless() {
 }
 
 #[test]
-fn a_tree_that_nobody_could_walk_is_left_out_and_the_rest_written_down() {
+fn a_commit_with_an_enormous_tree_is_left_out_of_the_ledger() {
     let app = Sandbox::new();
     app.file("a", "1").committed();
     let tree_of = |entries: &str| {
         app.file("../entries", entries);
         let input = std::fs::File::open(app.host("acme/entries")).unwrap();
-        let made = std::process::Command::new("git")
+        let built = std::process::Command::new("git")
             .current_dir(app.root())
             .args(["mktree", "--missing"])
             .stdin(input)
             .output();
-        String::from_utf8(made.unwrap().stdout)
+        String::from_utf8(built.unwrap().stdout)
             .unwrap()
             .trim()
             .to_owned()
@@ -198,17 +182,17 @@ fn a_tree_that_nobody_could_walk_is_left_out_and_the_rest_written_down() {
     let head = repo.commit().unwrap();
     assert!(found.has(&head) && found.files(&head).is_none());
     let known = found.ids().filter(|id| found.files(id).is_some());
-    assert_eq!(known.count(), 1, "the commit before it");
+    assert_eq!(known.count(), 1, "only the commit before");
 }
 
 #[test]
-fn a_mount_that_goes_away_leaves_what_was_found_out() {
+fn a_lost_mount_leaves_the_previous_ledger_valid() {
     let app = repository();
     let (repo, before) = (app.repo(), ledger(&app.repo()));
-    let graph = graph_of(&repo);
     let git = repo.git().unwrap();
+    let graph = graph(&git);
     std::fs::remove_dir_all(app.root().join(".git/objects")).unwrap();
     let stopped = build(&git, &graph, &Ledger::default(), &cancel());
-    assert!(stopped.is_err(), "nothing is said to be known");
+    assert!(stopped.is_err(), "no empty ledger is built");
     assert!(build(&git, &graph, &before, &cancel()).unwrap().is_none());
 }

@@ -71,8 +71,8 @@ impl History {
         cancel: &Cancel,
     ) -> Result<Arc<FileList>, HistoryError> {
         let commit = self.id_of(node.key);
-        if let Some(from_ledger) = self.from_ledger(commit) {
-            return Ok(Arc::new(from_ledger));
+        if let Some(recorded) = self.from_ledger(commit) {
+            return Ok(Arc::new(recorded));
         }
         let key = AnswerKey {
             commit,

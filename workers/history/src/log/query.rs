@@ -103,8 +103,8 @@ impl History {
         cancel: &Cancel,
     ) -> Result<LogCursor, HistoryError> {
         for id in cursor.from.iter().chain(&cursor.excluded) {
-            let resolve_path = self.resolve(&id.to_hex().to_string(), cancel);
-            resolve_path.map_err(|error| match error {
+            let resolved = self.resolve(&id.to_hex().to_string(), cancel);
+            resolved.map_err(|error| match error {
                 HistoryError::RevisionNotFound { .. } => HistoryError::CursorExpired,
                 other => other,
             })?;

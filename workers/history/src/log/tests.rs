@@ -9,30 +9,15 @@ mod unusual;
 use std::path::Path;
 use std::process::Command;
 
-use archway_repo::testing::{Sandbox, cancel, path};
-use jiff::Timestamp;
+use archway_repo::testing::{Sandbox, cancel};
 
-use super::super::{ChangedFile, Histories, History, LogCursor, LogQuery, Status};
+use super::super::fixtures::{history, log_query};
+use super::super::{ChangedFile, History, LogCursor, LogQuery, Status};
 
 /// A commit as tests compare it: its id, and its files in the order of their text.
 type CommitSummary = (String, Vec<String>);
 
-fn ask(file: Option<&str>) -> LogQuery {
-    LogQuery {
-        path: file.map(path),
-        since: None,
-        until: None,
-        author: None,
-        revision: None,
-        now: Timestamp::UNIX_EPOCH,
-    }
-}
-
-fn history(app: &Sandbox) -> History {
-    History::of(&app.repo(), &Histories::new(), &cancel()).unwrap()
-}
-
-fn told_file(file: &ChangedFile) -> String {
+fn file_summary(file: &ChangedFile) -> String {
     let status = match file.status {
         Status::Added => "A",
         Status::Modified => "M",
@@ -48,7 +33,11 @@ fn told_file(file: &ChangedFile) -> String {
 }
 
 /// All pages of a log, each of another size and from another worker.
-fn ours(app: &Sandbox, query: &LogQuery, sizes: &mut dyn FnMut() -> usize) -> Vec<CommitSummary> {
+fn paged_log(
+    app: &Sandbox,
+    query: &LogQuery,
+    sizes: &mut dyn FnMut() -> usize,
+) -> Vec<CommitSummary> {
     pages(query, sizes, &mut || history(app))
 }
 
@@ -58,33 +47,33 @@ fn pages(
     sizes: &mut dyn FnMut() -> usize,
     workers: &mut dyn FnMut() -> History,
 ) -> Vec<CommitSummary> {
-    let mut told = Vec::new();
+    let mut commits = Vec::new();
     let mut cursor: Option<String> = None;
     loop {
         let history = workers();
-        let place = cursor.map(|cursor| {
+        let start = cursor.map(|cursor| {
             assert!(cursor.len() <= 2048);
             LogCursor::parse(&cursor).unwrap()
         });
-        let mut log = history.log(query, place, &cancel()).unwrap();
+        let mut log = history.log(query, start, &cancel()).unwrap();
         for _ in 0..sizes() {
             let Some(entry) = log.next(&cancel()).unwrap() else {
-                return told;
+                return commits;
             };
             assert_eq!(entry.files.len(), entry.files_total);
-            let mut files: Vec<String> = entry.files.iter().map(told_file).collect();
+            let mut files: Vec<String> = entry.files.iter().map(file_summary).collect();
             files.sort();
-            told.push((entry.commit_info.id.to_string(), files));
+            commits.push((entry.commit_info.id.to_string(), files));
         }
-        let place = log.cursor();
+        let next = log.cursor();
         if !log.has_more(&cancel()).unwrap() {
-            return told;
+            return commits;
         }
-        cursor = Some(place.into_text());
+        cursor = Some(next.into_text());
     }
 }
 
-fn gits(folder: &Path, arguments: &[&str]) -> Vec<CommitSummary> {
+fn git_log(folder: &Path, arguments: &[&str]) -> Vec<CommitSummary> {
     let log = ["log", "--format=%x01%H", "--name-status", "-M", "-z"];
     let output = Command::new("git")
         .current_dir(folder)
@@ -97,20 +86,20 @@ fn gits(folder: &Path, arguments: &[&str]) -> Vec<CommitSummary> {
         .unwrap();
     assert!(output.status.success(), "{output:?}");
     let output = String::from_utf8(output.stdout).unwrap();
-    output.split('\x01').skip(1).map(told).collect()
+    output.split('\x01').skip(1).map(parse_commit).collect()
 }
 
 /// Git's log of a folder, with the files of merges. Asking git for those changes which commits it
 /// shows (as `-m` does), so this runs git twice.
-fn gits_of_folder(folder: &Path, arguments: &[&str]) -> Vec<CommitSummary> {
+fn git_folder_log(folder: &Path, arguments: &[&str]) -> Vec<CommitSummary> {
     let with_merges = ["--diff-merges=first-parent"];
-    let files = gits(folder, &[&with_merges, arguments].concat());
-    let shown = gits(folder, arguments);
-    let files_of = |id: &String| files.iter().find(|told| told.0 == *id).unwrap().clone();
+    let files = git_log(folder, &[&with_merges, arguments].concat());
+    let shown = git_log(folder, arguments);
+    let files_of = |id: &String| files.iter().find(|commit| commit.0 == *id).unwrap().clone();
     shown.iter().map(|(id, _)| files_of(id)).collect()
 }
 
-fn told(commit: &str) -> CommitSummary {
+fn parse_commit(commit: &str) -> CommitSummary {
     let mut words = commit
         .split('\0')
         .map(|word| word.trim_start_matches('\n'))

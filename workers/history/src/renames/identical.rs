@@ -44,11 +44,11 @@ impl Search<'_> {
 /// last insertion, which reverses its buckets. Table sizes are 64 times a power of four, filled to
 /// four fifths.
 fn is_reversed(deleted: usize) -> bool {
-    let (mut places, wanted) = (64, deleted * 5 / 4);
-    while places < wanted {
-        places *= 4;
+    let (mut capacity, wanted) = (64, deleted * 5 / 4);
+    while capacity < wanted {
+        capacity *= 4;
     }
-    deleted > places * 4 / 5
+    deleted > capacity * 4 / 5
 }
 
 /// The properties that files of a rename share.
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn git_turns_its_lists_around_at_a_few_numbers_of_files() {
+    fn buckets_are_reversed_at_few_numbers_of_files() {
         let turned: Vec<usize> = (0..60_000)
             .filter(|deleted| is_reversed(*deleted))
             .collect();

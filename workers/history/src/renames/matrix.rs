@@ -32,7 +32,7 @@ impl Candidate {
 struct Posting {
     piece: u32,
     /// The file's index among the unpaired files.
-    place: u32,
+    index: u32,
     bytes: u32,
 }
 
@@ -59,7 +59,7 @@ impl Search<'_> {
             if let Some(fingerprint) = self.fingerprint(List::Added, to) {
                 count_shared(fingerprint, &postings, &mut shared);
             }
-            candidates.extend(self.best(to, size, &sizes.0, &shared));
+            candidates.extend(self.best_candidates(to, size, &sizes.0, &shared));
         }
         // A stable sort: ties stay in the order of the added files.
         candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.rank()));
@@ -108,13 +108,13 @@ impl Search<'_> {
 
     fn postings(&self) -> Vec<Posting> {
         let mut postings = Vec::new();
-        for (place, &at) in (0..).zip(&self.deleted_left) {
+        for (index, &at) in (0..).zip(&self.deleted_left) {
             let pieces = self
                 .fingerprint(List::Deleted, at)
                 .map(|fingerprint| fingerprint.pieces.iter());
             postings.extend(pieces.into_iter().flatten().map(|&(piece, bytes)| Posting {
                 piece,
-                place,
+                index,
                 bytes,
             }));
         }
@@ -123,14 +123,14 @@ impl Search<'_> {
     }
 
     /// The four deleted files that are most similar to an added one.
-    fn best(
+    fn best_candidates(
         &self,
         to: usize,
         size: Option<u64>,
         sizes: &[Option<u64>],
         shared: &[u64],
     ) -> impl Iterator<Item = Candidate> + use<> {
-        let mut kept: [Option<Candidate>; CANDIDATES_PER_FILE] = [None; CANDIDATES_PER_FILE];
+        let mut best: [Option<Candidate>; CANDIDATES_PER_FILE] = [None; CANDIDATES_PER_FILE];
         let name = self.added.get(to).map(|file| file.path.name());
         let files = self.deleted_left.iter().zip(sizes).zip(shared);
         for ((&from, &from_size), &shared) in files {
@@ -141,15 +141,15 @@ impl Search<'_> {
             };
             // The first of the worst is replaced, even by a file below the threshold: the slots
             // that result decide ties, as in git.
-            let worst = kept
+            let worst = best
                 .iter_mut()
-                .min_by_key(|kept| kept.map(|kept| kept.rank()));
+                .min_by_key(|best| best.map(|best| best.rank()));
             if let Some(worst) = worst.filter(|w| w.is_none_or(|w| w.rank() < candidate.rank())) {
                 *worst = Some(candidate);
             }
         }
         let is_rename = |candidate: &Candidate| candidate.score >= MIN_SCORE;
-        kept.into_iter().flatten().filter(is_rename)
+        best.into_iter().flatten().filter(is_rename)
     }
 }
 
@@ -160,8 +160,8 @@ fn count_shared(fingerprint: &Fingerprint, postings: &[Posting], shared: &mut [u
         let start = rest.partition_point(|posting| posting.piece < piece);
         rest = rest.get(start..).unwrap_or_default();
         for posting in rest.iter().take_while(|posting| posting.piece == piece) {
-            let place = usize::try_from(posting.place).unwrap_or(usize::MAX);
-            if let Some(shared) = shared.get_mut(place) {
+            let index = usize::try_from(posting.index).unwrap_or(usize::MAX);
+            if let Some(shared) = shared.get_mut(index) {
                 *shared += u64::from(bytes.min(posting.bytes));
             }
         }

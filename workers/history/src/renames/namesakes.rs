@@ -29,8 +29,8 @@ impl Search<'_> {
 
     /// Deleted files, in order, with the only added file of the same name.
     fn namesakes(&self) -> Vec<Pair> {
-        let deleted = only_of_name(&self.deleted, &self.deleted_left);
-        let added = only_of_name(&self.added, &self.added_left);
+        let deleted = unique_names(&self.deleted, &self.deleted_left);
+        let added = unique_names(&self.added, &self.added_left);
         let mut pairs: Vec<Pair> = deleted
             .into_iter()
             .filter_map(|(name, from)| Some((from?, (*added.get(name)?)?)))
@@ -59,7 +59,7 @@ impl Search<'_> {
 }
 
 /// Each name with its file, or `None` if several files have it.
-fn only_of_name<'f>(files: &'f [File], left: &[usize]) -> HashMap<&'f [u8], Option<usize>> {
+fn unique_names<'f>(files: &'f [File], left: &[usize]) -> HashMap<&'f [u8], Option<usize>> {
     let mut names = HashMap::with_capacity(left.len());
     for &at in left {
         if let Some(file) = files.get(at) {

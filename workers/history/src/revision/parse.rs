@@ -107,7 +107,7 @@ fn reject_unsupported(revision: &str) -> Result<(), &'static str> {
         () if revision.trim().is_empty() => Err("it is empty"),
         () if revision.len() > MAX_LENGTH => Err("it has more than 256 bytes"),
         () if revision.contains(char::is_control) => Err("it has control characters"),
-        () if revision.starts_with('-') => Err("a revision does not begin with a dash"),
+        () if revision.starts_with('-') => Err("a revision can't begin with a dash"),
         () if revision.starts_with(":/") || has("^{/") => {
             Err("commits are not looked up by message; git_log shows messages")
         }
@@ -144,12 +144,13 @@ impl ParsedRevision<'_> {
         at_start: bool,
         now: Timestamp,
     ) -> Result<(), &'static str> {
-        const TWICE: &str = "it has too many @{…}";
+        const REPEATED: &str = "it has too many @{…}";
         if let Some(digits) = inside.strip_prefix('-') {
             let first = at_start && self.base == Base::Head && self.is_bare();
             let nth = digits.parse().ok().filter(|&nth| first && nth > 0);
-            self.base =
-                Base::PreviousCheckout(nth.ok_or("@{-n} stands at the beginning, with n from 1")?);
+            self.base = Base::PreviousCheckout(
+                nth.ok_or("@{-n} must come at the beginning, with n from 1")?,
+            );
             return Ok(());
         }
         match inside.to_ascii_lowercase().as_str() {
@@ -157,8 +158,8 @@ impl ParsedRevision<'_> {
                 self.upstream = true;
                 return Ok(());
             }
-            "u" | "upstream" => return Err(TWICE),
-            "push" => return Err("where a branch is pushed to is not looked up; name that branch"),
+            "u" | "upstream" => return Err(REPEATED),
+            "push" => return Err("@{push} is not supported; name the branch"),
             _ => {}
         }
         let selector = match inside.parse() {
@@ -166,12 +167,12 @@ impl ParsedRevision<'_> {
             Ok(second) => ReflogSelector::Time(i64::try_from(second).unwrap_or(i64::MAX)),
             Err(_no_number) => ReflogSelector::Time(
                 date::moment(inside, now)
-                    .ok_or("what stands in @{…} is no number, no date and no \"upstream\"")?,
+                    .ok_or("the text in @{…} is not a number, a date or \"upstream\"")?,
             ),
         };
         match self.reflog.replace(selector) {
             None => Ok(()),
-            Some(_) => Err(TWICE),
+            Some(_) => Err(REPEATED),
         }
     }
 
@@ -187,14 +188,14 @@ fn step(text: &str) -> Result<(Step, &str), &'static str> {
             "" | "object" => Step::Same,
             "commit" => Step::Commit,
             "tag" => Step::Tag,
-            _ => return Err("in ^{…} stand \"commit\", \"tag\" or nothing"),
+            _ => return Err("^{…} takes \"commit\", \"tag\" or nothing"),
         };
         return Ok((step, after));
     }
     let make: fn(u64) -> Step = match text.as_bytes().first() {
         Some(b'^') => Step::Parent,
         Some(b'~') => Step::Ancestor,
-        _ => return Err("after its base come ~n, ^n or ^{…} only"),
+        _ => return Err("only ~n, ^n or ^{…} can follow the base"),
     };
     let text = text.get(1..).unwrap_or_default();
     let digits = text
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_revision_is_a_base_and_steps() {
+    fn a_revision_has_a_base_and_steps() {
         use Step::{Ancestor, Commit, Parent, Same, Tag};
         assert_eq!(parse("@"), Ok(parsed(Base::Head)));
         assert_eq!(parse("feature/a@b"), Ok(parsed(Base::Name("feature/a@b"))));
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_say_which_branch_and_when() {
+    fn braces_select_upstream_and_reflog_entry() {
         assert_eq!(parse("@{-2}"), Ok(parsed(Base::PreviousCheckout(2))));
         let before = ParsedRevision {
             upstream: true,
@@ -290,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_one_commit_is_refused_by_its_form() {
+    fn forms_that_name_no_single_commit_are_rejected() {
         rejected(&["", " "], "empty");
         rejected(&["-x", "--output=x"], "dash");
         rejected(&[":/fix", "main^{/fix}"], "message");
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_and_steps_that_nobody_understands_are_refused() {
+    fn unknown_braces_and_steps_are_rejected() {
         rejected(&["main@{", "main^{commit"], "brace");
         rejected(&["main^{index}"], "^{");
         rejected(&["main~1x", "main^x"], "base");
@@ -330,7 +331,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_has_a_form_or_a_reason(
+        fn any_text_parses_or_has_a_reason(
             text in "\\PC{0,300}",
             near in "(main|@|v1|HEAD|abcd|)([~^][0-9]{0,30}|\\^\\{[a-z/]{0,6}\\}?|@\\{[-a-z0-9. ]{0,12}\\}?|[.:^!-])*",
         ) {

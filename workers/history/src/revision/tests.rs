@@ -9,11 +9,7 @@ use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::Histories;
-
-fn history(app: &Sandbox) -> History {
-    History::of(&app.repo(), &Histories::new(), &cancel()).unwrap()
-}
+use crate::{Histories, fixtures::history};
 
 fn resolve(app: &Sandbox, revision: &str) -> Result<String, HistoryError> {
     let commit = history(app).resolve(revision, &cancel());
@@ -67,7 +63,7 @@ fn varied() -> Sandbox {
 }
 
 #[test]
-fn a_repository_without_commits_says_so() {
+fn head_of_an_empty_repository_is_no_commits() {
     let app = Sandbox::new();
     app.git(&["init", "-q"]);
     for text in ["HEAD", "@", "HEAD~1"] {
@@ -84,7 +80,7 @@ fn a_repository_without_commits_says_so() {
 }
 
 #[test]
-fn a_shallow_clone_ends_where_it_was_cut() {
+fn revisions_beyond_a_shallow_end_are_not_found() {
     let app = Sandbox::new();
     app.file("a", "1").committed();
     for n in 2..6 {
@@ -110,7 +106,7 @@ fn a_shallow_clone_ends_where_it_was_cut() {
 }
 
 #[test]
-fn a_call_whose_time_is_up_stops() {
+fn lookups_stop_at_the_deadline() {
     let app = varied();
     let late = Cancel::new(Instant::now(), CancellationToken::new());
     let one = git(&app.root(), &["rev-list", "--max-parents=0", "HEAD"]);
@@ -128,7 +124,7 @@ fn a_call_whose_time_is_up_stops() {
 }
 
 #[test]
-fn ten_thousand_references_cost_a_bounded_time() {
+fn lookups_among_ten_thousand_references_are_bounded() {
     let app = Sandbox::new();
     app.file("a", "1").committed();
     let import: String = (0..10_000).map(|n| format!(
@@ -154,7 +150,7 @@ fn ten_thousand_references_cost_a_bounded_time() {
 }
 
 #[test]
-fn any_text_ends_in_a_commit_or_an_error() {
+fn any_text_resolves_or_is_an_expected_error() {
     let app = varied();
     let history = history(&app);
     let near = "(main|@|v1\\.0\\.0|HEAD|blob|both|origin|[0-9a-f]{4,8}|refs/|)\

@@ -23,7 +23,7 @@ pub(super) struct Sources(Vec<Source>);
 #[derive(Debug)]
 struct Source {
     folder: PathBuf,
-    seen: Vec<(RepoPath, ObservedState)>,
+    records: Vec<(RepoPath, ObservedState)>,
 }
 
 impl Sources {
@@ -87,7 +87,7 @@ impl Source {
     ) -> Result<Option<Source>, HistoryError> {
         let mut scan = SourceScan {
             at: SystemTime::now(),
-            seen: Vec::new(),
+            records: Vec::new(),
             folders: Vec::new(),
             max_records: *left,
         };
@@ -106,10 +106,10 @@ impl Source {
                 return Ok(None);
             }
         }
-        *left -= scan.seen.len();
+        *left -= scan.records.len();
         Ok(Some(Source {
             folder: folder.to_owned(),
-            seen: scan.seen,
+            records: scan.records,
         }))
     }
 
@@ -117,9 +117,9 @@ impl Source {
         let Ok(jail) = open(&self.folder) else {
             return Ok(false);
         };
-        for (path, seen) in &self.seen {
+        for (path, records) in &self.records {
             cancel.check()?;
-            if !seen.still_holds(jail.stat_unchecked(path)) {
+            if !records.still_holds(jail.stat_unchecked(path)) {
                 return Ok(false);
             }
         }
@@ -130,7 +130,7 @@ impl Source {
 /// A scan of a git folder.
 struct SourceScan {
     at: SystemTime,
-    seen: Vec<(RepoPath, ObservedState)>,
+    records: Vec<(RepoPath, ObservedState)>,
     /// Recorded folders whose entries are not recorded yet.
     folders: Vec<RepoPath>,
     /// Maximum number of records.
@@ -144,13 +144,13 @@ impl SourceScan {
         let kind = found.map(|stat| FileType::from_raw_mode(stat.st_mode));
         match (ObservedState::at(self.at, found), kind) {
             (ObservedState::TooRecent, _) => return None,
-            _ if self.seen.len() == self.max_records => return None,
+            _ if self.records.len() == self.max_records => return None,
             (_, Ok(FileType::Directory)) => self.folders.push(path.clone()),
             (_, Ok(FileType::RegularFile) | Err(Errno::NOENT)) => {}
             // A link may lead to unrecorded files.
             (_, Ok(_) | Err(_)) => return None,
         }
-        self.seen.push((path, ObservedState::at(self.at, found)));
+        self.records.push((path, ObservedState::at(self.at, found)));
         Some(())
     }
 

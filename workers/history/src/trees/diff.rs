@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_objects_that_spell_out_countless_long_paths_are_given_up() {
+    fn trees_with_countless_long_paths_are_rejected() {
         let app = Sandbox::new();
         app.file("a", "1").committed();
         let tree = app.bomb().parse().unwrap();

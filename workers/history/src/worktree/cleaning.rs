@@ -50,7 +50,7 @@ impl<'h> Cleaner<'h> {
             Ok(Some(cleaned)) => cleaned,
             Ok(None) => content,
             Err(error) => {
-                tracing::debug!(%error, "a file is compared as it stands");
+                tracing::debug!(%error, "filters failed; comparing the file unfiltered");
                 content
             }
         }
@@ -67,12 +67,12 @@ impl<'h> Cleaner<'h> {
             attributes,
         } = self.filters.insert(filters);
         let objects = &self.repository.objects;
-        let place = Path::new(OsStr::from_bytes(path.as_bytes()));
-        let at_path = attributes.at_path(place, None, objects);
+        let native_path = Path::new(OsStr::from_bytes(path.as_bytes()));
+        let at_path = attributes.at_path(native_path, None, objects);
         let entry = at_path.map_err(gix::Error::from_error)?;
         let converted = pipeline.convert_to_git(
             content,
-            place,
+            native_path,
             &mut |_, found| {
                 entry.matching_attributes(found);
             },

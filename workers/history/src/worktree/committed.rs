@@ -26,8 +26,11 @@ impl TreeFiles {
         cancel: &Cancel,
     ) -> Result<TreeFiles, HistoryError> {
         // Git caches the tree that the index would make, and clears it when something is staged.
-        let made = index.file.tree().filter(|made| made.num_entries.is_some());
-        if tree.is_some() && made.map(|made| made.id) == tree {
+        let cached_tree = index
+            .file
+            .tree()
+            .filter(|cached_tree| cached_tree.num_entries.is_some());
+        if tree.is_some() && cached_tree.map(|cached_tree| cached_tree.id) == tree {
             return Ok(TreeFiles::AsInIndex);
         }
         let files = trees::differences(&history.git, &history.rules, (tree, None), cancel)?;
@@ -35,7 +38,7 @@ impl TreeFiles {
     }
 
     /// The files before `path` that are no longer tracked.
-    pub(super) fn until(&mut self, path: &RepoPath) -> Vec<Difference> {
+    pub(super) fn files_before(&mut self, path: &RepoPath) -> Vec<Difference> {
         let TreeFiles::Files(files) = self else {
             return Vec::new();
         };

@@ -168,11 +168,11 @@ impl Index {
     }
 
     /// Whether `stat` alone proves that a file is as in the index.
-    pub(super) fn is_unmodified(&self, file: &TrackedFile, standing: Option<TrackedEntry>) -> bool {
-        let Some(standing) = standing else {
+    pub(super) fn is_unmodified(&self, file: &TrackedFile, entry: Option<TrackedEntry>) -> bool {
+        let Some(entry) = entry else {
             return matches!(file.trust, Trust::Always | Trust::IfAbsent);
         };
-        let has_kind = match (file.side.mode.kind(), standing.kind) {
+        let has_kind = match (file.side.mode.kind(), entry.kind) {
             (EntryKind::Commit, TrackedKind::Folder) => return true,
             (EntryKind::Link, TrackedKind::Link) => true,
             (EntryKind::Link, TrackedKind::File { .. }) => !self.has_links,
@@ -184,7 +184,7 @@ impl Index {
         match &file.trust {
             Trust::Always => true,
             Trust::IfUnchanged(stat) => {
-                has_kind && stat.matches(&index_stat(&standing), self.precision(stat))
+                has_kind && stat.matches(&index_stat(&entry), self.precision(stat))
             }
             Trust::IfAbsent | Trust::Never => false,
         }
@@ -219,8 +219,8 @@ impl Index {
     clippy::cast_sign_loss,
     reason = "the index keeps the lower 32 bits of each number"
 )]
-fn index_stat(standing: &TrackedEntry) -> Stat {
-    let stat = &standing.stat;
+fn index_stat(entry: &TrackedEntry) -> Stat {
+    let stat = &entry.stat;
     let time = |seconds: i64, nanoseconds: u64| Time {
         secs: seconds as u32,
         nsecs: nanoseconds as u32,

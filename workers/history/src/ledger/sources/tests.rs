@@ -5,8 +5,8 @@ use archway_repo::{
     testing::{Sandbox, cancel, path},
 };
 
-use super::super::super::graph::{self, Graph};
-use super::super::super::{Histories, History, file_source::FileSource, path_limiter::PathLimiter};
+use super::super::super::graph::Graph;
+use super::super::super::{History, file_source::FileSource, fixtures, path_limiter::PathLimiter};
 use super::super::{Ledger, build, draft::Draft};
 use super::*;
 
@@ -59,35 +59,31 @@ fn repository() -> Sandbox {
 }
 
 fn graph_of(app: &Sandbox) -> Graph {
-    let git = app.repo().git().unwrap();
-    let made = graph::build(&git, &Graph::default(), &cancel()).unwrap();
-    Graph::of(vec![made.unwrap().0], &cancel()).unwrap()
+    fixtures::graph(&app.repo().git().unwrap())
 }
 
 fn ledger_of(app: &Sandbox, graph: &Graph) -> Ledger {
-    let git = app.repo().git().unwrap();
-    let made = build(&git, graph, &Ledger::default(), &cancel()).unwrap();
-    Ledger::checked(made.unwrap().0, &cancel()).unwrap()
+    fixtures::ledger(&app.repo().git().unwrap(), graph)
 }
 
 /// For each file that the ledger lists as added: the source that a search finds under the history's
 /// rules, and the one in the ledger.
 fn both(history: &History, graph: &Graph, ledger: &Ledger) -> Vec<[Option<FileSource>; 2]> {
-    let is_seen = |path: &RepoPath| history.rules.check(path, Kind::File).is_ok();
+    let is_visible = |path: &RepoPath| history.rules.check(path, Kind::File).is_ok();
     let mut both = Vec::new();
     for at in graph.positions() {
         let (id, tree) = (graph.id(at), graph.tree(at));
         for file in ledger.files(&id).unwrap() {
             let recorded = ledger
                 .file_source(&id, &file.path)
-                .filter(|_| is_seen(&file.path));
+                .filter(|_| is_visible(&file.path));
             let named = recorded.iter().flatten().map(|source| &source.path);
-            let Some(recorded) = recorded.clone().filter(|_| named.clone().all(is_seen)) else {
+            let Some(recorded) = recorded.clone().filter(|_| named.clone().all(is_visible)) else {
                 continue;
             };
             let parent = graph.parents(at).next().map(|parent| graph.tree(parent));
-            let mut scope = PathLimiter::of(file.path.clone());
-            let side = scope.sides(history, None, Some(tree)).unwrap().1.unwrap();
+            let mut limiter = PathLimiter::of(file.path.clone());
+            let side = limiter.sides(history, None, Some(tree)).unwrap().1.unwrap();
             let found = history.file_source(&file.path, side, (parent, tree), &cancel());
             both.push([found.unwrap(), recorded]);
         }
@@ -96,7 +92,7 @@ fn both(history: &History, graph: &Graph, ledger: &Ledger) -> Vec<[Option<FileSo
 }
 
 #[test]
-fn what_is_written_down_is_what_is_found_under_any_rules() {
+fn recorded_sources_equal_searched_ones_under_any_rules() {
     let app = repository();
     let graph = graph_of(&app);
     let ledger = ledger_of(&app, &graph);
@@ -107,9 +103,9 @@ fn what_is_written_down_is_what_is_found_under_any_rules() {
     let mut kinds = HashSet::new();
     for blocked in blocked {
         let repo = app.repo_with(Rules::new(&[], &blocked, None).unwrap());
-        let history = History::of(&repo, &Histories::new(), &cancel()).unwrap();
+        let history = fixtures::history_of(&repo);
         for [found, recorded] in both(&history, &graph, &ledger) {
-            assert_eq!(found, recorded, "closed: {blocked:?}");
+            assert_eq!(found, recorded, "blocked: {blocked:?}");
             kinds.insert(recorded.map(|source| source.is_copy));
         }
     }
@@ -117,7 +113,7 @@ fn what_is_written_down_is_what_is_found_under_any_rules() {
 }
 
 #[test]
-fn what_other_files_could_decide_is_left_to_who_asks() {
+fn sources_that_depend_on_other_files_are_not_recorded() {
     let app = repository();
     let ledger = ledger_of(&app, &graph_of(&app));
     let all = || ledger.ids().filter_map(|id| ledger.entries(&id)).flatten();
@@ -125,8 +121,16 @@ fn what_other_files_could_decide_is_left_to_who_asks() {
         let mut entries = all().filter(|entry| entry.path == path(name));
         entries.next().unwrap().source
     };
-    assert_eq!(source("went"), Source::Unknown, "five are more like it");
-    assert_eq!(source("alike too"), Source::Unknown, "too many are alike");
+    assert_eq!(
+        source("went"),
+        Source::Unknown,
+        "five others are more similar"
+    );
+    assert_eq!(
+        source("alike too"),
+        Source::Unknown,
+        "too many identical files"
+    );
     assert_eq!(source("b/one"), Source::Copied(path("a/one")));
     assert_eq!(source("copied"), Source::Copied(path("exact")));
     assert_eq!(source("new"), Source::New);
@@ -134,7 +138,7 @@ fn what_other_files_could_decide_is_left_to_who_asks() {
 }
 
 #[test]
-fn what_was_not_sought_is_found_by_the_next_build() {
+fn missing_sources_are_found_by_the_next_build() {
     let app = repository();
     let graph = graph_of(&app);
     let whole = ledger_of(&app, &graph);
@@ -151,7 +155,7 @@ fn what_was_not_sought_is_found_by_the_next_build() {
     let git = app.repo().git().unwrap();
     let build = |before| build(&git, &graph, before, &cancel()).unwrap();
     let (file, new) = build(&before).unwrap();
-    assert_eq!(new, 0, "no commit is");
+    assert_eq!(new, 0, "no commit is new");
     let after = Ledger::checked(file, &cancel()).unwrap();
     for id in whole.ids() {
         assert_eq!(after.entries(&id), whole.entries(&id));
@@ -160,7 +164,7 @@ fn what_was_not_sought_is_found_by_the_next_build() {
 }
 
 #[test]
-fn a_stock_that_grew_too_large_is_forgotten_and_what_comes_next_is_the_same() {
+fn clearing_a_full_cache_does_not_change_listings() {
     let app = repository();
     let git = app.repo().git().unwrap();
     let tree = git.head_commit().unwrap().tree_id().unwrap().detach();
@@ -177,10 +181,10 @@ fn a_stock_that_grew_too_large_is_forgotten_and_what_comes_next_is_the_same() {
     assert_eq!(first, expected);
     assert!(
         files(&mut cache, expected.len() - 1).is_none(),
-        "more than may be"
+        "over the limit"
     );
     cache.pretend_full();
-    assert!(files(&mut cache, 1000).is_none(), "there is no room");
+    assert!(files(&mut cache, 1000).is_none(), "the cache is full");
     cache.clear_if_large();
     assert_eq!(files(&mut cache, 1000), Some(expected));
 }

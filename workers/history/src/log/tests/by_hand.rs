@@ -5,17 +5,18 @@ use archway_repo::{
     testing::{Sandbox, cancel, git},
 };
 
-use super::super::super::{Histories, History, HistoryError, LogQuery};
-use super::{CommitSummary, ask, gits, history, ours, told_file};
+use super::super::super::fixtures::history_of;
+use super::super::super::{HistoryError, LogQuery};
+use super::{CommitSummary, file_summary, git_log, history, log_query, paged_log};
 
 /// All commits of a log, in one page.
-fn whole(app: &Sandbox, query: &LogQuery) -> Vec<CommitSummary> {
-    ours(app, query, &mut || 1000)
+fn full_log(app: &Sandbox, query: &LogQuery) -> Vec<CommitSummary> {
+    paged_log(app, query, &mut || 1000)
 }
 
-fn subjects(app: &Sandbox, told: &[CommitSummary]) -> Vec<String> {
+fn subjects(app: &Sandbox, commits: &[CommitSummary]) -> Vec<String> {
     let subject = |(id, _): &CommitSummary| git(&app.root(), &["log", "-1", "--format=%s", id]);
-    told.iter().map(subject).collect()
+    commits.iter().map(subject).collect()
 }
 
 fn commit(app: &Sandbox, subject: &str) {
@@ -23,7 +24,7 @@ fn commit(app: &Sandbox, subject: &str) {
 }
 
 #[test]
-fn blocked_files_are_in_no_list_and_no_history() {
+fn blocked_files_appear_in_no_list_and_no_history() {
     let app = Sandbox::new();
     let text = "a long line that makes it similar\n".repeat(20);
     app.git(&["init", "-q", "-b", "main"]);
@@ -37,8 +38,8 @@ fn blocked_files_are_in_no_list_and_no_history() {
     app.git(&["mv", "settings.txt", "secrets.txt"]);
     commit(&app, "four");
 
-    let told = whole(&app, &ask(None));
-    let files: Vec<&[String]> = told.iter().map(|(_, files)| files.as_slice()).collect();
+    let commits = full_log(&app, &log_query(None));
+    let files: Vec<&[String]> = commits.iter().map(|(_, files)| files.as_slice()).collect();
     let expected: [&[&str]; 4] = [
         &["A conf/x.txt", "D settings.txt"],
         &[],
@@ -46,15 +47,15 @@ fn blocked_files_are_in_no_list_and_no_history() {
         &["A a.txt"],
     ];
     assert_eq!(files, expected);
-    assert_eq!(subjects(&app, &told), ["four", "three", "two", "one"]);
+    assert_eq!(subjects(&app, &commits), ["four", "three", "two", "one"]);
 
     // Its history ends at the rename, without revealing the blocked name.
-    let told = whole(&app, &ask(Some("settings.txt")));
-    assert_eq!(told.len(), 2);
-    assert_eq!(told[1].1, ["A settings.txt"]);
+    let commits = full_log(&app, &log_query(Some("settings.txt")));
+    assert_eq!(commits.len(), 2);
+    assert_eq!(commits[1].1, ["A settings.txt"]);
     // A folder counts as unchanged if only blocked files in it changed.
-    let told = whole(&app, &ask(Some("conf")));
-    assert_eq!(subjects(&app, &told), ["four"]);
+    let commits = full_log(&app, &log_query(Some("conf")));
+    assert_eq!(subjects(&app, &commits), ["four"]);
 
     let history = history(&app);
     for blocked in [
@@ -64,14 +65,16 @@ fn blocked_files_are_in_no_list_and_no_history() {
         "never/was/id_rsa",
         ".git/config",
     ] {
-        let refused = history.log(&ask(Some(blocked)), None, &cancel()).err();
+        let refused = history
+            .log(&log_query(Some(blocked)), None, &cancel())
+            .err();
         let is_blocked = matches!(refused, Some(HistoryError::Repo(RepoError::Blocked { .. })));
         assert!(is_blocked, "{blocked}: {refused:?}");
     }
 }
 
 #[test]
-fn an_opened_name_is_followed_to() {
+fn renames_from_a_permitted_path_are_followed() {
     let app = Sandbox::new();
     app.git(&["init", "-q", "-b", "main"]);
     app.file(".env.test", "some text\n".repeat(9));
@@ -79,38 +82,42 @@ fn an_opened_name_is_followed_to() {
     app.git(&["mv", ".env.test", "test.txt"]);
     commit(&app, "two");
     let rules = Rules::new(&[".env.test".to_owned()], &[], None).unwrap();
-    let history = History::of(&app.repo_with(rules), &Histories::new(), &cancel()).unwrap();
+    let history = history_of(&app.repo_with(rules));
     let mut log = history
-        .log(&ask(Some("test.txt")), None, &cancel())
+        .log(&log_query(Some("test.txt")), None, &cancel())
         .unwrap();
     let first = log.next(&cancel()).unwrap().unwrap();
-    assert_eq!(told_file(&first.files[0]), "R .env.test test.txt");
+    assert_eq!(file_summary(&first.files[0]), "R .env.test test.txt");
     assert!(log.next(&cancel()).unwrap().is_some());
 }
 
 #[test]
-fn a_page_goes_on_where_it_ended_whatever_was_committed_since() {
+fn pages_are_unaffected_by_new_commits() {
     let app = Sandbox::new();
     app.git(&["init", "-q", "-b", "main"]);
     for at in 0..6 {
         app.file("a.txt", format!("{at}\n"));
         commit(&app, &format!("c{at}"));
     }
-    for query in [ask(None), ask(Some("a.txt")), ask(Some("."))] {
-        let before = whole(&app, &query);
+    for query in [
+        log_query(None),
+        log_query(Some("a.txt")),
+        log_query(Some(".")),
+    ] {
+        let before = full_log(&app, &query);
         let mut at = 0;
-        let told = ours(&app, &query, &mut || {
+        let commits = paged_log(&app, &query, &mut || {
             at += 1;
             app.file("a.txt", format!("more {at} of {:?}\n", query.path));
             commit(&app, "more");
             2
         });
-        assert_eq!(told, before);
+        assert_eq!(commits, before);
     }
 }
 
 #[test]
-fn a_name_is_a_file_or_a_folder_also_after_it_went() {
+fn deleted_paths_are_recognized_as_files_or_folders() {
     let app = Sandbox::new();
     app.git(&["init", "-q", "-b", "main"]);
     app.file("old/a", "a").file("b", "b").file("keep", "k");
@@ -121,31 +128,31 @@ fn a_name_is_a_file_or_a_folder_also_after_it_went() {
     commit(&app, "three");
     app.file("keep", "l");
     commit(&app, "four");
-    let told = whole(&app, &ask(Some("old")));
-    assert_eq!(subjects(&app, &told), ["three", "two", "one"]);
-    assert_eq!(told[0].1, ["D old/a", "D old/c"]);
+    let commits = full_log(&app, &log_query(Some("old")));
+    assert_eq!(subjects(&app, &commits), ["three", "two", "one"]);
+    assert_eq!(commits[0].1, ["D old/a", "D old/c"]);
     assert_eq!(
-        subjects(&app, &whole(&app, &ask(Some("b")))),
+        subjects(&app, &full_log(&app, &log_query(Some("b")))),
         ["three", "one"]
     );
-    assert_eq!(whole(&app, &ask(Some("never"))), []);
-    assert_eq!(whole(&app, &ask(Some("."))).len(), 4);
+    assert_eq!(full_log(&app, &log_query(Some("never"))), []);
+    assert_eq!(full_log(&app, &log_query(Some("."))).len(), 4);
 }
 
 #[test]
-fn a_name_that_is_not_utf8_is_found_by_how_it_is_shown() {
+fn paths_that_are_not_utf8_are_found_by_their_escaped_form() {
     use std::os::unix::ffi::OsStrExt as _;
     let app = Sandbox::new();
     app.git(&["init", "-q", "-b", "main"]);
     let name = std::ffi::OsStr::from_bytes(b"caf\xe9.txt");
     std::fs::write(app.root().join(name), "x").unwrap();
     commit(&app, "one");
-    let told = whole(&app, &ask(Some("caf\\xe9.txt")));
-    assert_eq!(told[0].1, ["A caf\\xe9.txt"]);
+    let commits = full_log(&app, &log_query(Some("caf\\xe9.txt")));
+    assert_eq!(commits[0].1, ["A caf\\xe9.txt"]);
     std::fs::remove_file(app.root().join(name)).unwrap();
     commit(&app, "two");
-    let told = whole(&app, &ask(Some("caf\\xe9.txt")));
-    let files = told.iter().map(|(_, files)| files.join(" "));
+    let commits = full_log(&app, &log_query(Some("caf\\xe9.txt")));
+    let files = commits.iter().map(|(_, files)| files.join(" "));
     assert!(files.eq(["D caf\\xe9.txt", "A caf\\xe9.txt"]));
 }
 
@@ -153,12 +160,12 @@ fn a_name_that_is_not_utf8_is_found_by_how_it_is_shown() {
 fn a_repository_without_commits_has_an_empty_log() {
     let app = Sandbox::new();
     app.git(&["init", "-q", "-b", "main"]);
-    assert_eq!(whole(&app, &ask(None)), []);
-    assert_eq!(whole(&app, &ask(Some("a.txt"))), []);
+    assert_eq!(full_log(&app, &log_query(None)), []);
+    assert_eq!(full_log(&app, &log_query(Some("a.txt"))), []);
 }
 
 #[test]
-fn a_shallow_clone_ends_with_a_commit_that_added_all() {
+fn the_last_commit_of_a_shallow_clone_adds_all_files() {
     let app = Sandbox::new();
     app.git(&["init", "-q", "-b", "main"]);
     for at in 0..4 {
@@ -172,26 +179,31 @@ fn a_shallow_clone_ends_with_a_commit_that_added_all() {
     );
     std::fs::remove_dir_all(app.root()).unwrap();
     std::fs::rename(app.host("acme/short"), app.root()).unwrap();
-    let told = whole(&app, &ask(None));
-    assert_eq!(told, gits(&app.root(), &["HEAD"]));
-    assert_eq!(told[1].1, ["A f0", "A f1", "A f2"]);
-    assert_eq!(subjects(&app, &whole(&app, &ask(Some("f0")))), ["c2"]);
+    let commits = full_log(&app, &log_query(None));
+    assert_eq!(commits, git_log(&app.root(), &["HEAD"]));
+    assert_eq!(commits[1].1, ["A f0", "A f1", "A f2"]);
+    assert_eq!(
+        subjects(&app, &full_log(&app, &log_query(Some("f0")))),
+        ["c2"]
+    );
 }
 
 #[test]
-fn a_cursor_of_commits_that_are_gone_is_refused() {
+fn cursors_with_unreachable_commits_are_rejected() {
     let app = Sandbox::new();
     app.git(&["init", "-q", "-b", "main"]);
     app.file("a", "1");
     commit(&app, "one");
     app.file("a", "2");
     commit(&app, "two");
-    let place = history(&app)
-        .log(&ask(None), None, &cancel())
+    let cursor = history(&app)
+        .log(&log_query(None), None, &cancel())
         .unwrap()
         .cursor();
     app.git(&["reset", "-q", "--hard", "HEAD~1"]);
-    let refused = history(&app).log(&ask(None), Some(place), &cancel()).err();
+    let refused = history(&app)
+        .log(&log_query(None), Some(cursor), &cancel())
+        .err();
     assert!(
         matches!(refused, Some(HistoryError::CursorExpired)),
         "{refused:?}"
@@ -199,7 +211,7 @@ fn a_cursor_of_commits_that_are_gone_is_refused() {
 }
 
 #[test]
-fn a_commit_with_too_many_files_to_look_for_renames_says_so() {
+fn commits_beyond_the_rename_limit_are_marked() {
     let app = Sandbox::new();
     app.git(&["init", "-q", "-b", "main"]);
     let commit = |name: &str, time: u32, clear: &str| {
@@ -212,7 +224,7 @@ fn a_commit_with_too_many_files_to_look_for_renames_says_so() {
     app.import(&format!("{before}{after}"));
     let history = history(&app);
     for path in [None, Some(".")] {
-        let mut log = history.log(&ask(path), None, &cancel()).unwrap();
+        let mut log = history.log(&log_query(path), None, &cancel()).unwrap();
         let mut next = || log.next(&cancel()).unwrap().unwrap();
         let (moved, first) = (next(), next());
         assert_eq!((moved.renames_cut, moved.files_total), (true, 2002));
@@ -225,14 +237,14 @@ fn a_cancelled_log_stops() {
     let app = Sandbox::new();
     app.file("a", "1").committed();
     let history = history(&app);
-    let mut log = history.log(&ask(None), None, &cancel()).unwrap();
+    let mut log = history.log(&log_query(None), None, &cancel()).unwrap();
     let stop = cancel();
     stop.token.cancel();
-    let place = log.cursor();
+    let cursor = log.cursor();
     assert!(matches!(
         log.next(&stop),
         Err(HistoryError::Repo(RepoError::Stopped(_)))
     ));
-    assert_eq!(log.cursor(), place, "nothing was lost");
+    assert_eq!(log.cursor(), cursor, "the position is unchanged");
     assert!(log.next(&cancel()).unwrap().is_some());
 }

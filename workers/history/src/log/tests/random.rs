@@ -7,15 +7,16 @@ use std::sync::Arc;
 use archway_repo::testing::{Sandbox, cancel, git};
 use jiff::Timestamp;
 
+use super::super::super::fixtures;
 use super::super::super::git_comparison::Random;
-use super::super::super::graph::{self, Graph};
-use super::super::super::ledger::{self, Ledger};
+use super::super::super::graph::Graph;
+use super::super::super::ledger::Ledger;
 use super::super::super::{Histories, History, LogQuery};
 use super::generate::{BEGAN, generate, name};
-use super::{ask, gits, gits_of_folder, history, ours};
+use super::{git_folder_log, git_log, history, log_query, paged_log};
 
 /// A random query, and git's arguments for the same.
-fn some_question(random: &mut Random, folder: &Path, count: usize) -> (LogQuery, Vec<String>) {
+fn random_query(random: &mut Random, folder: &Path, count: usize) -> (LogQuery, Vec<String>) {
     let revision = match random.below(2) {
         0 => "main".to_owned(),
         _ => format!("c{}", count / 2 + random.below(count / 2)),
@@ -30,7 +31,7 @@ fn some_question(random: &mut Random, folder: &Path, count: usize) -> (LogQuery,
         1 => Some(name(random)),
         _ => (!names.is_empty()).then(|| names[random.below(names.len())].to_owned()),
     };
-    let mut query = ask(file.as_deref());
+    let mut query = log_query(file.as_deref());
     query.revision = Some(revision.clone());
     let mut arguments = vec![revision];
     let moment = |random: &mut Random| BEGAN + i64::try_from(random.below(count * 60)).unwrap();
@@ -80,10 +81,8 @@ struct Indexes {
 impl Indexes {
     fn of(app: &Sandbox) -> Indexes {
         let git = app.repo().git().unwrap();
-        let made = graph::build(&git, &Graph::default(), &cancel()).unwrap();
-        let graph = Graph::of(vec![made.unwrap().0], &cancel()).unwrap();
-        let made = ledger::build(&git, &graph, &Ledger::default(), &cancel()).unwrap();
-        let ledger = Ledger::checked(made.unwrap().0, &cancel()).unwrap();
+        let graph = fixtures::graph(&git);
+        let ledger = fixtures::ledger(&git, &graph);
         Indexes {
             histories: Histories::new(),
             graph: graph.into(),
@@ -100,28 +99,28 @@ impl Indexes {
 
 /// Compares logs with git's, where graph and ledger cover the first `indexed` commits. A worker
 /// without either serves some of the pages.
-fn agree(is_skewed: bool, seeds: std::ops::Range<u64>, known: usize) {
+fn assert_logs_match(is_skewed: bool, seeds: std::ops::Range<u64>, indexed: usize) {
     let count = 120;
     for seed in seeds {
         let app = Sandbox::new();
         app.git(&["init", "-q", "-b", "main"]);
-        let known = (known > 0).then(|| {
-            generate(&app.root(), seed, known, is_skewed);
+        let indexes = (indexed > 0).then(|| {
+            generate(&app.root(), seed, indexed, is_skewed);
             Indexes::of(&app)
         });
         generate(&app.root(), seed, count, is_skewed);
         let mut random = Random::new(seed * 7717 + 1);
         for _ in 0..60 {
-            let (query, arguments) = some_question(&mut random, &app.root(), count);
+            let (query, arguments) = random_query(&mut random, &app.root(), count);
             let mut pages = Random::new(random.below(1000) as u64 + 1);
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
             let expected = match arguments.contains(&"--follow") {
-                true => gits(&app.root(), &arguments),
-                false => gits_of_folder(&app.root(), &arguments),
+                true => git_log(&app.root(), &arguments),
+                false => git_folder_log(&app.root(), &arguments),
             };
             let mut sizes = || 1 + pages.below(30);
-            let mut workers = || match &known {
-                Some(known) if !random.one_in(4) => known.history(&app),
+            let mut workers = || match &indexes {
+                Some(indexes) if !random.one_in(4) => indexes.history(&app),
                 _ => history(&app),
             };
             let got = super::pages(&query, &mut sizes, &mut workers);
@@ -131,33 +130,33 @@ fn agree(is_skewed: bool, seeds: std::ops::Range<u64>, known: usize) {
 }
 
 #[test]
-fn logs_of_random_histories_are_those_of_git() {
-    agree(false, 1..6, 0);
+fn logs_of_random_histories_match_git() {
+    assert_logs_match(false, 1..6, 0);
 }
 
 #[test]
-fn logs_are_those_of_git_where_clocks_were_wrong() {
-    agree(true, 1..6, 0);
+fn logs_match_git_with_wrong_clocks() {
+    assert_logs_match(true, 1..6, 0);
 }
 
 #[test]
-fn logs_by_a_course_are_those_of_git() {
-    agree(false, 6..9, 120);
-    agree(true, 9..12, 120);
+fn logs_by_path_history_match_git() {
+    assert_logs_match(false, 6..9, 120);
+    assert_logs_match(true, 9..12, 120);
 }
 
 #[test]
-fn logs_by_a_course_that_lacks_the_youngest_commits_are_those_of_git() {
-    agree(false, 12..15, 80);
-    agree(true, 15..18, 80);
+fn logs_by_an_outdated_path_history_match_git() {
+    assert_logs_match(false, 12..15, 80);
+    assert_logs_match(true, 15..18, 80);
 }
 
 #[test]
-fn up_to_a_commit_is_what_both_reach() {
+fn a_log_until_a_commit_has_the_commits_that_both_reach() {
     let app = Sandbox::new();
     app.git(&["init", "-q", "-b", "main"]);
     generate(&app.root(), 4, 120, true);
-    let reach = |revision: &str| -> BTreeSet<String> {
+    let reachable = |revision: &str| -> BTreeSet<String> {
         let list = git(&app.root(), &["rev-list", revision]);
         list.lines().map(str::to_owned).collect()
     };
@@ -167,13 +166,13 @@ fn up_to_a_commit_is_what_both_reach() {
         ("c50", "main"),
         ("c7", "c7"),
     ] {
-        let mut query = ask(None);
+        let mut query = log_query(None);
         query.revision = Some(revision.to_owned());
         query.until = Some(until.to_owned());
-        let got = ours(&app, &query, &mut || 7);
+        let got = paged_log(&app, &query, &mut || 7);
         let got: BTreeSet<String> = got.into_iter().map(|(id, _)| id).collect();
-        let both = reach(revision)
-            .intersection(&reach(until))
+        let both = reachable(revision)
+            .intersection(&reachable(until))
             .cloned()
             .collect();
         assert_eq!(got, both, "{revision} until {until}");

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use archway_repo::testing::{Sandbox, cancel, git};
 
+use super::super::super::fixtures::history;
 use super::super::{History, HistoryError};
 use super::{resolve, start, varied};
 use crate::Histories;
@@ -41,7 +42,7 @@ fn lossy() -> (Sandbox, [String; 5]) {
 }
 
 #[test]
-fn only_what_head_a_branch_or_a_tag_reaches_is_served() {
+fn only_commits_reached_by_head_branches_and_tags_are_served() {
     const NAMES: &str = "stash refs/stash stash@{0} refs/notes/commits refs/pull/1/head pull/1/head \
         main@{1} HEAD@{1} @{1} ORIG_HEAD @{-1} @{-1}~1";
     let (app, [one, lost, stash, notes, back]) = lossy();
@@ -72,11 +73,11 @@ fn only_what_head_a_branch_or_a_tag_reaches_is_served() {
         assert_eq!(&resolve(&app, tip).unwrap(), tip, "{name}");
     }
     app.git(&["update-ref", "-d", "refs/heads/b"]);
-    assert!(resolve(&app, &back).is_err(), "taken back once more");
+    assert!(resolve(&app, &back).is_err(), "unreachable again");
 }
 
 #[test]
-fn what_is_kept_of_a_walk_follows_the_references() {
+fn cached_walks_follow_changes_of_references() {
     let (app, [one, lost, _, _, back]) = lossy();
     let histories = Histories::new();
     let is_reached = |commit: &str| {
@@ -89,18 +90,18 @@ fn what_is_kept_of_a_walk_follows_the_references() {
         app.git(&["update-ref", &name, reached]);
         assert!(
             is_reached(&one) && is_reached(reached),
-            "a new reference is walked from"
+            "a new reference reaches it"
         );
         app.git(&["update-ref", "-d", &name]);
         assert!(
             is_reached(&one) && !is_reached(reached),
-            "a reference is gone"
+            "the reference is deleted"
         );
     }
 }
 
 #[test]
-fn a_commit_graph_changes_no_answer() {
+fn a_commit_graph_does_not_change_answers() {
     let app = varied();
     app.git(&["branch", "lost"])
         .git(&["checkout", "-q", "lost"]);
@@ -128,16 +129,16 @@ fn a_commit_graph_changes_no_answer() {
 }
 
 #[test]
-fn a_walk_that_is_kept_keeps_no_graph_in_memory() {
+fn cached_walks_do_not_keep_graphs_in_memory() {
     let (app, [one, ..]) = lossy();
-    let mut history = History::of(&app.repo(), &Histories::new(), &cancel()).unwrap();
+    let mut history = history(&app);
     history.graph = Arc::default();
-    assert!(history.resolve(&one, &cancel()).is_ok(), "walked to");
+    assert!(history.resolve(&one, &cancel()).is_ok(), "reachable");
     assert_eq!(Arc::strong_count(&history.graph), 1);
 }
 
 #[test]
-fn a_damaged_tag_hides_nothing_that_others_reach() {
+fn a_damaged_tag_does_not_hide_reachable_commits() {
     let app = Sandbox::new();
     app.file("a", "1").committed();
     app.git(&["checkout", "-qb", "side"])

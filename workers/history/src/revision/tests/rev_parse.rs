@@ -8,8 +8,8 @@ use super::super::HistoryError;
 use super::{resolve, start, varied};
 
 /// Git's resolution of a revision, if it names a commit.
-fn asked_of_git(app: &Sandbox, revision: &str) -> Option<String> {
-    let ask = |revision: &str| {
+fn git_rev_parse(app: &Sandbox, revision: &str) -> Option<String> {
+    let run = |revision: &str| {
         let output = Command::new("git")
             .current_dir(app.root())
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
@@ -20,7 +20,7 @@ fn asked_of_git(app: &Sandbox, revision: &str) -> Option<String> {
         let said = String::from_utf8(output.stdout).unwrap();
         output.status.success().then(|| said.trim_end().to_owned())
     };
-    ask(&format!("{}^{{commit}}", ask(revision)?))
+    run(&format!("{}^{{commit}}", run(revision)?))
 }
 
 /// Bases of revisions, separated by white space.
@@ -38,23 +38,26 @@ const STEPS: &str = "
     ^{}~1 ^{commit}^2 ~1^{tag} ~1x ^x ~-1 ^{ @ ~1@{0}";
 
 /// Checks that git resolves all `revisions` alike. Returns how many name a commit.
-fn agreed<'a>(app: &Sandbox, revisions: impl Iterator<Item = (&'a str, &'a str)>) -> usize {
+fn assert_resolved_as_git<'a>(
+    app: &Sandbox,
+    revisions: impl Iterator<Item = (&'a str, &'a str)>,
+) -> usize {
     let mut named = 0;
     for (base, step) in revisions {
         let revision = format!("{base}{step}");
-        let ours = resolve(app, &revision);
-        if ours.is_err() && base.contains("@{") && step.contains('}') {
+        let resolved = resolve(app, &revision);
+        if resolved.is_err() && base.contains("@{") && step.contains('}') {
             // If a step leads nowhere, git reads from the first brace to the last as a date.
             continue;
         }
-        named += usize::from(ours.is_ok());
-        assert_eq!(ours.ok(), asked_of_git(app, &revision), "{revision}");
+        named += usize::from(resolved.is_ok());
+        assert_eq!(resolved.ok(), git_rev_parse(app, &revision), "{revision}");
     }
     named
 }
 
 #[test]
-fn a_revision_names_what_git_says() {
+fn revisions_resolve_as_in_git() {
     let app = varied();
     let id = |revision: &str| git(&app.root(), &["rev-parse", revision]);
     let (two, tag, six) = (id("HEAD~2"), id("nested"), id("HEAD~1"));
@@ -76,7 +79,7 @@ fn a_revision_names_what_git_says() {
     ];
     let each = BASES.split_whitespace().chain(ids).chain(others);
     let each = each.flat_map(|base| ["", "~1^2", "^{tag}"].map(|step| (base, step)));
-    assert!(agreed(&app, each) > 60);
+    assert!(assert_resolved_as_git(&app, each) > 60);
     let some = [
         "@",
         "main",
@@ -90,11 +93,11 @@ fn a_revision_names_what_git_says() {
         let steps = STEPS.split_whitespace();
         steps.map(move |step| (base, step))
     });
-    assert!(agreed(&app, all) > 60);
+    assert!(assert_resolved_as_git(&app, all) > 60);
 }
 
 #[test]
-fn an_ambiguous_id_names_the_commits_that_are_reached() {
+fn ambiguous_ids_list_reachable_commits() {
     let app = Sandbox::new();
     app.file("a", "1").committed();
     // Among so many ids, some share their first four digits.

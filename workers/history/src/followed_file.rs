@@ -115,8 +115,8 @@ impl FollowedFile {
         cancel: &Cancel,
     ) -> Result<Option<FileSource>, HistoryError> {
         let commit = history.id_of(node.key);
-        if let Some(from_ledger) = self.from_ledger(history, commit) {
-            return Ok(from_ledger);
+        if let Some(recorded) = self.from_ledger(history, commit) {
+            return Ok(recorded);
         }
         let key = AnswerKey {
             commit,
@@ -136,13 +136,10 @@ impl FollowedFile {
     /// The ledger's source. The ledger has only sources that hold whatever else is blocked; if the
     /// named source itself is blocked, another file may be found.
     fn from_ledger(&self, history: &History, commit: ObjectId) -> Option<Option<FileSource>> {
-        let from_ledger = history.ledger().file_source(&commit, self.path())?;
+        let recorded = history.ledger().file_source(&commit, self.path())?;
         let is_visible =
             |source: &FileSource| history.rules.check(&source.path, Kind::File).is_ok();
-        from_ledger
-            .as_ref()
-            .is_none_or(is_visible)
-            .then_some(from_ledger)
+        recorded.as_ref().is_none_or(is_visible).then_some(recorded)
     }
 }
 
