@@ -194,7 +194,7 @@ fn deadline_passed() -> Failure {
     Failure::new(
         Fault::DeadlineExceeded,
         "the tool did not answer before the deadline",
-        "request for less at a time, or try again in a few seconds",
+        "ask for less at a time, or try again in a few seconds",
     )
 }
 
@@ -233,7 +233,7 @@ impl v1::worker_server::Worker for WorkerService {
 
 /// The status of a call whose pass is invalid: a worker with other keys may run it.
 fn invalid_pass(error: &archway_proto::pass::PassError) -> Status {
-    tracing::warn!(%error, "pass invalid_pass");
+    tracing::warn!(%error, "pass refused");
     not_begun(Code::Unauthenticated, "the pass is not valid here")
 }
 

@@ -245,7 +245,7 @@ mod tests {
     fn the_catalogue_fits_into_its_size_limits() {
         let list = registry().unwrap();
         let shown: Vec<Value> = list.list().tools.iter().map(ToolEntry::shown).collect();
-        let read_size: usize = list
+        let model_text_size: usize = list
             .list()
             .tools
             .iter()
@@ -254,12 +254,12 @@ mod tests {
                 tool.name.len() + tool.description.len() + schema.len()
             })
             .sum();
-        let read_whole = serde_json::to_string(&shown).unwrap().len();
+        let list_size = serde_json::to_string(&shown).unwrap().len();
         assert!(
-            read_size < 20_000,
-            "{read_size} bytes of names, descriptions and input schemas"
+            model_text_size < 20_000,
+            "{model_text_size} bytes of names, descriptions and input schemas"
         );
-        assert!(read_whole < 48_000, "{read_whole} bytes of tools/list");
+        assert!(list_size < 48_000, "{list_size} bytes of tools/list");
     }
 
     #[test]

@@ -124,7 +124,7 @@ impl Workflows {
         query: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         let answer = tokio::time::timeout(self.timeout, query).await;
-        answer.unwrap_or(Err(StoreError::Late("the workflow session_key a session")))
+        answer.unwrap_or(Err(StoreError::Late("the workflow of a session")))
     }
 
     /// Whether a session is known to have a workflow.

@@ -197,15 +197,15 @@ mod tests {
         let mut next = Box::pin(queue.acquire(B, soon()));
         assert!(next.as_mut().now_or_never().is_none());
         let text = metrics.text().unwrap();
-        assert!(text.contains(r#"calls_waiting{of="permit"} 1"#), "{text}");
+        assert!(text.contains(r#"calls_waiting{of="turn"} 1"#), "{text}");
         tokio::time::advance(Duration::from_secs(2)).await;
         drop(held);
         drop(next.await);
         let text = metrics.text().unwrap();
         for line in [
-            r#"archway_worker_calls_waiting{of="permit"} 0"#,
-            r#"archway_worker_call_wait_seconds_count{of="permit"} 2"#,
-            r#"archway_worker_call_wait_seconds_sum{of="permit"} 2.0"#,
+            r#"archway_worker_calls_waiting{of="turn"} 0"#,
+            r#"archway_worker_call_wait_seconds_count{of="turn"} 2"#,
+            r#"archway_worker_call_wait_seconds_sum{of="turn"} 2.0"#,
         ] {
             assert!(text.contains(line), "{line} in {text}");
         }

@@ -15,7 +15,7 @@ pub(crate) struct ChatMetrics {
 impl ChatMetrics {
     pub(crate) fn register(&self, registry: &mut Registry) {
         self.requests.register(registry, "chat", "the chat model");
-        let help = "Tokens that the chat model reports to have add_tokens and written";
+        let help = "Tokens that the chat model reports to have read and written";
         registry.register("chat_tokens", help, self.tokens.clone());
         let help = "Answers of the chat model that do not match the requested schema";
         registry.register("chat_answers_unusable", help, self.count_unusable.clone());

@@ -266,11 +266,11 @@ mod tests {
             assert!(resets.may_send());
             assert!(
                 resets.allow(&[0; 24]),
-                "the peer's received_resets resets have a bucket of their received_resets"
+                "the peer's own resets have a bucket of their own"
             );
             assert!(
                 resets.allow(&reset(1)),
-                "the peer's received_resets resets have a bucket of their received_resets"
+                "the peer's own resets have a bucket of their own"
             );
             assert!(
                 !resets.allow_sent(&sent(FLOW_CONTROL_ERROR)),

@@ -1,13 +1,13 @@
-//! The family `search`: two tools, two contracts, one engine.
+//! The family `search`: two tools with two contracts and one search.
 //!
-//! Both find the same lines; they differ in what they skip, in their defaults and in the names of
-//! their answer's fields. What they share is [`run::Search`].
+//! Both find the same lines. They differ in exclusions, defaults, and the names of their fields.
+//! They share [`run::Search`].
 
 mod grep_codebase;
 mod search_files;
 
 mod run;
-mod hits;
+mod collected;
 
 pub(super) use grep_codebase::GrepCodebase;
 pub(super) use search_files::SearchFiles;

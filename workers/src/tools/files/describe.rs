@@ -1,6 +1,6 @@
-//! What a path tells about a file: its language, its part in the project, its module.
+//! Describes a file by its path: its language, its role in the project, its module.
 
-/// The language of a file, by GitHub linguist's name in lower case; `text` where unknown.
+/// The language of a file: GitHub linguist's name in lower case, or `text` if unknown.
 pub(in crate::tools) fn language(path: &str) -> &'static str {
     let name = name(path);
     let by_name = match name {
@@ -87,7 +87,7 @@ fn markup_or_data(extension: &str) -> Option<&'static str> {
     })
 }
 
-/// The part a file plays: `test`, `docs`, `build`, `config` or `core`, the first that fits.
+/// The role of a file: `test`, `docs`, `build`, `config` or `core`, whichever matches first.
 pub(super) fn role(path: &str) -> &'static str {
     let name = name(path);
     let lower = name.to_ascii_lowercase();
@@ -107,7 +107,7 @@ pub(super) fn role(path: &str) -> &'static str {
     }
 }
 
-/// The nearest folder that is no mere container: `src/auth/jwt.ts` → `auth`; `""` if there is none.
+/// The nearest folder that is not a mere container: `src/auth/jwt.ts` → `auth`. `""` without one.
 pub(in crate::tools) fn module(path: &str) -> &str {
     const CONTAINERS: [&str; 9] = [
         "src", "lib", "app", "apps", "packages", "crates", "pkg", "internal", "cmd",
@@ -187,7 +187,7 @@ fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The last suffix in lower case, without its dot; `None` for `Makefile` and `.bashrc`.
+/// The last suffix in lower case, without its dot. `None` for `Makefile` and `.bashrc`.
 pub(super) fn extension(name: &str) -> Option<String> {
     let (stem, extension) = name.rsplit_once('.')?;
     (!stem.is_empty() && !extension.is_empty()).then(|| extension.to_ascii_lowercase())
@@ -226,10 +226,10 @@ mod tests {
             (".editorconfig", "text", "config", ""),
             ("a/LICENSE", "text", "docs", "a"),
         ];
-        for (path, is, plays, belongs) in cases {
+        for (path, expected_language, expected_role, expected_module) in cases {
             assert_eq!(
                 (language(path), role(path), module(path)),
-                (is, plays, belongs),
+                (expected_language, expected_role, expected_module),
                 "{path}"
             );
         }

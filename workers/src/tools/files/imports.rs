@@ -1,4 +1,5 @@
-//! What `read_file` gives of the files that a file imports: names, and content while there is room.
+//! The files that a file imports, as `read_file` returns them: paths, and content while there is
+//! room.
 
 use std::io::Read;
 
@@ -14,8 +15,8 @@ use super::{
 };
 use crate::tools::schema::is_false;
 
-/// How many bytes of content all dependencies have together.
-const MAX_CONTENT: usize = 64 << 10;
+/// Maximum size in bytes of the content of all dependencies together.
+const MAX_CONTENT_BYTES: usize = 64 << 10;
 
 /// A file that another imports.
 #[derive(Serialize, JsonSchema)]
@@ -28,7 +29,7 @@ pub(super) struct Dependency {
     /// Its text from the beginning; absent if it is binary or there was no room.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<String>,
-    /// The content was cut, or left out for want of room: read the file itself.
+    /// The content was cut or omitted for lack of room: read the file itself.
     #[serde(default, skip_serializing_if = "is_false")]
     truncated: bool,
 }
@@ -39,11 +40,11 @@ enum DependencyKind {
     Import,
 }
 
-/// The files that a file imports, with what could be read of them.
+/// The files that a file imports, with their content.
 #[derive(Default)]
 pub(super) struct Imports {
     pub(super) dependencies: Vec<Dependency>,
-    /// Why there may be more.
+    /// Why dependencies may be missing.
     pub(super) error: Option<String>,
 }
 
@@ -55,7 +56,7 @@ impl Imports {
     }
 }
 
-/// Whose imports are asked for, and where they are looked for.
+/// Resolves the imports of one file.
 pub(super) struct Importer<'a> {
     pub(super) cache: &'a ImportCache,
     pub(super) project: &'a Key,
@@ -64,25 +65,25 @@ pub(super) struct Importer<'a> {
 }
 
 impl Importer<'_> {
-    /// The files that it imports, each with at most `max_bytes` of its text.
+    /// The imported files, each with at most `max_bytes` of its text.
     ///
     /// # Errors
-    /// If the importing file can't be read, or the call has to stop.
+    /// If the importing file can't be read, or the call was stopped.
     pub(super) fn imports(&self, max_bytes: usize, cancel: &Cancel) -> Result<Imports, Failure> {
         let found = self
             .cache
             .dependencies(self.project, self.files, self.path, cancel)?;
-        let mut room = MAX_CONTENT;
+        let mut room = MAX_CONTENT_BYTES;
         let mut dependencies = Vec::with_capacity(found.files.len());
         for path in &found.files {
             cancel.check().map_err(RepoError::Stopped)?;
             let (content, truncated) = match self.read(path, max_bytes, room, cancel)? {
-                Content::Text(part) => {
-                    room -= shown_len(&part);
+                ReadOutcome::Text(part) => {
+                    room -= escaped_len(&part);
                     (Some(part.content), part.truncated)
                 }
-                Content::None => (None, false),
-                Content::NoRoom => (None, true),
+                ReadOutcome::NoText => (None, false),
+                ReadOutcome::NoRoom => (None, true),
             };
             dependencies.push(Dependency {
                 path: path.display(),
@@ -105,37 +106,37 @@ impl Importer<'_> {
         max_bytes: usize,
         room: usize,
         cancel: &Cancel,
-    ) -> Result<Content, Failure> {
+    ) -> Result<ReadOutcome, Failure> {
         if is_binary_name(&path.display()) {
-            return Ok(Content::None);
+            return Ok(ReadOutcome::NoText);
         }
-        // A file that went away meanwhile, or may not be read, is still what the code names.
+        // An imported file stays in the list even if it is gone meanwhile or may not be read.
         let Ok(file) = self.files.open(path) else {
-            return Ok(Content::None);
+            return Ok(ReadOutcome::NoText);
         };
         if file.size().min(max_bytes as u64) > room as u64 {
-            return Ok(Content::NoRoom);
+            return Ok(ReadOutcome::NoRoom);
         }
-        // One byte more than is shown tells that there is more.
+        // One byte more than is shown reveals whether the text continues.
         let text = file.take(max_bytes as u64 + 1);
         match Window::whole(max_bytes).read(text, cancel) {
-            Ok(part) if shown_len(&part) > room => Ok(Content::NoRoom),
-            Ok(part) => Ok(Content::Text(part)),
+            Ok(part) if escaped_len(&part) > room => Ok(ReadOutcome::NoRoom),
+            Ok(part) => Ok(ReadOutcome::Text(part)),
             Err(Unreadable::Stopped(stopped)) => Err(RepoError::Stopped(stopped).into()),
-            Err(Unreadable::Binary | Unreadable::Io(_)) => Ok(Content::None),
+            Err(Unreadable::Binary | Unreadable::Io(_)) => Ok(ReadOutcome::NoText),
         }
     }
 }
 
-/// What there is of a dependency's text.
-enum Content {
+/// The available text of a dependency.
+enum ReadOutcome {
     Text(Part),
-    /// It is binary, or can't be read.
-    None,
+    /// The file is binary, or can't be read.
+    NoText,
     NoRoom,
 }
 
-/// How many bytes the text has once it is shown.
-fn shown_len(part: &Part) -> usize {
+/// The length of the text in bytes once it is escaped.
+fn escaped_len(part: &Part) -> usize {
     text::escape_file(&part.content).0.len()
 }

@@ -1,7 +1,7 @@
-//! `list_files`: the entries of a folder, a page at a time.
+//! `list_files`: the entries of a folder, in pages.
 //!
-//! Folders are not stored: one is listed where the first listable path beneath it stands, so an
-//! empty or wholly ignored folder is not shown.
+//! Folders are not stored. A folder is listed when a listable path beneath it is found, so an empty
+//! or wholly ignored folder is not shown.
 
 use archway_proto::failure::Failure;
 use archway_repo::{Cancel, Entry, EntryKind, Glob, Listing, Repo, RepoPath};
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::tools::{Reply, Tool, ToolContext, paging};
 
-/// The most entries of one page.
-const PAGE: usize = 500;
+/// Maximum number of entries on a page.
+const MAX_ENTRIES: usize = 500;
 
-/// The files and folders below one folder.
+/// Lists the files and folders below a folder.
 pub(in crate::tools) struct ListFiles;
 
 #[derive(Deserialize, JsonSchema)]
@@ -36,7 +36,7 @@ pub(in crate::tools) struct ListFilesArgs {
     /// Also names that begin with a dot.
     #[serde(default)]
     include_hidden: bool,
-    /// Where to go on: the cursor of the page before.
+    /// The cursor of the previous page.
     cursor: Option<String>,
 }
 
@@ -51,7 +51,7 @@ fn default_depth() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub(in crate::tools) struct FileList {
     files: Vec<ListedEntry>,
-    /// Entries that fit, on this page and all others.
+    /// Matching entries, on this page and all others.
     total_count: usize,
     truncated: bool,
     /// Where the next page begins.
@@ -96,13 +96,13 @@ impl Tool for ListFiles {
         let (cursor, budget) = (args.cursor.clone(), cx.max_result_bytes());
         let snapshot = cx
             .read(&project, move |repo, cancel| {
-                let asked = RepoPath::parse(&args.directory)?;
-                let directory = repo.directory(&asked)?;
+                let requested = RepoPath::parse(&args.directory)?;
+                let directory = repo.directory(&requested)?;
                 let pattern = args.pattern.as_deref().map(Glob::parse).transpose()?;
                 let basis = paging::basis(repo.head().as_ref());
                 let skip = paging::resume(cursor.as_deref(), &basis)?;
                 let view = View {
-                    asked: &asked,
+                    requested: &requested,
                     directory: &directory,
                     pattern: pattern.as_ref(),
                     max_depth: args.max_depth,
@@ -110,17 +110,17 @@ impl Tool for ListFiles {
                 };
                 let found = view.entries(&*repo.listing(cancel)?);
                 let page = found.get(skip..).unwrap_or_default();
-                let page = page.get(..PAGE).unwrap_or(page);
+                let page = page.get(..MAX_ENTRIES).unwrap_or(page);
                 let mut files = listed(page, repo, cancel)?;
-                // One entry at least, or the cursor would stand still.
+                // At least one entry, or the cursor would not advance.
                 files.truncate(paging::fit(&files, budget).max(1));
-                let given = skip + files.len();
-                Ok((files, found.len(), given, basis))
+                let returned = skip + files.len();
+                Ok((files, found.len(), returned, basis))
             })
             .await?;
-        let (_, total_count, given, basis) = &snapshot.value;
-        let truncated = given < total_count;
-        let next = truncated.then(|| paging::cursor(basis, *given));
+        let (_, total_count, returned, basis) = &snapshot.value;
+        let truncated = returned < total_count;
+        let next = truncated.then(|| paging::cursor(basis, *returned));
         Ok(
             Reply::from_snapshot(snapshot, |(files, total_count, ..)| FileList {
                 files,
@@ -133,10 +133,10 @@ impl Tool for ListFiles {
     }
 }
 
-/// What of a listing is asked for.
+/// The requested part of a listing.
 struct View<'a> {
-    /// The directory as it was asked for: paths keep its name.
-    asked: &'a RepoPath,
+    /// The requested directory. Paths in the answer keep this name.
+    requested: &'a RepoPath,
     /// The directory it resolves to.
     directory: &'a RepoPath,
     pattern: Option<&'a Glob>,
@@ -144,28 +144,28 @@ struct View<'a> {
     include_hidden: bool,
 }
 
-/// An entry of the answer, before its size and time are looked up.
-struct Found {
+/// An entry of the answer, before its size and time are read.
+struct MatchedEntry {
     shown: RepoPath,
-    at: At,
+    source: Source,
 }
 
-/// Where an entry is.
-enum At {
-    /// A folder, which no listing has.
+/// The source of an entry.
+enum Source {
+    /// A folder, which the listing does not contain.
     Folder(RepoPath),
     Listed(Entry),
 }
 
 impl View<'_> {
-    /// All entries that fit, in path order, a folder before what it holds.
-    fn entries(&self, listing: &Listing) -> Vec<Found> {
+    /// All matching entries in path order, each folder before its content.
+    fn entries(&self, listing: &Listing) -> Vec<MatchedEntry> {
         let mut found = Vec::new();
-        // The folders that lead to the last entry: what is new of the next one's was not listed.
-        let mut trail: Vec<&[u8]> = Vec::new();
-        let above = self.directory.components().count();
+        // The folders of the previous entry. Only folders that differ from them are new.
+        let mut open_folders: Vec<&[u8]> = Vec::new();
+        let root_depth = self.directory.components().count();
         for entry in listing.beneath(self.directory) {
-            let names: Vec<&[u8]> = entry.path.components().skip(above).collect();
+            let names: Vec<&[u8]> = entry.path.components().skip(root_depth).collect();
             let hidden = names.iter().any(|name| name.starts_with(b"."));
             let Some((_, folders)) = names
                 .split_last()
@@ -174,25 +174,25 @@ impl View<'_> {
                 continue;
             };
             if self.pattern.is_none() {
-                let known = trail
+                let common = open_folders
                     .iter()
                     .zip(folders)
                     .take_while(|(a, b)| a == b)
                     .count();
-                for depth in known + 1..=folders.len().min(self.max_depth) {
+                for depth in common + 1..=folders.len().min(self.max_depth) {
                     let names = folders.get(..depth).unwrap_or_default();
-                    found.push(Found {
+                    found.push(MatchedEntry {
                         shown: self.shown(names),
-                        at: At::Folder(self.directory.join(&names.join(&b'/'))),
+                        source: Source::Folder(self.directory.join(&names.join(&b'/'))),
                     });
                 }
-                trail = folders.to_vec();
+                open_folders = folders.to_vec();
             }
             let shown = self.shown(&names);
-            if names.len() <= self.max_depth && self.fits(entry, &shown) {
-                found.push(Found {
+            if names.len() <= self.max_depth && self.matches(entry, &shown) {
+                found.push(MatchedEntry {
                     shown,
-                    at: At::Listed(entry.clone()),
+                    source: Source::Listed(entry.clone()),
                 });
             }
         }
@@ -200,10 +200,10 @@ impl View<'_> {
     }
 
     fn shown(&self, names: &[&[u8]]) -> RepoPath {
-        self.asked.join(&names.join(&b'/'))
+        self.requested.join(&names.join(&b'/'))
     }
 
-    fn fits(&self, entry: &Entry, shown: &RepoPath) -> bool {
+    fn matches(&self, entry: &Entry, shown: &RepoPath) -> bool {
         let is_file = entry.kind != EntryKind::LinkToDirectory;
         self.pattern
             .is_none_or(|pattern| is_file && pattern.matches(shown))
@@ -211,27 +211,31 @@ impl View<'_> {
 }
 
 /// The entries of a page, with sizes and times.
-fn listed(page: &[Found], repo: &Repo, cancel: &Cancel) -> Result<Vec<ListedEntry>, Failure> {
+fn listed(
+    page: &[MatchedEntry],
+    repo: &Repo,
+    cancel: &Cancel,
+) -> Result<Vec<ListedEntry>, Failure> {
     let (mut entries, mut folders) = (Vec::new(), Vec::new());
     for found in page {
-        match &found.at {
-            At::Listed(entry) => entries.push(entry.clone()),
-            At::Folder(path) => folders.push(path.clone()),
+        match &found.source {
+            Source::Listed(entry) => entries.push(entry.clone()),
+            Source::Folder(path) => folders.push(path.clone()),
         }
     }
     let mut stats = repo.stats(&entries, cancel)?.into_iter();
     let mut times = repo.folder_times(&folders, cancel)?.into_iter();
     let listed = page.iter().map(|found| {
-        let (stat, time) = match found.at {
-            At::Listed(_) => {
+        let (stat, time) = match found.source {
+            Source::Listed(_) => {
                 let stat = stats.next().flatten();
                 (stat, stat.map(|stat| stat.modified))
             }
-            At::Folder(_) => (None, times.next().flatten()),
+            Source::Folder(_) => (None, times.next().flatten()),
         };
-        let kind = match &found.at {
-            At::Listed(entry) if entry.kind != EntryKind::LinkToDirectory => ListedKind::File,
-            At::Listed(_) | At::Folder(_) => ListedKind::Directory,
+        let kind = match &found.source {
+            Source::Listed(entry) if entry.kind != EntryKind::LinkToDirectory => ListedKind::File,
+            Source::Listed(_) | Source::Folder(_) => ListedKind::Directory,
         };
         let is_file = kind == ListedKind::File;
         ListedEntry {

@@ -1,4 +1,4 @@
-//! What every reading tool does with a file: open it by the rules, refuse what is no text.
+//! Shared by the reading tools: opens a file under the path rules, and rejects binary files.
 
 use std::io;
 
@@ -8,15 +8,15 @@ use archway_repo::{Cancel, Repo, RepoError, RepoFile, RepoPath, text};
 
 use super::window::{Part, Unreadable, Window};
 
-/// The largest file that is opened, in bytes.
+/// Maximum size in bytes of a file that is opened.
 const MAX_SIZE: u64 = 64 << 20;
 
-/// Opens a file for reading, unless it is too large to be.
+/// Opens a file for reading, unless it is too large.
 pub(super) fn file(repo: &Repo, path: &RepoPath) -> Result<RepoFile, Failure> {
     file_of(repo, path, None)
 }
 
-/// [`file()`], of a project as of `revision`, if one was named.
+/// [`file()`] at `revision`, if one was named.
 pub(super) fn file_of(
     repo: &Repo,
     path: &RepoPath,
@@ -30,13 +30,13 @@ pub(super) fn file_of(
         return Err(too_large(
             &file,
             path,
-            "it is larger than anything that is served; look for a smaller file",
+            "files of this size are never served; look for a smaller file",
         ));
     }
     Ok(file)
 }
 
-/// The refusal of a path at which there is no file. No tool lists the files of a revision.
+/// The failure for a path without a file. No tool lists the files of a revision.
 fn absent(repo: &Repo, path: &RepoPath, revision: Option<&str>, error: RepoError) -> Failure {
     let is_folder = repo.directory(path).is_ok();
     let suggestion = match (is_folder, revision) {
@@ -65,13 +65,11 @@ pub(super) fn text(
     if is_binary_name(&path.display()) {
         return Err(binary(path));
     }
-    window
-        .read(file, cancel)
-        .map_err(|unreadable_as| match unreadable_as {
-            Unreadable::Binary => binary(path),
-            Unreadable::Stopped(stopped) => RepoError::Stopped(stopped).into(),
-            Unreadable::Io(error) => unreadable(path, &error),
-        })
+    window.read(file, cancel).map_err(|error| match error {
+        Unreadable::Binary => binary(path),
+        Unreadable::Stopped(stopped) => RepoError::Stopped(stopped).into(),
+        Unreadable::Io(error) => unreadable(path, &error),
+    })
 }
 
 pub(super) fn too_large(file: &RepoFile, path: &RepoPath, suggestion: &str) -> Failure {
@@ -102,7 +100,7 @@ fn shown(path: &RepoPath) -> String {
     text::shown(&path.display()).into_owned()
 }
 
-/// The extensions that the repo contract takes for binary, whatever the content.
+/// Extensions that the repo contract treats as binary, whatever the content.
 pub(super) fn is_binary_name(path: &str) -> bool {
     const BINARY: [&str; 35] = [
         "png", "jpg", "jpeg", "gif", "ico", "webp", "bmp", "zip", "tar", "gz", "bz2", "7z", "rar",

@@ -1,4 +1,4 @@
-//! `get_repo_overview`: the shape of a repository, as deep as asked and as fits.
+//! `get_repo_overview`: the tree of a repository, limited to the requested depth and to what fits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::describe;
 use crate::tools::{Reply, Tool, ToolContext, schema::is_false};
 
-/// Folders that say nothing about a repository, by the repo contract.
+/// Folders that the repo contract leaves out.
 const EXCLUDED: [&[u8]; 9] = [
     b"node_modules",
     b".git",
@@ -22,10 +22,10 @@ const EXCLUDED: [&[u8]; 9] = [
     b"coverage",
     b".nyc_output",
 ];
-/// How many languages are named.
-const LANGUAGES: usize = 15;
+/// Maximum number of languages in the statistics.
+const MAX_LANGUAGES: usize = 15;
 
-/// A tree of names, and statistics.
+/// Returns the tree of a repository, with statistics.
 pub(in crate::tools) struct GetRepoOverview;
 
 #[derive(Deserialize, JsonSchema)]
@@ -39,7 +39,7 @@ pub(in crate::tools) struct OverviewArgs {
     #[schemars(range(min = 1, max = 5))]
     max_depth: usize,
     /// Also counts and languages.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     include_stats: bool,
 }
 
@@ -47,7 +47,7 @@ fn default_depth() -> usize {
     2
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
@@ -60,7 +60,7 @@ pub(in crate::tools) struct Overview {
     /// The tree was too large and lost its deepest levels.
     #[serde(default, skip_serializing_if = "is_false")]
     truncated: bool,
-    /// The levels that are left, where truncated.
+    /// The remaining levels, if truncated.
     #[serde(skip_serializing_if = "Option::is_none")]
     depth: Option<usize>,
 }
@@ -131,34 +131,39 @@ impl Tool for GetRepoOverview {
     }
 }
 
-/// A path of the overview.
-struct Seen {
+/// A file of the overview.
+struct OverviewFile {
     path: RepoPath,
     kind: EntryKind,
     size: u64,
 }
 
-/// What `list_files` shows by default, less the contract's exclusions.
-fn files(repo: &Repo, cancel: &Cancel) -> Result<Vec<Seen>, Failure> {
-    let hidden = |name: &[u8]| name.starts_with(b".") || EXCLUDED.contains(&name);
+/// The entries that `list_files` shows by default, without the contract's exclusions.
+fn files(repo: &Repo, cancel: &Cancel) -> Result<Vec<OverviewFile>, Failure> {
+    let is_hidden = |name: &[u8]| name.starts_with(b".") || EXCLUDED.contains(&name);
     let listing = repo.listing(cancel)?;
     let entries: Vec<Entry> = listing
         .entries
         .iter()
-        .filter(|entry| !entry.path.components().any(hidden))
+        .filter(|entry| !entry.path.components().any(is_hidden))
         .cloned()
         .collect();
     let stats = repo.stats(&entries, cancel)?;
-    let seen = |(entry, stat): (Entry, Option<Stat>)| Seen {
+    let file = |(entry, stat): (Entry, Option<Stat>)| OverviewFile {
         path: entry.path,
         kind: entry.kind,
         size: stat.map_or(0, |stat| stat.size),
     };
-    Ok(entries.into_iter().zip(stats).map(seen).collect())
+    Ok(entries.into_iter().zip(stats).map(file).collect())
 }
 
-/// The deepest tree, up to `max_depth` levels, that fits into `budget` bytes.
-fn fitting_tree(root: &str, files: &[Seen], max_depth: usize, budget: usize) -> (Node, usize) {
+/// The deepest tree of at most `max_depth` levels that fits into `budget` bytes.
+fn fitting_tree(
+    root: &str,
+    files: &[OverviewFile],
+    max_depth: usize,
+    budget: usize,
+) -> (Node, usize) {
     let fits = |tree: &Node| serde_json::to_string(tree).is_ok_and(|text| text.len() < budget);
     let mut depth = max_depth;
     loop {
@@ -170,7 +175,7 @@ fn fitting_tree(root: &str, files: &[Seen], max_depth: usize, budget: usize) -> 
     }
 }
 
-fn tree(root: &str, files: &[Seen], depth: usize) -> Node {
+fn tree(root: &str, files: &[OverviewFile], depth: usize) -> Node {
     let mut top = Node {
         name: root.to_owned(),
         kind: "directory",
@@ -179,13 +184,13 @@ fn tree(root: &str, files: &[Seen], depth: usize) -> Node {
     };
     for file in files {
         let names: Vec<&[u8]> = file.path.components().collect();
-        plant(&mut top, &names, file, depth);
+        insert(&mut top, &names, file, depth);
     }
     top
 }
 
-/// Puts a file into the tree. Files come in path order, so an open folder is the last child.
-fn plant(node: &mut Node, names: &[&[u8]], file: &Seen, depth: usize) {
+/// Adds a file to the tree. Files come in path order, so an open folder is the last child.
+fn insert(node: &mut Node, names: &[&[u8]], file: &OverviewFile, depth: usize) {
     let (Some(children), Some((name, rest))) = (&mut node.children, names.split_first()) else {
         return;
     };
@@ -202,7 +207,7 @@ fn plant(node: &mut Node, names: &[&[u8]], file: &Seen, depth: usize) {
             });
         }
         if let Some(folder) = children.last_mut() {
-            plant(folder, rest, file, depth - 1);
+            insert(folder, rest, file, depth - 1);
         }
         return;
     }
@@ -222,16 +227,16 @@ fn plant(node: &mut Node, names: &[&[u8]], file: &Seen, depth: usize) {
     });
 }
 
-/// Counts of plain files: a link is a node, but its target counts where it stands.
-fn stats(files: &[Seen]) -> Stats {
+/// Counts plain files. A link is a node of the tree, but its target is counted in its own folder.
+fn stats(files: &[OverviewFile]) -> Stats {
     let mut stats = Stats::default();
     let mut languages: BTreeMap<String, Language> = BTreeMap::new();
     let mut folders: BTreeSet<RepoPath> = BTreeSet::new();
     for file in files.iter().filter(|file| file.kind == EntryKind::File) {
         stats.total_files += 1;
         stats.total_size += file.size;
-        let above = std::iter::successors(file.path.parent(), RepoPath::parent);
-        folders.extend(above.take_while(|folder| !folder.is_root()));
+        let parents = std::iter::successors(file.path.parent(), RepoPath::parent);
+        folders.extend(parents.take_while(|folder| !folder.is_root()));
         let path = file.path.display();
         let name = path.rsplit('/').next().unwrap_or(&path);
         if let Some(extension) = describe::extension(name) {
@@ -247,10 +252,10 @@ fn stats(files: &[Seen]) -> Stats {
     }
     stats.total_directories = folders.len() as u64;
     stats.languages = languages.into_values().collect();
-    // The sort is stable and the map gave names in order: ties go by name.
+    // The sort is stable and the map is ordered, so ties are sorted by name.
     stats
         .languages
         .sort_by_key(|language| std::cmp::Reverse(language.bytes));
-    stats.languages.truncate(LANGUAGES);
+    stats.languages.truncate(MAX_LANGUAGES);
     stats
 }

@@ -1,4 +1,4 @@
-//! `read_file`: one file's text, a part of it, or its bytes, and the files that it imports.
+//! `read_file`: a file's text, a part of it, or its bytes, and the files that it imports.
 
 mod range;
 
@@ -20,7 +20,7 @@ use super::{
 use crate::tools::{Reply, Tool, ToolContext, schema::is_false};
 use range::Range;
 
-/// A file with what an agent needs to know about it.
+/// Reads a file, with its language, module and role.
 pub(in crate::tools) struct ReadFile;
 
 #[derive(Deserialize, JsonSchema)]
@@ -36,7 +36,7 @@ pub(in crate::tools) struct ReadFileArgs {
     #[serde(default = "default_max_bytes")]
     #[schemars(range(min = 1, max = 1_048_576))]
     max_bytes: u32,
-    /// How content is given; base64 for binary files.
+    /// How content is encoded; base64 for binary files.
     #[serde(default)]
     encoding: Encoding,
     /// First line to return, from 1.
@@ -48,11 +48,11 @@ pub(in crate::tools) struct ReadFileArgs {
     /// Also return the project's files that it imports, with their content.
     #[serde(default)]
     include_deps: bool,
-    /// 0: no imports after all.
+    /// 0 disables imports.
     #[serde(default = "default_max_depth")]
     #[schemars(range(min = 0, max = 1))]
     max_depth: u8,
-    /// Read it as of a commit, branch or tag.
+    /// Read it at this commit, branch or tag.
     #[serde(rename = "ref")]
     #[schemars(length(min = 1, max = 256))]
     revision: Option<String>,
@@ -78,7 +78,7 @@ enum Encoding {
 #[derive(Serialize, JsonSchema)]
 pub(in crate::tools) struct FileContent {
     file: File,
-    /// Files of the project that this one imports; empty unless they are asked for.
+    /// Files of the project that this one imports; empty unless requested.
     dependencies: Vec<Dependency>,
     /// Why dependencies may be missing, such as a syntax error and its line.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,7 +104,7 @@ struct File {
     start_line: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     end_line: Option<u64>,
-    /// Where to go on when truncated.
+    /// The next line when truncated.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_start_line: Option<u64>,
     /// The first line alone is longer than `max_bytes` and was cut.
@@ -146,11 +146,11 @@ impl Tool for ReadFile {
         let snapshot = cx
             .read(&project, move |repo, cancel| {
                 let path = RepoPath::parse(&args.path)?;
-                let past = match &args.revision {
+                let at_revision = match &args.revision {
                     Some(revision) => Some(as_of(repo, revision, &path, &histories, cancel)?),
                     None => None,
                 };
-                let repo = past.as_ref().unwrap_or(repo);
+                let repo = at_revision.as_ref().unwrap_or(repo);
                 let mut file = open::file_of(repo, &path, args.revision.as_deref())?;
                 let shown = match args.encoding {
                     Encoding::Base64 => bytes(&mut file, &path, max_bytes),
@@ -167,35 +167,37 @@ impl Tool for ReadFile {
                 Ok(Read {
                     file: shown,
                     imports: imports.transpose()?.unwrap_or_default(),
-                    commit: past.and_then(|past| past.head()).map(|head| head.commit),
+                    commit: at_revision
+                        .and_then(|at_revision| at_revision.head())
+                        .map(|head| head.commit),
                 })
             })
             .await?;
         cx.record_access(&project, &snapshot.value.file.path);
         let commit = snapshot.value.commit.clone();
-        let (files, whole) = snapshot.value.shown(is_from_start);
+        let (files, pointers) = snapshot.value.shown(is_from_start);
         let reply = Reply::from_snapshot(snapshot, Read::content);
-        Ok(reply.as_of(commit).whole_files(whole).of_files(files))
+        Ok(reply.as_of(commit).whole_files(pointers).of_files(files))
     }
 }
 
-/// What was read.
+/// The result of reading.
 struct Read {
     file: File,
     imports: Imports,
-    /// From which commit, if one was asked for.
+    /// The commit, if a revision was requested.
     commit: Option<String>,
 }
 
 impl Read {
-    /// The files whose text is shown, and where in the answer one stands from its first byte on.
+    /// Returns the files whose text is shown, and JSON pointers to the texts that start at byte 0.
     fn shown(&self, is_from_start: bool) -> (Vec<String>, Vec<String>) {
         let imported = self.imports.shown().map(str::to_owned);
         let files = std::iter::once(self.file.path.clone()).chain(imported);
         let imported = 0..self.imports.dependencies.len();
-        let whole = imported.map(|at| format!("/dependencies/{at}/content"));
-        let whole = whole.chain(is_from_start.then(|| "/file/content".to_owned()));
-        (files.collect(), whole.collect())
+        let pointers = imported.map(|at| format!("/dependencies/{at}/content"));
+        let pointers = pointers.chain(is_from_start.then(|| "/file/content".to_owned()));
+        (files.collect(), pointers.collect())
     }
 
     fn content(self) -> FileContent {
@@ -213,7 +215,7 @@ impl Read {
     }
 }
 
-/// The project as of a revision; a path that is blocked is denied before the revision is looked up.
+/// Returns the project at a revision. The path rules are checked before the revision is resolved.
 fn as_of(
     repo: &Repo,
     revision: &str,

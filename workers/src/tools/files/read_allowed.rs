@@ -1,7 +1,7 @@
-//! `read_repo_file`: a reader that shows only what the project's allow globs name.
+//! `read_repo_file`: reads only files that match the project's allow globs.
 //!
-//! A memory file to which something was appended is read from the store, whatever the repository
-//! has in its place: who writes by `write_memory_entry` reads back here what it wrote.
+//! A memory file with entries in the store is read from there, even if the repository has a file of
+//! that path: callers of `write_memory_entry` read back here what they wrote.
 
 use archway_proto::{failure::Failure, fault::Fault};
 use archway_repo::{
@@ -18,12 +18,12 @@ use crate::{
     tools::{Reply, Tool, ToolContext},
 };
 
-/// The largest file it gives, in bytes.
+/// Maximum size of a file in bytes.
 const MAX_SIZE: usize = 1 << 20;
-/// Where memory files stand in a repository.
+/// The folder of memory files.
 const MEMORY_FOLDER: &str = ".claude/memory/";
 
-/// A file of the project's allow-list, whole.
+/// Reads a whole file of the project's allow-list.
 pub(in crate::tools) struct ReadRepoFile;
 
 #[derive(Deserialize, JsonSchema)]
@@ -69,13 +69,14 @@ impl Tool for ReadRepoFile {
             .read(&project, move |repo, cancel| {
                 let path = RepoPath::parse(&args.path)?;
                 let rules = repo.rules();
-                // By the name alone: whether the file exists is not told.
+                // Checked by the name alone, so that the answer does not reveal whether the file
+                // exists.
                 rules.admit(&path, &path, Kind::File)?;
                 if !rules.allows_reading(&path) {
                     return Err(not_allowed(repo, &path));
                 }
                 let mut file = open::file(repo, &path)?;
-                // Nor may a link on the list lead off it.
+                // A link on the list must not lead to a file off the list.
                 if !rules.allows_reading(file.resolved()) {
                     return Err(not_allowed(repo, &path));
                 }
@@ -85,7 +86,7 @@ impl Tool for ReadRepoFile {
                 }
                 let part = open::text(&mut file, &path, Window::whole(MAX_SIZE), cancel)?;
                 if part.truncated {
-                    // Shown, it grows past what this tool gives.
+                    // Escaping made it larger than this tool's maximum.
                     let suggestion = "read it in parts with read_file";
                     return Err(open::too_large(&file, &path, suggestion));
                 }
@@ -104,16 +105,16 @@ impl Tool for ReadRepoFile {
     }
 }
 
-/// The memory file that a path names, if the project's readers may read it.
+/// The memory file of a path, if the project's readers may read it.
 fn memory_file(path: &str, rules: &Rules) -> Option<MemoryFile> {
     let path = RepoPath::parse(path).ok()?;
     let name = path.display();
     let file = MemoryFile::parse(name.strip_prefix(MEMORY_FOLDER)?)?;
-    let is_open = rules.check(&path, Kind::File).is_ok() && rules.allows_reading(&path);
-    is_open.then_some(file)
+    let is_readable = rules.check(&path, Kind::File).is_ok() && rules.allows_reading(&path);
+    is_readable.then_some(file)
 }
 
-/// What was appended to a memory file, an entry a line; `None` if nothing ever was.
+/// The entries of a memory file, one per line, or `None` if nothing was ever appended.
 async fn from_store(
     cx: &ToolContext,
     project: &Project,
@@ -122,8 +123,8 @@ async fn from_store(
     let path = format!("{MEMORY_FOLDER}{}", file.name());
     let store = cx.store();
     let reading = store.memory_file(project.id, file, MAX_SIZE as u64);
-    let whole = read_by(cx.cancel().deadline, reading).await;
-    let entries = match whole.map_err(|error| memory_unreachable(&error))? {
+    let stored = read_by(cx.cancel().deadline, reading).await;
+    let entries = match stored.map_err(|error| memory_unreachable(&error))? {
         Whole::Absent => return Ok(None),
         Whole::TooLarge(size) => return Err(too_long(&path, size)),
         Whole::Entries(entries) => entries,
@@ -162,7 +163,7 @@ fn not_allowed(repo: &Repo, path: &RepoPath) -> Failure {
         ),
         "use read_file for files outside docs, paths, templates, examples and .claude/memory",
     );
-    // It may be that the list was to have this path, and does not parse.
+    // The list may be incomplete because one of its globs does not parse.
     match repo.warnings() {
         [] => failure,
         warnings => failure.detail("warnings", warnings),

@@ -1,26 +1,26 @@
-//! A part of a text: some lines, or the first so many bytes of it.
+//! A part of a text: a range of lines, or its first bytes.
 //!
-//! The text is read once, front to back, and only what is shown is kept: counting the lines of a
-//! 64 MiB file costs a buffer, not 64 MiB. Parts join to the whole: each ends at a line end and
-//! names the line at which the next begins.
+//! The text is read once from start to end, and only the shown part is stored: counting the lines
+//! of a 64 MiB file takes one buffer, not 64 MiB. Parts join to the whole: each ends at a line end
+//! and names the line at which the next begins.
 
 use std::io::{self, Read};
 
 use archway_repo::{Cancel, Stopped, text};
 
-/// Where a NUL says that a file is binary, in bytes.
-const PROBE: usize = 8 << 10;
-/// How much is read between two looks at the deadline, in bytes.
-const BUFFER: usize = 256 << 10;
+/// Number of leading bytes in which a NUL marks a file as binary.
+const PROBE_BYTES: usize = 8 << 10;
+/// Number of bytes read between two checks of the deadline.
+const BUFFER_BYTES: usize = 256 << 10;
 
-/// Which part of a text to give.
+/// The requested part of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     /// First line, from 1.
     pub(super) first: u64,
     /// Last line, inclusive.
     pub(super) last: u64,
-    /// Most bytes to give.
+    /// Maximum number of bytes.
     pub(super) max_bytes: usize,
 }
 
@@ -30,19 +30,19 @@ pub(super) struct Part {
     pub(super) content: String,
     /// Bytes that are not UTF-8 became U+FFFD.
     pub(super) lossy: bool,
-    /// How many lines the whole text has: its line ends, plus one if the last line has none.
+    /// Number of lines of the whole text: its line ends, plus one if the last line has none.
     pub(super) lines: u64,
-    /// The last line given, if any was.
+    /// The last line of this part, if it has any.
     pub(super) last: u64,
-    /// Something of the window was left out, for want of bytes.
+    /// The window did not fit into `max_bytes`.
     pub(super) truncated: bool,
     /// Where the next part begins.
     pub(super) next: Option<u64>,
-    /// The first line alone was too long, and was cut at a character.
+    /// The first line alone was too long, and was cut at a character boundary.
     pub(super) line_cut: bool,
 }
 
-/// Why a file has no text to show.
+/// Why a file has no text.
 #[derive(Debug)]
 pub(super) enum Unreadable {
     Binary,
@@ -51,7 +51,7 @@ pub(super) enum Unreadable {
 }
 
 impl Window {
-    /// Everything, up to `max_bytes`.
+    /// The whole text, up to `max_bytes`.
     pub(super) fn whole(max_bytes: usize) -> Self {
         Window {
             first: 1,
@@ -60,36 +60,36 @@ impl Window {
         }
     }
 
-    /// Reads `text` to its end and gives this part of it.
+    /// Reads `text` to its end and returns the requested part.
     pub(super) fn read(self, mut text: impl Read, cancel: &Cancel) -> Result<Part, Unreadable> {
         let mut scan = Scan::default();
-        let mut buffer = vec![0; BUFFER];
+        let mut buffer = vec![0; BUFFER_BYTES];
         loop {
             cancel.check().map_err(Unreadable::Stopped)?;
             let read = text.read(&mut buffer).map_err(Unreadable::Io)?;
             let Some(bytes) = buffer.get(..read).filter(|bytes| !bytes.is_empty()) else {
                 break;
             };
-            let unprobed = PROBE.saturating_sub(scan.size).min(read);
+            let unprobed = PROBE_BYTES.saturating_sub(scan.size).min(read);
             if bytes.iter().take(unprobed).any(|&byte| byte == 0) {
                 return Err(Unreadable::Binary);
             }
-            scan.take(bytes, self);
+            scan.push(bytes, self);
         }
         Ok(self.part(scan))
     }
 
     fn part(self, scan: Scan) -> Part {
         let lines = scan.line_ends + u64::from(scan.open_line);
-        let (end, line_cut) = self.cut(&scan.kept);
-        let kept = scan.kept.get(..end).unwrap_or_default();
-        let truncated = end < scan.kept.len();
-        let whole_lines = memchr::memchr_iter(b'\n', kept).count() as u64;
-        let open_line = u64::from(kept.last().is_some_and(|&byte| byte != b'\n'));
+        let (end, line_cut) = self.cut(&scan.collected);
+        let collected = scan.collected.get(..end).unwrap_or_default();
+        let truncated = end < scan.collected.len();
+        let whole_lines = memchr::memchr_iter(b'\n', collected).count() as u64;
+        let open_line = u64::from(collected.last().is_some_and(|&byte| byte != b'\n'));
         let last = self.first + (whole_lines + open_line).max(1) - 1;
         let next = Some(last + 1).filter(|&next| truncated && next <= lines.min(self.last));
-        let content = String::from_utf8_lossy(kept);
-        let lossy = std::str::from_utf8(kept).is_err();
+        let content = String::from_utf8_lossy(collected);
+        let lossy = std::str::from_utf8(collected).is_err();
         Part {
             content: content.into_owned(),
             lossy,
@@ -101,14 +101,14 @@ impl Window {
         }
     }
 
-    /// Where to cut what was kept, and whether that is within a line.
-    fn cut(self, kept: &[u8]) -> (usize, bool) {
-        let most = self.fitting(kept);
-        let Some(fitting) = kept
+    /// Returns where to cut the collected bytes, and whether that is within a line.
+    fn cut(self, collected: &[u8]) -> (usize, bool) {
+        let most = self.fitting(collected);
+        let Some(fitting) = collected
             .get(..most)
-            .filter(|fitting| fitting.len() < kept.len())
+            .filter(|fitting| fitting.len() < collected.len())
         else {
-            return (kept.len(), false);
+            return (collected.len(), false);
         };
         if let Some(line_end) = memchr::memrchr(b'\n', fitting) {
             return (line_end + 1, false);
@@ -116,13 +116,13 @@ impl Window {
         (most, true)
     }
 
-    /// How many of these bytes fit once they are shown: what is not UTF-8, and characters that are
-    /// written out, take more room then.
-    fn fitting(self, kept: &[u8]) -> usize {
+    /// Returns how many of these bytes fit once they are escaped: invalid UTF-8 and escaped
+    /// characters need more room.
+    fn fitting(self, collected: &[u8]) -> usize {
         let mut most = self.max_bytes;
         loop {
-            most = character_end(kept, most);
-            let text = String::from_utf8_lossy(kept.get(..most).unwrap_or_default());
+            most = character_end(collected, most);
+            let text = String::from_utf8_lossy(collected.get(..most).unwrap_or_default());
             let (shown, _) = match self.first {
                 1 => text::escape_file(&text),
                 _ => text::escape(&text),
@@ -136,7 +136,7 @@ impl Window {
     }
 }
 
-/// The last place up to `at` that is not within a character.
+/// The last index up to `at` that is not within a character.
 fn character_end(bytes: &[u8], at: usize) -> usize {
     let at = at.min(bytes.len());
     let within = |&at: &usize| bytes.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);
@@ -144,23 +144,23 @@ fn character_end(bytes: &[u8], at: usize) -> usize {
     at.saturating_sub(back.unwrap_or(0))
 }
 
-/// What was seen of a text so far.
+/// The state of reading a text.
 #[derive(Default)]
 struct Scan {
     size: usize,
     line_ends: u64,
     open_line: bool,
-    kept: Vec<u8>,
+    collected: Vec<u8>,
 }
 
 impl Scan {
-    fn take(&mut self, bytes: &[u8], window: Window) {
+    fn push(&mut self, bytes: &[u8], window: Window) {
         self.size += bytes.len();
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             let line = self.line_ends + 1;
-            let wanted = (window.first..=window.last).contains(&line);
-            if wanted && self.kept.len() <= window.max_bytes {
-                self.kept.extend_from_slice(piece);
+            let in_window = (window.first..=window.last).contains(&line);
+            if in_window && self.collected.len() <= window.max_bytes {
+                self.collected.extend_from_slice(piece);
             }
             self.open_line = !piece.ends_with(b"\n");
             self.line_ends += u64::from(!self.open_line);
@@ -174,7 +174,7 @@ mod tests {
 
     use super::*;
 
-    fn unhurried() -> Cancel {
+    fn no_deadline() -> Cancel {
         let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
         Cancel::new(deadline, tokio_util::sync::CancellationToken::new())
     }
@@ -185,7 +185,7 @@ mod tests {
             last,
             max_bytes,
         }
-        .read(text, &unhurried())
+        .read(text, &no_deadline())
         .unwrap()
     }
 
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_gives_its_lines_with_their_ends() {
+    fn a_range_returns_its_lines_with_their_line_ends() {
         let part = read(b"one\r\ntwo\nthree", 2, 9, 100);
         assert_eq!(part.content, "two\nthree");
         assert_eq!(
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_cut_at_a_character_and_the_next_line_named() {
+    fn a_long_line_is_cut_at_a_character_boundary() {
         let part = read("äöü\nx\n".as_bytes(), 1, u64::MAX, 3);
         assert_eq!(part.content, "ä");
         assert_eq!(
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_when_it_is_shown_is_cut_earlier() {
+    fn text_that_grows_when_escaped_is_cut_earlier() {
         let line = format!("{}\n", "\u{1}".repeat(9));
         let part = read(line.repeat(100).as_bytes(), 1, u64::MAX, 200);
         assert_eq!(part.next, Some(part.last + 1));
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_takes_its_own_room_at_the_start_of_the_file_alone() {
+    fn a_byte_order_mark_is_unescaped_only_at_the_start_of_the_file() {
         let text = "\u{feff}aa\n\u{feff}aa\n".as_bytes();
         assert_eq!(read(text, 1, 1, 6).content, "\u{feff}aa\n");
         assert!(read(text, 2, 2, 10).truncated);
@@ -254,16 +254,16 @@ mod tests {
     }
 
     #[test]
-    fn a_nul_near_the_start_is_binary_and_a_late_one_is_text() {
-        let never = unhurried();
+    fn a_nul_in_the_first_8_kib_means_binary() {
+        let cancel = no_deadline();
         let window = Window::whole(10);
         assert!(matches!(
-            window.read(&b"a\0b"[..], &never),
+            window.read(&b"a\0b"[..], &cancel),
             Err(Unreadable::Binary)
         ));
-        let mut late = vec![b'a'; PROBE];
+        let mut late = vec![b'a'; PROBE_BYTES];
         late.push(0);
-        assert!(window.read(&late[..], &never).is_ok());
+        assert!(window.read(&late[..], &cancel).is_ok());
     }
 
     proptest! {

@@ -1,7 +1,7 @@
-//! What may be an entry of a memory file: a small JSON object that says when, and what.
+//! Validates an entry of a memory file: a small JSON object with a time and a text.
 //!
-//! The order of refusals is part of the contract: a large entry is told that it is too large,
-//! whatever else is wrong with it; of the rest all is told at once.
+//! The order of failures is part of the contract: the size is reported first, and alone. All other
+//! problems are reported together.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use serde_json::{Map, Value, json};
 
 use archway_store::memory::words;
 
-/// Bytes of an entry, as compact JSON.
-const LARGEST: usize = 10_240;
-/// Objects and arrays within one another, the entry itself counted.
-const DEEPEST: usize = 32;
-/// How far ahead of the server's clock an entry's own may be.
-const AHEAD_SECONDS: i64 = 24 * 60 * 60;
+/// Maximum size of an entry in bytes of compact JSON.
+const MAX_BYTES: usize = 10_240;
+/// Maximum nesting of objects and arrays, including the entry itself.
+const MAX_DEPTH: usize = 32;
+/// How far an entry's timestamp may be ahead of the server's clock.
+const MAX_AHEAD_SECONDS: i64 = 24 * 60 * 60;
 
-/// An entry that was checked.
+/// A validated entry.
 #[derive(Debug)]
 pub(super) struct Entry {
     /// Compact JSON.
@@ -31,31 +31,32 @@ impl Entry {
     pub(super) fn check(entry: Map<String, Value>, now: Timestamp) -> Result<Entry, Failure> {
         let fields = Value::Object(entry);
         let text = fields.to_string();
-        if text.len() > LARGEST {
+        if text.len() > MAX_BYTES {
             return Err(too_large(text.len()));
         }
-        let mut wrong = Vec::new();
+        let mut violations = Vec::new();
         if let Err(problem) = timestamp(&fields["timestamp"], now) {
-            wrong.push(violation("entry.timestamp", problem, TIMES));
+            violations.push(violation("entry.timestamp", problem, ALLOWED_TIMES));
         }
-        wrong.extend(said(&fields));
-        let mut found = BTreeSet::new();
-        if let Err(problem) = inside(&fields, 1, &mut found) {
-            wrong.push(violation("entry", problem, "plain JSON, not too deep"));
+        violations.extend(check_texts(&fields));
+        let mut words_found = BTreeSet::new();
+        if let Err(problem) = check_value(&fields, 1, &mut words_found) {
+            violations.push(violation("entry", problem, "plain JSON, not too deep"));
         }
-        match wrong.is_empty() {
+        match violations.is_empty() {
             true => Ok(Entry {
                 text,
-                words: found.into_iter().collect(),
+                words: words_found.into_iter().collect(),
             }),
-            false => Err(invalid(&wrong)),
+            false => Err(invalid(&violations)),
         }
     }
 }
 
-const TIMES: &str = "an ISO 8601 date and time, as 2026-01-07T14:00:00Z, from 1970 to tomorrow";
+const ALLOWED_TIMES: &str =
+    "an ISO 8601 date and time, as 2026-01-07T14:00:00Z, from 1970 to tomorrow";
 
-/// One thing that is wrong: where, what, and what would be right.
+/// A problem: where, what, and what is allowed.
 struct Violation {
     path: &'static str,
     problem: &'static str,
@@ -70,14 +71,14 @@ fn violation(path: &'static str, problem: &'static str, allowed: &'static str) -
     }
 }
 
-/// The writer's own time. Without a zone it is UTC; a date alone says too little.
+/// Checks the writer's own time. Without a zone it is UTC. A date alone is rejected.
 fn timestamp(value: &Value, now: Timestamp) -> Result<(), &'static str> {
     let text = match value {
         Value::Null => return Err("is required"),
         Value::String(text) => text.as_str(),
         _ => return Err("is no string"),
     };
-    // The parser also reads dates alone, and names of zones in brackets.
+    // The parser also accepts dates alone, and zone names in brackets.
     let is_time = text.contains(['T', 't', ' ']) && !text.contains('[');
     let in_utc = || {
         let civil: DateTime = text.parse().ok()?;
@@ -85,7 +86,7 @@ fn timestamp(value: &Value, now: Timestamp) -> Result<(), &'static str> {
     };
     let moment = text.parse().ok().or_else(in_utc).filter(|_| is_time);
     let moment: Timestamp = moment.ok_or("is no date and time")?;
-    let latest = now.as_second().saturating_add(AHEAD_SECONDS);
+    let latest = now.as_second().saturating_add(MAX_AHEAD_SECONDS);
     match moment.as_second() {
         second if second < 0 => Err("is before 1970"),
         second if second > latest => Err("is more than a day ahead"),
@@ -93,72 +94,76 @@ fn timestamp(value: &Value, now: Timestamp) -> Result<(), &'static str> {
     }
 }
 
-/// What is wrong with `event` and `decision`: one of them says what the entry is about.
-fn said(fields: &Value) -> Vec<Violation> {
+/// Checks `event` and `decision`: at least one says what the entry is about.
+fn check_texts(fields: &Value) -> Vec<Violation> {
     let is_text = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
     let given = [("entry.event", "event"), ("entry.decision", "decision")];
     let given = given.map(|(path, name)| (path, &fields[name]));
     let bad = given
         .iter()
         .filter(|(_, value)| !value.is_null() && !is_text(value));
-    let mut wrong: Vec<Violation> = bad
+    let mut violations: Vec<Violation> = bad
         .map(|(path, _)| violation(path, "is no text, or empty", "a string that is not empty"))
         .collect();
     if !given.iter().any(|(_, value)| is_text(value)) {
         let problem = "needs one of `event` and `decision`, a text that is not empty";
-        wrong.push(violation("entry", problem, "`event`, `decision` or both"));
+        violations.push(violation("entry", problem, "`event`, `decision` or both"));
     }
-    wrong
+    violations
 }
 
-/// Looks into everything: depth, characters that can't be kept, and the words on the way.
-fn inside(value: &Value, depth: usize, found: &mut BTreeSet<String>) -> Result<(), &'static str> {
-    let nested = |depth: usize| match depth > DEEPEST {
+/// Checks depth and characters that can't be stored, and collects words.
+fn check_value(
+    value: &Value,
+    depth: usize,
+    words_found: &mut BTreeSet<String>,
+) -> Result<(), &'static str> {
+    let nested = |depth: usize| match depth > MAX_DEPTH {
         true => Err("is nested deeper than 32 levels"),
         false => Ok(()),
     };
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
-        Value::String(text) => text_inside(text, found),
+        Value::String(text) => check_text(text, words_found),
         Value::Array(items) => {
             nested(depth)?;
             items
                 .iter()
-                .try_for_each(|item| inside(item, depth + 1, found))
+                .try_for_each(|item| check_value(item, depth + 1, words_found))
         }
         Value::Object(fields) => {
             nested(depth)?;
             fields.iter().try_for_each(|(key, value)| {
-                text_inside(key, found)?;
-                inside(value, depth + 1, found)
+                check_text(key, words_found)?;
+                check_value(value, depth + 1, words_found)
             })
         }
     }
 }
 
-fn text_inside(text: &str, found: &mut BTreeSet<String>) -> Result<(), &'static str> {
+fn check_text(text: &str, words_found: &mut BTreeSet<String>) -> Result<(), &'static str> {
     if text.contains('\0') {
         return Err("has a character U+0000 in it");
     }
-    words(text, found);
+    words(text, words_found);
     Ok(())
 }
 
 fn too_large(size: usize) -> Failure {
     Failure::new(
         Fault::EntryTooLarge,
-        format!("the entry has {size} bytes as compact JSON, more than {LARGEST}"),
+        format!("the entry has {size} bytes as compact JSON, more than {MAX_BYTES}"),
         "write down what matters, in several entries if need be, and name files by path",
     )
     .detail("size", size)
-    .detail("limit", LARGEST)
+    .detail("limit", MAX_BYTES)
 }
 
-fn invalid(wrong: &[Violation]) -> Failure {
+fn invalid(violations: &[Violation]) -> Failure {
     let sentence =
         |it: &Violation| format!("{}: {} (allowed: {})", it.path, it.problem, it.allowed);
-    let sentences: Vec<String> = wrong.iter().map(sentence).collect();
-    let listed: Vec<Value> = wrong
+    let sentences: Vec<String> = violations.iter().map(sentence).collect();
+    let listed: Vec<Value> = violations
         .iter()
         .map(|it| json!({ "path": it.path, "problem": it.problem, "allowed": it.allowed }))
         .collect();
@@ -196,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_iso_8601_from_1970_to_a_day_ahead_and_dates_alone_are_refused() {
+    fn times_are_iso_8601_with_a_time_of_day_from_1970_to_a_day_ahead() {
         for good in [
             "2026-01-07T14:00:00Z",
             "2026-01-07T14:00:00.123456+02:00",
@@ -226,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_wrong_is_told_at_once() {
+    fn all_violations_are_reported_together() {
         assert_eq!(paths(json!({})), ["entry.timestamp", "entry"]);
         assert_eq!(
             paths(json!({ "timestamp": "x", "event": 7, "decision": "" })),
@@ -244,12 +249,12 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_small_before_it_is_anything_else() {
+    fn an_entry_that_is_too_large_gets_only_that_failure() {
         let entry = |fill: usize| json!({ "timestamp": "x", "event": "e".repeat(fill) });
         let frame = entry(0).to_string().len();
         let code = |fill: usize| check(entry(fill)).unwrap_err().code;
-        assert_eq!(code(LARGEST - frame), Fault::InvalidArguments);
-        assert_eq!(code(LARGEST - frame + 1), Fault::EntryTooLarge);
+        assert_eq!(code(MAX_BYTES - frame), Fault::InvalidArguments);
+        assert_eq!(code(MAX_BYTES - frame + 1), Fault::EntryTooLarge);
     }
 
     #[test]
@@ -263,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_those_of_keys_and_strings() {
+    fn words_come_from_keys_and_strings() {
         let entry = json!({
             "timestamp": "2026-01-07T14:00:00Z", "event": "Task-completed",
             "more": [{ "Module": "auth" }, 17, true],
@@ -285,7 +290,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_stored_reads_back_as_the_same_value(number in any::<f64>(), whole in any::<i64>(), text in "\\PC{0,40}") {
+        fn a_stored_entry_reads_back_as_the_same_value(number in any::<f64>(), whole in any::<i64>(), text in "\\PC{0,40}") {
             prop_assume!(number.is_finite());
             let entry = json!({ "timestamp": "2026-01-07T14:00:00Z", "event": "x", "n": number, "i": whole, "t": text });
             let stored: Value = serde_json::from_str(&check(entry.clone()).unwrap().text).unwrap();

@@ -1,4 +1,4 @@
-//! `record_discovery`: something found out about the project, for whoever searches later.
+//! `record_discovery`: records a discovery about the project for later searches.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(in crate::tools) struct RecordDiscoveryArgs {
     /// Files or folders it is about, relative to the project root.
     #[schemars(length(max = 50), inner(length(min = 1, max = 4096)))]
     paths: Option<Vec<String>>,
-    /// Id of an earlier discovery whose place it takes.
+    /// Id of an earlier discovery that it replaces.
     #[schemars(length(min = 1, max = 64))]
     supersedes: Option<String>,
     /// Project slug; see `list_projects`.
@@ -59,8 +59,8 @@ impl DiscoveryKind {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(in crate::tools) struct Recorded {
-    /// What a successor names in `supersedes`.
+pub(in crate::tools) struct RecordedDiscovery {
+    /// The id for `supersedes` of a successor.
     id: String,
     /// By the server's clock, RFC 3339 in UTC.
     created_at: String,
@@ -79,30 +79,36 @@ impl Tool for RecordDiscovery {
     const ONCE: bool = true;
     const UNTRUSTED: bool = false;
     type Args = RecordDiscoveryArgs;
-    type Output = Recorded;
+    type Output = RecordedDiscovery;
 
-    async fn run(cx: &ToolContext, args: RecordDiscoveryArgs) -> Result<Reply<Recorded>, Failure> {
+    async fn run(
+        cx: &ToolContext,
+        args: RecordDiscoveryArgs,
+    ) -> Result<Reply<RecordedDiscovery>, Failure> {
         let project = cx.project(args.project.as_deref()).await?;
         let paths = match args.paths.as_deref() {
             None | Some([]) => Vec::new(),
             Some(paths) => {
                 let rules = cx.rules(std::slice::from_ref(&project)).await?;
-                admitted(rules.first().unwrap_or(&project.rules), paths)?
+                normalized_paths(rules.first().unwrap_or(&project.rules), paths)?
             }
         };
         let discovery = NewDiscovery {
             project: project.id,
             kind: args.kind.name(),
-            content: kept("content", args.content)?,
-            module: args.module.map(|it| kept("module", it)).transpose()?,
+            content: storable_text("content", args.content)?,
+            module: args
+                .module
+                .map(|it| storable_text("module", it))
+                .transpose()?,
             paths,
-            supersedes: args.supersedes.as_deref().map(superseded).transpose()?,
+            supersedes: args.supersedes.as_deref().map(parse_id).transpose()?,
         };
         let store = cx.store();
         let recording = store.record_discovery(cx.author(), &discovery);
         let recorded = write_by(cx.cancel().deadline, recording).await?;
         cx.meaning().was_written();
-        let reply = Reply::new(Recorded {
+        let reply = Reply::new(RecordedDiscovery {
             id: recorded.id.to_string(),
             created_at: rfc3339(recorded.created_at),
         });
@@ -110,9 +116,9 @@ impl Tool for RecordDiscovery {
     }
 }
 
-/// The paths in their normal spelling, if the project's readers may read all of them. By the names
-/// alone: whether they exist is not told.
-fn admitted(rules: &Arc<Rules>, paths: &[String]) -> Result<Vec<String>, Failure> {
+/// Returns the paths in normalized spelling, if the project's readers may read all of them. Names
+/// alone decide, so that the answer does not reveal whether the files exist.
+fn normalized_paths(rules: &Arc<Rules>, paths: &[String]) -> Result<Vec<String>, Failure> {
     let admit = |path: &String| {
         let path = RepoPath::parse(path)?;
         rules.admit(&path, &path, Kind::File)?;
@@ -122,8 +128,8 @@ fn admitted(rules: &Arc<Rules>, paths: &[String]) -> Result<Vec<String>, Failure
     paths.iter().map(admit).collect()
 }
 
-/// A text that says something and can be kept.
-fn kept(argument: &'static str, text: String) -> Result<String, Failure> {
+/// A text that is not blank and can be stored.
+fn storable_text(argument: &'static str, text: String) -> Result<String, Failure> {
     let problem = if text.trim().is_empty() {
         "says nothing"
     } else if text.contains('\0') {
@@ -138,8 +144,8 @@ fn kept(argument: &'static str, text: String) -> Result<String, Failure> {
     ))
 }
 
-/// A text that is no id names no discovery, like an id that is another project's.
-fn superseded(id: &str) -> Result<Uuid, Failure> {
+/// Parses an id. A malformed one gets the same failure as the id of another project's discovery.
+fn parse_id(id: &str) -> Result<Uuid, Failure> {
     id.parse()
-        .map_err(|_no_id| WriteError::UnknownDiscovery.into())
+        .map_err(|_error| WriteError::UnknownDiscovery.into())
 }

@@ -1,6 +1,6 @@
-//! `search_memory`: the entries of the memory files, newest first, a page at a time.
+//! `search_memory`: the entries of the memory files, newest first, in pages.
 //!
-//! A plain cursor is `<microseconds>:<file>:<number>`, the place of the page's last entry.
+//! A cursor is `<microseconds>:<file>:<number>`, the position of the page's last entry.
 
 use std::collections::BTreeSet;
 
@@ -18,11 +18,11 @@ use uuid::Uuid;
 use super::rfc3339;
 use crate::tools::{Reply, Tool, ToolContext, paging, schema::is_false};
 
-/// Searches what was written to memory.
+/// Searches the entries of memory files.
 pub(in crate::tools) struct SearchMemory;
 
-/// Nothing was written before 1970, and Postgres knows no dates of long before.
-const EARLIEST: i64 = 0;
+/// No entry is older than 1970, and Postgres rejects much earlier dates.
+const EARLIEST_SECOND: i64 = 0;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -42,7 +42,7 @@ pub(in crate::tools) struct SearchMemoryArgs {
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100))]
     limit: usize,
-    /// Where to go on: the cursor of the page before.
+    /// The cursor of the previous page.
     cursor: Option<String>,
     /// Project slug; see `list_projects`.
     #[schemars(length(min = 1, max = 63))]
@@ -54,12 +54,12 @@ fn default_limit() -> usize {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(in crate::tools) struct FoundEntries {
+pub(in crate::tools) struct MemoryEntries {
     /// Newest first.
-    entries: Vec<FoundEntry>,
-    /// Entries that fit, on this page and all others; 10000 where there are as many or more.
+    entries: Vec<MemoryEntry>,
+    /// Matching entries, on this page and all others, counted up to 10000.
     total: u64,
-    /// There are more: go on with the cursor.
+    /// There are more: continue with the cursor.
     #[serde(default, skip_serializing_if = "is_false")]
     truncated: bool,
     /// Where the next page begins.
@@ -68,13 +68,13 @@ pub(in crate::tools) struct FoundEntries {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct FoundEntry {
+struct MemoryEntry {
     file: String,
     /// The file's `entry_count` when it was appended.
     number: i64,
     /// By the server's clock, RFC 3339 in UTC.
     written_at: String,
-    /// As it was written; `{erased_at}` where the operator erased it.
+    /// As written; `{erased_at}` if the operator erased it.
     entry: Value,
 }
 
@@ -88,19 +88,22 @@ impl Tool for SearchMemory {
     const WEIGHT: u32 = 2;
     const UNTRUSTED: bool = true;
     type Args = SearchMemoryArgs;
-    type Output = FoundEntries;
+    type Output = MemoryEntries;
 
-    async fn run(cx: &ToolContext, args: SearchMemoryArgs) -> Result<Reply<FoundEntries>, Failure> {
+    async fn run(
+        cx: &ToolContext,
+        args: SearchMemoryArgs,
+    ) -> Result<Reply<MemoryEntries>, Failure> {
         let project = cx.project(args.project.as_deref()).await?;
         let filter = args.filter(project.id, Timestamp::now())?;
-        let behind = args.cursor.as_deref().map(place).transpose()?;
+        let after = args.cursor.as_deref().map(parse_cursor).transpose()?;
         let store = cx.store();
-        // One more than is shown: whether another page follows.
+        // One more than is shown, to know whether another page follows.
         let most = i64::try_from(args.limit + 1).unwrap_or(i64::MAX);
-        let finding = store.find_entries(&filter, behind, most);
+        let finding = store.find_entries(&filter, after, most);
         let found = read_by(cx.cancel().deadline, finding).await;
         let (total, stored) = found.map_err(|error| unreachable(&error))?;
-        let entries: Vec<FoundEntry> = stored.iter().take(args.limit).map(found_entry).collect();
+        let entries: Vec<MemoryEntry> = stored.iter().take(args.limit).map(memory_entry).collect();
         let page = page(entries, &stored, total, cx.max_result_bytes());
         Ok(page.of_memory(&project.slug))
     }
@@ -111,7 +114,7 @@ impl SearchMemoryArgs {
         let time = |argument, text: &Option<String>, end| {
             let second = text.as_deref().map(|text| {
                 let second = parse_bound(text, end, now).ok_or_else(|| no_date(argument, text))?;
-                Ok::<_, Failure>(second.max(EARLIEST))
+                Ok::<_, Failure>(second.max(EARLIEST_SECOND))
             });
             second.transpose()
         };
@@ -147,8 +150,8 @@ fn no_date(argument: &str, text: &str) -> Failure {
     )
 }
 
-fn found_entry(stored: &StoredEntry) -> FoundEntry {
-    FoundEntry {
+fn memory_entry(stored: &StoredEntry) -> MemoryEntry {
+    MemoryEntry {
         file: stored.file.clone(),
         number: stored.number,
         written_at: rfc3339(stored.written_at),
@@ -156,18 +159,18 @@ fn found_entry(stored: &StoredEntry) -> FoundEntry {
     }
 }
 
-/// As many of the entries as fit, one at least, and the cursor behind the last of them.
+/// As many entries as fit, at least one, and the cursor after the last of them.
 fn page(
-    mut entries: Vec<FoundEntry>,
+    mut entries: Vec<MemoryEntry>,
     stored: &[StoredEntry],
     total: u64,
     budget: usize,
-) -> Reply<FoundEntries> {
+) -> Reply<MemoryEntries> {
     entries.truncate(paging::fit(&entries, budget).max(1));
     let is_cut = entries.len() < stored.len();
     let last = entries.len().checked_sub(1).and_then(|at| stored.get(at));
     let cursor = last.filter(|_| is_cut).map(cursor);
-    let body = FoundEntries {
+    let body = MemoryEntries {
         entries,
         total,
         truncated: is_cut,
@@ -180,8 +183,8 @@ fn cursor(last: &StoredEntry) -> String {
     format!("{}:{}:{}", last.written_at, last.file, last.number)
 }
 
-/// The place that a cursor names.
-fn place(cursor: &str) -> Result<Place, Failure> {
+/// Parses a cursor.
+fn parse_cursor(cursor: &str) -> Result<Place, Failure> {
     let read = || {
         let (written_at, rest) = cursor.split_once(':')?;
         let (file, number) = rest.split_once(':')?;
@@ -194,7 +197,7 @@ fn place(cursor: &str) -> Result<Place, Failure> {
     read().ok_or_else(|| {
         Failure::new(
             Fault::InvalidArguments,
-            "the cursor is none of this tool's",
+            "the cursor is not from this tool",
             "start again without a cursor",
         )
     })
@@ -214,7 +217,7 @@ mod tests {
     }
 
     fn paged(stored: &[StoredEntry], limit: usize, budget: usize) -> (usize, bool, bool) {
-        let entries = stored.iter().take(limit).map(found_entry).collect();
+        let entries = stored.iter().take(limit).map(memory_entry).collect();
         let reply = page(entries, stored, 9, budget);
         let result = reply.into_result(true).unwrap();
         let data = &result["structuredContent"];
@@ -228,20 +231,20 @@ mod tests {
     }
 
     #[test]
-    fn a_page_ends_where_its_limit_or_its_room_does_and_says_where_to_go_on() {
+    fn a_page_ends_at_its_limit_or_size_and_returns_a_cursor() {
         let found: Vec<_> = (0..3).map(|number| stored(number, 400)).collect();
         assert_eq!(paged(&found, 3, 1 << 16), (3, false, false));
         assert_eq!(paged(&found, 2, 1 << 16), (2, true, true));
         assert_eq!(paged(&found, 3, 2_100), (2, true, true));
-        // An entry that has no room anywhere is given all the same, or no page would come after.
+        // An entry that fits nowhere is returned all the same, or no page would follow.
         assert_eq!(paged(&found, 3, 10), (1, true, true));
         assert_eq!(paged(&[], 3, 10), (0, false, false));
     }
 
     #[test]
-    fn a_cursor_leads_back_to_its_place_and_nothing_else_does() {
+    fn a_cursor_round_trips_and_other_texts_are_rejected() {
         let last = stored(7, 1);
-        let found = place(&cursor(&last)).unwrap();
+        let found = parse_cursor(&cursor(&last)).unwrap();
         assert_eq!((found.written_at, found.number), (last.written_at, 7));
         for bad in [
             "",
@@ -250,7 +253,7 @@ mod tests {
             "1:x.jsonl:2",
             "x:decisions.jsonl:2",
         ] {
-            assert!(place(bad).is_err(), "{bad}");
+            assert!(parse_cursor(bad).is_err(), "{bad}");
         }
     }
 }

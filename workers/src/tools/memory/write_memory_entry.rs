@@ -1,4 +1,4 @@
-//! `write_memory_entry`: one entry more at the end of a memory file.
+//! `write_memory_entry`: appends an entry to a memory file.
 
 use archway_proto::{catalog::Scope, failure::Failure, fault::Fault};
 use archway_repo::text::shown;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::entry::Entry;
 use crate::tools::{Reply, Tool, ToolContext};
 
-/// Appends to a memory file of the project.
+/// Appends an entry to a memory file of the project.
 pub(in crate::tools) struct WriteMemoryEntry;
 
 #[derive(Deserialize, JsonSchema)]
@@ -30,7 +30,7 @@ pub(in crate::tools) struct WriteMemoryEntryArgs {
 pub(in crate::tools) struct WrittenEntry {
     success: bool,
     file: MemoryFile,
-    /// Entries of the file, this one included: its number.
+    /// Entries of the file, including this one: its number.
     entry_count: u64,
 }
 

@@ -1,26 +1,26 @@
-//! `grep_codebase`: regex search, in the context contract's words.
+//! `grep_codebase`: regex search, by the context contract.
 
 use archway_proto::failure::Failure;
 use archway_repo::{Excluded, MatchedLine, Query};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::hits::{Around, Match, Page, Skipped};
+use super::collected::{Match, MatchPage, SkippedProject, SurroundingLines};
 use super::run::Search;
 use crate::tools::{
     Reply, Tool, ToolContext,
     schema::{is_false, is_zero},
 };
 
-/// What the contract leaves out.
+/// The contract's exclusions.
 const EXCLUDED: Excluded = Excluded {
     folders: &["node_modules", ".git", "dist", "build", ".next", ".context"],
     files: &[],
 };
 /// Lines shown before and after a match.
-const CONTEXT: usize = 2;
+const CONTEXT_LINES: usize = 2;
 
-/// Lines that match a regular expression.
+/// Searches for lines that match a regular expression.
 pub(in crate::tools) struct GrepCodebase;
 
 #[derive(Deserialize, JsonSchema)]
@@ -42,7 +42,7 @@ pub(in crate::tools) struct GrepArgs {
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100))]
     limit: usize,
-    /// Where to go on: the cursor of the page before.
+    /// The cursor of the previous page.
     cursor: Option<String>,
 }
 
@@ -63,7 +63,7 @@ pub(in crate::tools) struct GrepMatches {
     files_skipped: u64,
     /// In milliseconds.
     search_time: u64,
-    /// Only where nothing was found.
+    /// Only if nothing was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
     truncated: bool,
@@ -87,17 +87,17 @@ struct GrepMatch {
     /// The first match's first character, from 1.
     column: u64,
     text: String,
-    context: Around,
-    /// The line is longer than what is shown.
+    context: SurroundingLines,
+    /// The line is longer than shown.
     #[serde(default, skip_serializing_if = "is_false")]
     line_truncated: bool,
-    /// Where several projects were searched.
+    /// Only if several projects were searched.
     #[serde(skip_serializing_if = "Option::is_none")]
     project: Option<String>,
 }
 
 impl Match for GrepMatch {
-    fn new(line: MatchedLine, project: Option<String>, context: Around) -> Self {
+    fn new(line: MatchedLine, project: Option<String>, context: SurroundingLines) -> Self {
         GrepMatch {
             file: line.path.display(),
             line: line.line,
@@ -109,7 +109,7 @@ impl Match for GrepMatch {
         }
     }
 
-    fn around(&mut self) -> &mut Around {
+    fn surrounding_lines(&mut self) -> &mut SurroundingLines {
         &mut self.context
     }
 
@@ -143,7 +143,7 @@ impl Tool for GrepCodebase {
                 case_sensitive: args.case_sensitive,
                 glob,
                 excluded: &EXCLUDED,
-                context: CONTEXT,
+                context: CONTEXT_LINES,
             },
             limit: args.limit,
             glob: args.file_pattern,
@@ -151,8 +151,8 @@ impl Tool for GrepCodebase {
             cursor: args.cursor,
         };
         let has_glob = search.glob.is_some();
-        let message = |page: &Page<GrepMatch>| {
-            (page.totals.matches == 0).then(|| nothing(page, &pattern, has_glob))
+        let message = |page: &MatchPage<GrepMatch>| {
+            (page.totals.matches == 0).then(|| no_match_message(page, &pattern, has_glob))
         };
         search
             .run(cx, |page| answer(pattern.clone(), message(&page), page))
@@ -160,12 +160,12 @@ impl Tool for GrepCodebase {
     }
 }
 
-/// How many projects are told of that could not be searched.
-const MOST_REASONS: usize = 3;
+/// How many skipped projects the message explains.
+const MAX_REASONS: usize = 3;
 
-/// Why there is no match.
-fn nothing(page: &Page<GrepMatch>, pattern: &str, has_glob: bool) -> String {
-    let said = if page.totals.incomplete {
+/// Explains why there is no match.
+fn no_match_message(page: &MatchPage<GrepMatch>, pattern: &str, has_glob: bool) -> String {
+    let message = if page.totals.incomplete {
         "The time was up before a match was found; narrow the search".to_owned()
     } else if page.projects == 0 {
         "No file was searched: there is no project that you may read".to_owned()
@@ -185,26 +185,26 @@ fn nothing(page: &Page<GrepMatch>, pattern: &str, has_glob: bool) -> String {
         format!("No file was searched: {why}")
     };
     match page.skipped.as_slice() {
-        [] => said,
-        skipped => format!("{said}; {}", reasons(skipped)),
+        [] => message,
+        skipped => format!("{message}; {}", reasons(skipped)),
     }
 }
 
-/// Why projects could not be searched, of the first few.
-fn reasons(skipped: &[Skipped]) -> String {
-    let told: Vec<&str> = skipped
+/// The reasons of the first few skipped projects.
+fn reasons(skipped: &[SkippedProject]) -> String {
+    let listed: Vec<&str> = skipped
         .iter()
-        .take(MOST_REASONS)
+        .take(MAX_REASONS)
         .map(|it| it.why.as_str())
         .collect();
-    let told = told.join("; ");
-    match skipped.len().saturating_sub(MOST_REASONS) {
-        0 => told,
-        more => format!("{told}; and {more} more projects"),
+    let listed = listed.join("; ");
+    match skipped.len().saturating_sub(MAX_REASONS) {
+        0 => listed,
+        more => format!("{listed}; and {more} more projects"),
     }
 }
 
-fn answer(pattern: String, message: Option<String>, page: Page<GrepMatch>) -> GrepMatches {
+fn answer(pattern: String, message: Option<String>, page: MatchPage<GrepMatch>) -> GrepMatches {
     GrepMatches {
         message,
         matches: page.matches,
@@ -215,7 +215,7 @@ fn answer(pattern: String, message: Option<String>, page: Page<GrepMatch>) -> Gr
         search_time: page.duration_ms,
         truncated: page.truncated,
         context_omitted: page.context_omitted,
-        skipped_projects: Skipped::slugs(page.skipped),
+        skipped_projects: SkippedProject::slugs(page.skipped),
         cursor: None,
     }
 }

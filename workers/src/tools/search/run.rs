@@ -1,4 +1,4 @@
-//! One search over one project or all of them: skip, count, page, fit.
+//! Runs one search over one project or all of them, and returns a page.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -11,56 +11,56 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::hits::{Hits, Match, Page, Skipped};
+use super::collected::{CollectedMatches, Match, MatchPage, SkippedProject};
 use crate::{
     context::{Snapshot, ToolContext},
     projects::Project,
     tools::{Reply, paging},
 };
 
-/// Searches every project the caller may read.
+/// The argument that searches every project the caller may read.
 const ALL: &str = "*";
-/// How many projects one call searches.
+/// Maximum number of projects that one call searches.
 const MAX_PROJECTS: usize = 50;
 
-/// One search, as its caller asks for it.
+/// One search, as requested.
 pub(super) struct Search<Q> {
-    /// Makes the query, once the project is known and the glob is parsed.
+    /// Builds the query, once the project is known and the glob is parsed.
     pub(super) query: Q,
     pub(super) glob: Option<String>,
-    /// Matching lines on a page, at most.
+    /// Maximum number of matching lines on a page.
     pub(super) limit: usize,
     pub(super) project: Option<String>,
     pub(super) cursor: Option<String>,
 }
 
 impl<Q: FnOnce(Option<Glob>) -> Query> Search<Q> {
-    /// Runs the search and makes the answer's page.
+    /// Runs the search and builds the page of the answer.
     pub(super) async fn run<M: Match, B: Serialize>(
         self,
         cx: &ToolContext,
-        body: impl FnOnce(Page<M>) -> B,
+        body: impl FnOnce(MatchPage<M>) -> B,
     ) -> Result<Reply<B>, Failure> {
         let started = Instant::now();
         let budget = cx.max_result_bytes();
         let cursor = self.cursor.clone();
         let skip = paging::items_before(cursor.as_deref());
-        let mut hits = match self.project.as_deref() {
-            Some(ALL) => self.everywhere(cx, skip).await?,
-            _ => self.in_one(cx, skip).await?,
+        let mut collected = match self.project.as_deref() {
+            Some(ALL) => self.search_all(cx, skip).await?,
+            _ => self.search_one(cx, skip).await?,
         };
-        if !hits.totals.incomplete {
-            paging::resume(cursor.as_deref(), &hits.basis)?;
+        if !collected.totals.incomplete {
+            paging::resume(cursor.as_deref(), &collected.basis)?;
         }
-        let (page, next) = hits.page(skip, budget, started);
+        let (page, next) = collected.page(skip, budget, started);
         let mut files: Vec<String> = page.matches.iter().map(M::file).collect();
         files.dedup();
-        let reply = match hits.snapshot {
+        let reply = match collected.snapshot {
             Some(snapshot) => Reply::from_snapshot(snapshot, |()| body(page)),
             None => Reply::new(body(page)),
         };
-        let reply = reply.cursor(next).incomplete(hits.totals.incomplete);
-        Ok(reply.moved(hits.moved).of_files(files))
+        let reply = reply.cursor(next).incomplete(collected.totals.incomplete);
+        Ok(reply.moved(collected.moved).of_files(files))
     }
 
     fn query(self) -> Result<Arc<Query>, Failure> {
@@ -68,7 +68,11 @@ impl<Q: FnOnce(Option<Glob>) -> Query> Search<Q> {
         Ok(Arc::new((self.query)(glob)))
     }
 
-    async fn in_one<M: Match>(self, cx: &ToolContext, skip: usize) -> Result<Hits<M>, Failure> {
+    async fn search_one<M: Match>(
+        self,
+        cx: &ToolContext,
+        skip: usize,
+    ) -> Result<CollectedMatches<M>, Failure> {
         let project = cx.project(self.project.as_deref()).await?;
         let range = MatchRange {
             skip,
@@ -82,17 +86,21 @@ impl<Q: FnOnce(Option<Glob>) -> Query> Search<Q> {
             repo,
             moved,
         } = snapshot;
-        let mut hits = Hits::new(basis);
-        hits.add(found, None);
-        hits.snapshot = Some(Snapshot {
+        let mut collected = CollectedMatches::new(basis);
+        collected.add(found, None);
+        collected.snapshot = Some(Snapshot {
             value: (),
             repo,
             moved,
         });
-        Ok(hits)
+        Ok(collected)
     }
 
-    async fn everywhere<M: Match>(self, cx: &ToolContext, skip: usize) -> Result<Hits<M>, Failure> {
+    async fn search_all<M: Match>(
+        self,
+        cx: &ToolContext,
+        skip: usize,
+    ) -> Result<CollectedMatches<M>, Failure> {
         let projects = cx.projects().await?;
         if projects.len() > MAX_PROJECTS {
             let message = format!("{} projects are too many for one search", projects.len());
@@ -104,8 +112,8 @@ impl<Q: FnOnce(Option<Glob>) -> Query> Search<Q> {
             limit: self.limit,
         };
         let query = self.query()?;
-        let mut hits = Hits::new(String::new());
-        hits.projects = projects.len();
+        let mut collected = CollectedMatches::new(String::new());
+        collected.projects = projects.len();
         let mut heads = DefaultHasher::new();
         for (done, project) in projects.iter().enumerate() {
             cx.progress(
@@ -114,65 +122,65 @@ impl<Q: FnOnce(Option<Glob>) -> Query> Search<Q> {
                 format!("searching {}", project.slug),
             );
             project.slug.hash(&mut heads);
-            let snapshot = match one_of_many(cx, project, &query, range).await? {
-                Outcome::Found(snapshot) => snapshot,
-                Outcome::Absent(why) => {
-                    hits.skipped.push(skipped(cx, &project.slug, why));
+            let snapshot = match search_one_of_many(cx, project, &query, range).await? {
+                ProjectOutcome::Found(snapshot) => snapshot,
+                ProjectOutcome::Absent(why) => {
+                    collected.skipped.push(skipped(cx, &project.slug, why));
                     continue;
                 }
-                Outcome::TimeUp => {
-                    hits.totals.incomplete = true;
+                ProjectOutcome::TimeUp => {
+                    collected.totals.incomplete = true;
                     break;
                 }
             };
             let commit = snapshot.repo.head().map(|head| head.commit);
             commit.hash(&mut heads);
-            hits.moved |= snapshot.moved;
+            collected.moved |= snapshot.moved;
             let found = snapshot.value;
             let matches = usize::try_from(found.totals.matches).unwrap_or(usize::MAX);
             range.limit = range.limit.saturating_sub(found.lines.len());
             range.skip = range.skip.saturating_sub(matches);
-            hits.add(found, Some(&project.slug));
-            if hits.totals.incomplete {
+            collected.add(found, Some(&project.slug));
+            if collected.totals.incomplete {
                 break;
             }
         }
-        hits.basis = format!("*{:016x}", heads.finish());
-        Ok(hits)
+        collected.basis = format!("*{:016x}", heads.finish());
+        Ok(collected)
     }
 }
 
-/// What one of several projects gave.
-enum Outcome {
+/// The outcome for one of several projects.
+enum ProjectOutcome {
     Found(Snapshot<Matches>),
-    /// It can't be read now, for this reason; the others are searched all the same.
+    /// The project can't be read now, for this reason. The others are still searched.
     Absent(String),
-    /// What earlier projects gave stands.
+    /// The deadline passed. The matches of earlier projects are returned.
     TimeUp,
 }
 
-async fn one_of_many(
+async fn search_one_of_many(
     cx: &ToolContext,
     project: &Project,
     query: &Arc<Query>,
     range: MatchRange,
-) -> Result<Outcome, Failure> {
+) -> Result<ProjectOutcome, Failure> {
     match search(cx, project, query, range).await {
-        Ok(snapshot) => Ok(Outcome::Found(snapshot)),
+        Ok(snapshot) => Ok(ProjectOutcome::Found(snapshot)),
         Err(failure) => match failure.code {
-            Fault::SearchTimeout => Ok(Outcome::TimeUp),
-            Fault::Unavailable => Ok(Outcome::Absent(failure.message)),
+            Fault::SearchTimeout => Ok(ProjectOutcome::TimeUp),
+            Fault::Unavailable => Ok(ProjectOutcome::Absent(failure.message)),
             _ => Err(failure),
         },
     }
 }
 
-/// Tells at once that a project is left out; the answer says so, too.
-fn skipped(cx: &ToolContext, slug: &str, why: String) -> Skipped {
-    let told = json!({ "message": format!("not searched: {why}"), "project": slug });
-    cx.log(LogLevel::Warning, told);
+/// Logs to the caller at once that a project was skipped. The answer says so, too.
+fn skipped(cx: &ToolContext, slug: &str, why: String) -> SkippedProject {
+    let message = json!({ "message": format!("not searched: {why}"), "project": slug });
+    cx.log(LogLevel::Warning, message);
     let slug = slug.to_owned();
-    Skipped { slug, why }
+    SkippedProject { slug, why }
 }
 
 async fn search(

@@ -1,18 +1,18 @@
-//! `search_files`: search for plain text or a regex, in the repo contract's words.
+//! `search_files`: search for plain text or a regex, by the repo contract.
 
 use archway_proto::failure::Failure;
 use archway_repo::{Excluded, MatchedLine, Query};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::hits::{Around, Match, Page, Skipped};
+use super::collected::{Match, MatchPage, SkippedProject, SurroundingLines};
 use super::run::Search;
 use crate::tools::{
     Reply, Tool, ToolContext,
     schema::{is_false, is_zero},
 };
 
-/// What the contract leaves out.
+/// The contract's exclusions.
 const EXCLUDED: Excluded = Excluded {
     folders: &["node_modules", ".git", "dist", "build"],
     files: &[
@@ -24,7 +24,7 @@ const EXCLUDED: Excluded = Excluded {
     ],
 };
 
-/// Lines that hold a text or match a regular expression.
+/// Searches for lines that contain a text or match a regular expression.
 pub(in crate::tools) struct SearchFiles;
 
 #[derive(Deserialize, JsonSchema)]
@@ -53,7 +53,7 @@ pub(in crate::tools) struct SearchFilesArgs {
     /// Whether case matters.
     #[serde(default)]
     case_sensitive: bool,
-    /// Where to go on: the cursor of the page before.
+    /// The cursor of the previous page.
     cursor: Option<String>,
 }
 
@@ -93,17 +93,17 @@ struct SearchMatch {
     /// From 1.
     line_number: u64,
     line_content: String,
-    context: Around,
-    /// The line is longer than what is shown.
+    context: SurroundingLines,
+    /// The line is longer than shown.
     #[serde(default, rename = "lineTruncated", skip_serializing_if = "is_false")]
     line_truncated: bool,
-    /// Where several projects were searched.
+    /// Only if several projects were searched.
     #[serde(skip_serializing_if = "Option::is_none")]
     project: Option<String>,
 }
 
 impl Match for SearchMatch {
-    fn new(line: MatchedLine, project: Option<String>, context: Around) -> Self {
+    fn new(line: MatchedLine, project: Option<String>, context: SurroundingLines) -> Self {
         SearchMatch {
             path: line.path.display(),
             line_number: line.line,
@@ -114,7 +114,7 @@ impl Match for SearchMatch {
         }
     }
 
-    fn around(&mut self) -> &mut Around {
+    fn surrounding_lines(&mut self) -> &mut SurroundingLines {
         &mut self.context
     }
 
@@ -158,7 +158,7 @@ impl Tool for SearchFiles {
     }
 }
 
-fn answer(page: Page<SearchMatch>) -> SearchMatches {
+fn answer(page: MatchPage<SearchMatch>) -> SearchMatches {
     SearchMatches {
         matches: page.matches,
         total_matches: page.totals.matches,
@@ -167,7 +167,7 @@ fn answer(page: Page<SearchMatch>) -> SearchMatches {
         truncated: page.truncated,
         duration_ms: page.duration_ms,
         context_omitted: page.context_omitted,
-        skipped_projects: Skipped::slugs(page.skipped),
+        skipped_projects: SkippedProject::slugs(page.skipped),
         cursor: None,
     }
 }

@@ -1,11 +1,11 @@
-//! The lines of a file that `read_file` was asked for.
+//! The line range of a `read_file` call.
 
 use archway_proto::{failure::Failure, fault::Fault};
 
 use super::{Encoding, File, ReadFileArgs};
 use crate::tools::files::window::{Part, Window};
 
-/// The lines asked for, if any were.
+/// The requested lines, if any.
 #[derive(Clone, Copy)]
 pub(super) struct Range(Option<(u64, u64)>);
 
@@ -18,7 +18,7 @@ impl Range {
         if args.encoding == Encoding::Base64 {
             return Err(Failure::new(
                 Fault::InvalidArguments,
-                "a line range does not go with base64",
+                "a line range can't be combined with base64",
                 "leave out start_line and end_line, or ask for utf-8",
             ));
         }
@@ -34,7 +34,7 @@ impl Range {
         }
     }
 
-    /// Adds the range to what is shown; a range that begins past the end is an error.
+    /// Adds the range to the file. A range that begins past the end is an error.
     pub(super) fn show(self, file: File, part: &Part) -> Result<File, Failure> {
         let Some((start, end)) = self.0 else {
             return Ok(file);
