@@ -9,8 +9,8 @@
 //! of package.json, include paths of a build) are not resolved.
 
 // In processing order.
-mod found;
-mod place;
+mod parsed;
+mod context;
 mod rust;
 mod script;
 mod python;
@@ -31,8 +31,8 @@ use archway_repo::{
     Cancel, Key, Listing, Repo, RepoError, RepoFile, RepoPath, Stopped,
     syntax::{self, Language, SyntaxError},
 };
-use found::{Found, Import, MAX_IMPORTS, Parsed};
-use place::Place;
+use context::ImportContext;
+use parsed::{Import, ImportCollector, MAX_IMPORTS, ParsedImports};
 
 /// At most this many imported files are returned.
 const MAX_FILES: usize = 500;
@@ -74,13 +74,13 @@ impl Files for Repo {
 
 /// Imports of parsed files, by project and blob id. Cheap to clone.
 #[derive(Clone)]
-pub struct ImportCache(Cache<(Key, ObjectId, Language), Arc<Parsed>>);
+pub struct ImportCache(Cache<(Key, ObjectId, Language), Arc<ParsedImports>>);
 
 impl ImportCache {
     /// Creates an empty cache.
     #[expect(clippy::new_without_default, reason = "it has a size")]
     pub fn new() -> ImportCache {
-        let weigh = |_: &(Key, ObjectId, Language), parsed: &Arc<Parsed>| parsed.cost();
+        let weigh = |_: &(Key, ObjectId, Language), parsed: &Arc<ParsedImports>| parsed.weight();
         let cache = Cache::builder()
             .max_capacity(CACHE_BYTES)
             .weigher(weigh)
@@ -103,32 +103,33 @@ impl ImportCache {
     ) -> Result<Dependencies, RepoError> {
         let mut file = files.open(path)?;
         let from = file.resolved().clone();
-        let Some(language) = Language::of(&from).filter(|language| Parsed::is_for(*language))
+        let Some(language) =
+            Language::of(&from).filter(|language| ParsedImports::is_for(*language))
         else {
             return Ok(Dependencies::default());
         };
         let parsed = match read(&mut file)? {
             Some(text) => self.parsed(project, language, &text, cancel)?,
-            None => Arc::new(Parsed::failed(&SyntaxError::TooLarge)),
+            None => Arc::new(ParsedImports::failed(&SyntaxError::TooLarge)),
         };
-        let (mut found, cut) = match files.listing(cancel) {
+        let (mut files, truncated) = match files.listing(cancel) {
             Ok(listing) => {
-                let place = Place {
+                let context = ImportContext {
                     files,
                     listing: &listing,
                     from: &from,
                     cancel,
                 };
-                resolve(&parsed.imports, language, &place)?
+                resolve(&parsed.imports, language, &context)?
             }
             Err(RepoError::Stopped(stopped)) => return Err(stopped.into()),
             // The file itself can still be returned.
             Err(error) => (Vec::new(), Some(error.to_string())),
         };
-        found.retain(|file| file != path);
+        files.retain(|file| file != path);
         Ok(Dependencies {
-            files: found,
-            error: parsed.flaw.clone().or(cut),
+            files,
+            error: parsed.warning.clone().or(truncated),
         })
     }
 
@@ -139,17 +140,17 @@ impl ImportCache {
         language: Language,
         text: &[u8],
         cancel: &Cancel,
-    ) -> Result<Arc<Parsed>, RepoError> {
+    ) -> Result<Arc<ParsedImports>, RepoError> {
         let (hash, kind) = (gix::hash::Kind::Sha1, gix::objs::Kind::Blob);
         let id = gix::objs::compute_hash(hash, kind, text).map_err(|source| RepoError::Git {
-            what: "naming a text",
+            what: "hashing a file",
             source: source.into(),
         })?;
         let key = (project.clone(), id, language);
-        if let Some(known) = self.0.get(&key) {
-            return Ok(known);
+        if let Some(cached) = self.0.get(&key) {
+            return Ok(cached);
         }
-        match Parsed::of(language, text, cancel) {
+        match ParsedImports::of(language, text, cancel) {
             Ok(parsed) => {
                 let parsed = Arc::new(parsed);
                 self.0.insert(key, Arc::clone(&parsed));
@@ -157,8 +158,8 @@ impl ImportCache {
             }
             Err(SyntaxError::Stopped(stopped)) => Err(stopped.into()),
             Err(error) => {
-                tracing::warn!(error = %Chain(&error), "a file was not parsed");
-                Ok(Arc::new(Parsed::failed(&error)))
+                tracing::warn!(error = %Chain(&error), "file could not be parsed");
+                Ok(Arc::new(ParsedImports::failed(&error)))
             }
         }
     }
@@ -168,16 +169,16 @@ impl ImportCache {
 fn resolve(
     imports: &[Import],
     language: Language,
-    place: &Place<'_>,
+    context: &ImportContext<'_>,
 ) -> Result<(Vec<RepoPath>, Option<String>), Stopped> {
-    let resolver = Resolver::of(imports, language, place)?;
-    let (mut seen, mut files) = (HashSet::from([place.from.clone()]), Vec::new());
+    let resolver = Resolver::of(imports, language, context)?;
+    let (mut seen, mut files) = (HashSet::from([context.from.clone()]), Vec::new());
     for import in imports {
-        place.cancel.check()?;
-        for file in resolver.files(import, language, place) {
+        context.cancel.check()?;
+        for file in resolver.files(import, language, context) {
             if files.len() == MAX_FILES {
-                let cut = format!("only the first {MAX_FILES} dependencies are given");
-                return Ok((files, Some(cut)));
+                let truncated = format!("only the first {MAX_FILES} dependencies are given");
+                return Ok((files, Some(truncated)));
             }
             if seen.insert(file.clone()) {
                 files.push(file);
@@ -193,35 +194,44 @@ struct Resolver {
     own_crate: Option<rust::Crate>,
     crates: Vec<(String, rust::Crate)>,
     modules: Vec<go::Module>,
-    roots: Vec<RepoPath>,
+    source_roots: Vec<RepoPath>,
 }
 
 impl Resolver {
-    fn of(imports: &[Import], language: Language, place: &Place<'_>) -> Result<Resolver, Stopped> {
+    fn of(
+        imports: &[Import],
+        language: Language,
+        context: &ImportContext<'_>,
+    ) -> Result<Resolver, Stopped> {
         let mut resolver = Resolver::default();
         match language {
             Language::Rust => {
-                resolver.own_crate = Some(rust::Crate::around(place));
-                resolver.crates = rust::crates(place)?;
+                resolver.own_crate = Some(rust::Crate::enclosing(context));
+                resolver.crates = rust::crates(context)?;
             }
-            Language::Go => resolver.modules = go::modules(place)?,
-            Language::Java => resolver.roots = java::roots(imports, place),
+            Language::Go => resolver.modules = go::modules(context)?,
+            Language::Java => resolver.source_roots = java::source_roots(imports, context),
             _ => {}
         }
         Ok(resolver)
     }
 
-    fn files(&self, import: &Import, language: Language, place: &Place<'_>) -> Vec<RepoPath> {
+    fn files(
+        &self,
+        import: &Import,
+        language: Language,
+        context: &ImportContext<'_>,
+    ) -> Vec<RepoPath> {
         let file = match import {
-            Import::Go(package) => return go::resolve(package, &self.modules, place),
-            Import::Java(import) => return java::resolve(import, &self.roots, place),
+            Import::Go(package) => return go::resolve(package, &self.modules, context),
+            Import::Java(import) => return java::resolve(import, &self.source_roots, context),
             Import::Rust(import) => self
                 .own_crate
                 .as_ref()
-                .and_then(|own| rust::resolve(import, own, &self.crates, place)),
-            Import::Script(specifier) => script::resolve(specifier, language, place),
-            Import::Python(import) => python::resolve(import, place),
-            Import::Include(name) => include::resolve(name, place),
+                .and_then(|own| rust::resolve(import, own, &self.crates, context)),
+            Import::Script(specifier) => script::resolve(specifier, language, context),
+            Import::Python(import) => python::resolve(import, context),
+            Import::Include(name) => include::resolve(name, context),
         };
         file.into_iter().collect()
     }
@@ -231,7 +241,7 @@ impl Resolver {
 fn read(file: &mut RepoFile) -> Result<Option<Vec<u8>>, RepoError> {
     let read = file.read_at_most(syntax::MAX_BYTES as u64);
     read.map_err(|source| RepoError::Io {
-        what: "reading a file whose imports are asked for",
+        what: "reading a file to find its imports",
         source,
     })
 }
@@ -248,14 +258,14 @@ mod tests {
     use testing::{dependencies, imports, project};
 
     #[test]
-    fn each_file_is_given_once_in_the_order_of_its_first_import() {
+    fn files_are_unique_in_the_order_of_their_first_import() {
         let text = "import './b'; import './a'; export * from './b'; import './self';";
         let app = project(&[("self.ts", text)], &["a.ts", "b.ts"]);
         assert_eq!(imports(&app, "self.ts"), ["b.ts", "a.ts"]);
     }
 
     #[test]
-    fn blocked_ignored_and_outside_files_are_none() {
+    fn imports_skip_blocked_ignored_and_outside_files() {
         let text = "import './secrets.js'; import './built.js'; import './link.js';\
                     import './node_modules/x.js'; import '../up.js'; import './a.js';";
         let app = project(
@@ -277,20 +287,20 @@ mod tests {
         assert_eq!(imports(&app, "src/other.js"), ["closed/b.js"]);
         let closed = Rules::new(&[], &["closed/".to_owned()], None).unwrap();
         let repo = app.repo_with(closed);
-        let found =
+        let result =
             ImportCache::new().dependencies(repo.key(), &repo, &path("src/other.js"), &cancel());
-        assert!(found.unwrap().files.is_empty());
+        assert!(result.unwrap().files.is_empty());
     }
 
     #[test]
-    fn a_link_imports_what_its_target_imports() {
+    fn a_link_has_the_imports_of_its_target() {
         let app = project(&[("src/a.js", "import './b';")], &["src/b.js"]);
         app.link("link.js", "src/a.js");
         assert_eq!(imports(&app, "link.js"), ["src/b.js"]);
     }
 
     #[test]
-    fn files_in_other_languages_import_nothing_and_are_no_errors() {
+    fn files_in_other_languages_import_nothing_without_error() {
         let app = project(
             &[
                 ("a.rb", "require './b'"),
@@ -306,17 +316,17 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_a_mistake_gives_what_was_found_and_the_line_of_the_mistake() {
+    fn a_syntax_error_is_reported_along_with_imports() {
         let text = "import { a } from './a';\n\nfunction ( {\n";
         let app = project(&[("main.ts", text)], &["a.ts"]);
-        let found = dependencies(&app, "main.ts");
-        assert_eq!(found.files, [path("a.ts")]);
-        let error = found.error.unwrap();
+        let result = dependencies(&app, "main.ts");
+        assert_eq!(result.files, [path("a.ts")]);
+        let error = result.error.unwrap();
         assert!(error.starts_with("syntax error at line 3"), "{error}");
     }
 
     #[test]
-    fn a_file_that_is_too_large_says_so() {
+    fn a_file_that_is_too_large_has_an_error() {
         let text = "// filler\n".repeat(110_000);
         let app = project(&[("big.js", &text)], &[]);
         let error = dependencies(&app, "big.js").error.unwrap();
@@ -324,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_to_too_many_files_is_cut_and_says_so() {
+    fn too_many_files_are_truncated_with_an_error() {
         let names: Vec<String> = (0..=MAX_FILES).map(|n| format!("m{n:03}")).collect();
         let text: String = names
             .iter()
@@ -334,27 +344,27 @@ mod tests {
         for name in &names {
             app.file(&format!("{name}.js"), "");
         }
-        let found = dependencies(&app, "main.js");
-        assert_eq!(found.files.len(), MAX_FILES);
-        assert!(found.error.unwrap().contains("first 500"));
+        let result = dependencies(&app, "main.js");
+        assert_eq!(result.files.len(), MAX_FILES);
+        assert!(result.error.unwrap().contains("first 500"));
     }
 
     #[test]
-    fn a_text_is_parsed_once_while_its_content_is_the_same() {
+    fn equal_content_is_parsed_once_and_resolved_each_time() {
         let app = project(&[("main.js", "import './a';")], &["a.js", "b.js"]);
         let cache = ImportCache::new();
-        let found = || {
+        let parse = || {
             let repo = app.repo();
-            let found = cache.dependencies(repo.key(), &repo, &path("main.js"), &cancel());
+            let result = cache.dependencies(repo.key(), &repo, &path("main.js"), &cancel());
             cache.0.run_pending_tasks();
-            (found.unwrap().files, cache.0.entry_count())
+            (result.unwrap().files, cache.0.entry_count())
         };
-        assert_eq!(found(), (vec![path("a.js")], 1));
-        assert_eq!(found(), (vec![path("a.js")], 1));
+        assert_eq!(parse(), (vec![path("a.js")], 1));
+        assert_eq!(parse(), (vec![path("a.js")], 1));
         app.file("main.js", "import './b';");
-        assert_eq!(found(), (vec![path("b.js")], 2));
+        assert_eq!(parse(), (vec![path("b.js")], 2));
         std::fs::remove_file(app.root().join("b.js")).unwrap();
-        assert_eq!(found(), (vec![], 2), "where imports lead is looked up anew");
+        assert_eq!(parse(), (vec![], 2), "imports are resolved again");
     }
 
     /// Texts that would exhaust the stack, memory or time of a naive reader.
@@ -402,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_texts_take_neither_the_stack_nor_more_than_their_time() {
+    fn hostile_texts_stay_within_stack_and_time_limits() {
         // Smaller than the stack of a blocking thread.
         let work = || {
             for language in ["rs", "js", "ts", "tsx", "py", "go", "java", "c", "cpp"] {
@@ -422,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_parse_ends_at_once() {
+    fn a_cancelled_parse_ends_early() {
         let text = "a = {".repeat(40_000);
         let app = project(&[("main.js", &text)], &[]);
         let repo = app.repo();
@@ -430,7 +440,10 @@ mod tests {
         let call = cancel().cancel_at_check(100);
         let ended = ImportCache::new().dependencies(repo.key(), &repo, &path("main.js"), &call);
         assert!(matches!(ended, Err(RepoError::Stopped(Stopped::Cancelled))));
-        let looks = call.checks();
-        assert!(looks < 120, "{looks}: it went on after it was told to stop");
+        let checks = call.checks();
+        assert!(
+            checks < 120,
+            "{checks}: the parse continued after the cancellation"
+        );
     }
 }

@@ -18,14 +18,12 @@ pub(super) fn reason(
     let quote = quote(decision, ground);
     let why = match decision.status {
         Status::Superseded => format!(
-            "Superseded{}, which counts",
+            "Superseded{}, so it is not in effect",
             successors(decisions, decision)
         ),
-        Status::Deprecated => "Deprecated, so it binds nobody".to_owned(),
-        Status::Proposed => "Only proposed, so it binds nobody yet".to_owned(),
-        Status::Rejected if label == Label::Conflicts => {
-            "Repeats what was proposed and rejected".to_owned()
-        }
+        Status::Deprecated => "Deprecated, so it is not in effect".to_owned(),
+        Status::Proposed => "Only proposed, so it is not in effect yet".to_owned(),
+        Status::Rejected if label == Label::Conflicts => "Repeats a rejected proposal".to_owned(),
         _ => label_reason(label, ground).to_owned(),
     };
     match quote {
@@ -36,21 +34,21 @@ pub(super) fn reason(
 
 /// A description of a conflict.
 pub(super) fn conflict(decision: &Decision<'_>, ground: Ground) -> String {
-    let what = match ground {
-        Ground::AdoptsRejected(_) => "The proposal adopts an option that the decision turned down.",
+    let description = match ground {
+        Ground::AdoptsRejected(_) => "The proposal adopts an option that the decision rejected.",
         Ground::AdoptsAlternative | Ground::Replaces(_) => {
-            "The proposal takes something else than what the decision chose for this."
+            "The proposal adopts an alternative to what the decision chose."
         }
-        Ground::ViolatesBound(_) => "The proposal breaks a bound that the decision states.",
+        Ground::ViolatesBound(_) => "The proposal violates a limit that the decision sets.",
         Ground::OutOfScope(_) => {
-            "The proposal uses something beyond the scope for which the decision allows it."
+            "The proposal uses something outside of the scope that the decision allows."
         }
-        Ground::DropsChosen => "The proposal gives up what the decision chose.",
-        _ => "The proposal says the contrary of what the decision rules.",
+        Ground::DropsChosen => "The proposal drops what the decision chose.",
+        _ => "The proposal contradicts the decision.",
     };
     match quote(decision, ground) {
-        Some(quote) => format!("{what} It says: \"{quote}\""),
-        None => what.to_owned(),
+        Some(quote) => format!("{description} It says: \"{quote}\""),
+        None => description.to_owned(),
     }
 }
 
@@ -70,10 +68,10 @@ pub(super) fn suggestions(decisions: &[Decision<'_>], found: &[Finding]) -> Vec<
                 "Change the proposal to keep to ADR {id}, or write a decision that supersedes ADR {id} explicitly and says why its reasons no longer hold."
             )),
             (_, Status::Superseded) if !decision.successors.is_empty() => suggestions.push(format!(
-                "ADR {id} no longer holds; look at what superseded it: {}.",
+                "ADR {id} is superseded; read its successor: {}.",
                 successor_ids(decisions, decision)
             )),
-            (_, Status::Proposed) => suggestions.push(format!("ADR {id} is only proposed; settle it together with this.")),
+            (_, Status::Proposed) => suggestions.push(format!("ADR {id} is only proposed; decide on it together with this.")),
             _ => {}
         }
     }
@@ -103,13 +101,15 @@ fn without_conflict(decisions: &[Decision<'_>], found: &[Finding]) -> String {
 
 fn label_reason(label: Label, ground: Ground) -> &'static str {
     match ground {
-        Ground::AdoptsRejected(_) => "Adopts what was turned down",
-        Ground::AdoptsAlternative | Ground::Replaces(_) => "Takes another thing than was chosen",
-        Ground::ViolatesBound(_) => "Breaks a bound",
-        Ground::OutOfScope(_) => "Goes beyond what is allowed",
-        Ground::Contradicts(_) => "Says the contrary",
-        Ground::DropsChosen => "Gives up what was chosen",
-        Ground::DropsRejected(_) => "Turns down again what was turned down",
+        Ground::AdoptsRejected(_) => "Adopts a rejected option",
+        Ground::AdoptsAlternative | Ground::Replaces(_) => {
+            "Adopts an alternative to the chosen option"
+        }
+        Ground::ViolatesBound(_) => "Violates a limit",
+        Ground::OutOfScope(_) => "Exceeds the allowed scope",
+        Ground::Contradicts(_) => "Contradicts the decision",
+        Ground::DropsChosen => "Drops the chosen option",
+        Ground::DropsRejected(_) => "Rejects what the decision rejected",
         Ground::Repeats(_) | Ground::RepeatsTitle => "Restates or carries out the decision",
         Ground::Nearest(_) if label == Label::Related => {
             "The same subject, neither endorsed nor forbidden"
@@ -155,7 +155,7 @@ fn quote(decision: &Decision<'_>, ground: Ground) -> Option<String> {
 fn sentence<'a>(decision: &Decision<'a>, ground: Ground) -> Option<&'a Passage> {
     let positions = decision.positions;
     let of_statement = |at: usize| positions.statements.get(at)?.sentence.as_ref();
-    let stated = match ground {
+    let passage = match ground {
         Ground::AdoptsRejected(at) | Ground::DropsRejected(at) => {
             positions.rejected.get(at)?.sentence.as_ref()
         }
@@ -170,7 +170,7 @@ fn sentence<'a>(decision: &Decision<'a>, ground: Ground) -> Option<&'a Passage> 
         | Ground::RepeatsTitle
         | Ground::Nearest(None) => None,
     };
-    stated.or_else(|| chosen_sentence(decision))
+    passage.or_else(|| chosen_sentence(decision))
 }
 
 /// The sentence that states what was chosen; otherwise the first rule, otherwise the first

@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_read_with_their_units_and_bounds() {
+    fn numbers_are_parsed_with_units_and_bounds() {
         assert_eq!(of("at most 200 GB"), [(2e11, Bound::AtMost)]);
         assert_eq!(of("half a terabyte"), [(5e11, Bound::Exact)]);
         assert_eq!(of("for a year"), [(31_560_000.0, Bound::Exact)]);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_breaks_a_bound_of_its_unit_only() {
+    fn a_number_violates_only_bounds_with_its_unit() {
         let one = |text: &str| measures(&tokens(text)).remove(0);
         let broken = |number: &str, bound: &str| violates(&one(number), &one(bound));
         assert_eq!(broken("half a terabyte", "at most 200 GB"), Some(true));

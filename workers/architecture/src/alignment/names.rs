@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_one_thing_are_one_and_rivals_share_a_block() {
+    fn synonyms_are_one_product_and_alternatives_share_a_group() {
         let first = |name| product(name).map(|product| product.main_name);
         assert_eq!(first("pg"), Some("postgresql"));
         assert_eq!(first("json web tokens"), Some("jwt"));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_fits_its_numbers_and_the_longest_name() {
+    fn groups_fit_their_number_type_and_names_the_maximum_length() {
         assert!(groups().count() < usize::from(u8::MAX));
         let is_full = |product: &Product| product.alternatives.0.iter().all(|group| *group != 0);
         assert!(!PRODUCT_INDEX.values().any(is_full));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cue_is_of_a_kind_or_of_several() {
+    fn a_cue_has_the_bits_of_its_kinds() {
         assert_eq!(cues("instead of"), 0b00001);
         assert_eq!(cues("let's"), 0b00010);
         assert_eq!(cues("parcel"), 0);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_the_trade_are_sorted() {
+    fn word_lists_are_sorted() {
         assert!(TECHNICAL.is_sorted());
         assert!(AMBIGUOUS.is_sorted());
     }

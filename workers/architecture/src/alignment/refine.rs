@@ -25,8 +25,8 @@ impl Alignment {
     pub fn refine(&mut self, decisions: &[Decision<'_>], verdicts: &[ModelVerdict]) -> usize {
         let mut changed = 0;
         let found = std::mem::take(&mut self.found);
-        for (place, finding) in found.into_iter().enumerate() {
-            let mut verdicts = verdicts.iter().filter(|verdict| verdict.finding == place);
+        for (index, finding) in found.into_iter().enumerate() {
+            let mut verdicts = verdicts.iter().filter(|verdict| verdict.finding == index);
             let decision = decisions.get(finding.decision);
             let outcome = match (verdicts.next(), verdicts.next(), decision) {
                 (Some(verdict), None, Some(decision)) => apply(&finding, decision, verdict),
@@ -152,13 +152,13 @@ mod tests {
         }
     }
 
-    const PLAIN: &str = "Take backups of the PostgreSQL database of each service at night.";
-    const AGAINST: &str = "Replace PostgreSQL with MySQL as the database of all services.";
+    const RELATED: &str = "Take backups of the PostgreSQL database of each service at night.";
+    const CONFLICTING: &str = "Replace PostgreSQL with MySQL as the database of all services.";
 
     #[test]
-    fn a_verdict_changes_label_reason_and_what_to_do_next() {
+    fn a_verdict_changes_label_reason_and_suggestions() {
         let against = verdict(Some(Label::Conflicts), Some(RULE));
-        let (by_rules, refined, changed) = refined(PLAIN, Status::Accepted, &[against]);
+        let (by_rules, refined, changed) = refined(RELATED, Status::Accepted, &[against]);
         assert_ne!(by_rules.found[0].label, Label::Conflicts);
         assert_eq!((refined.found[0].label, changed), (Label::Conflicts, 1));
         assert!(refined.found[0].reason.ends_with(&format!("\"{RULE}\"")));
@@ -169,21 +169,21 @@ mod tests {
     }
 
     #[test]
-    fn what_forbids_or_endorses_without_a_sentence_is_not_believed() {
+    fn conflicts_and_supports_need_a_sentence() {
         for label in [Label::Conflicts, Label::Supports] {
             let bare = [verdict(Some(label), None)];
-            let (by_rules, refined, _) = refined(PLAIN, Status::Accepted, &bare);
+            let (by_rules, refined, _) = refined(RELATED, Status::Accepted, &bare);
             assert_ne!(by_rules.found[0].label, Label::Conflicts);
             assert_eq!(by_rules, refined);
         }
     }
 
     #[test]
-    fn a_decision_that_binds_nobody_stays_related_at_most() {
+    fn a_decision_not_in_effect_stays_at_most_related() {
         for status in [Status::Superseded, Status::Deprecated, Status::Proposed] {
             for label in [Label::Conflicts, Label::Supports] {
                 let verdict = [verdict(Some(label), Some(RULE))];
-                let (by_rules, refined, changed) = refined(AGAINST, status, &verdict);
+                let (by_rules, refined, changed) = refined(CONFLICTING, status, &verdict);
                 assert_eq!(by_rules.found[0].label, Label::Related);
                 assert_eq!((by_rules, 0), (refined, changed), "{status:?}");
             }
@@ -191,31 +191,31 @@ mod tests {
     }
 
     #[test]
-    fn what_is_about_something_else_goes_but_for_a_conflict_of_the_rules() {
+    fn an_unrelated_finding_is_removed_unless_rules_found_a_conflict() {
         let other = [verdict(None, None)];
-        let (_, refined_plain, changed) = refined(PLAIN, Status::Accepted, &other);
+        let (_, refined_plain, changed) = refined(RELATED, Status::Accepted, &other);
         assert_eq!((refined_plain.found.len(), changed), (0, 1));
         assert!(!refined_plain.suggestions.is_empty());
-        let (by_rules, refined, _) = refined(AGAINST, Status::Accepted, &other);
+        let (by_rules, refined, _) = refined(CONFLICTING, Status::Accepted, &other);
         assert_eq!(by_rules.found[0].label, Label::Conflicts);
         assert_eq!(refined.found[0].label, Label::Related);
     }
 
     #[test]
-    fn two_verdicts_about_one_finding_and_those_about_none_count_for_nothing() {
+    fn contradictory_and_unmatched_verdicts_are_ignored() {
         let against = verdict(Some(Label::Conflicts), Some(RULE));
-        let nowhere = ModelVerdict {
+        let unmatched = ModelVerdict {
             finding: 7,
             ..against.clone()
         };
-        for verdicts in [vec![against.clone(), against], vec![nowhere]] {
-            let (by_rules, refined, changed) = refined(PLAIN, Status::Accepted, &verdicts);
+        for verdicts in [vec![against.clone(), against], vec![unmatched]] {
+            let (by_rules, refined, changed) = refined(RELATED, Status::Accepted, &verdicts);
             assert_eq!((by_rules, 0), (refined, changed));
         }
     }
 
     #[test]
-    fn sentences_are_rules_then_what_was_turned_down_within_their_bound() {
+    fn sentences_are_rules_then_rejections_up_to_the_size_limit() {
         let markdown = Markdown::read(TEXT, &cancel()).unwrap();
         let adr = Adr::of(&markdown, "7. Use PostgreSQL");
         let positions = Positions::of(&markdown, &adr);

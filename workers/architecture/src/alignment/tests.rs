@@ -15,17 +15,17 @@ const LOGS: &str = "# 2. Logs are kept briefly\n\n## Status\n\nAccepted\n\n## De
 const MAIL: &str = "# 3. Send mail with Postfix\n\n## Status\n\nProposed\n\n## Decision\n\nMail is sent \
     by Postfix.\n";
 
-struct Written {
+struct ParsedDecision {
     text: &'static str,
     markdown: Markdown,
     status: Status,
     positions: Positions,
 }
 
-fn written(text: &'static str) -> Written {
+fn parse(text: &'static str) -> ParsedDecision {
     let markdown = Markdown::read(text, &cancel()).unwrap();
     let adr = Adr::of(&markdown, markdown.called().unwrap());
-    Written {
+    ParsedDecision {
         text,
         positions: Positions::of(&markdown, &adr),
         status: adr.status,
@@ -34,13 +34,13 @@ fn written(text: &'static str) -> Written {
 }
 
 /// Aligns a proposal with the three decisions.
-fn aligned(description: &str) -> (Vec<(usize, Label)>, Alignment) {
-    held(&[DATABASE, LOGS, MAIL], description)
+fn align_with_three(description: &str) -> (Vec<(usize, Label)>, Alignment) {
+    align_with(&[DATABASE, LOGS, MAIL], description)
 }
 
 /// Aligns a proposal with decisions, and returns the labels and the whole result.
-fn held(texts: &[&'static str], description: &str) -> (Vec<(usize, Label)>, Alignment) {
-    let all: Vec<Written> = texts.iter().copied().map(written).collect();
+fn align_with(texts: &[&'static str], description: &str) -> (Vec<(usize, Label)>, Alignment) {
+    let all: Vec<ParsedDecision> = texts.iter().copied().map(parse).collect();
     let decisions: Vec<Decision<'_>> = all.iter().map(decision).collect();
     let proposal = Proposal {
         description,
@@ -54,33 +54,33 @@ fn held(texts: &[&'static str], description: &str) -> (Vec<(usize, Label)>, Alig
     )
 }
 
-fn decision(written: &Written) -> Decision<'_> {
+fn decision(parsed: &ParsedDecision) -> Decision<'_> {
     Decision {
         id: "0001",
-        status: written.status,
+        status: parsed.status,
         successors: &[],
-        positions: &written.positions,
-        markdown: &written.markdown,
-        source: written.text,
+        positions: &parsed.positions,
+        markdown: &parsed.markdown,
+        source: parsed.text,
     }
 }
 
 #[test]
-fn taking_the_place_of_what_was_chosen_conflicts() {
+fn replacing_the_chosen_option_conflicts() {
     for proposal in [
         "Replace PostgreSQL with CockroachDB.",
         "The database of the order service is MongoDB.",
         "We migrate the services' database from Postgres to MySQL.",
     ] {
-        let (labels, alignment) = aligned(proposal);
+        let (labels, alignment) = align_with_three(proposal);
         assert_eq!(labels.first(), Some(&(0, Label::Conflicts)), "{proposal}");
         assert!(alignment.found[0].conflict.is_some());
     }
 }
 
 #[test]
-fn carrying_a_decision_out_is_supported_and_its_sentence_quoted() {
-    let (labels, alignment) = aligned("The order service uses pg as its database.");
+fn carrying_out_a_decision_is_supported_and_quotes_it() {
+    let (labels, alignment) = align_with_three("The order service uses pg as its database.");
     assert_eq!(labels.first(), Some(&(0, Label::Supports)));
     let quote = "We will use PostgreSQL as the database of all services.";
     assert!(alignment.found[0].reason.contains(quote), "{alignment:?}");
@@ -94,48 +94,53 @@ const STORE: &str = "# 3. Use PostgreSQL\n\n## Status\n\nAccepted\n\n## Decision
     PostgreSQL as their database. Telephone numbers must never be written to a log.\n";
 
 #[test]
-fn restating_and_using_what_was_chosen_is_supported() {
+fn restating_or_using_the_chosen_option_is_supported() {
     for (proposal, at) in [
         ("All new services use PostgreSQL for their data.", 2),
         ("We will store invoices in PostgreSQL.", 2),
         ("Session cookies are HttpOnly.", 1),
     ] {
-        let (labels, _) = held(&[QUEUES, SESSIONS, STORE], proposal);
+        let (labels, _) = align_with(&[QUEUES, SESSIONS, STORE], proposal);
         assert_eq!(labels, [(at, Label::Supports)], "{proposal}");
     }
 }
 
 #[test]
-fn ending_what_was_chosen_or_moving_off_it_conflicts() {
-    let (labels, alignment) = held(&[QUEUES, SESSIONS, STORE], "Delete the RabbitMQ cluster.");
+fn ending_the_chosen_option_or_migrating_away_conflicts() {
+    let (labels, alignment) =
+        align_with(&[QUEUES, SESSIONS, STORE], "Delete the RabbitMQ cluster.");
     assert_eq!(labels, [(0, Label::Conflicts)]);
-    assert!(alignment.found[0].reason.starts_with("Gives up"));
-    let (labels, _) = held(&[QUEUES, SESSIONS, STORE], "Move background work to Kafka.");
+    assert!(
+        alignment.found[0]
+            .reason
+            .starts_with("Drops the chosen option")
+    );
+    let (labels, _) = align_with(&[QUEUES, SESSIONS, STORE], "Move background work to Kafka.");
     assert_eq!(labels, [(0, Label::Conflicts)]);
 }
 
 #[test]
-fn a_product_for_another_purpose_is_no_rival_and_work_beside_it_takes_no_side() {
+fn other_purposes_and_maintenance_do_not_conflict() {
     let all = [QUEUES, SESSIONS, STORE];
-    let (labels, _) = held(&all, "We will send push notifications through Firebase.");
+    let (labels, _) = align_with(&all, "We will send push notifications through Firebase.");
     assert_eq!(labels, []);
     let backup = "A nightly backup of a read replica of the PostgreSQL database is taken.";
-    let (labels, _) = held(&all, backup);
+    let (labels, _) = align_with(&all, backup);
     assert_eq!(labels, [(2, Label::Related)]);
 }
 
 #[test]
 fn a_conflict_quotes_the_sentence_that_forbids() {
     let all = [QUEUES, SESSIONS, STORE];
-    let (labels, alignment) = held(&all, "Write the telephone numbers to the log, too.");
+    let (labels, alignment) = align_with(&all, "Write the telephone numbers to the log, too.");
     assert_eq!(labels, [(2, Label::Conflicts)]);
     let quote = "Telephone numbers must never be written to a log.";
     assert!(alignment.found[0].reason.contains(quote));
 }
 
 #[test]
-fn what_superseded_a_decision_is_named() {
-    let all = [DATABASE, STORE].map(written);
+fn suggestions_name_the_successor_of_a_superseded_decision() {
+    let all = [DATABASE, STORE].map(parse);
     let old = Decision {
         status: Status::Superseded,
         successors: &[1],
@@ -149,27 +154,31 @@ fn what_superseded_a_decision_is_named() {
         description: "The order service uses pg as its database.",
         context: None,
     };
-    let told = align(&[old, new], &proposal, &cancel()).unwrap();
-    let expected = "ADR 0001 no longer holds; look at what superseded it: ADR 0002.";
-    assert!(told.suggestions.contains(&expected.to_owned()), "{told:?}");
+    let alignment = align(&[old, new], &proposal, &cancel()).unwrap();
+    let expected = "ADR 0001 is superseded; read its successor: ADR 0002.";
+    assert!(
+        alignment.suggestions.contains(&expected.to_owned()),
+        "{alignment:?}"
+    );
 }
 
 #[test]
-fn a_question_takes_no_side() {
-    let (labels, _) = aligned("Should the PostgreSQL database of the services get a replica?");
+fn a_question_is_only_related() {
+    let (labels, _) =
+        align_with_three("Should the PostgreSQL database of the services get a replica?");
     assert_eq!(labels, [(0, Label::Related)]);
 }
 
 #[test]
-fn a_bound_is_broken_by_a_number_and_a_ban_by_doing_it() {
-    let (labels, alignment) = aligned("Logs are kept for a year.");
+fn violating_a_limit_or_a_ban_conflicts() {
+    let (labels, alignment) = align_with_three("Logs are kept for a year.");
     assert_eq!(labels, [(1, Label::Conflicts)]);
     assert!(
         alignment.found[0]
             .reason
             .contains("Logs are kept for 30 days.")
     );
-    let (labels, alignment) = aligned("Write the telephone numbers to the log, too.");
+    let (labels, alignment) = align_with_three("Write the telephone numbers to the log, too.");
     assert_eq!(labels, [(1, Label::Conflicts)]);
     assert!(
         alignment.found[0]
@@ -179,21 +188,21 @@ fn a_bound_is_broken_by_a_number_and_a_ban_by_doing_it() {
 }
 
 #[test]
-fn what_is_only_proposed_is_related_at_most() {
-    let (labels, alignment) = aligned("Mail is sent by Postfix.");
+fn a_proposed_decision_is_at_most_related() {
+    let (labels, alignment) = align_with_three("Mail is sent by Postfix.");
     assert_eq!(labels, [(2, Label::Related)]);
     assert!(alignment.found[0].reason.starts_with("Only proposed"));
 }
 
 #[test]
-fn another_subject_finds_nothing_and_says_what_to_do() {
+fn an_unrelated_proposal_has_no_findings_but_a_suggestion() {
     for proposal in [
         "Paint the fence green.",
         "",
         "?!",
         "The summer party is in July.",
     ] {
-        let (labels, alignment) = aligned(proposal);
+        let (labels, alignment) = align_with_three(proposal);
         assert_eq!(labels, [], "{proposal}");
         assert!(alignment.suggestions[0].contains("No ADR is about this"));
     }
@@ -211,17 +220,17 @@ fn another_subject_finds_nothing_and_says_what_to_do() {
 }
 
 #[test]
-fn the_longest_proposal_is_read_in_time() {
+fn the_longest_proposal_takes_less_than_5_seconds() {
     let words = "We replace PostgreSQL with CockroachDB, not 30 days later; logs never, ";
     let long = words.repeat(5000 / words.len());
     let started = tokio::time::Instant::now();
-    let (labels, _) = aligned(&long);
+    let (labels, _) = align_with_three(&long);
     assert!(!labels.is_empty());
     assert!(started.elapsed() < tokio::time::Duration::from_secs(5));
 }
 
 #[test]
-fn the_largest_decision_is_read_though_it_is_one_sentence() {
+fn a_decision_of_one_huge_sentence_stays_within_limits() {
     for words in [
         "services never use postgres and ",
         "logs: no; ",

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_of_a_word_are_one() {
+    fn forms_of_a_word_share_a_concept() {
         for (one, other) in [
             ("migrations", "migrate"),
             ("stored", "storing"),
@@ -310,14 +310,14 @@ mod tests {
     }
 
     #[test]
-    fn names_are_things_however_they_are_spelled() {
+    fn spellings_of_a_name_share_a_concept() {
         assert_eq!(concepts("json web tokens"), concepts("JWT"));
         assert_eq!(concepts("GitHub Actions"), concepts("gh-actions"));
         assert_eq!(concepts("Postgres's"), concepts("pg"));
     }
 
     #[test]
-    fn a_word_is_a_language_only_where_it_is_written_as_one() {
+    fn an_ambiguous_word_is_a_product_only_if_spelled_as_a_name() {
         let alternatives = |text: &str| {
             tokens(text)
                 .iter()

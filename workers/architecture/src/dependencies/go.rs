@@ -10,8 +10,8 @@ use archway_repo::{
 };
 
 use super::{
-    Found, Import,
-    place::{Place, parent, relative},
+    Import, ImportCollector,
+    context::{ImportContext, parent, relative},
 };
 
 /// A module of the project: its import path and its folder.
@@ -20,14 +20,18 @@ pub(super) struct Module {
     folder: RepoPath,
 }
 
-pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> Result<(), Stopped> {
+pub(super) fn find_imports(
+    syntax: &Syntax<'_>,
+    collector: &mut ImportCollector,
+    cancel: &Cancel,
+) -> Result<(), Stopped> {
     syntax.walk(syntax.root(), cancel, |node| match node.kind() {
         "source_file" | "import_declaration" | "import_spec_list" | "ERROR" => Walk::Into,
         "import_spec" => {
             let path = node.child_by_field_name("path");
             let text = path.and_then(|path| syntax.text(path));
             let text = text.map(|text| text.trim_matches(['"', '`']).to_owned());
-            found.add(text.map(Import::Go));
+            collector.add(text.map(Import::Go));
             Walk::Past
         }
         _ => Walk::Past,
@@ -36,8 +40,8 @@ pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> R
 
 /// The modules of the project: enclosing ones first, from the nearest outwards, then the others in
 /// path order.
-pub(super) fn modules(place: &Place<'_>) -> Result<Vec<Module>, Stopped> {
-    let mut modules: Vec<Module> = place
+pub(super) fn modules(context: &ImportContext<'_>) -> Result<Vec<Module>, Stopped> {
+    let mut modules: Vec<Module> = context
         .manifests("go.mod")?
         .into_iter()
         .filter_map(|(manifest, text)| {
@@ -47,15 +51,15 @@ pub(super) fn modules(place: &Place<'_>) -> Result<Vec<Module>, Stopped> {
             })
         })
         .collect();
-    let nearness = |module: &Module| {
+    let enclosing_depth = |module: &Module| {
         let depth = module.folder.components().count() + 1;
-        if place.from.is_within(&module.folder) {
+        if context.from.is_within(&module.folder) {
             depth
         } else {
             0
         }
     };
-    modules.sort_by_key(|module| std::cmp::Reverse(nearness(module)));
+    modules.sort_by_key(|module| std::cmp::Reverse(enclosing_depth(module)));
     Ok(modules)
 }
 
@@ -68,35 +72,42 @@ fn module_path(manifest: &str) -> Option<String> {
     (line.starts_with([' ', '\t']) && !path.is_empty()).then(|| path.to_owned())
 }
 
-pub(super) fn resolve(import: &str, modules: &[Module], place: &Place<'_>) -> Vec<RepoPath> {
+pub(super) fn resolve(
+    import: &str,
+    modules: &[Module],
+    context: &ImportContext<'_>,
+) -> Vec<RepoPath> {
     let within = |module: &Module| {
         let rest = import.strip_prefix(module.path.as_str())?;
         let is_whole = rest.is_empty() || rest.starts_with('/');
         Some((module.path.len(), relative(&module.folder, rest)?)).filter(|_| is_whole)
     };
     // The longest path wins; among equals, the nearest module.
-    let mut best: Option<(usize, RepoPath)> = None;
+    let mut longest: Option<(usize, RepoPath)> = None;
     for (length, folder) in modules.iter().filter_map(within) {
-        if best.as_ref().is_none_or(|(longest, _)| length > *longest) {
-            best = Some((length, folder));
+        if longest
+            .as_ref()
+            .is_none_or(|(longest, _)| length > *longest)
+        {
+            longest = Some((length, folder));
         }
     }
     let vendored = || {
         let nearest = modules
             .first()
-            .filter(|module| place.from.is_within(&module.folder))?;
+            .filter(|module| context.from.is_within(&module.folder))?;
         relative(&nearest.folder, &format!("vendor/{import}"))
     };
-    let folder = best.map(|(_, folder)| folder).or_else(vendored);
+    let folder = longest.map(|(_, folder)| folder).or_else(vendored);
     folder
-        .map(|folder| package(&folder, place))
+        .map(|folder| package_files(&folder, context))
         .unwrap_or_default()
 }
 
-fn package(folder: &RepoPath, place: &Place<'_>) -> Vec<RepoPath> {
+fn package_files(folder: &RepoPath, context: &ImportContext<'_>) -> Vec<RepoPath> {
     let is_source =
         |path: &&&RepoPath| path.name().ends_with(b".go") && !path.name().ends_with(b"_test.go");
-    let files = place.files_in(folder);
+    let files = context.files_in(folder);
     files
         .iter()
         .filter(is_source)
@@ -109,7 +120,7 @@ mod tests {
     use crate::dependencies::testing::{imports, project};
 
     #[test]
-    fn a_package_is_all_its_files_but_tests() {
+    fn a_package_is_all_of_its_files_except_tests() {
         let text = "package main\nimport (\n\t\"fmt\"\n\tn \"example.com/app/net\"\n\t. `example.com/app`\n)\n\
                     import _ \"example.com/apple\"\n";
         let app = project(
@@ -134,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_module_counts_then_others_then_vendored_packages() {
+    fn nearest_modules_precede_others_and_vendored_packages() {
         let text =
             "package b\nimport \"one.dev/x/sub/p\"\nimport \"two.dev/q\"\nimport \"three.dev/v\"\n";
         let app = project(

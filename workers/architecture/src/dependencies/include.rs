@@ -10,11 +10,15 @@ use archway_repo::{
 };
 
 use super::{
-    Found, Import,
-    place::{Place, relative},
+    Import, ImportCollector,
+    context::{ImportContext, relative},
 };
 
-pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> Result<(), Stopped> {
+pub(super) fn find_imports(
+    syntax: &Syntax<'_>,
+    collector: &mut ImportCollector,
+    cancel: &Cancel,
+) -> Result<(), Stopped> {
     syntax.walk(syntax.root(), cancel, |node| {
         if node.kind() != "preproc_include" {
             return Walk::Into;
@@ -23,19 +27,19 @@ pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> R
         let quoted = path.filter(|path| path.kind() == "string_literal");
         let text = quoted.and_then(|path| syntax.text(path));
         let text = text.map(|text| text.trim_matches('"').to_owned());
-        found.add(text.map(Import::Include));
+        collector.add(text.map(Import::Include));
         Walk::Past
     })
 }
 
-pub(super) fn resolve(name: &str, place: &Place<'_>) -> Option<RepoPath> {
+pub(super) fn resolve(name: &str, context: &ImportContext<'_>) -> Option<RepoPath> {
     // An absolute name is a path on a developer's machine.
     if name.starts_with('/') {
         return None;
     }
     // `..` is relative to the file only: elsewhere it would leave the include folders.
     if name.starts_with("..") {
-        return place.first(relative(&place.folder(), name));
+        return context.first(relative(&context.folder(), name));
     }
     let here_or_include = |folder: RepoPath| {
         let include = folder.join(b"include");
@@ -43,7 +47,7 @@ pub(super) fn resolve(name: &str, place: &Place<'_>) -> Option<RepoPath> {
             .into_iter()
             .filter_map(|folder| relative(&folder, name))
     };
-    place.first(place.folders_above().flat_map(here_or_include))
+    context.first(context.folders_above().flat_map(here_or_include))
 }
 
 #[cfg(test)]
@@ -51,7 +55,7 @@ mod tests {
     use crate::dependencies::testing::{imports, project};
 
     #[test]
-    fn quoted_names_are_looked_for_beside_the_file_then_upwards() {
+    fn quoted_names_resolve_next_to_the_file_then_upwards() {
         let text = "#include <stdio.h>\n#include \"a.h\"\n#ifdef X\n# include \"lib/b.h\"\n#endif\n\
                     #include \"c.h\"\n#include \"../d.h\"\n#include \"../../../e.h\"\n#include \"/f.h\"\nint x;\n";
         let app = project(

@@ -9,12 +9,12 @@ use archway_repo::{
 };
 
 use super::{
-    Found,
-    place::{Place, beneath, with_suffix},
+    ImportCollector,
+    context::{ImportContext, beneath, with_suffix},
 };
 
 /// Default source folders of builds, by priority.
-const FOLDERS: [&[u8]; 3] = [b"/src/main/java/", b"/src/test/java/", b"/src/"];
+const SOURCE_FOLDERS: [&[u8]; 3] = [b"/src/main/java/", b"/src/test/java/", b"/src/"];
 /// At most this many names of a qualified name count: no real package nests deeper.
 const MAX_NAMES: usize = 64;
 /// At most this many source folders of a project are searched.
@@ -22,24 +22,29 @@ const MAX_ROOTS: usize = 256;
 
 /// A package or import declaration.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Import {
+pub(super) enum JavaImport {
     /// The package of the file itself, which is not an import.
-    Own(Vec<String>),
+    Package(Vec<String>),
     /// A class, a nested class, or a static member.
     Class(Vec<String>),
     /// All members of a package or a class.
-    All(Vec<String>),
+    Wildcard(Vec<String>),
 }
 
-impl Import {
+impl JavaImport {
     /// The total length of its names, in bytes.
     pub(super) fn len(&self) -> usize {
-        let (Import::Own(names) | Import::Class(names) | Import::All(names)) = self;
+        let (JavaImport::Package(names) | JavaImport::Class(names) | JavaImport::Wildcard(names)) =
+            self;
         names.iter().map(String::len).sum()
     }
 }
 
-pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> Result<(), Stopped> {
+pub(super) fn find_imports(
+    syntax: &Syntax<'_>,
+    collector: &mut ImportCollector,
+    cancel: &Cancel,
+) -> Result<(), Stopped> {
     syntax.walk(syntax.root(), cancel, |node| {
         let kind = node.kind();
         if !matches!(kind, "package_declaration" | "import_declaration") {
@@ -62,48 +67,56 @@ pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> R
         let names = name.unwrap_or_default().split('.').take(MAX_NAMES);
         let names: Vec<String> = names.map(|name| name.trim().to_owned()).collect();
         let import = match kind {
-            "package_declaration" => Import::Own(names),
-            _ if all => Import::All(names),
-            _ => Import::Class(names),
+            "package_declaration" => JavaImport::Package(names),
+            _ if all => JavaImport::Wildcard(names),
+            _ => JavaImport::Class(names),
         };
-        found.add([super::Import::Java(import)]);
+        collector.add([super::Import::Java(import)]);
         Walk::Past
     })
 }
 
 /// The source roots, the most likely first.
-pub(super) fn roots(imports: &[super::Import], place: &Place<'_>) -> Vec<RepoPath> {
+pub(super) fn source_roots(
+    imports: &[super::Import],
+    context: &ImportContext<'_>,
+) -> Vec<RepoPath> {
     let own = imports.iter().find_map(|import| match import {
-        super::Import::Java(Import::Own(package)) => Some(package.as_slice()),
+        super::Import::Java(JavaImport::Package(package)) => Some(package.as_slice()),
         _ => None,
     });
     // A file without a package is in a source root.
-    let own = own_root(own.unwrap_or_default(), place);
-    let mut known: Vec<RepoPath> = Vec::new();
-    for entry in &place.listing.entries {
+    let own = package_root(own.unwrap_or_default(), context);
+    let mut conventional_roots: Vec<RepoPath> = Vec::new();
+    for entry in &context.listing.entries {
         if !entry.path.name().ends_with(b".java") {
             continue;
         }
-        let is_known = known.last().is_some_and(|root| entry.path.is_within(root));
-        if let Some(root) = conventional(&entry.path).filter(|_| !is_known) {
-            known.push(root);
+        let is_known = conventional_roots
+            .last()
+            .is_some_and(|root| entry.path.is_within(root));
+        if let Some(root) = conventional_root(&entry.path).filter(|_| !is_known) {
+            conventional_roots.push(root);
         }
-        if known.len() == MAX_ROOTS {
+        if conventional_roots.len() == MAX_ROOTS {
             break;
         }
     }
     // Tests can import main sources, but not the other way round.
     let is_of_tests = |root: &RepoPath| root.as_bytes().ends_with(b"src/test/java");
-    known.sort_by_key(is_of_tests);
-    let shared = |root: &RepoPath| common_names(root, place.from);
-    known.sort_by_key(|root| std::cmp::Reverse(shared(root)));
+    conventional_roots.sort_by_key(is_of_tests);
+    let shared = |root: &RepoPath| common_names(root, context.from);
+    conventional_roots.sort_by_key(|root| std::cmp::Reverse(shared(root)));
     let root = RepoPath::root();
-    own.into_iter().chain(known).chain([root]).collect()
+    own.into_iter()
+        .chain(conventional_roots)
+        .chain([root])
+        .collect()
 }
 
 /// The source root that the importing file's package implies.
-fn own_root(package: &[String], place: &Place<'_>) -> Option<RepoPath> {
-    let mut root = place.folder();
+fn package_root(package: &[String], context: &ImportContext<'_>) -> Option<RepoPath> {
+    let mut root = context.folder();
     for name in package.iter().rev() {
         if root.name() != name.as_bytes() {
             return None;
@@ -114,9 +127,9 @@ fn own_root(package: &[String], place: &Place<'_>) -> Option<RepoPath> {
 }
 
 /// The default source folder that contains a file, if any.
-fn conventional(path: &RepoPath) -> Option<RepoPath> {
+fn conventional_root(path: &RepoPath) -> Option<RepoPath> {
     let whole = [b"/", path.as_bytes()].concat();
-    FOLDERS.iter().find_map(|folder| {
+    SOURCE_FOLDERS.iter().find_map(|folder| {
         let at = memchr::memmem::find(&whole, folder)?;
         let end = at + folder.len() - 1;
         Some(RepoPath::trusted(whole.get(1..end)?))
@@ -128,34 +141,48 @@ fn common_names(one: &RepoPath, other: &RepoPath) -> usize {
     both.take_while(|(one, other)| one == other).count()
 }
 
-pub(super) fn resolve(import: &Import, roots: &[RepoPath], place: &Place<'_>) -> Vec<RepoPath> {
+pub(super) fn resolve(
+    import: &JavaImport,
+    source_roots: &[RepoPath],
+    context: &ImportContext<'_>,
+) -> Vec<RepoPath> {
     match import {
-        Import::Own(_) => Vec::new(),
-        Import::Class(names) => class(names, roots, place).into_iter().collect(),
-        Import::All(names) => {
-            let packages = roots
+        JavaImport::Package(_) => Vec::new(),
+        JavaImport::Class(names) => class_file(names, source_roots, context)
+            .into_iter()
+            .collect(),
+        JavaImport::Wildcard(names) => {
+            let packages = source_roots
                 .iter()
-                .map(|root| package(&beneath(root, names), place));
+                .map(|root| package_files(&beneath(root, names), context));
             let package = packages.into_iter().find(|files| !files.is_empty());
-            package.unwrap_or_else(|| class(names, roots, place).into_iter().collect())
+            package.unwrap_or_else(|| {
+                class_file(names, source_roots, context)
+                    .into_iter()
+                    .collect()
+            })
         }
     }
 }
 
 /// The file of a class. For a member or nested class, as in `a.b.C.d`, the file of the outer class.
-fn class(names: &[String], roots: &[RepoPath], place: &Place<'_>) -> Option<RepoPath> {
+fn class_file(
+    names: &[String],
+    source_roots: &[RepoPath],
+    context: &ImportContext<'_>,
+) -> Option<RepoPath> {
     let around = (1..=names.len())
         .rev()
         .filter_map(|length| names.get(..length));
     let mut candidates = around.flat_map(|names| {
         let file = move |root: &RepoPath| with_suffix(&beneath(root, names), ".java");
-        roots.iter().map(file)
+        source_roots.iter().map(file)
     });
-    candidates.find(|path| place.has(path))
+    candidates.find(|path| context.has(path))
 }
 
-fn package(folder: &RepoPath, place: &Place<'_>) -> Vec<RepoPath> {
-    let files = place.files_in(folder);
+fn package_files(folder: &RepoPath, context: &ImportContext<'_>) -> Vec<RepoPath> {
+    let files = context.files_in(folder);
     let files = files.into_iter().filter(|path| is_source(path.name()));
     files.cloned().collect()
 }
@@ -181,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_members_and_packages_are_found_from_the_file_s_own_package() {
+    fn classes_members_and_packages_resolve_from_the_own_package() {
         let text = "package com.acme.web;\nimport java.util.List;\nimport com.acme.db.Store;\n\
                     import com.acme.db.Pool.Entry;\nimport static com.acme.util.Text.trim;\n\
                     import static com.acme.util.Bits.*;\nimport com.acme.model.*;\nclass A {}\n";
@@ -204,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_a_package_stands_where_packages_begin() {
+    fn a_file_without_a_package_is_in_a_source_root() {
         let text = "import com.acme.Store;\nclass Main {}\n";
         let store = "java/com/acme/Store.java";
         let app = project(&[("java/Main.java", text)], &[store]);
@@ -212,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_see_sources_and_modules_see_each_other() {
+    fn tests_import_main_sources_and_other_modules() {
         let text = "package com.acme;\nimport com.acme.db.Store;\nimport com.other.Thing;\n";
         let test = "app/src/test/java/com/acme/ATest.java";
         let store = at("db/Store.java");

@@ -12,8 +12,8 @@ use archway_repo::{
 use tree_sitter::Node;
 
 use super::{
-    Found,
-    place::{Place, beneath, parent, relative, with_suffix},
+    ImportCollector,
+    context::{ImportContext, beneath, parent, relative, with_suffix},
 };
 
 /// At most this many names of a dotted name count: no real package nests deeper.
@@ -21,7 +21,7 @@ const MAX_NAMES: usize = 64;
 
 /// The import of a module, or of a name from a module.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Import {
+pub(super) struct PythonImport {
     /// The number of dots before the module's name.
     dots: usize,
     module: Vec<String>,
@@ -29,19 +29,27 @@ pub(super) struct Import {
     name: Option<String>,
 }
 
-pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> Result<(), Stopped> {
+pub(super) fn find_imports(
+    syntax: &Syntax<'_>,
+    collector: &mut ImportCollector,
+    cancel: &Cancel,
+) -> Result<(), Stopped> {
     syntax.walk(syntax.root(), cancel, |node| match node.kind() {
         "import_statement" => {
-            let import = |module| Import {
+            let import = |module| PythonImport {
                 dots: 0,
                 module,
                 name: None,
             };
-            found.add(names(syntax, node).map(import).map(super::Import::Python));
+            collector.add(names(syntax, node).map(import).map(super::Import::Python));
             Walk::Past
         }
         "import_from_statement" => {
-            found.add(taken(syntax, node).into_iter().map(super::Import::Python));
+            collector.add(
+                imported_names(syntax, node)
+                    .into_iter()
+                    .map(super::Import::Python),
+            );
             Walk::Past
         }
         _ => Walk::Into,
@@ -49,7 +57,7 @@ pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> R
 }
 
 /// The imports of a `from … import …`: one for each name, or the module for `*`.
-fn taken(syntax: &Syntax<'_>, node: Node<'_>) -> Vec<Import> {
+fn imported_names(syntax: &Syntax<'_>, node: Node<'_>) -> Vec<PythonImport> {
     let Some(from) = node.child_by_field_name("module_name") else {
         return Vec::new();
     };
@@ -67,13 +75,13 @@ fn taken(syntax: &Syntax<'_>, node: Node<'_>) -> Vec<Import> {
     let module = dotted
         .map(|node| identifiers(syntax, node))
         .unwrap_or_default();
-    let import = |name: Option<String>| Import {
+    let import = |name: Option<String>| PythonImport {
         dots,
         module: module.clone(),
         name,
     };
     let names = names(syntax, node).filter_map(|name| name.into_iter().next());
-    let mut imports: Vec<Import> = names.map(|name| import(Some(name))).collect();
+    let mut imports: Vec<PythonImport> = names.map(|name| import(Some(name))).collect();
     if imports.is_empty() {
         imports.push(import(None));
     }
@@ -106,7 +114,7 @@ fn identifiers(syntax: &Syntax<'_>, dotted: Node<'_>) -> Vec<String> {
         .collect()
 }
 
-impl Import {
+impl PythonImport {
     /// The total length of its names, in bytes.
     pub(super) fn len(&self) -> usize {
         let names = self.module.iter().chain(&self.name);
@@ -114,37 +122,41 @@ impl Import {
     }
 }
 
-pub(super) fn resolve(import: &Import, place: &Place<'_>) -> Option<RepoPath> {
+pub(super) fn resolve(import: &PythonImport, context: &ImportContext<'_>) -> Option<RepoPath> {
     if import.dots > 0 {
         let up = "../".repeat(import.dots - 1);
-        return from(import, &relative(&place.folder(), &up)?, place);
+        return resolve_in(import, &relative(&context.folder(), &up)?, context);
     }
-    roots(place).find_map(|root| from(import, &root, place))
+    roots(context).find_map(|root| resolve_in(import, &root, context))
 }
 
 /// Resolves `import` if its module is in `root`.
-fn from(import: &Import, root: &RepoPath, place: &Place<'_>) -> Option<RepoPath> {
+fn resolve_in(
+    import: &PythonImport,
+    root: &RepoPath,
+    context: &ImportContext<'_>,
+) -> Option<RepoPath> {
     let module = beneath(root, &import.module);
     let submodule = import.name.as_ref().and_then(|name| {
         let path = module.join(name.as_bytes());
-        file_of(&path, place)
+        module_file(&path, context)
     });
-    submodule.or_else(|| file_of(&module, place))
+    submodule.or_else(|| module_file(&module, context))
 }
 
-fn file_of(module: &RepoPath, place: &Place<'_>) -> Option<RepoPath> {
+fn module_file(module: &RepoPath, context: &ImportContext<'_>) -> Option<RepoPath> {
     let in_folder = ["__init__.py", "__init__.pyi"].map(|name| module.join(name.as_bytes()));
     let [package, stub] = in_folder;
     let (file, file_stub) = (with_suffix(module, ".py"), with_suffix(module, ".pyi"));
-    place.first([package, file, stub, file_stub])
+    context.first([package, file, stub, file_stub])
 }
 
 /// The folders that absolute names may start from, the most likely first.
-fn roots(place: &Place<'_>) -> impl Iterator<Item = RepoPath> {
+fn roots(context: &ImportContext<'_>) -> impl Iterator<Item = RepoPath> {
     let is_package = |folder: &RepoPath| {
-        place.has(&folder.join(b"__init__.py")) || place.has(&folder.join(b"__init__.pyi"))
+        context.has(&folder.join(b"__init__.py")) || context.has(&folder.join(b"__init__.pyi"))
     };
-    let mut top = place.folder();
+    let mut top = context.folder();
     while !top.is_root() && is_package(&top) {
         top = parent(&top);
     }
@@ -157,7 +169,7 @@ mod tests {
     use crate::dependencies::testing::{imports, project};
 
     #[test]
-    fn absolute_names_are_packages_before_modules_and_begin_where_the_package_stands() {
+    fn absolute_names_resolve_packages_before_modules() {
         let text = "import os\nimport app.a.b, app.c as d\nfrom app.d import e\n\
                     from app.d import thing\nfrom top import *\nimport lib\n";
         let app = project(
@@ -190,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn dots_climb_from_the_file_and_end_at_the_root() {
+    fn relative_names_resolve_upwards_to_the_root() {
         let text = "from . import x, y\nfrom .a import b\nfrom .. import up\nfrom ..z import q\n\
                     from .... import out\nfrom .a.b import (c,\n  d as e)\n\
                     if True:\n    def f():\n        from . import late\n";

@@ -6,7 +6,7 @@
 //! another file.
 
 mod module;
-mod tokens;
+mod use_paths;
 
 use archway_repo::{
     Cancel, RepoPath, Stopped,
@@ -15,8 +15,8 @@ use archway_repo::{
 use tree_sitter::Node;
 
 use super::{
-    Found,
-    place::{Place, relative},
+    ImportCollector,
+    context::{ImportContext, relative},
 };
 use module::Module;
 
@@ -27,44 +27,50 @@ const MAX_NAMES: usize = 32;
 
 /// A path or module declaration, and the inline modules that enclose it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Import {
-    around: Vec<String>,
-    what: What,
+pub(super) struct RustImport {
+    enclosing: Vec<String>,
+    declaration: Declaration,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum What {
+enum Declaration {
     /// A path in a `use`, including `crate`, `self` and `super`.
     Use(Vec<String>),
     /// `mod name;`, with the file from its `#[path]`.
     Mod { name: String, file: Option<String> },
 }
 
-impl Import {
+impl RustImport {
     /// The total length of its names, in bytes.
     pub(super) fn len(&self) -> usize {
-        let around: usize = self.around.iter().map(String::len).sum();
-        around
-            + match &self.what {
-                What::Use(names) => names.iter().map(String::len).sum(),
-                What::Mod { name, file } => name.len() + file.as_ref().map_or(0, String::len),
+        let enclosing: usize = self.enclosing.iter().map(String::len).sum();
+        enclosing
+            + match &self.declaration {
+                Declaration::Use(names) => names.iter().map(String::len).sum(),
+                Declaration::Mod { name, file } => {
+                    name.len() + file.as_ref().map_or(0, String::len)
+                }
             }
     }
 }
 
 /// The state of the walk through a file's items.
-struct Finder<'f> {
-    found: &'f mut Found,
+struct ImportFinder<'f> {
+    collector: &'f mut ImportCollector,
     /// The enclosing inline modules, each with the byte offset of its end.
-    around: Vec<(usize, String)>,
+    enclosing: Vec<(usize, String)>,
     /// The value of a `#[path]` attribute for the next item.
     path: Option<String>,
 }
 
-pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> Result<(), Stopped> {
-    let mut finder = Finder {
-        found,
-        around: Vec::new(),
+pub(super) fn find_imports(
+    syntax: &Syntax<'_>,
+    collector: &mut ImportCollector,
+    cancel: &Cancel,
+) -> Result<(), Stopped> {
+    let mut finder = ImportFinder {
+        collector,
+        enclosing: Vec::new(),
         path: None,
     };
     let mut stopped = Ok(());
@@ -80,7 +86,7 @@ pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> R
     stopped
 }
 
-impl Finder<'_> {
+impl ImportFinder<'_> {
     fn visit(
         &mut self,
         syntax: &Syntax<'_>,
@@ -88,11 +94,11 @@ impl Finder<'_> {
         cancel: &Cancel,
     ) -> Result<Walk, Stopped> {
         while self
-            .around
+            .enclosing
             .last()
             .is_some_and(|(end, _)| *end <= node.start_byte())
         {
-            self.around.pop();
+            self.enclosing.pop();
         }
         match node.kind() {
             "line_comment" | "block_comment" => return Ok(Walk::Past),
@@ -102,8 +108,8 @@ impl Finder<'_> {
             }
             "mod_item" => self.module(syntax, node),
             "use_declaration" => {
-                for names in tokens::paths(syntax, node, cancel)? {
-                    self.import(What::Use(names));
+                for names in use_paths::paths(syntax, node, cancel)? {
+                    self.import(Declaration::Use(names));
                 }
                 return Ok(Walk::Past);
             }
@@ -122,26 +128,32 @@ impl Finder<'_> {
         else {
             return;
         };
-        let name = plain(name);
+        let name = without_raw_prefix(name);
         match node.child_by_field_name("body") {
-            Some(_) if self.around.len() >= MAX_NAMES => {}
-            Some(body) => self.around.push((body.end_byte(), name)),
+            Some(_) if self.enclosing.len() >= MAX_NAMES => {}
+            Some(body) => self.enclosing.push((body.end_byte(), name)),
             None => {
                 let file = self.path.take();
-                self.import(What::Mod { name, file });
+                self.import(Declaration::Mod { name, file });
             }
         }
     }
 
-    fn import(&mut self, what: What) {
-        let around = self.around.iter().map(|(_, name)| name.clone()).collect();
-        self.found
-            .add([super::Import::Rust(Import { around, what })]);
+    fn import(&mut self, declaration: Declaration) {
+        let enclosing = self
+            .enclosing
+            .iter()
+            .map(|(_, name)| name.clone())
+            .collect();
+        self.collector.add([super::Import::Rust(RustImport {
+            enclosing,
+            declaration,
+        })]);
     }
 }
 
 /// A name without the `r#` of a raw identifier.
-fn plain(name: &str) -> String {
+fn without_raw_prefix(name: &str) -> String {
     name.strip_prefix("r#").unwrap_or(name).to_owned()
 }
 
@@ -158,39 +170,39 @@ fn path_attribute(syntax: &Syntax<'_>, item: Node<'_>) -> Option<String> {
 }
 
 pub(super) fn resolve(
-    import: &Import,
+    import: &RustImport,
     own: &Crate,
     crates: &[(String, Crate)],
-    place: &Place<'_>,
+    context: &ImportContext<'_>,
 ) -> Option<RepoPath> {
-    let here = own.module_of(place.from).inline(&import.around);
-    match &import.what {
-        What::Mod { name, file: None } => here.child(name, place)?.file,
-        What::Mod {
+    let here = own.module_of(context.from).inline(&import.enclosing);
+    match &import.declaration {
+        Declaration::Mod { name, file: None } => here.child(name, context)?.file,
+        Declaration::Mod {
             file: Some(file), ..
         } => {
-            let is_inline = !import.around.is_empty();
+            let is_inline = !import.enclosing.is_empty();
             let base = if is_inline {
                 here.folder
             } else {
-                place.folder()
+                context.folder()
             };
-            place.first(relative(&base, file))
+            context.first(relative(&base, file))
         }
-        What::Use(names) => {
-            let (start, rest) = begin(names, here, own, crates, place)?;
-            start.deepest(rest, place).file
+        Declaration::Use(names) => {
+            let (start, rest) = start_of_path(names, here, own, crates, context)?;
+            start.deepest_descendant(rest, context).file
         }
     }
 }
 
 /// The module in which a path starts, and the rest of the path.
-fn begin<'n>(
+fn start_of_path<'n>(
     names: &'n [String],
     here: Module,
     own: &Crate,
     crates: &[(String, Crate)],
-    place: &Place<'_>,
+    context: &ImportContext<'_>,
 ) -> Option<(Module, &'n [String])> {
     let (first, mut rest) = names.split_first()?;
     match first.as_str() {
@@ -198,20 +210,20 @@ fn begin<'n>(
         "self" | "super" => {}
         name => {
             // A child of this module takes precedence over a crate with the same name.
-            if let Some(child) = here.child(name, place) {
+            if let Some(child) = here.child(name, context) {
                 return Some((child, rest));
             }
-            let (_, found) = crates.iter().find(|(known, _)| known == name)?;
-            return Some((found.root(), rest));
+            let (_, library) = crates.iter().find(|(known, _)| known == name)?;
+            return Some((library.root(), rest));
         }
     }
     let mut module = if first == "super" {
-        here.above(own, place)?
+        here.parent(own, context)?
     } else {
         here
     };
     while let Some((_, after)) = rest.split_first().filter(|(name, _)| *name == "super") {
-        (module, rest) = (module.above(own, place)?, after);
+        (module, rest) = (module.parent(own, context)?, after);
     }
     Some((module, rest))
 }
@@ -223,7 +235,7 @@ mod tests {
     const MANIFEST: (&str, &str) = ("Cargo.toml", "[package]\nname = \"my-app\"\n");
 
     #[test]
-    fn modules_are_files_or_folders_beside_or_beneath_their_parent() {
+    fn modules_are_files_or_folders_next_to_or_under_their_parent() {
         let root = "mod a;\npub mod b;\n#[path = \"odd/place.rs\"]\nmod c;\n\
                     mod inner { mod deep; #[path = \"x.rs\"] mod y; }\nmod r#type;\nmod gone;\n";
         let app = project(
@@ -256,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_lead_to_the_deepest_module_with_a_file() {
+    fn paths_resolve_to_the_deepest_module_with_a_file() {
         let text = "use crate::db::{self, store::{Store, open as begin}, Missing};\n\
                     pub use super::sibling::*;\nuse self::child::Thing;\nuse child::Other;\n\
                     use crate::Root;\nuse std::io;\nfn f() { use crate::late::x; }\n\
@@ -289,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn binaries_and_tests_begin_crates_of_their_own_and_name_the_library() {
+    fn binaries_and_tests_are_crates_that_import_the_library() {
         let text = "mod common;\nuse my_app::db::Store;\nuse other::x;\nuse serde::Serialize;\nuse crate::common::y;\n";
         let app = project(
             &[

@@ -11,37 +11,41 @@ use archway_repo::{
 use tree_sitter::Node;
 
 use super::{
-    Found, Import,
-    place::{Place, relative, with_suffix},
+    Import, ImportCollector,
+    context::{ImportContext, relative, with_suffix},
 };
 
-const NODE: [&str; 12] = [
+const NODE_EXTENSIONS: [&str; 12] = [
     "", ".js", ".json", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".mts", ".cts", ".d.ts", ".node",
 ];
-const TYPESCRIPT: [&str; 12] = [
+const TYPESCRIPT_EXTENSIONS: [&str; 12] = [
     ".ts", ".tsx", ".d.ts", ".mts", ".cts", ".d.mts", ".d.cts", "", ".js", ".jsx", ".mjs", ".cjs",
 ];
 const INDEX: &str = "/index";
 
 /// The TypeScript sources of each output extension, in TypeScript's order.
-const SOURCES: [(&str, &[&str]); 4] = [
+const TYPESCRIPT_SOURCES: [(&str, &[&str]); 4] = [
     (".js", &[".ts", ".tsx", ".d.ts"]),
     (".jsx", &[".tsx", ".d.ts"]),
     (".mjs", &[".mts", ".d.mts"]),
     (".cjs", &[".cts", ".d.cts"]),
 ];
 
-pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> Result<(), Stopped> {
+pub(super) fn find_imports(
+    syntax: &Syntax<'_>,
+    collector: &mut ImportCollector,
+    cancel: &Cancel,
+) -> Result<(), Stopped> {
     syntax.walk(syntax.root(), cancel, |node| {
         let source = match node.kind() {
             "import_statement" | "export_statement" | "import_require_clause" => {
                 node.child_by_field_name("source")
             }
-            "call_expression" => loaded(syntax, node),
+            "call_expression" => call_argument(syntax, node),
             _ => None,
         };
-        let specifier = source.and_then(|source| literal(syntax, source));
-        found.add(
+        let specifier = source.and_then(|source| string_literal(syntax, source));
+        collector.add(
             specifier
                 .filter(|text| is_relative(text))
                 .map(Import::Script),
@@ -51,7 +55,7 @@ pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> R
 }
 
 /// The argument of `require(…)` or `import(…)`.
-fn loaded<'t>(syntax: &Syntax<'_>, call: Node<'t>) -> Option<Node<'t>> {
+fn call_argument<'t>(syntax: &Syntax<'_>, call: Node<'t>) -> Option<Node<'t>> {
     let function = call.child_by_field_name("function")?;
     let loads = function.kind() == "import"
         || (function.kind() == "identifier" && syntax.text(function) == Some("require"));
@@ -62,7 +66,7 @@ fn loaded<'t>(syntax: &Syntax<'_>, call: Node<'t>) -> Option<Node<'t>> {
 }
 
 /// The text of a string literal without escapes.
-fn literal(syntax: &Syntax<'_>, node: Node<'_>) -> Option<String> {
+fn string_literal(syntax: &Syntax<'_>, node: Node<'_>) -> Option<String> {
     let text = syntax.text(node).filter(|_| node.kind() == "string")?;
     let inner = text.get(1..text.len().checked_sub(1)?)?;
     (!inner.contains('\\')).then(|| inner.to_owned())
@@ -72,27 +76,35 @@ fn is_relative(specifier: &str) -> bool {
     matches!(specifier, "." | "..") || specifier.starts_with("./") || specifier.starts_with("../")
 }
 
-pub(super) fn resolve(specifier: &str, language: Language, place: &Place<'_>) -> Option<RepoPath> {
+pub(super) fn resolve(
+    specifier: &str,
+    language: Language,
+    context: &ImportContext<'_>,
+) -> Option<RepoPath> {
     // A bundler's suffix such as `?raw` is not part of the name.
     let name = specifier
         .split_once('?')
         .map_or(specifier, |(name, _)| name);
-    let target = relative(&place.folder(), name)?;
+    let target = relative(&context.folder(), name)?;
     let is_typescript = matches!(language, Language::TypeScript | Language::Tsx);
-    let endings = if is_typescript { TYPESCRIPT } else { NODE };
+    let extensions = if is_typescript {
+        TYPESCRIPT_EXTENSIONS
+    } else {
+        NODE_EXTENSIONS
+    };
     // `./` and `..` can only be folders.
     let is_folder = name.ends_with('/') || name.ends_with('.');
     let sources = sources(&target).filter(|_| is_typescript && !is_folder);
-    let as_file = endings
+    let as_file = extensions
         .into_iter()
         .filter(|_| !is_folder)
-        .map(|ending| with_suffix(&target, ending));
+        .map(|extension| with_suffix(&target, extension));
     let index = relative(&target, INDEX)?;
-    let as_folder = endings
+    let as_folder = extensions
         .into_iter()
-        .filter(|ending| !ending.is_empty())
-        .map(|ending| with_suffix(&index, ending));
-    place.first(
+        .filter(|extension| !extension.is_empty())
+        .map(|extension| with_suffix(&index, extension));
+    context.first(
         sources
             .into_iter()
             .flatten()
@@ -103,14 +115,14 @@ pub(super) fn resolve(specifier: &str, language: Language, place: &Place<'_>) ->
 
 /// The sources that TypeScript compiles to `output`, if it is a script.
 fn sources(output: &RepoPath) -> Option<Vec<RepoPath>> {
-    let (stem, endings) = SOURCES.iter().find_map(|(ending, sources)| {
-        let stem = output.as_bytes().strip_suffix(ending.as_bytes())?;
+    let (stem, extensions) = TYPESCRIPT_SOURCES.iter().find_map(|(extension, sources)| {
+        let stem = output.as_bytes().strip_suffix(extension.as_bytes())?;
         Some((RepoPath::trusted(stem), sources))
     })?;
     Some(
-        endings
+        extensions
             .iter()
-            .map(|ending| with_suffix(&stem, ending))
+            .map(|extension| with_suffix(&stem, extension))
             .collect(),
     )
 }
@@ -120,7 +132,7 @@ mod tests {
     use crate::dependencies::testing::{imports, project};
 
     #[test]
-    fn every_form_of_import_counts_and_packages_do_not() {
+    fn relative_imports_of_each_form_resolve_but_not_packages() {
         let text = r#"
             import a from "./a";
             import type { B } from './b';
@@ -141,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn node_takes_the_name_as_it_stands_then_extensions_then_an_index() {
+    fn node_tries_the_name_then_extensions_then_an_index() {
         let text = "import './a.js'; import './b'; import './c'; import './d/'; import '.';
                     import '..'; import './data.json'; import './e.mjs?raw';";
         let app = project(
@@ -176,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn typescript_takes_its_own_extensions_first_also_for_the_output_s() {
+    fn typescript_tries_its_own_extensions_first() {
         let text = "import './a.js'; import './b'; import './c'; import './d.mjs'; import './e.js';
                     import './f.css'; import '../auth';";
         let app = project(

@@ -20,13 +20,17 @@ pub(super) fn project(files: &[(&str, &str)], empty: &[&str]) -> Sandbox {
 pub(super) fn dependencies(project: &Sandbox, from: &str) -> Dependencies {
     let repo = project.repo();
     let cache = ImportCache::new();
-    let found = cache.dependencies(repo.key(), &repo, &path(from), &cancel());
-    found.unwrap()
+    let dependencies = cache.dependencies(repo.key(), &repo, &path(from), &cancel());
+    dependencies.unwrap()
 }
 
 /// The paths of the imported files. Panics if an error was reported.
 pub(super) fn imports(project: &Sandbox, from: &str) -> Vec<String> {
-    let found = dependencies(project, from);
-    assert_eq!(found.error, None, "{from}");
-    found.files.iter().map(|path| path.display()).collect()
+    let dependencies = dependencies(project, from);
+    assert_eq!(dependencies.error, None, "{from}");
+    dependencies
+        .files
+        .iter()
+        .map(|path| path.display())
+        .collect()
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 /// The words to which a text gives `role`.
-fn said(text: &str, role: Role) -> Vec<String> {
+fn words_with(text: &str, role: Role) -> Vec<String> {
     let of = |clause: &Clause| {
         let concepts: Vec<_> = clause
             .terms
@@ -24,7 +24,7 @@ fn said(text: &str, role: Role) -> Vec<String> {
 }
 
 #[test]
-fn what_takes_anothers_place_is_taken_and_the_other_dropped() {
+fn a_replacement_is_adopted_and_the_replaced_term_dropped() {
     for text in [
         "Replace PostgreSQL with CockroachDB.",
         "We migrate from PostgreSQL to CockroachDB.",
@@ -34,46 +34,46 @@ fn what_takes_anothers_place_is_taken_and_the_other_dropped() {
         "We no longer use PostgreSQL, we take CockroachDB.",
     ] {
         assert!(
-            said(text, Role::Drops).contains(&"postgresql".to_owned()),
+            words_with(text, Role::Drops).contains(&"postgresql".to_owned()),
             "{text}"
         );
         assert!(
-            said(text, Role::Adopts).contains(&"cockroachdb".to_owned()),
+            words_with(text, Role::Adopts).contains(&"cockroachdb".to_owned()),
             "{text}"
         );
     }
 }
 
 #[test]
-fn a_negated_verb_turns_its_subject_too() {
+fn a_negated_verb_inverts_its_subject() {
     assert_eq!(
-        said("Secrets are never kept in images.", Role::Adopts),
+        words_with("Secrets are never kept in images.", Role::Adopts),
         Vec::<String>::new()
     );
-    let taken = said("The staging environment is shut down.", Role::Adopts);
+    let taken = words_with("The staging environment is shut down.", Role::Adopts);
     assert!(!taken.contains(&"staging".to_owned()), "{taken:?}");
     assert_eq!(
-        said("A call is tried no more than three times.", Role::Drops),
+        words_with("A call is tried no more than three times.", Role::Drops),
         Vec::<String>::new()
     );
 }
 
 #[test]
-fn a_thing_beside_another_is_neither_taken_nor_dropped() {
+fn a_term_alongside_another_is_neither_adopted_nor_dropped() {
     let text = "In addition to RabbitMQ, we keep an outbox.";
-    assert!(said(text, Role::Alongside).contains(&"rabbitmq".to_owned()));
-    assert!(!said(text, Role::Adopts).contains(&"rabbitmq".to_owned()));
+    assert!(words_with(text, Role::Alongside).contains(&"rabbitmq".to_owned()));
+    assert!(!words_with(text, Role::Adopts).contains(&"rabbitmq".to_owned()));
 }
 
 #[test]
-fn a_question_that_is_answered_with_no_is_turned_down() {
+fn a_question_answered_with_no_is_dropped() {
     let clauses = clauses("Gate at 80 % coverage? No.");
     assert!(clauses[0].terms.iter().all(|term| term.role == Role::Drops));
     assert_eq!(clauses[0].mode, Mode::Asserts);
 }
 
 #[test]
-fn a_sentence_without_an_end_is_read_as_several_clauses() {
+fn an_overlong_sentence_is_split_into_clauses() {
     let clauses = clauses(&"kafka ".repeat(2 * MAX_TOKENS + 1));
     assert_eq!(clauses.len(), 3);
     assert!(
@@ -84,7 +84,7 @@ fn a_sentence_without_an_end_is_read_as_several_clauses() {
 }
 
 #[test]
-fn what_is_turned_down_twice_in_a_sentence_stays_so() {
+fn a_second_rejection_does_not_invert_the_first() {
     let clauses = clauses("Kafka: no; RabbitMQ: no; an outbox.");
     let roles = clauses
         .iter()

@@ -2,7 +2,7 @@
 
 use archway_repo::{RepoPath, Stopped};
 
-use crate::dependencies::place::{Place, beneath, parent, relative, with_suffix};
+use crate::dependencies::context::{ImportContext, beneath, parent, relative, with_suffix};
 
 /// The root folder and root file of a crate.
 #[derive(Clone, Debug)]
@@ -23,48 +23,52 @@ pub(super) struct Module {
 
 impl Crate {
     /// The crate that contains the importing file.
-    pub(crate) fn around(place: &Place<'_>) -> Crate {
-        let package = place
+    pub(crate) fn enclosing(context: &ImportContext<'_>) -> Crate {
+        let package = context
             .folders_above()
-            .find(|folder| place.has(&folder.join(b"Cargo.toml")));
+            .find(|folder| context.has(&folder.join(b"Cargo.toml")));
         let within = |folder: &RepoPath| {
             package
                 .as_ref()
                 .is_none_or(|package| folder.is_within(package))
         };
-        for folder in place.folders_above().take_while(within) {
+        for folder in context.folders_above().take_while(within) {
             let in_package = package.as_ref().and_then(|package| {
                 folder
                     .as_bytes()
                     .strip_prefix(package.as_bytes())
                     .map(|rest| rest.strip_prefix(b"/").unwrap_or(rest).to_vec())
             });
-            if let Some(found) = Crate::in_folder(&folder, in_package.as_deref(), place) {
+            if let Some(found) = Crate::in_folder(&folder, in_package.as_deref(), context) {
                 return found;
             }
         }
         Crate {
-            folder: place.folder(),
+            folder: context.folder(),
             file: None,
         }
     }
 
     /// The crate with its root in `folder`, which is `name` within its package.
-    fn in_folder(folder: &RepoPath, name: Option<&[u8]>, place: &Place<'_>) -> Option<Crate> {
-        let is_here = place.folder() == *folder;
-        let of_many: [&[u8]; 4] = [b"src/bin", b"tests", b"examples", b"benches"];
-        let is_of_many = name.is_some_and(|name| of_many.contains(&name));
+    fn in_folder(
+        folder: &RepoPath,
+        name: Option<&[u8]>,
+        context: &ImportContext<'_>,
+    ) -> Option<Crate> {
+        let is_here = context.folder() == *folder;
+        let multi_crate_folders: [&[u8]; 4] = [b"src/bin", b"tests", b"examples", b"benches"];
+        let is_multi_crate_folder = name.is_some_and(|name| multi_crate_folders.contains(&name));
         let own: [&[u8]; 2] = [b"lib.rs", b"main.rs"];
-        let begins = is_here
-            && (own.contains(&place.from.name())
-                || is_of_many
-                || (name == Some(b"") && place.from.name() == b"build.rs"));
-        let file = if begins {
-            Some(place.from.clone())
+        let is_root_file = is_here
+            && (own.contains(&context.from.name())
+                || is_multi_crate_folder
+                || (name == Some(b"") && context.from.name() == b"build.rs"));
+        let file = if is_root_file {
+            Some(context.from.clone())
         } else {
-            place.first(own.map(|name| folder.join(name)))
+            context.first(own.map(|name| folder.join(name)))
         };
-        (file.is_some() || is_of_many).then(|| Crate {
+        (file.is_some() || is_multi_crate_folder).then(|| Crate {
             folder: folder.clone(),
             file,
         })
@@ -103,9 +107,9 @@ impl Module {
     }
 
     /// The child module with this name, if it has a file.
-    pub(super) fn child(&self, name: &str, place: &Place<'_>) -> Option<Module> {
+    pub(super) fn child(&self, name: &str, context: &ImportContext<'_>) -> Option<Module> {
         let folder = self.folder.join(name.as_bytes());
-        let file = place.first([with_suffix(&folder, ".rs"), folder.join(b"mod.rs")])?;
+        let file = context.first([with_suffix(&folder, ".rs"), folder.join(b"mod.rs")])?;
         Some(Module {
             file: Some(file),
             folder,
@@ -114,7 +118,7 @@ impl Module {
     }
 
     /// The parent module; `None` for the crate's root.
-    pub(super) fn above(self, own: &Crate, place: &Place<'_>) -> Option<Module> {
+    pub(super) fn parent(self, own: &Crate, context: &ImportContext<'_>) -> Option<Module> {
         if self.folder == own.folder {
             return None;
         }
@@ -130,7 +134,7 @@ impl Module {
         if folder == own.folder {
             return Some(own.root());
         }
-        let file = place.first([with_suffix(&folder, ".rs"), folder.join(b"mod.rs")]);
+        let file = context.first([with_suffix(&folder, ".rs"), folder.join(b"mod.rs")]);
         Some(Module {
             file,
             folder,
@@ -139,10 +143,14 @@ impl Module {
     }
 
     /// The deepest module with its own file on the path `names`.
-    pub(super) fn deepest(self, names: &[String], place: &Place<'_>) -> Module {
+    pub(super) fn deepest_descendant(
+        self,
+        names: &[String],
+        context: &ImportContext<'_>,
+    ) -> Module {
         let mut module = self;
         for name in names {
-            match module.child(name, place) {
+            match module.child(name, context) {
                 Some(child) => module = child,
                 None => break,
             }
@@ -152,13 +160,13 @@ impl Module {
 }
 
 /// The project's library crates, by the names that paths use.
-pub(crate) fn crates(place: &Place<'_>) -> Result<Vec<(String, Crate)>, Stopped> {
-    let manifests = place.manifests("Cargo.toml")?;
+pub(crate) fn crates(context: &ImportContext<'_>) -> Result<Vec<(String, Crate)>, Stopped> {
+    let manifests = context.manifests("Cargo.toml")?;
     let library = |(path, text): (&RepoPath, String)| {
-        let manifest = Manifest::read(&text);
+        let manifest = CargoManifest::read(&text);
         let name = manifest.library.or(manifest.package)?.replace('-', "_");
         let file = manifest.root.as_deref().unwrap_or("src/lib.rs");
-        let file = place.first(relative(&parent(path), file))?;
+        let file = context.first(relative(&parent(path), file))?;
         let folder = parent(&file);
         let file = Some(file);
         Some((name, Crate { folder, file }))
@@ -168,15 +176,15 @@ pub(crate) fn crates(place: &Place<'_>) -> Result<Vec<(String, Crate)>, Stopped>
 
 /// The needed fields of a Cargo.toml, parsed line by line in their usual notation.
 #[derive(Default)]
-struct Manifest {
+struct CargoManifest {
     package: Option<String>,
     library: Option<String>,
     root: Option<String>,
 }
 
-impl Manifest {
-    fn read(text: &str) -> Manifest {
-        let mut manifest = Manifest::default();
+impl CargoManifest {
+    fn read(text: &str) -> CargoManifest {
+        let mut manifest = CargoManifest::default();
         let mut section = "";
         for line in text.lines().map(str::trim) {
             if line.starts_with('[') {

@@ -9,12 +9,12 @@ use archway_repo::{
 };
 use tree_sitter::Node;
 
-use super::{MAX_NAMES, plain};
+use super::{MAX_NAMES, without_raw_prefix};
 use crate::dependencies::MAX_IMPORTS;
 
 /// The state while reading a `use`.
 #[derive(Default)]
-struct Reader {
+struct UsePathReader {
     paths: Vec<Vec<String>>,
     /// The names since the last comma, after the prefix from enclosing groups.
     names: Vec<String>,
@@ -29,7 +29,7 @@ pub(super) fn paths(
     declaration: Node<'_>,
     cancel: &Cancel,
 ) -> Result<Vec<Vec<String>>, Stopped> {
-    let mut reader = Reader::default();
+    let mut reader = UsePathReader::default();
     let Some(tree) = declaration.child_by_field_name("argument") else {
         return Ok(Vec::new());
     };
@@ -40,43 +40,43 @@ pub(super) fn paths(
         if node.child_count() > 0 {
             return Walk::Into;
         }
-        reader.take(node.kind(), syntax.text(node).unwrap_or_default());
+        reader.read_token(node.kind(), syntax.text(node).unwrap_or_default());
         Walk::Past
     })?;
-    reader.end();
+    reader.end_path();
     Ok(reader.paths)
 }
 
-impl Reader {
-    fn take(&mut self, kind: &str, text: &str) {
+impl UsePathReader {
+    fn read_token(&mut self, kind: &str, text: &str) {
         match kind {
             "identifier" | "crate" | "self" | "super" if self.is_alias => self.is_alias = false,
-            "identifier" | "crate" | "self" | "super" => self.names.push(plain(text)),
+            "identifier" | "crate" | "self" | "super" => self.names.push(without_raw_prefix(text)),
             "as" => self.is_alias = true,
             "{" => self.groups.push(self.names.len()),
-            "," => self.end(),
+            "," => self.end_path(),
             "}" => {
-                self.end();
+                self.end_path();
                 self.groups.pop();
                 // The members have included the group's own prefix.
-                self.names.truncate(self.base());
+                self.names.truncate(self.prefix_length());
             }
             _ => {}
         }
     }
 
     /// The prefix length of the innermost group.
-    fn base(&self) -> usize {
+    fn prefix_length(&self) -> usize {
         self.groups.last().copied().unwrap_or(0)
     }
 
     /// Ends the current path, if there is one.
-    fn end(&mut self) {
-        let base = self.base();
-        if self.names.len() > base {
+    fn end_path(&mut self) {
+        let prefix_length = self.prefix_length();
+        if self.names.len() > prefix_length {
             self.paths
                 .push(self.names.iter().take(MAX_NAMES).cloned().collect());
-            self.names.truncate(base);
+            self.names.truncate(prefix_length);
         }
         self.is_alias = false;
     }

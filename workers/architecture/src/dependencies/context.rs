@@ -16,7 +16,7 @@ const MAX_MANIFEST: u64 = 64 << 10;
 
 /// The importing file and its project.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct ImportContext<'a> {
     pub(super) files: &'a dyn Files,
     pub(super) listing: &'a Listing,
     /// The importing file.
@@ -24,7 +24,7 @@ pub(super) struct Place<'a> {
     pub(super) cancel: &'a Cancel,
 }
 
-impl<'a> Place<'a> {
+impl<'a> ImportContext<'a> {
     /// The folder of the importing file.
     pub(super) fn folder(&self) -> RepoPath {
         parent(self.from)

@@ -18,27 +18,27 @@ const OVERHEAD: usize = 200;
 
 /// The imports in one text.
 #[derive(Debug, Default)]
-pub(super) struct Parsed {
+pub(super) struct ParsedImports {
     pub(super) imports: Vec<Import>,
     /// The reason why there may be more imports.
-    pub(super) flaw: Option<String>,
+    pub(super) warning: Option<String>,
 }
 
 /// An import statement.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Import {
-    Rust(rust::Import),
+    Rust(rust::RustImport),
     /// A module specifier in JavaScript or TypeScript.
     Script(String),
-    Python(python::Import),
+    Python(python::PythonImport),
     /// The path of a package.
     Go(String),
-    Java(java::Import),
+    Java(java::JavaImport),
     /// The name of a header in quotes.
     Include(String),
 }
 
-impl Parsed {
+impl ParsedImports {
     /// Whether imports of this language are supported. In the others, imported names are no paths:
     /// a load path or a build determines the files.
     pub(super) fn is_for(language: Language) -> bool {
@@ -53,48 +53,52 @@ impl Parsed {
         language: Language,
         text: &[u8],
         cancel: &Cancel,
-    ) -> Result<Parsed, SyntaxError> {
-        match Parsed::with(language, text, cancel) {
+    ) -> Result<ParsedImports, SyntaxError> {
+        match ParsedImports::parse_with(language, text, cancel) {
             // A header may be C++, which has syntax errors in C's grammar.
-            Ok(parsed) if language == Language::C && parsed.flaw.is_some() => {
-                match Parsed::with(Language::Cpp, text, cancel) {
-                    Ok(other) if other.flaw.is_none() => Ok(other),
+            Ok(parsed) if language == Language::C && parsed.warning.is_some() => {
+                match ParsedImports::parse_with(Language::Cpp, text, cancel) {
+                    Ok(other) if other.warning.is_none() => Ok(other),
                     Ok(_) | Err(SyntaxError::TooLarge | SyntaxError::TooSlow) => Ok(parsed),
                     // The result is cacheable only if both grammars were tried.
                     Err(error) => Err(error),
                 }
             }
             Err(error @ (SyntaxError::TooLarge | SyntaxError::TooSlow)) => {
-                Ok(Parsed::failed(&error))
+                Ok(ParsedImports::failed(&error))
             }
             parsed => parsed,
         }
     }
 
-    fn with(language: Language, text: &[u8], cancel: &Cancel) -> Result<Parsed, SyntaxError> {
+    fn parse_with(
+        language: Language,
+        text: &[u8],
+        cancel: &Cancel,
+    ) -> Result<ParsedImports, SyntaxError> {
         let syntax = language.parse(text, cancel)?;
-        let mut found = Found::default();
-        find(language, &syntax, &mut found, cancel)?;
+        let mut collector = ImportCollector::default();
+        find_imports(language, &syntax, &mut collector, cancel)?;
         let error = syntax.error_line(cancel)?;
-        let mut flaw = error
+        let mut warning = error
             .map(|line| format!("syntax error at line {line}: imports near it may be missing"));
-        if found.is_cut {
-            flaw = Some(format!(
+        if collector.is_truncated {
+            warning = Some(format!(
                 "only the first {MAX_IMPORTS} imports were followed"
             ));
         }
-        let imports = found.imports;
-        Ok(Parsed { imports, flaw })
+        let imports = collector.imports;
+        Ok(ParsedImports { imports, warning })
     }
 
-    pub(super) fn failed(error: &SyntaxError) -> Parsed {
-        Parsed {
+    pub(super) fn failed(error: &SyntaxError) -> ParsedImports {
+        ParsedImports {
             imports: Vec::new(),
-            flaw: Some(error.to_string()),
+            warning: Some(error.to_string()),
         }
     }
 
-    pub(super) fn cost(&self) -> u32 {
+    pub(super) fn weight(&self) -> u32 {
         let names: usize = self
             .imports
             .iter()
@@ -106,21 +110,21 @@ impl Parsed {
 
 /// The imports of one text, in order, without duplicates.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct ImportCollector {
     imports: Vec<Import>,
     seen: HashSet<Import>,
     /// Whether imports were omitted because of the limit.
-    is_cut: bool,
+    is_truncated: bool,
 }
 
-impl Found {
+impl ImportCollector {
     pub(super) fn add(&mut self, imports: impl IntoIterator<Item = Import>) {
         for import in imports {
             if import.len() > MAX_NAME || self.seen.contains(&import) {
                 continue;
             }
             if self.imports.len() == MAX_IMPORTS {
-                self.is_cut = true;
+                self.is_truncated = true;
                 return;
             }
             self.seen.insert(import.clone());
@@ -141,22 +145,22 @@ impl Import {
     }
 }
 
-fn find(
+fn find_imports(
     language: Language,
     syntax: &Syntax<'_>,
-    found: &mut Found,
+    collector: &mut ImportCollector,
     cancel: &Cancel,
 ) -> Result<(), Stopped> {
     match language {
-        Language::Rust => rust::find(syntax, found, cancel),
+        Language::Rust => rust::find_imports(syntax, collector, cancel),
         Language::JavaScript | Language::TypeScript | Language::Tsx => {
-            script::find(syntax, found, cancel)
+            script::find_imports(syntax, collector, cancel)
         }
-        Language::Python => python::find(syntax, found, cancel),
-        Language::Go => go::find(syntax, found, cancel),
-        Language::Java => java::find(syntax, found, cancel),
-        Language::C | Language::Cpp => include::find(syntax, found, cancel),
-        // Unsupported: see `Parsed::is_for`.
+        Language::Python => python::find_imports(syntax, collector, cancel),
+        Language::Go => go::find_imports(syntax, collector, cancel),
+        Language::Java => java::find_imports(syntax, collector, cancel),
+        Language::C | Language::Cpp => include::find_imports(syntax, collector, cancel),
+        // Unsupported: see `ParsedImports::is_for`.
         Language::CSharp | Language::Ruby | Language::Php => Ok(()),
     }
 }
@@ -168,17 +172,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_that_stops_says_nothing_of_a_header_that_may_be_cpp() {
+    fn a_cancelled_parse_never_warns_about_a_cpp_header() {
         let text =
             b"#include \"a.h\"\ntemplate <typename T> class A : public B<T> { A() = default; };\n";
-        let as_c = Parsed::with(Language::C, text, &cancel()).unwrap();
-        assert!(as_c.flaw.is_some(), "it is no C");
+        let as_c = ParsedImports::parse_with(Language::C, text, &cancel()).unwrap();
+        assert!(as_c.warning.is_some(), "not valid C");
         let whole = cancel();
-        let parsed = Parsed::of(Language::C, text, &whole).unwrap();
-        assert_eq!(parsed.flaw, None);
+        let parsed = ParsedImports::of(Language::C, text, &whole).unwrap();
+        assert_eq!(parsed.warning, None);
         for at in 1..=whole.checks() {
-            match Parsed::of(Language::C, text, &cancel().cancel_at_check(at)) {
-                Ok(parsed) => assert_eq!(parsed.flaw, None, "at look {at}"),
+            match ParsedImports::of(Language::C, text, &cancel().cancel_at_check(at)) {
+                Ok(parsed) => assert_eq!(parsed.warning, None, "at check {at}"),
                 Err(error) => assert!(matches!(error, SyntaxError::Stopped(_)), "{error}"),
             }
         }
