@@ -1,7 +1,7 @@
-//! Since when projects' folders are not there, as this worker found it.
+//! When this worker first missed a project's folder.
 //!
-//! An absence begins when a folder is looked for in vain, and ends when it is found. What a reader
-//! would get wrong: the time tells of this worker alone, and begins anew when it is started.
+//! An absence begins when a folder is looked up and missing, and ends when it is found. The time is
+//! this worker's own: it starts again when the worker restarts.
 
 use std::time::SystemTime;
 
@@ -10,10 +10,10 @@ use tokio::time::Instant;
 
 use super::error::{Absence, RepoError};
 
-/// How many absences are remembered.
+/// Maximum number of absences kept.
 const MAX_ABSENCES: u64 = 10_000;
 
-/// The folders that were looked for in vain the last time.
+/// The folders that were missing at their last lookup.
 #[derive(Debug)]
 pub(super) struct Absences(Cache<String, (SystemTime, Instant)>);
 
@@ -22,14 +22,14 @@ impl Absences {
         Absences(Cache::new(MAX_ABSENCES))
     }
 
-    /// What was found where a project's folder was looked for; an absence says since when.
+    /// Records the outcome of a lookup, and adds to a missing folder since when it is missing.
     pub(super) fn record<T>(
         &self,
         tenant: &str,
         project: &str,
         found: Result<T, RepoError>,
     ) -> Result<T, RepoError> {
-        // A slug has no slash in it.
+        // Slugs contain no slash.
         let key = format!("{tenant}/{project}");
         match found {
             Err(RepoError::NotMounted) => {
@@ -44,7 +44,7 @@ impl Absences {
                 })
             }
             found => {
-                // Nearly all folders are there: a look costs less than to remove nothing.
+                // Nearly all folders exist, and this check is cheaper than removing nothing.
                 if self.0.contains_key(&key) {
                     self.0.invalidate(&key);
                 }
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_absence_lasts_from_the_first_look_until_the_folder_is_found() {
+    async fn an_absence_lasts_from_the_first_miss_until_the_folder_is_found() {
         let absences = Absences::new();
         let first = absence(&absences, "site");
         tokio::time::advance(Duration::from_secs(90)).await;

@@ -1,11 +1,11 @@
-//! Where a repository's data lies, and that none of it is outside.
+//! Checks that all of a repository's data is inside its owner's folder.
 //!
-//! Git follows what its files say: `.git` may be a file that names a folder, a work tree names
-//! the folder it shares, an object store names others to borrow from, and any of it may be a
-//! link. Each could lead into somebody else's repository. So all of them are read here first;
-//! where one leads outside the fence (the tenant's folder, or the one folder that was linked),
-//! the project counts as having no repository. What names a folder must be read here as gix reads
-//! it, white space and all, or gix would go where nobody has looked.
+//! Git follows paths in its files: `.git` may be a file that names a folder, a work tree names the
+//! folder it shares, an object store names others to borrow from, and each may be a link. Any of
+//! them could lead into another tenant's repository. So all of them are read here first. If one
+//! leads outside the boundary (the tenant's folder, or the one linked folder), the project counts
+//! as having no repository. A pointer must be parsed exactly as gix parses it, white space
+//! included, or gix would open a path that was not checked.
 
 mod contents;
 
@@ -22,41 +22,41 @@ use super::jail::{Jail, file_type};
 use super::path::RepoPath;
 use super::stamp::Stamp;
 
-/// How large a file may be that names a folder or folders.
+/// Maximum size in bytes of a file that names folders.
 const MAX_POINTER: u64 = 64 << 10;
 
-/// How large a repository's configuration may be.
+/// Maximum size in bytes of a repository's configuration.
 const MAX_CONFIG: u64 = 4 << 20;
 
 /// The folder that git's data may not leave.
 #[derive(Debug)]
 pub(super) struct Boundary {
     pub(super) jail: Jail,
-    /// Where it is on this host, for absolute paths in git's files.
+    /// Its host path, for absolute paths in git's files.
     pub(super) host_path: PathBuf,
     /// The project's folder within it.
     pub(super) project: RepoPath,
 }
 
-/// What was found of a project's repository.
+/// The result of inspecting a project's git data.
 #[derive(Debug)]
 pub(super) struct Findings {
-    /// Where its data lies; `None` if it has none, or none that may be used.
+    /// The folder of its data; `None` if it has none, or none that may be used.
     pub(super) git_folder: Option<GitFolder>,
-    /// Whether the project's folder is a repository itself, without a work tree.
+    /// Whether the project's folder is itself a repository, without a work tree.
     pub(super) is_bare: bool,
     /// Why it may not be used.
     pub(super) breach: Option<Breach>,
-    /// Why it can't be used, though it is all inside: it is in a format that is not served.
+    /// Why it cannot be used although it is inside: its format is not supported.
     pub(super) unsupported: Option<&'static str>,
-    /// Everything that was believed, as it was.
+    /// All paths that the result depends on, with their state.
     dependencies: Vec<(RepoPath, Option<Stamp>)>,
 }
 
-/// A repository's data, found to be inside.
+/// A repository's data folder, checked to be inside.
 #[derive(Clone, Debug)]
 pub(super) struct GitFolder {
-    /// Where it is on this host.
+    /// Its host path.
     pub(super) host_path: PathBuf,
 }
 
@@ -64,12 +64,12 @@ pub(super) struct GitFolder {
 #[derive(Debug, thiserror::Error)]
 #[error("git's data of the project leads outside its mount, at {at}")]
 pub(super) struct Breach {
-    /// What leads outside.
+    /// The file that leads outside.
     at: &'static str,
 }
 
 impl Boundary {
-    /// CheckCounter for the project's repository, and at all that its data refers to.
+    /// Finds the project's repository and inspects everything that its data refers to.
     pub(super) fn inspect(&self) -> Findings {
         let mut inspection = Inspection {
             boundary: self,
@@ -96,7 +96,7 @@ impl Boundary {
         }
     }
 
-    /// Whether everything that was believed still stands.
+    /// Whether everything that the findings depend on is unchanged.
     pub(super) fn still_holds(&self, findings: &Findings) -> bool {
         findings
             .dependencies
@@ -104,7 +104,8 @@ impl Boundary {
             .all(|(path, stamp)| self.stamp(path) == *stamp)
     }
 
-    /// Folders change all the time while git works; which folder it is, doesn't.
+    /// The state of a path. Of a folder only the identity counts: git changes its content all the
+    /// time.
     fn stamp(&self, path: &RepoPath) -> Option<Stamp> {
         let stat = self.jail.stat_unchecked(path).ok()?;
         Some(match file_type(&stat) {
@@ -120,7 +121,7 @@ impl Boundary {
             .map(|stat| file_type(&stat))
     }
 
-    /// Where `target` leads from `base`, if that is inside. Git writes absolute paths as well.
+    /// Resolves `target` from `base`, if it is inside. Git also writes absolute paths.
     fn within(&self, base: &RepoPath, target: &[u8]) -> Option<RepoPath> {
         if !target.starts_with(b"/") {
             return self.jail.resolve_from(base, target).ok();
@@ -134,7 +135,7 @@ impl Boundary {
     }
 }
 
-/// A look at all that a repository's data refers to.
+/// An inspection of everything that a repository's data refers to.
 struct Inspection<'a> {
     boundary: &'a Boundary,
     dependencies: Vec<(RepoPath, Option<Stamp>)>,
@@ -142,7 +143,7 @@ struct Inspection<'a> {
 }
 
 impl Inspection<'_> {
-    /// Whether the folder is what `git clone --bare` makes.
+    /// Whether the folder looks like the result of `git clone --bare`.
     fn is_bare(&mut self) -> bool {
         let mut kind = |name: &[u8]| {
             let path = self.boundary.project.join(name);
@@ -199,13 +200,13 @@ impl Inspection<'_> {
         self.objects(&common.join(b"objects"))
     }
 
-    /// Remembers what a path is, so that a change of it is noticed.
+    /// Records a path's state, so that a change of it is noticed.
     fn depend_on(&mut self, path: &RepoPath) {
         self.dependencies
             .push((path.clone(), self.boundary.stamp(path)));
     }
 
-    /// A name that must not be a link, if it is there.
+    /// Checks that a name, if it exists, is not a link.
     fn plain(&self, folder: &RepoPath, name: &'static str) -> Result<(), Breach> {
         match self
             .boundary
@@ -217,7 +218,7 @@ impl Inspection<'_> {
         }
     }
 
-    /// What a file that names a path says, after `label`. `None` if there is no such file.
+    /// Reads the path after `label` in a file; `None` if there is no such file.
     fn pointer(&self, file: &RepoPath, label: &[u8]) -> Result<Option<Vec<u8>>, Breach> {
         let Some(content) = self.content(file, MAX_POINTER)? else {
             return Ok(None);
@@ -226,7 +227,7 @@ impl Inspection<'_> {
         Ok(Some(target.trim_end().to_owned()))
     }
 
-    /// A whole file of at most `max` bytes; `None` if there is none.
+    /// Reads a whole file of at most `max` bytes; `None` if there is none.
     fn content(&self, file: &RepoPath, max: u64) -> Result<Option<Vec<u8>>, Breach> {
         const AT: Breach = Breach {
             at: "a file that says where data is",
@@ -247,7 +248,7 @@ impl Inspection<'_> {
         let mut limited = std::fs::File::from(fd).take(max + 1);
         let read = limited.read_to_end(&mut content);
         let read = read.map_err(|_unreadable| AT)?;
-        // What is cut off could say something else.
+        // A truncated file could mean something else.
         (read as u64 <= max).then_some(Some(content)).ok_or(AT)
     }
 }
@@ -290,7 +291,7 @@ mod tests {
         fs::remove_file(app.root().join(".git")).unwrap();
         symlink(foreign.join(".git"), app.root().join(".git")).unwrap();
         assert_eq!(head(&app), None, "a link");
-        assert_eq!(app.listed(), ["f"], "files are served all the same");
+        assert_eq!(app.listed(), ["f"], "files are still served");
     }
 
     #[test]
@@ -337,11 +338,11 @@ mod tests {
         assert!(head(&app).is_some(), "inside the tenant");
         let deeper = other.join("objects/info/alternates");
         fs::write(deeper, "../../../zeta/app/.git/objects\n").unwrap();
-        assert_eq!(head(&app), None, "borrowed by what is borrowed from");
+        assert_eq!(head(&app), None, "a borrowed store borrows from outside");
     }
 
     #[test]
-    fn object_stores_that_hold_links_are_refused() {
+    fn object_stores_that_contain_links_are_rejected() {
         let app = Sandbox::new();
         let foreign = foreign(&app);
         app.file("f", "own").committed();
@@ -352,11 +353,12 @@ mod tests {
     }
 
     #[test]
-    fn a_borrowed_store_borrows_by_absolute_path_only() {
+    fn a_borrowed_store_may_borrow_by_absolute_path_only() {
         let app = Sandbox::new();
         foreign(&app);
         app.file("f", "own").committed();
-        // Four folders deep, where the path leads to a decoy inside; from the first store, to zeta.
+        // Four folders deep: from here the path leads to a decoy inside; from the first store, to
+        // zeta.
         let (deep, decoy) = (
             app.host("acme/a/b/c/objects"),
             app.host("acme/zeta/app/.git/objects"),
@@ -374,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_stores_are_read_as_they_will_be_followed() {
+    fn alternates_are_parsed_exactly_as_gix_follows_them() {
         let app = Sandbox::new();
         let foreign = foreign(&app);
         app.file("f", "own").committed();
@@ -400,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn git_folders_that_hold_links_or_pipes_are_refused() {
+    fn git_folders_that_contain_links_or_pipes_are_rejected() {
         for (place, is_pipe) in [
             ("objects/aa/bb", false),
             ("objects/info/commit-graph", false),
@@ -437,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_that_are_not_served_are_named() {
+    fn unsupported_formats_are_named() {
         let app = Sandbox::new();
         assert_eq!(app.repo().git_refused(), None);
         app.git(&["init", "-q", "--object-format=sha256"]);

@@ -1,7 +1,6 @@
-//! When a call has to stop: its time is up, or its caller is gone.
+//! When a call has to stop: its deadline passed, or its caller is gone.
 //!
-//! Blocking work asks between pieces that take at most some milliseconds; nothing interrupts it
-//! from outside.
+//! Blocking work checks between pieces of a few milliseconds; nothing interrupts it from outside.
 
 #[cfg(any(test, feature = "testing"))]
 mod check_counter;
@@ -10,33 +9,33 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// How long a call waits for a lock between two looks at its own time.
+/// How long a call waits for a lock between two checks.
 const CANCEL_POLL: Duration = Duration::from_millis(20);
 
-/// What blocking work asks between two pieces of it.
+/// The deadline and cancellation that blocking work checks between pieces.
 #[derive(Clone, Debug)]
 pub struct Cancel {
-    /// When the work's time is up.
+    /// The work's deadline.
     pub deadline: Instant,
-    /// Set when nobody waits for the answer any longer.
+    /// Cancelled when the caller is gone.
     pub token: CancellationToken,
     #[cfg(any(test, feature = "testing"))]
     checks: check_counter::CheckCounter,
 }
 
-/// Why work ended early.
+/// Why work stopped early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stopped {
     /// The deadline has passed.
     #[error("the time for this call is up")]
     Deadline,
-    /// Nobody waits for the answer.
+    /// The caller is gone.
     #[error("the call was cancelled")]
     Cancelled,
 }
 
 impl Cancel {
-    /// Work that ends at `deadline`, or when `token` is cancelled.
+    /// Stops work at `deadline`, or when `token` is cancelled.
     pub fn new(deadline: Instant, token: CancellationToken) -> Cancel {
         Cancel {
             deadline,
@@ -46,7 +45,7 @@ impl Cancel {
         }
     }
 
-    /// The same work, which has no more time than until `deadline`.
+    /// The same with a deadline no later than `deadline`.
     pub fn until(&self, deadline: Instant) -> Cancel {
         Cancel {
             deadline: self.deadline.min(deadline),
@@ -54,10 +53,11 @@ impl Cancel {
         }
     }
 
-    /// Whether to go on. A cancelled call is cancelled, also after its deadline.
+    /// Checks whether to continue. A cancelled call is reported as cancelled even after its
+    /// deadline.
     ///
     /// # Errors
-    /// Says why to stop.
+    /// The reason to stop.
     pub fn check(&self) -> Result<(), Stopped> {
         #[cfg(any(test, feature = "testing"))]
         self.checks.count(&self.token);
@@ -70,10 +70,10 @@ impl Cancel {
         }
     }
 
-    /// Waits for a lock that another call may hold for long, while this one may go on.
+    /// Waits for a lock that another call may hold for long, until this call is stopped.
     ///
     /// # Errors
-    /// Says why to stop.
+    /// The reason to stop.
     pub fn lock<'l, T>(&self, lock: &'l Mutex<T>) -> Result<MutexGuard<'l, T>, Stopped> {
         loop {
             self.check()?;

@@ -1,8 +1,7 @@
-//! The files of a commit: of the one that HEAD names where there is no work tree, or of the one
-//! that was asked for.
+//! The files of a commit: HEAD's in a bare repository, or those of a requested commit.
 //!
-//! The same questions as of a work tree, answered from git's trees. Nothing is ignored here,
-//! since what is committed is not, and a submodule has no files. Times are the commit's.
+//! It answers the same queries as a work tree, from git's trees. Nothing is ignored: a committed
+//! file is not ignored. A submodule has no files. All times are the commit's.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -25,14 +24,14 @@ use super::rules::{Kind, Rules};
 use super::scan::MAX_FILE;
 use super::search::FileSource;
 
-/// What reading a commit's files failed at, if it did.
+/// The operation named in errors.
 pub(super) const READING: &str = "reading a commit's files";
 
-/// The largest file whose content is read to be given as a whole or by lines, in bytes; of larger
-/// ones only the size is told.
+/// The largest file, in bytes, whose content is read as a whole or by lines. Of larger files only
+/// the size is reported.
 const MAX_READ: u64 = 64 << 20;
 
-/// The files of one commit, or of a repository that has none yet.
+/// The files of one commit, or of a repository without commits.
 #[derive(Debug)]
 pub(super) struct CommitTree {
     commit: Option<Commit>,
@@ -47,14 +46,14 @@ struct Commit {
     time: SystemTime,
 }
 
-/// A name in a tree.
+/// An entry of a git tree.
 struct Node {
     mode: Mode,
     id: ObjectId,
 }
 
 impl CommitTree {
-    /// The files of a commit.
+    /// The files of the commit `head`; without one, no files.
     pub(super) fn of(head: Option<(Arc<Git>, ObjectId)>) -> Result<CommitTree, RepoError> {
         let commit = head.map(|(git, id)| Commit::read(git, id)).transpose()?;
         Ok(CommitTree {
@@ -63,7 +62,7 @@ impl CommitTree {
         })
     }
 
-    /// Whether it is of this commit.
+    /// Whether these are the files of this commit.
     pub(super) fn is_of(&self, head: Option<ObjectId>) -> bool {
         self.commit.as_ref().map(|commit| commit.id) == head
     }
@@ -86,7 +85,8 @@ impl CommitTree {
         Ok(listing)
     }
 
-    /// Opens a file whose name was judged, or needs not be; where a link leads is judged.
+    /// Opens a file whose own name is already checked, or needs no check. The target of a link is
+    /// checked.
     pub(super) fn open_checked(
         &self,
         path: &RepoPath,
@@ -196,7 +196,7 @@ impl Commit {
         })
     }
 
-    /// What stands at a path, links not followed.
+    /// Looks up a path without following links.
     fn node(
         &self,
         repository: &gix::Repository,
@@ -281,7 +281,7 @@ impl Commit {
         Ok(entries)
     }
 
-    /// What a link is listed as: `None` if it leads nowhere that a reader may see.
+    /// How a link is listed. `None` if its target is missing, outside or hidden.
     fn link_kind(
         &self,
         repository: &gix::Repository,
@@ -311,7 +311,7 @@ mod tests {
     use super::super::{Excluded, MatchRange, Query, Repo};
     use super::*;
 
-    /// A bare clone of a repository with these files, in place of the project's folder.
+    /// A bare clone of a repository with these files, at the project's path.
     fn bare() -> Sandbox {
         let app = Sandbox::new();
         app.file("src/a.rs", "fn a() {}\n")
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_files_are_listed_in_path_order_and_gits_own_are_not() {
+    fn the_files_of_head_are_listed_in_path_order() {
         let app = bare();
         assert_eq!(
             app.listed(),
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_that_spells_out_countless_long_paths_is_not_listed() {
+    fn a_commit_with_too_many_bytes_of_paths_is_not_listed() {
         let app = bare();
         let commit = git(&app.root(), &["commit-tree", "-m", "bomb", &app.bomb()]);
         app.git(&["update-ref", "HEAD", &commit]);
@@ -364,12 +364,12 @@ mod tests {
             matches!(refused, Some(RepoError::TooManyEntries { .. })),
             "{refused:?}"
         );
-        // Two million of these paths take four gigabytes.
+        // Two million of these paths take 4 GB.
         assert!(whole.checks() < 40_000, "{}", whole.checks());
     }
 
     #[test]
-    fn files_are_read_and_refused_as_in_a_work_tree() {
+    fn files_are_read_and_rejected_as_in_a_work_tree() {
         let app = bare();
         let repo = app.repo();
         assert_eq!(read(&repo, "src/a.rs").unwrap(), "fn a() {}\n");
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn searching_finds_what_head_has() {
+    fn a_search_covers_the_files_of_head() {
         let app = bare();
         let query = Query {
             pattern: "fn".into(),

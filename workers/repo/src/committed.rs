@@ -1,8 +1,8 @@
-//! The files of HEAD's commit by their contents, for an index that outlives work trees.
+//! The files of HEAD's commit by blob, for an index that outlives work trees.
 //!
-//! What a reader may not see is not among them, nor what a committed `.gitignore` names: such files
-//! are not listed in a work tree either. Links are no files of their own. Files with longer paths than
-//! a row of the index can be found by are left out.
+//! Files that a reader may not see are left out, and those that a committed `.gitignore` names: a
+//! work tree does not list them either. Links do not count as files. Files whose paths are too long
+//! for a row of the index are left out.
 
 use std::sync::Arc;
 
@@ -22,31 +22,30 @@ use super::repo::Repo;
 use super::rules::{Kind, Rules};
 
 const GITIGNORE: &[u8] = b".gitignore";
-/// The longest path of a file that is indexed, in bytes: what Postgres finds rows by has a third of a
-/// page at most, 2,704 bytes, with what else stands in it.
+/// The longest indexed path, in bytes: a Postgres index row has at most a third of a page, 2,704
+/// bytes, including its other columns.
 const MAX_PATH: usize = 2560;
 
 /// A file of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
-    /// Where it is.
+    /// Its path.
     pub path: RepoPath,
-    /// The blob with its bytes.
+    /// The blob with its content.
     pub blob: ObjectId,
 }
 
 impl Repo {
-    /// The regular files of the commit that this call is pinned to, in the order of their paths;
-    /// none without git, or before the first commit.
+    /// The regular files of the commit that this call is pinned to, ordered by path. Empty without
+    /// git or before the first commit.
     ///
     /// # Errors
-    /// If a tree can't be read, [`RepoError::TooManyEntries`], or the call has to stop.
+    /// [`RepoError::TooManyEntries`], [`RepoError::Stopped`], or if a tree cannot be read.
     pub fn committed(&self, cancel: &Cancel) -> Result<Vec<Committed>, RepoError> {
         self.committed_within(&[RepoPath::root()], cancel)
     }
 
-    /// Those of [`Repo::committed`] that stand somewhere beneath one of these folders; others are
-    /// not looked at.
+    /// The files of [`Repo::committed`] beneath one of these folders; no other folder is read.
     ///
     /// # Errors
     /// As [`Repo::committed`].
@@ -71,11 +70,11 @@ impl Repo {
         walk.run(tree, cancel)
     }
 
-    /// The files beneath these folders, with their blobs: of the commit that this call is pinned to;
-    /// without one, those that the work tree lists anywhere, without any.
+    /// The files beneath these folders with their blobs, from the commit that this call is pinned
+    /// to. Without a commit: all files that the work tree lists, in any folder, without blobs.
     ///
     /// # Errors
-    /// As [`Repo::committed`], or if the work tree can't be listed.
+    /// As [`Repo::committed`], or if the work tree cannot be listed.
     pub fn files_within(
         &self,
         folders: &[RepoPath],
@@ -91,24 +90,24 @@ impl Repo {
         Ok(files.map(|entry| (entry.path.clone(), None)).collect())
     }
 
-    /// How large a blob is, in bytes; `None` if it is not there, or can't be read now.
+    /// The size of a blob in bytes; `None` if it is missing or cannot be read now.
     pub fn blob_size(&self, id: ObjectId) -> Option<u64> {
         Some(self.git()?.find_header(id).ok()?.size())
     }
 
-    /// The content of a blob; `None` if it has more than `most` bytes, or is not there.
+    /// The content of a blob; `None` if it has more than `limit` bytes, or is missing.
     pub fn blob(&self, id: ObjectId, limit: u64) -> Option<Vec<u8>> {
         content(&self.git()?, id, limit)
     }
 }
 
 impl Repo {
-    /// Whether the work tree has something else at a path than this blob, line ends aside: git may
-    /// have been told to write others. Nothing differs where there is no work tree. No more is read
-    /// of a file than the blob can stand in, be it a thousand times larger.
+    /// Whether the work tree's file differs from this blob, line ends aside: git may be configured
+    /// to convert them. Always false without a work tree. Reads at most as much as the blob could
+    /// have become, even if the file is a thousand times larger.
     ///
     /// # Errors
-    /// If the call has to stop.
+    /// If the call was stopped.
     pub fn differs_from(
         &self,
         path: &RepoPath,
@@ -144,8 +143,8 @@ impl Repo {
         Ok(!(matches(&content) || matches(&content.replace(b"\r\n", b"\n"))))
     }
 
-    /// How many commits HEAD has that `commit` has not, `most` at most; `None` if they can't be
-    /// counted, as where a clone lacks some.
+    /// Counts the commits that HEAD has and `commit` lacks, up to `limit`. `None` if they cannot be
+    /// counted, for example because the clone is shallow.
     pub fn commits_since(&self, commit: &str, limit: usize, cancel: &Cancel) -> Option<u64> {
         let (repository, head) = (self.git()?, self.commit()?);
         let commit = ObjectId::from_hex(commit.as_bytes()).ok()?;
@@ -170,16 +169,16 @@ impl Repo {
 struct Walk<'a> {
     repository: &'a gix::Repository,
     rules: &'a Rules,
-    /// What is looked at.
+    /// The selected folders.
     folders: &'a [RepoPath],
-    /// How many bytes of names may still come.
+    /// Bytes of paths that may still be read.
     bytes_left: usize,
     files: Vec<Committed>,
-    /// Files that were left out for their paths.
+    /// Files left out because of their paths.
     too_long: usize,
 }
 
-/// A folder that is still to be looked at.
+/// A folder still to be read.
 struct PendingFolder {
     path: RepoPath,
     tree: ObjectId,
@@ -255,14 +254,14 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Whether it is in one of the folders that are looked at, or above one.
+    /// Whether the path is in a selected folder, or above one.
     fn is_selected(&self, path: &RepoPath, kind: Kind) -> bool {
         let is_above = |folder: &RepoPath| kind == Kind::Directory && folder.is_within(path);
         let mut folders = self.folders.iter();
         folders.any(|folder| path.is_within(folder) || is_above(folder))
     }
 
-    /// What the entries of a folder are judged by.
+    /// The ignore rules for a folder's entries.
     fn ignores(&self, folder: &PendingFolder, tree: &gix::Tree<'_>) -> Arc<Ignores> {
         let rules = tree.iter().filter_map(Result::ok);
         let mut rules = rules.filter(|entry| entry.filename() == GITIGNORE);
@@ -276,7 +275,7 @@ impl Walk<'_> {
     }
 }
 
-/// What a blob holds, unless that is more than `most` bytes, of which none is read then.
+/// Reads a blob of at most `limit` bytes; a larger one is not read at all.
 fn content(repository: &gix::Repository, id: ObjectId, limit: u64) -> Option<Vec<u8>> {
     let size = repository.find_header(id).ok()?.size();
     let blob = || repository.find_blob(id).ok();
@@ -297,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_blocked_ignored_or_a_link_is_not_among_a_commits_files() {
+    fn blocked_and_ignored_files_and_links_are_left_out() {
         let app = Sandbox::new();
         app.file("src/a.rs", "fn a() {}\n").file(".env", "secret");
         app.file("docs/.gitignore", "*.log\n!keep.log\n");
@@ -310,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_the_content_of_the_commit_and_none_beyond_its_bound() {
+    fn a_blob_has_the_commits_content_and_respects_the_limit() {
         let app = Sandbox::new();
         app.file("a", "committed");
         app.committed();
@@ -322,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_whose_path_is_too_long_for_an_index_is_left_out_and_no_other() {
+    fn only_files_with_paths_too_long_for_an_index_are_left_out() {
         let app = Sandbox::new();
         app.git(&["init", "-q", "-b", "main"]);
         let folders = |count: usize| vec!["f".repeat(255); count].join("/");
@@ -340,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_compared_with_its_blob_whatever_line_ends_git_wrote() {
+    fn comparing_a_file_with_its_blob_ignores_converted_line_ends() {
         let app = Sandbox::new();
         app.file("a", "one\ntwo\n");
         app.committed();
@@ -357,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_file_that_became_huge_no_more_is_read_than_its_blob_could_be_in() {
+    fn comparing_a_huge_file_reads_no_more_than_its_blob_could_need() {
         let app = Sandbox::new();
         app.file("a", "small");
         app.committed();
@@ -373,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_folders_that_are_asked_for_are_looked_at() {
+    fn only_the_selected_folders_are_read() {
         let app = Sandbox::new();
         app.file("docs/adr/a.md", "a").file("docs/adr/b/c.md", "c");
         app.file("docs/adrs/d.md", "d").file("docs/e.md", "e");

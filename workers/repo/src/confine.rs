@@ -1,10 +1,11 @@
-//! A fence that the kernel keeps (Landlock), around a thread and all that it starts from then on.
+//! Confinement by the kernel (Landlock) of a thread and every thread or process it starts
+//! afterwards.
 //!
-//! They can read the mounts, write files into one folder of their own if they have any, and reach
-//! nothing else of the file system. It is the second fence, behind the path jail in `repo`: it also holds for libraries that open
-//! files by themselves, as git's does. Threads that run already are not confined, so call it
-//! before a runtime is built. Sockets are not fenced: a worker has to reach its database, by TCP
-//! or by a unix socket.
+//! Confined threads can read the mounts, write files into one folder of their own, if any, and
+//! reach nothing else in the file system. This is the second line of defence behind the
+//! [`Jail`](crate::Jail): it also binds libraries that open files themselves, as gix does. Running
+//! threads stay unconfined, so call it before building a runtime. Sockets stay open: a worker has
+//! to reach its database, by TCP or a unix socket.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ use landlock::{
     RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus,
 };
 
-/// What looking up a host's name reads. A file that is replaced later is out of reach then.
+/// Files that host name lookup reads. A file that replaces one of them later cannot be read.
 const NAME_RESOLUTION: [&str; 5] = [
     "/etc/resolv.conf",
     "/etc/hosts",
@@ -22,44 +23,45 @@ const NAME_RESOLUTION: [&str; 5] = [
     "/etc/host.conf",
 ];
 
-/// The newest rights that are handled. The ninth version adds connecting to unix sockets.
+/// The newest Landlock version handled. Version 9 adds connecting to unix sockets.
 const VERSION: ABI = ABI::V8;
 
-/// How much of the fence this kernel keeps.
+/// How much of the confinement this kernel enforces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confinement {
-    /// All of it.
+    /// All rights are enforced.
     Full,
-    /// Reading outside the mounts is denied; some other rights are unknown to this kernel.
+    /// Reading outside the mounts is denied; this kernel does not know some other rights.
     Partial,
-    /// Nothing: the kernel has no Landlock.
+    /// The kernel has no Landlock, so nothing is enforced.
     Absent,
 }
 
 /// Why a thread could not be confined.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfineError {
-    /// A folder or file that has to stay readable can't be opened.
-    #[error("opening {} to let it stay readable", path.display())]
+    /// A folder or file that must stay readable cannot be opened.
+    #[error("opening {}, which must stay readable", path.display())]
     Open {
         /// The folder or file.
         path: PathBuf,
-        /// Why it can't.
+        /// The cause.
         #[source]
         source: landlock::PathFdError,
     },
-    /// The kernel refused.
+    /// The kernel rejected the ruleset.
     #[error("confining the thread")]
     Refused(#[from] landlock::RulesetError),
 }
 
-/// Confines the calling thread to reading what is beneath `folders`, for good; and to making, reading, renaming and removing files in `own`.
+/// Confines the calling thread permanently: it can read what is beneath `folders`, and create,
+/// read, rename and remove files in `own`.
 ///
 /// # Errors
-/// If a folder is missing, or the kernel has Landlock but refuses. A kernel without it is no
-/// error: the answer says which level holds.
+/// If a folder is missing, or the kernel has Landlock but rejects the ruleset. On a kernel without
+/// Landlock the call succeeds and returns [`Confinement::Absent`].
 pub fn confine(folders: &[PathBuf], own: Option<&Path>) -> Result<Confinement, ConfineError> {
-    // Without Execute, which the crate counts among the rights to read.
+    // Without Execute, which the crate counts as a right to read.
     let reading = AccessFs::ReadFile | AccessFs::ReadDir;
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
@@ -97,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs on a thread of its own, which is then thrown away.
+    /// Runs `work` on a confined thread of its own.
     fn confined<T: Send>(folder: &Path, work: impl FnOnce(Confinement) -> T + Send) -> T {
         let folders = [folder.to_owned()];
         std::thread::scope(|scope| {
@@ -130,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_a_confined_thread_starts_are_confined_and_still_resolve_names() {
+    fn child_threads_are_confined_and_can_still_resolve_names() {
         let temp = tempfile::tempdir().unwrap();
         confined(temp.path(), |level| {
             std::thread::scope(|scope| {
@@ -145,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn its_own_folder_can_be_written_and_the_mounts_still_not() {
+    fn the_own_folder_is_writable_and_the_mounts_stay_read_only() {
         let temp = tempfile::tempdir().unwrap();
         let (mount, own) = (temp.path().join("mount"), temp.path().join("own"));
         fs::create_dir(&mount).unwrap();

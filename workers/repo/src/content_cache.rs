@@ -1,9 +1,9 @@
-//! File contents files between searches, so that a search of a warm tree opens no file.
+//! File contents cached between searches, so that a search of a warm tree opens no file.
 //!
-//! Opening costs most of a search of small files. What was read is used again while one look at
-//! the file (identity, size, both its times) proves that nothing changed. All projects of a worker
-//! share one budget. Nothing is pushed out by newer content: a tree larger than the budget would
-//! only push out itself. Content goes with its file, or with its project when nobody asks for it.
+//! Opening files dominates the search of small files. Cached content is used while one stat of the
+//! file (identity, size, both times) proves that it is unchanged. All projects of a worker share
+//! one budget. New content evicts nothing: a tree larger than the budget would only evict itself.
+//! Content is released with its file, or with its project once that is idle.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -16,19 +16,19 @@ use super::listing::Listing;
 use super::path::RepoPath;
 use super::stamp::ObservedState;
 
-/// The largest file that is files, in bytes: of a larger one, opening costs little.
+/// The largest cached file, in bytes. For a larger one, opening costs comparatively little.
 const MAX_FILE: usize = 128 << 10;
 
-/// What a files file costs beside its bytes.
+/// Memory cost of a cached file in addition to its content, in bytes.
 const OVERHEAD: usize = 200;
 
-/// How many bytes may still be files, by all projects.
+/// The bytes that all projects together may still cache.
 #[derive(Debug)]
 pub(super) struct Budget {
     left: AtomicUsize,
 }
 
-/// The files files of one project.
+/// The cached files of one project.
 #[derive(Debug)]
 pub(super) struct ContentCache {
     files: RwLock<HashMap<RepoPath, CachedFile>>,
@@ -41,7 +41,7 @@ struct CachedFile {
     bytes: Arc<[u8]>,
 }
 
-/// The bytes of a file: files, or read into the buffer of who asked.
+/// The bytes of a file: cached, or read into the caller's buffer.
 pub(super) enum Loaded<'a> {
     Cached(Arc<[u8]>),
     Read(&'a [u8]),
@@ -85,7 +85,7 @@ impl ContentCache {
         }
     }
 
-    /// What is files of a file, if `holds` says that it is still what was seen.
+    /// The cached content, if `holds` accepts its state.
     pub(super) fn get(
         &self,
         path: &RepoPath,
@@ -95,9 +95,9 @@ impl ContentCache {
         holds(cached.state).then_some(cached.bytes)
     }
 
-    /// Keeps what was read, if it fits and if a later look can tell whether it changed.
+    /// Caches a file's content if it fits and a later change can be detected.
     pub(super) fn insert(&self, path: &RepoPath, state: ObservedState, bytes: &[u8]) {
-        // What was files no longer holds; its room is free for what replaces it.
+        // The old content is outdated; the new one may use its budget.
         let old = self.files.write().remove(path);
         self.release(path, old);
         let is_settled = matches!(state, ObservedState::Stamped(_));
@@ -111,7 +111,7 @@ impl ContentCache {
         }
     }
 
-    /// Forgets files that are no longer listed.
+    /// Removes files that are no longer listed.
     pub(super) fn retain(&self, listing: &Listing) {
         let is_listed = |path: &RepoPath| {
             listing
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_since_is_not_given() {
+    fn changed_content_is_not_returned() {
         let contents = ContentCache::new(Budget::new(1 << 20));
         contents.insert(&path("a"), settled(), b"one");
         assert_eq!(
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_from_a_later_state_is_not_kept() {
+    fn recently_changed_and_large_files_are_not_cached() {
         let contents = ContentCache::new(Budget::new(1 << 20));
         contents.insert(&path("a"), ObservedState::TooRecent, b"one");
         contents.insert(&path("b"), settled(), &vec![0; MAX_FILE + 1]);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn projects_share_a_budget_and_give_back_what_they_kept() {
+    fn projects_share_a_budget_and_release_it() {
         let budget = Budget::new(1000);
         let (first, second) = (
             ContentCache::new(budget.clone()),
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(
             left(&budget),
             1000 - (750 + 1 + OVERHEAD),
-            "the new state in the old one's room"
+            "the new content replaces the old"
         );
         second.insert(&path("b"), settled(), &[0; 700]);
         assert!(second.get(&path("b"), |_| true).is_none());
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_longer_listed_is_forgotten() {
+    fn a_file_that_is_no_longer_listed_is_removed() {
         let budget = Budget::new(1000);
         let contents = ContentCache::new(budget.clone());
         contents.insert(&path("a"), settled(), b"one");

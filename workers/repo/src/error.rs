@@ -1,8 +1,8 @@
-//! Why a repository refused, or could not answer.
+//! The errors of this crate.
 //!
-//! Paths in here are relative to the project's root and are what the caller asked for: neither a
-//! folder of the host nor the target of a link is ever in a message. A message repeats a little of
-//! what the caller sent, with what can't be seen escaped.
+//! Paths in errors are relative to the project's root and are those that the caller requested: a
+//! message never contains a host folder or a link's target. It repeats a limited part of the
+//! caller's input, with invisible characters escaped.
 
 use std::io;
 use std::time::{Duration, SystemTime};
@@ -13,13 +13,14 @@ use super::cancel::Stopped;
 use super::path::{PathError, RepoPath};
 use crate::text::shown;
 
-/// Why a repository refused, or could not answer.
+/// Why a repository rejected a call or could not answer it.
 #[derive(Debug, thiserror::Error)]
 pub enum RepoError {
-    /// No folder of such a project was found; [`Repos`](super::Repos) says [`RepoError::Absent`].
+    /// The project's folder was not found; [`Repos`](super::Repos) returns [`RepoError::Absent`]
+    /// instead.
     #[error("project is not mounted on this worker")]
     NotMounted,
-    /// This worker sees no such project.
+    /// This worker cannot see the project.
     #[error("the folder of project {project} has not been there since {}", to_the_second(absence.since))]
     Absent {
         /// The project's slug.
@@ -27,69 +28,69 @@ pub enum RepoError {
         /// Since when.
         absence: Absence,
     },
-    /// The text is no path at all.
+    /// The text is not a valid path.
     #[error("path {reason}")]
     InvalidPath {
-        /// What is wrong with it, to be read after "path".
+        /// The reason, to be read after "path".
         reason: &'static str,
     },
-    /// A rule of the project hides this path; whether it exists was not looked up.
+    /// A rule hides this path; whether it exists was not looked up.
     #[error("path {} is blocked", shown(&path.display()))]
     Blocked {
-        /// The path that was asked for.
+        /// The requested path.
         path: RepoPath,
     },
     /// The path is absolute, climbs with `..`, or a link on it leads nowhere within the project.
     #[error("path {} leads outside the project", shown(path))]
     Outside {
-        /// The path that was asked for, as text: it may have no normal form.
+        /// The requested path, as text: it may not be normalisable.
         path: String,
     },
-    /// The operating system lets the worker not read it.
+    /// The operating system denies the worker access.
     #[error("path {} may not be read by the worker", shown(&path.display()))]
     Unreadable {
-        /// The path that was asked for.
+        /// The requested path.
         path: RepoPath,
     },
     /// No regular file is there.
     #[error("no file {}", shown(&path.display()))]
     NotFound {
-        /// The path that was asked for.
+        /// The requested path.
         path: RepoPath,
     },
     /// No directory is there.
     #[error("no directory {}", shown(&path.display()))]
     DirectoryNotFound {
-        /// The path that was asked for.
+        /// The requested path.
         path: RepoPath,
     },
-    /// The search pattern does not parse, or needs what a search by lines can't do.
+    /// The search pattern does not parse, or cannot be matched line by line.
     ///
-    /// The first words are those of the tools' contract, which clients look for.
+    /// The tools' contract fixes the first words, which clients look for.
     #[error("Invalid {what}: {}: {}", shown(pattern), shown(message))]
     InvalidPattern {
-        /// What it was to be: a regular expression, or a text.
+        /// What the pattern is: a regular expression or a text.
         what: &'static str,
-        /// As it was given.
+        /// The pattern as given.
         pattern: String,
-        /// What is wrong with it.
+        /// The reason.
         message: String,
-        /// Where: 0-based character, if known.
+        /// Position of the error, a 0-based character, if known.
         position: Option<usize>,
     },
-    /// The project has more entries than a listing holds.
+    /// The project has more entries than a listing may have.
     #[error("the project has more than {limit} files")]
     TooManyEntries {
-        /// How many it holds at most.
+        /// The maximum.
         limit: usize,
     },
-    /// The call's time is up, or its caller is gone.
+    /// The call's deadline passed, or its caller is gone.
     #[error(transparent)]
     Stopped(#[from] Stopped),
     /// The file system failed.
     #[error("{what}")]
     Io {
-        /// What was being done.
+        /// The failed operation.
         what: &'static str,
         /// The failure.
         #[source]
@@ -98,15 +99,15 @@ pub enum RepoError {
     /// The repository's own data could not be read.
     #[error("{what}")]
     Git {
-        /// What was being done.
+        /// The failed operation.
         what: &'static str,
-        /// The failure; its text may hold host paths, so it is for the log only.
+        /// The cause. Its text may contain host paths, so it is for the log only.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
-/// A project's folder that is not there.
+/// A missing project folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Absence {
     /// Since when, by the worker's clock.
@@ -125,8 +126,8 @@ impl From<PathError> for RepoError {
 }
 
 impl RepoError {
-    /// Whether the repository lacks the object that was to be read: it was cloned in part, or is
-    /// damaged. Nothing is fetched here.
+    /// Whether the repository lacks the object to read: it is a partial clone, or damaged. Archway
+    /// never fetches it.
     pub fn is_missing_object(&self) -> bool {
         let RepoError::Git { source, .. } = self else {
             return false;
@@ -135,11 +136,11 @@ impl RepoError {
         error.is_some_and(gix::Error::is_not_found)
     }
 
-    /// What an error of the kernel means for who asked for the file `path`.
+    /// Maps a kernel error from opening the file `path`.
     pub(super) fn opening(path: &RepoPath, errno: Errno) -> RepoError {
         let path = path.clone();
         match errno {
-            // ENXIO is a socket's answer to open; a name too long can't exist.
+            // Opening a socket fails with `ENXIO`; a name that is too long cannot exist.
             Errno::NOENT | Errno::NOTDIR | Errno::NXIO | Errno::NAMETOOLONG => {
                 RepoError::NotFound { path }
             }
@@ -154,7 +155,7 @@ impl RepoError {
         }
     }
 
-    /// The same failure, for who asked for a directory.
+    /// The same error for a requested directory.
     pub(super) fn of_directory(self) -> RepoError {
         match self {
             RepoError::NotFound { path } => RepoError::DirectoryNotFound { path },
@@ -171,7 +172,7 @@ impl RepoError {
     }
 }
 
-/// A moment as it is told: RFC 3339 in UTC, to the second.
+/// Formats a time: RFC 3339 in UTC, to the second.
 fn to_the_second(time: SystemTime) -> String {
     let time = jiff::Timestamp::try_from(time);
     format!("{:.0}", time.unwrap_or(jiff::Timestamp::UNIX_EPOCH))

@@ -1,6 +1,6 @@
-//! What an agent reads when a repository refuses: a table from this crate's errors to faults.
+//! Maps this crate's errors to the failures that agents read.
 //!
-//! The errors name paths inside the project only; what the system said goes to the log.
+//! The errors name only paths inside the project; messages of the system go to the log.
 
 use std::time::{Duration, SystemTime};
 
@@ -31,8 +31,8 @@ impl From<RepoError> for Failure {
     }
 }
 
-/// Tells since when a folder is not there. One that may be about to come is asked for again in a
-/// minute; one that does not come less and less, once an hour at last.
+/// Adds since when a folder is missing. A client retries a recent absence after a minute, and a
+/// longer one ever more rarely, at last once an hour.
 fn with_absence(absence: Absence, mut failure: Failure) -> Failure {
     let is_new = absence.lasts < Duration::from_secs(600);
     let retry_after = match is_new {
@@ -58,7 +58,7 @@ fn missing_object(error: &RepoError) -> Failure {
     )
 }
 
-/// Which fault an error is, and what to try instead.
+/// The fault of an error, and a suggestion.
 fn fault_of(error: &RepoError) -> (Fault, &'static str) {
     match error {
         RepoError::NotMounted | RepoError::Absent { .. } => (
@@ -136,7 +136,7 @@ fn with_position(failure: Failure, position: Option<usize>) -> Failure {
     }
 }
 
-/// A time in data: RFC 3339 in UTC, with milliseconds.
+/// Formats a time for data: RFC 3339 in UTC, with milliseconds.
 pub fn rfc3339(time: SystemTime) -> String {
     let time = jiff::Timestamp::try_from(time).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     format!("{time:.3}")
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_folder_that_does_not_come_is_sent_to_the_operator() {
+    fn after_ten_minutes_a_missing_folder_is_referred_to_the_operator() {
         let message = "the folder of project site has not been there since 2026-01-07T14:00:00Z";
         for (seconds, retry, suggestion) in [
             (

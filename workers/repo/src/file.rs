@@ -1,4 +1,4 @@
-//! A regular file that was opened after it was judged.
+//! A regular file, opened after its path was checked.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -12,7 +12,7 @@ use super::jail::file_type;
 use super::path::RepoPath;
 use super::stamp::modified;
 
-/// A regular file, to be read from its beginning.
+/// A regular file, read from its beginning.
 #[derive(Debug)]
 pub struct RepoFile {
     content: Content,
@@ -25,12 +25,12 @@ pub struct RepoFile {
 enum Content {
     File(File),
     Blob(Cursor<Vec<u8>>),
-    /// Too much to be held.
+    /// Too large for memory.
     None,
 }
 
 impl RepoFile {
-    /// What was opened at `resolved`, if it is a regular file; `asked` is named if not.
+    /// Wraps the file opened at `resolved`. Errors name the `requested` path.
     pub(super) fn regular(
         fd: OwnedFd,
         resolved: RepoPath,
@@ -63,7 +63,7 @@ impl RepoFile {
         }
     }
 
-    /// A file of a commit that is not read, since all of it would have to be held at once.
+    /// A file of a commit that is too large to be held in memory.
     pub(super) fn too_large(size: u64, modified: SystemTime, resolved: RepoPath) -> RepoFile {
         RepoFile {
             content: Content::None,
@@ -73,16 +73,16 @@ impl RepoFile {
         }
     }
 
-    /// Bytes, when it was opened.
+    /// The size in bytes at the time of opening.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// All bytes from here on; `None` if there are more than `most`, however large it was when it
-    /// was opened.
+    /// Reads all remaining bytes. `None` if there are more than `limit`, whatever the size was at
+    /// opening.
     ///
     /// # Errors
-    /// If it can't be read.
+    /// If reading fails.
     pub fn read_at_most(&mut self, limit: u64) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = Vec::new();
         let read = self.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -90,12 +90,12 @@ impl RepoFile {
         Ok(fits.then_some(bytes))
     }
 
-    /// When it was last written; of a commit's file, when the commit was made.
+    /// When it was last written; for a commit's file, when the commit was made.
     pub fn modified(&self) -> SystemTime {
         self.modified
     }
 
-    /// Where it really is, which differs from the path asked for if that was a link.
+    /// The path of the file itself, which differs from the requested one if that was a link.
     pub fn resolved(&self) -> &RepoPath {
         &self.resolved
     }

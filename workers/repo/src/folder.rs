@@ -1,7 +1,7 @@
-//! One folder as it was read: its entries, and what has to be unchanged for them to be right.
+//! One folder as read: its entries, and everything that they depend on.
 //!
-//! A folder's own time changes with its names, but not with the contents of its `.gitignore`, nor
-//! with what stands where a link leads. So these are looked at as well.
+//! A folder's own time changes with its names, but not with the content of its `.gitignore` or with
+//! the target of a link in it. So these are checked as well.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -19,39 +19,39 @@ use super::path::RepoPath;
 use super::rules::{Kind, Rules};
 use super::stamp::ObservedState;
 
-/// How many entries a project may have: about 200 MB of them.
+/// Maximum number of entries of a project: about 200 MB.
 pub(super) const MAX_ENTRIES: usize = 2_000_000;
-/// What the paths of a commit's files may take, in bytes: a few objects can spell out more long
-/// ones than fit into memory.
+/// Maximum total size of the paths in a commit, in bytes: a few objects can spell out more long
+/// paths than fit into memory.
 pub(super) const MAX_NAMES: usize = 256 << 20;
 
-/// How much of a rule file is read, in bytes.
+/// Bytes read of a rule file.
 pub(super) const MAX_RULE_FILE: u64 = 1 << 20;
 
-/// A folder as it was read.
+/// A folder as read.
 #[derive(Debug)]
 pub(super) struct Folder {
     pub(super) path: RepoPath,
-    /// Ordered by name; what is hidden or ignored is not among them.
+    /// Ordered by name, without hidden and ignored entries.
     pub(super) children: Vec<Child>,
-    /// The rules for what is beneath.
+    /// The ignore rules for everything beneath.
     pub(super) ignores: Arc<Ignores>,
-    /// The rules under which it was read.
+    /// The ignore rules from above.
     above: Arc<Ignores>,
     is_repository: bool,
-    seen: ObservedState,
+    state: ObservedState,
     rule_files: Vec<(RepoPath, ObservedState)>,
     links: Vec<(RepoPath, Option<EntryKind>)>,
 }
 
-/// What stands in a folder.
+/// An entry of a folder.
 #[derive(Debug)]
 pub(super) enum Child {
     Entry(Entry),
     Folder(RepoPath),
 }
 
-/// What reading folders needs.
+/// Reads folders under some rules.
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'a> {
     pub(super) jail: &'a Jail,
@@ -60,20 +60,20 @@ pub(super) struct Reader<'a> {
 }
 
 impl Folder {
-    /// Whether what was read still holds.
+    /// Whether nothing that the entries depend on has changed.
     pub(super) fn is_fresh(&self, jail: &Jail, rules: &Rules) -> bool {
-        self.seen.still_holds(jail.stat_unchecked(&self.path))
+        self.state.still_holds(jail.stat_unchecked(&self.path))
             && self
                 .rule_files
                 .iter()
-                .all(|(path, seen)| seen.still_holds(jail.stat_unchecked(path)))
+                .all(|(path, state)| state.still_holds(jail.stat_unchecked(path)))
             && self
                 .links
                 .iter()
                 .all(|(path, kind)| link_kind(jail, rules, path) == *kind)
     }
 
-    /// Whether it was read under these rules of the folders above.
+    /// Whether it was read under these ignore rules from above.
     pub(super) fn is_beneath(&self, above: &Arc<Ignores>) -> bool {
         Arc::ptr_eq(&self.above, above)
     }
@@ -84,7 +84,7 @@ impl Folder {
 }
 
 impl Reader<'_> {
-    /// Reads a folder, whose names were read before as `old`. `None` if it is no longer there.
+    /// Reads a folder, which was read before as `old`. `None` if it no longer exists.
     pub(super) fn read(
         self,
         path: &RepoPath,
@@ -94,13 +94,13 @@ impl Reader<'_> {
         self.cancel.check()?;
         let observed_at = SystemTime::now();
         let opened = self.jail.open(path, OFlags::RDONLY | OFlags::DIRECTORY);
-        let (seen, names) = match opened {
+        let (state, names) = match opened {
             Ok(fd) => (
                 ObservedState::at(observed_at, rustix::fs::fstat(&fd)),
                 self.names(path, fd)?,
             ),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
-            // It is there, but not for us; that may change with its mode.
+            // It exists but is not accessible; a change of its mode may change that.
             Err(Errno::ACCESS | Errno::PERM | Errno::XDEV) => (
                 ObservedState::at(observed_at, self.jail.stat_unchecked(path)),
                 Vec::new(),
@@ -124,7 +124,7 @@ impl Reader<'_> {
             ignores,
             above,
             is_repository,
-            seen,
+            state,
             rule_files,
             links,
         };
@@ -135,7 +135,7 @@ impl Reader<'_> {
         Ok(Some(folder))
     }
 
-    /// The names in a folder, ordered, `.` and `..` left out.
+    /// The names in a folder, ordered, without `.` and `..`.
     fn names(self, path: &RepoPath, fd: OwnedFd) -> Result<Vec<(Vec<u8>, FileType)>, RepoError> {
         let mut names = Vec::new();
         for entry in Dir::new(fd).map_err(failed)? {
@@ -152,7 +152,8 @@ impl Reader<'_> {
             }
             let mut kind = entry.file_type();
             if kind == FileType::Unknown {
-                // Some file systems don't tell; a glance says what to try, opening what it is.
+                // Some file systems do not report the kind. An unchecked stat suffices to choose,
+                // because opening checks it.
                 let stat = self.jail.stat_unchecked(&path.join(name));
                 kind = stat.map_or(FileType::Unknown, |stat| file_type(&stat));
             }
@@ -162,17 +163,17 @@ impl Reader<'_> {
         Ok(names)
     }
 
-    /// The rule files of a folder, and what was seen of them before they were read.
+    /// Reads the rule files of a folder, with their states from before the read.
     fn rule_files(
         self,
         folder: &RepoPath,
         names: &[(Vec<u8>, FileType)],
     ) -> (RuleFiles, Vec<(RepoPath, ObservedState)>) {
         let mut files = RuleFiles::default();
-        let mut seen = Vec::new();
+        let mut state = Vec::new();
         for (name, kind) in names {
-            // A link is not followed here: git doesn't either. A file that appears later
-            // changes the folder's time, but `exclude` stands in another folder.
+            // Links are not followed, as in git. A new file changes the folder's time, but
+            // `exclude` is in another folder.
             let (place, content) = match (name.as_slice(), kind) {
                 (b".gitignore", FileType::RegularFile) => (folder.join(name), &mut files.gitignore),
                 (b".git", FileType::Directory) => {
@@ -181,13 +182,13 @@ impl Reader<'_> {
                 _ => continue,
             };
             let observed_at = SystemTime::now();
-            seen.push((
+            state.push((
                 place.clone(),
                 ObservedState::at(observed_at, self.jail.stat_unchecked(&place)),
             ));
             *content = self.rule_file(&place);
         }
-        (files, seen)
+        (files, state)
     }
 
     fn rule_file(self, path: &RepoPath) -> Option<Vec<u8>> {
@@ -235,7 +236,7 @@ impl Reader<'_> {
 }
 
 impl Folder {
-    /// Whether the rules for what is beneath are the old ones, so that it needn't be read again.
+    /// Whether the rules for everything beneath are unchanged, so that it need not be read again.
     fn has_same_rules(
         &self,
         above: &Arc<Ignores>,
@@ -247,11 +248,11 @@ impl Folder {
             && self.rule_files == rule_files
             && rule_files
                 .iter()
-                .all(|(_, seen)| *seen != ObservedState::TooRecent)
+                .all(|(_, state)| *state != ObservedState::TooRecent)
     }
 }
 
-/// What a link is listed as: `None` if it leads nowhere that a reader may see.
+/// How a link is listed. `None` if its target is missing, outside or hidden.
 fn link_kind(jail: &Jail, rules: &Rules, path: &RepoPath) -> Option<EntryKind> {
     let target = jail.resolve(path).ok()?;
     let (entry, kind) = match file_type(&jail.stat(&target).ok()?) {

@@ -1,9 +1,8 @@
-//! What git says about a project: its HEAD, and whether the work tree differs from it.
+//! A project's git data: its HEAD, and whether the work tree differs from it.
 //!
 //! Repositories are opened isolated and with reduced trust: no configuration of the host is read,
-//! and nothing that a repository's own configuration names is run. Objects are what they are:
-//! neither `refs/replace` nor grafts put others in their place. [`super::boundary`] has looked at where
-//! the data lies before; here it is only used.
+//! and no command in a repository's own configuration is run. Neither `refs/replace` nor grafts
+//! replace objects. [`super::boundary`] has checked the location of all data; here it is only used.
 
 use std::path::Path;
 
@@ -14,8 +13,8 @@ use gix::submodule::config::Ignore;
 use super::boundary::GitFolder;
 use super::error::RepoError;
 
-/// What holds whatever the repository's configuration says. Without the limit, gix reads objects of
-/// up to 16 MiB from where it has little trust; files of 64 MiB are served.
+/// Overrides of the repository's configuration. Without the limit, gix reads objects of at most 16
+/// MiB at reduced trust; files of 64 MiB are served.
 const SETTINGS: [&str; 2] = [
     "core.useReplaceRefs=false",
     "gitoxide.objects.allocLimit=134217728",
@@ -30,7 +29,7 @@ pub(super) struct Git {
 }
 
 impl Git {
-    /// Opens the repository whose data is in `folder`, for the work tree at `host` if it has one.
+    /// Opens the repository whose data is in `folder`, with the work tree at `host`, if any.
     pub(super) fn open(folder: &GitFolder, host: Option<&Path>) -> Result<Git, RepoError> {
         let options = gix::open::Options::isolated()
             .with(gix::sec::Trust::Reduced)
@@ -39,7 +38,8 @@ impl Git {
         let mut repository = opened
             .map_err(git_error("opening the repository"))?
             .to_thread_local();
-        // Whatever its configuration says: all references are its own, and the project's folder is the work tree.
+        // Override its configuration: all references are its own, and the project's folder is the
+        // work tree.
         repository.clear_namespace();
         let set = repository.set_workdir(host.map(Path::to_owned));
         set.map_err(git_error("opening the repository"))?;
@@ -48,13 +48,13 @@ impl Git {
         })
     }
 
-    /// The commit that HEAD names; `None` before the first.
+    /// The commit that HEAD names; `None` before the first commit.
     pub(super) fn head(&self) -> Result<Option<gix::ObjectId>, RepoError> {
         head(&self.repository.to_thread_local())
     }
 
-    /// Whether index or work tree differ from HEAD. Untracked files count, since they are served;
-    /// what is changed inside a submodule does not: it may lie outside the fence.
+    /// Whether the index or the work tree differs from HEAD. Untracked files count, because they
+    /// are served. Changes inside a submodule do not: it may be outside the boundary.
     pub(super) fn is_dirty(&self) -> Result<bool, RepoError> {
         let repository = self.repository.to_thread_local();
         self.check_head(&repository)?;
@@ -78,8 +78,8 @@ impl Git {
         }
     }
 
-    /// A status follows what HEAD names until that is no tag, which never ends at a forged one of
-    /// itself. HEAD names commits.
+    /// Checks that HEAD names a commit. A status peels tags, which never ends at a forged tag that
+    /// names itself.
     fn check_head(&self, repository: &gix::Repository) -> Result<(), RepoError> {
         let Some(head) = self.head()? else {
             return Ok(());
@@ -97,11 +97,10 @@ impl Git {
     }
 }
 
-/// The commit that HEAD names; `None` before the first. No object is read: to peel it as gix does
-/// would never end at a forged tag of itself, and HEAD names commits.
+/// The commit that HEAD names; `None` before the first commit.
 ///
 /// # Errors
-/// If references can't be read.
+/// If references cannot be read.
 pub fn head(repository: &gix::Repository) -> Result<Option<gix::ObjectId>, RepoError> {
     let head = repository.head().map_err(git_error("reading HEAD"))?;
     if let Some(id) = head.id() {
@@ -113,7 +112,7 @@ pub fn head(repository: &gix::Repository) -> Result<Option<gix::ObjectId>, RepoE
     Ok(id.map(gix::Id::detach))
 }
 
-/// Wraps a failure of gix.
+/// Wraps an error of gix, for `map_err`.
 pub(super) fn git_error<E>(what: &'static str) -> impl FnOnce(E) -> RepoError
 where
     E: Into<Box<dyn std::error::Error + Send + Sync>>,

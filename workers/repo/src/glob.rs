@@ -1,8 +1,8 @@
-//! Globs in the style of gitignore, as every tool takes them.
+//! Globs in gitignore style, as every tool accepts them.
 //!
-//! Without a `/` a glob fits names at any depth; with one it has to fit the whole path. A leading
-//! `/` anchors, a trailing one means everything beneath, `*` stops at `/`, `**` doesn't, `{a,b}`
-//! is either. A leading `!` is refused: there is nothing to negate.
+//! Without a `/`, a glob matches names at any depth; with one it has to match the whole path. A
+//! leading `/` anchors, a trailing one means everything beneath, `*` stops at `/`, `**` does not,
+//! `{a,b}` matches either. A leading `!` is rejected: there is nothing to negate.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,41 +11,41 @@ use globset::{ErrorKind, GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::path::RepoPath;
 
-/// How many bytes a glob may have.
+/// Maximum length of a glob, in bytes.
 const MAX_BYTES: usize = 512;
 
-/// A glob that parsed. Equal if written alike.
+/// A parsed glob. Equality compares the text.
 #[derive(Clone, Debug)]
 pub struct Glob {
     text: String,
     matcher: globset::Glob,
-    // A set of one: it takes short cuts for extensions and plain names that a matcher doesn't.
+    // A set of one glob: it has fast paths for extensions and plain names that a matcher lacks.
     set: GlobSet,
     anchored: bool,
 }
 
-/// Why a text is no glob.
+/// Why a text is not a valid glob.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct GlobError {
-    /// The text, as it was given. Who shows the error says which glob it is about.
+    /// The text as given. The caller that shows the error says which glob it is.
     pub glob: String,
-    /// What is wrong with it.
+    /// The reason.
     pub message: String,
-    /// Where: 0-based character, if known.
+    /// Position of the error, a 0-based character, if known.
     pub position: Option<usize>,
 }
 
 impl Glob {
-    /// Reads a glob, case significant.
+    /// Parses a case-sensitive glob.
     ///
     /// # Errors
-    /// Says what does not parse, and where.
+    /// If the glob does not parse, with the reason and position.
     pub fn parse(text: &str) -> Result<Glob, GlobError> {
         Glob::build(text, false)
     }
 
-    /// Reads a glob that fits ASCII letters of either case: for rules that hide.
+    /// Parses a glob that ignores ASCII case, for rules that hide paths.
     pub(super) fn parse_ignoring_case(text: &str) -> Result<Glob, GlobError> {
         Glob::build(text, true)
     }
@@ -68,7 +68,7 @@ impl Glob {
         })
     }
 
-    /// Whether the glob fits this path.
+    /// Whether the glob matches this path.
     pub fn matches(&self, path: &RepoPath) -> bool {
         self.matches_bytes(path.as_bytes())
     }
@@ -77,32 +77,32 @@ impl Glob {
         self.set.is_match(OsStr::from_bytes(path))
     }
 
-    /// Whether the glob means everything beneath this folder.
+    /// Whether the glob matches everything beneath this folder.
     pub(super) fn matches_all_beneath(&self, folder: &[u8]) -> bool {
         self.is_open_ended() && self.matches_bytes(&[folder, b"/any"].concat())
     }
 
-    /// Whether it may mean everything beneath a folder.
+    /// Whether it can match everything beneath a folder.
     pub(super) fn is_open_ended(&self) -> bool {
         self.text.ends_with('/') || self.text.ends_with("/**")
     }
 
-    /// What it is to globset, for a set of many.
+    /// The glob as a part of a larger set.
     pub(super) fn matcher(&self) -> &globset::Glob {
         &self.matcher
     }
 
-    /// It alone, as a set.
+    /// The glob as a set of one.
     pub(super) fn set(&self) -> &GlobSet {
         &self.set
     }
 
-    /// Whether the glob speaks of whole paths, rather than of names at any depth.
+    /// Whether the glob matches whole paths, rather than names at any depth.
     pub(super) fn is_anchored(&self) -> bool {
         self.anchored
     }
 
-    /// The glob as it was written.
+    /// The glob's text.
     pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
@@ -116,7 +116,7 @@ impl PartialEq for Glob {
 
 impl Eq for Glob {}
 
-/// What globset is to match against whole paths, and whether the glob named a whole path.
+/// The pattern that globset matches against whole paths, and whether the glob names a whole path.
 fn body(text: &str) -> Result<(String, bool), GlobError> {
     let refuse = |message: &str, position| {
         Err(GlobError {
@@ -169,7 +169,7 @@ fn range_position(text: &str, first: char, last: char) -> Option<usize> {
     Some(text.split_at_checked(at)?.0.chars().count())
 }
 
-/// Brackets without their other half, by 0-based character.
+/// Unbalanced brackets, by 0-based character.
 #[derive(Default)]
 struct OpenBrackets {
     class: Option<usize>,
@@ -212,14 +212,14 @@ mod tests {
     }
 
     #[test]
-    fn a_glob_without_a_slash_fits_names_at_any_depth() {
+    fn a_glob_without_a_slash_matches_names_at_any_depth() {
         assert!(matches("*.rs", "a.rs") && matches("*.rs", "src/deep/a.rs"));
         assert!(matches("a?.[ch]", "x/ab.c") && matches("{a,b}.md", "b.md"));
         assert!(!matches("src", "src/a.rs") && !matches("*.rs", "a.rss"));
     }
 
     #[test]
-    fn a_glob_with_a_slash_has_to_fit_the_whole_path() {
+    fn a_glob_with_a_slash_has_to_match_the_whole_path() {
         assert!(
             matches("src/*.rs", "src/a.rs")
                 && matches("/a.rs", "a.rs")
@@ -244,12 +244,12 @@ mod tests {
     }
 
     #[test]
-    fn classes_negate_and_escapes_hold() {
+    fn classes_can_be_negated_and_characters_escaped() {
         assert!(matches("[!a].c", "b.c") && !matches("[!a].c", "a.c") && matches(r"\!x", "!x"));
     }
 
     #[test]
-    fn what_does_not_parse_says_where() {
+    fn errors_report_their_position() {
         let position = |glob| Glob::parse(glob).unwrap_err().position;
         assert_eq!(position("!a"), Some(0));
         assert_eq!(position(""), Some(0));

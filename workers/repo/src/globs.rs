@@ -1,7 +1,7 @@
-//! Many globs, of which any may fit: asked all at once, which costs little more than one.
+//! A set of globs, matched all at once at little more than the cost of one.
 //!
-//! Every path of a listing is held against the globs that close, and so is every folder above it:
-//! a hundred of them one by one take forty times as long.
+//! A listing matches every path, and every folder above it, against the globs that close paths.
+//! Matching a hundred globs one by one takes forty times as long.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,7 +11,7 @@ use globset::{GlobSet, GlobSetBuilder};
 
 use super::glob::Glob;
 
-/// Globs of which any may fit. Equal if written alike, in the same order.
+/// A set of globs. Equal if they have the same texts in the same order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Globs(Arc<Sets>);
 
@@ -19,7 +19,7 @@ pub(super) struct Globs(Arc<Sets>);
 struct Sets {
     globs: Vec<Glob>,
     all: Vec<GlobSet>,
-    /// Those which may mean everything beneath a folder.
+    /// The globs that can match everything beneath a folder.
     open_ended: Vec<GlobSet>,
 }
 
@@ -42,12 +42,12 @@ impl Globs {
         self.0.globs.iter()
     }
 
-    /// Whether any fits this path.
+    /// Whether any glob matches this path.
     pub(super) fn matches(&self, path: &[u8]) -> bool {
         any_match(&self.0.all, path)
     }
 
-    /// Whether any means everything beneath this folder.
+    /// Whether any glob matches everything beneath this folder.
     pub(super) fn matches_all_beneath(&self, folder: &[u8]) -> bool {
         let sets = &self.0.open_ended;
         !sets.is_empty() && any_match(sets, &[folder, b"/any"].concat())
@@ -66,7 +66,8 @@ fn any_match(sets: &[GlobSet], path: &[u8]) -> bool {
     sets.iter().any(|set| set.is_match(OsStr::from_bytes(path)))
 }
 
-/// One set of all; each on its own should they be too much for one. No glob is ever left out.
+/// Builds one set of all globs, or one set for each if they are too large for one. Every glob is
+/// included.
 fn build_sets<'a>(globs: impl Iterator<Item = &'a Glob> + Clone) -> Vec<GlobSet> {
     let mut builder = GlobSetBuilder::new();
     for glob in globs.clone() {
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_of_the_longest_are_one_set() {
+    fn a_hundred_of_the_longest_globs_fit_one_set() {
         let longest = |n: usize| format!("{n:03}{}", "?*".repeat(254));
         let globs = Globs::new(globs(&(0..100).map(longest).collect::<Vec<_>>()));
         assert_eq!(globs.0.all.len(), 1);
@@ -100,13 +101,13 @@ mod tests {
     }
 
     #[test]
-    fn none_fit_nothing() {
+    fn an_empty_set_matches_nothing() {
         assert!(!Globs::default().matches(b"a") && !Globs::default().matches_all_beneath(b"a"));
     }
 
     proptest! {
         #[test]
-        fn together_they_fit_what_any_of_them_fits(
+        fn a_set_matches_whatever_any_of_its_globs_matches(
             texts in prop::collection::vec("/?(\\*\\*/|a/|B/)?(a|b|\\*|\\*\\.c|a\\*)(/\\*\\*|/)?", 0..6),
             path in "(a|b|A)(/(a|b|x\\.C)){0,3}",
         ) {

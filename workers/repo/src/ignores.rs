@@ -1,9 +1,8 @@
-//! What a repository says git should not see: `.gitignore` files and `.git/info/exclude`.
+//! The ignore rules of a repository: `.gitignore` files and `.git/info/exclude`.
 //!
-//! A folder's rules are its own file, then those of the folders above, up to where a repository
-//! begins; the deepest file that says something about a path decides, and any `.gitignore` before
-//! any `exclude`. Files of the user or the machine have no say, so that every worker answers
-//! alike.
+//! A folder's rules are its own file, then those of the folders above, up to the root of the
+//! repository. The deepest file with a matching rule decides, and any `.gitignore` before any
+//! `exclude`. Files of the user or the machine are not read, so that every worker answers alike.
 
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::path::RepoPath;
 
-/// The rules that hold for the entries of one folder.
+/// The rules for the entries of one folder.
 #[derive(Debug, Default)]
 pub(super) struct Ignores {
     own: Option<Gitignore>,
@@ -28,7 +27,8 @@ pub(super) struct RuleFiles {
 }
 
 impl Ignores {
-    /// The rules for entries of `folder`. Where a repository begins, nothing above has a say.
+    /// The rules for entries of `folder`. At the root of a repository, rules from above do not
+    /// apply.
     pub(super) fn beneath(
         above: &Arc<Ignores>,
         folder: &RepoPath,
@@ -54,7 +54,7 @@ impl Ignores {
         })
     }
 
-    /// Whether an entry is ignored, given that no folder above it is.
+    /// Whether an entry is ignored, provided that no folder above it is.
     pub(super) fn ignores(&self, path: &RepoPath, is_directory: bool) -> bool {
         let mut excluded = None;
         let mut node = Some(self);
@@ -77,7 +77,7 @@ fn verdict(matcher: Option<&Gitignore>, path: &RepoPath, is_directory: bool) -> 
     }
 }
 
-/// A line that does not parse is passed over, as git does; no rules at all are none.
+/// Lines that do not parse are skipped, as git does. `None` if no rule remains.
 fn matcher(folder: &RepoPath, text: &[u8]) -> Option<Gitignore> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut builder = GitignoreBuilder::new(folder.as_path());

@@ -1,12 +1,11 @@
-//! The only door to files: paths are opened beneath one directory descriptor.
+//! Opens paths beneath one directory descriptor. Every file is opened through here.
 //!
-//! The kernel does the work (`openat2`), so that no check can be outrun by a swap: without links
-//! on its path a file costs one system call. Where a link stands on it, the link is followed by
-//! hand, component by component, with nothing looked up outside; the path it leads to is judged,
-//! and then opened as a path *without* links. What is opened is therefore what was judged; a link
-//! swapped in between is a refusal.
+//! The kernel resolves the path (`openat2`), so no check can race with a swap: without links on its
+//! path, a file costs one system call. Links are followed in user space, component by component,
+//! without lookups outside. The resulting path is checked and then opened as a path *without*
+//! links. So what is opened is what was checked; a link swapped in meanwhile is an error.
 //!
-//! Where the kernel has no `openat2`, the same is done by a descriptor per component.
+//! If the kernel has no `openat2`, the same is done with a descriptor per component.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,19 +17,19 @@ use super::error::RepoError;
 use super::links;
 use super::path::RepoPath;
 
-/// How often the kernel is asked again: it may be unsure while something is renamed.
+/// Retries of `openat2`: it returns `EAGAIN` while something is renamed.
 const RETRIES: usize = 16;
 
-/// A directory that paths can't leave.
+/// A directory that paths cannot leave.
 #[derive(Debug)]
 pub struct Jail {
     root: OwnedFd,
     device: Device,
-    /// Set once the kernel said that it has no `openat2`.
+    /// Set once the kernel reported that it has no `openat2`.
     by_component: AtomicBool,
 }
 
-/// Whether other file systems may be entered.
+/// Which file systems may be entered.
 #[derive(Clone, Copy, Debug)]
 enum Device {
     Any,
@@ -48,7 +47,7 @@ impl Jail {
         })
     }
 
-    /// A jail whose folders may be mounts of their own, as a tenant's projects are.
+    /// A jail whose folders may be mount points, such as a tenant's projects.
     pub(super) fn over_mounts(root: OwnedFd) -> Jail {
         Jail {
             root,
@@ -57,7 +56,7 @@ impl Jail {
         }
     }
 
-    /// Opens a path on which no link stands. `ELOOP` says that one does.
+    /// Opens a path without links. Returns `ELOOP` if there is a link on it.
     pub fn open(&self, path: &RepoPath, flags: OFlags) -> Result<OwnedFd, Errno> {
         let flags = flags | OFlags::CLOEXEC;
         if self.by_component.load(Ordering::Relaxed) {
@@ -72,18 +71,18 @@ impl Jail {
         }
     }
 
-    /// What stands at a path on which no link stands.
+    /// The metadata of a path without links.
     pub fn stat(&self, path: &RepoPath) -> Result<Stat, Errno> {
         rustix::fs::fstat(self.open(path, OFlags::PATH)?)
     }
 
-    /// The metadata of `path` for comparing with an earlier look: quick, and not fenced. It may
-    /// look through a link that was swapped in, so its answer must never be shown.
+    /// The metadata of `path` for comparison with an earlier state: quick, and not confined. It may
+    /// look through a link that was swapped in, so the result must never be shown.
     pub fn stat_unchecked(&self, path: &RepoPath) -> Result<Stat, Errno> {
         rustix::fs::statat(&self.root, path.for_kernel(), AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    /// Follows the links on `path`; the result has none, or had none a moment ago.
+    /// Follows the links on `path`. The result had no links when it was resolved.
     ///
     /// # Errors
     /// [`RepoError::Outside`] if a link leaves, is absolute, dangles or loops.
@@ -91,7 +90,7 @@ impl Jail {
         self.resolve_from(&RepoPath::root(), path.as_bytes())
     }
 
-    /// Follows `target` as a link that stands in the folder `base` would be followed.
+    /// Follows `target` like a link in the folder `base`.
     pub(super) fn resolve_from(
         &self,
         base: &RepoPath,
@@ -102,7 +101,7 @@ impl Jail {
             let folder = self.open(&parent, OFlags::PATH | OFlags::DIRECTORY)?;
             match rustix::fs::readlinkat(&folder, path.name(), Vec::new()) {
                 Ok(target) => Ok(Some(target.into_bytes())),
-                // Not a link; should it be one by the time it is opened, opening fails.
+                // Not a link. If it becomes one before it is opened, opening fails.
                 Err(Errno::INVAL) => Ok(None),
                 Err(errno) => Err(errno),
             }
@@ -162,7 +161,7 @@ impl Jail {
     }
 }
 
-/// What kind of thing `stat` is about.
+/// The file type in `stat`.
 pub(super) fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
@@ -179,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    /// The same jail twice: with `openat2`, and walking by component.
+    /// Two jails of the same folder: with `openat2`, and walking by component.
     fn jails(folder: &Path) -> [Jail; 2] {
         [false, true].map(|by_component| {
             let flags = OFlags::PATH | OFlags::DIRECTORY;
@@ -252,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_leave_dangle_loop_or_are_absolute_lead_outside() {
+    fn links_that_leave_dangle_loop_or_are_absolute_are_outside() {
         let temp = tree();
         for jail in jails(&temp.path().join("root")) {
             for link in [

@@ -1,11 +1,11 @@
-//! The only way to a project's files: tools list, open and search through here, and never see a
-//! path of the host.
+//! The only way to a project's files. Tools list, open and search through this crate, and never see
+//! a host path.
 //!
-//! [`Repos`] is all that this worker sees; [`Repo`] is one project as one call sees it, with the
-//! commit it was opened at. Everything in here blocks: call it on the blocking pool. What is kept
-//! between calls are caches that are checked before they are used, of at most 64 projects.
+//! [`Repos`] holds every project that this worker can see. [`Repo`] is one project as one call sees
+//! it, with the commit it was opened at. Everything here blocks: call it on the blocking pool. All
+//! state between calls is caches of at most 64 projects, validated before use.
 
-// In the order a call meets them.
+// In the order in which a call uses them.
 mod mounts;
 mod absences;
 mod project;
@@ -40,7 +40,7 @@ mod cancel;
 mod error;
 mod failure;
 
-// What tools and the crates above say and read beside a repository.
+// Used by tools and other crates without a repository.
 pub mod text;
 pub mod syntax;
 pub mod confine;
@@ -83,16 +83,16 @@ use self::project::{Project, Snapshot};
 use self::status::Status;
 use crate::search_pool::SearchPools;
 
-/// How many projects are remembered.
+/// Maximum number of cached projects.
 const MAX_PROJECTS: u64 = 64;
 
-/// Of how many it is remembered whether their work trees are dirty.
+/// Maximum number of projects whose dirty status is cached.
 const MAX_STATUSES: u64 = 10_000;
 
-/// How long a project is remembered that nobody asks for.
+/// How long a project without calls stays cached.
 const IDLE: Duration = Duration::from_secs(15 * 60);
 
-/// Every repository that this worker can see.
+/// Every repository that this worker can see. Cheap to clone.
 #[derive(Clone)]
 pub struct Repos(Arc<Shared>);
 
@@ -101,19 +101,19 @@ struct Shared {
     absences: Absences,
     projects: Cache<Key, Arc<Project>>,
     statuses: Cache<Key, Arc<Status>>,
-    /// Lists and looks: quick work, which must not wait for a slow pattern.
+    /// Lists and stats: quick work that must not wait behind a slow pattern.
     pool: ThreadPool,
     search_pools: SearchPools,
     budget: Arc<Budget>,
 }
 
 impl Repos {
-    /// The repositories at `mounts`, searched by `threads` threads, which keep up to `cache_bytes`
-    /// of file contents between searches. The threads are started by the calling thread, and
-    /// confined if it is.
+    /// Opens the repositories at `mounts`. Searches use `threads` threads and cache up to
+    /// `cache_bytes` of file contents. The calling thread starts these threads, so they inherit its
+    /// confinement.
     ///
     /// # Errors
-    /// If the threads can't be started.
+    /// If the threads cannot be started.
     pub fn new(
         mounts: Mounts,
         threads: NonZeroUsize,
@@ -137,13 +137,14 @@ impl Repos {
         })))
     }
 
-    /// Whether this worker sees such a project.
+    /// Whether this worker can see the project.
     #[cfg(test)]
     fn is_mounted(&self, tenant: &str, project: &str) -> bool {
         self.0.locate(tenant, project).is_ok()
     }
 
-    /// Where HEAD of a project stands, for lists of many projects: none is remembered for it.
+    /// Returns HEAD of a project. Meant for lists of many projects: it does not fill the project
+    /// cache.
     ///
     /// # Errors
     /// As [`Repos::open`].
@@ -151,8 +152,9 @@ impl Repos {
         Ok(self.0.uncached_snapshot(tenant, project)?.head())
     }
 
-    /// Finds out whether the work tree of a project is dirty, if it is time for that: for lists of
-    /// many projects, like [`Repos::head`]. It costs as much as a search: run it off the path of calls.
+    /// Checks whether the work tree of a project is dirty, if a check is due. Like [`Repos::head`],
+    /// it is meant for lists of many projects. It costs as much as a search, so run it outside of
+    /// calls.
     pub fn refresh_status(&self, tenant: &str, project: &str) {
         let Ok(snapshot) = self.0.uncached_snapshot(tenant, project) else {
             return;
@@ -162,8 +164,8 @@ impl Repos {
         }
     }
 
-    /// Where HEAD of a project stands, and which paths exist for its readers, by the operator's
-    /// `rules` and what it says about itself; for lists of many projects, like [`Repos::head`].
+    /// Returns HEAD of a project and the path rules of its readers: the operator's `rules` and
+    /// those of the project's manifest. For lists of many projects, like [`Repos::head`].
     ///
     /// # Errors
     /// As [`Repos::open`].
@@ -178,12 +180,13 @@ impl Repos {
         Ok((snapshot.head(), rules))
     }
 
-    /// Opens a project as it is now: its folder is found, its HEAD is pinned, and what it says
-    /// about itself is added to the operator's `rules`.
+    /// Opens a project: finds its folder, pins its HEAD and adds the rules of its manifest to the
+    /// operator's `rules`.
     ///
     /// # Errors
-    /// [`RepoError::Absent`] if there is no such project, [`RepoError::Outside`] if its
-    /// folder is a link that leaves the tenant's; if its `.archway.toml` can't be read, why.
+    /// - [`RepoError::Absent`]: this worker cannot see the project.
+    /// - [`RepoError::Outside`]: its folder is a link that leaves the tenant's folder.
+    /// - Any other error: `.archway.toml` cannot be read.
     pub fn open(&self, tenant: &str, project: &str, rules: Arc<Rules>) -> Result<Repo, RepoError> {
         let snapshot = self.0.snapshot(tenant, project)?;
         let (manifest, rules) = snapshot.manifest_and_rules(&rules)?;
@@ -211,7 +214,7 @@ impl Shared {
     fn snapshot(&self, tenant: &str, project: &str) -> Result<Snapshot, RepoError> {
         let located = self.locate(tenant, project)?;
         let key = Key::of(tenant, project, &located)?;
-        // Calls that come together open one.
+        // Concurrent calls open the project once.
         let open = || self.new_project(key.clone(), &located);
         let project = self.projects.try_get_with_by_ref(&key, open);
         let project = project.map_err(|error| RepoError::Io {
@@ -221,7 +224,7 @@ impl Shared {
         project.snapshot(&located)
     }
 
-    /// A project as it is now, which is not remembered for that.
+    /// Takes a snapshot without adding the project to the cache.
     fn uncached_snapshot(&self, tenant: &str, project: &str) -> Result<Snapshot, RepoError> {
         let located = self.locate(tenant, project)?;
         let key = Key::of(tenant, project, &located)?;

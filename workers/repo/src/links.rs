@@ -1,8 +1,8 @@
-//! Following links by hand, in a work tree and in git's trees alike.
+//! Follows links in user space, in a work tree and in git's trees alike.
 //!
-//! A path is walked name by name, and what a link says takes the link's place. A target that is
-//! absolute, climbs above the root, isn't there, or has too many links on its way is outside;
-//! nothing is asked about a place that isn't beneath the root.
+//! A path is walked component by component, and a link's target replaces the link. A target that is
+//! absolute, climbs above the root, does not exist, or leads through too many links is outside.
+//! Nothing outside the root is ever looked up.
 
 use std::collections::VecDeque;
 
@@ -11,16 +11,17 @@ use rustix::io::Errno;
 use super::error::RepoError;
 use super::path::RepoPath;
 
-/// How many links may stand on one path.
+/// Maximum number of links on one path.
 const MAX_LINKS: usize = 40;
 
-/// The path without links that `target` leads to, read in the folder `base`, which has none.
+/// Returns the path without links that `target` leads to from the folder `base`, which has no
+/// links.
 ///
-/// `read_link` says what a path's last name links to, `None` if it is no link; the folders above
-/// it have been walked.
+/// `read_link` returns the target of a path's last component, or `None` if that is not a link; the
+/// folders above it have been walked.
 ///
 /// # Errors
-/// [`RepoError::Outside`] where a link leaves, dangles or loops; else what `read_link` says.
+/// [`RepoError::Outside`] if a link leaves, dangles or loops; otherwise errors of `read_link`.
 pub(super) fn follow(
     base: &RepoPath,
     target: &[u8],
@@ -52,7 +53,7 @@ pub(super) fn follow(
     Ok(walk.at)
 }
 
-/// A path that is being followed: `at` has no links, `todo` is what is left.
+/// A walk along a path: `at` has no links, `todo` is the rest.
 struct Walk {
     at: RepoPath,
     todo: VecDeque<Step>,
@@ -61,12 +62,12 @@ struct Walk {
 
 struct Step {
     name: Vec<u8>,
-    /// A name that a link brought, rather than who asked: if it is missing, the link dangles.
+    /// Whether the name comes from a link's target. If it is missing, the link dangles.
     from_link: bool,
 }
 
 impl Walk {
-    /// Puts the names of `target` before what is left. `None` if they can't be followed.
+    /// Prepends the components of `target` to the rest. `None` if they cannot be followed.
     fn push(&mut self, target: &[u8], from_link: bool) -> Option<()> {
         self.links += usize::from(from_link);
         if target.starts_with(b"/") || self.links > MAX_LINKS {

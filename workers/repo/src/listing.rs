@@ -1,26 +1,26 @@
-//! What a project lists: the entries that are neither blocked nor ignored, in path order.
+//! The listing of a project: entries that are neither blocked nor ignored, in path order.
 
 use std::time::SystemTime;
 
 use super::path::RepoPath;
 
-/// All that can be listed of a project, at one moment.
+/// All entries of a project at one moment.
 #[derive(Debug, Default)]
 pub struct Listing {
-    /// Ordered by path. Directories are not in it: one exists where an entry is beneath it.
+    /// Ordered by path. Directories are not listed: one exists if an entry is beneath it.
     pub entries: Vec<Entry>,
 }
 
 /// A file, or a link that stays inside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Where it is; for a link, the link's own place.
+    /// Its path; for a link, the path of the link itself.
     pub path: RepoPath,
-    /// What it is.
+    /// The kind of entry.
     pub kind: EntryKind,
 }
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     /// A regular file.
@@ -31,17 +31,17 @@ pub enum EntryKind {
     LinkToDirectory,
 }
 
-/// What is told of an entry beside its name.
+/// The metadata of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
     /// When it was last written; in a bare repository, when HEAD was committed.
     pub modified: SystemTime,
 }
 
 impl Listing {
-    /// The entries beneath a directory, that directory not included.
+    /// The entries beneath a directory, excluding itself.
     pub fn beneath(&self, directory: &RepoPath) -> &[Entry] {
         let start = self
             .entries
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn beneath_a_directory_are_its_entries_and_no_neighbours() {
+    fn beneath_returns_entries_of_the_directory_and_no_siblings() {
         let entry = |text| Entry {
             path: RepoPath::parse(text).unwrap(),
             kind: EntryKind::File,

@@ -1,17 +1,17 @@
-//! What a repository says about itself in `.archway.toml`.
+//! The manifest of a repository: `.archway.toml`.
 //!
-//! It is written by who writes the repository, so it can take away and hardly give: `deny` closes
-//! paths, also those that the operator opened; `allow` widens the list of `read_repo_file` to what
-//! `read_file` shows anyway; `linked_projects` names projects, of which a caller gets those that it
-//! may read; `[architecture]` names the folders of its documents.
+//! Whoever writes the repository writes the manifest, so it mostly restricts. `deny` closes paths,
+//! also those the operator opened. `allow` extends the list of `read_repo_file` to what `read_file`
+//! shows anyway. `linked_projects` names projects; a caller gets those it may read.
+//! `[architecture]` names the folders of its documents.
 //!
-//! What is wrong with the file is a warning and breaks nothing else: a key that nobody knows, an
-//! entry that is no glob. Of a file that is not TOML as a whole (a slip of the pen, a conflict half
-//! merged) what can still be told apart as `deny` closes, rather too much than too little, and
-//! nothing else holds; so it is with the first 64 KiB of a file that is larger. What a link says that
-//! leads out can't be known: it closes nothing. One that is there and can't be read is the call's failure.
+//! An error in the file, such as an unknown key or an invalid glob, is a warning and affects
+//! nothing else. If the file is not TOML (a typo, a merge conflict), whatever is still recognisable
+//! as `deny` closes paths, rather too many than too few, and all else is ignored. The same holds
+//! for the first 64 KiB of a larger file. A link to something unreadable closes nothing, because
+//! its content is unknown. If the file exists and cannot be read, the call fails.
 //!
-//! Warnings stand in answers. They name keys and places, never what `deny` holds.
+//! Warnings are part of answers. They name keys and positions, never the content of `deny`.
 
 use archway_proto::nearest;
 use toml::de::{DeTable, DeValue};
@@ -25,24 +25,24 @@ pub use self::architecture::Folders;
 
 mod architecture;
 
-/// Where it stands.
+/// The file's path.
 pub(super) const NAME: &str = ".archway.toml";
 
-/// How large it may be, in bytes.
+/// Maximum size of the file, in bytes.
 pub(super) const MAX_BYTES: usize = 64 << 10;
-/// How many globs `deny` and `allow` may have each.
+/// Maximum number of globs in `deny` and in `allow`.
 const MAX_GLOBS: usize = 100;
-/// How many projects it may link to.
+/// Maximum number of linked projects.
 const MAX_LINKED: usize = 20;
-/// In how many places a file that is not TOML may deny something.
+/// Maximum number of `deny` keys read from a file that is not TOML.
 const MAX_DENY_LINES: usize = 10;
-/// How many things are said to be wrong with it.
+/// Maximum number of warnings.
 const MAX_WARNINGS: usize = 10;
 
-/// The keys that mean something.
+/// All known keys.
 const KEYS: [&str; 4] = ["allow", "architecture", "deny", "linked_projects"];
 
-/// What a repository says about itself. The default: nothing.
+/// A parsed manifest. The default is empty.
 #[derive(Debug, Default)]
 pub struct Manifest {
     deny: Globs,
@@ -78,8 +78,8 @@ impl Manifest {
         }
     }
 
-    /// A file that is too large. What its beginning clearly denies is closed: a long comment must
-    /// not open it.
+    /// A file that is too large. What its beginning clearly denies is denied, so that a long
+    /// comment cannot open it.
     pub(super) fn from_prefix(bytes: &[u8]) -> Manifest {
         let what = "it is larger than 64 KiB; only what its beginning clearly denies holds";
         Manifest {
@@ -88,7 +88,7 @@ impl Manifest {
         }
     }
 
-    /// A file that says nothing, and why.
+    /// An empty manifest with one warning.
     pub(super) fn from_warning(what: &str) -> Manifest {
         Manifest {
             warnings: vec![format!("{NAME}: {what}")],
@@ -101,28 +101,28 @@ impl Manifest {
         &self.deny
     }
 
-    /// The globs of what `read_repo_file` may read beside its list.
+    /// The globs that extend the list of `read_repo_file`.
     pub(super) fn allow(&self) -> &[Glob] {
         &self.allow
     }
 
-    /// The slugs of the projects it links to; whether there are any such nobody has looked.
+    /// The slugs of the linked projects. They may not exist.
     pub fn linked_projects(&self) -> &[String] {
         &self.linked_projects
     }
 
-    /// The folders of the documents of its architecture, and of its prompts.
+    /// The folders of its architecture documents and prompts.
     pub fn folders(&self) -> &Folders {
         &self.folders
     }
 
-    /// What is wrong with the file, a sentence each, safe to show.
+    /// The problems of the file, one sentence each, safe to show.
     pub(crate) fn warnings(&self) -> &[String] {
         &self.warnings
     }
 }
 
-/// Why the file is not TOML as a whole, if it isn't.
+/// Why the file is not valid TOML, if it is not.
 fn not_toml(bytes: &[u8], text: &str, errors: &[toml::de::Error]) -> Option<String> {
     if std::str::from_utf8(bytes).is_err() {
         return Some("it is not text in UTF-8; only what it clearly denies holds".to_owned());
@@ -138,8 +138,8 @@ fn not_toml(bytes: &[u8], text: &str, errors: &[toml::de::Error]) -> Option<Stri
     ))
 }
 
-/// What text that is not TOML denies. Nothing but its lines can be trusted: a mistake above may have
-/// swallowed the key, and a conflict may have it twice.
+/// The `deny` globs of a text that is not TOML. Only single lines can be trusted: an error above
+/// may have swallowed the key, and a conflict may contain it twice.
 fn salvaged_denials(text: &str) -> Vec<Glob> {
     let mut globs = Vec::new();
     let lines = text.split_inclusive('\n').scan(0, |end, line| {
@@ -160,7 +160,7 @@ fn salvaged_denials(text: &str) -> Vec<Glob> {
     globs
 }
 
-/// Reads the values of keys, and notes what is wrong with them.
+/// Reads values and collects warnings.
 #[derive(Default)]
 struct Reader {
     warnings: Vec<String>,
@@ -199,8 +199,8 @@ impl Reader {
         slugs
     }
 
-    /// The first `most` entries of a list of strings, numbered from 1; `None` stands for what is no
-    /// string. A string alone is a list of one: who wrote it meant that.
+    /// The first `limit` entries of a list of strings, numbered from 1. An entry that is not a
+    /// string is `None`. A single string counts as a list of one, which is what its author meant.
     fn entries<'a>(
         &mut self,
         document: &'a DeTable<'_>,
@@ -239,7 +239,7 @@ impl Reader {
         }
     }
 
-    /// Warns of keys that mean nothing in a table whose name begins with `prefix`.
+    /// Warns of unknown keys in a table whose name begins with `prefix`.
     fn unknown_keys(&mut self, table: &DeTable<'_>, prefix: &str, known: &[&'static str]) {
         for key in table.keys().map(|key| key.get_ref().as_ref()) {
             if known.contains(&key) {
@@ -278,8 +278,8 @@ mod tests {
         globs.into_iter().map(Glob::as_str).collect()
     }
 
-    /// What a file closes, and its warnings.
-    fn closed(text: &str) -> (Vec<String>, Vec<String>) {
+    /// The `deny` globs of a file, and its warnings.
+    fn denied(text: &str) -> (Vec<String>, Vec<String>) {
         let manifest = Manifest::parse(text.as_bytes());
         let deny = texts(manifest.deny().iter()).into_iter().map(str::to_owned);
         (deny.collect(), manifest.warnings)
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_entry_or_key_is_a_warning_and_the_rest_holds() {
+    fn an_invalid_entry_or_key_is_a_warning_and_the_rest_applies() {
         let manifest = Manifest::parse(
             b"deny = ['a', 7, '[b', 'c', '!d']\nallow = 7\nlinked_projects = ['Web', 'ok', 1]\n\
               denny = 1\nquite_else = 2\n",
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_toml_closes_what_it_clearly_denies_and_gives_nothing() {
+    fn invalid_toml_keeps_its_recognisable_denials_and_nothing_else() {
         for (text, deny, line) in [
             ("deny = ['a']\nallow = ['**'\n[x\n", vec!["a"], 3),
             (
@@ -340,9 +340,9 @@ mod tests {
             ("\0\0\0", vec![], 1),
         ] {
             let manifest = Manifest::parse(text.as_bytes());
-            let mut closed = texts(manifest.deny().iter());
-            closed.dedup();
-            assert_eq!(closed, deny, "{text:?}");
+            let mut denied = texts(manifest.deny().iter());
+            denied.dedup();
+            assert_eq!(denied, deny, "{text:?}");
             assert!(manifest.allow().is_empty(), "{text:?}");
             let said = manifest.warnings().join("\n");
             assert!(
@@ -351,12 +351,12 @@ mod tests {
             );
             assert_eq!(manifest.warnings().len(), 1, "{said}");
         }
-        let merging = "deny = [\n'a',\n<<<<<<< ours\n'b',\n=======\n'c',\n>>>>>>> theirs\n]\n";
-        let merging = Manifest::parse(merging.as_bytes());
+        let conflict = "deny = [\n'a',\n<<<<<<< ours\n'b',\n=======\n'c',\n>>>>>>> theirs\n]\n";
+        let conflict = Manifest::parse(conflict.as_bytes());
         assert!(
             ["a", "b", "c"]
                 .iter()
-                .all(|glob| texts(merging.deny().iter()).contains(glob))
+                .all(|glob| texts(conflict.deny().iter()).contains(glob))
         );
         let latin = Manifest::parse(b"deny = ['a']\n# gr\xfc\xdfe\nallow = ['b']\n");
         assert_eq!(texts(latin.deny().iter()), ["a"]);
@@ -366,7 +366,7 @@ mod tests {
     #[test]
     fn lists_and_warnings_are_bounded() {
         let many = |count: usize| (0..count).map(|n| format!("'x{n}',")).collect::<String>();
-        let (deny, warnings) = closed(&format!("deny = [{}]", many(101)));
+        let (deny, warnings) = denied(&format!("deny = [{}]", many(101)));
         assert_eq!((deny.len(), deny.last().unwrap().as_str()), (100, "x99"));
         assert_eq!(
             warnings,
@@ -375,14 +375,14 @@ mod tests {
             )]
         );
         let keys: String = (0..50).map(|n| format!("k{n} = 1\n")).collect();
-        let (_, warnings) = closed(&keys);
+        let (_, warnings) = denied(&keys);
         assert_eq!(warnings.len(), MAX_WARNINGS + 1);
         assert_eq!(
             warnings[MAX_WARNINGS],
             format!("{NAME}: and 40 more are wrong")
         );
         let long = format!("\"{}\\u202e\" = 1", "k".repeat(1000));
-        let (_, warnings) = closed(&long);
+        let (_, warnings) = denied(&long);
         assert!(
             warnings[0].len() < 300 && !warnings[0].contains('\u{202e}'),
             "{warnings:?}"
@@ -390,25 +390,25 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_is_refused_and_not_followed() {
+    fn deep_nesting_is_rejected_without_recursion() {
         for bad in [
             format!("x = {}", "[".repeat(MAX_BYTES - 4)),
             format!("{}x = 1", "a.".repeat(MAX_BYTES / 2 - 4)),
             "[a]\n".repeat(MAX_BYTES / 4),
         ] {
-            let (deny, warnings) = closed(&bad);
+            let (deny, warnings) = denied(&bad);
             assert!(deny.is_empty() && warnings.len() == 1, "{warnings:?}");
         }
     }
 
     #[test]
-    fn warnings_never_hold_what_is_denied() {
-        let (_, warnings) = closed("deny = ['[project-x', {a = 'project-x'}, 'project-x']");
+    fn warnings_never_contain_denied_names() {
+        let (_, warnings) = denied("deny = ['[project-x', {a = 'project-x'}, 'project-x']");
         assert!(
             warnings.len() == 2 && !warnings.join("").contains("project-x"),
             "{warnings:?}"
         );
-        let (_, warnings) = closed("deny = ['project-x\n");
+        let (_, warnings) = denied("deny = ['project-x\n");
         assert!(!warnings.join("").contains("project-x"), "{warnings:?}");
     }
 }

@@ -1,8 +1,8 @@
-//! What was read of a project's `.archway.toml`, and the path rules that follow, cache between calls.
+//! A project's manifest and the path rules it leads to, cached between calls.
 //!
-//! A call that finds the file as it was pays one look at it. Where it is a link, it is read by
-//! every call, since a look at the link says nothing of what it leads to. What is wrong with it is
-//! logged when its content is first met.
+//! If the file is unchanged, a call pays for one stat. If the file is a link, every call reads it,
+//! because the link's own metadata says nothing about the target. Warnings are logged when new
+//! content is first read.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -23,47 +23,47 @@ use crate::rules::Rules;
 use crate::stamp::ObservedState;
 use crate::worktree::WorkTree;
 
-/// What is cache of one project.
+/// The cached manifest of one project.
 #[derive(Debug, Default)]
 pub(crate) struct ManifestCache(Mutex<CachedManifest>);
 
-/// What was read last.
+/// The result of the last read.
 #[derive(Debug, Default)]
 struct CachedManifest {
     source: Option<Source>,
     file: ManifestFile,
     manifest: Arc<Manifest>,
-    /// The operator's rules, and what they are with the manifest's.
+    /// The operator's rules, and the same with the manifest's added.
     rules: Option<(Arc<Rules>, Arc<Rules>)>,
 }
 
-/// Where it was read, and what proves that it would be read alike.
+/// Where the manifest was read, and the state for which that is still valid.
 #[derive(Clone, Copy, Debug)]
 enum Source {
     WorkTree(ObservedState),
     Commit(Option<ObjectId>),
 }
 
-/// What stands at the file's place.
+/// The content of the manifest file.
 #[derive(Debug, Default, PartialEq)]
 enum ManifestFile {
     #[default]
     Missing,
     Text(Vec<u8>),
-    /// The beginning of what is too large to be read as a whole.
+    /// The beginning of a file that is too large.
     Prefix(Vec<u8>),
-    /// What is not read, and why.
+    /// A file that is not read, and why.
     Refused(&'static str),
 }
 
-/// What holds for a call: what the repository says, and the operator's rules with that.
+/// The manifest, and the operator's rules with the manifest's added.
 pub(crate) type ManifestAndRules = (Arc<Manifest>, Arc<Rules>);
 
 impl ManifestCache {
-    /// What the file in a work tree says now.
+    /// The current manifest of a work tree.
     ///
     /// # Errors
-    /// If the file is there and can't be read: what it closes is not known then.
+    /// If the file exists and cannot be read: what it closes is then unknown.
     pub(crate) fn of_work_tree(
         &self,
         project: &str,
@@ -92,7 +92,7 @@ impl ManifestCache {
         Ok(self.put(project, Source::WorkTree(state), file, operator))
     }
 
-    /// What the file says in a commit, which the project's files are.
+    /// The manifest of the commit whose files are served.
     ///
     /// # Errors
     /// As [`ManifestCache::of_work_tree`].
@@ -111,7 +111,7 @@ impl ManifestCache {
         Ok(self.put(project, Source::Commit(commit), file, operator))
     }
 
-    /// What was read last, if `holds` says that it still does.
+    /// The cached result, if `holds` accepts its source.
     fn lookup(
         &self,
         holds: impl FnOnce(Source) -> bool,
@@ -131,16 +131,13 @@ impl ManifestCache {
     ) -> ManifestAndRules {
         let mut cached = self.0.lock();
         cached.source = Some(source);
-        // Often it was only too fresh to be trusted, or stands unchanged in another commit.
+        // Often the content is unchanged: the file was too recent to trust, or another commit has
+        // the same.
         if cached.file != file {
             let manifest = file.parse();
             if !manifest.warnings().is_empty() {
                 let warnings = manifest.warnings();
-                tracing::warn!(
-                    project,
-                    ?warnings,
-                    "a repository says what can't be followed"
-                );
+                tracing::warn!(project, ?warnings, "manifest has errors");
             }
             cached.file = file;
             cached.manifest = Arc::new(manifest);
@@ -151,7 +148,7 @@ impl ManifestCache {
 }
 
 impl CachedManifest {
-    /// The same rules again are the same `Arc`, which all that is cache under them finds quickly.
+    /// Equal rules are returned as the same `Arc`, which makes lookups in the caches below quick.
     fn with_operator_rules(&mut self, operator: &Arc<Rules>) -> ManifestAndRules {
         let manifest = Arc::clone(&self.manifest);
         if manifest.deny().is_empty() && manifest.allow().is_empty() {
@@ -172,7 +169,7 @@ impl ManifestFile {
         let mut file = match opened {
             Ok(file) => file,
             Err(RepoError::NotFound { .. }) => return Ok(ManifestFile::Missing),
-            // Only a link leads to what a rule hides: the name itself was not judged.
+            // Only a link can lead to a hidden path: the manifest's own name was not checked.
             Err(RepoError::Outside { .. } | RepoError::Blocked { .. }) => {
                 return Ok(ManifestFile::Refused("it is a link to what can't be read"));
             }
@@ -222,8 +219,8 @@ mod tests {
         repo.open(&path(name)).is_ok()
     }
 
-    /// A project that says this of itself.
-    fn saying(text: &str) -> Sandbox {
+    /// A project with this manifest.
+    fn with_manifest(text: &str) -> Sandbox {
         let app = Sandbox::new();
         app.file(NAME, text)
             .file("a", "")
@@ -238,8 +235,8 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_closes_what_the_operator_opened_and_opens_nothing() {
-        let app = saying("deny = ['A']\nallow = ['**']\nopen = ['.env']\n");
+    fn a_manifest_closes_what_the_operator_opened_and_opens_nothing() {
+        let app = with_manifest("deny = ['A']\nallow = ['**']\nopen = ['.env']\n");
         app.file("docs/x", "");
         assert_eq!(app.listed(), [NAME, "b", "docs/x"]);
         let repo = app.repo();
@@ -252,8 +249,8 @@ mod tests {
     }
 
     #[test]
-    fn a_change_holds_from_the_next_call_on_however_soon_it_comes() {
-        let app = saying("deny = ['a']");
+    fn the_next_call_applies_a_change_however_recent_it_is() {
+        let app = with_manifest("deny = ['a']");
         for (text, listed) in [
             ("deny = ['b']", [NAME, "a"]),
             ("deny = ['a']", [NAME, "b"]),
@@ -270,21 +267,18 @@ mod tests {
 
     #[test]
     fn the_same_content_under_the_same_rules_is_one_set_of_rules() {
-        let app = saying("deny = ['a']");
+        let app = with_manifest("deny = ['a']");
         let first = app.repo();
         app.file(NAME, "deny = ['a']");
         let again = app.repo();
         assert!(
             Arc::ptr_eq(&first.rules(), &again.rules()),
-            "though both were read anew"
+            "although both were read again"
         );
         assert!(Arc::ptr_eq(&first.manifest(), &again.manifest()));
         let closed = app.repo_with(rules(&[], &["b"]));
         assert!(!opens(&closed, "a") && !opens(&closed, "b"));
-        assert!(
-            opens(&app.repo(), "b"),
-            "the other rules are not taken for these"
-        );
+        assert!(opens(&app.repo(), "b"), "other rules are not reused");
         assert!(!opens(&again, "a") && opens(&again, "b"));
         let plain = Arc::new(rules(&[], &[]));
         app.file(NAME, "linked_projects = ['x']");
@@ -293,8 +287,8 @@ mod tests {
     }
 
     #[test]
-    fn a_file_as_it_was_is_not_read_again() {
-        let app = saying("deny = ['a']");
+    fn an_unchanged_file_is_not_read_again() {
+        let app = with_manifest("deny = ['a']");
         let cache = ManifestCache::default();
         let repo = app.repo();
         let work = repo.snapshot.project().work_tree();
@@ -309,9 +303,12 @@ mod tests {
         let give_up = Instant::now() + Duration::from_secs(10);
         while !settled() {
             load();
-            assert!(Instant::now() < give_up, "it never settles");
+            assert!(
+                Instant::now() < give_up,
+                "the file never becomes old enough"
+            );
         }
-        // What would be read is gone from here; what is looked at is not.
+        // Replace the cached file without touching the one on disk: a second read would restore it.
         cache.0.lock().file = ManifestFile::Missing;
         assert!(load().1.check(&path("a"), Kind::File).is_err());
         assert_eq!(cache.0.lock().file, ManifestFile::Missing);
@@ -329,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_known_closes_nothing_and_is_a_warning_that_tells_nothing() {
+    fn a_link_to_something_unreadable_is_a_warning_and_closes_nothing() {
         let app = Sandbox::new();
         app.file("a", "")
             .file(".env", "sesame = 1\ndeny = ['a']\n")
@@ -349,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_says_nothing() {
+    fn a_folder_or_fifo_is_no_manifest() {
         let app = Sandbox::new();
         app.file(".archway.toml/a", "deny = ['*']");
         assert_eq!(app.listed(), [".archway.toml/a"]);
@@ -362,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_there_and_can_not_be_read_fails_the_call() {
+    fn an_existing_but_unreadable_manifest_fails_the_call() {
         let unreadable = RepoError::opening(&path(NAME), Errno::ACCESS);
         assert!(matches!(
             ManifestFile::read(Err(unreadable)),
@@ -376,8 +373,8 @@ mod tests {
     }
 
     #[test]
-    fn warnings_are_told_to_those_who_may_see_where_they_come_from() {
-        let app = saying("denny = ['a']");
+    fn only_readers_of_the_manifest_see_its_warnings() {
+        let app = with_manifest("denny = ['a']");
         assert_eq!(app.repo().warnings().len(), 1);
         assert_eq!(app.repo_with(rules(&[], &[NAME])).warnings(), [""; 0]);
         app.file(NAME, "denny = ['a']\ndeny = ['.archway.*', 'b']");
@@ -386,8 +383,8 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_repository_is_heard_as_of_its_head() {
-        let app = saying("deny = ['a']");
+    fn a_bare_repository_uses_the_manifest_of_head() {
+        let app = with_manifest("deny = ['a']");
         app.committed();
         fs::rename(app.root(), app.host("acme/source")).unwrap();
         git(
@@ -405,8 +402,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_closed_today_was_not_open_yesterday() {
-        let app = saying("deny = ['b']");
+    fn a_path_closed_today_is_closed_in_old_commits() {
+        let app = with_manifest("deny = ['b']");
         app.committed();
         app.file(NAME, "deny = ['a']")
             .git(&["commit", "-qam", "two"]);

@@ -1,4 +1,4 @@
-//! A matching line as it is shown: without its end, cut around its match, with its neighbours.
+//! Renders a matching line: without its line end, cut around its match, with context lines.
 
 use std::ops::Range;
 
@@ -7,33 +7,33 @@ use grep_regex::RegexMatcher;
 
 use super::path::RepoPath;
 
-/// Characters shown of a line.
+/// Maximum number of characters rendered of a line.
 const MAX_CHARS: usize = 1000;
 
-/// Characters shown before the match, where a line is cut.
+/// Characters before the match, if a line is cut.
 const CHARS_BEFORE_MATCH: usize = 200;
 
-/// A line that matches, as it is shown.
+/// A matching line, as rendered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatchedLine {
     /// The file.
     pub path: RepoPath,
-    /// 1-based line.
+    /// 1-based line number.
     pub line: u64,
-    /// 1-based character of the first match, in the whole line.
+    /// 1-based character position of the first match in the whole line.
     pub column: u64,
-    /// The line without its end; at most 1,000 characters around the match, and a `…` at
-    /// each end that was cut.
+    /// The line without its end; at most 1,000 characters around the match, and a `…` at each end
+    /// that was cut.
     pub text: String,
     /// Whether `text` was cut.
     pub cut: bool,
-    /// Lines before it, in order; cut at their end.
+    /// The lines before it, in order; cut at their end.
     pub before: Vec<String>,
-    /// Lines after it, in order; cut at their end.
+    /// The lines after it, in order; cut at their end.
     pub after: Vec<String>,
 }
 
-/// A matching line: where it is in the text, its end included.
+/// A matching line's position in the text, line end included.
 #[derive(Debug)]
 pub(super) struct MatchSpan {
     /// 1-based.
@@ -43,7 +43,7 @@ pub(super) struct MatchSpan {
 }
 
 impl MatchSpan {
-    /// The line as it is shown, with `context` lines on either side.
+    /// Renders the line with `context` lines on either side.
     pub(super) fn render(
         &self,
         path: &RepoPath,
@@ -83,7 +83,7 @@ impl MatchSpan {
     }
 }
 
-/// Reading lines from the end, without looking at all that is before them.
+/// Reads lines backwards from the end without scanning the whole text.
 trait LinesBack {
     fn lines_back(&self) -> impl Iterator<Item = &str>;
 }
@@ -106,14 +106,14 @@ fn without_line_end(line: &str) -> &str {
     line.strip_suffix('\r').unwrap_or(line)
 }
 
-/// A line of context: cut at its end.
+/// Renders a context line, cut at its end.
 fn context_line(line: &str) -> String {
     excerpt(without_line_end(line), 0).0
 }
 
-/// At most [`MAX_CHARS`] characters of a line, around its character `at`; whether it was cut.
+/// At most [`MAX_CHARS`] characters of a line around its character `at`, and whether it was cut.
 fn excerpt(line: &str, at: usize) -> (String, bool) {
-    // As many bytes as characters may be shown are never too many characters.
+    // A line has at most as many characters as bytes.
     let length = if line.len() <= MAX_CHARS {
         0
     } else {

@@ -1,9 +1,9 @@
-//! Where repositories are mounted, and which folder a project is right now.
+//! Where repositories are mounted, and which folder a project currently is.
 //!
-//! A project is `<root>/<tenant>/<project>`. If that is a link, or holds a link `current` to a
-//! work tree (as git-sync makes it), the link is followed once per call; it has to stay beneath
-//! `<root>/<tenant>`. The names come from a verified pass, but are checked again: they become
-//! parts of a path.
+//! A project is `<root>/<tenant>/<project>`. If that is a link, or contains a link `current` to a
+//! work tree (as git-sync creates it), the link is followed once per call. It has to stay beneath
+//! `<root>/<tenant>`. The names come from a verified pass, but are validated again because they
+//! become parts of a path.
 
 use std::path::{Path, PathBuf};
 
@@ -18,17 +18,17 @@ use super::path::RepoPath;
 
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// How many entries of one folder are looked at for projects.
+/// Entries read from one folder when looking for projects.
 const MAX_ENTRIES: usize = 100_000;
 
-/// Where repositories are.
+/// The locations of all repositories.
 #[derive(Clone, Debug, Default)]
 pub struct Mounts {
     root: Option<PathBuf>,
     links: Vec<Link>,
 }
 
-/// A folder that was named for one project.
+/// A folder linked as one project.
 #[derive(Clone, Debug)]
 struct Link {
     tenant: String,
@@ -36,13 +36,13 @@ struct Link {
     path: PathBuf,
 }
 
-/// A project's folder, as it was found.
+/// A project's folder, as located for one call.
 pub(super) struct Located {
-    /// The folder itself, open by path only.
+    /// The folder, opened with `O_PATH`.
     pub(super) folder: OwnedFd,
-    /// Where it is on this host, for libraries that take paths. Never shown.
+    /// Its host path, for libraries that take paths. Never shown.
     pub(super) host_path: PathBuf,
-    /// What belongs to the project's owner: git's own data may be anywhere in it.
+    /// The folder that belongs to the project's owner: git's data may be anywhere beneath it.
     pub(super) boundary: Boundary,
 }
 
@@ -55,12 +55,12 @@ impl Mounts {
         }
     }
 
-    /// No project at all.
+    /// No projects.
     pub fn none() -> Mounts {
         Mounts::default()
     }
 
-    /// These, and the folder `path` as one project, wherever it is.
+    /// Adds the folder `path` as one project, wherever it is.
     #[must_use]
     pub fn link(mut self, tenant: &str, project: &str, path: PathBuf) -> Mounts {
         self.links.push(Link {
@@ -71,16 +71,16 @@ impl Mounts {
         self
     }
 
-    /// The folders that have to stay readable when the process is confined.
+    /// The folders that must stay readable when the process is confined.
     pub fn folders(&self) -> Vec<PathBuf> {
         let linked = self.links.iter().map(|link| link.path.clone());
         self.root.clone().into_iter().chain(linked).collect()
     }
 
-    /// What projects there may be, as `(tenant, project)`: at most `most`, in no order. Blocks.
+    /// Lists possible projects as `(tenant, project)`: at most `limit`, in no order. Blocks.
     ///
     /// # Errors
-    /// If the root can't be read. A tenant's folder that can't has no projects.
+    /// If the root cannot be read. A tenant's folder that cannot be read has no projects.
     pub fn names(&self, limit: usize) -> std::io::Result<Vec<(String, String)>> {
         let linked = self.links.iter();
         let mut names: Vec<_> = linked
@@ -119,7 +119,7 @@ impl Mounts {
     }
 }
 
-/// The folders, and links to some, that have a slug for a name.
+/// The names of folders and links that are valid slugs.
 fn slugs(folder: std::fs::ReadDir) -> impl Iterator<Item = String> {
     let folders = folder.take(MAX_ENTRIES).filter_map(|entry| {
         let entry = entry.ok()?;
@@ -139,7 +139,7 @@ pub(super) fn is_slug(name: &str) -> bool {
         && bytes.all(|byte| plain(byte) || byte == b'-')
 }
 
-/// One plain component: no separator, and nothing that points elsewhere.
+/// One plain component: no separator, no `.` or `..`.
 fn is_name(text: &str) -> bool {
     !matches!(text, "" | "." | "..") && !text.contains(['/', '\0'])
 }
@@ -162,42 +162,46 @@ fn beneath(root: &Path, tenant: &str, project: &str) -> Result<Located, RepoErro
     let host_path = root.join(tenant);
     let tenant = rustix::fs::open(&host_path, FOLDER | OFlags::NOFOLLOW, Mode::empty());
     let jail = Jail::over_mounts(tenant.map_err(not_mounted)?);
-    let mut place = RepoPath::trusted(project.as_bytes());
-    let mut folder = follow(&jail, &mut place)?;
-    if let Some(current) = current(&jail, &folder, &place)? {
-        place = current;
-        folder = jail.open(&place, FOLDER).map_err(not_mounted)?;
+    let mut location = RepoPath::trusted(project.as_bytes());
+    let mut folder = follow(&jail, &mut location)?;
+    if let Some(current) = current(&jail, &folder, &location)? {
+        location = current;
+        folder = jail.open(&location, FOLDER).map_err(not_mounted)?;
     }
     Ok(Located {
         folder,
-        host_path: host_path.join(place.as_path()),
+        host_path: host_path.join(location.as_path()),
         boundary: Boundary {
             jail,
             host_path,
-            project: place,
+            project: location,
         },
     })
 }
 
-/// Opens the folder at `place`; where that is a link, `place` becomes what it leads to.
-fn follow(jail: &Jail, place: &mut RepoPath) -> Result<OwnedFd, RepoError> {
-    match jail.open(place, FOLDER) {
+/// Opens the folder at `location`. If that is a link, `location` becomes its target.
+fn follow(jail: &Jail, location: &mut RepoPath) -> Result<OwnedFd, RepoError> {
+    match jail.open(location, FOLDER) {
         Err(Errno::LOOP) => {
-            *place = jail.resolve(place)?;
-            jail.open(place, FOLDER).map_err(not_mounted)
+            *location = jail.resolve(location)?;
+            jail.open(location, FOLDER).map_err(not_mounted)
         }
         opened => opened.map_err(not_mounted),
     }
 }
 
-/// The work tree that the link `current` leads to. In a folder that is a repository itself,
-/// `current` is a name like any other.
-fn current(jail: &Jail, folder: &OwnedFd, place: &RepoPath) -> Result<Option<RepoPath>, RepoError> {
+/// Returns the work tree that the link `current` leads to. In a folder that is a repository itself,
+/// `current` is an ordinary name.
+fn current(
+    jail: &Jail,
+    folder: &OwnedFd,
+    location: &RepoPath,
+) -> Result<Option<RepoPath>, RepoError> {
     let is_link = rustix::fs::readlinkat(folder, c"current", Vec::new()).is_ok();
     if !is_link || has_entry(folder, c".git") || has_entry(folder, c"HEAD") {
         return Ok(None);
     }
-    let target = jail.resolve(&place.join(b"current"))?;
+    let target = jail.resolve(&location.join(b"current"))?;
     let is_work_tree = jail
         .open(&target, FOLDER)
         .is_ok_and(|fd| has_entry(&fd, c".git"));
@@ -224,7 +228,7 @@ mod tests {
 
     use super::*;
 
-    fn place(root: &Path, tenant: &str, project: &str) -> Result<PathBuf, RepoError> {
+    fn location(root: &Path, tenant: &str, project: &str) -> Result<PathBuf, RepoError> {
         let located = Mounts::beneath(root.to_owned()).locate(tenant, project)?;
         Ok(located.host_path.strip_prefix(root).unwrap().to_owned())
     }
@@ -236,12 +240,12 @@ mod tests {
         std::fs::create_dir_all(app.join(".worktrees/abc")).unwrap();
         symlink(".worktrees/abc", app.join("current")).unwrap();
         assert_eq!(
-            place(temp.path(), "acme", "app").unwrap(),
+            location(temp.path(), "acme", "app").unwrap(),
             Path::new("acme/app")
         );
         std::fs::write(app.join(".worktrees/abc/.git"), "gitdir: x").unwrap();
         let expected = Path::new("acme/app/.worktrees/abc");
-        assert_eq!(place(temp.path(), "acme", "app").unwrap(), expected);
+        assert_eq!(location(temp.path(), "acme", "app").unwrap(), expected);
     }
 
     #[test]
@@ -251,7 +255,7 @@ mod tests {
         std::fs::create_dir_all(app.join(".git")).unwrap();
         symlink("/etc", app.join("current")).unwrap();
         assert_eq!(
-            place(temp.path(), "acme", "app").unwrap(),
+            location(temp.path(), "acme", "app").unwrap(),
             Path::new("acme/app")
         );
     }
@@ -267,7 +271,7 @@ mod tests {
         symlink("../../zeta/app", temp.path().join("acme/sync/current")).unwrap();
         symlink("zeta", temp.path().join("evil")).unwrap();
         assert_eq!(
-            place(temp.path(), "acme", "alias").unwrap(),
+            location(temp.path(), "acme", "alias").unwrap(),
             Path::new("acme/real")
         );
         for (tenant, project) in [
@@ -278,7 +282,7 @@ mod tests {
             ("", "acme"),
         ] {
             assert!(
-                place(temp.path(), tenant, project).is_err(),
+                location(temp.path(), tenant, project).is_err(),
                 "{tenant}/{project}"
             );
         }
@@ -297,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn only_folders_named_by_slugs_are_projects_and_no_more_than_asked_for() {
+    fn only_folders_named_by_slugs_are_projects_up_to_the_limit() {
         let temp = tempfile::tempdir().unwrap();
         for folder in [
             "acme/app",

@@ -1,8 +1,8 @@
-//! Paths beneath a project's root: normalised first, judged and opened later.
+//! Paths beneath a project's root: normalised when parsed, checked and opened later.
 //!
-//! A path is bytes, as the file system has it; a backslash is a character. Names that are not
-//! UTF-8 are shown with `\xNN`, and that spelling finds them again, unless a file really has
-//! that text as its name.
+//! A path is the bytes of the file system; a backslash is an ordinary character. Bytes that are not
+//! UTF-8 are displayed as `\xNN`. That spelling also finds the file, unless a file has this very
+//! text as its name.
 
 use std::cmp::Ordering;
 use std::ffi::OsStr;
@@ -13,23 +13,23 @@ use std::sync::Arc;
 
 use crate::text::shown;
 
-/// How many bytes a path may have.
+/// Maximum length of a path, in bytes.
 const MAX_BYTES: usize = 4096;
 
 /// A normalised path relative to a project's root: no empty, `.` or `..` component, no NUL, no
-/// leading or trailing `/`. The root itself is empty.
+/// leading or trailing `/`. The root is empty.
 ///
-/// Ordered by component, bytes within, so that a folder's files stand together.
+/// Ordered by component, and by bytes within a component, so that a folder's files are adjacent.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RepoPath(Arc<[u8]>);
 
-/// Why a text is no path beneath a project's root.
+/// Why a text is not a path beneath a project's root.
 #[derive(Debug, thiserror::Error)]
 pub enum PathError {
-    /// The text is no path at all.
+    /// The text is not a valid path.
     #[error("path {reason}")]
     Invalid {
-        /// What is wrong with it, to be read after "path".
+        /// The reason, to be read after "path".
         reason: &'static str,
     },
     /// The path is absolute, or climbs with `..`.
@@ -41,11 +41,11 @@ pub enum PathError {
 }
 
 impl RepoPath {
-    /// Normalises `text` (`./`, `//`, a trailing `/`); `.` is the root.
+    /// Parses and normalises `text` (`./`, `//`, a trailing `/`); `.` is the root.
     ///
     /// # Errors
-    /// [`PathError::Invalid`] for a text that is empty, too long or has a NUL in it;
-    /// [`PathError::Outside`] if it is absolute or has a `..` component, wherever that leads.
+    /// - [`PathError::Invalid`]: the text is empty, too long or contains NUL.
+    /// - [`PathError::Outside`]: it is absolute or has a `..` component, wherever that leads.
     pub fn parse(text: &str) -> Result<RepoPath, PathError> {
         if text.is_empty() {
             return Err(PathError::Invalid {
@@ -59,7 +59,7 @@ impl RepoPath {
         }
         if text.contains('\0') {
             return Err(PathError::Invalid {
-                reason: "has a NUL character in it",
+                reason: "contains a NUL character",
             });
         }
         if text.starts_with('/') || text.split('/').any(|name| name == "..") {
@@ -82,7 +82,7 @@ impl RepoPath {
         RepoPath(Arc::default())
     }
 
-    /// The bytes of a path that is known to be normal, such as one read from a tree.
+    /// Wraps bytes that are known to be normalised, such as a path from a git tree.
     pub fn trusted(bytes: &[u8]) -> RepoPath {
         RepoPath(bytes.into())
     }
@@ -95,7 +95,7 @@ impl RepoPath {
         RepoPath([&self.0, b"/".as_slice(), name].concat().into())
     }
 
-    /// The folder it stands in; the root stands in none.
+    /// The parent folder; `None` for the root.
     pub fn parent(&self) -> Option<RepoPath> {
         let name = self.components().next_back()?;
         let above = self.0.len() - name.len();
@@ -114,19 +114,19 @@ impl RepoPath {
         self.0.is_empty()
     }
 
-    /// Its names, from the root down; none for the root.
+    /// Its components from the root down; empty for the root.
     pub fn components(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
         self.0
             .split(|&byte| byte == b'/')
             .filter(|name| !name.is_empty())
     }
 
-    /// The last name; empty for the root.
+    /// The last component; empty for the root.
     pub fn name(&self) -> &[u8] {
         self.components().next_back().unwrap_or_default()
     }
 
-    /// Whether this path is `folder`, or stands somewhere beneath it.
+    /// Whether this path is `folder` or beneath it.
     pub fn is_within(&self, folder: &RepoPath) -> bool {
         folder.is_root()
             || self
@@ -135,12 +135,12 @@ impl RepoPath {
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
     }
 
-    /// The path as it is shown: UTF-8 as it stands, other bytes as `\xNN`.
+    /// The path for display: UTF-8 unchanged, other bytes as `\xNN`.
     pub fn display(&self) -> String {
         self.to_string()
     }
 
-    /// The path whose [`RepoPath::display`] is this path's text, if that is another one.
+    /// The path whose [`RepoPath::display`] is this path's text, if that is a different path.
     pub fn unescaped(&self) -> Option<RepoPath> {
         let mut bytes = Vec::with_capacity(self.0.len());
         let mut rest: &[u8] = &self.0;
@@ -161,13 +161,13 @@ impl RepoPath {
         Path::new(OsStr::from_bytes(&self.0))
     }
 
-    /// What system calls take: they know no empty path.
+    /// The path for system calls, which reject an empty one.
     pub(super) fn for_kernel(&self) -> &[u8] {
         if self.is_root() { b"." } else { &self.0 }
     }
 }
 
-/// `\xNN` at the start of `text`, for a byte that can't stand in UTF-8 by itself.
+/// Decodes `\xNN` at the start of `text`, for a byte that is not valid UTF-8 by itself.
 fn escaped_byte(text: &[u8]) -> Option<(u8, &[u8])> {
     let (digits, rest) = text.strip_prefix(b"\\x")?.split_at_checked(2)?;
     let byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
@@ -197,7 +197,7 @@ impl fmt::Debug for RepoPath {
 
 impl Ord for RepoPath {
     fn cmp(&self, other: &RepoPath) -> Ordering {
-        // A separator sorts before every byte of a name, which is order by component.
+        // A separator sorts before every byte of a name, which gives order by component.
         let key = |&byte: &u8| if byte == b'/' { 0 } else { byte };
         self.0.iter().map(key).cmp(other.0.iter().map(key))
     }
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_long_and_nul_are_no_paths() {
+    fn empty_too_long_and_nul_are_invalid() {
         for text in ["", "a\0b", &"a/".repeat(2049)] {
             assert!(matches!(
                 RepoPath::parse(text),
@@ -281,7 +281,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_shown_finds_the_name_again(name in prop::collection::vec(1u8.., 1..12)) {
+        fn the_displayed_path_finds_the_name_again(name in prop::collection::vec(1u8.., 1..12)) {
             prop_assume!(!name.contains(&b'/') && name != b"." && name != b"..");
             let path = RepoPath::trusted(&name);
             let shown = RepoPath::parse(&path.display()).unwrap();

@@ -1,20 +1,20 @@
 //! A search pattern, compiled to match line by line.
 //!
-//! Never backtracks, and neither the program nor a lazily built automaton grows beyond 10 MiB. A
-//! pattern that needs a line end or look-around is refused, and the refusal says so.
+//! It never backtracks, and neither the program nor a lazily built automaton exceeds 10 MiB. A
+//! pattern that needs a line end or look-around is rejected with an error that names the reason.
 
 use grep_matcher::LineTerminator;
 use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 
 use super::error::RepoError;
 
-/// Bytes that a compiled pattern, and each automaton built from it, may take.
+/// Size limit in bytes of a compiled pattern, and of each automaton built from it.
 const MAX_COMPILED: usize = 10 << 20;
 
-/// What a pattern is called unless it is a plain text.
+/// How errors name a pattern that is not plain text.
 const REGEX: &str = "regex pattern";
 
-/// Lines end with `\n`; a `\r` before it belongs to the line end.
+/// Lines end with `\n`; a preceding `\r` belongs to the line end.
 pub(super) fn line_terminator() -> LineTerminator {
     LineTerminator::crlf()
 }
@@ -22,7 +22,7 @@ pub(super) fn line_terminator() -> LineTerminator {
 /// Compiles `pattern`, as a regular expression unless `literal`.
 ///
 /// # Errors
-/// [`RepoError::InvalidPattern`] with the place, where there is one.
+/// [`RepoError::InvalidPattern`], with the position if it is known.
 pub(super) fn compile(
     pattern: &str,
     literal: bool,
@@ -43,7 +43,7 @@ pub(super) fn compile(
         .map_err(|error| refusal(pattern, literal, &error))
 }
 
-/// Says where a pattern is wrong, which the matcher's own error doesn't.
+/// Reports the position of a syntax error, which the matcher's own error lacks.
 fn check_syntax(pattern: &str) -> Result<(), RepoError> {
     use regex_syntax::ast::ErrorKind as Syntax;
 
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_does_not_parse_says_where_in_characters() {
+    fn syntax_errors_report_their_position_in_characters() {
         assert_eq!(refused("äö(").1, Some(2));
         assert_eq!(
             refused("a)|(b").1,
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn look_around_and_line_ends_are_named() {
+    fn look_around_and_line_ends_are_rejected_by_name() {
         assert!(refused("(?=a)").0.contains("look-around"));
         assert!(refused("(?<!a)b").0.contains("look-around"));
         assert!(refused(r"a\nb").0.contains("line end"));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_grows_too_large_is_refused() {
+    fn a_pattern_that_compiles_too_large_is_rejected() {
         assert!(refused(r"(\w{500}){500}").0.contains("size limit"));
     }
 
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn dollar_stands_before_either_line_end() {
+    fn dollar_matches_before_either_line_end() {
         assert!(finds("c$", false, true, "abc\r\n") && finds("c$", false, true, "abc\n"));
     }
 }

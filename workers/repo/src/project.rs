@@ -1,8 +1,8 @@
-//! One project as it is remembered between calls; `snapshot.rs` has it as one call sees it.
+//! A project's state that outlives a call; `snapshot.rs` has the view of one call.
 //!
-//! A [`Project`] is a folder: another folder at the same place is another project. A
-//! [`Snapshot`] pins the commit that HEAD named when a call began; git's data is surveyed again
-//! whenever something that it rests on has changed.
+//! A [`Project`] is a folder: another folder at the same path is another project. A [`Snapshot`]
+//! pins the commit that HEAD named when a call began. Git's data is inspected again whenever a file
+//! that it depends on has changed.
 
 use std::sync::Arc;
 
@@ -26,10 +26,10 @@ pub(super) use snapshot::Snapshot;
 
 mod snapshot;
 
-/// After how long git's data that could not be used is looked at again.
+/// Unusable git data is inspected again after this time.
 const REFUSAL_AGE: Duration = Duration::from_secs(5);
 
-/// What tells one project from another.
+/// Identifies a project: its names, and the device and inode of its folder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     tenant: String,
@@ -38,31 +38,31 @@ pub struct Key {
     inode: u64,
 }
 
-/// A project's folder, and what is remembered of it.
+/// A project's folder and its caches.
 #[derive(Debug)]
 pub(super) struct Project {
     key: Key,
     work: WorkTree,
     git: Mutex<Option<Arc<GitState>>>,
     bare: Mutex<Option<Arc<CommitTree>>>,
-    /// Outlives what else is remembered: lists of many projects ask for it, too.
+    /// Outlives the other caches: lists of many projects read it, too.
     status: Arc<Status>,
     manifest: ManifestCache,
 }
 
-/// What is known of a project's repository.
+/// The last inspection of a project's git data.
 #[derive(Debug)]
 struct GitState {
     git: Option<Arc<Git>>,
     findings: Findings,
-    /// Why there is one that isn't used, and when that was found.
+    /// Why the git data is not used, and when this was found.
     refused: Option<(&'static str, Instant)>,
 }
 
 impl Key {
     pub(super) fn of(tenant: &str, project: &str, located: &Located) -> Result<Key, RepoError> {
         let stat = rustix::fs::fstat(&located.folder).map_err(|errno| RepoError::Io {
-            what: "looking at a project's folder",
+            what: "reading a project's folder",
             source: errno.into(),
         })?;
         let (tenant, project) = (tenant.to_owned(), project.to_owned());
@@ -74,8 +74,8 @@ impl Key {
         })
     }
 
-    /// The same project's repository: what is known of that outlives the work trees that are made
-    /// of it, one for each commit, as git-sync does.
+    /// The key of the project's repository. It stays the same while work trees come and go, one for
+    /// each commit, as git-sync creates them.
     pub fn of_repository(&self, git: &gix::Repository) -> Key {
         let objects = rustix::fs::stat(git.objects.store_ref().path());
         let (device, inode) = objects.map_or((self.device, self.inode), |objects| {
@@ -88,8 +88,9 @@ impl Key {
         }
     }
 
-    /// A name for files that are kept of this project, which tells nobody whose they are: 40
-    /// hexadecimal digits. Told apart by it are also folders that were mounted one after the other.
+    /// A file name for cached data of this project: 40 hexadecimal digits that reveal neither
+    /// tenant nor project. Folders mounted one after the other at the same path get different
+    /// fingerprints.
     pub fn fingerprint(&self) -> String {
         let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
         for name in [&self.tenant, &self.project] {
@@ -142,13 +143,14 @@ impl Project {
         &self.work
     }
 
-    /// The project as it is now.
+    /// Takes a snapshot: inspects git's data if needed, and pins HEAD.
     pub(super) fn snapshot(self: Arc<Self>, located: &Located) -> Result<Snapshot, RepoError> {
         let state = self.git_state(located);
         let git = state.git.clone();
         let mut refused = state.refused.map(|(why, _)| why);
         let (git, head) = match git.as_deref().map_or(Ok(None), Git::head) {
-            // Its files need no commit. Where there are none but a commit's, nothing can be told.
+            // Files of a work tree need no commit. A bare repository has only the files of a
+            // commit, so there the error is returned.
             Err(_source_has_host_paths) if !state.findings.is_bare => {
                 tracing::warn!(project = self.name(), "HEAD can't be read");
                 refused = Some("its HEAD can't be read");
@@ -170,7 +172,7 @@ impl Project {
         })
     }
 
-    /// The repository, surveyed again if anything that it rests on has changed.
+    /// Returns the git data, inspected again if a file that it depends on has changed.
     fn git_state(&self, located: &Located) -> Arc<GitState> {
         let cached = self.git.lock().clone();
         if let Some(cached) = cached.filter(|cached| cached.is_current(located)) {
@@ -239,7 +241,7 @@ mod tests {
     use crate::confine::confine;
 
     #[test]
-    fn head_is_pinned_when_a_call_begins_and_moves_are_noticed() {
+    fn head_is_pinned_when_a_call_begins_and_moves_are_detected() {
         let app = Sandbox::new();
         app.file("a", "1").committed();
         let repo = app.repo();
@@ -276,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_served_while_head_is_damaged_and_git_says_what_is_wrong() {
+    fn files_are_served_while_head_is_damaged_and_the_reason_is_reported() {
         let app = Sandbox::new();
         app.file("a", "1").committed();
         let head = app.root().join(".git/HEAD");
@@ -293,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn dirtiness_is_unknown_until_the_one_who_claimed_it_has_looked() {
+    fn dirtiness_is_unknown_until_the_claimed_check_ran() {
         let app = Sandbox::new();
         app.file("a", "1").committed();
         let repo = app.repo();
@@ -302,15 +304,15 @@ mod tests {
         assert!(repo.claim_status() && !repo.claim_status());
         repo.refresh_status();
         assert_eq!(dirty(), Some(false));
-        assert!(!repo.claim_status(), "that was just now");
+        assert!(!repo.claim_status(), "the last check is recent");
         app.file("untracked", "");
         repo.refresh_status();
-        assert_eq!(dirty(), Some(true), "it is searched, and no commit has it");
+        assert_eq!(dirty(), Some(true), "untracked files are searched");
         app.file("a", "longer");
         repo.refresh_status();
         assert_eq!(dirty(), Some(true));
         app.git(&["commit", "-qam", "two"]);
-        assert_eq!(dirty(), None, "nothing was said of that commit");
+        assert_eq!(dirty(), None, "the new commit was not checked yet");
         assert!(app.repo().claim_status());
     }
 
@@ -326,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn configuration_of_a_repository_is_not_obeyed() {
+    fn commands_in_a_repositorys_configuration_never_run() {
         let app = Sandbox::new();
         let witness = app.host("ran");
         let command = format!("touch {}", witness.display());
@@ -342,7 +344,7 @@ mod tests {
             app.git(&["config", key, &command]);
         }
         app.git(&["config", "core.worktree", "/etc"]);
-        // As old as the index, so that the content has to be looked at.
+        // As old as the index, so that status has to compare contents.
         app.file("a", "2");
         let repo = app.repo();
         repo.refresh_status();
@@ -352,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_replacements_nor_grafts_put_other_objects_in_place() {
+    fn replacements_and_grafts_are_ignored() {
         let app = Sandbox::new();
         app.file("a", "true").committed();
         app.file("a", "two").git(&["commit", "-qam", "two"]);
@@ -372,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_the_past_are_read_up_to_the_size_that_is_served() {
+    fn old_commits_serve_files_over_16_mib_and_apply_path_rules() {
         let app = Sandbox::new();
         let noise: Vec<u8> = (0..(17 << 20) / 4u32)
             .flat_map(|n| n.wrapping_mul(0x9E37_79B9).to_le_bytes())
@@ -407,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clone_in_part_says_what_it_lacks() {
+    fn a_partial_clone_reports_a_missing_object_and_fetches_nothing() {
         let app = Sandbox::new();
         app.file("a", "1").committed();
         std::fs::rename(app.root(), app.host("acme/source")).unwrap();
@@ -465,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_confined_thread_can_do_all_that_a_worker_does() {
+    fn a_confined_thread_can_do_everything_a_worker_does() {
         let app = Sandbox::new();
         app.file("a", "1").committed().file("a", "longer");
         let mounts = Mounts::beneath(app.host(""));

@@ -1,7 +1,7 @@
 //! One project as one call sees it: what tools list, open and search.
 //!
-//! What a reader would get wrong: the commit is pinned, the work tree is not. A call that has read
-//! asks [`Repo::moved`] whether it was one state that it saw.
+//! The commit is pinned, the work tree is not. After reading, a call checks [`Repo::moved`] to find
+//! out whether it saw one state.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -41,12 +41,12 @@ impl Repo {
         self.snapshot.head()
     }
 
-    /// Git's data, if the project has any that may be used.
+    /// Git's data, if the project has any that can be used.
     pub fn git(&self) -> Option<gix::Repository> {
         self.snapshot.git()
     }
 
-    /// Why git's data is not used, if the project has any.
+    /// Why existing git data is not used.
     pub fn git_refused(&self) -> Option<&'static str> {
         self.snapshot.refused()
     }
@@ -56,39 +56,37 @@ impl Repo {
         self.snapshot.commit()
     }
 
-    /// What tells this project from all others, also from another folder mounted in its place.
+    /// Identifies this project; another folder mounted in its place has another key.
     pub fn key(&self) -> &Key {
         self.snapshot.project().key()
     }
 
-    /// What the repository said about itself when this was opened, whatever commit this is of.
+    /// The manifest as of opening, whatever commit this is of.
     pub fn manifest(&self) -> Arc<Manifest> {
         Arc::clone(&self.manifest)
     }
 
-    /// What is wrong with what the repository says about itself; nothing, to readers who may not
-    /// see where it says so.
+    /// The problems of the manifest; empty for readers that may not see the manifest.
     pub fn warnings(&self) -> &[String] {
-        let place = RepoPath::trusted(manifest::NAME.as_bytes());
-        match self.rules.check(&place, Kind::File) {
+        let path = RepoPath::trusted(manifest::NAME.as_bytes());
+        match self.rules.check(&path, Kind::File) {
             Ok(()) => self.manifest.warnings(),
             Err(Blocked) => &[],
         }
     }
 
-    /// Which paths exist for readers: the operator's rules, and what the repository closes.
+    /// The path rules: the operator's, and what the repository closes.
     pub fn rules(&self) -> Arc<Rules> {
         Arc::clone(&self.rules)
     }
 
-    /// Whether there is no work tree: files are HEAD's.
+    /// Whether files come from a commit because there is no work tree.
     pub fn is_bare(&self) -> bool {
         self.snapshot.is_bare()
     }
 
-    /// The same project as of `commit`, whose files are in place of the work tree's. What it says
-    /// of HEAD, it says of that commit. The path rules are those of now: what is closed today was
-    /// not open yesterday.
+    /// The same project as of `commit`, with its files in place of the work tree's; HEAD is that
+    /// commit. The current path rules apply, so that a path closed today is closed in old commits.
     ///
     /// # Errors
     /// If the project has no repository, or the commit can't be read.
@@ -99,8 +97,7 @@ impl Repo {
         })
     }
 
-    /// Whether HEAD, or the folder that `current` names, is another one than when this was
-    /// opened.
+    /// Whether HEAD, or the folder that `current` names, has changed since this was opened.
     pub fn moved(&self) -> bool {
         match self.shared.snapshot(&self.tenant, self.name()) {
             Ok(now) => !now.is_same(&self.snapshot),
@@ -108,20 +105,19 @@ impl Repo {
         }
     }
 
-    /// Whether it is time for another status: true for one caller, which then runs
-    /// [`Repo::refresh_status`].
+    /// Whether a dirty check is due. True for one caller, which then runs [`Repo::refresh_status`].
     pub fn claim_status(&self) -> bool {
         self.snapshot.claim_status()
     }
 
-    /// Finds out whether the work tree is dirty. It costs as much as a search: run it off the
-    /// path of calls, and only where [`Repo::claim_status`] said so.
+    /// Checks whether the work tree is dirty. It costs as much as a search: run it outside of
+    /// calls, and only after [`Repo::claim_status`] returned true.
     pub fn refresh_status(&self) {
         let pools = &self.shared.search_pools;
         pools.background(|| self.snapshot.refresh_status());
     }
 
-    /// All that can be listed: what is neither blocked nor ignored, hidden files included.
+    /// All entries that are neither blocked nor ignored, hidden files included.
     ///
     /// # Errors
     /// [`RepoError::Stopped`], [`RepoError::TooManyEntries`], or a failure of the file system.
@@ -130,8 +126,8 @@ impl Repo {
             .listing(&self.rules, &self.shared.pool, cancel)
     }
 
-    /// Opens a regular file by its path, or by a link that stays inside. Ignored files are
-    /// opened too.
+    /// Opens a regular file by its path, or through a link that stays inside. Ignored files can be
+    /// opened, too.
     ///
     /// # Errors
     /// [`RepoError::Blocked`] by the name alone, [`RepoError::Outside`],
@@ -144,26 +140,26 @@ impl Repo {
         })
     }
 
-    /// Where a directory is: the path itself, or what a link leads to.
+    /// Resolves a directory: the path itself, or the target of its link.
     ///
     /// # Errors
     /// As [`Repo::open`], with [`RepoError::DirectoryNotFound`].
     pub fn directory(&self, path: &RepoPath) -> Result<RepoPath, RepoError> {
         let found = either_spelling(path, |path| self.snapshot.directory(path, &self.rules));
-        // A folder may have a name that is blocked for files. Where there is none, the name is
-        // denied as everywhere else, whether a file has it or nothing does.
+        // A folder may have a name that is blocked for files. If no such folder exists the answer
+        // is a denial, whether a file has the name or nothing does.
         found.map_err(|error| {
             self.rules
                 .blocked_if_closed(error, (path, path), Kind::File)
         })
     }
 
-    /// Size and time of an entry, of what it leads to if it is a link; `None` if it is gone.
+    /// Size and time of an entry, or of its target if it is a link; `None` if it is gone.
     pub(crate) fn stat(&self, entry: &Entry) -> Option<Stat> {
         self.snapshot.stat(entry)
     }
 
-    /// [`Repo::stat`] of many entries, in parallel and in their order.
+    /// [`Repo::stat`] of many entries in parallel, in their order.
     ///
     /// # Errors
     /// [`RepoError::Stopped`].
@@ -183,7 +179,7 @@ impl Repo {
             .install(|| entries.par_iter().map(stat).collect())
     }
 
-    /// When each of these folders was last changed, in parallel and in their order; `None` if it is
+    /// When each of these folders last changed, in their order, read in parallel; `None` if one is
     /// gone. In a bare repository, when HEAD was committed.
     ///
     /// # Errors
@@ -201,8 +197,8 @@ impl Repo {
         self.shared.pool.install(times)
     }
 
-    /// What stands in the work tree at each of these paths, which no rule judged: links are not
-    /// followed. Nothing stands in a bare repository.
+    /// What git could track at each of these paths in the work tree. Path rules do not apply and
+    /// links are not followed. In a bare repository, all are `None`.
     ///
     /// # Errors
     /// [`RepoError::Stopped`], [`RepoError::Unreadable`], or a failure of the file system.
@@ -217,10 +213,10 @@ impl Repo {
         }
     }
 
-    /// Gives `piece` the content of the regular file that stands at exactly this path.
+    /// Passes the content of the regular file at exactly this path to `piece`, part by part.
     ///
     /// # Errors
-    /// As [`Repo::open`], and what `piece` says.
+    /// As [`Repo::open`], and errors of `piece`.
     pub fn read_tracked(
         &self,
         path: &RepoPath,
@@ -233,7 +229,7 @@ impl Repo {
         }
     }
 
-    /// Where the link that stands at exactly this path says it leads; it is not followed.
+    /// The target text of the link at exactly this path. The link is not followed.
     ///
     /// # Errors
     /// As [`Repo::open`].
@@ -245,11 +241,12 @@ impl Repo {
         }
     }
 
-    /// Searches what is listed, and shows the lines of `range`. The same tree gives the same answer every time.
+    /// Searches all listed files and returns the lines of `range`. The same tree gives the same
+    /// answer every time.
     ///
     /// # Errors
     /// [`RepoError::InvalidPattern`]; [`RepoError::Stopped`] if cancelled, or if the deadline
-    /// passed before the search began. Later, the deadline only makes it incomplete.
+    /// passed before the search began. A later deadline only makes the answer incomplete.
     pub fn search(
         &self,
         query: &Query,
@@ -263,8 +260,8 @@ impl Repo {
     }
 }
 
-/// Tries a path as it is written, then as the name that is shown so: a name that is not UTF-8 is
-/// shown with `\xNN`.
+/// Tries a path as written, then as the name that is displayed this way: bytes that are not UTF-8
+/// are displayed as `\xNN`.
 fn either_spelling<T>(
     path: &RepoPath,
     attempt: impl Fn(&RepoPath) -> Result<T, RepoError>,

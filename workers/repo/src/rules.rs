@@ -1,13 +1,12 @@
 //! Which paths of a project exist for its readers.
 //!
-//! Owns the names that are blocked everywhere (git's own folder, dependencies, what usually holds
-//! secrets), and the globs by which an operator opens or closes paths and a repository closes
-//! them. Judged are names alone,
-//! before anything is looked up: a real and an invented path get the same answer. Rules are asked
-//! twice where a link is involved, for the path asked and for the one it leads to.
+//! Owns the names that are blocked everywhere (git's own folder, dependencies, usual names of
+//! secrets), and the globs by which an operator opens or closes paths and a repository closes them.
+//! Only names are checked, before anything is looked up: an existing and an invented path get the
+//! same answer. If a link is involved, rules are checked for the requested path and for its target.
 //!
-//! Nothing opens `.git`. A folder that is blocked itself may still hold a path that was opened by
-//! name; then the folder is walked, and only that path is seen in it.
+//! Nothing opens `.git`. A blocked folder may contain a path that was opened by name; then the
+//! folder is walked, and only that path is visible in it.
 
 mod admit;
 mod fingerprint;
@@ -17,7 +16,7 @@ use super::globs::Globs;
 use super::manifest::Manifest;
 use super::path::RepoPath;
 
-/// What `read_repo_file` reads unless a project says otherwise.
+/// What `read_repo_file` reads by default.
 const DEFAULT_ALLOW: [&str; 5] = [
     "paths/**",
     "docs/**",
@@ -31,12 +30,12 @@ const DEFAULT_ALLOW: [&str; 5] = [
 pub struct Rules {
     open: Vec<OpenGlob>,
     close: Globs,
-    /// What the repository closes besides.
+    /// Globs of the manifest that close more paths.
     deny: Globs,
     allow: Vec<Glob>,
 }
 
-/// What a path names.
+/// What a path is expected to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A file, or a link to one.
@@ -45,13 +44,13 @@ pub enum Kind {
     Directory,
 }
 
-/// A rule hides this path. Says no more: why it is hidden could tell what is there.
+/// A rule hides this path. It carries no reason, because the reason could reveal what exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocked;
 
 impl Rules {
-    /// Rules that open and close paths by the operator's globs, where `close` wins over `open`;
-    /// `allow` is what [`Rules::allows_reading`] lets pass, by default documentation and memory.
+    /// Rules that open and close paths by the operator's globs. `close` wins over `open`. `allow`
+    /// is what [`Rules::allows_reading`] admits; by default documentation and memory.
     ///
     /// # Errors
     /// The first glob that does not parse.
@@ -85,8 +84,8 @@ impl Rules {
         })
     }
 
-    /// These rules with what a repository says: it closes paths and opens none, and adds to what
-    /// [`Rules::allows_reading`] lets pass.
+    /// These rules with the manifest's added: it closes paths, opens none, and extends what
+    /// [`Rules::allows_reading`] admits.
     pub(super) fn with(&self, manifest: &Manifest) -> Rules {
         let mut rules = self.clone();
         rules.deny = manifest.deny().clone();
@@ -94,7 +93,7 @@ impl Rules {
         rules
     }
 
-    /// Whether `path` exists for this project's readers. The root always does.
+    /// Checks whether `path` exists for this project's readers. The root always does.
     ///
     /// # Errors
     /// [`Blocked`] if the path, or a folder above it, is hidden.
@@ -115,7 +114,7 @@ impl Rules {
         Ok(())
     }
 
-    /// Whether `read_repo_file` may read this path; [`Rules::check`] holds besides.
+    /// Whether `read_repo_file` may read this path; [`Rules::check`] applies as well.
     pub fn allows_reading(&self, path: &RepoPath) -> bool {
         self.allow.iter().any(|glob| glob.matches(path))
     }
@@ -123,12 +122,12 @@ impl Rules {
     fn is_closed(&self, prefix: &[u8], kind: Kind) -> bool {
         [&self.close, &self.deny].into_iter().any(|globs| {
             globs.matches(prefix)
-                // `private/` closes the folder too, which would otherwise be told to exist.
+                // `private/` also closes the folder itself, whose existence would show otherwise.
                 || (kind == Kind::Directory && globs.matches_all_beneath(prefix))
         })
     }
 
-    /// Whether the block of `place`, which is `path` or a folder above it, is lifted for `path`.
+    /// Whether the block of `prefix`, which is `path` or a folder above it, is lifted for `path`.
     fn is_unblocked(&self, prefix: &[u8], path: &RepoPath, kind: Kind) -> bool {
         self.open
             .iter()
@@ -146,13 +145,13 @@ fn prefixes(path: &RepoPath) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-/// A glob of the operator's that lifts blocks of names.
+/// An operator's glob that lifts blocks of names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct OpenGlob {
     glob: Glob,
-    /// The folders on the way to what an anchored glob fits: `a`, `a/b` for `a/b/*.env`.
+    /// The folders above what an anchored glob matches: `a`, `a/b` for `a/b/*.env`.
     parents: Vec<Glob>,
-    /// Whether it may fit at any depth beneath the last of them.
+    /// Whether it can match at any depth beneath the last of them.
     recursive: bool,
 }
 
@@ -181,7 +180,8 @@ impl OpenGlob {
             }
             prefix.push('/');
             prefix.push_str(name);
-            // A prefix that cuts an alternate in two is no glob: then any folder may be one.
+            // A prefix that cuts an alternate in two is not a glob: then any folder may be a
+            // parent.
             match Glob::parse(&prefix) {
                 Ok(folder) => open.parents.push(folder),
                 Err(_) => open.recursive = true,
@@ -199,13 +199,13 @@ impl OpenGlob {
         if !self.glob.is_anchored() {
             return false;
         }
-        // A glob that names a whole path opens that path in spite of the folders above it.
+        // A glob that names a whole path opens it in spite of the folders above it.
         let mut deeper = prefixes(path).filter(|(prefix, _)| prefix.len() > prefix.len());
         deeper.any(|(prefix, _)| self.glob.matches_bytes(prefix))
             || (kind == Kind::Directory && self.may_match_beneath(path.as_bytes()))
     }
 
-    /// Whether something beneath this folder may fit, so that it has to be walked.
+    /// Whether something beneath this folder may match, so that it has to be walked.
     fn may_match_beneath(&self, folder: &[u8]) -> bool {
         self.parents.iter().any(|glob| glob.matches_bytes(folder))
             || (self.recursive && self.is_below_parents(folder))
@@ -219,7 +219,7 @@ impl OpenGlob {
     }
 }
 
-/// Whether a name is blocked everywhere, compared without ASCII case.
+/// Whether a name is blocked everywhere, ignoring ASCII case.
 fn is_blocked_name(parent: &[u8], name: &[u8], kind: Kind) -> bool {
     let lower = name.to_ascii_lowercase();
     if is_blocked_folder(&lower) {
@@ -230,7 +230,7 @@ fn is_blocked_name(parent: &[u8], name: &[u8], kind: Kind) -> bool {
             || (lower == b"config.json" && parent.eq_ignore_ascii_case(b".docker")))
 }
 
-/// Names that hide a folder with all it holds (and a file, should it be called so).
+/// Names that hide a folder and everything in it, or a file of that name.
 fn is_blocked_folder(lower: &[u8]) -> bool {
     matches!(
         lower,
@@ -238,7 +238,7 @@ fn is_blocked_folder(lower: &[u8]) -> bool {
     ) || lower.starts_with(b"secrets")
 }
 
-/// Names of files that usually hold secrets. A folder of such a name is open.
+/// Names of files that usually contain secrets. A folder of such a name is open.
 fn is_secret_file(name: &[u8], lower: &[u8]) -> bool {
     const WHOLE: [&[u8]; 14] = [
         b".env",
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_only_look_alike_are_open() {
+    fn similar_names_are_open() {
         let rules = rules(&[], &[]);
         for path in [
             ".env.example",
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn closing_hides_a_folder_with_all_it_holds() {
+    fn closing_hides_a_folder_and_everything_in_it() {
         let rules = rules(&[], &["private", "/legal/", "*.sql"]);
         assert!(
             !file(&rules, "a/private/x") && !folder(&rules, "PRIVATE") && !file(&rules, "q.sql")
@@ -388,11 +388,11 @@ mod tests {
         assert!(
             !folder(&rules, "legal") && !file(&rules, "legal/a/b") && file(&rules, "x/legal/a")
         );
-        assert!(file(&rules, "legal"), "a file of that name is no folder");
+        assert!(file(&rules, "legal"), "a file of that name is not closed");
     }
 
     #[test]
-    fn opening_lifts_names_and_closing_wins() {
+    fn opening_lifts_blocked_names_and_closing_wins() {
         let rules = rules(&[".env.test", "secrets/", "*.key"], &["secrets/deep/"]);
         assert!(file(&rules, "a/.env.test") && file(&rules, "secrets/x") && file(&rules, "a.key"));
         assert!(folder(&rules, "secrets") && file(&rules, "a/secrets/.env"));
@@ -416,7 +416,7 @@ mod tests {
     fn nothing_opens_git() {
         let rules = rules(&[".git", "**/.git/**", "/"], &[]);
         assert!(!file(&rules, ".git/config") && !folder(&rules, "sub/.git"));
-        assert!(file(&rules, ".env"), "all else is opened by that");
+        assert!(file(&rules, ".env"), "everything else is opened");
     }
 
     #[test]
@@ -429,7 +429,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_file_that_is_seen_stands_in_folders_that_are_seen(
+        fn the_folders_of_a_visible_file_are_visible(
             path in "(a|secrets|\\.env|node_modules|b\\.key)(/(a|secrets|\\.env|x\\.md)){0,3}",
             open in "/?(\\*\\*/)?(a|secrets|\\*)(/(\\*\\*|a|\\*\\.md|\\.env))?/?",
             close in "(a|x\\.md|b/)",

@@ -1,6 +1,6 @@
-//! Searching the text of one file: decoded, and searched in pieces.
+//! Searches the text of one file: decodes it and searches it in pieces.
 //!
-//! A file is one slice in memory, never a stream, so that counting and showing find the same
+//! A file is one slice in memory, never a stream, so that counting and rendering find the same
 //! lines.
 
 use std::borrow::Cow;
@@ -13,27 +13,27 @@ use super::cancel::{Cancel, Stopped};
 use super::matched_line::MatchSpan;
 use super::pattern;
 
-/// Files beyond this are not searched.
+/// Maximum size of a searched file, in bytes.
 pub(super) const MAX_FILE: u64 = 8 << 20;
 
-/// NUL among so many first bytes makes a file binary.
+/// A NUL within this many first bytes makes a file binary.
 const BINARY_PROBE: usize = 8 << 10;
 
-/// How much is searched between two looks at the clock; a longer line is searched whole.
+/// Bytes searched between two checks of the deadline. A longer line is skipped.
 const PIECE: usize = 1 << 20;
 
-/// What a line may take in memory. Files are smaller, so nothing reaches it.
+/// Memory limit for a line. Files are smaller, so it is never reached.
 const MAX_LINE: usize = 16 << 20;
 
-/// A file's text, if it has one: `None` for a binary file.
+/// Decodes a file's text; `None` for a binary file.
 ///
-/// UTF-16 is decoded where a byte order mark says so, one of UTF-8 is dropped, and bytes that are
-/// not UTF-8 become U+FFFD.
+/// UTF-16 is decoded if a byte order mark declares it, a UTF-8 byte order mark is dropped, and
+/// invalid UTF-8 becomes U+FFFD.
 pub(super) fn decode(bytes: &[u8]) -> Option<Cow<'_, str>> {
     let text = match encoding_rs::Encoding::for_bom(bytes) {
         Some((encoding, _)) => encoding.decode_with_bom_removal(bytes).0,
         None if is_binary(bytes) => return None,
-        // Nearly every file is UTF-8, which is checked much faster than it is mended.
+        // Nearly every file is UTF-8, which is validated much faster than it is repaired.
         None => match std::str::from_utf8(bytes) {
             Ok(text) => Cow::Borrowed(text),
             Err(_) => String::from_utf8_lossy(bytes),
@@ -47,14 +47,14 @@ fn is_binary(bytes: &[u8]) -> bool {
     memchr::memchr(0, probe).is_some()
 }
 
-/// What one thread counts with. Making one costs more than searching a file.
+/// A thread's matcher and searcher. Creating them costs more than searching a file.
 pub(super) struct LineCounter {
     matcher: RegexMatcher,
     searcher: Searcher,
 }
 
 impl LineCounter {
-    /// A clone of a matcher shares its program, but no memory that threads would wait for.
+    /// A clone of a matcher shares its program, but no memory on which threads would contend.
     pub(super) fn new(matcher: &RegexMatcher) -> LineCounter {
         LineCounter {
             matcher: matcher.clone(),
@@ -62,7 +62,7 @@ impl LineCounter {
         }
     }
 
-    /// How many lines of `text` match.
+    /// Counts the lines of `text` that match.
     pub(super) fn count(&mut self, text: &str, cancel: &Cancel) -> Result<Count, Stopped> {
         let mut counter = CountSink(0);
         let mut skipped_lines = false;
@@ -82,15 +82,15 @@ impl LineCounter {
     }
 }
 
-/// How many lines of a text match.
+/// The number of matching lines of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) lines: u64,
-    /// It has a line too long to be searched.
+    /// Whether a line was too long to be searched.
     pub(super) skipped_lines: bool,
 }
 
-/// The lines of `text` that match, from the `skip`th on, at most `take`.
+/// The matching lines of `text`, from the `skip`th on, at most `take`.
 pub(super) fn collect(
     text: &str,
     matcher: &RegexMatcher,
@@ -117,11 +117,11 @@ pub(super) fn collect(
     Ok(collector.found)
 }
 
-/// A part of a text that ends where a line does.
+/// A part of a text that ends at a line end.
 enum Piece<'a> {
-    /// At most [`PIECE`] bytes: what is searched between two looks at the clock.
+    /// At most [`PIECE`] bytes of whole lines.
     Lines(&'a [u8]),
-    /// One line of more: not searched, since no pattern's time over it has a bound.
+    /// One longer line. It is not searched: the time of a pattern over it has no bound.
     LongLine(&'a [u8]),
 }
 
@@ -179,8 +179,8 @@ fn search(
     sink: impl Sink<Error = io::Error>,
 ) {
     if let Err(error) = searcher.search_slice(matcher, piece, sink) {
-        // A slice can't fail to be read and the matcher never gives up; if either did, what
-        // was found so far stands.
+        // Reading a slice cannot fail and the matcher never gives up. If either did, the matches so
+        // far remain valid.
         tracing::error!(%error, "search of a slice failed");
     }
 }
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_shown_without_its_end_and_with_its_neighbours() {
+    fn a_line_is_rendered_without_its_end_and_with_context() {
         let lines = found("c$", "a\r\nb\r\näc\r\nd\ne", (0, 9), 2);
         assert_eq!(lines.len(), 1);
         assert_eq!(
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_end_where_the_file_does() {
+    fn context_ends_at_the_file_boundaries() {
         let lines = found("x", "\nx\n", (0, 9), 3);
         assert_eq!(
             (lines[0].before.clone(), lines[0].after.len()),
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_of_lines_is_counted_in_matching_lines() {
+    fn a_range_counts_matching_lines() {
         let numbers = |window| {
             let lines = found("x", "x\ny\nx x\nx\nx", window, 0);
             lines.iter().map(|line| line.line).collect::<Vec<_>>()
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_numbered_on_over_the_pieces_of_a_large_file() {
+    fn line_numbers_continue_across_pieces() {
         let filler = format!("{}\n", "y".repeat(99)).repeat(25_000);
         let text = format!("{filler}needle\n{filler}needle");
         let lines = found("needle", &text, (0, 9), 1);
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_longer_than_a_piece_is_passed_over_and_said_to_be() {
+    fn a_line_longer_than_a_piece_is_skipped_and_reported() {
         let text = format!(
             "needle\n{}needle{}\nneedle",
             "ä".repeat(700_000),
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_decoded_and_binaries_are_none() {
+    fn text_is_decoded_and_binaries_are_rejected() {
         assert_eq!(decode(b"\xef\xbb\xbfa").unwrap(), "a");
         assert_eq!(decode(b"\xff\xfea\0\xe4\0").unwrap(), "aä");
         assert_eq!(decode(b"\xfe\xff\0a").unwrap(), "a");
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn counting_stops_when_its_time_is_up() {
+    fn counting_stops_at_the_deadline_or_on_cancellation() {
         let over = Cancel::new(Instant::now(), CancellationToken::new());
         let matcher = pattern::compile("a", false, true).unwrap();
         let mut counter = LineCounter::new(&matcher);

@@ -1,9 +1,9 @@
-//! One search over many files: in parallel, and the same answer every time.
+//! A search over many files: parallel and deterministic.
 //!
-//! Files are taken in path order, in blocks; within a block they are counted in parallel. Lines
-//! are shown by a second look at the few files that hold the lines asked for, so memory is bound
-//! by what is shown, not by what matches. When time is up, what counts is the files before the
-//! first that was not finished: a shorter answer, but never one with holes.
+//! Files are taken in path order, in blocks; within a block they are counted in parallel. Only the
+//! few files with lines in the requested range are read again to render those lines, so memory is
+//! bounded by the lines returned, not by the matches. When time is up, the answer covers the files
+//! before the first unfinished one: it is shorter, but has no gaps.
 
 mod matches;
 mod query;
@@ -29,31 +29,31 @@ use crate::search_pool::SearchThreads;
 pub use matches::{Matches, SearchTotals};
 pub use query::{Excluded, MatchRange, Query};
 
-/// Files that are counted between two merges.
+/// Files counted in parallel before their counts are merged.
 const BLOCK: usize = 512;
 
-/// What a thread keeps of its buffer between files.
+/// Buffer capacity that a thread keeps between files, in bytes.
 const KEPT_BUFFER: usize = 1 << 20;
 
 thread_local! {
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What showing lines may take when the time for counting is up.
+/// Extra time for rendering lines once the deadline for counting has passed.
 const GRACE: Duration = Duration::from_millis(200);
 
 /// Where the bytes of listed files come from.
 pub(super) trait FileSource: Sync {
-    /// The file's bytes, read into `buffer` unless they are kept. `None` if it is too large for a
-    /// search, or no longer there.
+    /// The file's bytes, read into `buffer` unless they are cached. `None` if the file is too large
+    /// to search, or gone.
     fn load<'a>(&self, path: &RepoPath, buffer: &'a mut Vec<u8>) -> Option<Loaded<'a>>;
 
-    /// Whether a file that was not loaded is there, but too large.
+    /// Whether a file that did not load exists but is too large.
     fn is_too_large(&self, path: &RepoPath) -> bool;
 }
 
-/// Searches what is listed, by `hands`, on whose threads this itself does not run: a thread that
-/// waits for its share of the work takes up another's, and that must never be a whole search.
+/// Searches all listed files on `threads`. Must not itself run on one of them: a thread that waits
+/// for its share of the work takes up another's, and that must never be a whole search.
 pub(super) fn search(
     content: &impl FileSource,
     listing: &Listing,
@@ -94,7 +94,7 @@ pub(super) fn search(
 
 impl Query {
     fn covers(&self, entry: &Entry) -> bool {
-        // What a link leads to is searched where it is.
+        // The target of a link is searched at its own path.
         entry.kind == EntryKind::File
             && !self.excluded.covers(&entry.path)
             && self
@@ -107,7 +107,7 @@ impl Query {
 struct Search<'a, C> {
     content: &'a C,
     matcher: RegexMatcher,
-    /// One for each thread of a crew; a thread never waits for its own.
+    /// One for each thread of a pool, so a thread never waits for its own.
     counters: Vec<Mutex<LineCounter>>,
     query: &'a Query,
     range: MatchRange,
@@ -116,7 +116,7 @@ struct Search<'a, C> {
     found: Matches,
 }
 
-/// Which of a file's matching lines are to be shown.
+/// The part of a file's matching lines to return.
 struct Window<'a> {
     path: &'a RepoPath,
     skip: usize,
@@ -170,7 +170,8 @@ impl<C: FileSource> Search<'_, C> {
         }
     }
 
-    /// The part of a file's matching lines that was asked for, after those counted so far.
+    /// The part of a file's matching lines that is within the range, given the matches counted so
+    /// far.
     fn window<'p>(&self, path: &'p RepoPath, count: u64) -> Option<Window<'p>> {
         let before = usize::try_from(self.found.totals.matches).ok()?;
         let end = before.saturating_add(usize::try_from(count).ok()?);
@@ -251,12 +252,12 @@ mod tests {
         }
     }
 
-    /// The first so many.
+    /// The first `limit` matches.
     fn first(limit: usize) -> MatchRange {
         MatchRange { skip: 0, limit }
     }
 
-    fn places(found: &Matches) -> Vec<String> {
+    fn locations(found: &Matches) -> Vec<String> {
         found
             .lines
             .iter()
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_by_path_then_line_and_the_total_covers_all() {
+    fn lines_are_ordered_by_path_and_line_and_totals_cover_all_files() {
         let app = Sandbox::new();
         app.file("b/x", "hit\n")
             .file("a.txt", "hit\nno\nhit")
@@ -282,7 +283,7 @@ mod tests {
             .file("c", "no");
         let found = app.repo().search(&query("hit"), first(3), &cancel());
         let found = found.unwrap();
-        assert_eq!(places(&found), ["a.txt:1", "a.txt:3", "b/x:1"]);
+        assert_eq!(locations(&found), ["a.txt:1", "a.txt:3", "b/x:1"]);
         let all = SearchTotals {
             matches: 4,
             files_searched: 4,
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_join_to_the_whole_answer() {
+    fn ranges_add_up_to_the_whole_answer() {
         let (app, query) = (many(), query("x"));
         let repo = app.repo();
         let whole = repo.search(&query, first(5000), &cancel()).unwrap();
@@ -323,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn exclusions_hold_even_for_files_that_the_glob_names() {
+    fn exclusions_apply_even_to_files_that_the_glob_names() {
         let app = Sandbox::new();
         app.file("dist/a.js", "hit")
             .file("src/dist", "hit")
@@ -339,7 +340,7 @@ mod tests {
         };
         let found = app.repo().search(&excluded, first(10), &cancel()).unwrap();
         assert_eq!(
-            (places(&found), found.totals.files_searched),
+            (locations(&found), found.totals.files_searched),
             (vec!["src/a.js:1".into(), "src/dist:1".into()], 3)
         );
         let glob = Some(Glob::parse("*.js").unwrap());
@@ -348,13 +349,13 @@ mod tests {
             .search(&Query { glob, ..excluded }, first(10), &cancel())
             .unwrap();
         assert_eq!(
-            (places(&found), found.totals.files_searched),
+            (locations(&found), found.totals.files_searched),
             (vec!["src/a.js:1".into()], 1)
         );
     }
 
     #[test]
-    fn binary_and_large_files_are_counted_but_not_searched_and_links_not_at_all() {
+    fn binary_and_large_files_count_as_files_but_are_not_searched() {
         let app = Sandbox::new();
         let large = usize::try_from(scan::MAX_FILE).unwrap() + 1;
         app.file("binary", "hit\0")
@@ -365,7 +366,7 @@ mod tests {
             .search(&query("hit"), first(10), &cancel())
             .unwrap();
         assert_eq!(
-            (places(&found), found.totals.files_searched),
+            (locations(&found), found.totals.files_searched),
             (vec!["text:1".into()], 3)
         );
     }
@@ -389,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_gone_since_it_was_listed_has_no_lines() {
+    fn a_file_removed_after_listing_has_no_lines() {
         let app = Sandbox::new();
         app.file("a", "hit").file("b", "hit");
         let repo = app.repo_with(Rules::new(&[], &[], None).unwrap());
@@ -405,7 +406,7 @@ mod tests {
             &cancel(),
         )
         .unwrap();
-        assert_eq!(places(&found), ["b:1"]);
+        assert_eq!(locations(&found), ["b:1"]);
         assert!(!Excluded::NONE.covers(&path("a")));
     }
 }

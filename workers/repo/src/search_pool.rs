@@ -1,13 +1,13 @@
-//! The threads that search, in two search_pools: who searches much does not slow who searches now and then.
+//! The search threads, in two pools: tenants that search a lot do not slow down the others.
 //!
-//! A search would keep all threads busy by itself. The turns of `blocking` let few of them begin,
-//! but those of a tenant that has the next one ready whenever one ends still take half of the CPU
-//! from whoever comes beside it. So a search beside another of its tenant, and all of a tenant that
-//! searched much lately ([`usage`]), go to the patient crew, whose threads the system runs after
-//! all others. Where nothing else wants the CPU both are equally fast. A search changes over between
-//! two pieces of its work.
+//! One search can keep all threads busy. The fair queue of `blocking` limits how many begin, but a
+//! tenant whose next search is always ready would still take half of the CPU from any other. So a
+//! search that runs concurrently with another of its tenant, and every search of a tenant with
+//! heavy recent [`usage`], runs in the low-priority pool, whose threads the system schedules after
+//! all others. On an idle machine both pools are equally fast. A search can change pools between
+//! two parts of its work.
 //!
-//! What nobody waits for has patient threads of its own.
+//! Background work has low-priority threads of its own.
 
 use std::{num::NonZeroUsize, sync::Arc};
 
@@ -20,21 +20,21 @@ use usage::SearchUsage;
 
 mod usage;
 
-/// Above the other threads' niceness. Against one of them a thread of the patient crew has a tenth
-/// of a core (sched(7): each step is a factor of about 1.25), so that it never starves.
+/// Added to the niceness of other threads. Next to one of those, a low-priority thread gets a tenth
+/// of a core (sched(7): each step is a factor of about 1.25), so it never starves.
 const LOW_PRIORITY: i32 = 10;
 
-/// All search_pools, and what tenants owe for their searches.
+/// All pools, and the tenants' recent usage.
 pub(super) struct SearchPools {
     normal: ThreadPool,
     low_priority: ThreadPool,
-    /// For what nobody waits for.
+    /// For work that no caller waits for.
     background: ThreadPool,
     usage: Mutex<SearchUsage>,
 }
 
 impl SearchPools {
-    /// SearchPools of so many threads each, started and confined as [`crew`]'s.
+    /// Pools of `threads` threads each, started as in [`thread_pool`].
     pub(super) fn new(threads: NonZeroUsize) -> Result<Self, RepoError> {
         Ok(SearchPools {
             normal: thread_pool("search", threads, 0)?,
@@ -44,7 +44,7 @@ impl SearchPools {
         })
     }
 
-    /// Begins a search of this tenant, which ends when what it is given is dropped.
+    /// Begins a search of this tenant; it ends when the result is dropped.
     pub(super) fn begin(&self, tenant: &Arc<str>) -> SearchThreads<'_> {
         let is_concurrent = self.usage.lock().begin(tenant, Instant::now());
         SearchThreads {
@@ -54,27 +54,27 @@ impl SearchPools {
         }
     }
 
-    /// Does work that nobody waits for.
+    /// Runs work that no caller waits for.
     pub(super) fn background<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         self.background.install(work)
     }
 }
 
-/// Who does a search, as long as it runs.
+/// The threads of one running search.
 pub(super) struct SearchThreads<'a> {
     pools: &'a SearchPools,
     tenant: Arc<str>,
-    /// Whether another of its tenant was running when it began.
+    /// Whether another search of its tenant was running when it began.
     is_concurrent: bool,
 }
 
 impl SearchThreads<'_> {
-    /// How many threads there are, whichever crew it is: [`rayon::current_thread_index`] is less.
+    /// The number of threads, equal for both pools: [`rayon::current_thread_index`] is less.
     pub(super) fn count(&self) -> usize {
         self.pools.normal.current_num_threads()
     }
 
-    /// Does a piece of the search, on threads of the crew whose turn it is by now.
+    /// Runs a part of the search in the pool that the tenant's current usage selects.
     pub(super) fn install<T: Send>(&self, piece: impl FnOnce() -> T + Send) -> T {
         let is_heavy = || (self.pools.usage.lock()).is_heavy(&self.tenant, Instant::now());
         match self.is_concurrent || is_heavy() {
@@ -90,19 +90,20 @@ impl Drop for SearchThreads<'_> {
     }
 }
 
-/// Threads of the calling thread's confinement, named for their job, and so much nicer than it.
+/// Starts a pool of threads with the calling thread's confinement, named after `job`, with
+/// `niceness` added.
 pub fn thread_pool(
     job: &'static str,
     threads: NonZeroUsize,
     niceness: i32,
 ) -> Result<ThreadPool, RepoError> {
     let begin = move |_| {
-        // Of this thread alone, on Linux (nice(2), "C library/kernel differences"). Where it may
-        // not be, all are served alike.
+        // On Linux this affects the calling thread only (nice(2), "C library/kernel differences").
+        // If it is not permitted, all pools have the same priority.
         if niceness != 0
             && let Err(error) = rustix::process::nice(niceness)
         {
-            tracing::debug!(%error, job, "threads keep their priority");
+            tracing::debug!(%error, job, "thread priority could not be lowered");
         }
     };
     rayon::ThreadPoolBuilder::new()
@@ -120,13 +121,13 @@ pub fn thread_pool(
 mod tests {
     use super::*;
 
-    /// Which thread it is, and how nice.
+    /// The thread's name and niceness.
     fn thread() -> (String, i32) {
         let name = std::thread::current().name().unwrap_or_default().to_owned();
         (name, rustix::process::nice(0).unwrap())
     }
 
-    /// As nice as patient threads are; nothing is nicer than 19.
+    /// The niceness of low-priority threads; 19 is the maximum.
     fn low_priority() -> i32 {
         (thread().1 + LOW_PRIORITY).min(19)
     }
@@ -136,37 +137,37 @@ mod tests {
     }
 
     #[test]
-    fn a_tenants_second_search_at_once_goes_to_the_patient_crew() {
-        let (search_pools, calm, loud) = (search_pools(), "calm".into(), "loud".into());
-        let first = search_pools.begin(&loud);
+    fn a_tenants_concurrent_search_runs_at_low_priority() {
+        let (search_pools, quiet, heavy) = (search_pools(), "quiet".into(), "heavy".into());
+        let first = search_pools.begin(&heavy);
         assert_eq!(first.install(thread).0, "search-0");
-        let (name, niceness) = search_pools.begin(&loud).install(thread);
+        let (name, niceness) = search_pools.begin(&heavy).install(thread);
         assert_eq!(name, "search-low-0");
         assert_eq!(niceness, low_priority());
-        assert_eq!(search_pools.begin(&calm).install(thread).0, "search-0");
+        assert_eq!(search_pools.begin(&quiet).install(thread).0, "search-0");
         assert_eq!(first.install(thread).0, "search-0");
     }
 
     #[test]
-    fn who_had_many_at_once_is_patient_with_one_too_also_in_the_middle_of_it() {
-        let (search_pools, calm, loud) = (search_pools(), "calm".into(), "loud".into());
-        let first = search_pools.begin(&loud);
+    fn many_concurrent_searches_move_even_a_running_one_to_low_priority() {
+        let (search_pools, quiet, heavy) = (search_pools(), "quiet".into(), "heavy".into());
+        let first = search_pools.begin(&heavy);
         assert_eq!(first.install(thread).0, "search-0");
         for _ in 0..5 {
-            search_pools.begin(&loud);
+            search_pools.begin(&heavy);
         }
         assert_eq!(first.install(thread).0, "search-low-0");
         drop(first);
-        assert_eq!(search_pools.begin(&loud).install(thread).0, "search-low-0");
-        assert_eq!(search_pools.begin(&calm).install(thread).0, "search-0");
+        assert_eq!(search_pools.begin(&heavy).install(thread).0, "search-low-0");
+        assert_eq!(search_pools.begin(&quiet).install(thread).0, "search-0");
     }
 
     #[test]
-    fn what_nobody_waits_for_keeps_no_search_waiting() {
-        let (search_pools, loud) = (search_pools(), "loud".into());
-        let _first = search_pools.begin(&loud);
+    fn background_work_never_blocks_a_search() {
+        let (search_pools, heavy) = (search_pools(), "heavy".into());
+        let _first = search_pools.begin(&heavy);
         let (name, niceness) = search_pools.background(|| {
-            assert_eq!(search_pools.begin(&loud).install(thread).0, "search-low-0");
+            assert_eq!(search_pools.begin(&heavy).install(thread).0, "search-low-0");
             thread()
         });
         assert_eq!((name.as_str(), niceness), ("background-0", low_priority()));

@@ -1,29 +1,29 @@
-//! Whether a file or folder is still what it was when it was read.
+//! Detects whether a file or folder changed since it was read.
 //!
-//! Times of a file system tick in steps: what was written a moment before it was read may be
-//! written again within the same tick, and look unchanged. So a stamp that is younger than the
-//! longest tick is never trusted; the next look reads again.
+//! File system times tick in steps: a file written just before it was read may be written again
+//! within the same tick and look unchanged. So a stamp younger than the longest tick is never
+//! trusted, and the next check reads again.
 
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::Stat;
 use rustix::io::Errno;
 
-/// Longer than a tick of any local file system's clock.
+/// Longer than the time tick of any local file system.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What was seen of a path, for comparing with a later look.
+/// The observed state of a path, for comparison with a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObservedState {
-    /// Nothing was there.
+    /// Nothing existed.
     Absent,
     /// It had this identity and these times.
     Stamped(Stamp),
-    /// It changed just before it was read: nothing can be said.
+    /// It changed just before it was read, so a later change may go unnoticed.
     TooRecent,
 }
 
-/// Identity and times. A change of content, of name or of mode changes one of them.
+/// Identity, size and times. A change of content, name or mode changes one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     device: u64,
@@ -44,7 +44,7 @@ impl Stamp {
         }
     }
 
-    /// Only which file or folder it is, whatever is done to it.
+    /// Identity alone, regardless of changes.
     pub(super) fn identity(stat: &Stat) -> Stamp {
         let (modified, changed) = (Duration::ZERO, Duration::ZERO);
         Stamp {
@@ -58,7 +58,8 @@ impl Stamp {
 }
 
 impl ObservedState {
-    /// What a look says that began at `observed_at`, before what was found is read.
+    /// The state for a stat result. `observed_at` is the time before the stat, which precedes
+    /// reading the content.
     pub fn at(observed_at: SystemTime, found: Result<Stat, Errno>) -> ObservedState {
         let Ok(stat) = found else {
             return ObservedState::Absent;
@@ -74,7 +75,7 @@ impl ObservedState {
         }
     }
 
-    /// Whether a later look proves that nothing changed.
+    /// Whether a later stat result proves that nothing changed.
     pub fn still_holds(self, found: Result<Stat, Errno>) -> bool {
         match (self, found) {
             (ObservedState::Absent, Err(_)) => true,
@@ -86,12 +87,12 @@ impl ObservedState {
     }
 }
 
-/// When a file was last written.
+/// The time of the last write.
 pub(super) fn modified(stat: &Stat) -> SystemTime {
     SystemTime::UNIX_EPOCH + since_epoch(stat.st_mtime, stat.st_mtime_nsec)
 }
 
-/// Times before 1970 are 1970.
+/// Times before 1970 become 1970.
 fn since_epoch(seconds: i64, nanoseconds: u64) -> Duration {
     let nanoseconds = u32::try_from(nanoseconds).unwrap_or(0);
     u64::try_from(seconds).map_or(Duration::ZERO, |seconds| {
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_changed_just_before_it_was_read_is_never_trusted() {
+    fn a_change_just_before_the_read_is_never_trusted() {
         let temp = tempfile::tempdir().unwrap();
         let stat = || rustix::fs::stat(temp.path());
         let written = modified(&stat().unwrap());
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn absence_holds_until_something_is_there() {
+    fn absence_holds_until_something_exists() {
         let seen = ObservedState::at(SystemTime::now(), Err(Errno::NOENT));
         assert!(seen.still_holds(Err(Errno::NOENT)));
         assert!(!seen.still_holds(rustix::fs::stat("/")));

@@ -1,16 +1,16 @@
-//! When the next look at a work tree's dirtiness is due, and what the last one said.
+//! The last dirty check of a work tree, and when the next is due.
 //!
-//! A look costs as much as a search, so calls never wait for one: one of them is told to run it
-//! afterwards. What it said is about one commit, and says nothing of any other.
+//! A check costs as much as a search, so calls never wait for one: one of them claims it and runs
+//! it afterwards. A result is checked one commit only.
 
 use gix::ObjectId;
 use parking_lot::Mutex;
 use tokio::time::{Duration, Instant};
 
-/// How old a look may be before the next one is due.
+/// Age of a result after which the next check is due.
 const AGE: Duration = Duration::from_secs(2);
 
-/// The last look at a work tree.
+/// The last check of a work tree.
 #[derive(Debug, Default)]
 pub(super) struct Status(Mutex<LastCheck>);
 
@@ -22,20 +22,20 @@ struct LastCheck {
 }
 
 impl Status {
-    /// What the last look said, if it was about this commit.
+    /// The result of the last check, if it was checked this commit.
     pub(super) fn of(&self, commit: ObjectId) -> Option<bool> {
         self.0
             .lock()
             .result
-            .filter(|(about, _)| *about == commit)
+            .filter(|(checked, _)| *checked == commit)
             .map(|(_, dirty)| dirty)
     }
 
-    /// True for one caller, who then has to [`Status::begin`].
+    /// Claims a due check. True for one caller, which then has to call [`Status::begin`].
     pub(super) fn claim(&self, commit: ObjectId) -> bool {
         let mut last = self.0.lock();
         let is_fresh = last.ended.is_some_and(|ended| ended.elapsed() < AGE)
-            && last.result.is_some_and(|(about, _)| about == commit);
+            && last.result.is_some_and(|(checked, _)| checked == commit);
         if last.is_claimed || is_fresh {
             return false;
         }
@@ -43,7 +43,7 @@ impl Status {
         true
     }
 
-    /// Begins the look that was claimed.
+    /// Begins the claimed check.
     pub(super) fn begin(&self) -> StatusCheck<'_> {
         StatusCheck {
             status: self,
@@ -52,15 +52,14 @@ impl Status {
     }
 }
 
-/// A look that runs. It ends when this is dropped, however that comes; one that failed says
-/// nothing.
+/// A running check. It ends on drop, in every case; a failed check records no result.
 pub(super) struct StatusCheck<'a> {
     status: &'a Status,
     result: Option<(ObjectId, bool)>,
 }
 
 impl StatusCheck<'_> {
-    /// What was seen: whether the work tree of this commit is dirty.
+    /// Records whether the work tree of a commit is dirty.
     pub(super) fn record(&mut self, result: Option<(ObjectId, bool)>) {
         self.result = result;
     }

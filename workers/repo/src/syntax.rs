@@ -1,12 +1,12 @@
-//! Source code as trees: which language a file is written in, and its grammar.
+//! Syntax trees of source code: the language of a file, and its grammar.
 //!
-//! The grammars are C code that runs in this process on text that others wrote. So a parse is
-//! bounded in size and time, few run at once, and trees are walked by a cursor, never by
-//! recursion: how deep code is nested is its author's choice. The parser itself does recurse, where
-//! two readings of a text meet: 30,000 brackets overflow a usual stack, which would end the
-//! process. So it runs on a thread of its own, whose stack holds what [`MAX_BYTES`] can ask. A tree is there for code with
-//! mistakes, too; [`Syntax::error_line`] tells. What parses does not therefore compile, and
-//! what the grammar takes for a mistake may be younger than the grammar.
+//! The grammars are C code that runs in this process on untrusted text. So a parse is bounded in
+//! size and time, few run at once, and trees are walked with a cursor, never by recursion: the
+//! author of the code chooses its depth. The parser itself recurses where two readings of a text
+//! meet: 30,000 brackets overflow a usual stack, which would end the process. So it runs on a
+//! thread of its own with a stack large enough for [`MAX_BYTES`]. Code with errors has a tree, too;
+//! see [`Syntax::error_line`]. Code that parses need not compile, and newer syntax than the
+//! grammar's is reported as an error.
 
 pub mod large_stack;
 
@@ -21,22 +21,23 @@ use large_stack::{LargeStackError, LargeStackThreads};
 /// The largest text that is parsed, in bytes.
 pub const MAX_BYTES: usize = 1 << 20;
 
-/// How long one parse may take: a mebibyte of ordinary code needs a tenth of it.
+/// Time limit of a parse. 1 MiB of ordinary code needs a tenth of it.
 const MAX_TIME: Duration = Duration::from_secs(2);
 
-/// The stack of a thread that parses, in bytes: 256 for each token that a text can have. Only what
-/// is used takes memory.
+/// Stack size of a parser thread in bytes: 256 for each token that a text can have. Only the used
+/// part takes memory.
 const STACK: usize = MAX_BYTES * 256;
 
-/// How many parses run at once: each may take 200 MB, two hundred times the room of its text.
+/// Maximum number of concurrent parses. Each may take 200 MB, two hundred times the size of its
+/// text.
 const MAX_PARSES: usize = 4;
 
-/// How many nodes are visited between two looks at the clock.
+/// Nodes visited between two checks for cancellation.
 const NODES_PER_CHECK: usize = 4096;
 
 static PARSES: LargeStackThreads = LargeStackThreads::new("parse", STACK, MAX_PARSES);
 
-/// A language whose grammar is at hand.
+/// A language with a built-in grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Language {
     /// Rust.
@@ -65,31 +66,31 @@ pub enum Language {
     Php,
 }
 
-/// A text and its tree.
+/// A text and its syntax tree.
 pub struct Syntax<'a> {
     tree: Tree,
     text: &'a [u8],
 }
 
-/// Why a text has no tree.
+/// Why a text could not be parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum SyntaxError {
-    /// It is too large to be parsed.
+    /// It is too large.
     #[error("the file has more than {MAX_BYTES} bytes, which are not parsed")]
     TooLarge,
     /// Parsing reached its time limit.
     #[error("parsing the file took longer than {} s", MAX_TIME.as_secs())]
     TooSlow,
-    /// As many files are parsed as may be at once.
+    /// The maximum number of parses is running.
     #[error("too many other files are parsed now; try again")]
     Busy,
-    /// A mistake in the build: grammar and parser are of different versions.
+    /// Grammar and parser have incompatible versions: a build error.
     #[error("the grammar can't be used")]
     Grammar(#[source] LanguageError),
     /// No thread could be started.
     #[error("the file can't be parsed now; try again")]
     Thread(#[source] io::Error),
-    /// The call was cancelled.
+    /// The call was stopped.
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }
@@ -104,7 +105,7 @@ impl From<LargeStackError> for SyntaxError {
     }
 }
 
-/// Whether a walk goes on beneath a node.
+/// Whether a walk descends into a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Walk {
     /// Visit its children.
@@ -114,8 +115,8 @@ pub enum Walk {
 }
 
 impl Language {
-    /// The language of a file, by its name; `None` where there is no grammar for it. A header is
-    /// taken for C.
+    /// The language of a file by its name; `None` if there is no grammar for it. Headers count as
+    /// C.
     pub fn of(path: &RepoPath) -> Option<Language> {
         let (stem, extension) = std::str::from_utf8(path.name()).ok()?.rsplit_once('.')?;
         if stem.is_empty() {
@@ -156,10 +157,10 @@ impl Language {
         .into()
     }
 
-    /// Parses `text`. Waits while as many parses run as may.
+    /// Parses `text`. Waits while the maximum number of parses is running.
     ///
     /// # Errors
-    /// If the text is too large or takes too long, or the call has to stop.
+    /// If the text is too large or takes too long, or the call was stopped.
     pub fn parse<'a>(self, text: &'a [u8], cancel: &Cancel) -> Result<Syntax<'a>, SyntaxError> {
         Syntax::by_grammar(self.grammar(), text, cancel)
     }
@@ -190,10 +191,10 @@ fn tree(
 }
 
 impl<'a> Syntax<'a> {
-    /// Parses `text` by a grammar. Waits while as many parses run as may.
+    /// Parses `text` with a grammar. Waits while the maximum number of parses is running.
     ///
     /// # Errors
-    /// If the text is too large or takes too long, or the call has to stop.
+    /// If the text is too large or takes too long, or the call was stopped.
     pub fn by_grammar(
         grammar: tree_sitter::Language,
         text: &'a [u8],
@@ -210,7 +211,7 @@ impl<'a> Syntax<'a> {
         })
     }
 
-    /// The tree, which shares its nodes.
+    /// A handle on the tree; nodes are shared.
     pub fn tree(&self) -> Tree {
         self.tree.clone()
     }
@@ -225,10 +226,10 @@ impl<'a> Syntax<'a> {
         std::str::from_utf8(self.text.get(node.byte_range())?).ok()
     }
 
-    /// Visits `from` and what is beneath it, in the order of the text.
+    /// Visits `from` and its descendants in text order.
     ///
     /// # Errors
-    /// If the call has to stop.
+    /// If the call was stopped.
     pub fn walk<'t>(
         &self,
         from: Node<'t>,
@@ -253,10 +254,10 @@ impl<'a> Syntax<'a> {
         }
     }
 
-    /// The line, from 1, of the first place that is not as the grammar has it; `None` if all is.
+    /// The 1-based line of the first syntax error; `None` without one.
     ///
     /// # Errors
-    /// If the call has to stop.
+    /// If the call was stopped.
     pub fn error_line(&self, cancel: &Cancel) -> Result<Option<usize>, Stopped> {
         let mut line = None;
         self.walk(self.root(), cancel, |node| {

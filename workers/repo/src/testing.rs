@@ -1,4 +1,4 @@
-//! What tests of this crate share: a project in a temporary folder.
+//! Shared by tests: a project in a temporary folder.
 #![expect(clippy::unwrap_used, reason = "for the tests of other crates")]
 
 use std::num::NonZeroUsize;
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::Listing;
 use super::{Cancel, Mounts, Repo, RepoPath, Repos, Rules};
 
-/// The project `acme/app`, and the worker's view of it.
+/// The project `acme/app` and the worker's view of it.
 pub struct Sandbox {
     temp: tempfile::TempDir,
     /// The repositories as a worker opens them.
@@ -32,7 +32,7 @@ impl Sandbox {
         Sandbox { temp, repos }
     }
 
-    /// A path of the host: `acme/app` is the project.
+    /// A host path; `acme/app` is the project.
     pub fn host(&self, path: &str) -> PathBuf {
         self.temp.path().join(path)
     }
@@ -64,19 +64,19 @@ impl Sandbox {
         self
     }
 
-    /// A repository with all that is there committed.
+    /// Makes the project a repository and commits everything.
     pub fn committed(&self) -> &Sandbox {
         self.git(&["init", "-q", "-b", "main"])
             .git(&["add", "-A"])
             .git(&["commit", "-qm", "one"])
     }
 
-    /// Makes commits of what `git fast-import` reads.
+    /// Imports a `git fast-import` stream.
     pub fn import(&self, stream: &str) -> &Sandbox {
         self.feed(&["fast-import", "--quiet"], stream)
     }
 
-    /// Runs a git command that reads what to do.
+    /// Runs a git command with `input` on stdin.
     pub fn feed(&self, arguments: &[&str], input: &str) -> &Sandbox {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), input).unwrap();
@@ -89,7 +89,7 @@ impl Sandbox {
         self
     }
 
-    /// Has an object of this content stand under an id that is not its own: gix doesn't look.
+    /// Stores an object of this content under another object's id: gix does not verify it.
     pub fn forge(&self, id: &str, kind: &str, content: &str) -> &Sandbox {
         self.file("../forged", content);
         let write = ["hash-object", "-t", kind, "-w", "--literally", "../forged"];
@@ -147,7 +147,7 @@ impl Sandbox {
     }
 }
 
-/// Runs git, with no configuration but what it needs.
+/// Runs git with only the configuration that it needs.
 pub fn git(folder: &Path, arguments: &[&str]) -> String {
     let output = Command::new("git")
         .current_dir(folder)
@@ -176,7 +176,7 @@ pub fn git(folder: &Path, arguments: &[&str]) -> String {
         .to_owned()
 }
 
-/// A call that is never cancelled.
+/// A call that is never cancelled, with 60 s of time.
 pub fn cancel() -> Cancel {
     Cancel::new(
         Instant::now() + Duration::from_secs(60),

@@ -1,7 +1,7 @@
-//! Text that others wrote, made safe to show.
+//! Makes untrusted text safe to show.
 //!
 //! Each misleading character is replaced by its code point in plain ASCII (`\u{202e}`), and
-//! counted. Which those are stands in the contract, since gateways escape them, too.
+//! counted. The contract lists these characters, because gateways escape them as well.
 
 use std::borrow::Cow;
 
@@ -11,8 +11,8 @@ use serde_json::Value;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// [`escape`] of what a file holds from its first byte: a byte order mark there stays. Elsewhere U+FEFF is
-/// misleading as others are.
+/// [`escape`] for a file's text from its first byte: a leading byte order mark stays. Elsewhere
+/// U+FEFF is misleading like the others.
 pub fn escape_file(text: &str) -> (Cow<'_, str>, u64) {
     let Some(rest) = text.strip_prefix(BYTE_ORDER_MARK) else {
         return escape(text);
@@ -23,8 +23,8 @@ pub fn escape_file(text: &str) -> (Cow<'_, str>, u64) {
     }
 }
 
-/// Escapes every string of `value` in place, object keys included, at any depth; returns how
-/// many characters were escaped.
+/// Escapes every string of `value` in place, object keys included, at any depth. Returns the number
+/// of escaped characters.
 pub fn escape_json(value: &mut Value) -> u64 {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
@@ -37,7 +37,7 @@ pub fn escape_json(value: &mut Value) -> u64 {
     }
 }
 
-/// What of a caller's own words an error repeats: at most 200 bytes, on one line.
+/// The part of a caller's input that an error repeats: at most 200 bytes, on one line.
 pub fn shown(text: &str) -> Cow<'_, str> {
     const MOST: usize = 200;
     let (start, rest) = text
@@ -60,7 +60,7 @@ fn escape_in_place(text: &mut String) -> u64 {
     }
 }
 
-/// Rebuilds the object only where a key has to change; nearly none does.
+/// Rebuilds the object only if a key has to change, which is rare.
 fn escape_keys(fields: &mut serde_json::Map<String, Value>) -> u64 {
     if !fields.keys().any(|key| misleads(key)) {
         return 0;
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_repeats_little_of_what_it_was_given_and_on_one_line() {
+    fn errors_repeat_at_most_200_bytes_of_input_on_one_line() {
         assert!(matches!(shown("src/main.rs"), Cow::Borrowed("src/main.rs")));
         assert_eq!(shown("a\nb\u{202e}\0"), r"a\nb\u{202e}\u{0}");
         let long = "ä".repeat(150);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn joiners_and_emoji_selectors_stay() {
+    fn joiners_and_emoji_selectors_are_kept() {
         assert_eq!(escape("👩\u{200d}💻 ❤\u{fe0f} نمی\u{200c}خواهم").1, 0);
     }
 

@@ -1,8 +1,8 @@
-//! What stands in a work tree where git says that files are: looked at, and read, without
-//! following any link, for comparing it with a commit.
+//! Reads the paths of a work tree that git tracks, for comparison with a commit. Links are never
+//! followed.
 //!
-//! A folder is opened beneath the root once, and its files are looked at in it: one system call a
-//! file. What lies behind a link, or on another file system, is not there.
+//! A folder is opened beneath the root once, and its files are read relative to it: one system call
+//! a file. Paths behind a link or on another file system count as missing.
 
 use std::io::Read as _;
 
@@ -17,10 +17,10 @@ use super::jail::{Jail, file_type};
 use super::path::RepoPath;
 use super::worktree::READ;
 
-/// Files that one thread looks at in one go.
+/// Files that one thread stats at a time.
 const FILES_PER_TASK: usize = 512;
 
-/// What stands at a path, by its metadata.
+/// The metadata of a tracked path.
 #[derive(Clone, Copy, Debug)]
 pub struct TrackedEntry {
     /// File, link or folder.
@@ -29,7 +29,7 @@ pub struct TrackedEntry {
     pub stat: Stat,
 }
 
-/// What git can track, as the file system has it.
+/// The kinds of entries that git can track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrackedKind {
     /// A regular file.
@@ -43,7 +43,7 @@ pub enum TrackedKind {
     Folder,
 }
 
-/// What stands at each path, in their order; `None` where nothing does that git could track. Must
+/// The metadata at each path, in their order; `None` if there is nothing that git could track. Must
 /// not run on a thread of a pool that itself waits for others.
 pub(super) fn stat_all(
     jail: &Jail,
@@ -64,10 +64,10 @@ pub(super) fn stat_all(
     Ok(results?.into_iter().flatten().collect())
 }
 
-/// Reads the regular file at `path` from its beginning, piece by piece.
+/// Reads the regular file at `path` from its beginning and passes each part to `piece`.
 ///
 /// # Errors
-/// If it is no regular file any longer, or can't be read.
+/// If it is no longer a regular file, or cannot be read.
 pub(super) fn read(
     jail: &Jail,
     path: &RepoPath,
@@ -93,10 +93,10 @@ pub(super) fn read(
     }
 }
 
-/// What the link at `path` says.
+/// The target text of the link at `path`.
 ///
 /// # Errors
-/// If it is no link any longer.
+/// If it is no longer a link.
 pub(super) fn read_link(jail: &Jail, path: &RepoPath) -> Result<Vec<u8>, RepoError> {
     let refused = |errno| RepoError::opening(path, errno);
     let parent = path.parent().unwrap_or_else(RepoPath::root);
@@ -105,7 +105,7 @@ pub(super) fn read_link(jail: &Jail, path: &RepoPath) -> Result<Vec<u8>, RepoErr
     text.map(std::ffi::CString::into_bytes).map_err(refused)
 }
 
-/// The folder that was looked into last: paths come in order.
+/// The folder opened last: paths come in order.
 #[derive(Default)]
 struct OpenFolder {
     open: Option<(RepoPath, Result<OwnedFd, Errno>)>,

@@ -1,8 +1,8 @@
-//! The files of a work tree: opened through the jail, listed from memory where nothing changed.
+//! The files of a work tree: opened through the jail, listed from memory while nothing changes.
 //!
-//! Owns the cached tree of one project. Before it is used, every folder and rule file in it is
-//! looked at again, in parallel; folders that changed are read again, and no others. So a call
-//! sees all that was written before it began.
+//! Owns the cached tree of one project. Before use, every folder and rule file in it is checked for
+//! changes in parallel; only changed folders are read again. So a call sees everything that was
+//! written before it began.
 
 mod source;
 
@@ -28,26 +28,26 @@ use super::path::RepoPath;
 use super::rules::{Kind, Rules};
 use super::stamp::modified;
 
-/// How files are opened: a FIFO must not block, and is refused once it is open.
+/// How files are opened: a FIFO must not block, and is rejected once it is open.
 pub(super) const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
-/// How often a call that waits for another's reading looks whether it was cancelled.
+/// How often a call that waits for another's read checks whether it was cancelled.
 const CANCEL_POLL: Duration = Duration::from_millis(50);
 
-/// Folders that are checked by one thread in one go.
+/// Folders that one thread checks at a time.
 const FOLDERS_PER_TASK: usize = 32;
 
-/// A work tree, and what is remembered of it.
+/// A work tree and its caches.
 #[derive(Debug)]
 pub(super) struct WorkTree {
     pub(super) jail: Jail,
     pub(super) contents: ContentCache,
     tree: Mutex<Option<Arc<Tree>>>,
-    /// Held while folders are read, so that calls that come together read once.
+    /// Held while folders are read, so that concurrent calls read them once.
     reading: Mutex<()>,
 }
 
-/// All folders of a work tree, as they were read under some rules.
+/// All folders of a work tree, as read under some rules.
 #[derive(Debug)]
 struct Tree {
     rules: Arc<Rules>,
@@ -65,8 +65,8 @@ impl WorkTree {
         }
     }
 
-    /// What can be listed now. Must not run on a thread of `pool`: one that waits for its share of
-    /// the work takes up another call's, and would wait beneath itself for its own lock.
+    /// The current listing. Must not run on a thread of `pool`: a thread that waits for its share
+    /// of the work may take up another call's work, and would then wait for its own lock.
     pub(super) fn listing(
         &self,
         rules: &Arc<Rules>,
@@ -87,8 +87,8 @@ impl WorkTree {
         Ok(Arc::clone(&tree.listing))
     }
 
-    /// Opens a regular file, through links that stay inside: its name was judged, or needs not be;
-    /// where a link leads is judged.
+    /// Opens a regular file, also through links that stay inside. Its own name is already checked,
+    /// or needs no check; the target of a link is checked.
     pub(super) fn open_checked(
         &self,
         path: &RepoPath,
@@ -107,7 +107,7 @@ impl WorkTree {
         }
     }
 
-    /// Where a directory is, links followed.
+    /// Resolves a directory and follows links.
     pub(super) fn directory(&self, path: &RepoPath, rules: &Rules) -> Result<RepoPath, RepoError> {
         rules.admit(path, path, Kind::Directory)?;
         let open = |path| self.jail.open(path, OFlags::PATH | OFlags::DIRECTORY);
@@ -126,7 +126,7 @@ impl WorkTree {
         Ok(real)
     }
 
-    /// What is told of an entry; of what it leads to, if it is a link.
+    /// Size and time of an entry, or of its target if it is a link.
     pub(super) fn stat(&self, entry: &Entry) -> Option<Stat> {
         let stat = match entry.kind {
             EntryKind::File => self.jail.stat(&entry.path),
@@ -141,7 +141,7 @@ impl WorkTree {
         })
     }
 
-    /// When a folder, on whose path no link stands, was last changed.
+    /// When a folder was last changed. Its path must have no links.
     pub(super) fn folder_time(&self, folder: &RepoPath) -> Option<SystemTime> {
         Some(modified(&self.jail.stat(folder).ok()?))
     }
@@ -221,7 +221,7 @@ impl WorkTree {
     }
 }
 
-/// A folder as it was read before, if that still holds, or read again.
+/// Returns the folder as read before if it is unchanged, or reads it again.
 fn visit(
     reader: Reader<'_>,
     path: &RepoPath,
@@ -239,7 +239,7 @@ fn visit(
     }
 }
 
-/// All entries by path: each folder's in order, a folder's own where its name stands.
+/// All entries by path: a folder's entries come where its name sorts.
 fn entries_by_path(folders: &HashMap<RepoPath, Arc<Folder>>) -> Vec<Entry> {
     let mut entries = Vec::new();
     let Some(root) = folders.get(&RepoPath::root()) else {
@@ -273,7 +273,7 @@ mod tests {
     use super::super::{Repo, Stopped};
     use super::*;
 
-    /// Waits until what was read is old enough to be trusted, and returns it.
+    /// Waits until the listing is old enough to be trusted, and returns it.
     fn settled(repo: &Repo) -> Arc<Listing> {
         let give_up = Instant::now() + Duration::from_secs(10);
         loop {
@@ -284,7 +284,10 @@ mod tests {
             if Arc::ptr_eq(&one, &two) {
                 return one;
             }
-            assert!(Instant::now() < give_up, "the listing never settles");
+            assert!(
+                Instant::now() < give_up,
+                "the listing never becomes old enough"
+            );
         }
     }
 
@@ -297,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hidden_is_listed_and_what_is_blocked_or_ignored_is_not() {
+    fn hidden_files_are_listed_and_blocked_or_ignored_ones_are_not() {
         let app = Sandbox::new();
         app.file(".gitignore", "*.log\n/build/\n!keep.log\n")
             .file("a.log", "")
@@ -322,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn the_deepest_rule_decides_and_a_repository_inside_has_its_own() {
+    fn the_deepest_rule_wins_and_a_nested_repository_has_its_own() {
         let app = Sandbox::new();
         app.file(".gitignore", "*.txt\n")
             .file("a/.gitignore", "!*.txt\n")
@@ -343,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_stay_inside_are_listed_as_what_they_lead_to() {
+    fn links_that_stay_inside_are_listed_as_the_kind_of_their_target() {
         let app = Sandbox::new();
         app.file("real/file", "x")
             .file(".env", "")
@@ -370,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn every_change_is_seen_by_the_next_call_though_the_tree_is_remembered() {
+    fn the_next_call_sees_every_change_of_a_cached_tree() {
         let app = Sandbox::new();
         app.file("a/one", "")
             .file("b/two", "")
@@ -450,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_opened_by_path_and_through_links_and_judged_both_times() {
+    fn files_open_by_path_or_link_and_both_paths_are_checked() {
         let app = Sandbox::new();
         app.file("real/file", "text")
             .file(".env", "secret")
@@ -489,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_not_found_and_does_not_block() {
+    fn folders_and_fifos_are_not_found_and_do_not_block() {
         let app = Sandbox::new();
         let fifo = app.root().join("fifo");
         let mode = rustix::fs::Mode::from(0o600);
@@ -505,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_not_utf8_is_opened_as_it_is_shown() {
+    fn a_name_that_is_not_utf8_opens_by_its_displayed_text() {
         use std::os::unix::ffi::OsStrExt as _;
 
         let app = Sandbox::new();
@@ -518,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_are_resolved_and_files_are_none() {
+    fn directories_resolve_and_files_do_not() {
         let app = Sandbox::new();
         app.file("a/b/c", "").link("to", "a/b").link("out", "..");
         let directory = |text| app.repo().directory(&path(text));
@@ -566,11 +569,14 @@ mod tests {
                 }
             }
             done.store(true, Ordering::Relaxed);
-            assert!(seen[0] > 0 && seen[1] > 0, "both were met: {seen:?}");
+            assert!(
+                seen[0] > 0 && seen[1] > 0,
+                "both outcomes occurred: {seen:?}"
+            );
         });
     }
 
-    /// A step that changes a tree.
+    /// A change of a tree.
     #[derive(Clone, Debug)]
     enum Step {
         Write(String, String),
@@ -591,14 +597,14 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
         #[test]
-        fn a_remembered_tree_lists_what_a_new_look_lists(
+        fn a_cached_tree_lists_what_a_fresh_one_lists(
             steps in prop::collection::vec(step(), 1..12),
             wait in 0usize..12,
         ) {
             let app = Sandbox::new();
             let repo = app.repo();
             for (number, step) in steps.into_iter().enumerate() {
-                // Steps that don't apply, such as a file where a folder is, do nothing.
+                // Steps that do not apply, such as a file where a folder is, do nothing.
                 _ = apply(&app, step);
                 if number == wait {
                     settled(&repo);

@@ -1,7 +1,7 @@
-//! What a repository's folders hold: files and folders only, and no store that is not inside.
+//! Checks the contents of a repository's folders: only files and folders, and only object stores
+//! inside the boundary.
 //!
-//! A link among them could lead into somebody else's repository, and to read from a pipe would
-//! never end.
+//! A link could lead into another tenant's repository, and reading a pipe would block forever.
 
 use gix::bstr::ByteSlice as _;
 use gix::config::{File, file::Metadata};
@@ -11,10 +11,10 @@ use rustix::io::Errno;
 use super::{Breach, Inspection, MAX_CONFIG, MAX_POINTER};
 use crate::path::RepoPath;
 
-/// How many object stores may be borrowed from, directly or not.
+/// Maximum number of object stores borrowed from, directly or indirectly.
 const MAX_ALTERNATES: usize = 16;
 
-/// How many entries of git's folders are looked at; who has more has other troubles.
+/// Maximum number of entries checked in git's folders.
 const MAX_ENTRIES: usize = 4 << 20;
 
 const ALTERNATES: Breach = Breach {
@@ -22,7 +22,7 @@ const ALTERNATES: Breach = Breach {
 };
 
 impl Inspection<'_> {
-    /// The object store, and those it borrows from.
+    /// Checks the object store and those it borrows from.
     pub(super) fn objects(&mut self, store: &RepoPath) -> Result<(), Breach> {
         let mut stores = vec![store.clone()];
         let mut next = 0;
@@ -32,7 +32,8 @@ impl Inspection<'_> {
             let list = store.join(b"info/alternates");
             self.depend_on(&list);
             for target in self.alternates(&list)? {
-                // Git takes it from the store that says so, gix from the first one.
+                // Git resolves a relative path from the store that names it, gix from the first
+                // store.
                 if next > 1 && !target.starts_with(b"/") {
                     return Err(ALTERNATES);
                 }
@@ -48,7 +49,7 @@ impl Inspection<'_> {
         Ok(())
     }
 
-    /// The stores that a list names, byte by byte as gix reads it. Quoted names are refused.
+    /// The stores named in a list, split byte by byte as gix does. Quoted names are rejected.
     fn alternates(&self, list: &RepoPath) -> Result<Vec<Vec<u8>>, Breach> {
         let content = self.content(list, MAX_POINTER)?.unwrap_or_default();
         let lines = content.split(|&byte| byte == b'\n');
@@ -57,7 +58,7 @@ impl Inspection<'_> {
         stores.collect::<Option<_>>().ok_or(ALTERNATES)
     }
 
-    /// A folder that is no link, and has only files and such folders beneath it.
+    /// Checks that a folder is not a link and contains only files and such folders.
     pub(super) fn only_files(&self, folder: &RepoPath, at: &'static str) -> Result<(), Breach> {
         let breach = || Breach { at };
         let mut left = MAX_ENTRIES;
@@ -82,7 +83,7 @@ impl Inspection<'_> {
                 };
                 match kind {
                     Some(FileType::Directory) => folders.push(path),
-                    // It may have been a lock, and be gone.
+                    // A missing entry may have been a lock file.
                     Some(FileType::RegularFile) | None => {}
                     Some(_) => return Err(breach()),
                 }
@@ -91,7 +92,7 @@ impl Inspection<'_> {
         Ok(())
     }
 
-    /// Why a repository of this configuration can't be read, if so.
+    /// Returns why a repository with this configuration is not supported, if so.
     pub(super) fn format(&mut self, config: &RepoPath) -> Result<Option<&'static str>, Breach> {
         self.depend_on(config);
         let content = self.content(config, MAX_CONFIG)?.unwrap_or_default();
@@ -104,9 +105,9 @@ impl Inspection<'_> {
             extension(name).is_some_and(|value| !value.trim().eq_ignore_ascii_case(served))
         };
         Ok(if differs("objectFormat", b"sha1") {
-            Some("its objects are named by SHA-256, which is not served")
+            Some("its objects are named by SHA-256, which is not supported")
         } else if differs("refStorage", b"files") {
-            Some("its references are not kept in files, which is not served")
+            Some("its references are not stored in files, which is not supported")
         } else {
             None
         })

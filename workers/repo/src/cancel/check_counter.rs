@@ -1,4 +1,4 @@
-//! What tests see of blocking work: how often it asks whether to go on, and how much it does in
+//! For tests: counts how often blocking work checks for cancellation, and measures the CPU time in
 //! between.
 #![expect(clippy::unwrap_used, reason = "for the tests of other crates")]
 
@@ -10,16 +10,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::Cancel;
 
-/// CheckCounter of one call, and of what it was cloned for.
+/// The checks of one call and of its clones.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CheckCounter(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
     count: u64,
-    /// At which look the call is cancelled; 0 is none.
+    /// The check at which the call is cancelled; 0 means never.
     cancel_at: u64,
-    /// What the thread had worked at the look before; `None` where that isn't measured.
+    /// The thread's CPU time at the last check; `None` if not measured.
     cpu_at_last: Option<Duration>,
     longest_gap: Duration,
 }
@@ -46,24 +46,24 @@ impl State {
 }
 
 impl Cancel {
-    /// Cancelled at its look of this number, from 1.
+    /// Cancels the call at the check with this number, counted from 1.
     pub fn cancel_at_check(self, number: u64) -> Cancel {
         self.checks.0.lock().cancel_at = number;
         self
     }
 
-    /// Measures what the calling thread does between two looks.
+    /// Measures the calling thread's CPU time between checks.
     pub fn measured(self) -> Cancel {
         self.checks.0.lock().cpu_at_last = Some(cpu_time());
         self
     }
 
-    /// How many looks there were.
+    /// The number of checks.
     pub fn checks(&self) -> u64 {
         self.checks.0.lock().count
     }
 
-    /// The longest that was worked between two looks, or since the last.
+    /// The longest CPU time between two checks, or since the last.
     pub fn longest_gap(&self) -> Duration {
         let mut state = self.checks.0.lock();
         state.measure();
@@ -71,7 +71,7 @@ impl Cancel {
     }
 }
 
-/// For how long this thread had a CPU: what others do on the same machine doesn't count.
+/// This thread's CPU time, which other load on the machine does not affect.
 fn cpu_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     let nanoseconds = text.split(' ').next().unwrap();

@@ -1,4 +1,4 @@
-//! `[architecture]`: where the documents of a project's architecture stand.
+//! `[architecture]`: the folders of a project's architecture documents.
 
 use toml::de::{DeTable, DeValue};
 
@@ -6,22 +6,22 @@ use super::Reader;
 use crate::path::RepoPath;
 use crate::text::shown;
 
-/// The table, and its keys.
+/// The table and its keys.
 const TABLE: &str = "architecture";
 const KEYS: [&str; 4] = ["adr", "guidelines", "patterns", "prompts"];
-/// How many folders a key may name.
+/// Maximum number of folders of a key.
 const MAX_FOLDERS: usize = 20;
 
-/// The folders that a repository names, in its order; `None`: what is looked for by default.
+/// The folders that a repository names, in its order. `None` means the defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folders {
-    /// Of decision records.
+    /// Decision records.
     pub adr: Option<Vec<RepoPath>>,
-    /// Of patterns.
+    /// Patterns.
     pub patterns: Option<Vec<RepoPath>>,
-    /// Of guidelines.
+    /// Guidelines.
     pub guidelines: Option<Vec<RepoPath>>,
-    /// Of prompts.
+    /// Prompts.
     pub prompts: Option<Vec<RepoPath>>,
 }
 
@@ -44,8 +44,8 @@ impl Reader {
         folders
     }
 
-    /// The folders of a key. Where none of its entries can be used the defaults hold; a list
-    /// without entries is meant as one.
+    /// The folders of a key. The defaults apply if no entry is usable; an empty list is meant as
+    /// one.
     fn folders_of(&mut self, table: &DeTable<'_>, key: &str) -> Option<Vec<RepoPath>> {
         let name = format!("{TABLE}.{key}");
         let is_list = matches!(
@@ -92,18 +92,22 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_has_its_folders_in_their_order() {
+    fn each_kind_keeps_the_order_of_its_folders() {
         let (folders, warnings) =
             read("[architecture]\nadr = ['./b/', 'a']\npatterns = 'p'\nguidelines = []\n");
         assert_eq!(shown(folders.adr.as_ref()).unwrap(), ["b", "a"]);
         assert_eq!(shown(folders.patterns.as_ref()).unwrap(), ["p"]);
-        assert_eq!(folders.guidelines, Some(Vec::new()), "none are wanted");
+        assert_eq!(
+            folders.guidelines,
+            Some(Vec::new()),
+            "an empty list is kept"
+        );
         assert_eq!(folders.prompts, None);
         assert!(warnings.is_empty(), "{warnings:?}");
     }
 
     #[test]
-    fn a_wrong_value_is_a_warning_and_the_rest_holds() {
+    fn an_invalid_value_is_a_warning_and_the_rest_applies() {
         let (folders, warnings) = read(
             "[architecture]\nadr = ['../out', 'a', 7, '/etc', '']\npatterns = 7\n\
              guidelines = ['..']\nprompt = 'x'\n",
@@ -126,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_folders_hold_and_no_more() {
+    fn folders_over_the_limit_are_dropped_with_a_warning() {
         let many: String = (0..30).map(|number| format!("'f{number}',")).collect();
         let (folders, warnings) = read(&format!("[architecture]\nadr = [{many}]"));
         assert_eq!(folders.adr.unwrap().len(), MAX_FOLDERS);

@@ -1,4 +1,4 @@
-//! One project as one call sees it: at the commit that HEAD named when it began.
+//! One project as one call sees it, at the commit that HEAD named when the call began.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -20,13 +20,13 @@ use crate::rules::{Kind, Rules};
 use crate::search::{self, MatchRange, Matches, Query};
 use crate::search_pool::SearchThreads;
 
-/// Where HEAD stands.
+/// The commit that HEAD names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
     /// The commit's full id, in hexadecimal.
     pub commit: String,
-    /// Whether the work tree differs from it, as far as the last status says; `None` before the
-    /// first of this commit.
+    /// Whether the work tree differs from the commit, as of the last check. `None` before the first
+    /// check of this commit.
     pub dirty: Option<bool>,
 }
 
@@ -35,10 +35,10 @@ pub struct Head {
 pub(crate) struct Snapshot {
     pub(super) project: Arc<Project>,
     pub(super) git: Option<Arc<Git>>,
-    /// Why git's data is not used, if there is any.
+    /// Why existing git data is not used.
     pub(super) refused: Option<&'static str>,
     pub(super) head: Option<ObjectId>,
-    /// The files of HEAD, where there is no work tree.
+    /// The files of the commit, if they are served instead of a work tree.
     pub(super) bare: Option<Arc<CommitTree>>,
 }
 
@@ -55,7 +55,7 @@ impl Snapshot {
         })
     }
 
-    /// A handle on git's data, for this thread.
+    /// A handle on git's data for the current thread.
     pub(crate) fn git(&self) -> Option<gix::Repository> {
         Some(self.git.as_deref()?.objects())
     }
@@ -72,12 +72,12 @@ impl Snapshot {
         self.bare.is_some()
     }
 
-    /// The way to the files of the work tree; `None` where there is none.
+    /// Access to the work tree's files; `None` if files come from a commit.
     pub(crate) fn jail(&self) -> Option<&Jail> {
         self.bare.is_none().then_some(&self.project.work.jail)
     }
 
-    /// The project with the files of `commit`, whatever its work tree holds.
+    /// The project with the files of `commit` in place of its work tree.
     pub(crate) fn as_of(&self, commit: ObjectId) -> Result<Snapshot, RepoError> {
         let git = self.git.clone();
         let files = CommitTree::of(git.clone().map(|git| (git, commit)))?;
@@ -90,7 +90,7 @@ impl Snapshot {
         })
     }
 
-    /// What the repository says about itself, and the operator's rules with that.
+    /// The repository's manifest, and the operator's rules with the manifest's added.
     pub(crate) fn manifest_and_rules(
         &self,
         operator: &Arc<Rules>,
@@ -103,7 +103,7 @@ impl Snapshot {
         }
     }
 
-    /// Whether both show the same folder at the same commit.
+    /// Whether both have the same folder and commit.
     pub(crate) fn is_same(&self, other: &Snapshot) -> bool {
         self.project.key == other.project.key && self.head == other.head
     }
@@ -123,7 +123,7 @@ impl Snapshot {
         }
     }
 
-    /// Whether the work tree is dirty, and of which commit that was said. `None` if HEAD moved
+    /// Returns whether the work tree is dirty, and for which commit. `None` if HEAD moved
     /// meanwhile.
     fn status(&self) -> Result<Option<(ObjectId, bool)>, RepoError> {
         let Some(git) = &self.git else {

@@ -1,14 +1,14 @@
-//! Which refusal a caller hears of a path that rules hide.
+//! The errors of paths that rules hide.
 
 use super::{Blocked, Kind, Rules};
 use crate::error::RepoError;
 use crate::path::RepoPath;
 
 impl Rules {
-    /// [`Rules::check`] of a path that `asked` led to.
+    /// [`Rules::check`] of `path`, to which `requested` led.
     ///
     /// # Errors
-    /// [`RepoError::Blocked`], which names what was asked and not where it led.
+    /// [`RepoError::Blocked`], which names the requested path, not its target.
     pub fn admit(
         &self,
         path: &RepoPath,
@@ -21,9 +21,9 @@ impl Rules {
             })
     }
 
-    /// What a caller hears instead of `error`, who may not know what stands at `path`, to which
-    /// `asked` led: where nothing of the requested kind is, a path that is closed as the `other` kind
-    /// is denied.
+    /// Replaces `error` if the caller must not learn what exists at `path`, to which `requested`
+    /// led: if nothing of the requested kind exists and the path is closed as the `other` kind, the
+    /// answer is a denial.
     pub(crate) fn blocked_if_closed(
         &self,
         error: RepoError,

@@ -1,13 +1,14 @@
-//! What tells path rules apart by which other paths exist, for what was made by them and is kept.
+//! A fingerprint of path rules, stored with data that was derived under them.
 
 use super::Rules;
 use crate::glob::Glob;
 
-/// Changes with the names that are blocked everywhere: what was made by these is made anew then.
+/// Version of the names that are blocked everywhere. Change it with them: all derived data is then
+/// built again.
 const NAMES: u8 = 1;
 
 impl Rules {
-    /// 40 hexadecimal digits: the same wherever the same globs open and close.
+    /// 40 hexadecimal digits, equal for rules that open and close by the same globs.
     pub fn fingerprint(&self) -> String {
         let open: Vec<&str> = self.open.iter().map(|open| open.glob.as_str()).collect();
         let close = self.close.iter().map(Glob::as_str).collect();
@@ -21,7 +22,7 @@ impl Rules {
                 hasher.update(glob.as_bytes());
             }
         }
-        // Who asks for a collision gets rules that are like no others'.
+        // Globs crafted to collide get a fingerprint that equals no other rules'.
         let hash = hasher.try_finalize();
         hash.map_or_else(|_collides| String::new(), |hash| hash.to_string())
     }
@@ -40,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_that_open_or_close_other_paths_are_told_apart_and_no_others() {
+    fn fingerprints_differ_with_open_and_close_globs_only() {
         let all = [
             rules(&[], &[], None),
             rules(&["a"], &[], None),
@@ -55,7 +56,7 @@ mod tests {
         assert_eq!(
             all[0],
             rules(&[], &[], Some("docs/**")),
-            "reading is another matter"
+            "`allow` does not count"
         );
         assert_eq!(all[0].len(), 40);
     }

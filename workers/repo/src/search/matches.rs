@@ -1,28 +1,28 @@
-//! The answer of a search, and its counts.
+//! The result of a search, and its counts.
 
 use std::ops::AddAssign;
 
 use crate::matched_line::MatchedLine;
 
-/// Matching lines, and the counts of the whole search.
+/// Matching lines in the requested range, and the counts of the whole search.
 #[derive(Clone, Debug, Default)]
 pub struct Matches {
-    /// The lines asked for, by path, then line.
+    /// The lines in the requested range, by path, then line.
     pub lines: Vec<MatchedLine>,
-    /// The counts of all files that fit the filters.
+    /// The counts over all files that pass the filters.
     pub totals: SearchTotals,
 }
 
-/// Counts of one search, or of several together.
+/// Counts of one search, or the sum of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SearchTotals {
-    /// All lines that match, shown or not.
+    /// All matching lines, returned or not.
     pub matches: u64,
-    /// Files that fit the filters, binaries and files over 8 MiB included.
+    /// Files that pass the filters, including binaries and files over 8 MiB.
     pub files_searched: u64,
-    /// How many of them were not searched, or not wholly: over 8 MiB, or with a line over 1 MiB.
+    /// Files that were not searched completely: over 8 MiB, or with a line over 1 MiB.
     pub files_skipped: u64,
-    /// The deadline ended the search: the numbers are of the files before that point.
+    /// The deadline ended the search; the counts cover the files before that point.
     pub incomplete: bool,
 }
 

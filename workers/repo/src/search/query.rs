@@ -1,52 +1,52 @@
-//! What a search looks for, where, and which of its matches it shows.
+//! What a search looks for, in which files, and which matches it returns.
 
 use crate::glob::Glob;
 use crate::path::RepoPath;
 
-/// What is searched for, and where.
+/// What to search for, and in which files.
 #[derive(Clone, Debug)]
 pub struct Query {
-    /// A regular expression, or a text.
+    /// A regular expression, or plain text.
     pub pattern: String,
-    /// Whether `pattern` is a text.
+    /// Whether `pattern` is plain text.
     pub literal: bool,
-    /// Whether case counts.
+    /// Whether the match is case-sensitive.
     pub case_sensitive: bool,
-    /// Only files that this fits.
+    /// Only files that match this glob are searched.
     pub glob: Option<Glob>,
-    /// Files that the tool's contract leaves out, even if `glob` names them.
+    /// Files that the tool's contract excludes, even if `glob` names them.
     pub excluded: &'static Excluded,
-    /// Lines to show on either side of each match.
+    /// Lines of context on either side of each match.
     pub context: usize,
 }
 
-/// Which of all matching lines are shown.
+/// Which of all matching lines are returned.
 #[derive(Clone, Copy, Debug)]
 pub struct MatchRange {
-    /// Matching lines to pass over.
+    /// Matching lines to skip.
     pub skip: usize,
-    /// Matching lines to show after those, at most.
+    /// Maximum number of lines after those.
     pub limit: usize,
 }
 
-/// What a tool leaves out of what is listed, by name, case significant.
+/// Names that a tool excludes from its search, case-sensitive.
 #[derive(Debug)]
 pub struct Excluded {
-    /// Folders, at any depth.
+    /// Folder names, at any depth.
     pub folders: &'static [&'static str],
-    /// Files: a name, or `*` and how it ends.
+    /// File names, or `*` and a suffix.
     pub files: &'static [&'static str],
 }
 
 impl Excluded {
-    /// Nothing.
+    /// Excludes nothing.
     #[cfg(test)]
     pub(crate) const NONE: Excluded = Excluded {
         folders: &[],
         files: &[],
     };
 
-    /// Whether a file is left out.
+    /// Whether a file is excluded.
     pub(crate) fn covers(&self, path: &RepoPath) -> bool {
         let mut names = path.components();
         let Some(file) = names.next_back() else {

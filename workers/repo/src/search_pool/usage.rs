@@ -1,35 +1,35 @@
-//! What tenants owe for their searches: whoever searched much lately lets the others go first.
+//! Recent search usage of each tenant: heavy users yield to the others.
 //!
-//! An tenant grows by the time in which a search of its tenant runs, and shrinks as fast while none
-//! does. Who searches for less than half of the time soon owes nothing, however often that is. Each
-//! search that begins beside another of its tenant costs [`CONCURRENT_COST`] more: many at once are short
-//! where nobody else is, and would be forgotten before the next ones come. Plain state, under clocks
-//! that are given.
+//! A tenant's usage grows by the time during which a search of it runs, and shrinks at the same
+//! rate while none does. A tenant that searches for less than half of the time soon has no usage,
+//! however often it searches. Each search that begins while another of its tenant runs adds
+//! [`CONCURRENT_COST`]: many concurrent searches are short on an idle machine, and their usage
+//! would vanish before the next ones. All times are passed in.
 //!
-//! What a reader would get wrong: it is time, not CPU, that counts. Patient searches take longer
-//! where others use the CPU, so that who doesn't stop stays patient, until it rests.
+//! Usage is wall time, not CPU time. Low-priority searches take longer while others use the CPU, so
+//! a tenant that never pauses stays at low priority.
 
 use std::{collections::HashMap, sync::Arc};
 
 use tokio::time::{Duration, Instant};
 
-/// What one may owe and still go first: a search that is slow for once, or two that met by chance.
+/// Usage up to which a tenant has normal priority: one slow search, or two that overlap by chance.
 const HEAVY_ABOVE: Duration = Duration::from_secs(3);
-/// For a search that begins beside another of its tenant.
+/// Added for a search that begins while another of its tenant runs.
 const CONCURRENT_COST: Duration = Duration::from_secs(2);
-/// Nobody owes more, so that a rest of this length is enough for everybody.
+/// Maximum usage, so a pause of this length resets any tenant.
 const MAX_USAGE: Duration = Duration::from_secs(20);
 
-/// The usage of the tenants that owe something, and of some that did lately.
+/// Usage of the tenants with recent searches.
 pub(super) struct SearchUsage {
     tenants: HashMap<Arc<str>, TenantUsage>,
-    /// When those that owed nothing were forgotten.
+    /// When tenants without usage were last removed.
     swept: Instant,
 }
 
 struct TenantUsage {
     running: usize,
-    /// At the time `at`.
+    /// As of `updated_at`.
     used: Duration,
     updated_at: Instant,
 }
@@ -42,7 +42,7 @@ impl SearchUsage {
         }
     }
 
-    /// A search of this tenant begins; whether another is running.
+    /// Records the begin of a search. Returns whether another search of the tenant is running.
     pub(super) fn begin(&mut self, tenant: &Arc<str>, now: Instant) -> bool {
         self.sweep(now);
         let tenant = self.tenants.entry(Arc::clone(tenant));
@@ -60,7 +60,7 @@ impl SearchUsage {
         is_concurrent
     }
 
-    /// Whether this tenant owes so much that others go first.
+    /// Whether the tenant's usage is so high that others go first.
     pub(super) fn is_heavy(&mut self, tenant: &str, now: Instant) -> bool {
         self.tenants.get_mut(tenant).is_some_and(|tenant| {
             tenant.update(now);
@@ -68,7 +68,7 @@ impl SearchUsage {
         })
     }
 
-    /// A search that began has ended.
+    /// Records the end of a search.
     pub(super) fn end(&mut self, tenant: &str, now: Instant) {
         if let Some(tenant) = self.tenants.get_mut(tenant) {
             tenant.update(now);
@@ -76,7 +76,8 @@ impl SearchUsage {
         }
     }
 
-    /// Forgets who owes nothing, once in the time after which that is whoever rested since.
+    /// Removes tenants without usage. Every tenant that paused since the last sweep has none by
+    /// then.
     fn sweep(&mut self, now: Instant) {
         if now.saturating_duration_since(self.swept) < MAX_USAGE {
             return;
@@ -104,7 +105,7 @@ impl TenantUsage {
 mod tests {
     use super::*;
 
-    /// SearchUsage, and a clock that goes when told to.
+    /// Usage of one tenant under a manual clock.
     struct UsageFixture {
         usage: SearchUsage,
         now: Instant,
@@ -137,7 +138,8 @@ mod tests {
             self.usage.is_heavy(&self.tenant, self.now)
         }
 
-        /// Searches of `busy` ms, each followed by a rest of `idle`: how many began over the limit.
+        /// Runs searches of `busy` ms, each followed by `idle` ms. Returns how many began while
+        /// heavy.
         fn searches(&mut self, count: usize, busy: u64, idle: u64) -> usize {
             let mut over = 0;
             for _ in 0..count {
@@ -152,14 +154,14 @@ mod tests {
     }
 
     #[test]
-    fn who_rests_as_long_as_it_searches_is_never_over() {
+    fn equal_search_and_idle_time_is_never_heavy() {
         let mut fixture = UsageFixture::new();
         assert_eq!(fixture.searches(1_000, 60, 60), 0);
         assert_eq!(fixture.searches(100, 2_500, 2_500), 0);
     }
 
     #[test]
-    fn who_searches_without_a_rest_is_over_until_it_rested() {
+    fn continuous_searching_is_heavy_until_a_pause() {
         let mut fixture = UsageFixture::new();
         assert_eq!(fixture.searches(40, 100, 0), 40 - 31, "3 s are free");
         fixture.pass(1_001);
@@ -168,11 +170,11 @@ mod tests {
         fixture.pass(16_999);
         assert!(fixture.is_heavy());
         fixture.pass(1);
-        assert!(!fixture.is_heavy(), "nobody owes more than 20 s");
+        assert!(!fixture.is_heavy(), "usage is at most 20 s");
     }
 
     #[test]
-    fn a_search_that_goes_on_becomes_patient_while_it_runs() {
+    fn a_long_search_becomes_heavy_while_it_runs() {
         let mut fixture = UsageFixture::new();
         fixture.begin();
         fixture.pass(3_000);
@@ -182,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn many_at_once_are_remembered_for_seconds_though_they_were_short() {
+    fn many_short_concurrent_searches_count_for_seconds() {
         let mut fixture = UsageFixture::new();
         assert!(!fixture.begin());
         for _ in 0..11 {
@@ -194,12 +196,12 @@ mod tests {
         assert_eq!(
             fixture.searches(30, 10, 990),
             18,
-            "one a second from then on"
+            "heavy for the first 18 s"
         );
     }
 
     #[test]
-    fn two_that_meet_by_chance_owe_nothing_soon() {
+    fn two_overlapping_searches_soon_have_no_usage() {
         let mut fixture = UsageFixture::new();
         fixture.begin();
         assert!(fixture.begin());
@@ -217,18 +219,18 @@ mod tests {
     }
 
     #[test]
-    fn who_owes_nothing_is_forgotten_and_who_runs_or_owes_is_not() {
+    fn idle_tenants_are_removed_and_active_or_heavy_ones_kept() {
         let mut fixture = UsageFixture::new();
-        let (runs, owes): (Arc<str>, Arc<str>) = ("runs".into(), "owes".into());
+        let (runs, recent): (Arc<str>, Arc<str>) = ("runs".into(), "recent".into());
         fixture.searches(1, 10, 0);
         fixture.usage.begin(&runs, fixture.now);
         fixture.pass(19_000);
-        fixture.usage.begin(&owes, fixture.now);
+        fixture.usage.begin(&recent, fixture.now);
         fixture.pass(1_000);
-        fixture.usage.end(&owes, fixture.now);
+        fixture.usage.end(&recent, fixture.now);
         fixture.usage.begin(&"new".into(), fixture.now);
         let mut known: Vec<&str> = fixture.usage.tenants.keys().map(|name| &**name).collect();
         known.sort_unstable();
-        assert_eq!(known, ["new", "owes", "runs"]);
+        assert_eq!(known, ["new", "recent", "runs"]);
     }
 }

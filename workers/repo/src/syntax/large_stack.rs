@@ -1,8 +1,8 @@
-//! Work on texts that others wrote, which may need more stack than a thread has: on a thread of
-//! its own, of which few run at once, and which nobody waits for longer than their call goes on.
+//! Runs work on untrusted text that may need more stack than a usual thread has. Each run has a
+//! thread of its own; few run at once, and a caller waits no longer than its call lasts.
 //!
-//! What a reader would get wrong: who was waiting may be gone while the work still runs. So it has
-//! to end by itself, and holds its place until then.
+//! The caller may be gone while the work still runs. So the work has to end by itself, and holds
+//! its permit until then.
 
 use std::{
     io,
@@ -15,33 +15,33 @@ use tokio::time::{Duration, Instant};
 
 use crate::{Cancel, Stopped};
 
-/// How long a text waits for the work on others, so that somebody's hostile texts hold up nobody.
-/// Tests of such texts run side by side, where each takes longer.
+/// How long a caller waits for a permit, so that hostile texts of one do not delay others. Tests of
+/// such texts run concurrently, where each takes longer.
 const MAX_WAIT: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 2 });
 
-/// How often who waits asks whether to go on waiting.
+/// How often a waiting caller checks whether its call was stopped.
 const CANCEL_POLL: Duration = Duration::from_millis(20);
 
 /// Threads for one kind of work.
 pub struct LargeStackThreads {
     name: &'static str,
-    /// The stack of each, in bytes. Only what is used takes memory.
+    /// Stack size of each thread, in bytes. Only the used part takes memory.
     stack: usize,
     max_threads: usize,
     running: Mutex<usize>,
     ended: Condvar,
 }
 
-/// Why work was not done.
+/// Why work did not run.
 #[derive(Debug, thiserror::Error)]
 pub enum LargeStackError {
-    /// As much of it runs as may at once.
+    /// The maximum number of threads is running.
     #[error("too much other work of this kind runs now; try again")]
     Busy,
     /// No thread could be started.
-    #[error("a thread for the work can't be had now; try again")]
+    #[error("no thread for the work can be started now; try again")]
     Thread(#[source] io::Error),
-    /// The call was cancelled.
+    /// The call was stopped.
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }
@@ -58,10 +58,10 @@ impl LargeStackThreads {
         }
     }
 
-    /// Runs `work` there, once there is a place, and waits for it.
+    /// Runs `work` on a thread of its own once a permit is free, and waits for the result.
     ///
     /// # Errors
-    /// If there is no place for long, the work panicked, or the call has to stop.
+    /// If no permit becomes free in time, the work panicked, or the call was stopped.
     pub fn run<T: Send + 'static>(
         &'static self,
         cancel: &Cancel,
@@ -71,9 +71,9 @@ impl LargeStackThreads {
         let (done, result) = mpsc::sync_channel(1);
         let work = move || {
             let outcome = work();
-            // What the work held is free by now.
+            // The work has freed its memory by now.
             drop(permit);
-            // Nobody waits for it if the call was cancelled.
+            // Sending fails if the call was cancelled.
             done.send(outcome).ok();
         };
         let thread = thread::Builder::new().name(self.name.to_owned());
@@ -82,7 +82,7 @@ impl LargeStackThreads {
         loop {
             match result.recv_timeout(CANCEL_POLL) {
                 Ok(outcome) => return Ok(outcome),
-                // Freeing what the work had made may take longer than a cancelled call may.
+                // Check here as well: freeing the work's memory may outlast a cancelled call.
                 Err(RecvTimeoutError::Timeout) => cancel.check()?,
                 Err(RecvTimeoutError::Disconnected) => {
                     let source = io::Error::other("the work panicked");
@@ -107,7 +107,7 @@ impl LargeStackThreads {
     }
 }
 
-/// The right to run, given back when it is dropped.
+/// The permit to run, released on drop.
 struct Permit(&'static LargeStackThreads);
 
 impl Drop for Permit {

@@ -1,5 +1,4 @@
-//! How a search gets a listed file of a work tree: kept since an earlier one, or opened beneath the
-//! root and read at once.
+//! File contents of a work tree for searches: from the cache, or opened beneath the root and read.
 
 use std::time::SystemTime;
 
@@ -34,8 +33,8 @@ impl FileSource for WorkTree {
 }
 
 impl WorkTree {
-    /// Reads a listed file as large as it is now, and what the kernel said of it before. `None` if
-    /// it is too large, or no regular file.
+    /// Reads a listed file, and returns its metadata from before the read. `None` if it is too
+    /// large or not a regular file.
     fn read_whole(
         &self,
         path: &RepoPath,
@@ -50,7 +49,7 @@ impl WorkTree {
         }
         let size = usize::try_from(size).unwrap_or(0);
         into.reserve_exact(size);
-        // One read is the rule; more are needed where a file system gives less at a time.
+        // One read usually suffices; some file systems return less at a time.
         while into.len() < size {
             match rustix::io::read(&fd, rustix::buffer::spare_capacity(into)) {
                 Ok(0) => break,
