@@ -1,4 +1,4 @@
-//! The family `context`: what a project's code, discoveries and memory say about a subject.
+//! The family `context`: search of a project's code, discoveries and memory by meaning.
 
 mod search;
 

@@ -4,7 +4,7 @@
 mod log;
 mod blame;
 mod diff;
-mod nothing;
+mod not_found_notes;
 mod markdown;
 
 pub(super) use blame::GitBlame;

@@ -1,7 +1,7 @@
-//! `check_adr_alignment`: whether a proposal fits the decisions of a project.
+//! `check_adr_alignment`: whether a proposal agrees with the decisions of a project.
 //!
-//! Rules say so, and the same texts always get the same answer. Where an operator has set a chat
-//! model up, it may correct them ([`refine`]); its failure is none of the call's.
+//! Rules decide, so the same texts always get the same answer. If a chat model is configured, it
+//! may correct the labels ([`refine`]). A failure of the model does not fail the call.
 
 mod refine;
 
@@ -21,12 +21,12 @@ use serde_json::Value;
 
 use crate::tools::{Reply, Tool, ToolContext, markdown::cut, paging, schema::is_false};
 
-/// How much of a title is shown, in bytes.
-const MAX_TITLE: usize = 200;
-/// How many decisions are shown.
-const MAX_SHOWN: usize = 50;
+/// Maximum length of a title in bytes.
+const MAX_TITLE_BYTES: usize = 200;
+/// Maximum number of decisions in the answer.
+const MAX_DECISIONS: usize = 50;
 
-/// Holds a proposal against the decisions of a project.
+/// Compares a proposal with the decisions of a project.
 pub(in crate::tools) struct CheckAdrAlignment;
 
 #[derive(Deserialize, JsonSchema)]
@@ -35,7 +35,7 @@ pub(in crate::tools) struct AlignArgs {
     /// What is to be decided, in whole sentences.
     #[schemars(length(min = 1, max = 5000))]
     decision_description: String,
-    /// The problem, or what stands around it.
+    /// The problem, or its background.
     #[schemars(length(max = 2000))]
     decision_context: Option<String>,
     /// Project slug; see `list_projects`.
@@ -44,7 +44,7 @@ pub(in crate::tools) struct AlignArgs {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(in crate::tools) struct Aligned {
+pub(in crate::tools) struct AlignmentAnswer {
     /// Decisions about the same subject: those in conflict first.
     related_adrs: Vec<RelatedAdr>,
     conflicts: Vec<Conflict>,
@@ -57,7 +57,7 @@ pub(in crate::tools) struct Aligned {
 
 #[derive(Serialize, JsonSchema)]
 struct RelatedAdr {
-    /// Its file, for the audit trail.
+    /// Its file, for the audit record.
     #[serde(skip)]
     path: String,
     uri: String,
@@ -74,15 +74,15 @@ struct RelatedAdr {
 
 #[derive(Serialize, JsonSchema)]
 struct Conflict {
-    /// The decision's file, for the audit trail.
+    /// The decision's file, for the audit record.
     #[serde(skip)]
     path: String,
     adr_uri: String,
     conflict_description: String,
 }
 
-impl Aligned {
-    /// The files of the decisions that are quoted.
+impl AlignmentAnswer {
+    /// The files of the quoted decisions.
     fn files(&self) -> impl Iterator<Item = &str> {
         let related = self.related_adrs.iter().map(|adr| adr.path.as_str());
         let conflicts = self.conflicts.iter();
@@ -101,9 +101,9 @@ impl Tool for CheckAdrAlignment {
     const WEIGHT: u32 = 5;
     const UNTRUSTED: bool = true;
     type Args = AlignArgs;
-    type Output = Aligned;
+    type Output = AlignmentAnswer;
 
-    async fn run(cx: &ToolContext, args: AlignArgs) -> Result<Reply<Aligned>, Failure> {
+    async fn run(cx: &ToolContext, args: AlignArgs) -> Result<Reply<AlignmentAnswer>, Failure> {
         let project = cx.project(args.project.as_deref()).await?;
         let default = cx.default_project(&cx.projects().await?);
         let is_default = default.is_some_and(|default| default.slug == project.slug);
@@ -113,9 +113,9 @@ impl Tool for CheckAdrAlignment {
             libraries: cx.libraries().clone(),
             args,
         });
-        let by_rules = Arc::clone(&check);
-        let look = move |repo: &Repo, cancel: &Cancel| by_rules.run(repo, cancel);
-        let mut snapshot = cx.read(&project, look).await?;
+        let checker = Arc::clone(&check);
+        let check_by_rules = move |repo: &Repo, cancel: &Cancel| checker.run(repo, cancel);
+        let mut snapshot = cx.read(&project, check_by_rules).await?;
         let refined = check.refine(cx, &mut snapshot.value).await;
         let left_out = snapshot.value.library.left_out().to_vec();
         let mut files = Vec::new();
@@ -128,15 +128,15 @@ impl Tool for CheckAdrAlignment {
     }
 }
 
-/// What the proposal means for the decisions of a library.
+/// The alignment of the proposal with the decisions of a library.
 struct Checked {
     library: Arc<Library>,
     alignment: Alignment,
 }
 
-/// All that a look at a project needs.
+/// The inputs of a check.
 struct Check {
-    /// The project's slug, where URIs name it.
+    /// The project's slug, if URIs must name it.
     slug: Option<String>,
     budget: usize,
     libraries: Libraries,
@@ -144,7 +144,7 @@ struct Check {
 }
 
 impl Check {
-    /// What the proposal means for the decisions, by rules alone.
+    /// Aligns the proposal with the decisions by rules alone.
     fn run(&self, repo: &Repo, cancel: &Cancel) -> Result<Checked, Failure> {
         let library = self.libraries.of(repo, cancel)?;
         let proposal = Proposal {
@@ -161,7 +161,8 @@ impl Check {
         Ok(Checked { library, alignment })
     }
 
-    /// Has a chat model correct it, where there is one and something to correct; what came of that.
+    /// Lets the chat model correct the alignment, if one is configured and there are findings.
+    /// Returns the outcome.
     async fn refine(&self, cx: &ToolContext, checked: &mut Checked) -> Option<Value> {
         let chat = cx.chat()?;
         let Checked { library, alignment } = checked;
@@ -170,19 +171,19 @@ impl Check {
         }
         let documents = documents(library);
         let successors = successors(&documents);
-        // They were read before: nothing is left that could take long.
+        // The decisions were parsed before, so this is fast.
         let decisions = decisions(&documents, &successors, cx.cancel()).ok()?;
-        let held = (documents.as_slice(), decisions.as_slice());
-        let refined = refine::refine(cx, chat, &self.args, alignment, held).await;
-        Some(refined.fact(chat))
+        let records = (documents.as_slice(), decisions.as_slice());
+        let refined = refine::refine(cx, chat, &self.args, alignment, records).await;
+        Some(refined.meta_field(chat))
     }
 
-    fn shown(&self, checked: Checked) -> Aligned {
+    fn shown(&self, checked: Checked) -> AlignmentAnswer {
         let Checked { library, alignment } = checked;
         let documents = documents(&library);
         let found = alignment.found.len();
         let (mut related, mut conflicts) = (Vec::new(), Vec::new());
-        for mut finding in alignment.found.into_iter().take(MAX_SHOWN) {
+        for mut finding in alignment.found.into_iter().take(MAX_DECISIONS) {
             let conflict = finding.conflict.take();
             let document = documents.get(finding.decision);
             let Some(adr) = document.and_then(|document| self.related(document, finding)) else {
@@ -195,13 +196,13 @@ impl Check {
             }));
             related.push(adr);
         }
-        // Conflicts and suggestions matter most; each may take a quarter.
+        // Conflicts and suggestions matter most. Each may take a quarter.
         let quarter = self.budget / 4;
         let mut suggestions = alignment.suggestions;
         suggestions.truncate(paging::fit(&suggestions, quarter));
         conflicts.truncate(paging::fit(&conflicts, quarter));
         related.truncate(paging::fit(&related, self.budget / 2));
-        Aligned {
+        AlignmentAnswer {
             truncated: related.len() < found,
             related_adrs: related,
             conflicts,
@@ -214,7 +215,7 @@ impl Check {
         Some(RelatedAdr {
             path: document.path.display(),
             uri: document.uri(self.slug.as_deref()),
-            title: cut(&document.title, MAX_TITLE).to_owned(),
+            title: cut(&document.title, MAX_TITLE_BYTES).to_owned(),
             adr_id: record.id.clone(),
             status: record.status.name(),
             alignment: name(finding.label),
@@ -223,12 +224,12 @@ impl Check {
     }
 }
 
-/// The records of a library's decisions: a decision's place is that of its document.
+/// The decision records of a library. Decisions are identified by their index here.
 fn documents(library: &Library) -> Vec<&Document> {
     library.of_kind(Kind::Adr).collect()
 }
 
-/// What each document decided.
+/// The decision of each document.
 fn decisions<'a>(
     documents: &[&'a Document],
     successors: &'a [Vec<usize>],
@@ -242,17 +243,17 @@ fn decisions<'a>(
     Ok(decisions)
 }
 
-/// The decisions that supersede each, by their places.
+/// For each decision, the indexes of those that supersede it.
 fn successors(documents: &[&Document]) -> Vec<Vec<usize>> {
-    let places = documents.iter().enumerate();
-    let places: HashMap<&str, usize> = places
+    let indexes = documents.iter().enumerate();
+    let indexes: HashMap<&str, usize> = indexes
         .map(|(at, document)| (document.slug.as_str(), at))
         .collect();
-    let place = |slug: &String| places.get(slug.as_str()).copied();
+    let index_of = |slug: &String| indexes.get(slug.as_str()).copied();
     let of = |document: &&Document| {
         let record = document.record.as_ref();
         let slugs = record.into_iter().flat_map(|record| &record.superseded_by);
-        slugs.filter_map(place).collect()
+        slugs.filter_map(index_of).collect()
     };
     documents.iter().map(of).collect()
 }

@@ -1,4 +1,4 @@
-//! `search_architecture`: the decisions, patterns and guidelines that are about a subject.
+//! `search_architecture`: finds decisions, patterns and guidelines about a subject.
 
 use std::sync::Arc;
 
@@ -21,14 +21,15 @@ use crate::{
     tools::{Reply, Tool, ToolContext, markdown::cut, paging, schema::is_false},
 };
 
-/// How long a call waits for vectors, and never longer than half of the time that it has.
-const VECTORS: Duration = Duration::from_secs(3);
-/// How much of a title is shown, in bytes.
-const MAX_TITLE: usize = 200;
-/// How many decisions are named that took the place of one.
+/// Maximum time that a call waits for vectors. It never waits longer than half of its remaining
+/// time.
+const VECTOR_WAIT: Duration = Duration::from_secs(3);
+/// Maximum length of a title in bytes.
+const MAX_TITLE_BYTES: usize = 200;
+/// Maximum number of listed successors of a decision.
 const MAX_SUCCESSORS: usize = 5;
 
-/// Searches what a project says of its architecture.
+/// Searches the architecture documents of a project.
 pub(in crate::tools) struct SearchArchitecture;
 
 #[derive(Deserialize, JsonSchema)]
@@ -53,7 +54,7 @@ fn default_results() -> usize {
     10
 }
 
-/// Which documents are looked for.
+/// The kind of documents to find.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -66,21 +67,21 @@ enum ResourceType {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(in crate::tools) struct FoundDocuments {
+pub(in crate::tools) struct DocumentResults {
     /// Best first.
-    results: Vec<FoundDocument>,
-    /// Documents that fit, also those that are not shown.
+    results: Vec<DocumentResult>,
+    /// Matching documents, shown or not.
     total_matches: usize,
-    /// Fewer are shown than were asked for, to fit the answer's size.
+    /// Fewer are shown than requested, to fit the answer's size.
     #[serde(default, skip_serializing_if = "is_false")]
     truncated: bool,
-    /// What else is to be known of the answer.
+    /// Remarks on the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct FoundDocument {
+struct DocumentResult {
     uri: String,
     title: String,
     /// adr, patterns or guidelines.
@@ -88,23 +89,23 @@ struct FoundDocument {
     /// Of a decision: proposed, accepted, rejected, deprecated, superseded or unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,
-    /// URIs of the decisions that took its place.
+    /// URIs of the decisions that superseded it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     superseded_by: Vec<String>,
     /// From 0 to 1.
     relevance_score: f64,
-    /// Sentences of it, around what was looked for.
+    /// Sentences of it around the matches.
     excerpt: String,
 }
 
-/// What one look at a project found.
-struct Page {
-    documents: FoundDocuments,
-    /// The files of those that are shown.
+/// The result of one search of a project.
+struct SearchOutcome {
+    documents: DocumentResults,
+    /// The files of the documents that are shown.
     files: Vec<String>,
     left_out: Vec<String>,
-    /// Of these vectors are still to be asked for.
-    lacking: Option<Lacking>,
+    /// Vectors that must be computed first, if any.
+    missing_vectors: Option<Lacking>,
 }
 
 impl Tool for SearchArchitecture {
@@ -117,13 +118,13 @@ impl Tool for SearchArchitecture {
     const WEIGHT: u32 = 5;
     const UNTRUSTED: bool = true;
     type Args = SearchArgs;
-    type Output = FoundDocuments;
+    type Output = DocumentResults;
 
-    async fn run(cx: &ToolContext, args: SearchArgs) -> Result<Reply<FoundDocuments>, Failure> {
+    async fn run(cx: &ToolContext, args: SearchArgs) -> Result<Reply<DocumentResults>, Failure> {
         let project = cx.project(args.project.as_deref()).await?;
         let default = cx.default_project(&cx.projects().await?);
         let is_default = default.is_some_and(|default| default.slug == project.slug);
-        let until = Instant::now() + VECTORS.min(time_left(cx) / 2);
+        let until = Instant::now() + VECTOR_WAIT.min(time_left(cx) / 2);
         let vector = vector(cx, &project, &args.query, until).await;
         let search = Arc::new(Search {
             query: Query::new(&args.query, args.resource_type.kind(), vector),
@@ -134,11 +135,14 @@ impl Tool for SearchArchitecture {
             vectors: cx.vectors().clone(),
             embedder: Arc::clone(cx.meaning().embedder()),
         });
-        let mut snapshot = search.look(cx, &project).await?;
-        if let Some(lacking) = snapshot.value.lacking.take()
-            && search.vectors.fetch(lacking, &search.embedder, until).await
+        let mut snapshot = search.search_once(cx, &project).await?;
+        if let Some(missing_vectors) = snapshot.value.missing_vectors.take()
+            && search
+                .vectors
+                .fetch(missing_vectors, &search.embedder, until)
+                .await
         {
-            snapshot = search.look(cx, &project).await?;
+            snapshot = search.search_once(cx, &project).await?;
         }
         let left_out = std::mem::take(&mut snapshot.value.left_out);
         let files = std::mem::take(&mut snapshot.value.files);
@@ -158,10 +162,10 @@ impl ResourceType {
     }
 }
 
-/// All that a look at a project needs.
+/// The inputs of a search.
 struct Search {
     query: Query,
-    /// The project's slug, where URIs name it.
+    /// The project's slug, if URIs must name it.
     project: Option<String>,
     max_results: usize,
     budget: usize,
@@ -171,17 +175,17 @@ struct Search {
 }
 
 impl Search {
-    async fn look(
+    async fn search_once(
         self: &Arc<Self>,
         cx: &ToolContext,
         project: &Project,
-    ) -> Result<Snapshot<Page>, Failure> {
+    ) -> Result<Snapshot<SearchOutcome>, Failure> {
         let search = Arc::clone(self);
         cx.read(project, move |repo, cancel| search.page(repo, cancel))
             .await
     }
 
-    fn page(&self, repo: &Repo, cancel: &Cancel) -> Result<Page, Failure> {
+    fn page(&self, repo: &Repo, cancel: &Cancel) -> Result<SearchOutcome, Failure> {
         let library = self.libraries.of(repo, cancel)?;
         let vectors = match self.query.vector() {
             Some(_) => self
@@ -190,40 +194,40 @@ impl Search {
             None => Ok(Ok(None)),
         };
         let vectors = vectors.map_err(archway_repo::RepoError::from)?;
-        let (vectors, lacking) = match vectors {
+        let (vectors, missing_vectors) = match vectors {
             Ok(vectors) => (vectors, None),
-            Err(lacking) => (None, Some(lacking)),
+            Err(missing_vectors) => (None, Some(missing_vectors)),
         };
         let found = self.query.find(&library, vectors.as_deref(), cancel);
         let found = found.map_err(archway_repo::RepoError::from)?;
         let documents = self.shown(&found, &library);
         let files = found.iter().take(documents.results.len());
-        Ok(Page {
+        Ok(SearchOutcome {
             files: files.map(|found| found.document.path.display()).collect(),
             documents,
             left_out: library.left_out().to_vec(),
-            lacking,
+            missing_vectors,
         })
     }
 
-    fn shown(&self, found: &[Match<'_>], library: &Library) -> FoundDocuments {
+    fn shown(&self, found: &[Match<'_>], library: &Library) -> DocumentResults {
         let shown = found.iter().take(self.max_results);
-        let mut results: Vec<FoundDocument> = shown.map(|found| self.result(found)).collect();
-        let wanted = results.len();
+        let mut results: Vec<DocumentResult> = shown.map(|found| self.result(found)).collect();
+        let requested = results.len();
         results.truncate(paging::fit(&results, self.budget));
-        FoundDocuments {
-            truncated: results.len() < wanted,
+        DocumentResults {
+            truncated: results.len() < requested,
             results,
             total_matches: found.len(),
-            note: library.documents().is_empty().then(nothing_there),
+            note: library.documents().is_empty().then(no_documents_note),
         }
     }
 
-    fn result(&self, found: &Match<'_>) -> FoundDocument {
+    fn result(&self, found: &Match<'_>) -> DocumentResult {
         let (document, project) = (found.document, self.project.as_deref());
-        FoundDocument {
+        DocumentResult {
             uri: document.uri(project),
-            title: cut(&document.title, MAX_TITLE).to_owned(),
+            title: cut(&document.title, MAX_TITLE_BYTES).to_owned(),
             resource_type: document.kind.resource_type(),
             relevance_score: rounded(found.score),
             status: document.record.as_ref().map(|it| it.status.name()),
@@ -233,21 +237,23 @@ impl Search {
     }
 }
 
-/// What took the place of a decision that holds no longer: what is merely meant to is not told.
+/// The successors of a decision that is no longer in force. Planned successors are not listed.
 fn successors(document: &Document, project: Option<&str>) -> Vec<String> {
     let record = document.record.as_ref();
-    let over = record.filter(|record| record.status.is_inactive());
-    let slugs = over.into_iter().flat_map(|record| &record.superseded_by);
+    let inactive = record.filter(|record| record.status.is_inactive());
+    let slugs = inactive
+        .into_iter()
+        .flat_map(|record| &record.superseded_by);
     let slugs = slugs.take(MAX_SUCCESSORS);
     slugs.map(|slug| uri(project, Kind::Adr, slug)).collect()
 }
 
-/// Three digits: what is behind them tells nobody anything.
+/// Rounds to three digits. The others carry no information.
 fn rounded(score: f32) -> f64 {
     (f64::from(score) * 1000.0).round() / 1000.0
 }
 
-fn nothing_there() -> String {
+fn no_documents_note() -> String {
     "the project has no architecture documents where they are looked for (docs/adr, docs/decisions, \
      docs/architecture/patterns, docs/architecture/guidelines, …); it can name its folders under \
      [architecture] in .archway.toml"
@@ -260,7 +266,7 @@ fn time_left(cx: &ToolContext) -> Duration {
         .saturating_duration_since(Instant::now())
 }
 
-/// The query's vector, if there is an embedder that makes one in time.
+/// The query's vector, if an embedder computes it in time.
 async fn vector(
     cx: &ToolContext,
     project: &Project,

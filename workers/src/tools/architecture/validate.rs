@@ -1,4 +1,4 @@
-//! `validate_pattern`: code held against a pattern's document.
+//! `validate_pattern`: checks code against a documented pattern.
 
 mod named;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::tools::{Reply, Tool, ToolContext, paging, schema::is_false};
 
-/// Whether code keeps to a pattern.
+/// Checks code against a pattern.
 pub(in crate::tools) struct ValidatePattern;
 
 #[derive(Deserialize, JsonSchema)]
@@ -31,25 +31,25 @@ pub(in crate::tools) struct ValidateArgs {
 
 #[derive(Serialize, JsonSchema)]
 pub(in crate::tools) struct Validation {
-    /// Rules were checked to their end, on code that parses, and no error was found.
+    /// All rules ran to their end on code that parses, without an error.
     compliant: bool,
     pattern: String,
     violations: Vec<Violation>,
-    /// All of them, shown or not.
+    /// Including those not shown.
     total_violations: usize,
     suggestions: Vec<String>,
     /// How many rules and sentences were checked.
     rules_checked: usize,
-    /// How many sentences say more than can be checked by machine; `suggestions` names them.
-    #[serde(default, skip_serializing_if = "is_none")]
+    /// How many sentences can't be checked by machine; `suggestions` names them.
+    #[serde(default, skip_serializing_if = "is_zero_count")]
     sentences_not_checked: usize,
-    /// What the code was read as; absent if as plain text.
+    /// The language that the code was parsed as; absent for plain text.
     #[serde(skip_serializing_if = "Option::is_none")]
     language: Option<&'static str>,
-    /// Rules that could not be run, or not to their end.
+    /// Rules that did not run, or not to their end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    skipped: Vec<Skipped>,
-    /// Violations were left out, or the check was cut short.
+    skipped: Vec<SkippedRule>,
+    /// Violations were omitted, or the check was cut short.
     #[serde(default, skip_serializing_if = "is_false")]
     truncated: bool,
 }
@@ -63,7 +63,7 @@ struct Violation {
     /// From 1; absent where something is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<usize>,
-    /// Found by words alone: look whether the code is what is meant.
+    /// Found by words alone: verify that the code is what the rule means.
     #[serde(default, skip_serializing_if = "is_false")]
     heuristic: bool,
 }
@@ -76,7 +76,7 @@ enum Level {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Skipped {
+struct SkippedRule {
     rule: String,
     reason: String,
 }
@@ -104,7 +104,7 @@ impl Tool for ValidatePattern {
             let document = &pattern.content.markdown;
             let findings = rules::check(document, &args.code, language, cancel)?;
             let left_out = library.left_out().to_vec();
-            Ok(Looked {
+            Ok(CheckedPattern {
                 pattern: pattern.slug.clone(),
                 path: pattern.path.display(),
                 findings,
@@ -116,20 +116,20 @@ impl Tool for ValidatePattern {
         let left_out = std::mem::take(&mut snapshot.value.left_out);
         let path = std::mem::take(&mut snapshot.value.path);
         let mut skipped = Vec::new();
-        let reply = Reply::from_snapshot(snapshot, |looked| {
-            let validation = Validation::of(looked.pattern, looked.findings, budget);
-            skipped.extend(validation.skipped.iter().map(Skipped::sentence));
+        let reply = Reply::from_snapshot(snapshot, |checked| {
+            let validation = Validation::of(checked.pattern, checked.findings, budget);
+            skipped.extend(validation.skipped.iter().map(SkippedRule::sentence));
             validation
         });
         let reply = reply.incomplete(is_late).warn(left_out).skipped(skipped);
-        // Its sentences and rules stand in what was found.
+        // The answer quotes its sentences and rules.
         Ok(reply.of_files([path]))
     }
 }
 
-/// What a look at the pattern found.
-struct Looked {
-    /// Its slug.
+/// The findings for one pattern.
+struct CheckedPattern {
+    /// The slug of the pattern.
     pattern: String,
     path: String,
     findings: Findings,
@@ -137,7 +137,7 @@ struct Looked {
 }
 
 impl Validation {
-    /// What was found, as much of it as there is room for.
+    /// The findings that fit into `budget` bytes.
     fn of(pattern: String, findings: Findings, budget: usize) -> Validation {
         let mut validation = Validation {
             compliant: findings.compliant(),
@@ -152,16 +152,20 @@ impl Validation {
             rules_checked: findings.checked,
             sentences_not_checked: findings.unchecked,
             language: findings.language,
-            skipped: findings.skipped.into_iter().map(Skipped::from).collect(),
+            skipped: findings
+                .skipped
+                .into_iter()
+                .map(SkippedRule::from)
+                .collect(),
             truncated: false,
         };
-        // What is said beside the violations is little; half of the room is always theirs.
-        let beside = budget / 4;
-        let advice = paging::fit(&validation.suggestions, beside);
+        // The other lists are short. At least half of the room is reserved for violations.
+        let quarter = budget / 4;
+        let advice = paging::fit(&validation.suggestions, quarter);
         validation.suggestions.truncate(advice);
         validation
             .skipped
-            .truncate(paging::fit(&validation.skipped, beside));
+            .truncate(paging::fit(&validation.skipped, quarter));
         let taken =
             paging::size_of_all(&validation.suggestions) + paging::size_of_all(&validation.skipped);
         let shown = paging::fit(&validation.violations, budget.saturating_sub(taken));
@@ -172,13 +176,13 @@ impl Validation {
     }
 }
 
-impl Skipped {
+impl SkippedRule {
     fn sentence(&self) -> String {
         format!("the rule {} is skipped: {}", self.rule, self.reason)
     }
 }
 
-fn is_none(count: &usize) -> bool {
+fn is_zero_count(count: &usize) -> bool {
     *count == 0
 }
 
@@ -197,9 +201,9 @@ impl From<rules::Violation> for Violation {
     }
 }
 
-impl From<rules::Skipped> for Skipped {
-    fn from(skipped: rules::Skipped) -> Skipped {
-        Skipped {
+impl From<rules::Skipped> for SkippedRule {
+    fn from(skipped: rules::Skipped) -> SkippedRule {
+        SkippedRule {
             rule: skipped.rule,
             reason: skipped.reason,
         }

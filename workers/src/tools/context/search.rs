@@ -1,12 +1,12 @@
-//! `context_search`: what is about a subject, by meaning and by words.
+//! `context_search`: search by meaning and by words.
 //!
-//! One ranking of code, discoveries and entries of memory. What is shown of code is read from the
-//! commit that the index is of; the path rules of now decide what may be.
+//! It ranks code, discoveries and memory entries together. Code is read from the commit that was
+//! indexed, under the current path rules.
 
-mod asked;
+mod request;
 mod content;
 mod filter;
-mod found;
+mod matches;
 mod markdown;
 mod ranked;
 mod reads;
@@ -19,12 +19,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use self::asked::{Asked, ChunkType, NoteType, ProjectScope};
-use self::found::Found;
+use self::matches::IndexMatches;
+use self::request::{ChunkType, NoteType, ProjectScope, SearchRequest};
 use self::result::{IndexState, SearchResult};
 use crate::tools::{Reply, Tool, ToolContext};
 
-/// What is about a subject.
+/// Searches by meaning.
 pub(in crate::tools) struct ContextSearch;
 
 #[derive(Deserialize, JsonSchema)]
@@ -33,24 +33,24 @@ pub(in crate::tools) struct SearchArgs {
     /// What to find, in your own words or with names from the code.
     #[schemars(length(min = 3, max = 500))]
     query: String,
-    /// Only what was noted (`record_discovery`, decisions.jsonl) of this type, no files: for ADRs
-    /// use `search_architecture`. All: code and documents, too.
+    /// Only notes (`record_discovery`, decisions.jsonl) of this type, no files: for ADRs use
+    /// `search_architecture`. All: code and documents, too.
     #[serde(default, rename = "type")]
     kind: NoteType,
-    /// Only this module: a name that `read_file` gives, or a folder.
+    /// Only this module: a name from `read_file`, or a folder.
     #[schemars(length(min = 1, max = 200))]
     module: Option<String>,
     /// Most results to return.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 20))]
     limit: usize,
-    /// This project alone, or with those that it links to.
+    /// Only this project, or also those that it links to.
     #[serde(default)]
     project_scope: ProjectScope,
     /// Only code of these kinds.
     #[schemars(length(min = 1, max = 5))]
     chunk_type: Option<Vec<ChunkType>>,
-    /// Only code in files that fit this glob, e.g. "src/**/*.ts".
+    /// Only code in files that match this glob, e.g. "src/**/*.ts".
     #[schemars(length(min = 1, max = 512))]
     path_glob: Option<String>,
     /// Project slug; see `list_projects`.
@@ -67,12 +67,12 @@ fn default_limit() -> usize {
 pub(in crate::tools) struct SearchResults {
     results: Vec<SearchResult>,
     query: String,
-    /// How many chunks were near, at most 200.
+    /// Number of matching chunks, at most 200.
     total_found: usize,
     /// In milliseconds.
     search_time: u64,
     index: IndexState,
-    /// What else is to be known of the answer.
+    /// Remarks on the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
@@ -93,23 +93,23 @@ impl Tool for ContextSearch {
 
     async fn run(cx: &ToolContext, args: SearchArgs) -> Result<Reply<SearchResults>, Failure> {
         let started = Instant::now();
-        let asked = Arc::new(Asked::of(&args)?);
+        let request = Arc::new(SearchRequest::of(&args)?);
         let project = cx.project(args.project.as_deref()).await?;
         let mut projects = vec![Arc::clone(&project)];
         if args.project_scope == ProjectScope::AllLinked {
             projects.extend(cx.linked(&project).await?);
         }
-        let found = Found::of(cx, &projects, &asked, args.limit).await?;
+        let found = IndexMatches::of(cx, &projects, &request, args.limit).await?;
         let snapshot = content::read(cx, (&project, &projects), found).await?;
         let commit = snapshot.value.index.commit.clone();
         let heading = markdown::Heading {
             query: &args.query,
             now: jiff::Timestamp::now(),
         };
-        let markdown = markdown::written(&heading, &snapshot.value);
+        let markdown = markdown::render(&heading, &snapshot.value);
         let query = args.query.clone();
         let files = snapshot.value.files(projects.len() == 1);
-        let is_of_one = projects.len() == 1;
+        let one_project = projects.len() == 1;
         let reply = Reply::from_snapshot(snapshot, |page| SearchResults {
             results: page.results,
             query,
@@ -119,7 +119,7 @@ impl Tool for ContextSearch {
             note: page.note,
         });
         let reply = reply.markdown(markdown).of_files(files);
-        Ok(match is_of_one {
+        Ok(match one_project {
             true => reply.indexed_at(commit),
             false => reply.of_several(),
         })

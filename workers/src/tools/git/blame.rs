@@ -1,4 +1,4 @@
-//! `git_blame`: who last changed each line of a file.
+//! `git_blame`: which commit last changed each line of a file.
 
 mod page;
 
@@ -8,15 +8,15 @@ use archway_repo::{Cancel, Kind, RepoPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use self::page::{Commit, Line, Page};
+use self::page::{BlamePage, BlamedCommit, BlamedLine};
 use crate::tools::{Reply, Tool, ToolContext, schema::is_false};
 
-/// Most lines that one answer tells.
+/// Maximum number of lines in one answer.
 const MAX_LINES: u32 = 2000;
-/// Lines that are blamed beyond those, where more are asked for: the next pages have them at once.
-const AHEAD: u32 = 2000;
+/// Number of lines that are blamed ahead if more were requested, so that the next pages are fast.
+const AHEAD_LINES: u32 = 2000;
 
-/// Who last changed each line of a file.
+/// Shows which commit last changed each line of a file.
 pub(in crate::tools) struct GitBlame;
 
 #[derive(Deserialize, JsonSchema)]
@@ -31,7 +31,7 @@ pub(in crate::tools) struct BlameArgs {
     /// Last line, inclusive.
     #[schemars(range(min = 1))]
     end_line: Option<u64>,
-    /// Commit, tag or branch to blame the file of; default HEAD.
+    /// Commit, tag or branch to blame the file at; default HEAD.
     #[serde(rename = "ref")]
     #[schemars(length(min = 1, max = 256))]
     revision: Option<String>,
@@ -41,16 +41,16 @@ pub(in crate::tools) struct BlameArgs {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(in crate::tools) struct Blamed {
+pub(in crate::tools) struct BlameAnswer {
     file_path: String,
-    lines: Vec<Line>,
+    lines: Vec<BlamedLine>,
     /// Each commit of `lines` once, in order of first appearance.
-    commits: Vec<Commit>,
+    commits: Vec<BlamedCommit>,
     /// Index or work tree differ from HEAD, whose lines these are; false with `ref`.
     modified: bool,
-    /// The whole file's.
+    /// Lines of the whole file.
     total_lines: u64,
-    /// Go on with `next_start_line`.
+    /// Continue with `next_start_line`.
     #[serde(default, skip_serializing_if = "is_false")]
     truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,9 +68,9 @@ impl Tool for GitBlame {
     const WEIGHT: u32 = 10;
     const UNTRUSTED: bool = true;
     type Args = BlameArgs;
-    type Output = Blamed;
+    type Output = BlameAnswer;
 
-    async fn run(cx: &ToolContext, args: BlameArgs) -> Result<Reply<Blamed>, Failure> {
+    async fn run(cx: &ToolContext, args: BlameArgs) -> Result<Reply<BlameAnswer>, Failure> {
         let project = cx.project(args.project.as_deref()).await?;
         let (histories, budget) = (cx.histories(), cx.max_result_bytes());
         let snapshot = cx
@@ -78,7 +78,7 @@ impl Tool for GitBlame {
                 let path = RepoPath::parse(&args.file_path)?;
                 repo.rules().admit(&path, &path, Kind::File)?;
                 let history = History::of(repo, &histories, cancel)?;
-                let file = tracked(&history, &path, args.revision.as_deref(), cancel)?;
+                let file = tracked_file(&history, &path, args.revision.as_deref(), cancel)?;
                 let page = page(&history, &file, &args, (budget, cancel))?;
                 let modified =
                     args.revision.is_none() && history.is_modified(repo, &file, cancel)?;
@@ -87,7 +87,7 @@ impl Tool for GitBlame {
             .await?;
         let (page, modified) = &snapshot.value;
         let (markdown, path) = (page.markdown(*modified), page.path.clone());
-        let reply = Reply::from_snapshot(snapshot, |(page, modified)| Blamed {
+        let reply = Reply::from_snapshot(snapshot, |(page, modified)| BlameAnswer {
             file_path: page.path,
             lines: page.lines,
             commits: page.commits,
@@ -100,8 +100,8 @@ impl Tool for GitBlame {
     }
 }
 
-/// The file that is asked for, of HEAD unless a revision is named.
-fn tracked(
+/// Finds the file, in HEAD unless a revision is named.
+fn tracked_file(
     history: &History,
     path: &RepoPath,
     revision: Option<&str>,
@@ -135,12 +135,17 @@ fn page(
     file: &BlamedFile,
     args: &BlameArgs,
     (budget, cancel): (usize, &Cancel),
-) -> Result<Page, Failure> {
+) -> Result<BlamePage, Failure> {
     let total = u32::try_from(file.lines().count()).unwrap_or(u32::MAX);
     let (first, end) = range(args.start_line, args.end_line, total)?;
-    let asked = (first, end.min(first.saturating_add(MAX_LINES + AHEAD)));
-    let blame = history.blame(file, asked, cancel).map_err(unfinished)?;
-    let mut page = Page::new(file.path(), total, budget);
+    let requested = (
+        first,
+        end.min(first.saturating_add(MAX_LINES + AHEAD_LINES)),
+    );
+    let blame = history
+        .blame(file, requested, cancel)
+        .map_err(ask_for_fewer_lines)?;
+    let mut page = BlamePage::new(file.path(), total, budget);
     let shown = file.lines().zip(0..).skip(first as usize);
     for (text, line) in shown.take_while(|&(_, line)| line < end) {
         let Some(commit) = blame.of(line).filter(|_| line < first + MAX_LINES) else {
@@ -155,7 +160,7 @@ fn page(
     Ok(page)
 }
 
-/// The lines that are asked for, counted from 0: the first, and the one behind the last.
+/// The requested lines, counted from 0: the first, and one past the last.
 fn range(start: Option<u64>, end: Option<u64>, total: u32) -> Result<(u32, u32), Failure> {
     let whole = start.is_none() && end.is_none();
     let (start, end) = (start.unwrap_or(1), end.unwrap_or(total.into()));
@@ -167,7 +172,7 @@ fn range(start: Option<u64>, end: Option<u64>, total: u32) -> Result<(u32, u32),
             let end = u32::try_from(end).unwrap_or(u32::MAX);
             Ok((first, end.min(total)))
         }
-        // A file without lines has none to refuse.
+        // A file without lines has no valid range, so it gets an empty answer.
         _ if whole => Ok((0, 0)),
         _ => {
             let message = format!("Invalid line range: {start}-{end}");
@@ -178,8 +183,8 @@ fn range(start: Option<u64>, end: Option<u64>, total: u32) -> Result<(u32, u32),
     }
 }
 
-/// A blame that took too long is shorter for fewer lines.
-fn unfinished(error: HistoryError) -> Failure {
+/// If a blame took too long, one of fewer lines may succeed.
+fn ask_for_fewer_lines(error: HistoryError) -> Failure {
     if !error.is_deadline() {
         return error.into();
     }
@@ -195,14 +200,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn open_ends_of_a_range_are_filled_in_and_its_end_is_clamped() {
+    fn ranges_are_completed_and_clamped_to_the_file() {
         assert_eq!(range(None, None, 10).unwrap(), (0, 10));
         assert_eq!(range(Some(3), None, 10).unwrap(), (2, 10));
         assert_eq!(range(None, Some(4), 10).unwrap(), (0, 4));
         assert_eq!(range(Some(10), Some(99), 10).unwrap(), (9, 10));
         assert_eq!(range(None, None, 0).unwrap(), (0, 0));
         let refused = |start, end, total| range(start, end, total).unwrap_err();
-        for (failure, told) in [
+        for (failure, expected_range) in [
             (refused(Some(7), None, 6), "7-6"),
             (refused(Some(7), Some(11), 6), "7-11"),
             (refused(Some(5), Some(4), 6), "5-4"),
@@ -210,7 +215,10 @@ mod tests {
             (refused(None, Some(3), 0), "1-3"),
         ] {
             assert_eq!(failure.code, Fault::InvalidLineRange);
-            assert_eq!(failure.message, format!("Invalid line range: {told}"));
+            assert_eq!(
+                failure.message,
+                format!("Invalid line range: {expected_range}")
+            );
         }
     }
 }

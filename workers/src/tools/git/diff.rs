@@ -1,12 +1,12 @@
-//! `git_diff`: what differs between two revisions, or between one and the work tree.
+//! `git_diff`: the differences between two revisions, or between one and the work tree.
 //!
-//! A patch begins with its first `@@`, and `git apply` takes it with the lines before it that
-//! follow from the entry beside it: `diff --git a/old b/new`, then `old mode`/`new mode`, `new file
-//! mode` or `deleted file mode`, then `rename from`/`rename to`, then `--- a/old`, `+++ b/new` (where
-//! there is no file, `/dev/null`). Of an entry that is `type_changed` the part before the last
-//! hunk header that says `-0,0` deletes the old file, and the rest adds the new one.
+//! A patch begins with its first `@@`. `git apply` accepts it after these lines, which follow from
+//! the entry's other fields: `diff --git a/old b/new`, then `old mode`/`new mode`, `new file mode`
+//! or `deleted file mode`, then `rename from`/`rename to`, then `--- a/old`, `+++ b/new`
+//! (`/dev/null` for a file that does not exist). In a `type_changed` entry, the part before the
+//! last hunk header with `-0,0` deletes the old file, and the rest adds the new one.
 
-// In the order in which an answer is made.
+// In the order of the steps of a call.
 mod measure;
 mod answer;
 mod markdown;
@@ -19,14 +19,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::answer::GitDiffAnswer;
-use self::measure::{Measured, Wanted};
-use super::nothing;
+use self::measure::{DiffOptions, MeasuredDiff};
+use super::not_found_notes;
 use crate::tools::{Reply, Tool, ToolContext};
 
-/// What the work tree is called in titles.
+/// The name of the work tree in titles.
 const WORK_TREE: &str = "working tree";
 
-/// Files that differ, with patches.
+/// Compares revisions, with patches.
 pub(in crate::tools) struct GitDiff;
 
 #[derive(Deserialize, JsonSchema)]
@@ -73,13 +73,13 @@ impl Tool for GitDiff {
 
     async fn run(cx: &ToolContext, args: GitDiffArgs) -> Result<Reply<GitDiffAnswer>, Failure> {
         let GitDiffArgs { ref1, ref2, .. } = args;
-        let asked = Asked::parse(ref1, ref2)?;
+        let compared = ComparedRevisions::parse(ref1, ref2)?;
         let project = cx.project(args.project.as_deref()).await?;
         let path = args.file_path.as_deref().map(RepoPath::parse).transpose()?;
         let call = Call {
-            asked,
+            compared,
             path,
-            wanted: Wanted {
+            options: DiffOptions {
                 summary: args.summary,
                 context: args.context_lines,
                 budget: cx.max_result_bytes(),
@@ -95,17 +95,17 @@ impl Tool for GitDiff {
     }
 }
 
-/// The two states to compare, as they were asked for.
+/// The two states to compare, as requested.
 #[derive(Clone, Debug)]
-struct Asked {
-    /// Without it, HEAD.
+struct ComparedRevisions {
+    /// `None` means HEAD.
     base: Option<String>,
-    /// Without it, the work tree.
+    /// `None` means the work tree.
     head: Option<String>,
 }
 
-impl Asked {
-    fn parse(ref1: Option<String>, ref2: Option<String>) -> Result<Asked, Failure> {
+impl ComparedRevisions {
+    fn parse(ref1: Option<String>, ref2: Option<String>) -> Result<ComparedRevisions, Failure> {
         let given = |text: Option<String>| text.filter(|text| !text.is_empty());
         let (base, head) = (given(ref1), given(ref2));
         if base.is_none() && head.is_some() {
@@ -115,7 +115,7 @@ impl Asked {
                 "give both, or ref1 alone to compare it with the working tree",
             ));
         }
-        Ok(Asked { base, head })
+        Ok(ComparedRevisions { base, head })
     }
 
     fn title(&self) -> String {
@@ -127,64 +127,64 @@ impl Asked {
 
 /// One call, as it runs on a blocking thread.
 struct Call {
-    asked: Asked,
+    compared: ComparedRevisions,
     path: Option<RepoPath>,
-    wanted: Wanted,
+    options: DiffOptions,
     histories: Histories,
 }
 
 impl Call {
-    /// The answer, as data and as text.
+    /// Returns the answer as data and as markdown.
     fn answer(&self, repo: &Repo, cancel: &Cancel) -> Result<(GitDiffAnswer, String), Failure> {
         let measured = self.measure(repo, cancel)?;
-        Ok(measured.fit(&self.asked.title(), self.wanted.budget))
+        Ok(measured.fit(&self.compared.title(), self.options.budget))
     }
 
-    fn measure(&self, repo: &Repo, cancel: &Cancel) -> Result<Measured, Failure> {
+    fn measure(&self, repo: &Repo, cancel: &Cancel) -> Result<MeasuredDiff, Failure> {
         let rules = repo.rules();
         if let Some(path) = &self.path {
             rules.admit(path, path, Kind::Directory)?;
         }
         let history = History::of(repo, &self.histories, cancel)?;
-        if self.asked.head.is_none() && repo.is_bare() {
+        if self.compared.head.is_none() && repo.is_bare() {
             return Err(no_work_tree());
         }
-        let base = match &self.asked.base {
+        let base = match &self.compared.base {
             Some(revision) => Some(history.resolve(revision, cancel)?),
             None => history.head(),
         };
-        let head = match &self.asked.head {
+        let head = match &self.compared.head {
             Some(revision) => Some(history.resolve(revision, cancel)?),
             None => None,
         };
         let comparison = self.compare(&history, repo, (base, head), cancel)?;
         let all = comparison.changes.files.as_slice();
         let changes = match &self.path {
-            Some(path) => Self::asked_for(all, path, &rules)?,
+            Some(path) => Self::changes_of(all, path, &rules)?,
             None => all.iter().collect(),
         };
-        let mut measured = measure::all(&comparison, &changes, &self.wanted, cancel)?;
+        let mut measured = measure::all(&comparison, &changes, &self.options, cancel)?;
         if let Some(path) = self.path.as_ref().filter(|_| changes.is_empty()) {
             let commits: Vec<ObjectId> = head.into_iter().chain(base).collect();
-            let mut note = nothing::of_path(&history, path, &commits, cancel)?;
+            let mut note = not_found_notes::of_path(&history, path, &commits, cancel)?;
             if let (Some(note), None) = (&mut note, head) {
                 note.push_str(" Files that are not tracked are left out.");
             }
-            measured.nothing = note;
+            measured.not_found_note = note;
         }
         measured.base = base.map(|id| id.to_string());
         measured.head = head.map(|id| id.to_string());
         Ok(measured)
     }
 
-    /// The changes of the file, or beneath the folder, that was asked for. A folder may have a name
-    /// that is blocked for files: it is denied unless something in it changed.
-    fn asked_for<'c>(
+    /// The changes of the requested file, or beneath the requested folder. A folder may have a name
+    /// that is blocked for files, so such a path is denied only if nothing in it changed.
+    fn changes_of<'c>(
         changes: &'c [Change],
         path: &RepoPath,
         rules: &Rules,
     ) -> Result<Vec<&'c Change>, Failure> {
-        let found = measure::asked_for(changes, path);
+        let found = measure::changes_of(changes, path);
         if found.is_empty() {
             rules.admit(path, path, Kind::File)?;
         }
@@ -200,7 +200,7 @@ impl Call {
     ) -> Result<Comparison<'h>, Failure> {
         let tree = |id: Option<ObjectId>| id.map(|id| history.node(id)).transpose();
         let old = tree(base)?.map(|commit| commit.tree);
-        Ok(match &self.asked.head {
+        Ok(match &self.compared.head {
             Some(_) => {
                 let new = tree(head)?.map(|commit| commit.tree);
                 history.compare(old, new, cancel)?

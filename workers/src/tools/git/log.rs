@@ -1,4 +1,4 @@
-//! `git_log`: which commits there are, by whom, when, and which files they changed.
+//! `git_log`: commits with author, date, message and changed files.
 
 mod page;
 
@@ -8,11 +8,11 @@ use archway_repo::{Cancel, RepoPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use self::page::{Commit, Page};
-use super::nothing;
+use self::page::{LogPage, LoggedCommit};
+use super::not_found_notes;
 use crate::tools::{Reply, Tool, ToolContext, refusal};
 
-/// Which commits there are, and what they changed.
+/// Lists commits and the files they changed.
 pub(in crate::tools) struct GitLog;
 
 #[derive(Deserialize, JsonSchema)]
@@ -38,7 +38,7 @@ pub(in crate::tools) struct LogArgs {
     #[serde(rename = "ref")]
     #[schemars(length(min = 1, max = 256), extend("default" = "HEAD"))]
     revision: Option<String>,
-    /// Where to go on: the cursor of the page before.
+    /// The cursor of the previous page.
     cursor: Option<String>,
     /// Project slug; see `list_projects`.
     #[schemars(length(min = 1, max = 63))]
@@ -50,8 +50,8 @@ fn default_max_count() -> usize {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(in crate::tools) struct Commits {
-    commits: Vec<Commit>,
+pub(in crate::tools) struct LogAnswer {
+    commits: Vec<LoggedCommit>,
     /// More commits follow.
     truncated: bool,
     /// Where the next page begins.
@@ -73,9 +73,9 @@ impl Tool for GitLog {
     const WEIGHT: u32 = 2;
     const UNTRUSTED: bool = true;
     type Args = LogArgs;
-    type Output = Commits;
+    type Output = LogAnswer;
 
-    async fn run(cx: &ToolContext, args: LogArgs) -> Result<Reply<Commits>, Failure> {
+    async fn run(cx: &ToolContext, args: LogArgs) -> Result<Reply<LogAnswer>, Failure> {
         let project = cx.project(args.project.as_deref()).await?;
         let (histories, budget) = (cx.histories(), cx.max_result_bytes());
         let now = jiff::Timestamp::now();
@@ -90,14 +90,15 @@ impl Tool for GitLog {
                     revision: args.revision.clone(),
                     now,
                 };
-                let place = args.cursor.as_deref().map(place).transpose()?;
+                let parse_cursor = args.cursor.as_deref().map(parse_cursor).transpose()?;
                 let history = History::of(repo, &histories, cancel)?;
-                let log = history.log(&query, place, cancel)?;
-                let beginning = log.cursor();
+                let log = history.log(&query, parse_cursor, cancel)?;
+                let start = log.cursor();
                 let mut page = fill(log, args.max_count, budget, cancel)?;
                 if page.commits.is_empty() && page.next.is_none() {
-                    let why = history.empty_log_reason(&beginning, query.path.as_ref())?;
-                    page.note = why.map(|why| nothing::of_log(&history, why, &query, cancel));
+                    let why = history.empty_log_reason(&start, query.path.as_ref())?;
+                    page.note =
+                        why.map(|why| not_found_notes::of_log(&history, why, &query, cancel));
                 }
                 Ok(page)
             })
@@ -107,7 +108,7 @@ impl Tool for GitLog {
         let markdown = page.markdown();
         let next = page.next.clone().map(LogCursor::into_text);
         let is_incomplete = page.is_incomplete;
-        let reply = Reply::from_snapshot(snapshot, |page| Commits {
+        let reply = Reply::from_snapshot(snapshot, |page| LogAnswer {
             truncated: page.next.is_some(),
             commits: page.commits,
             cursor: None,
@@ -120,38 +121,38 @@ impl Tool for GitLog {
     }
 }
 
-/// Where the page before ended.
-fn place(cursor: &str) -> Result<LogCursor, Failure> {
+/// Parses a cursor.
+fn parse_cursor(cursor: &str) -> Result<LogCursor, Failure> {
     LogCursor::parse(cursor).ok_or_else(|| {
         Failure::new(
             Fault::InvalidArguments,
-            "the cursor is none of git_log's",
+            "the cursor is not from git_log",
             "start again without a cursor",
         )
     })
 }
 
-/// As many commits as were asked for, or have room, or were found in time.
+/// Reads commits until the page has `max_count`, is full, or the deadline passes.
 fn fill(
     mut log: Log<'_>,
     max_count: usize,
     budget: usize,
     cancel: &Cancel,
-) -> Result<Page, HistoryError> {
-    let mut page = Page::new(budget);
-    let beginning = log.cursor();
+) -> Result<LogPage, HistoryError> {
+    let mut page = LogPage::new(budget);
+    let start = log.cursor();
     while page.commits.len() < max_count {
-        let place = log.cursor();
+        let parse_cursor = log.cursor();
         match log.next(cancel) {
             Ok(Some(entry)) => {
                 if !page.add(&entry) {
-                    page.next = Some(place);
+                    page.next = Some(parse_cursor);
                     return Ok(page);
                 }
             }
             Ok(None) => return Ok(page),
-            // A place that is no other than the first leads nowhere.
-            Err(error) if error.is_deadline() && log.cursor() != beginning => {
+            // A cursor that did not advance would repeat this page for ever.
+            Err(error) if error.is_deadline() && log.cursor() != start => {
                 page.is_incomplete = true;
                 page.next = Some(log.cursor());
                 return Ok(page);
@@ -159,11 +160,11 @@ fn fill(
             Err(error) => return Err(error),
         }
     }
-    let place = log.cursor();
+    let parse_cursor = log.cursor();
     match log.has_more(cancel) {
-        Ok(true) => page.next = Some(place),
+        Ok(true) => page.next = Some(parse_cursor),
         Ok(false) => {}
-        // The page is whole; whether another follows, the next call finds out.
+        // The page is complete. The next call finds out whether another follows.
         Err(error) if error.is_deadline() => page.next = Some(log.cursor()),
         Err(error) => return Err(error),
     }

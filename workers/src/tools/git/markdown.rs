@@ -1,20 +1,20 @@
-//! What the git tools' markdown has in common.
+//! Markdown helpers of the git tools.
 
 use gix::bstr::{BStr, ByteSlice as _};
 use gix::date::Time;
 
 pub(super) use crate::tools::markdown::{cut, fence, line, note};
 
-/// What is said where the limits of the search for renames were met.
+/// The note when the limits of rename detection were reached.
 pub(super) const RENAMES_CUT: &str = "Not all renames were looked for, as too many files came and \
     went: some may be shown as added and deleted.";
 
-/// How much of a commit's id is shown to people.
-const SHORT: usize = 7;
+/// Number of characters of a shortened commit id.
+const SHORT_ID_CHARS: usize = 7;
 
-/// An id as people write it.
+/// The shortened form of a commit id.
 pub(super) fn short(id: &str) -> &str {
-    id.get(..SHORT).unwrap_or(id)
+    id.get(..SHORT_ID_CHARS).unwrap_or(id)
 }
 
 /// The day on the author's own calendar, YYYY-MM-DD.
@@ -28,13 +28,13 @@ pub(super) fn rfc3339(time: Time) -> String {
     time.unwrap_or(jiff::Timestamp::UNIX_EPOCH).to_string()
 }
 
-/// A message's first paragraph, on one line.
+/// The first paragraph of a message, on one line.
 pub(super) fn subject(message: &BStr) -> String {
     let message = gix::objs::commit::MessageRef::from_bytes(message);
     message.summary().to_str_lossy().into_owned()
 }
 
-/// What others wrote, at most so many bytes of it.
+/// A text that others wrote, cut to at most `most` bytes.
 pub(super) fn shortened(bytes: &[u8], most: usize) -> String {
     let whole = String::from_utf8_lossy(bytes);
     match cut(&whole, most) {
@@ -55,19 +55,19 @@ mod tests {
     }
 
     #[test]
-    fn a_subject_is_one_line() {
+    fn the_subject_is_the_first_paragraph_on_one_line() {
         assert_eq!(subject("one\ntwo\n\nbody".into()), "one two");
         assert_eq!(subject("".into()), "");
     }
 
     #[test]
-    fn a_name_stays_on_one_line() {
+    fn line_breaks_in_a_name_are_escaped() {
         assert_eq!(line("a\nb\r"), "a\\u{a}b\\u{d}");
         assert_eq!(line("a b"), "a b");
     }
 
     #[test]
-    fn nothing_inside_closes_a_fence() {
+    fn a_fence_is_longer_than_any_backticks_inside() {
         assert_eq!(fence(["a `b` ``", "`c"].into_iter()), "```");
         assert_eq!(fence(["a\r````\rb"].into_iter()), "`````");
     }

@@ -1,4 +1,4 @@
-//! Which pattern a name means, and which names are near one that means none.
+//! Resolves the name of a pattern, and suggests similar names.
 
 use archway_proto::{failure::Failure, fault::Fault};
 
@@ -8,14 +8,14 @@ use archway_architecture::{
 };
 use archway_repo::text::shown;
 
-/// How many near names are told.
-const MOST_NEAR: usize = 5;
+/// Maximum number of suggested names.
+const MAX_SUGGESTIONS: usize = 5;
 
-/// How much of a name is compared, in characters.
-const COMPARED: usize = 64;
+/// Number of characters of a name that are compared.
+const COMPARED_CHARS: usize = 64;
 
-/// The pattern of that name, else the only one of that title; case makes no difference unless two
-/// differ by it alone.
+/// The pattern of this name, or else the only one with this title. Case is ignored unless two names
+/// differ only in case.
 pub(super) fn pattern<'l>(library: &'l Library, name: &str) -> Result<&'l Document, Failure> {
     let any_case = || library.of_kind(Kind::Pattern).find(|it| is_named(it, name));
     let found = library.get(Kind::Pattern, name).or_else(any_case);
@@ -33,7 +33,7 @@ fn is_titled(document: &Document, title: &str) -> bool {
     document.title.trim().to_lowercase() == title.trim().to_lowercase()
 }
 
-/// The pattern that alone has this title.
+/// The only pattern with this title.
 fn titled<'l>(library: &'l Library, title: &str) -> Option<&'l Document> {
     let mut patterns = library.of_kind(Kind::Pattern);
     let found = patterns.find(|pattern| is_titled(pattern, title))?;
@@ -43,20 +43,20 @@ fn titled<'l>(library: &'l Library, title: &str) -> Option<&'l Document> {
 
 fn missing<'l>(name: &str, patterns: impl Iterator<Item = &'l Document>) -> Failure {
     let names = patterns.map(|it| (it.slug.as_str(), it.title.as_str()));
-    let near = nearest(name, names);
-    let suggestion = match near.as_slice() {
+    let similar = nearest(name, names);
+    let suggestion = match similar.as_slice() {
         [] => {
             "the project has no patterns; they are markdown files in docs/architecture/patterns, \
                mcp/resources/patterns or where its .archway.toml says"
                 .to_owned()
         }
-        near => format!("give one of the nearest names: {}", near.join(", ")),
+        similar => format!("give one of the nearest names: {}", similar.join(", ")),
     };
     let message = format!("no pattern is called `{}`", shown(name));
-    Failure::new(Fault::PatternNotFound, message, suggestion).detail("nearest", near)
+    Failure::new(Fault::PatternNotFound, message, suggestion).detail("nearest", similar)
 }
 
-/// Says so if a document of another kind is called so: only patterns are checked.
+/// Adds a hint if a document of another kind has this name: only patterns can be checked.
 fn with_other_kind(mut failure: Failure, library: &Library, name: &str) -> Failure {
     let others = [Kind::Guideline, Kind::Adr].into_iter();
     let mut others = others.flat_map(|kind| library.of_kind(kind));
@@ -67,14 +67,14 @@ fn with_other_kind(mut failure: Failure, library: &Library, name: &str) -> Failu
         };
         failure.message = format!("`{}` is a {kind} and no pattern", shown(name));
         failure.suggestion = format!(
-            "code is held against patterns only, so read the {kind} by search_architecture; {}",
+            "only patterns can be checked, so read the {kind} by search_architecture; {}",
             failure.suggestion
         );
     }
     failure
 }
 
-/// Says which files are left out too: the pattern may be among them.
+/// Adds a hint about files that were left out: the pattern may be among them.
 fn with_left_out(mut failure: Failure, left_out: &[String]) -> Failure {
     if left_out.is_empty() {
         return failure;
@@ -85,27 +85,29 @@ fn with_left_out(mut failure: Failure, left_out: &[String]) -> Failure {
     failure.detail("left_out", left_out.to_vec())
 }
 
-/// The names of the patterns most like `name` by name or title, the likest first; those that share
-/// a part of it before others.
+/// The pattern names most similar to `name` by name or title, best first. Names that contain
+/// `name`, or are contained in it, come before others.
 fn nearest<'l>(name: &str, patterns: impl Iterator<Item = (&'l str, &'l str)>) -> Vec<String> {
     let start = |text: &str| {
         text.to_lowercase()
             .chars()
-            .take(COMPARED)
+            .take(COMPARED_CHARS)
             .collect::<String>()
     };
     let name = start(name);
-    let distance = |called: &str| {
-        let lower = start(called);
+    let distance = |candidate: &str| {
+        let lower = start(candidate);
         let shares = lower.contains(&name) || name.contains(&lower);
         (!shares, strsim::damerau_levenshtein(&name, &lower))
     };
-    let mut near: Vec<_> = patterns
+    let mut similar: Vec<_> = patterns
         .map(|(slug, title)| (distance(slug).min(distance(title)), slug))
         .collect();
-    near.sort_unstable();
-    let slugs = near.into_iter().map(|(_, slug)| shown(slug).into_owned());
-    slugs.take(MOST_NEAR).collect()
+    similar.sort_unstable();
+    let slugs = similar
+        .into_iter()
+        .map(|(_, slug)| shown(slug).into_owned());
+    slugs.take(MAX_SUGGESTIONS).collect()
 }
 
 #[cfg(test)]
@@ -113,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_names_come_first_and_are_five() {
+    fn the_five_most_similar_names_are_suggested_best_first() {
         let slugs = [
             "saga",
             "repository-pattern",
@@ -122,9 +124,9 @@ mod tests {
             "outbox",
             "events",
         ];
-        let near = nearest("Repository", slugs.into_iter().map(|slug| (slug, slug)));
-        assert_eq!(near.len(), MOST_NEAR);
-        assert_eq!(near[..2], ["repository-pattern", "repositories"]);
+        let similar = nearest("Repository", slugs.into_iter().map(|slug| (slug, slug)));
+        assert_eq!(similar.len(), MAX_SUGGESTIONS);
+        assert_eq!(similar[..2], ["repository-pattern", "repositories"]);
         let typo = nearest("oubtox", slugs.into_iter().map(|slug| (slug, slug)));
         assert_eq!(typo[0], "outbox");
         let titled = [("cqrs", "CQRS"), ("p7", "Transactional outbox")];
@@ -132,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_may_be_left_out_is_told_to_be() {
+    fn a_pattern_that_may_be_left_out_is_mentioned() {
         let left_out = ["docs/architecture/patterns/x.md is left out: it is not text".to_owned()];
         let failure = with_left_out(missing("x", std::iter::empty()), &left_out);
         assert!(failure.suggestion.contains("details.left_out"));
@@ -142,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_without_patterns_is_told_where_they_would_be() {
+    fn without_patterns_the_suggestion_names_their_folders() {
         let failure = missing("x", std::iter::empty());
         assert_eq!(failure.code, Fault::PatternNotFound);
         assert!(failure.suggestion.contains("docs/architecture/patterns"));

@@ -1,4 +1,4 @@
-//! What is shown of what was found: read from the commit that the index is of.
+//! Reads the content of results from the commit that was indexed.
 
 use std::sync::Arc;
 
@@ -7,36 +7,36 @@ use archway_proto::failure::Failure;
 use archway_repo::{Cancel, Kind, Repo, RepoError, RepoPath, Stopped};
 use archway_store::Source;
 
-use super::found::Found;
+use super::matches::IndexMatches;
 use super::ranked::Ranked;
 use super::result::{IndexState, SearchResult};
 use crate::projects::Project;
 use crate::tools::{Snapshot, ToolContext, paging};
 
-/// The largest file whose text is read, in bytes: no larger one is indexed.
-const MAX_FILE: u64 = 1 << 20;
-/// What a result needs besides its content, in bytes.
-const OVERHEAD: usize = 1024;
-/// What stands around a string in JSON, in bytes.
-const QUOTES: usize = 2;
-/// How many commits are counted that an index lacks.
-const MOST_BEHIND: usize = 1000;
+/// Maximum size in bytes of a file whose text is read. Larger files are not indexed.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+/// Bytes that a result needs besides its content.
+const OVERHEAD_BYTES: usize = 1024;
+/// Bytes around a string in JSON.
+const QUOTE_BYTES: usize = 2;
+/// Maximum number of commits that are counted as missing in an index.
+const MAX_BEHIND: usize = 1000;
 
 /// A page of results.
-pub(super) struct Shown {
+pub(super) struct ResultPage {
     pub(super) results: Vec<SearchResult>,
     pub(super) total: usize,
     pub(super) index: IndexState,
     pub(super) note: Option<String>,
 }
 
-impl Shown {
-    /// The files that results are of, below their projects' names where several are searched.
-    pub(super) fn files(&self, is_of_one: bool) -> Vec<String> {
+impl ResultPage {
+    /// The files of the results, prefixed with their projects if several are searched.
+    pub(super) fn files(&self, one_project: bool) -> Vec<String> {
         let results = self.results.iter();
         let file = |result: &SearchResult| {
             let path = result.path.as_deref()?;
-            Some(match is_of_one {
+            Some(match one_project {
                 true => path.to_owned(),
                 false => format!("{}/{path}", result.project),
             })
@@ -45,66 +45,68 @@ impl Shown {
     }
 }
 
-/// What is read of a project.
-struct Texts {
-    /// Of each piece, in their order.
+/// The texts of one project.
+struct ProjectTexts {
+    /// One text for each piece, in order.
     texts: Vec<Content>,
     behind: Option<u64>,
 }
 
-/// What a result says, and whether the work tree has something else there; `None` if it can't be read
-/// any longer.
+/// The content of a result, and whether the file differs in the work tree. `None` if it can't be
+/// read any more.
 type Content = Option<(String, bool)>;
 
-/// A piece of a file.
+/// A part of a file.
 struct Piece {
     path: RepoPath,
     blob: gix::ObjectId,
     bytes: std::ops::Range<usize>,
 }
 
-/// Reads what is shown, project by project. What can't be read any longer is left out.
+/// Reads the content of the results, project by project. Results that can't be read are left out.
 ///
 /// # Errors
-/// If a project can't be read, or the call has to stop.
+/// If a project can't be read, or the call was stopped.
 pub(super) async fn read(
     cx: &ToolContext,
     (first, projects): (&Project, &[Arc<Project>]),
-    found: Found,
-) -> Result<Snapshot<Shown>, Failure> {
-    let mut contents: Vec<Content> = found.ranked.iter().map(noted).collect();
+    found: IndexMatches,
+) -> Result<Snapshot<ResultPage>, Failure> {
+    let mut contents: Vec<Content> = found.ranked.iter().map(note_content).collect();
     for (number, project) in projects.iter().enumerate().skip(1) {
         if !found.pieces_of(number).is_empty() {
-            read_of(cx, project, &found, number, &mut contents).await?;
+            read_project(cx, project, &found, number, &mut contents).await?;
         }
     }
-    let snapshot = read_of(cx, first, &found, 0, &mut contents).await?;
+    let snapshot = read_project(cx, first, &found, 0, &mut contents).await?;
     let budget = cx.max_result_bytes();
     Ok(snapshot.map(|behind| found.shown(projects, contents, behind, budget)))
 }
 
-/// Reads what is shown of one project; how far behind its index is.
-async fn read_of(
+/// Reads the content of one project's results. Returns how many commits its index lacks.
+async fn read_project(
     cx: &ToolContext,
     project: &Project,
-    found: &Found,
+    found: &IndexMatches,
     number: usize,
     contents: &mut [Content],
 ) -> Result<Snapshot<Option<u64>>, Failure> {
-    let places = found.pieces_of(number);
-    let pieces = places.iter().filter_map(|at| piece(found.ranked.get(*at)?));
+    let indexes = found.pieces_of(number);
+    let pieces = indexes
+        .iter()
+        .filter_map(|at| piece(found.ranked.get(*at)?));
     let pieces: Vec<Piece> = pieces.collect();
     let commit = found.row.commit.clone().filter(|_| number == 0);
     let read = move |repo: &Repo, cancel: &Cancel| {
-        // Where nothing can be read, nothing would be found: that is another answer.
+        // Without readable content there would be no results, which would be a wrong answer.
         if let (Some(why), Some(_)) = (repo.git_refused(), &commit) {
             return Err(HistoryError::UnusableRepository { why }.into());
         }
         Ok(texts(repo, &pieces, commit.as_deref(), cancel)?)
     };
     let snapshot = cx.read(project, read).await?;
-    Ok(snapshot.map(|Texts { texts, behind }| {
-        for (at, text) in places.into_iter().zip(texts) {
+    Ok(snapshot.map(|ProjectTexts { texts, behind }| {
+        for (at, text) in indexes.into_iter().zip(texts) {
             if let Some(content) = contents.get_mut(at) {
                 *content = text;
             }
@@ -113,8 +115,8 @@ async fn read_of(
     }))
 }
 
-impl Found {
-    /// Which of the results are files of this project.
+impl IndexMatches {
+    /// The indexes of the results that are files of this project.
     fn pieces_of(&self, project: usize) -> Vec<usize> {
         let results = self.ranked.iter().enumerate();
         let files = results.filter(|(_, found)| found.project == project && found.path.is_some());
@@ -127,7 +129,7 @@ impl Found {
         contents: Vec<Content>,
         behind: Option<u64>,
         budget: usize,
-    ) -> Shown {
+    ) -> ResultPage {
         let room = budget / contents.len().max(1);
         let mode = if self.is_hybrid { "hybrid" } else { "lexical" };
         let results = self.ranked.into_iter().zip(contents);
@@ -140,15 +142,15 @@ impl Found {
                 .paths
                 .truncate(paging::fit_within(&result.paths, room / 4));
             result.paths_truncated = result.paths.len() < paths;
-            let around = paging::size(&result).max(OVERHEAD);
+            let overhead = paging::size(&result).max(OVERHEAD_BYTES);
             result.stale = stale;
-            result.content_truncated = cut(&mut content, room.saturating_sub(around));
+            result.content_truncated = cut(&mut content, room.saturating_sub(overhead));
             result.content = content;
             Some(result)
         });
         let mut results: Vec<SearchResult> = results.collect();
         results.truncate(paging::fit(&results, budget).max(1));
-        Shown {
+        ResultPage {
             results,
             total: self.total,
             index: IndexState {
@@ -162,7 +164,7 @@ impl Found {
     }
 }
 
-fn noted(found: &Ranked) -> Content {
+fn note_content(found: &Ranked) -> Content {
     let note = found.note.as_ref()?;
     Some((note.content.clone(), false))
 }
@@ -184,14 +186,14 @@ fn texts(
     pieces: &[Piece],
     indexed: Option<&str>,
     cancel: &Cancel,
-) -> Result<Texts, RepoError> {
+) -> Result<ProjectTexts, RepoError> {
     let rules = repo.rules();
     let mut texts = Vec::with_capacity(pieces.len());
     for piece in pieces {
         cancel.check()?;
-        // What the repository has closed since it was indexed is closed.
-        let is_seen = rules.check(&piece.path, Kind::File).is_ok();
-        let content = repo.blob(piece.blob, MAX_FILE).filter(|_| is_seen);
+        // Paths that were closed after indexing are hidden.
+        let is_open = rules.check(&piece.path, Kind::File).is_ok();
+        let content = repo.blob(piece.blob, MAX_FILE_BYTES).filter(|_| is_open);
         let text = content.and_then(|content| {
             let text = content.get(piece.bytes.clone())?;
             Some(String::from_utf8_lossy(text).into_owned())
@@ -202,14 +204,13 @@ fn texts(
         });
         texts.push(text.transpose()?);
     }
-    let behind = indexed.and_then(|indexed| repo.commits_since(indexed, MOST_BEHIND, cancel));
-    Ok(Texts { texts, behind })
+    let behind = indexed.and_then(|indexed| repo.commits_since(indexed, MAX_BEHIND, cancel));
+    Ok(ProjectTexts { texts, behind })
 }
 
-/// Cuts a content at the end of a line, so that it has room as it will be shown, escapes and all;
-/// whether it was cut.
+/// Cuts a content at a line end so that it fits once it is escaped. Returns whether it was cut.
 fn cut(content: &mut String, room: usize) -> bool {
-    let size = |piece: &str| paging::size(&piece) - QUOTES;
+    let size = |piece: &str| paging::size(&piece) - QUOTE_BYTES;
     if size(content) <= room {
         return false;
     }
@@ -236,21 +237,21 @@ fn cut(content: &mut String, room: usize) -> bool {
 mod tests {
     use super::*;
 
-    /// What is left of a text where there is so much room.
+    /// The part of a text that fits into `room` bytes.
     fn left(text: &str, room: usize) -> String {
         let mut content = text.to_owned();
         let is_cut = cut(&mut content, room);
         assert_eq!(is_cut, content != text);
-        assert!(paging::size(&content) <= room + QUOTES);
+        assert!(paging::size(&content) <= room + QUOTE_BYTES);
         content
     }
 
     #[test]
-    fn a_content_is_cut_by_how_it_is_shown() {
+    fn content_is_cut_by_its_escaped_size() {
         assert_eq!(left("one\ntwo\n", 100), "one\ntwo\n");
         assert_eq!(left("one\ntwo\n", 8), "one\n");
         assert_eq!(left("three", 3), "thr");
-        // Shown as six letters each, with a backslash that JSON doubles.
+        // Each is escaped to six characters, with a backslash that JSON doubles.
         let hidden = "\u{7f}".repeat(100);
         assert!(left(&hidden, 200).chars().count() < 30);
         assert_eq!(left("", 0), "");

@@ -1,4 +1,5 @@
-//! Which documents may be found: by the path rules of now, and by what is asked for.
+//! Decides which documents may be found: by the current path rules, and by the filters of the
+//! request.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,26 +11,26 @@ use archway_repo::{Kind, RepoError, RepoPath, Rules};
 use archway_store::{Blob, NoteId, Source};
 use uuid::Uuid;
 
-use super::asked::Asked;
-use super::found::{Named, away};
+use super::matches::{DocumentMatch, index_unavailable};
 use super::ranked::Ranked;
+use super::request::SearchRequest;
 use crate::projects::Project;
 use crate::tools::ToolContext;
 
-/// How many notes of a kind or module are looked through, the newest.
-const MOST_PICKED: u16 = 10_000;
-/// Documents that are judged between two looks at the call's time: some milliseconds' work.
-const JUDGED_AT_ONCE: usize = 4096;
+/// Maximum number of notes of a kind or module, newest first.
+const MAX_NOTES: u16 = 10_000;
+/// Number of documents that are checked between two checks of the deadline: a few milliseconds.
+const CHECK_INTERVAL: usize = 4096;
 
-/// Which documents may be found.
+/// The documents that may be found.
 pub(super) struct Filter {
     projects: Vec<Arc<Project>>,
-    /// The path rules of each, what it says about itself included.
+    /// The path rules of each project, with those of its manifest.
     rules: HashMap<Uuid, Arc<Rules>>,
-    asked: Arc<Asked>,
-    /// The notes that were picked, where not each may be found.
+    request: Arc<SearchRequest>,
+    /// The selected notes, if a filter applies to notes.
     notes: Option<HashSet<(Uuid, NoteId)>>,
-    /// There are older ones.
+    /// Older notes were not considered.
     pub(super) is_cut: bool,
 }
 
@@ -37,14 +38,14 @@ impl Filter {
     pub(super) async fn of(
         cx: &ToolContext,
         projects: &[Arc<Project>],
-        asked: &Arc<Asked>,
+        request: &Arc<SearchRequest>,
     ) -> Result<Filter, Failure> {
-        let (mut notes, mut is_cut) = (asked.picks_notes().then(HashSet::new), false);
+        let (mut notes, mut is_cut) = (request.filters_notes().then(HashSet::new), false);
         if let Some(notes) = &mut notes {
             for project in projects {
-                let picked = picked(cx, project.id, asked).await?;
-                is_cut |= picked.len() >= MOST_PICKED.into();
-                notes.extend(picked.into_iter().map(|id| (project.id, id)));
+                let selected_notes = selected_notes(cx, project.id, request).await?;
+                is_cut |= selected_notes.len() >= MAX_NOTES.into();
+                notes.extend(selected_notes.into_iter().map(|id| (project.id, id)));
             }
         }
         let rules = cx.rules(projects).await?;
@@ -52,13 +53,13 @@ impl Filter {
         Ok(Filter {
             rules: ids.zip(rules).collect(),
             projects: projects.to_vec(),
-            asked: Arc::clone(asked),
+            request: Arc::clone(request),
             notes,
             is_cut,
         })
     }
 
-    /// The texts of all documents that may be found. There may be hundreds of thousands to judge.
+    /// The texts of all documents that may be found. There may be hundreds of thousands to check.
     pub(super) async fn blobs(
         filter: &Arc<Filter>,
         cx: &ToolContext,
@@ -70,10 +71,10 @@ impl Filter {
             let mut blobs = HashSet::new();
             for whole in &wholes {
                 for (at, (blob, source, name)) in whole.documents.iter().enumerate() {
-                    if at % JUDGED_AT_ONCE == 0 {
+                    if at % CHECK_INTERVAL == 0 {
                         cancel.check().map_err(RepoError::Stopped)?;
                     }
-                    if filter.passes(whole.project, source, name) {
+                    if filter.allows(whole.project, source, name) {
                         blobs.insert(*blob);
                     }
                 }
@@ -83,7 +84,7 @@ impl Filter {
         cx.blocking(judge).await?
     }
 
-    /// Whether an index was made by other path rules than hold now.
+    /// Whether an index was built under other path rules than the current ones.
     pub(super) fn is_newer(&self, wholes: &[Whole]) -> bool {
         wholes.iter().any(|whole| {
             let rules = self.rules.get(&whole.project);
@@ -91,16 +92,16 @@ impl Filter {
         })
     }
 
-    /// Whether a document may be found: by the path rules of now, and by what is asked for.
-    fn passes(&self, project: Uuid, source: Source, name: &[u8]) -> bool {
+    /// Whether a document may be found: by the current path rules, and by the filters.
+    fn allows(&self, project: Uuid, source: Source, name: &[u8]) -> bool {
         match source {
             Source::File => {
                 let path = RepoPath::trusted(name);
                 let rules = self.rules.get(&project);
-                let is_seen = rules.is_some_and(|rules| rules.check(&path, Kind::File).is_ok());
-                is_seen && self.asked.takes_file(&path)
+                let is_readable = rules.is_some_and(|rules| rules.check(&path, Kind::File).is_ok());
+                is_readable && self.request.matches_file(&path)
             }
-            Source::Discovery | Source::Entry if !self.asked.wants_notes() => false,
+            Source::Discovery | Source::Entry if !self.request.includes_notes() => false,
             Source::Discovery | Source::Entry => self.notes.as_ref().is_none_or(|notes| {
                 let name = String::from_utf8_lossy(name).into_owned();
                 notes.contains(&(project, NoteId { source, name }))
@@ -108,7 +109,7 @@ impl Filter {
         }
     }
 
-    /// Takes from what was noted the paths that were closed since.
+    /// Removes paths from notes that were closed since.
     pub(super) fn hide_closed(&self, ranked: &mut [Ranked]) {
         for found in ranked {
             let project = self.projects.get(found.project);
@@ -124,13 +125,17 @@ impl Filter {
         }
     }
 
-    /// The first document of a candidate's text that may be found.
-    pub(super) fn named(&self, candidate: Candidate, wholes: &[Whole]) -> Option<Named> {
+    /// The first document with a candidate's text that may be found.
+    pub(super) fn documented(
+        &self,
+        candidate: Candidate,
+        wholes: &[Whole],
+    ) -> Option<DocumentMatch> {
         let id = candidate.project;
         let whole = wholes.iter().find(|whole| whole.project == id)?;
         let mut documents = whole.documents.of_text(&candidate.blob).iter();
-        let (source, name) = documents.find(|(source, name)| self.passes(id, *source, name))?;
-        Some(Named {
+        let (source, name) = documents.find(|(source, name)| self.allows(id, *source, name))?;
+        Some(DocumentMatch {
             project: self.projects.iter().position(|project| project.id == id)?,
             source: *source,
             name: name.to_vec(),
@@ -139,13 +144,17 @@ impl Filter {
     }
 }
 
-/// The notes of the kind and module that are asked for.
-async fn picked(cx: &ToolContext, project: Uuid, asked: &Asked) -> Result<Vec<NoteId>, Failure> {
-    let (store, most) = (cx.store(), i64::from(MOST_PICKED));
-    let picked = match (&asked.module, asked.note_kind) {
+/// The notes of the requested kind and module.
+async fn selected_notes(
+    cx: &ToolContext,
+    project: Uuid,
+    request: &SearchRequest,
+) -> Result<Vec<NoteId>, Failure> {
+    let (store, most) = (cx.store(), i64::from(MAX_NOTES));
+    let selected_notes = match (&request.module, request.note_kind) {
         (Some(module), kind) => store.notes_of_module(project, (module, kind), most).await,
         (None, Some(kind)) => store.notes_of_kind(project, kind, most).await,
         (None, None) => Ok(Vec::new()),
     };
-    picked.map_err(|error| away(&error))
+    selected_notes.map_err(|error| index_unavailable(&error))
 }

@@ -1,20 +1,20 @@
-//! The text of an answer: the git contract's markdown.
+//! The markdown of an answer, in the form of the git contract.
 
 use jiff::Timestamp;
 
-use super::content::Shown;
+use super::content::ResultPage;
 use super::result::SearchResult;
 use crate::tools::files::language;
 use crate::tools::markdown::{fence, line, note};
 
-/// What the text says of the question.
+/// The request's part of the text.
 pub(super) struct Heading<'a> {
     pub(super) query: &'a str,
     pub(super) now: Timestamp,
 }
 
-/// The whole text.
-pub(super) fn written(heading: &Heading<'_>, shown: &Shown) -> String {
+/// Renders the whole text.
+pub(super) fn render(heading: &Heading<'_>, shown: &ResultPage) -> String {
     let query = line(heading.query);
     let mut text = format!("# Search Results for \"{query}\"\n\n");
     let (count, total, mode) = (shown.results.len(), shown.total, &shown.index.mode);
@@ -123,11 +123,11 @@ fn ranking(result: &SearchResult) -> String {
     text
 }
 
-/// How long ago, in the largest unit that fits.
+/// A duration in the largest unit that is not zero.
 fn ago(seconds: i64) -> String {
     let units = [(86_400, "day"), (3_600, "hour"), (60, "minute")];
-    let fitting = units.into_iter().find(|(unit, _)| seconds >= *unit);
-    let Some((unit, name)) = fitting else {
+    let largest = units.into_iter().find(|(unit, _)| seconds >= *unit);
+    let Some((unit, name)) = largest else {
         return "just now".to_owned();
     };
     let count = seconds / unit;
@@ -140,14 +140,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_ago_is_told_in_its_largest_unit() {
-        let told = [
+    fn a_duration_is_shown_in_its_largest_unit() {
+        let cases = [
             (5, "just now"),
             (60, "1 minute ago"),
             (7_300, "2 hours ago"),
             (86_400, "1 day ago"),
         ];
-        for (seconds, words) in told {
+        for (seconds, words) in cases {
             assert_eq!(ago(seconds), words);
         }
     }

@@ -1,5 +1,5 @@
-//! What was found, in the order in which it is shown: what was read lately counts for more, and what
-//! another took the place of comes after that.
+//! Ranks matches for display: recently read files count more, and superseded notes come after their
+//! successors.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,24 +11,24 @@ use archway_repo::RepoPath;
 use archway_store::{Note, NoteId, Source};
 use uuid::Uuid;
 
-use super::found::Named;
+use super::matches::DocumentMatch;
 use super::reads::ProjectReads;
 use crate::projects::Project;
 use crate::tools::ToolContext;
 use crate::tools::files::module;
 
-/// How many more notes are read than are shown: erased ones fall out, superseded ones back.
-const SPARE: usize = 20;
+/// How many more notes are read than shown: erased ones are dropped, and superseded ones move back.
+const SPARE_NOTES: usize = 20;
 
-/// Something that was found, in its place.
+/// A ranked match.
 pub(super) struct Ranked {
     pub(super) id: String,
-    /// Which of the projects, from 0.
+    /// The index of its project.
     pub(super) project: usize,
     pub(super) source: Source,
-    /// A path, or a note's id.
+    /// A path, or the id of a note.
     pub(super) name: String,
-    /// As it stands in git.
+    /// The path as git has it.
     pub(super) path: Option<RepoPath>,
     pub(super) module: Option<String>,
     pub(super) session: Option<String>,
@@ -40,7 +40,7 @@ pub(super) struct Ranked {
     pub(super) note: Option<Note>,
 }
 
-/// The document that a candidate is shown as, and what is known of its reads.
+/// The document that a candidate is shown as, and its recorded reads.
 struct Document {
     project: usize,
     source: Source,
@@ -75,15 +75,15 @@ impl Document {
     }
 }
 
-/// Weighs in what was read lately.
+/// Ranks matches, with boosts for recent reads.
 pub(super) async fn ranked(
     cx: &ToolContext,
     projects: &[Arc<Project>],
-    named: Vec<Named>,
+    documented: Vec<DocumentMatch>,
 ) -> Vec<Ranked> {
     let mut reads = Vec::with_capacity(projects.len());
     for (number, project) in projects.iter().enumerate() {
-        let found: Vec<&Named> = named
+        let found: Vec<&DocumentMatch> = documented
             .iter()
             .filter(|found| found.project == number)
             .collect();
@@ -95,12 +95,12 @@ pub(super) async fn ranked(
         let paths: Vec<String> = files.map(|found| shown(&found.name)).collect();
         reads.push(ProjectReads::of(cx, project.id, &paths).await);
     }
-    let weighed = named.into_iter().map(|found| {
+    let weighed = documented.into_iter().map(|found| {
         let name = shown(&found.name);
         let of_project = reads.get(found.project);
         let (reads, last) = match found.source {
             Source::File => of_project.map(|reads| reads.of_file(&name)),
-            // A note's parent is its module.
+            // The parent of a note is its module.
             Source::Discovery | Source::Entry => of_project.map(|reads| {
                 let module = found.candidate.place.parent.as_deref();
                 (reads.of_note(module), None)
@@ -117,23 +117,23 @@ pub(super) async fn ranked(
         (found.candidate, Boosts::of(reads), document)
     });
     let ranked = rank(weighed.collect()).into_iter();
-    let ranked = ranked.map(|(score, candidate, boosts, known)| Ranked {
+    let ranked = ranked.map(|(score, candidate, boosts, document)| Ranked {
         boosts,
         score,
-        ..known.of(candidate)
+        ..document.of(candidate)
     });
     ranked.collect()
 }
 
-/// The first `limit`, with what was noted; one whose place another took comes after that. False where
-/// notes could not be read: then they are left out.
+/// Adds the notes' content to the first `limit` matches, and moves superseded ones after their
+/// successors. Returns false if notes could not be read: then they are left out.
 pub(super) async fn with_notes(
     cx: &ToolContext,
     projects: &[Arc<Project>],
     mut ranked: Vec<Ranked>,
     limit: usize,
 ) -> (Vec<Ranked>, bool) {
-    ranked.truncate(limit + SPARE);
+    ranked.truncate(limit + SPARE_NOTES);
     let mut all_read = true;
     let mut notes: HashMap<(usize, NoteId), Note> = HashMap::new();
     for (number, project) in projects.iter().enumerate() {
@@ -167,29 +167,29 @@ pub(super) async fn with_notes(
         found.note = note;
         found.note.is_some()
     });
-    successors_first(&mut ranked);
+    move_superseded_back(&mut ranked);
     ranked.truncate(limit);
     (ranked, all_read)
 }
 
-/// Moves a discovery behind the one that took its place, where both were found.
-fn successors_first(ranked: &mut Vec<Ranked>) {
+/// Moves a discovery after the one that superseded it, if both were found.
+fn move_superseded_back(ranked: &mut Vec<Ranked>) {
     for _ in 0..ranked.len() {
-        let place = |id: &str, project| {
+        let position = |id: &str, project| {
             ranked
                 .iter()
                 .position(|found| found.project == project && found.name == id)
         };
-        let behind = ranked.iter().enumerate().find_map(|(at, found)| {
+        let misplaced = ranked.iter().enumerate().find_map(|(at, found)| {
             let successor = found.note.as_ref()?.superseded_by?.to_string();
-            let successor = place(&successor, found.project)?;
+            let successor = position(&successor, found.project)?;
             (successor > at).then_some((at, successor))
         });
-        let Some((at, successor)) = behind else {
+        let Some((at, successor)) = misplaced else {
             return;
         };
         let mut superseded = ranked.remove(at);
-        // It moved up by one.
+        // The successor moved up by one.
         superseded.score = ranked.get(successor - 1).map_or(0.0, |found| found.score);
         ranked.insert(successor, superseded);
     }
@@ -205,7 +205,7 @@ impl Ranked {
     }
 }
 
-/// Who noted something, as others may know it: the same for the same writer, and of no other use.
+/// Identifies the author of a note to others: a hash that is the same for the same author.
 fn session(tenant: Uuid, principal: &str) -> String {
     short_hash(&format!("{tenant} {principal}"))
 }

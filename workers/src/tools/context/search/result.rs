@@ -1,4 +1,4 @@
-//! A result as clients get it.
+//! A result in the form that clients receive.
 
 use archway_index::chunk::Kind;
 use archway_store::{Note, Source};
@@ -9,11 +9,11 @@ use uuid::Uuid;
 use super::ranked::Ranked;
 use crate::tools::schema::is_false;
 
-/// Where something that was found comes from.
+/// The source of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
-pub(super) enum From {
+pub(super) enum ResultSource {
     Discovery,
     Code,
     Memory,
@@ -22,19 +22,19 @@ pub(super) enum From {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::tools) struct SearchResult {
     id: String,
-    /// What it is: function, class, method, interface, type, section or text of code; pattern, rule,
-    /// decision, issue or event of what was noted.
+    /// Function, class, method, interface, type, section or text for code; pattern, rule, decision,
+    /// issue or event for notes.
     #[serde(rename = "type")]
     pub(super) kind: String,
     pub(super) content: String,
     pub(super) module: Option<String>,
-    /// Who noted it: a hash, the same for the same writer.
+    /// Who noted it: a hash, the same for the same author.
     session: Option<String>,
     /// When it was noted.
     date: Option<String>,
     /// From 0 to 1.
     pub(super) score: f64,
-    source: From,
+    source: ResultSource,
     pub(super) path: Option<String>,
     /// From 1.
     pub(super) start_line: Option<u32>,
@@ -45,19 +45,19 @@ pub(in crate::tools) struct SearchResult {
     /// Files and folders that a discovery is about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) paths: Vec<String>,
-    /// It is about more of them.
+    /// There are more paths.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) paths_truncated: bool,
     /// The file differs in the work tree.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) stale: bool,
-    /// The content goes on.
+    /// The content continues.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) content_truncated: bool,
-    /// The discovery that took its place.
+    /// The discovery that superseded it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) superseded_by: Option<String>,
-    /// The discovery whose place it took.
+    /// The discovery that it superseded.
     #[serde(skip_serializing_if = "Option::is_none")]
     supersedes: Option<String>,
     /// When the caller last read the file, in seconds since 1970.
@@ -69,9 +69,9 @@ pub(in crate::tools) struct SearchResult {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Ranking {
-    /// Nearness in meaning, the cosine of both vectors; null where words alone found it.
+    /// Cosine similarity of meaning; null if found by words alone.
     pub(super) semantic: Option<f64>,
-    /// From 0 to 1: how well the words fit.
+    /// From 0 to 1: how well the words match.
     pub(super) lexical: f64,
     pub(super) recency_boost: f64,
     pub(super) module_boost: f64,
@@ -80,13 +80,13 @@ pub(super) struct Ranking {
     pub(super) last: f64,
 }
 
-/// How the index stood.
+/// The state of the index.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct IndexState {
-    /// The commit that it is of; null without git.
+    /// The indexed commit; null without git.
     pub(super) commit: Option<String>,
     pub(super) indexed_at: Option<String>,
-    /// How many commits HEAD has that the index has not; at most 1000 are counted.
+    /// How many commits HEAD has that the index lacks, counted up to 1000.
     pub(super) behind: Option<u64>,
     /// `hybrid`: by vectors and words; `lexical`: by words alone.
     pub(super) mode: String,
@@ -97,9 +97,9 @@ impl SearchResult {
         &self.id
     }
 
-    /// A result whose content is still to come.
+    /// A result without its content.
     pub(super) fn of(ranked: Ranked, project: &str) -> SearchResult {
-        let (place, score) = (ranked.candidate.place, rounded(ranked.score));
+        let (location, score) = (ranked.candidate.place, rounded(ranked.score));
         let is_code = ranked.source == Source::File;
         let note = ranked.note;
         let boosts = ranked.boosts;
@@ -108,7 +108,7 @@ impl SearchResult {
             id: ranked.id,
             kind: match &note {
                 Some(note) => note.kind.clone(),
-                None => name(place.kind).to_owned(),
+                None => name(location.kind).to_owned(),
             },
             content: String::new(),
             module: ranked.module,
@@ -116,14 +116,14 @@ impl SearchResult {
             date: note.as_ref().map(|note| note.written_at.to_string()),
             score,
             source: match ranked.source {
-                Source::File => From::Code,
-                Source::Discovery => From::Discovery,
-                Source::Entry => From::Memory,
+                Source::File => ResultSource::Code,
+                Source::Discovery => ResultSource::Discovery,
+                Source::Entry => ResultSource::Memory,
             },
             path: is_code.then_some(ranked.name),
-            start_line: is_code.then_some(place.lines.0),
-            end_line: is_code.then_some(place.lines.1),
-            symbol: place.symbol,
+            start_line: is_code.then_some(location.lines.0),
+            end_line: is_code.then_some(location.lines.1),
+            symbol: location.symbol,
             project: project.to_owned(),
             ranking: Ranking {
                 semantic: ranked.candidate.semantic.map(rounded),

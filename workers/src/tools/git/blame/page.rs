@@ -1,4 +1,4 @@
-//! What one answer of `git_blame` has room for: whole lines, with the commits they come from.
+//! One page of `git_blame`: as many whole lines as fit, with their commits.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -12,41 +12,41 @@ use serde::Serialize;
 use super::super::markdown;
 use crate::tools::{files, paging, schema::is_false};
 
-/// Room for what stands around lines and commits, in bytes.
-const FRAME: usize = 2048;
-/// What stands around a line in markdown, and around a commit, in bytes at most.
-const LINE_FRAME: usize = 40;
-const COMMIT_FRAME: usize = 80;
-/// Which part of the budget one message, or one name, may take at most.
-const SHARE: usize = 8;
+/// Bytes reserved for everything around lines and commits.
+const FRAME_BYTES: usize = 2048;
+/// Maximum size of the markdown around a line, and around a commit, in bytes.
+const LINE_FRAME_BYTES: usize = 40;
+const COMMIT_FRAME_BYTES: usize = 80;
+/// Fraction of the budget that one message or name may take: one in this many bytes.
+const MAX_SHARE: usize = 8;
 
-/// One answer.
-pub(super) struct Page {
+/// One page.
+pub(super) struct BlamePage {
     pub(super) path: String,
-    pub(super) lines: Vec<Line>,
-    pub(super) commits: Vec<Commit>,
-    /// How many lines the file has.
+    pub(super) lines: Vec<BlamedLine>,
+    pub(super) commits: Vec<BlamedCommit>,
+    /// Number of lines of the file.
     pub(super) total: u32,
-    /// The first line that had no room, from 1.
+    /// The first line that did not fit, from 1.
     pub(super) next: Option<u32>,
-    known: HashSet<ObjectId>,
+    known_commits: HashSet<ObjectId>,
     budget: usize,
-    spent: Spent,
+    size: Size,
 }
 
-/// What an answer takes, in bytes.
+/// The size of a page in bytes.
 #[derive(Clone, Copy, Default)]
-struct Spent {
+struct Size {
     data: usize,
-    /// Of the markdown, without names.
+    /// The markdown, without names.
     text: usize,
     lines: usize,
-    /// The longest name: in markdown, all are made as wide.
+    /// The longest name: in markdown all names are padded to it.
     widest: usize,
 }
 
 #[derive(Clone, Serialize, JsonSchema)]
-pub(super) struct Line {
+pub(super) struct BlamedLine {
     /// From 1.
     line: u32,
     sha: String,
@@ -54,7 +54,7 @@ pub(super) struct Line {
     /// RFC 3339 in UTC.
     date: String,
     text: String,
-    /// The line alone has no room, and was cut.
+    /// The line alone did not fit and was cut.
     #[serde(default, skip_serializing_if = "is_false")]
     line_truncated: bool,
     /// The day on the author's calendar.
@@ -63,13 +63,13 @@ pub(super) struct Line {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Commit {
+pub(super) struct BlamedCommit {
     sha: String,
     author: String,
     email: String,
     /// RFC 3339 in UTC.
     date: String,
-    /// Whole; one that is very long ends in "…".
+    /// The whole message; a very long one is cut and ends in "…".
     message: String,
     #[serde(skip)]
     subject: String,
@@ -78,45 +78,45 @@ pub(super) struct Commit {
     day: String,
 }
 
-impl Page {
-    pub(super) fn new(path: &RepoPath, total: u32, budget: usize) -> Page {
-        Page {
+impl BlamePage {
+    pub(super) fn new(path: &RepoPath, total: u32, budget: usize) -> BlamePage {
+        BlamePage {
             path: path.display(),
             lines: Vec::new(),
             commits: Vec::new(),
             total,
             next: None,
-            known: HashSet::new(),
-            budget: budget.saturating_sub(FRAME),
-            spent: Spent::default(),
+            known_commits: HashSet::new(),
+            budget: budget.saturating_sub(FRAME_BYTES),
+            size: Size::default(),
         }
     }
 
-    /// Adds a line, with its commit if that is new; false if there is no room. The first line is
-    /// cut until it has.
-    pub(super) fn add(&mut self, number: u32, bytes: &[u8], facts: &CommitInfo) -> bool {
-        let most = self.budget / SHARE;
-        let mut line = Line::new(number, bytes, facts, most);
-        let is_new = !self.known.contains(&facts.id);
-        let commit = is_new.then(|| Commit::new(facts, most));
-        let base = commit.iter().fold(self.spent, Spent::with_commit);
-        let mut spent = base.with_line(&line);
-        while !spent.fits(self.budget) {
+    /// Adds a line, with its commit if that is new. Returns false if there is no room. The first
+    /// line is cut until it fits.
+    pub(super) fn add(&mut self, number: u32, bytes: &[u8], commit_info: &CommitInfo) -> bool {
+        let max_bytes = self.budget / MAX_SHARE;
+        let mut line = BlamedLine::new(number, bytes, commit_info, max_bytes);
+        let is_new = !self.known_commits.contains(&commit_info.id);
+        let commit = is_new.then(|| BlamedCommit::new(commit_info, max_bytes));
+        let base = commit.iter().fold(self.size, Size::with_commit);
+        let mut size = base.with_line(&line);
+        while !size.fits(self.budget) {
             if !self.lines.is_empty() || line.text.is_empty() {
                 return false;
             }
             line.text = markdown::cut(&line.text, line.text.len() / 2).to_owned();
             line.line_truncated = true;
-            spent = base.with_line(&line);
+            size = base.with_line(&line);
         }
-        self.spent = spent;
-        self.known.insert(facts.id);
+        self.size = size;
+        self.known_commits.insert(commit_info.id);
         self.commits.extend(commit);
         self.lines.push(line);
         true
     }
 
-    /// The contract's markdown.
+    /// The markdown that the contract defines.
     pub(super) fn markdown(&self, is_modified: bool) -> String {
         let mut out = format!("# Git Blame: {}\n", markdown::line(&self.path));
         if is_modified {
@@ -160,23 +160,23 @@ impl Page {
     }
 }
 
-impl Spent {
-    fn with_commit(self, commit: &Commit) -> Spent {
+impl Size {
+    fn with_commit(self, commit: &BlamedCommit) -> Size {
         let shown = [&commit.author, &commit.email, &commit.subject];
-        let shown: usize = shown.into_iter().map(|text| escaped(text)).sum();
-        Spent {
+        let shown: usize = shown.into_iter().map(|text| escaped_len(text)).sum();
+        Size {
             data: self.data + paging::size(commit) + 1,
-            text: self.text + shown + COMMIT_FRAME,
+            text: self.text + shown + COMMIT_FRAME_BYTES,
             ..self
         }
     }
 
-    fn with_line(self, line: &Line) -> Spent {
-        Spent {
+    fn with_line(self, line: &BlamedLine) -> Size {
+        Size {
             data: self.data + paging::size(line) + 1,
-            text: self.text + escaped(&line.text) + LINE_FRAME,
+            text: self.text + escaped_len(&line.text) + LINE_FRAME_BYTES,
             lines: self.lines + 1,
-            widest: self.widest.max(escaped(&line.author)),
+            widest: self.widest.max(escaped_len(&line.author)),
         }
     }
 
@@ -185,33 +185,33 @@ impl Spent {
     }
 }
 
-impl Line {
-    fn new(number: u32, bytes: &[u8], facts: &CommitInfo, most: usize) -> Line {
+impl BlamedLine {
+    fn new(number: u32, bytes: &[u8], commit_info: &CommitInfo, max_bytes: usize) -> BlamedLine {
         let text = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let text = text.strip_suffix(b"\r").unwrap_or(text);
-        Line {
+        BlamedLine {
             line: number,
-            sha: facts.id.to_string(),
-            author: markdown::shortened(&facts.author.name, most),
-            date: markdown::rfc3339(facts.author.time),
+            sha: commit_info.id.to_string(),
+            author: markdown::shortened(&commit_info.author.name, max_bytes),
+            date: markdown::rfc3339(commit_info.author.time),
             text: String::from_utf8_lossy(text).into_owned(),
             line_truncated: false,
-            day: markdown::day(facts.author.time),
+            day: markdown::day(commit_info.author.time),
         }
     }
 }
 
-impl Commit {
-    fn new(facts: &CommitInfo, most: usize) -> Commit {
-        let message = markdown::shortened(&facts.message, most);
-        Commit {
-            sha: facts.id.to_string(),
-            author: markdown::shortened(&facts.author.name, most),
-            email: markdown::shortened(&facts.author.email, most),
-            date: markdown::rfc3339(facts.author.time),
+impl BlamedCommit {
+    fn new(commit_info: &CommitInfo, max_bytes: usize) -> BlamedCommit {
+        let message = markdown::shortened(&commit_info.message, max_bytes);
+        BlamedCommit {
+            sha: commit_info.id.to_string(),
+            author: markdown::shortened(&commit_info.author.name, max_bytes),
+            email: markdown::shortened(&commit_info.author.email, max_bytes),
+            date: markdown::rfc3339(commit_info.author.time),
             subject: markdown::subject(message.as_bytes().into()),
             message,
-            day: markdown::day(facts.author.time),
+            day: markdown::day(commit_info.author.time),
         }
     }
 
@@ -225,8 +225,8 @@ impl Commit {
     }
 }
 
-/// How many bytes a text takes once it is shown.
-fn escaped(shown: &str) -> usize {
+/// The size of a text in bytes once it is escaped.
+fn escaped_len(shown: &str) -> usize {
     text::escape(shown).0.len()
 }
 
@@ -238,7 +238,7 @@ mod tests {
 
     use super::*;
 
-    fn facts(first_byte: u8, name: &str, message: &str) -> CommitInfo {
+    fn commit_info(first_byte: u8, name: &str, message: &str) -> CommitInfo {
         let mut id = ObjectId::null(Kind::Sha1);
         id.as_mut_slice()[0] = first_byte;
         CommitInfo {
@@ -252,13 +252,13 @@ mod tests {
         }
     }
 
-    fn page(total: u32, budget: usize) -> Page {
-        Page::new(&RepoPath::parse("src/jwt.ts").unwrap(), total, budget)
+    fn page(total: u32, budget: usize) -> BlamePage {
+        BlamePage::new(&RepoPath::parse("src/jwt.ts").unwrap(), total, budget)
     }
 
     #[test]
     fn a_title_is_one_line() {
-        let page = Page::new(&RepoPath::parse("a\n# b").unwrap(), 0, 64 << 10);
+        let page = BlamePage::new(&RepoPath::parse("a\n# b").unwrap(), 0, 64 << 10);
         let markdown = page.markdown(false);
         assert!(
             markdown.starts_with("# Git Blame: a\\u{a}# b\n"),
@@ -267,16 +267,16 @@ mod tests {
     }
 
     #[test]
-    fn the_markdown_is_the_contracts() {
+    fn the_markdown_has_the_form_of_the_contract() {
         let mut page = page(30, 64 << 10);
-        let john = facts(0xab, "John Doe", "feat(auth): add JWT\n\nBody.");
-        let jane = facts(0xde, "Jane Smith", "fix: it");
-        for (number, text, facts) in [
+        let john = commit_info(0xab, "John Doe", "feat(auth): add JWT\n\nBody.");
+        let jane = commit_info(0xde, "Jane Smith", "fix: it");
+        for (number, text, commit_info) in [
             (9, "function a() {\n", &john),
             (10, "  b();\r\n", &jane),
             (11, "}", &john),
         ] {
-            assert!(page.add(number, text.as_bytes(), facts));
+            assert!(page.add(number, text.as_bytes(), commit_info));
         }
         page.next = Some(12);
         let expected = "\
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn text_and_data_stay_within_the_budget_and_hold_whole_lines() {
+    fn text_and_data_have_whole_lines_within_the_budget() {
         for text in [
             "plain",
             "\u{202e}\u{202e}\u{202e}\u{202e}",
@@ -321,7 +321,7 @@ mod tests {
             "äöü",
         ] {
             let (budget, mut page) = (16 << 10, page(5000, 16 << 10));
-            let commits = (0..=u8::MAX).map(|first| facts(first, "\u{200b}A", "m\nn"));
+            let commits = (0..=u8::MAX).map(|first| commit_info(first, "\u{200b}A", "m\nn"));
             let commits: Vec<_> = commits.collect();
             let mut numbered = (1..).zip(commits.iter().cycle());
             while numbered
@@ -346,13 +346,17 @@ mod tests {
     }
 
     #[test]
-    fn a_first_line_that_has_no_room_is_cut_and_says_so() {
+    fn a_first_line_that_does_not_fit_is_cut_and_marked() {
         let mut page = page(2, 16 << 10);
         let line = "ä".repeat(1 << 20);
-        assert!(page.add(1, line.as_bytes(), &facts(1, "A", &"m".repeat(1 << 20))));
+        assert!(page.add(
+            1,
+            line.as_bytes(),
+            &commit_info(1, "A", &"m".repeat(1 << 20))
+        ));
         assert!(page.lines[0].line_truncated && page.lines[0].text.len() > 1000);
         assert!(page.commits[0].message.ends_with('…'));
-        assert!(!page.add(2, line.as_bytes(), &facts(2, "A", "m")));
+        assert!(!page.add(2, line.as_bytes(), &commit_info(2, "A", "m")));
         assert!(page.markdown(false).len() <= 16 << 10);
     }
 }

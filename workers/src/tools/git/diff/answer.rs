@@ -1,13 +1,13 @@
-//! The answer, fitted into what one result may hold.
+//! Fits the answer into the maximum size of a result.
 //!
-//! Patches go first, from the end; then files. What is left out is counted and said.
+//! Patches are dropped first, from the end, and then files. The answer counts what was dropped.
 
 use archway_repo::text;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::markdown;
-use super::measure::{MAX_LINES, Measured};
+use super::measure::{MAX_LINES, MeasuredDiff};
 use crate::tools::git::markdown::RENAMES_CUT;
 use crate::tools::paging;
 use crate::tools::schema::is_false;
@@ -72,8 +72,8 @@ pub(super) enum Status {
     TypeChanged,
 }
 
-impl Measured {
-    /// The answer in `budget` bytes of data, and its text in as many.
+impl MeasuredDiff {
+    /// Returns the answer and its markdown, each in at most `budget` bytes.
     pub(super) fn fit(self, title: &str, budget: usize) -> (GitDiffAnswer, String) {
         let mut answer = GitDiffAnswer::of(self);
         let notes = std::mem::take(&mut answer.note);
@@ -89,7 +89,7 @@ impl Measured {
 }
 
 impl GitDiffAnswer {
-    fn of(measured: Measured) -> GitDiffAnswer {
+    fn of(measured: MeasuredDiff) -> GitDiffAnswer {
         let is_long = measured.lines() > MAX_LINES;
         let mut files = measured.files;
         if is_long || measured.is_summary {
@@ -99,7 +99,7 @@ impl GitDiffAnswer {
         }
         let count = |is: fn(&FileDiff) -> bool| count(files.iter().filter(|file| is(file)));
         let (binary_files, too_large) = (count(|file| file.binary), count(|file| file.too_large));
-        let mut notes: Vec<String> = measured.nothing.into_iter().collect();
+        let mut notes: Vec<String> = measured.not_found_note.into_iter().collect();
         if is_long && !measured.is_summary {
             notes.push(format!(
                 "{} lines changed, which is more than {}: this is the summary; name a file or \
@@ -136,8 +136,8 @@ impl GitDiffAnswer {
         shown.map(|file| file.path.clone()).collect()
     }
 
-    /// Leaves out files from the end until the others fit, and patches from the end until those
-    /// fit, too.
+    /// Drops files from the end until the others fit, and then patches from the end until they fit
+    /// too.
     fn shorten(&mut self, budget: usize) {
         let patches: Vec<_> = self
             .files
@@ -160,7 +160,7 @@ impl GitDiffAnswer {
         self.truncated |= self.files.iter().any(|file| file.is_patch_missing);
     }
 
-    /// Leaves out the last patch, or the last file; false if nothing is left.
+    /// Drops the last patch, or else the last file. Returns false if nothing is left.
     fn drop_last(&mut self) -> bool {
         self.truncated = true;
         let last = self.files.iter_mut().rfind(|file| file.patch.is_some());

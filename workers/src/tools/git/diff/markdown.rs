@@ -1,11 +1,11 @@
-//! The answer as markdown, in the contract's form.
+//! The answer as markdown, in the form of the contract.
 
 use std::fmt::Write as _;
 
 use super::answer::{FileDiff, GitDiffAnswer, Status};
 use crate::tools::git::markdown::{fence, line as one_line};
 
-/// Sections of the summary, in order, and which files stand in them.
+/// The sections of the summary, in order, and the statuses of their files.
 const SECTIONS: [(&str, &[Status]); 4] = [
     ("Modified", &[Status::Modified, Status::TypeChanged]),
     ("Added", &[Status::Added]),
@@ -13,7 +13,7 @@ const SECTIONS: [(&str, &[Status]); 4] = [
     ("Renamed", &[Status::Renamed]),
 ];
 
-/// What binary files are, by their extension.
+/// The kinds of binary files, by extension.
 const KINDS: [(&str, &[&str]); 5] = [
     (
         "images",
@@ -30,11 +30,11 @@ const KINDS: [(&str, &[&str]); 5] = [
     ("documents", &["pdf", "docx", "xlsx", "pptx"]),
 ];
 
-/// The text of an answer.
+/// The markdown of an answer.
 pub(super) fn of(answer: &GitDiffAnswer, title: &str) -> String {
     let title = one_line(title);
     let mut text = String::new();
-    // Writing to a String can't fail.
+    // Writing to a String never fails.
     _ = if answer.files_changed == 0 {
         write!(text, "# Git Diff: {title}\n\nNo differences.\n")
             .and_then(|()| note(&mut text, answer))
@@ -166,7 +166,7 @@ fn note(text: &mut String, answer: &GitDiffAnswer) -> std::fmt::Result {
     text.write_str(&super::super::markdown::note(answer.note.as_deref()))
 }
 
-/// A number with a comma before every third digit from its end.
+/// Formats a number with a comma before every third digit from its end.
 pub(super) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

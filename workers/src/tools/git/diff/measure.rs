@@ -1,4 +1,5 @@
-//! What is told of each file: how many lines changed, and the patch while that is worth it.
+//! Measures each changed file: the number of changed lines, and the patch while the answer is
+//! small.
 
 use archway_history::{Change, ChangeKind, Comparer, Comparison, LineCounts, Measure, Side};
 use archway_proto::failure::Failure;
@@ -6,56 +7,56 @@ use archway_repo::{Cancel, RepoPath, text};
 
 use super::answer::{FileDiff, Status};
 
-/// How many changed lines are shown as patches; of more, files and counts are.
+/// Maximum number of changed lines that are shown as patches. Beyond it only files and counts are.
 pub(super) const MAX_LINES: u64 = 1000;
 
-/// What is wanted of a diff.
-pub(super) struct Wanted {
-    /// No patches.
+/// The options of a diff.
+pub(super) struct DiffOptions {
+    /// Omits patches.
     pub(super) summary: bool,
     /// Unchanged lines around each change.
     pub(super) context: u32,
-    /// How many bytes of patches are of use.
+    /// Maximum number of bytes of patches that can be shown.
     pub(super) budget: usize,
 }
 
 /// All files that differ, before they are fitted into an answer.
 #[derive(Debug, Default)]
-pub(super) struct Measured {
+pub(super) struct MeasuredDiff {
     pub(super) base: Option<String>,
     pub(super) head: Option<String>,
     pub(super) files: Vec<FileDiff>,
-    /// No patches were asked for.
+    /// No patches were requested.
     pub(super) is_summary: bool,
     pub(super) renames_cut: bool,
     /// Why nothing was found, if that is known.
-    pub(super) nothing: Option<String>,
+    pub(super) not_found_note: Option<String>,
     /// Lines of all files.
     pub(super) insertions: u64,
     pub(super) deletions: u64,
 }
 
-/// Measures all that changed.
+/// Measures all changes.
 pub(super) fn all(
     comparison: &Comparison<'_>,
     changes: &[&Change],
-    wanted: &Wanted,
+    options: &DiffOptions,
     cancel: &Cancel,
-) -> Result<Measured, Failure> {
-    let mut measured = Measured {
-        is_summary: wanted.summary,
+) -> Result<MeasuredDiff, Failure> {
+    let mut measured = MeasuredDiff {
+        is_summary: options.summary,
         renames_cut: comparison.changes.renames_cut,
-        ..Measured::default()
+        ..MeasuredDiff::default()
     };
     let mut comparer = Comparer::new(cancel);
-    let mut room = wanted.budget;
+    let mut room = options.budget;
     for change in changes {
         cancel.check().map_err(archway_repo::RepoError::Stopped)?;
-        // Patches are left out from the end: behind one that has no room, none is made.
-        let is_shown = !wanted.summary && measured.lines() <= MAX_LINES && room > 0;
+        // Patches are dropped from the end, so none is computed after the first that has no room.
+        let is_shown = !options.summary && measured.lines() <= MAX_LINES && room > 0;
         let mut file = FileDiff::of(change);
         if is_shown {
-            let (lines, patch) = comparison.patch(&mut comparer, change, wanted.context)?;
+            let (lines, patch) = comparison.patch(&mut comparer, change, options.context)?;
             room = room.saturating_sub(patch.text.len());
             let is_plain = text::escape(&patch.text).1 == 0;
             file.count(lines);
@@ -72,7 +73,7 @@ pub(super) fn all(
     Ok(measured)
 }
 
-impl Measured {
+impl MeasuredDiff {
     pub(super) fn lines(&self) -> u64 {
         self.insertions + self.deletions
     }
@@ -119,9 +120,9 @@ impl FileDiff {
     }
 }
 
-/// The changes of the file that was asked for, by its new or old name; if there are none, those of
-/// files beneath it.
-pub(super) fn asked_for<'c>(changes: &'c [Change], path: &RepoPath) -> Vec<&'c Change> {
+/// The changes of the file with this new or old name. If there are none, those of files beneath
+/// this folder.
+pub(super) fn changes_of<'c>(changes: &'c [Change], path: &RepoPath) -> Vec<&'c Change> {
     let shown = path.display();
     let is_named = |change: &&Change| names(change).any(|name| name.display() == shown);
     let named: Vec<_> = changes.iter().filter(is_named).collect();

@@ -1,7 +1,7 @@
-//! What one answer of `git_log` has room for: whole commits, in data and in markdown.
+//! One page of `git_log`: as many whole commits as fit, as data and as markdown.
 //!
-//! The page ends before the commit that has no room. Only one that alone is larger than an answer
-//! is cut: first its list of files, then its message, and it says so.
+//! The page ends before the commit that does not fit. A commit that alone exceeds the answer's size
+//! is cut: first its list of files, then its message. The answer says so.
 
 use std::fmt::Write as _;
 
@@ -13,17 +13,17 @@ use serde::Serialize;
 use super::super::markdown;
 use crate::tools::{paging, schema::is_false};
 
-/// Room for what stands around the commits, in bytes.
-const FRAME: usize = 4096;
-/// Which part of the budget a name may take at most.
-const SHARE: usize = 16;
+/// Bytes reserved for everything around the commits.
+const FRAME_BYTES: usize = 4096;
+/// Fraction of the budget that a name may take: one in this many bytes.
+const MAX_SHARE: usize = 16;
 
-/// One answer.
-pub(super) struct Page {
-    pub(super) commits: Vec<Commit>,
+/// One page.
+pub(super) struct LogPage {
+    pub(super) commits: Vec<LoggedCommit>,
     /// Where the next page begins, if there may be one.
     pub(super) next: Option<LogCursor>,
-    /// The time was up before the page was full.
+    /// The deadline passed before the page was full.
     pub(super) is_incomplete: bool,
     /// Why nothing was found.
     pub(super) note: Option<String>,
@@ -33,7 +33,7 @@ pub(super) struct Page {
 }
 
 #[derive(Clone, Serialize, JsonSchema)]
-pub(super) struct Commit {
+pub(super) struct LoggedCommit {
     sha: String,
     short_sha: String,
     author: String,
@@ -51,8 +51,7 @@ pub(super) struct Commit {
     files_truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     files_total: Option<usize>,
-    /// Not all renames were looked for, as too many files came and went: some may be shown as
-    /// added and deleted.
+    /// Rename detection reached its limit: some renames may be shown as added and deleted.
     #[serde(default, skip_serializing_if = "is_false")]
     renames_cut: bool,
     /// The day on the author's calendar.
@@ -65,28 +64,28 @@ pub(super) struct Commit {
 #[derive(Clone, Serialize, JsonSchema)]
 struct File {
     path: String,
-    /// Where it was before, if it was renamed or copied.
+    /// Its previous path, if it was renamed or copied.
     #[serde(skip_serializing_if = "Option::is_none")]
     old_path: Option<String>,
     status: Status,
 }
 
-impl Page {
-    pub(super) fn new(budget: usize) -> Page {
-        Page {
+impl LogPage {
+    pub(super) fn new(budget: usize) -> LogPage {
+        LogPage {
             commits: Vec::new(),
             next: None,
             is_incomplete: false,
             note: None,
-            budget: budget.saturating_sub(FRAME),
+            budget: budget.saturating_sub(FRAME_BYTES),
             data: 0,
             text: 0,
         }
     }
 
-    /// Adds a commit; false if there is no room. The first is cut until it has.
+    /// Adds a commit. Returns false if there is no room. The first commit is cut until it fits.
     pub(super) fn add(&mut self, entry: &LogEntry) -> bool {
-        let mut commit = Commit::new(entry, self.budget / SHARE);
+        let mut commit = LoggedCommit::new(entry, self.budget / MAX_SHARE);
         let (data, text) = loop {
             let (data, text) = commit.sizes();
             let (data, text) = (self.data + data, self.text + text);
@@ -102,9 +101,9 @@ impl Page {
         true
     }
 
-    /// The contract's markdown.
+    /// The markdown that the contract defines.
     pub(super) fn markdown(&self) -> String {
-        let sections: Vec<String> = self.commits.iter().map(Commit::section).collect();
+        let sections: Vec<String> = self.commits.iter().map(LoggedCommit::section).collect();
         let mut out = "# Git Log\n\n".to_owned();
         out.push_str(&sections.join("\n---\n\n"));
         match (self.commits.is_empty(), &self.next) {
@@ -124,21 +123,21 @@ impl Page {
     }
 }
 
-impl Commit {
-    /// `most` is how many bytes a name may take.
-    fn new(entry: &LogEntry, most: usize) -> Commit {
-        let (facts, total) = (&entry.commit_info, entry.files_total);
-        let sha = facts.id.to_hex().to_string();
-        let message = facts.message.to_string();
+impl LoggedCommit {
+    /// `most` is the maximum size of a name in bytes.
+    fn new(entry: &LogEntry, most: usize) -> LoggedCommit {
+        let (commit_info, total) = (&entry.commit_info, entry.files_total);
+        let sha = commit_info.id.to_hex().to_string();
+        let message = commit_info.message.to_string();
         let is_cut = entry.files.len() < total;
-        Commit {
+        LoggedCommit {
             short_sha: entry.short.clone(),
             sha,
-            author: markdown::shortened(&facts.author.name, most),
-            email: markdown::shortened(&facts.author.email, most),
-            date: markdown::rfc3339(facts.author.time),
-            day: markdown::day(facts.author.time),
-            subject: markdown::subject(facts.message.as_ref()),
+            author: markdown::shortened(&commit_info.author.name, most),
+            email: markdown::shortened(&commit_info.author.email, most),
+            date: markdown::rfc3339(commit_info.author.time),
+            day: markdown::day(commit_info.author.time),
+            subject: markdown::subject(commit_info.message.as_ref()),
             message: message.trim().to_owned(),
             message_truncated: false,
             files: entry.files.iter().map(File::new).collect(),
@@ -148,7 +147,7 @@ impl Commit {
         }
     }
 
-    /// Halves its longest part; false if nothing is left to cut.
+    /// Halves its longest part. Returns false if nothing is left to cut.
     fn cut(&mut self) -> bool {
         if !self.files.is_empty() {
             self.files_total.get_or_insert(self.files.len());
@@ -167,7 +166,7 @@ impl Commit {
         true
     }
 
-    /// What it takes in data and in markdown, in bytes.
+    /// Its size in data and in markdown, in bytes.
     fn sizes(&self) -> (usize, usize) {
         let section = self.section();
         let (shown, _) = text::escape(&section);
@@ -177,7 +176,7 @@ impl Commit {
     fn section(&self) -> String {
         let mut out = format!("## Commit: {} ({})\n", self.short_sha, self.day);
         let (author, email) = (markdown::line(&self.author), markdown::line(&self.email));
-        // Two blanks at its end break a line in markdown.
+        // Two spaces at the end break the line in markdown.
         _ = writeln!(out, "**Author**: {author} <{email}>  ");
         let ellipsis = if self.message_truncated { "…" } else { "" };
         _ = writeln!(out, "**Message**: {}{ellipsis}", self.subject);
@@ -208,7 +207,7 @@ impl File {
     }
 
     fn write(&self, out: &mut String) {
-        let (path, status) = (markdown::line(&self.path), word(self.status));
+        let (path, status) = (markdown::line(&self.path), status_name(self.status));
         _ = match &self.old_path {
             Some(old) => writeln!(out, "- {path} ({status} from {})", markdown::line(old)),
             None => writeln!(out, "- {path} ({status})"),
@@ -216,7 +215,7 @@ impl File {
     }
 }
 
-fn word(status: Status) -> &'static str {
+fn status_name(status: Status) -> &'static str {
     match status {
         Status::Added => "added",
         Status::Modified => "modified",
@@ -259,8 +258,8 @@ mod tests {
     }
 
     #[test]
-    fn the_markdown_is_the_contracts() {
-        let mut page = Page::new(64 << 10);
+    fn the_markdown_has_the_form_of_the_contract() {
+        let mut page = LogPage::new(64 << 10);
         let mut first = entry("John Doe", "feat(auth): add JWT\n\nBody.\n", 1);
         first.files[0].status = Status::Added;
         assert!(page.add(&first));
@@ -314,17 +313,17 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_page_says_so() {
+    fn an_empty_page_says_that_no_commits_were_found() {
         assert_eq!(
-            Page::new(1 << 16).markdown(),
+            LogPage::new(1 << 16).markdown(),
             "# Git Log\n\nNo commits found.\n"
         );
     }
 
     #[test]
-    fn a_page_holds_whole_commits_within_the_budget() {
+    fn a_page_has_whole_commits_within_the_budget() {
         let budget = 32 << 10;
-        let mut page = Page::new(budget);
+        let mut page = LogPage::new(budget);
         let entry = entry("\u{202e}\u{202e}", "\u{200b}subject", 20);
         while page.add(&entry) {}
         assert!(page.commits.len() > 5);
@@ -338,17 +337,17 @@ mod tests {
     }
 
     #[test]
-    fn a_monstrous_commit_is_cut_but_given() {
+    fn a_commit_larger_than_the_budget_is_cut() {
         let budget = 32 << 10;
         for (message, files) in [("m".repeat(1 << 20), 200), ("m\n\nä".repeat(1 << 18), 0)] {
-            let mut page = Page::new(budget);
+            let mut page = LogPage::new(budget);
             assert!(page.add(&entry(&"n".repeat(1 << 20), &message, files)));
             let commit = &page.commits[0];
             assert!(commit.message_truncated && !commit.message.is_empty());
             assert_eq!(commit.files_total, (files > 0).then_some(files));
             assert!(page.markdown().len() <= budget && paging::size(commit) <= budget);
         }
-        let mut page = Page::new(budget);
+        let mut page = LogPage::new(budget);
         assert!(page.add(&entry("A", "m", 1000)));
         let commit = &page.commits[0];
         assert!(commit.files_truncated && commit.files.len() > 100 && !commit.message_truncated);

@@ -1,30 +1,32 @@
-//! What is added to an answer in which nothing was found: an agent takes it for a fact, and it may
-//! be a misspelt path.
+//! Notes for answers without results. An agent takes an empty answer for a fact, while the path may
+//! be misspelt.
 
 use gix::ObjectId;
 
 use archway_history::{EmptyLogReason, History, HistoryError, LogQuery};
 use archway_repo::{Cancel, RepoPath, text};
 
-/// How many commits are named.
+/// Maximum number of commits that a note names.
 const MAX_NAMED: usize = 2;
 
-/// Why a log has no commits.
+/// Explains why a log has no commits.
 pub(super) fn of_log(
     history: &History,
-    why: EmptyLogReason,
+    reason: EmptyLogReason,
     query: &LogQuery,
     cancel: &Cancel,
 ) -> String {
-    match (why, &query.path) {
-        (EmptyLogReason::Absent(commits), Some(path)) => absent(history, path, &commits, cancel),
+    match (reason, &query.path) {
+        (EmptyLogReason::Absent(commits), Some(path)) => {
+            path_is_absent(history, path, &commits, cancel)
+        }
         (EmptyLogReason::Reversed | EmptyLogReason::Absent(_), _) => {
             "since is after until: no commit lies between them.".to_owned()
         }
     }
 }
 
-/// Why nothing differs at a path: that none of the commits has it. `None` if one has.
+/// Explains that none of the commits has a path. Returns `None` if one has it.
 ///
 /// # Errors
 /// If a commit can't be read.
@@ -39,10 +41,15 @@ pub(super) fn of_path(
             return Ok(None);
         }
     }
-    Ok((!commits.is_empty()).then(|| absent(history, path, commits, cancel)))
+    Ok((!commits.is_empty()).then(|| path_is_absent(history, path, commits, cancel)))
 }
 
-fn absent(history: &History, path: &RepoPath, commits: &[ObjectId], cancel: &Cancel) -> String {
+fn path_is_absent(
+    history: &History,
+    path: &RepoPath,
+    commits: &[ObjectId],
+    cancel: &Cancel,
+) -> String {
     let shown = path.display();
     let shown = text::shown(&shown);
     let named = commits.iter().take(MAX_NAMED);

@@ -1,4 +1,4 @@
-//! What is asked for, checked.
+//! The validated request of a search.
 
 use archway_index::chunk::Kind;
 use archway_proto::{failure::Failure, fault::Fault};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::SearchArgs;
 use crate::tools::files::module;
 
-/// Which discoveries and decisions are looked for.
+/// The type of discoveries and decisions to find.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -22,7 +22,7 @@ pub(in crate::tools) enum NoteType {
     Issue,
 }
 
-/// Where to look.
+/// The projects to search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -32,7 +32,7 @@ pub(in crate::tools) enum ProjectScope {
     AllLinked,
 }
 
-/// What a piece of code is.
+/// The kind of a piece of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -44,20 +44,20 @@ pub(in crate::tools) enum ChunkType {
     Type,
 }
 
-/// What is asked for.
-pub(super) struct Asked {
+/// A validated request.
+pub(super) struct SearchRequest {
     pub(super) query: String,
-    /// Of notes; `None`: all there is.
+    /// The kind of notes. `None` means all.
     pub(super) note_kind: Option<&'static str>,
     pub(super) module: Option<String>,
     pub(super) kinds: Option<Vec<Kind>>,
     pub(super) glob: Option<Glob>,
 }
 
-impl Asked {
+impl SearchRequest {
     /// # Errors
-    /// If two filters leave nothing, or the glob does not parse.
-    pub(super) fn of(args: &SearchArgs) -> Result<Asked, Failure> {
+    /// If two filters exclude each other, or the glob does not parse.
+    pub(super) fn of(args: &SearchArgs) -> Result<SearchRequest, Failure> {
         let note_kind = args.kind.name();
         let is_of_code = args.chunk_type.is_some() || args.path_glob.is_some();
         if let (Some(kind), true) = (note_kind, is_of_code) {
@@ -70,7 +70,7 @@ impl Asked {
             ));
         }
         let kinds = args.chunk_type.as_ref();
-        Ok(Asked {
+        Ok(SearchRequest {
             query: args.query.clone(),
             note_kind,
             module: args
@@ -82,7 +82,7 @@ impl Asked {
         })
     }
 
-    /// Whether anything is left out by what is asked for.
+    /// Whether any filter is set.
     pub(super) fn is_filtered(&self) -> bool {
         self.note_kind.is_some()
             || self.module.is_some()
@@ -90,21 +90,21 @@ impl Asked {
             || self.glob.is_some()
     }
 
-    /// Whether notes may be found at all.
-    pub(super) fn wants_notes(&self) -> bool {
+    /// Whether notes can match at all.
+    pub(super) fn includes_notes(&self) -> bool {
         self.kinds.is_none() && self.glob.is_none()
     }
 
-    /// Whether notes may be found, and not each.
-    pub(super) fn picks_notes(&self) -> bool {
-        self.wants_notes() && (self.note_kind.is_some() || self.module.is_some())
+    /// Whether a filter selects some of the notes.
+    pub(super) fn filters_notes(&self) -> bool {
+        self.includes_notes() && (self.note_kind.is_some() || self.module.is_some())
     }
 
-    /// Whether a file is one of those that are asked for.
-    pub(super) fn takes_file(&self, path: &RepoPath) -> bool {
-        let is_in = |wanted: &str| {
+    /// Whether a file matches the filters.
+    pub(super) fn matches_file(&self, path: &RepoPath) -> bool {
+        let is_in = |module_name: &str| {
             let shown = path.display();
-            module(&shown) == wanted || is_beneath(&shown, wanted)
+            module(&shown) == module_name || is_beneath(&shown, module_name)
         };
         self.note_kind.is_none()
             && self.module.as_deref().is_none_or(is_in)
@@ -136,7 +136,7 @@ impl ChunkType {
     }
 }
 
-/// Whether a path begins with whole components of a folder's.
+/// Whether `path` is beneath `folder`, compared by whole components.
 fn is_beneath(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder)
         .is_some_and(|rest| rest.starts_with('/'))

@@ -1,4 +1,4 @@
-//! What the index finds, ranked, before anything is read.
+//! Queries the index and ranks its matches, before any content is read.
 
 use std::sync::Arc;
 
@@ -8,63 +8,63 @@ use archway_index::vector_store::HomeError;
 use archway_proto::{chain::Chain, failure::Failure, fault::Fault};
 use archway_store::{IndexRow, Source, StoreError};
 
-use super::asked::Asked;
 use super::filter::Filter;
 use super::ranked::{Ranked, ranked, with_notes};
+use super::request::SearchRequest;
 use crate::projects::Project;
 use crate::tools::ToolContext;
 
-/// How many results there are at most, shown or not.
-const MOST: usize = 200;
+/// Maximum number of results, shown or not.
+const MAX_RESULTS: usize = 200;
 
-/// What was found.
-pub(super) struct Found {
+/// The ranked matches of the index.
+pub(super) struct IndexMatches {
     pub(super) ranked: Vec<Ranked>,
     pub total: usize,
-    /// How the index of the project stands that was asked about.
+    /// The state of the index of the requested project.
     pub(super) row: IndexRow,
     pub(super) is_hybrid: bool,
     pub(super) note: Option<String>,
 }
 
-impl Found {
-    /// What answers, of the first project and those that it links to; at most `limit` results.
+impl IndexMatches {
+    /// Finds at most `limit` results in the first project and those that it links to.
     ///
     /// # Errors
-    /// If the first project has no index yet, or the index gives no answer.
+    /// If the first project has no index yet, or the index can't be searched.
     pub(super) async fn of(
         cx: &ToolContext,
         projects: &[Arc<Project>],
-        asked: &Arc<Asked>,
+        request: &Arc<SearchRequest>,
         limit: usize,
-    ) -> Result<Found, Failure> {
-        let (mut wholes, mut missing) = wholes(cx, projects).await?;
-        let filter = Arc::new(Filter::of(cx, projects, asked).await?);
-        let mut found = find(cx, &wholes, &filter, asked).await?;
+    ) -> Result<IndexMatches, Failure> {
+        let (mut whole_indexes, mut missing) = whole_indexes(cx, projects).await?;
+        let filter = Arc::new(Filter::of(cx, projects, request).await?);
+        let mut found = find(cx, &whole_indexes, &filter, request).await?;
         if let Err(HomeError::Lost { .. }) = found {
-            // As they stand now: lost ones are marked, and others may have changed meanwhile.
-            (wholes, missing) = self::wholes(cx, projects).await?;
-            found = find(cx, &wholes, &filter, asked).await?;
+            // Reads them again: the lost ones are marked, and others may have changed meanwhile.
+            (whole_indexes, missing) = self::whole_indexes(cx, projects).await?;
+            found = find(cx, &whole_indexes, &filter, request).await?;
         }
         let found = found.map_err(|error| not_searched(&error))?;
         let candidates = found.candidates.into_iter();
-        let named: Vec<Named> = candidates
-            .filter_map(|candidate| filter.named(candidate, &wholes))
-            .take(MOST)
+        let documented: Vec<DocumentMatch> = candidates
+            .filter_map(|candidate| filter.documented(candidate, &whole_indexes))
+            .take(MAX_RESULTS)
             .collect();
-        // What is hidden now was not found: else the refusal would tell that it is there.
-        if named.is_empty() {
-            no_words(found.vectors).map_or(Ok(()), Err)?;
+        // A hidden match counts as no match. Otherwise the failure would reveal that it exists.
+        if documented.is_empty() {
+            words_only_failure(found.vectors).map_or(Ok(()), Err)?;
         }
-        let total = named.len();
-        let ranked = ranked(cx, projects, named).await;
+        let total = documented.len();
+        let ranked = ranked(cx, projects, documented).await;
         let (mut ranked, all_read) = with_notes(cx, projects, ranked, limit).await;
         filter.hide_closed(&mut ranked);
-        let are_files_meant = total == 0 && asked.note_kind.is_some();
-        Ok(Found {
+        let may_mean_files = total == 0 && request.note_kind.is_some();
+        Ok(IndexMatches {
             ranked,
             total,
-            row: wholes
+            row: whole_indexes
                 .into_iter()
                 .next()
                 .map(|whole| whole.row)
@@ -77,60 +77,62 @@ impl Found {
                     (found.vectors == Vectors::Lacking, NO_VECTORS),
                     (!all_read, UNREAD),
                     (filter.is_cut, CUT),
-                    (are_files_meant, FILES),
+                    (may_mean_files, FILES),
                 ],
             ),
         })
     }
 }
 
-/// What the index finds in these projects.
+/// Queries the index of these projects.
 async fn find(
     cx: &ToolContext,
-    wholes: &[Whole],
+    whole_indexes: &[Whole],
     filter: &Arc<Filter>,
-    asked: &Asked,
+    request: &SearchRequest,
 ) -> Result<Result<meaning::Found, HomeError>, Failure> {
-    // What was closed since a project was indexed must not take the place of what is open.
-    let blobs = match asked.is_filtered() || filter.is_newer(wholes) {
-        true => Some(Filter::blobs(filter, cx, wholes).await?),
+    // Documents that were closed after indexing must not displace open ones.
+    let blobs = match request.is_filtered() || filter.is_newer(whole_indexes) {
+        true => Some(Filter::blobs(filter, cx, whole_indexes).await?),
         false => None,
     };
     let query = Query {
-        text: &asked.query,
-        kinds: asked.kinds.clone(),
-        is_filtered: asked.is_filtered(),
+        text: &request.query,
+        kinds: request.kinds.clone(),
+        is_filtered: request.is_filtered(),
         blobs,
         deadline: cx.cancel().deadline,
     };
-    Ok(cx.meaning().find(cx.tenant(), wholes, &query).await)
+    Ok(cx.meaning().find(cx.tenant(), whole_indexes, &query).await)
 }
 
-/// The indexes of projects, and which others have none yet.
-async fn wholes(
+/// Returns the indexes of projects, and the slugs of those without one.
+async fn whole_indexes(
     cx: &ToolContext,
     projects: &[Arc<Project>],
 ) -> Result<(Vec<Whole>, Vec<String>), Failure> {
-    let (mut wholes, mut missing) = (Vec::new(), Vec::new());
+    let (mut whole_indexes, mut missing) = (Vec::new(), Vec::new());
     for (number, project) in projects.iter().enumerate() {
         let shelf = cx.shelf(project);
         let row = cx.meaning().row(shelf).await;
-        // What was never begun is not whole, either.
-        let row = row.map_err(|error| away(&error))?.unwrap_or_default();
+        // A project whose indexing has not begun counts as not indexed.
+        let row = row
+            .map_err(|error| index_unavailable(&error))?
+            .unwrap_or_default();
         let whole = cx.meaning().whole(shelf, row.clone()).await;
-        match whole.map_err(|error| away(&error))? {
-            Some(whole) => wholes.push(whole),
+        match whole.map_err(|error| index_unavailable(&error))? {
+            Some(whole) => whole_indexes.push(whole),
             None if number == 0 => return Err(not_ready(row)),
             None => missing.push(project.slug.clone()),
         }
     }
-    Ok((wholes, missing))
+    Ok((whole_indexes, missing))
 }
 
 /// A candidate, and the document that it is shown as.
-pub(super) struct Named {
+pub(super) struct DocumentMatch {
     pub(super) candidate: Candidate,
-    /// Which of the projects, from 0.
+    /// The index of its project.
     pub(super) project: usize,
     pub(super) source: Source,
     pub(super) name: Vec<u8>,
@@ -147,11 +149,11 @@ const FILES: &str = "type finds what record_discovery and write_memory_entry not
     patterns and guidelines that the repository keeps as files (ADRs) are found by \
     search_architecture, or here without type";
 
-/// What else is to be known: of these, what is so, and which projects have no index.
+/// Joins the notes that apply, and names projects without an index.
 fn note(missing: &[String], notes: &[(bool, &str)]) -> Option<String> {
     let mut notes: Vec<String> = notes
         .iter()
-        .filter(|(is_so, _)| *is_so)
+        .filter(|(applies, _)| *applies)
         .map(|(_, note)| (*note).to_owned())
         .collect();
     if !missing.is_empty() {
@@ -180,14 +182,14 @@ fn not_ready(row: IndexRow) -> Failure {
 
 fn not_searched(error: &HomeError) -> Failure {
     match error {
-        // It is the project's, and nobody else tells of it.
+        // This depends on the project, and nothing else reports it.
         HomeError::TooLarge { .. } => {
             tracing::warn!(error = %Chain(error), "an index could not be searched");
         }
         _ => tracing::debug!(error = %Chain(error), "an index could not be searched"),
     }
     let message = match error {
-        HomeError::Lost { .. } => "the index of the project was lost, and is made anew",
+        HomeError::Lost { .. } => "the index of the project was lost and is being rebuilt",
         HomeError::Late(_) => "the index did not answer in time",
         HomeError::TooLarge { .. } => "the project's index is too large for the memory it may have",
         _ => "the index can't be searched now",
@@ -195,9 +197,9 @@ fn not_searched(error: &HomeError) -> Failure {
     Failure::new(Fault::IndexNotReady, message, FALLBACK).detail("retry_after_seconds", 5)
 }
 
-/// That nothing was found where only words were looked for, and vectors were to be; `None` where
-/// all was looked for that there is.
-fn no_words(vectors: Vectors) -> Option<Failure> {
+/// The failure if nothing was found by words alone although vectors were expected. `None` if the
+/// search was complete.
+fn words_only_failure(vectors: Vectors) -> Option<Failure> {
     let message = match vectors {
         Vectors::Counted | Vectors::None => return None,
         Vectors::Away => {
@@ -213,7 +215,7 @@ fn no_words(vectors: Vectors) -> Option<Failure> {
     Some(failure.detail("retry_after_seconds", 5))
 }
 
-pub(super) fn away(error: &StoreError) -> Failure {
+pub(super) fn index_unavailable(error: &StoreError) -> Failure {
     tracing::warn!(error = %Chain(error), "the index could not be looked up");
     let (fault, message) = match error.is_late() {
         true => (Fault::DeadlineExceeded, "the index did not answer in time"),
