@@ -126,7 +126,7 @@ impl History {
         path: &RepoPath,
     ) -> Result<BlamedFile, HistoryError> {
         let (path, version) = self.find(commit, path)?;
-        let id = version.file.id;
+        let id = version.entry.id;
         let header = self.git.find_header(id).map_err(git("reading a file"))?;
         if header.size() > MAX_SIZE {
             let size = header.size();
@@ -191,7 +191,7 @@ impl History {
         file: &BlamedFile,
         cancel: &Cancel,
     ) -> Result<bool, HistoryError> {
-        self.differs_from(repo, &file.path, file.version.file, cancel)
+        self.differs_from(repo, &file.path, file.version.entry, cancel)
     }
 
     /// Merges spans in line order, and reads their commits.

@@ -77,7 +77,7 @@ pub(super) struct Indexes {
 pub(crate) struct ProjectCache {
     shared: Arc<Shared>,
     project: Key,
-    basis: Conditions,
+    conditions: Conditions,
 }
 
 /// The conditions under which an answer holds. Under any other, it could differ.
@@ -117,7 +117,7 @@ struct CacheKey {
 
 #[derive(Clone)]
 struct CachedAnswer {
-    basis: Conditions,
+    conditions: Conditions,
     bytes: u32,
     value: Arc<dyn Any + Send + Sync>,
 }
@@ -175,7 +175,7 @@ impl Histories {
         ProjectCache {
             shared: Arc::clone(&self.0),
             project: repo.key().of_repository(git),
-            basis: Conditions {
+            conditions: Conditions {
                 rules: repo.rules(),
                 shallow,
             },
@@ -259,7 +259,7 @@ impl ProjectCache {
     pub(crate) fn get<T: Cacheable>(&self, key: &AnswerKey) -> Option<Arc<T>> {
         let found = self.shared.answers.get(&self.cache_key::<T>(key));
         // Rules are reloaded every few seconds, and usually come out equal.
-        let same = found.filter(|found| found.basis == self.basis);
+        let same = found.filter(|found| found.conditions == self.conditions);
         let value = same.and_then(|found| found.value.downcast().ok());
         self.shared.metrics.record_lookup(T::NAME, value.is_some());
         value
@@ -269,7 +269,7 @@ impl ProjectCache {
     pub(crate) fn insert<T: Cacheable>(&self, key: &AnswerKey, value: Arc<T>) {
         let bytes = value.bytes() + key.path.as_bytes().len() + OVERHEAD;
         let answer = CachedAnswer {
-            basis: self.basis.clone(),
+            conditions: self.conditions.clone(),
             bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
             value,
         };

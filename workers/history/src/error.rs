@@ -50,7 +50,7 @@ pub enum HistoryError {
     #[error("the cursor refers to commits that are no longer reachable")]
     CursorExpired,
     /// An abbreviated id that several commits begin with.
-    #[error("Invalid git reference: {}: several commits begin so", shown(revision))]
+    #[error("Invalid git reference: {}: several commits match it", shown(revision))]
     Ambiguous {
         /// The id as the caller gave it.
         revision: String,

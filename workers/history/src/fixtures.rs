@@ -20,6 +20,11 @@ pub(super) fn history_of(repo: &Repo) -> History {
     History::of(repo, &Histories::new(), &cancel()).unwrap()
 }
 
+/// Commits all files.
+pub(super) fn commit(app: &Sandbox, message: &str) {
+    app.git(&["add", "-A"]).git(&["commit", "-qm", message]);
+}
+
 /// A graph of the whole repository.
 pub(super) fn graph(git: &gix::Repository) -> Graph {
     let built = graph::build(git, &Graph::default(), &cancel()).unwrap();

@@ -44,7 +44,7 @@ struct ReachabilityWalk {
     visited: Vec<u64>,
     /// Visited commits outside the graph.
     others: HashSet<ObjectId>,
-    /// Visited commits whose parents are not.
+    /// Visited commits whose parents are not visited yet.
     queue: BinaryHeap<QueuedCommit>,
 }
 

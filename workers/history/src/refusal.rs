@@ -10,11 +10,11 @@ const DATE_OR_REVISION: &str = "give a date, such as \"2025-01-01\", \"30 days a
 const REACHABLE_REVISION: &str = "give what HEAD, a branch or a tag reaches; git_log shows commits";
 
 /// Suggestion for a path that was not a file at a revision: no tool lists the files of one.
-pub const ABSENT_AT_REVISION: &str = "call git_log with it as file_path: renames are followed, so it \
-    tells what the file was called then";
+pub const ABSENT_AT_REVISION: &str = "call git_log with it as file_path: it follows renames, and \
+    shows the file's name at that time";
 /// Suggestion for a folder at a revision.
-pub const FOLDER_AT_REVISION: &str = "give a file in it; git_log with it as file_path tells which \
-    files of it changed";
+pub const FOLDER_AT_REVISION: &str = "give a file in it; git_log with it as file_path lists \
+    its changed files";
 
 const NO_REPOSITORY: &str =
     "call list_projects for projects with a commit, or read_file and search_files here";
@@ -64,11 +64,11 @@ impl From<HistoryError> for Failure {
             ),
             HistoryError::Binary { .. } => failure(
                 Fault::BinaryFile,
-                "its lines have no authors; git_log tells which commits changed it",
+                "a binary file has no lines to blame; git_log lists the commits that changed it",
             ),
             HistoryError::TooLarge { size, .. } => failure(
                 Fault::FileTooLarge,
-                "git_log tells which commits changed it",
+                "git_log lists the commits that changed it",
             )
             .detail("size", size),
             HistoryError::Repo(error) => error.into(),

@@ -1,10 +1,13 @@
 //! Rename detection: pairs deleted and added files like `git diff -M`.
 //!
-//! Three steps, each among the files that the previous one left: files of equal id; files whose
-//! name (not folder) is unique among deleted and among added files, if three quarters are the same;
-//! then every deleted with every added file, best scores first, if half is the same. Where several
-//! pairings fit, the result depends on the steps and on the order of files: both lists are in git's
-//! path order, and a tie goes to the first.
+//! Three steps, each among the files that the previous one left:
+//! - Files of equal id.
+//! - Files whose name (not folder) is unique among deleted and among added files, if three quarters
+//!   are the same.
+//! - Every deleted with every added file, best scores first, if half is the same.
+//!
+//! Where several pairings fit, the result depends on the steps and on the order of files: both lists
+//! are in git's path order, and a tie goes to the first.
 //!
 //! Blocked paths are removed before: the counterpart of a blocked file stays added or deleted.
 
@@ -172,15 +175,15 @@ impl<'a> Search<'a> {
     /// Adds pairs, and removes their files from the candidates.
     fn add_pairs(&mut self, pairs: &[Pair]) {
         self.pairs.extend_from_slice(pairs);
-        let without = |left: &mut Vec<usize>, mut paired: Vec<usize>| {
+        let remove_paired = |left: &mut Vec<usize>, mut paired: Vec<usize>| {
             paired.sort_unstable();
             left.retain(|at| paired.binary_search(at).is_err());
         };
-        without(
+        remove_paired(
             &mut self.deleted_left,
             pairs.iter().map(|pair| pair.0).collect(),
         );
-        without(
+        remove_paired(
             &mut self.added_left,
             pairs.iter().map(|pair| pair.1).collect(),
         );

@@ -33,26 +33,26 @@ impl History {
     /// If a commit can't be read.
     pub fn empty_log_reason(
         &self,
-        beginning: &LogCursor,
+        start: &LogCursor,
         path: Option<&RepoPath>,
     ) -> Result<Option<EmptyLogReason>, HistoryError> {
-        if beginning.returned > 0 {
+        if start.returned > 0 {
             return Ok(None);
         }
-        if let (Some(since), Some(until)) = (beginning.since, beginning.until)
+        if let (Some(since), Some(until)) = (start.since, start.until)
             && since > until
         {
             return Ok(Some(EmptyLogReason::Reversed));
         }
-        let Some(path) = path.filter(|_| !beginning.from.is_empty()) else {
+        let Some(path) = path.filter(|_| !start.from.is_empty()) else {
             return Ok(None);
         };
-        for &commit in &beginning.from {
+        for &commit in &start.from {
             if self.has(commit, path)? {
                 return Ok(None);
             }
         }
-        Ok(Some(EmptyLogReason::Absent(beginning.from.clone())))
+        Ok(Some(EmptyLogReason::Absent(start.from.clone())))
     }
 
     /// Whether a commit has an entry at `path`, verbatim or with its escapes decoded.

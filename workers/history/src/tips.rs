@@ -52,9 +52,9 @@ impl Tips {
         // The state is recorded before references are read: a change in between shows as a
         // difference.
         let sources = Sources::of(repository, cancel)?;
-        let (ids, is_all) = read(repository, cancel)?;
+        let (ids, is_complete) = read(repository, cancel)?;
         let ids = Arc::new(ids);
-        self.0 = sources.filter(|_| is_all).map(|sources| CachedTips {
+        self.0 = sources.filter(|_| is_complete).map(|sources| CachedTips {
             sources,
             ids: Arc::clone(&ids),
         });
@@ -73,7 +73,7 @@ pub(super) fn read(
     let store = &repository.refs;
     // Reopened each time: a cached buffer may miss what was written within a tick of the clock.
     let packed = store.open_packed_buffer().map_err(git(READING))?;
-    let (mut ids, mut is_all) = (HashSet::new(), true);
+    let (mut ids, mut is_complete) = (HashSet::new(), true);
     for prefix in PREFIXES {
         let prefix = prefix.try_into().map_err(git(READING))?;
         let all = store.iter_prefixed_packed(prefix, packed.as_ref());
@@ -82,12 +82,12 @@ pub(super) fn read(
             let Ok(mut reference) = reference else {
                 continue;
             };
-            is_all &= !points_elsewhere(&reference);
+            is_complete &= !points_elsewhere(&reference);
             let id = reference.follow_to_object_packed(store, packed.as_ref());
             ids.extend(id.ok());
         }
     }
-    Ok((ids, is_all))
+    Ok((ids, is_complete))
 }
 
 /// Whether the reference is symbolic and points outside the served prefixes.

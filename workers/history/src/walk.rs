@@ -164,8 +164,8 @@ impl<'a> LogWalk<'a> {
 
     /// The state to resume from, if the walk can be resumed.
     pub(super) fn state(&self) -> Option<WalkState> {
-        let has_no_frontier = self.plan.excluded.is_some() || self.path_history.is_some();
-        (!has_no_frontier).then(|| self.frontier.state()).flatten()
+        let uses_frontier = self.plan.excluded.is_none() && self.path_history.is_none();
+        uses_frontier.then(|| self.frontier.state()).flatten()
     }
 
     /// Queues the parents through which the walk continues. Returns whether the commit is shown.
@@ -196,11 +196,11 @@ impl<'a> LogWalk<'a> {
         }
         let (mut any_counts, mut differs, mut differs_otherwise) = (false, false, false);
         for (nth, &parent) in node.parents.iter().enumerate() {
-            let it_counts = counts(parent);
-            any_counts |= it_counts;
+            let parent_counts = counts(parent);
+            any_counts |= parent_counts;
             let known = nth == 0 && limiter.is_proven_same(history, node.key);
             let is_same = known || !limiter.differs(history, node, Some(parent), cancel)?;
-            match (is_same, it_counts) {
+            match (is_same, parent_counts) {
                 (true, true) => return Ok((vec![parent], false)),
                 (true, false) => {}
                 (false, true) => differs = true,

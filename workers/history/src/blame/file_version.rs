@@ -24,7 +24,7 @@ pub(super) struct Name {
 /// A version of a file in a commit's tree.
 #[derive(Clone, Debug)]
 pub(super) struct FileVersion {
-    pub file: Side,
+    pub(super) entry: Side,
     /// The trees on its path, from the root down. Empty if unknown.
     folders: Vec<ObjectId>,
 }
@@ -58,7 +58,7 @@ impl FileVersion {
     /// The same file, in a commit whose trees are unknown.
     pub(super) fn unchanged(&self) -> FileVersion {
         FileVersion {
-            file: self.file,
+            entry: self.entry,
             folders: Vec::new(),
         }
     }
@@ -84,7 +84,7 @@ impl History {
             {
                 folders.extend_from_slice(rest);
                 return Ok(PathLookup::File(FileVersion {
-                    file: like.file,
+                    entry: like.entry,
                     folders,
                 }));
             }
@@ -97,14 +97,11 @@ impl History {
                 (Some(_), _) | (None, EntryKind::Tree) => return Ok(PathLookup::Nothing),
                 (None, EntryKind::Commit) => return Ok(PathLookup::Other),
                 (None, _) => {
-                    let is_other = |like: &FileVersion| !trees::are_of_one_type(like.file, entry);
+                    let is_other = |like: &FileVersion| !trees::are_of_one_type(like.entry, entry);
                     if like.is_some_and(is_other) {
                         return Ok(PathLookup::Other);
                     }
-                    return Ok(PathLookup::File(FileVersion {
-                        file: entry,
-                        folders,
-                    }));
+                    return Ok(PathLookup::File(FileVersion { entry, folders }));
                 }
             }
         }
@@ -126,11 +123,11 @@ impl History {
         let from = changes.files.into_iter().find_map(|change| match change {
             Change {
                 kind: ChangeKind::Renamed(from),
-                old: Some(file),
+                old: Some(entry),
                 ..
             } => {
                 let folders = Vec::new();
-                Some((Name::new(from), FileVersion { file, folders }))
+                Some((Name::new(from), FileVersion { entry, folders }))
             }
             _ => None,
         });

@@ -16,7 +16,7 @@ use crate::{History, HistoryError, Position};
 pub(super) struct BlameSearch<'a> {
     history: &'a History,
     cancel: &'a Cancel,
-    texts: VersionCache,
+    versions: VersionCache,
     /// Commits to process; every suspect commit is queued once.
     queue: BinaryHeap<QueueEntry>,
     suspects: HashMap<ObjectId, Suspects>,
@@ -52,7 +52,7 @@ struct Suspects {
 #[derive(Clone)]
 struct Suspect {
     name: Rc<Name>,
-    version: FileVersion,
+    file: FileVersion,
     spans: Vec<Span>,
 }
 
@@ -70,7 +70,7 @@ struct Commit {
 struct Origin {
     parent: Rc<Commit>,
     name: Rc<Name>,
-    version: FileVersion,
+    file: FileVersion,
 }
 
 impl<'a> BlameSearch<'a> {
@@ -78,7 +78,7 @@ impl<'a> BlameSearch<'a> {
         BlameSearch {
             history,
             cancel,
-            texts: VersionCache::default(),
+            versions: VersionCache::default(),
             queue: BinaryHeap::new(),
             suspects: HashMap::new(),
             order: 0,
@@ -91,7 +91,7 @@ impl<'a> BlameSearch<'a> {
         mut self,
         commit: ObjectId,
         name: Rc<Name>,
-        version: FileVersion,
+        file: FileVersion,
         span: Span,
     ) -> Result<BlameResult, HistoryError> {
         if span.count == 0 {
@@ -99,21 +99,14 @@ impl<'a> BlameSearch<'a> {
         }
         let commit = self.commit(commit)?;
         let spans = vec![span];
-        self.enqueue(
-            &commit,
-            Suspect {
-                name,
-                version,
-                spans,
-            },
-        );
+        self.enqueue(&commit, Suspect { name, file, spans });
         while let Some(entry) = self.queue.pop() {
             let Some(Suspects { commit, files }) = self.suspects.remove(&entry.id) else {
                 continue;
             };
-            for file in files {
+            for suspect in files {
                 self.cancel.check()?;
-                self.process(&commit, file)?;
+                self.process(&commit, suspect)?;
             }
         }
         Ok(self.result)
@@ -123,7 +116,7 @@ impl<'a> BlameSearch<'a> {
     fn process(&mut self, commit: &Rc<Commit>, mut suspect: Suspect) -> Result<(), HistoryError> {
         if let Some(parent) = self.unchanged(commit, &suspect) {
             let parent = self.commit(parent)?;
-            suspect.version = suspect.version.unchanged();
+            suspect.file = suspect.file.unchanged();
             self.enqueue(&parent, suspect);
             return Ok(());
         }
@@ -137,10 +130,10 @@ impl<'a> BlameSearch<'a> {
         sort_and_join(&mut suspect.spans);
         for origin in origins {
             self.cancel.check()?;
-            let (file, was) = (suspect.version.file.id, origin.version.file.id);
+            let (new, old) = (suspect.file.entry.id, origin.file.entry.id);
             let common = self
-                .texts
-                .common(&self.history.git, file, was, self.cancel)?;
+                .versions
+                .common(&self.history.git, new, old, self.cancel)?;
             let divided = divide(&suspect.spans, &common);
             suspect.spans = divided.left;
             self.pass_on(origin, divided.passed);
@@ -163,17 +156,17 @@ impl<'a> BlameSearch<'a> {
 
     /// The parents' versions of the file, under its name or its name before a rename.
     fn origins(&mut self, commit: &Commit, suspect: &Suspect) -> Result<Origins, HistoryError> {
-        let (name, version) = (&suspect.name, &suspect.version);
+        let (name, file) = (&suspect.name, &suspect.file);
         let mut others = BTreeMap::new();
         let mut missing = Vec::new();
         for (at, &id) in commit.parents.iter().enumerate() {
             let parent = self.commit(id)?;
             match self
                 .history
-                .file_version(parent.tree, &name.path, Some(version))?
+                .file_version(parent.tree, &name.path, Some(file))?
             {
-                PathLookup::File(version) => {
-                    let origin = Origin::new(parent, Rc::clone(name), version);
+                PathLookup::File(file) => {
+                    let origin = Origin::new(parent, Rc::clone(name), file);
                     if origin.has(suspect) {
                         return Ok(Origins::Same(origin));
                     }
@@ -187,8 +180,8 @@ impl<'a> BlameSearch<'a> {
             let trees = (parent.tree, commit.tree);
             let renamed = self.history.renamed(trees, &name.path, self.cancel)?;
             self.result.renames_cut |= renamed.is_cut;
-            if let Some((name, version)) = renamed.from {
-                let origin = Origin::new(parent, name, version);
+            if let Some((name, file)) = renamed.from {
+                let origin = Origin::new(parent, name, file);
                 if origin.has(suspect) {
                     return Ok(Origins::Same(origin));
                 }
@@ -199,20 +192,9 @@ impl<'a> BlameSearch<'a> {
     }
 
     fn pass_on(&mut self, origin: Origin, spans: Vec<Span>) {
-        let Origin {
-            parent,
-            name,
-            version,
-        } = origin;
+        let Origin { parent, name, file } = origin;
         if !spans.is_empty() {
-            self.enqueue(
-                &parent,
-                Suspect {
-                    name,
-                    version,
-                    spans,
-                },
-            );
+            self.enqueue(&parent, Suspect { name, file, spans });
         }
     }
 
@@ -259,17 +241,13 @@ impl Suspects {
 }
 
 impl Origin {
-    fn new(parent: Rc<Commit>, name: Rc<Name>, version: FileVersion) -> Origin {
-        Origin {
-            parent,
-            name,
-            version,
-        }
+    fn new(parent: Rc<Commit>, name: Rc<Name>, file: FileVersion) -> Origin {
+        Origin { parent, name, file }
     }
 
     /// Whether the version is identical.
     fn has(&self, suspect: &Suspect) -> bool {
-        self.version.file.id == suspect.version.file.id
+        self.file.entry.id == suspect.file.entry.id
     }
 }
 
@@ -285,7 +263,7 @@ impl Origins {
     /// Drops duplicates: a version that an earlier parent also has can take nothing more.
     fn each_once(mut others: BTreeMap<usize, Origin>) -> Origins {
         let mut seen = HashSet::new();
-        others.retain(|_, origin| seen.insert(origin.version.file.id));
+        others.retain(|_, origin| seen.insert(origin.file.entry.id));
         Origins::Others(others.into_values().collect())
     }
 }

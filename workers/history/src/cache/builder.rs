@@ -1,4 +1,4 @@
-//! The thread that builds graphs and ledgers: one project at a time, at the lowest CPU priority.
+//! The thread that builds graphs and ledgers: one project at a time, at low CPU priority.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -53,14 +53,14 @@ impl Builder {
         let (queue, jobs) = sync_channel(MAX_WAITING);
         let end = CancellationToken::new();
         let _end = end.clone().drop_guard();
-        let work = BuilderThread {
+        let worker = BuilderThread {
             graphs,
             ledgers,
             metrics,
             end,
         };
         let thread = std::thread::Builder::new().name("graphs".to_owned());
-        thread.spawn(move || work.run(&jobs))?;
+        thread.spawn(move || worker.run(&jobs))?;
         Ok(Builder { queue, _end })
     }
 

@@ -39,7 +39,7 @@ pub(super) struct Graphs {
 struct CachedGraph {
     graph: Arc<Graph>,
     /// Whether this worker built it.
-    is_built_here: bool,
+    is_built: bool,
 }
 
 /// The observed state of a project's own graph, and when the next build is due.
@@ -85,17 +85,17 @@ impl Graphs {
         let mut files = cancel.lock(&state.files)?;
         let cached = self.graphs.get(project);
         if let Some(cached) = &cached
-            && files.as_ref().is_some_and(|seen| seen.still_holds(git))
+            && files.as_ref().is_some_and(|files| files.are_unchanged(git))
         {
             return Ok(Arc::clone(&cached.graph));
         }
-        let (seen, own) = GraphFiles::read(git, cancel)?;
-        let built = match cached.filter(|cached| cached.is_built_here) {
+        let (read, own) = GraphFiles::read(git, cancel)?;
+        let built = match cached.filter(|cached| cached.is_built) {
             Some(cached) => cached.graph,
             None => self.saved(project, cancel)?,
         };
         let cached = choose(own, built, archway_repo::head(git).ok().flatten());
-        *files = Some(seen);
+        *files = Some(read);
         self.graphs.insert(project.clone(), cached.clone());
         Ok(cached.graph)
     }
@@ -105,11 +105,7 @@ impl Graphs {
     /// # Errors
     /// If the build has to stop.
     pub(super) fn built(&self, project: &Key, cancel: &Cancel) -> Result<Arc<Graph>, Stopped> {
-        match self
-            .graphs
-            .get(project)
-            .filter(|cached| cached.is_built_here)
-        {
+        match self.graphs.get(project).filter(|cached| cached.is_built) {
             Some(cached) => Ok(cached.graph),
             None => self.saved(project, cancel),
         }
@@ -125,17 +121,12 @@ impl Graphs {
         match Graph::of(vec![file], cancel) {
             Ok(graph) => {
                 let graph = Arc::new(graph);
-                let is_built_here = true;
+                let is_built = true;
                 let state = self.state(project);
                 // A concurrent reader would replace it by the previous graph.
                 let _no_readers = cancel.lock(&state.files);
-                self.graphs.insert(
-                    project.clone(),
-                    CachedGraph {
-                        graph,
-                        is_built_here,
-                    },
-                );
+                self.graphs
+                    .insert(project.clone(), CachedGraph { graph, is_built });
             }
             Err(error) => tracing::error!(%error, "a built commit-graph is invalid"),
         }
@@ -180,12 +171,9 @@ fn choose(own: Graph, built: Arc<Graph>, head: Option<ObjectId>) -> CachedGraph 
         let filters = (graph.has_filters(), graph.has_all_filters());
         (filters, has_head, graph.len())
     };
-    let is_built_here = worth(&built) > worth(&own);
-    let graph = if is_built_here { built } else { Arc::new(own) };
-    CachedGraph {
-        graph,
-        is_built_here,
-    }
+    let is_built = worth(&built) > worth(&own);
+    let graph = if is_built { built } else { Arc::new(own) };
+    CachedGraph { graph, is_built }
 }
 
 #[cfg(test)]

@@ -28,8 +28,8 @@ impl Ledgers {
         let kib = |_: &Key, ledger: &Arc<Ledger>| {
             u32::try_from((ledger.bytes() >> 10) + 1).unwrap_or(u32::MAX)
         };
-        let ledgers = Cache::builder().max_capacity(MAX_KIB).weigher(kib);
         // LRU never rejects a new entry: it may have taken half an hour to build.
+        let ledgers = Cache::builder().max_capacity(MAX_KIB).weigher(kib);
         let locks = Cache::builder().max_capacity(MAX_PROJECTS);
         Ledgers {
             ledgers: ledgers

@@ -68,19 +68,19 @@ pub(crate) fn build(
     before: &Graph,
     cancel: &Cancel,
 ) -> Result<Option<(Vec<u8>, usize)>, HistoryError> {
-    let mut reached = CommitCollector::new(git, before);
+    let mut commits = CommitCollector::new(git, before);
     for tip in tips(git, cancel)? {
-        reached.row_index(tip);
+        commits.row_index(tip);
     }
-    reached.fill_rows(cancel)?;
-    if reached.rows.is_empty() || reached.rows.len() > MAX_COMMITS {
+    commits.fill_rows(cancel)?;
+    if commits.rows.is_empty() || commits.rows.len() > MAX_COMMITS {
         return Ok(None);
     }
     let reused = before
         .settings()
         .filter(|settings| settings.match_default());
     let mut rows = Rows {
-        rows: reached.rows,
+        rows: commits.rows,
         settings: reused.unwrap_or(Settings::DEFAULT),
         filters: Vec::new(),
     };
@@ -90,7 +90,7 @@ pub(crate) fn build(
         .iter()
         .filter(|row| row.previous.is_none())
         .count();
-    rows.filter(&order, git, reused.map(|_| before), cancel)?;
+    rows.set_filters(&order, git, reused.map(|_| before), cancel)?;
     Ok(write::file(&rows, cancel)?.map(|file| (file, new)))
 }
 
@@ -205,16 +205,16 @@ impl Rows {
         let mut order = Vec::with_capacity(self.rows.len());
         for start in (0..).take(self.rows.len()) {
             // Each row with the number of its parents that are done.
-            let mut open = vec![(start, 0)];
-            while let Some((index, done)) = open.pop() {
+            let mut stack = vec![(start, 0)];
+            while let Some((index, done)) = stack.pop() {
                 let Some(row) = self.row(index).filter(|row| row.level == 0) else {
                     continue;
                 };
                 if let Some(parent) = row.parents.get(done) {
-                    open.extend([(index, done + 1), (*parent, 0)]);
+                    stack.extend([(index, done + 1), (*parent, 0)]);
                     // gix does not verify objects against their ids: a forged commit can be its own
                     // parent.
-                    if open.len() > self.rows.len() {
+                    if stack.len() > self.rows.len() {
                         return Err(git(READING)("the commit descends from itself"));
                     }
                 } else {
@@ -243,7 +243,7 @@ impl Rows {
 
     /// Computes the filters, or copies those of `before`. Rows that come after the time limit get
     /// none.
-    fn filter(
+    fn set_filters(
         &mut self,
         order: &[u32],
         git: &gix::Repository,

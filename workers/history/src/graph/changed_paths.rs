@@ -66,24 +66,24 @@ impl<'a> TreeReader<'a> {
         cancel: &Cancel,
     ) -> Result<Option<HashSet<BString>>, HistoryError> {
         let new = Some(new);
-        let mut walk = PathCollector {
+        let mut collector = PathCollector {
             trees: self,
             paths: HashSet::new(),
             next: vec![(BString::default(), Folders { old, new })],
         };
         let mut read = 0;
-        while let Some((path, folders)) = walk.next.pop() {
+        while let Some((path, folders)) = collector.next.pop() {
             if folders.old == folders.new {
                 continue;
             }
             cancel.check()?;
             read += 1;
-            walk.compare(&path, folders, cancel)?;
-            if walk.paths.len() > MAX_PATHS || read > MAX_TREES {
+            collector.compare(&path, folders, cancel)?;
+            if collector.paths.len() > MAX_PATHS || read > MAX_TREES {
                 return Ok(None);
             }
         }
-        Ok(Some(walk.paths))
+        Ok(Some(collector.paths))
     }
 
     fn read(&mut self, id: Option<ObjectId>) -> Result<Arc<[u8]>, HistoryError> {

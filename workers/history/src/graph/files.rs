@@ -57,7 +57,7 @@ impl GraphFiles {
     }
 
     /// Whether git's files are unchanged since they were read.
-    pub(crate) fn still_holds(&self, git: &gix::Repository) -> bool {
+    pub(crate) fn are_unchanged(&self, git: &gix::Repository) -> bool {
         let Ok(folder) = folder(git) else {
             return false;
         };

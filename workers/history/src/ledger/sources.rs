@@ -1,5 +1,5 @@
 //! Finds the sources of added files as `--follow` does: the rule of
-//! [`History::origin`](super::super::History) with all paths visible.
+//! [`History::file_source`](super::super::History) with all paths visible.
 //!
 //! A recorded source must hold under any path rules that show it, so it is recorded only if no
 //! other file influences the choice:

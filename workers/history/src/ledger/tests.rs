@@ -5,7 +5,7 @@ use archway_repo::{
     testing::{Sandbox, cancel, git, path},
 };
 
-use super::super::fixtures::{self, graph, history_of, log_query};
+use super::super::fixtures::{self, commit, graph, history_of, log_query};
 use super::super::graph::checksum;
 use super::*;
 
@@ -38,10 +38,6 @@ fn repository() -> Sandbox {
     commit(&app, "another root");
     app.git(&["checkout", "-q", "main"]);
     app
-}
-
-fn commit(app: &Sandbox, message: &str) {
-    app.git(&["add", "-A"]).git(&["commit", "-qm", message]);
 }
 
 fn built(repo: &Repo, before: &Ledger) -> Option<(Vec<u8>, usize)> {

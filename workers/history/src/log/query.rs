@@ -41,9 +41,9 @@ impl History {
         if let Some(path) = &query.path {
             self.rules.admit(path, path, Kind::Directory)?;
         }
-        let cursor = match cursor {
-            Some(cursor) => self.validate_cursor(cursor, cancel)?,
-            None => self.starting_cursor(query, cancel)?,
+        let mut cursor = match cursor {
+            Some(cursor) => self.check_cursor(cursor, cancel)?,
+            None => self.first_cursor(query, cancel)?,
         };
         let (path, is_folder) = match &query.path {
             Some(path) => self.resolve_path(path, &cursor)?,
@@ -52,19 +52,12 @@ impl History {
         if let (Some(path), None | Some(false)) = (&path, is_folder) {
             self.rules.admit(path, path, Kind::File)?;
         }
-        let cursor = LogCursor {
-            is_folder,
-            ..cursor
-        };
+        cursor.is_folder = is_folder;
         Log::new(self, cursor, path, query.author.as_deref(), cancel)
     }
 
     /// The position where a log begins: names and dates resolved as of now.
-    fn starting_cursor(
-        &self,
-        query: &LogQuery,
-        cancel: &Cancel,
-    ) -> Result<LogCursor, HistoryError> {
+    fn first_cursor(&self, query: &LogQuery, cancel: &Cancel) -> Result<LogCursor, HistoryError> {
         let head = || Ok(self.head());
         let resolve = |revision: &str| self.resolve(revision, cancel);
         let named = query.revision.as_deref().map(resolve);
@@ -97,11 +90,7 @@ impl History {
     }
 
     /// Checks that the cursor's commits are still served.
-    fn validate_cursor(
-        &self,
-        cursor: LogCursor,
-        cancel: &Cancel,
-    ) -> Result<LogCursor, HistoryError> {
+    fn check_cursor(&self, cursor: LogCursor, cancel: &Cancel) -> Result<LogCursor, HistoryError> {
         for id in cursor.from.iter().chain(&cursor.excluded) {
             let resolved = self.resolve(&id.to_hex().to_string(), cancel);
             resolved.map_err(|error| match error {

@@ -14,7 +14,7 @@ use super::{Difference, READING, entry_path, side};
 const MAX_FILES: usize = 1_000_000;
 /// Size of all visited paths, in bytes: a few objects can spell out more long paths than fit into
 /// memory.
-const MAX_NAMES: usize = 128 << 20;
+const MAX_PATH_BYTES: usize = 128 << 20;
 
 /// Limits of a tree comparison.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +41,8 @@ pub(super) struct TreeDiff<'a> {
     folders: Vec<Folder>,
     found: Vec<Difference>,
     limits: Limits,
-    /// What is left of [`MAX_NAMES`].
-    room: usize,
+    /// What is left of [`MAX_PATH_BYTES`].
+    bytes_left: usize,
 }
 
 impl<'a> TreeDiff<'a> {
@@ -57,7 +57,7 @@ impl<'a> TreeDiff<'a> {
                 files: MAX_FILES,
                 folders: usize::MAX,
             },
-            room: MAX_NAMES,
+            bytes_left: MAX_PATH_BYTES,
         }
     }
 
@@ -173,8 +173,8 @@ impl<'a> TreeDiff<'a> {
     }
 
     fn reserve(&mut self, path: &RepoPath) -> Result<(), RepoError> {
-        let left = self.room.checked_sub(path.as_bytes().len());
-        self.room = left.ok_or_else(|| self.too_many())?;
+        let left = self.bytes_left.checked_sub(path.as_bytes().len());
+        self.bytes_left = left.ok_or_else(|| self.too_many())?;
         Ok(())
     }
 

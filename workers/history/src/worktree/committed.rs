@@ -26,11 +26,8 @@ impl TreeFiles {
         cancel: &Cancel,
     ) -> Result<TreeFiles, HistoryError> {
         // Git caches the tree that the index would make, and clears it when something is staged.
-        let cached_tree = index
-            .file
-            .tree()
-            .filter(|cached_tree| cached_tree.num_entries.is_some());
-        if tree.is_some() && cached_tree.map(|cached_tree| cached_tree.id) == tree {
+        let cached = index.file.tree().filter(|tree| tree.num_entries.is_some());
+        if tree.is_some() && cached.map(|tree| tree.id) == tree {
             return Ok(TreeFiles::AsInIndex);
         }
         let files = trees::differences(&history.git, &history.rules, (tree, None), cancel)?;

@@ -6,7 +6,9 @@ use archway_repo::{
 };
 
 use super::super::super::graph::Graph;
-use super::super::super::{History, file_source::FileSource, fixtures, path_limiter::PathLimiter};
+use super::super::super::{
+    History, file_source::FileSource, fixtures, fixtures::commit, path_limiter::PathLimiter,
+};
 use super::super::{Ledger, build, draft::Draft};
 use super::*;
 
@@ -17,10 +19,6 @@ fn text(name: &str, lines: usize, own: usize) -> String {
         false => format!("{name} {line}\n"),
     };
     (0..lines).map(line).collect()
-}
-
-fn commit(app: &Sandbox, message: &str) {
-    app.git(&["add", "-A"]).git(&["commit", "-qm", message]);
 }
 
 /// Files that were renamed and copied, with and without changes, also out of blocked folders; near

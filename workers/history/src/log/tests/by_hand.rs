@@ -5,7 +5,7 @@ use archway_repo::{
     testing::{Sandbox, cancel, git},
 };
 
-use super::super::super::fixtures::history_of;
+use super::super::super::fixtures::{commit, history_of};
 use super::super::super::{HistoryError, LogQuery};
 use super::{CommitSummary, file_summary, git_log, history, log_query, paged_log};
 
@@ -17,10 +17,6 @@ fn full_log(app: &Sandbox, query: &LogQuery) -> Vec<CommitSummary> {
 fn subjects(app: &Sandbox, commits: &[CommitSummary]) -> Vec<String> {
     let subject = |(id, _): &CommitSummary| git(&app.root(), &["log", "-1", "--format=%s", id]);
     commits.iter().map(subject).collect()
-}
-
-fn commit(app: &Sandbox, subject: &str) {
-    app.git(&["add", "-A"]).git(&["commit", "-qm", subject]);
 }
 
 #[test]

@@ -2,13 +2,9 @@
 
 use archway_repo::testing::{Sandbox, cancel, git};
 
-use super::super::super::{Histories, History, LogCursor, fixtures};
+use super::super::super::fixtures::{self, commit};
+use super::super::super::{Histories, History, LogCursor};
 use super::{file_summary, history, log_query};
-
-/// Commits all files.
-fn commit(app: &Sandbox, subject: &str) {
-    app.git(&["add", "-A"]).git(&["commit", "-qm", subject]);
-}
 
 #[test]
 fn commits_with_malformed_headers_are_shown_as_in_git() {
