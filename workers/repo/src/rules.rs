@@ -200,7 +200,7 @@ impl OpenGlob {
             return false;
         }
         // A glob that names a whole path opens it in spite of the folders above it.
-        let mut deeper = prefixes(path).filter(|(prefix, _)| prefix.len() > prefix.len());
+        let mut deeper = prefixes(path).filter(|(longer, _)| longer.len() > prefix.len());
         deeper.any(|(prefix, _)| self.glob.matches_bytes(prefix))
             || (kind == Kind::Directory && self.may_match_beneath(path.as_bytes()))
     }
