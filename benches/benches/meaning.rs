@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 
 use archway_benches::number;
 use archway_index::{
+    chunk_text::{embedding_text, header},
     embed::table::Table,
-    named::{dense_text, header},
     terms::Terms,
 };
 use tokio::time::Instant;
@@ -86,7 +86,7 @@ fn measure(corpus: &Corpus, table: &Table) -> [Quality; 3] {
     let vectors = corpus
         .chunks
         .iter()
-        .map(|chunk| table.encode(&dense_text(chunk.parent(), chunk.symbol(), &chunk.text)))
+        .map(|chunk| table.encode(&embedding_text(chunk.parent(), chunk.symbol(), &chunk.text)))
         .collect();
     let embedded = started.elapsed();
     corpus.report(counted, embedded);

@@ -3,16 +3,16 @@
 
 use archway_index::{
     embed::Model,
-    vector_store::{ExactHome, Home, Room},
+    vector_store::{MemoryBudget, PostgresStore, VectorStore},
 };
 use archway_store::{StoreConfig, Stores};
 use e2e::Database;
 use futures::{FutureExt, future::LocalBoxFuture};
 use sqlx::{Connection, PgConnection};
 
-use suite::cases::{self, Stage};
+use suite::cases::{self, StoreFixture};
 
-// A folder of another crate: its files are taken as they are.
+// A folder of another crate: its files are used as they are.
 #[macro_use]
 #[path = "../../workers/index/src/vector_store/tests"]
 mod suite {
@@ -36,8 +36,8 @@ mod in_postgres {
 
 /// A home in a database of its own.
 struct InPostgres {
-    home: ExactHome,
-    room: Room,
+    store: PostgresStore,
+    budget: MemoryBudget,
     stores: Stores,
     /// Ends with this value.
     database: Database,
@@ -62,26 +62,26 @@ impl InPostgres {
             name: "test".to_owned(),
             dimensions,
         });
-        let room = Room {
+        let budget = MemoryBudget {
             bytes: budget,
-            ..Room::default()
+            ..MemoryBudget::default()
         };
         InPostgres {
-            home: ExactHome::new(stores.clone(), "test", model.as_ref(), room.clone()),
-            room,
+            store: PostgresStore::new(stores.clone(), "test", model.as_ref(), budget.clone()),
+            budget,
             stores,
             database,
         }
     }
 }
 
-impl Stage for InPostgres {
+impl StoreFixture for InPostgres {
     fn start(dimensions: Option<usize>) -> LocalBoxFuture<'static, Self> {
         InPostgres::with(dimensions, 64 << 20).boxed_local()
     }
 
-    fn home(&self) -> &dyn Home {
-        &self.home
+    fn store(&self) -> &dyn VectorStore {
+        &self.store
     }
 
     fn end(self) -> LocalBoxFuture<'static, ()> {

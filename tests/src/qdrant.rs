@@ -1,55 +1,54 @@
-//! A server that speaks Qdrant's wire: the double that the index's home in Qdrant is tested with,
-//! for whole stacks.
+//! The double of Qdrant from the unit tests of the index, for whole stacks.
 
 use qdrant_client::qdrant::{
     CountPoints, Filter, ListCollectionsRequest, collections_client::CollectionsClient,
     condition::ConditionOneOf, r#match::MatchValue, points_client::PointsClient,
 };
 
-use home::double::{Double, Mood};
+use store_tests::double::{Behavior, Double};
 
-// A folder of another crate: its files are taken as they are.
+// Includes files of another crate.
 #[path = "../../workers/index/src/vector_store/tests"]
-mod home {
-    #[expect(dead_code, reason = "the home's own tests ask more of it")]
+mod store_tests {
+    #[expect(dead_code, reason = "the unit tests use more of it")]
     pub(crate) mod double;
 }
 
-/// A Qdrant on loopback; it ends with this value.
+/// A Qdrant on loopback, stopped on drop.
 pub struct Qdrant(Double);
 
 impl Qdrant {
-    /// One that has nothing.
+    /// Starts an empty server.
     pub async fn start() -> Qdrant {
         Qdrant(Double::start().await)
     }
 
-    /// Where it listens.
+    /// Its URL.
     pub fn url(&self) -> String {
         self.0.url()
     }
 
-    /// Ends it as a crash would. It keeps what it has.
+    /// Stops it like a crash; its data survives.
     pub fn stop(&mut self) {
         self.0.stop();
     }
 
-    /// Starts it again, at the same address.
+    /// Restarts it at the same address.
     pub async fn start_again(&mut self) {
-        self.0.start_again().await;
+        self.0.restart().await;
     }
 
-    /// Takes requests from now on, and answers none.
+    /// Accepts requests and answers none, until [`speak`](Self::speak).
     pub fn fall_silent(&self) {
-        self.0.be(Mood::Silent);
+        self.0.set_behavior(Behavior::Silent);
     }
 
     /// Answers again.
     pub fn speak(&self) {
-        self.0.be(Mood::Well);
+        self.0.set_behavior(Behavior::Normal);
     }
 
-    /// How many chunks it has, of all tenants.
+    /// The number of chunks, of all tenants.
     pub async fn chunks(&self) -> u64 {
         let mut collections = CollectionsClient::connect(self.url()).await.unwrap();
         let list = collections.list(ListCollectionsRequest {}).await.unwrap();
@@ -67,24 +66,24 @@ impl Qdrant {
         chunks
     }
 
-    /// The requests for chunks since this was asked last: what each is called, and whose chunks each
-    /// of its filters lets be found; `None` for a filter that lets anybody's.
+    /// The requests for chunks since the last call: the method, and for each filter its tenant (`None`
+    /// if it names none).
     pub fn requests(&self) -> Vec<(&'static str, Vec<Option<String>>)> {
-        let seen = self.0.seen().into_iter();
-        let points = seen.filter(|seen| seen.method.starts_with("points."));
+        let requests = self.0.take_requests().into_iter();
+        let points = requests.filter(|request| request.method.starts_with("points."));
         points
-            .map(|seen| (seen.method, seen.filters.iter().map(tenant).collect()))
+            .map(|request| (request.method, request.filters.iter().map(tenant).collect()))
             .collect()
     }
 
-    /// Loses every other chunk of all.
+    /// Loses every other chunk.
     pub fn lose_half(&self) {
         self.0.lose_half();
     }
 
     /// Loses all collections.
     pub fn lose_everything(&self) {
-        self.0.lose_everything();
+        self.0.lose_all();
     }
 }
 
@@ -92,7 +91,7 @@ fn tenant_of(shelf: &str) -> Option<String> {
     Some(shelf.split_once('/')?.0.to_owned())
 }
 
-/// The tenant that a filter demands.
+/// The tenant that a filter names.
 fn tenant(filter: &Filter) -> Option<String> {
     filter.must.iter().find_map(|condition| {
         let Some(ConditionOneOf::Field(field)) = &condition.condition_one_of else {

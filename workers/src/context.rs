@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use archway_architecture::{dependencies::ImportCache, library::Libraries, search::Vectors};
 use archway_history::Histories;
-use archway_index::meaning::Meaning;
+use archway_index::search::IndexSearch;
 use archway_proto::{
     failure::Failure,
     log::LogLevel,
@@ -40,7 +40,7 @@ pub(crate) struct SharedState {
     pub(crate) histories: Histories,
     pub(crate) projects: Projects,
     pub(crate) stores: Stores,
-    pub(crate) meaning: Arc<Meaning>,
+    pub(crate) meaning: Arc<IndexSearch>,
     pub(crate) accesses: Accesses,
     /// The imports of files, cached after parsing.
     pub(crate) imports: ImportCache,
@@ -268,7 +268,7 @@ impl ToolContext {
         }
     }
     /// The search index.
-    pub(crate) fn meaning(&self) -> &Meaning {
+    pub(crate) fn meaning(&self) -> &IndexSearch {
         &self.shared.meaning
     }
 

@@ -1,13 +1,13 @@
 //! What a worker writes after its lease ended is put right by the next run.
 
-use archway_index::vector_store::{ExactHome, Home, Room, Text};
+use archway_index::vector_store::{IndexedText, MemoryBudget, PostgresStore, VectorStore};
 use archway_store::{AtHome, Blob, Lease, StoreConfig, Stores};
 use e2e::{Embeddings, Harness, Repo, Stack, Tenant};
 use serde_json::json;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::cases::piece;
+use super::cases::chunk_at;
 
 /// Whether the worker's own index is whole, and nobody holds it.
 const IS_WHOLE: &str = "select exists (select from indexes where edition > 0 and not lacks_vectors \
@@ -76,10 +76,15 @@ impl Scene {
     /// Writes a text by its words alone after the lease ended, and notes it.
     async fn write_late(&self, blob: Blob) {
         let lease = self.ended_lease().await;
-        let mut pieces = vec![piece(0.0, &[(1, 1)])];
-        pieces[0].dense = None;
-        let store = ExactHome::new(self.stores.clone(), &self.made_by, None, Room::default());
-        let texts = [Text { blob, pieces }];
+        let mut chunks = vec![chunk_at(0.0, &[(1, 1)])];
+        chunks[0].dense = None;
+        let store = PostgresStore::new(
+            self.stores.clone(),
+            &self.made_by,
+            None,
+            MemoryBudget::default(),
+        );
+        let texts = [IndexedText { blob, chunks }];
         store.upsert(lease.shelf, &texts).await.unwrap();
         let written = AtHome {
             blob,

@@ -101,9 +101,9 @@ async fn of_four_hundred_projects_all_are_known_to_be_lost_at_the_next_look() {
     let first =
         sqlx::query_scalar::<_, Uuid>("select home_id from indexes where edition > 0 limit 1");
     let first = first.fetch_one(&owner).await.unwrap();
-    let whole_in = async |home: Uuid| {
+    let whole_in = async |store_id: Uuid| {
         let whole = "select count(*) from indexes where edition > 0 and home_id = $1";
-        let whole = sqlx::query_scalar::<_, i64>(whole).bind(home);
+        let whole = sqlx::query_scalar::<_, i64>(whole).bind(store_id);
         whole.fetch_one(&owner).await.unwrap()
     };
     assert_eq!(whole_in(first).await, 401);

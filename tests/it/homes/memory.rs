@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use archway_index::vector_store::{Asked, Home, HomeError, Text};
+use archway_index::vector_store::{IndexedText, SearchedProject, VectorStore, VectorStoreError};
 use archway_store::Shelf;
 use sqlx::{Connection, PgConnection};
 use tokio::time::Instant;
@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::{
     InPostgres,
-    cases::{piece, question, shelf, text},
+    cases::{chunk_at, query, shelf, text},
 };
 
 /// How long a test waits on a busy machine.
@@ -19,13 +19,16 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const BUDGET: usize = 64 << 10;
 
 /// A text of so many chunks of one word each: 19 bytes in its row, 38 in memory.
-fn large(number: u32, chunks: usize) -> Text {
-    text(number, (0..chunks).map(|_| piece(0.0, &[(1, 1)])).collect())
+fn large(number: u32, chunks: usize) -> IndexedText {
+    text(
+        number,
+        (0..chunks).map(|_| chunk_at(0.0, &[(1, 1)])).collect(),
+    )
 }
 
 /// The number of matches by words in a version of a project.
-async fn found(stage: &InPostgres, shelf: Shelf, edition: i64) -> Result<usize, HomeError> {
-    found_by(stage, shelf, edition, question(&[1]).deadline).await
+async fn found(stage: &InPostgres, shelf: Shelf, edition: i64) -> Result<usize, VectorStoreError> {
+    found_by(stage, shelf, edition, query(&[1]).deadline).await
 }
 
 async fn found_by(
@@ -33,23 +36,23 @@ async fn found_by(
     shelf: Shelf,
     edition: i64,
     deadline: Instant,
-) -> Result<usize, HomeError> {
-    let mut question = question(&[1]);
-    question.most = 10_000;
-    question.deadline = deadline;
+) -> Result<usize, VectorStoreError> {
+    let mut query = query(&[1]);
+    query.limit = 10_000;
+    query.deadline = deadline;
     let project = shelf.project;
-    let asked = [Asked {
+    let asked = [SearchedProject {
         project,
         edition,
-        home: Uuid::nil(),
+        store_id: Uuid::nil(),
         chunks: 0,
     }];
-    let candidates = stage.home.nearest(shelf.tenant, &asked, &question).await?;
+    let candidates = stage.store.nearest(shelf.tenant, &asked, &query).await?;
     Ok(candidates.sparse.len())
 }
 
-async fn keep(stage: &InPostgres, shelf: Shelf, text: Text) {
-    stage.home.upsert(shelf, &[text]).await.unwrap();
+async fn keep(stage: &InPostgres, shelf: Shelf, text: IndexedText) {
+    stage.store.upsert(shelf, &[text]).await.unwrap();
 }
 
 #[tokio::test]
@@ -76,10 +79,10 @@ async fn a_project_that_loads_too_slowly_for_one_call_is_ready_for_the_next() {
     lock.execute(&mut *locked).await.unwrap();
     let soon = Instant::now() + Duration::from_millis(300);
     let late = found_by(&stage, mine, 1, soon).await.unwrap_err();
-    assert!(matches!(late, HomeError::Late(_)), "{late:?}");
+    assert!(matches!(late, VectorStoreError::Late(_)), "{late:?}");
     locked.rollback().await.unwrap();
     let deadline = Instant::now() + PATIENCE;
-    while stage.room.taken.get() == 0 {
+    while stage.budget.used.get() == 0 {
         assert!(Instant::now() < deadline, "no read finished");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -115,13 +118,13 @@ async fn a_project_larger_than_all_memory_is_refused_and_no_other() {
     for chunks in [2500, 10_000] {
         keep(&stage, one, large(1, chunks)).await;
         let refused = found(&stage, one, 1).await.unwrap_err();
-        let HomeError::TooLarge { needed, allowed } = refused else {
+        let VectorStoreError::TooLarge { needed, allowed } = refused else {
             panic!("{refused:?}");
         };
         assert!(needed > allowed && allowed == BUDGET, "{needed}");
         assert_eq!(found(&stage, other, 1).await.unwrap(), 5);
     }
-    assert_eq!(stage.home.count(one).await.unwrap(), 10_000);
+    assert_eq!(stage.store.count(one).await.unwrap(), 10_000);
 }
 
 #[tokio::test]
@@ -134,7 +137,10 @@ async fn without_postgres_cached_projects_answer_and_others_fail() {
     stage.database.close().await;
     assert_eq!(found(&stage, one, 1).await.unwrap(), 3);
     let away = found(&stage, other, 1).await.unwrap_err();
-    assert!(matches!(away, HomeError::Away { .. }), "{away:?}");
+    assert!(
+        matches!(away, VectorStoreError::Unavailable { .. }),
+        "{away:?}"
+    );
     stage.database.open().await;
     assert_eq!(found(&stage, other, 1).await.unwrap(), 4);
 }

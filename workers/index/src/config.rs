@@ -1,12 +1,12 @@
-//! What steers the index, as its operator says it.
+//! Configuration of the index.
 
 use super::embed::{Embedder, EmbedderConfig, EmbedderConfigError};
 use super::vector_store::qdrant::{QdrantConfig, QdrantConfigError, QdrantServer};
 
-/// What steers the index.
+/// Configuration of the index.
 #[derive(Clone, Debug, clap::Args)]
 pub struct IndexConfig {
-    /// Whether this worker keeps the indexes of its projects up to date; every worker searches them.
+    /// Whether this worker updates the indexes of its projects; every worker searches them.
     #[arg(
         long,
         env = "ARCHWAY_INDEXING",
@@ -16,34 +16,34 @@ pub struct IndexConfig {
         value_parser = clap::builder::BoolishValueParser::new()
     )]
     pub indexing: bool,
-    /// Indexes of projects held in memory for `context_search`, in bytes, by all projects together. One
-    /// chunk (a function, a section of a document) takes about 800. Not where Qdrant keeps them.
+    /// Bytes of memory for indexes that `context_search` reads, all projects together. A chunk (a
+    /// function, a section of a document) takes about 800. Not used with Qdrant.
     #[arg(long, env = "ARCHWAY_INDEX_MEMORY_BYTES", value_name = "BYTES", default_value_t = 512 << 20)]
     pub index_memory_bytes: usize,
-    /// Where it is kept.
+    /// The vector store.
     #[command(flatten)]
     pub qdrant: QdrantConfig,
-    /// What makes vectors of texts.
+    /// The embedder.
     #[command(flatten)]
     pub embedder: EmbedderConfig,
 }
 
-/// Why there is no index as it is configured.
+/// Why the configuration of the index is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexConfigError {
-    /// What makes vectors is not set up right.
+    /// The embedder's options are invalid.
     #[error(transparent)]
     Embedder(#[from] EmbedderConfigError),
-    /// Qdrant is not set up right.
+    /// Qdrant's options are invalid.
     #[error(transparent)]
     Qdrant(#[from] QdrantConfigError),
 }
 
-/// What an index is made of, read from files: keys, certificates.
+/// The parts of the index that are read from files: keys and certificates.
 pub struct IndexParts {
     /// Makes the vectors.
     pub embedder: Embedder,
-    /// `None`: Postgres keeps it.
+    /// `None`: Postgres stores the index.
     pub qdrant: Option<QdrantServer>,
 }
 
@@ -59,10 +59,11 @@ impl Default for IndexConfig {
 }
 
 impl IndexParts {
-    /// Reads what is configured; nobody is asked yet. Call it before the process is confined.
+    /// Reads the files that the configuration names; connects to nothing. Call it before the process
+    /// is confined.
     ///
     /// # Errors
-    /// If something is missing or can't be used.
+    /// If something is missing or invalid.
     pub fn read(config: &IndexConfig) -> Result<IndexParts, IndexConfigError> {
         let qdrant = config.qdrant.is_set();
         let qdrant = qdrant.then(|| QdrantServer::read(&config.qdrant));

@@ -1,4 +1,4 @@
-//! Which documents have a text: what a project's index says of names, held while it is asked about.
+//! The names of the documents that have a text, cached per project.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,28 +11,28 @@ use tokio::time::Duration;
 use archway_store::{Blob, Shelf};
 use archway_store::{Document, Source, StoreError, Stores};
 
-/// What all projects' documents together may take, in KiB.
+/// Memory for the documents of all projects, in KiB.
 const MAX_KIB: u64 = 128 << 10;
-/// How long a project's are held that nobody asks about.
+/// How long an unused project is cached.
 const IDLE: Duration = Duration::from_secs(60 * 60);
-/// What a document takes besides its name, in bytes.
+/// Memory of a document besides its name, in bytes.
 const OVERHEAD: usize = 120;
 
-/// A document's name, and what it is the name of.
-pub(crate) type Name = (Source, Box<[u8]>);
+/// A document's source and name.
+pub(crate) type DocumentName = (Source, Box<[u8]>);
 
-/// The documents of a project, in one edition of its index.
+/// The documents of one edition of a project's index.
 #[derive(Debug, Default)]
 pub struct Documents {
     edition: i64,
-    /// By text; those of one text in their order.
-    names: HashMap<Blob, Vec<Name>>,
+    /// By text; the documents of one text in their order.
+    names: HashMap<Blob, Vec<DocumentName>>,
     bytes: usize,
 }
 
 impl Documents {
     fn of(edition: i64, documents: Vec<Document>) -> Documents {
-        let mut names: HashMap<Blob, Vec<Name>> = HashMap::new();
+        let mut names: HashMap<Blob, Vec<DocumentName>> = HashMap::new();
         let mut bytes = 0;
         for document in documents {
             bytes += document.name.len() + OVERHEAD;
@@ -49,12 +49,12 @@ impl Documents {
         }
     }
 
-    /// What has this text, files by path first; nothing for a text that is not of this edition.
-    pub fn of_text(&self, blob: &Blob) -> &[Name] {
+    /// The documents with this text, files by path first; empty if this edition has none.
+    pub fn of_text(&self, blob: &Blob) -> &[DocumentName] {
         self.names.get(blob).map_or(&[], Vec::as_slice)
     }
 
-    /// All of them.
+    /// All documents, with their texts.
     pub fn iter(&self) -> impl Iterator<Item = (&Blob, Source, &[u8])> {
         self.names.iter().flat_map(|(blob, names)| {
             let names = names.iter();
@@ -63,18 +63,18 @@ impl Documents {
     }
 }
 
-/// How many projects may be read at once.
-const MAX_READING: u64 = 10_000;
+/// Projects that may be locked for reading at once.
+const MAX_READS: u64 = 10_000;
 
-/// The documents of projects that were asked about lately.
-pub(crate) struct KnownDocuments {
-    known: Cache<Shelf, Arc<Documents>>,
-    /// Held while a project's are read, so that calls that come together read once.
+/// A cache of the documents of recently searched projects.
+pub(crate) struct DocumentCache {
+    cache: Cache<Shelf, Arc<Documents>>,
+    /// Held while a project is read, so that concurrent calls read it once.
     reading: Cache<Shelf, Arc<Mutex<()>>>,
 }
 
-impl KnownDocuments {
-    pub(crate) fn new() -> KnownDocuments {
+impl DocumentCache {
+    pub(crate) fn new() -> DocumentCache {
         let weigh = |_: &Shelf, documents: &Arc<Documents>| {
             u32::try_from(documents.bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX)
         };
@@ -83,43 +83,43 @@ impl KnownDocuments {
             .max_capacity(MAX_KIB)
             .eviction_policy(EvictionPolicy::lru())
             .time_to_idle(IDLE);
-        KnownDocuments {
-            known: cache.build(),
-            reading: Cache::new(MAX_READING),
+        DocumentCache {
+            cache: cache.build(),
+            reading: Cache::new(MAX_READS),
         }
     }
 
     /// The documents of an index, in this edition or a later one.
     ///
     /// # Errors
-    /// If they are not known, and Postgres gives no answer.
+    /// If they are not cached and Postgres does not answer.
     pub(crate) async fn get(
         &self,
         stores: &Stores,
         shelf: Shelf,
         (index, edition): (i64, i64),
     ) -> Result<Arc<Documents>, StoreError> {
-        if let Some(known) = self.known(shelf, edition) {
-            return Ok(known);
+        if let Some(cached) = self.cached(shelf, edition) {
+            return Ok(cached);
         }
         let alone = self.reading.get_with(shelf, Arc::default);
         let _alone = alone.lock().await;
-        if let Some(known) = self.known(shelf, edition) {
-            return Ok(known);
+        if let Some(cached) = self.cached(shelf, edition) {
+            return Ok(cached);
         }
         let documents = stores.tenant(shelf.tenant).documents(index).await?;
         let documents = Arc::new(Documents::of(edition, documents));
-        self.known.insert(shelf, Arc::clone(&documents));
+        self.cache.insert(shelf, Arc::clone(&documents));
         Ok(documents)
     }
 
-    fn known(&self, shelf: Shelf, edition: i64) -> Option<Arc<Documents>> {
-        let known = self.known.get(&shelf);
-        known.filter(|known| known.edition >= edition)
+    fn cached(&self, shelf: Shelf, edition: i64) -> Option<Arc<Documents>> {
+        let cached = self.cache.get(&shelf);
+        cached.filter(|cached| cached.edition >= edition)
     }
 }
 
-/// Documents that are new or have another text, and those that are gone. Both lists are in order.
+/// Documents that are new or have another text, and removed ones; both in order.
 pub(super) fn differences(had: &[Document], wanted: &[Document]) -> (Vec<Document>, Vec<Document>) {
     let before: HashMap<_, Blob> = had
         .iter()

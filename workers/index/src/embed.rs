@@ -1,8 +1,8 @@
-//! Vectors of texts, near to one another where their texts mean the same.
+//! Vectors of texts, near one another if the texts mean the same.
 //!
-//! An [`Embedder`] makes them: by a table that is part of the program, or by asking a service (by
-//! OpenAI's embeddings API, which many others speak). All have the length 1, so that their dot
-//! product is their cosine. A text that says nothing has none: it is found by its words, if at all.
+//! An [`Embedder`] makes them: from a built-in table, or by a service that speaks OpenAI's embeddings
+//! API. All have length 1, so that the dot product is the cosine. A text without meaning gets no
+//! vector, and matches by its words alone.
 
 use std::{error::Error, sync::Arc, time::Duration};
 
@@ -24,77 +24,77 @@ pub mod table;
 pub(crate) use metrics::EmbedderMetrics;
 use queries::Queries;
 
-/// Texts that a table encodes before others get their turn: about a millisecond's work.
+/// Texts that the table encodes before it yields: about a millisecond of work.
 const TURN: usize = 64;
 
-/// What made a vector: vectors of two models can't be compared.
+/// The model of a vector: vectors of different models cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Model {
-    /// What it is called, unique with its dimensions: `archway-code-256`.
+    /// Its name, unique together with the dimensions: `archway-code-256`.
     pub name: String,
-    /// How many numbers a vector has.
+    /// Number of dimensions.
     pub dimensions: usize,
 }
 
-/// Makes vectors, of one model.
+/// Makes the vectors of one model.
 pub struct Embedder {
     source: Source,
     metrics: EmbedderMetrics,
 }
 
 enum Source {
-    /// Texts are found by their words alone.
+    /// Words alone rank the texts.
     Nothing,
     Table(Box<Table>),
     Service(Box<Service>, Queries),
 }
 
-/// Why there are no vectors. Never carries a text, a key or what a service answered.
+/// Why there are no vectors. Carries neither texts nor keys nor the service's answer.
 #[derive(Debug, thiserror::Error)]
 pub enum EmbedError {
-    /// There is no connection to it, or each one broke.
+    /// No connection, or each one broke.
     #[error("the embedding service can't be reached")]
     Unreachable(#[source] Box<dyn Error + Send + Sync>),
-    /// It says itself that it failed, each time that it was asked.
+    /// The service reported an error of its own, at each attempt.
     #[error("the embedding service failed with status {status}")]
     Failed {
-        /// Of HTTP.
+        /// The HTTP status.
         status: u16,
     },
-    /// It failed so often that it is not asked.
+    /// The circuit is open after repeated failures.
     #[error(
-        "the embedding service failed too often: it is asked again in {} s",
+        "the embedding service failed too often; the next attempt is in {} s",
         whole_seconds(*retry_after)
     )]
     CircuitOpen {
-        /// After how long it may be asked.
+        /// Time until the circuit admits a request.
         retry_after: Duration,
     },
-    /// It takes no more requests now.
+    /// Rate limit.
     #[error(
         "the embedding service takes no more requests for {} s",
         whole_seconds(*retry_after)
     )]
     Paused {
-        /// After how long it may be asked.
+        /// How long the service asks to wait.
         retry_after: Duration,
     },
-    /// It refused: asking again brings the same.
+    /// The request was rejected: a retry fails alike.
     #[error("the embedding service refused with status {status}: {}", hint(*status))]
     Refused {
-        /// Of HTTP.
+        /// The HTTP status.
         status: u16,
     },
-    /// What it answered are not the vectors that were asked for.
+    /// The answer does not hold the requested vectors.
     #[error("the embedding service's answer can't be used: {0}")]
     Unusable(#[from] AnswerError),
-    /// The time was up.
+    /// The deadline passed.
     #[error("the embedding service did not answer in time")]
     Late,
 }
 
 impl EmbedError {
-    /// After how long it is worth asking again, where that is known.
+    /// When a retry makes sense, if known.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             EmbedError::CircuitOpen { retry_after } | EmbedError::Paused { retry_after } => {
@@ -110,12 +110,11 @@ impl EmbedError {
 }
 
 impl Embedder {
-    /// The one that is configured. A service is not asked yet: an outage at start is no reason not
-    /// to start. Call it before the process is confined, since it reads the key and the
-    /// certificates of authorities.
+    /// The configured embedder. Connects to nothing, so an outage does not prevent the start. Reads the
+    /// key and the certificates of authorities, so it must be called before the process is confined.
     ///
     /// # Errors
-    /// If something is missing or can't be used.
+    /// If something is missing or invalid.
     pub fn open(config: &EmbedderConfig) -> Result<Self, EmbedderConfigError> {
         let metrics = EmbedderMetrics::default();
         let source = match config.kind() {
@@ -129,7 +128,7 @@ impl Embedder {
         Ok(Embedder { source, metrics })
     }
 
-    /// What its vectors are of; `None` where no embedder is set.
+    /// The model of its vectors; `None` if no embedder is configured.
     pub fn model(&self) -> Option<&Model> {
         match &self.source {
             Source::Nothing => None,
@@ -138,7 +137,7 @@ impl Embedder {
         }
     }
 
-    /// Whether a service is set that is not asked now, since it failed or asked for a pause.
+    /// Whether the service would reject a request now, because of failures or a requested pause.
     pub(crate) fn is_unavailable(&self) -> bool {
         match &self.source {
             Source::Nothing | Source::Table(_) => false,
@@ -146,8 +145,8 @@ impl Embedder {
         }
     }
 
-    /// The vectors of texts, as [`Embedder::texts`], where nobody has to be asked for them; the
-    /// calling thread makes them.
+    /// The vectors of texts, as [`Embedder::texts`], made on the calling thread; `None` if a service has
+    /// to make them.
     pub fn at_once(&self, texts: &[String]) -> Option<Vec<Option<Vec<f32>>>> {
         match &self.source {
             Source::Nothing => Some(vec![None; texts.len()]),
@@ -156,12 +155,11 @@ impl Embedder {
         }
     }
 
-    /// The vector of each text, in their order; none for a text that says nothing, nor for any
-    /// where no embedder is set, nor for one that a service refuses while it takes others. Apart from
-    /// those it is all of them or an error.
+    /// The vectors of texts, in order. `None` for a text without meaning, for one that the service
+    /// rejects while it accepts others, and for all if no embedder is configured.
     ///
     /// # Errors
-    /// What the service's failure was once asking again did not help, or the deadline is too near.
+    /// If the service still fails after retries, or the deadline is too near.
     pub async fn texts(
         &self,
         texts: &[String],
@@ -174,8 +172,8 @@ impl Embedder {
         }
     }
 
-    /// The vector of a query about a project, as [`Embedder::texts`]. What a service made of it is
-    /// kept for a while, for this project alone.
+    /// The vector of a query about a project, as [`Embedder::texts`]. A service's vectors are cached
+    /// per project.
     ///
     /// # Errors
     /// As [`Embedder::texts`].
@@ -202,7 +200,7 @@ impl Embedder {
         }
     }
 
-    /// What is counted of it.
+    /// Metrics of the embedding service.
     pub fn metrics(&self) -> &EmbedderMetrics {
         &self.metrics
     }
@@ -232,15 +230,15 @@ fn whole_seconds(duration: Duration) -> u64 {
         .unwrap_or(u64::MAX)
 }
 
-/// What whoever set the service up can do about a refusal.
+/// Advice for operators on a rejection.
 fn hint(status: u16) -> &'static str {
     match status {
-        300..=399 => "it redirects, which is not followed; name the place itself (--embedder-url)",
+        300..=399 => "it redirects, which is not followed; set the final URL (--embedder-url)",
         401 | 403 => "check its key (--embedder-key-file)",
-        404 | 405 => "check where it is and which model it has (--embedder-url, --embedder-model)",
+        404 | 405 => "check its URL and model (--embedder-url, --embedder-model)",
         _ => {
-            "check model, dimensions, and how many texts of which length it takes (--embedder-model, \
-             --embedder-ask-dimensions, --embedder-batch, --embedder-text-chars)"
+            "check the model, the dimensions, and the limits on number and length of texts \
+             (--embedder-model, --embedder-ask-dimensions, --embedder-batch, --embedder-text-chars)"
         }
     }
 }

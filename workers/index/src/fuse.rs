@@ -1,77 +1,74 @@
-//! Two lists of candidates made one, and what the caller did lately weighed in.
+//! Merges both lists of candidates, and boosts what was read recently.
 //!
-//! Scores of a list are spread from 0 to 1 (min-max) and added, words once and vectors twice:
-//! measured better than reciprocal ranks on code (see `benches/meaning`). The factors of what was
-//! read lately multiply the sum; if that brings the best above 1, all are divided by it.
+//! The scores of each list are scaled to 0 to 1 (min-max) and added, words once and vectors twice.
+//! On code, this measured better than reciprocal ranks (see `benches/meaning`). Boosts multiply the
+//! sum; if the best exceeds 1, all are divided by it.
 
 use std::collections::HashMap;
 
 use archway_store::Blob;
 use uuid::Uuid;
 
-use super::vector_store::{Candidates, Hit, Place};
+use super::vector_store::{Candidates, ChunkLocation, Hit};
 
-/// What the vectors' list counts, where the words' counts 1.
+/// Weight of the vectors' list; the words' list has 1.
 const DENSE: f32 = 2.0;
-/// From which cosine on a text is taken to be about the same.
+/// Least cosine of a match by vector alone.
 const LEAST_COSINE: f32 = 0.2;
-/// What was read within a day counts so much more.
+/// Boost of documents that the caller read within a day.
 const RECENT: f32 = 1.5;
-/// And what is in a module of which something was.
+/// Boost of documents in a module of which the caller read one.
 const SAME_MODULE: f32 = 1.3;
-/// What is read much within a week counts at most so much more again,
+/// Highest additional boost of documents read often within a week,
 const FREQUENT: f32 = 0.2;
-/// which it does from so many reads on.
+/// reached with this many reads.
 const OFTEN: f32 = 20.0;
 
-/// A chunk that answers the query, before anyone asks who read it.
+/// A chunk that matches a query, before boosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// The project.
+    /// Its project.
     pub project: Uuid,
-    /// The text that it is of.
+    /// Its blob.
     pub blob: Blob,
-    /// Which of the text's chunks, from 0.
+    /// Its index among the blob's chunks, from 0.
     pub position: u32,
-    /// Where in the text it is, and what it is called.
-    pub place: Place,
-    /// The cosine of the query's vector and its own; `None` where words alone found it.
+    /// Where it is, and its name.
+    pub location: ChunkLocation,
+    /// Cosine of its vector and the query's; `None` if only words matched.
     pub semantic: Option<f32>,
-    /// From 0 to 1: how well its words fit, among those that were found.
+    /// Score by words, scaled to 0 to 1 within the list.
     pub lexical: f32,
-    /// From 0 to 1: both together.
+    /// Combined score, 0 to 1.
     pub(crate) fused: f32,
 }
 
-/// What the caller, and others, did with a document lately.
+/// Recent reads of a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Reads {
     /// The caller read it within 24 hours.
     pub is_recent: bool,
-    /// It is in a module of what the caller read lately.
+    /// The caller recently read another document of its module.
     pub is_near: bool,
-    /// How often it was read within 7 days, each reader counted once a day.
+    /// Number of reads within 7 days, one per reader and day.
     pub times: u32,
 }
 
-/// What a score is multiplied with.
+/// The factors of a score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Boosts {
     /// For a document that the caller read within a day.
     pub recency: f32,
-    /// For a document near one that the caller read.
+    /// For a document in a module of which the caller read one.
     pub module: f32,
     /// For a document that is read often.
     pub frequency: f32,
 }
 
 impl Boosts {
-    /// The factors of these reads.
+    /// The factors for these reads.
     pub fn of(reads: Reads) -> Boosts {
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "twenty of them are as good as all"
-        )]
+        #[expect(clippy::cast_precision_loss, reason = "capped at 20")]
         let often = (reads.times as f32 / OFTEN).min(1.0);
         Boosts {
             recency: if reads.is_recent { RECENT } else { 1.0 },
@@ -85,8 +82,8 @@ impl Boosts {
     }
 }
 
-/// Both lists as one, best first. With `all`, what the filter let pass counts however far it is;
-/// else a chunk must share a word with the query, or be near it.
+/// Merges both lists, best first. With `all`, every chunk that passed the filter counts, however
+/// dissimilar; else it must share a word with the query or be near it.
 pub(crate) fn fuse(candidates: Candidates, is_hybrid: bool, all: bool) -> Vec<Candidate> {
     let dense = candidates.dense.into_iter();
     let dense: Vec<Hit> = dense
@@ -119,14 +116,14 @@ pub(crate) fn fuse(candidates: Candidates, is_hybrid: bool, all: bool) -> Vec<Ca
     found
 }
 
-/// Puts them in the order of score times boosts, and gives each its score, from 0 to 1.
+/// Sorts by score times boosts, and returns the scores scaled to 0 to 1.
 pub fn rank<T>(found: Vec<(Candidate, Boosts, T)>) -> Vec<(f32, Candidate, Boosts, T)> {
     let product = |(candidate, boosts, what): (Candidate, Boosts, T)| {
         (candidate.fused * boosts.product(), candidate, boosts, what)
     };
     let mut ranked: Vec<_> = found.into_iter().map(product).collect();
     let best = ranked.iter().map(|ranked| ranked.0).fold(1.0, f32::max);
-    // Stable: equals stay in the order of the index.
+    // The sort is stable: ties keep the order of `fuse`.
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
     for (score, ..) in &mut ranked {
         *score /= best;
@@ -140,14 +137,14 @@ impl Candidate {
             project: hit.project,
             blob: hit.blob,
             position: hit.position,
-            place: hit.place.clone(),
+            location: hit.location.clone(),
             semantic,
             lexical,
             fused,
         }
     }
 
-    /// Where it stands among those that are as good.
+    /// Breaks ties.
     fn stand(&self) -> (Uuid, Blob, u32) {
         (self.project, self.blob, self.position)
     }
@@ -157,7 +154,7 @@ fn key(hit: &Hit) -> (Uuid, Blob, u32) {
     (hit.project, hit.blob, hit.position)
 }
 
-/// Where a score lies between the least and the most of its list.
+/// The range of a list's scores.
 struct Spread {
     least: f32,
     most: f32,
@@ -172,7 +169,7 @@ impl Spread {
         }
     }
 
-    /// From 0 to 1; where all are equal, 1.
+    /// The score scaled to 0 to 1; 1 if all are equal.
     fn at(&self, score: f32) -> f32 {
         match self.most - self.least {
             span if span > 0.0 => (score - self.least) / span,
@@ -191,7 +188,7 @@ mod tests {
             project: Uuid::nil(),
             blob: [0; 20],
             position,
-            place: Place {
+            location: ChunkLocation {
                 kind: Kind::Function,
                 symbol: None,
                 parent: None,
@@ -213,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_count_twice_what_words_do() {
+    fn vectors_count_twice_as_much_as_words() {
         let found = fused(
             &[(1, 0.9), (2, 0.5), (3, 0.4)],
             &[(2, 8.0), (1, 2.0)],
@@ -227,13 +224,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_far_and_shares_no_word_counts_only_where_a_filter_let_it_pass() {
+    fn a_dissimilar_chunk_without_shared_words_needs_a_filter() {
         assert_eq!(fused(&[(1, 0.9), (2, 0.19)], &[], false).len(), 1);
         assert_eq!(fused(&[(1, 0.9), (2, 0.19)], &[], true).len(), 2);
     }
 
     #[test]
-    fn words_alone_make_the_whole_score_where_there_are_no_vectors() {
+    fn without_vectors_words_make_up_the_whole_score() {
         let candidates = Candidates {
             dense: Vec::new(),
             sparse: vec![hit(1, 5.0), hit(2, 1.0)],
@@ -244,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_lately_comes_before_what_fits_as_well_and_no_score_passes_1() {
+    fn recent_reads_come_first_and_no_score_exceeds_1() {
         let reads = |times| Reads {
             is_recent: true,
             is_near: true,

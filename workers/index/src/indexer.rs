@@ -1,9 +1,9 @@
-//! Keeps the index of every project that this worker has up to date, beside the path of calls.
+//! Keeps the indexes of this worker's projects up to date, off the path of calls.
 //!
-//! Every two seconds HEAD of each project is compared with the commit that its index has; a call
-//! that writes to memory wakes it at once. What differs is taken by a lease, which one worker has
-//! at a time, and made whole by a [`run`]. All its work on texts is done by one thread after all
-//! others that want the CPU, one project after the other.
+//! Every two seconds, each project's HEAD is compared with its indexed commit; a call that writes to
+//! memory wakes the indexer at once. An outdated index is leased, by one worker at a time, and
+//! completed by a [`run`]. One thread of low priority does all work on texts, one project after
+//! the other.
 
 mod clock;
 mod lost;
@@ -26,58 +26,62 @@ use uuid::Uuid;
 use super::embed::Embedder;
 use super::metrics::{IndexMetrics, Ran};
 use super::thread::Thread;
-use super::vector_store::Home;
+use super::vector_store::VectorStore;
 use clock::Clock;
 use memory::Memory;
 use run::{Progress, Run, RunError};
 
-/// How many projects one worker looks at.
+/// Projects that one worker scans, at most.
 const MOST_PROJECTS: usize = 10_000;
-/// How long a look waits for one project's folder.
+/// How long a scan waits for one project's folder.
 const FOLDER: Duration = Duration::from_secs(1);
-/// How long runs that are given up have for giving back what they hold.
+/// How long cancelled runs may take to release their leases.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Makes indexes whole.
+/// Completes outdated indexes.
 pub struct Indexer {
-    pub(super) with: Tools,
+    pub(super) parts: IndexerParts,
     wake: Arc<Notify>,
-    /// Where texts are cut and read.
+    /// Cuts and reads texts.
     pub(super) thread: Thread,
 }
 
-/// What an indexer works with.
-pub struct Tools {
-    /// The repositories that it reads.
+/// Dependencies of an indexer.
+pub struct IndexerParts {
+    /// The repositories to index.
     pub repos: Arc<Repos>,
-    /// The folders that this worker has.
+    /// The folders that this worker mounts.
     pub mounts: Mounts,
     /// Postgres.
     pub stores: Stores,
-    /// Where chunks are kept.
-    pub home: Arc<dyn Home>,
+    /// Stores the chunks.
+    pub vector_store: Arc<dyn VectorStore>,
     /// Makes the vectors.
     pub embedder: Arc<Embedder>,
-    /// Home, model and form.
+    /// Store, model and format.
     pub made_by: String,
-    /// Where indexing is counted.
+    /// Counts runs and texts.
     pub metrics: IndexMetrics,
 }
 
 impl Indexer {
-    /// An indexer whose thread is started by the calling one, and confined if that is. It looks at
-    /// once when `wake` is notified.
+    /// Starts the indexing thread, confined if the calling thread is. A notification of `wake` starts
+    /// a scan.
     ///
     /// # Errors
-    /// If the thread can't be started.
-    pub fn new(with: Tools, wake: Arc<Notify>) -> Result<Indexer, RepoError> {
+    /// If the thread cannot be started.
+    pub fn new(parts: IndexerParts, wake: Arc<Notify>) -> Result<Indexer, RepoError> {
         let thread = Thread::start()?;
-        with.metrics.indexing();
-        Ok(Indexer { thread, with, wake })
+        parts.metrics.indexing();
+        Ok(Indexer {
+            thread,
+            parts,
+            wake,
+        })
     }
 
-    /// Indexes until `stop`. A run that is under way then is given up: what it brought home stays
-    /// there, and the next one goes on from it, on whichever worker.
+    /// Indexes until `stop` is cancelled. Runs in flight are then abandoned: their uploaded texts remain,
+    /// and the next run continues from them, on any worker.
     pub async fn run(self: Arc<Self>, stop: CancellationToken) {
         let (mut clock, mut memory) = (Clock::start(), Memory::default());
         loop {
@@ -106,36 +110,36 @@ impl Indexer {
                 looked = self.look(&mut memory, &stop) => looked,
             };
             if let (Err(error), false) = (&looked, memory.is_away) {
-                tracing::warn!(error = %Chain(&**error), "projects were not looked at");
+                tracing::warn!(error = %Chain(&**error), "projects could not be scanned");
             }
             memory.is_away = looked.is_err();
             if !memory.is_away {
-                self.with.metrics.looked();
+                self.parts.metrics.looked();
             }
             clock.looked(started);
         }
         let given_up = async { while memory.runs.join_next().await.is_some() {} };
         timeout(FAREWELL, given_up).await.ok();
-        self.with.stores.close().await;
+        self.parts.stores.close().await;
     }
 
-    /// Begins a run of each project whose index is not what it should be.
+    /// Scans all projects and starts a run for each outdated index.
     async fn look(
         self: &Arc<Self>,
         memory: &mut Memory,
         stop: &CancellationToken,
     ) -> Result<(), LookError> {
-        let mounts = self.with.mounts.clone();
+        let mounts = self.parts.mounts.clone();
         let folders = tokio::task::spawn_blocking(move || mounts.names(MOST_PROJECTS)).await??;
-        let mounted = self.with.stores.mounted(&folders, &self.with.made_by);
+        let mounted = self.parts.stores.mounted(&folders, &self.parts.made_by);
         let mut mounted = mounted.await?;
-        lost::mark(&self.with, &mut mounted, &mut memory.seen).await;
+        lost::mark(&self.parts, &mut mounted, &mut memory.seen).await;
         for shelf in memory.begin(&mut mounted) {
             self.count(shelf, memory);
         }
         for project in mounted {
             let (shelf, tenant) = (project.shelf, project.shelf.tenant);
-            // Of a tenant that waits nothing more begins in this look.
+            // After one project had to wait, no other of its tenant starts in this scan.
             if !memory.is_free(shelf) || memory.waiting.contains(&tenant) {
                 continue;
             }
@@ -156,13 +160,13 @@ impl Indexer {
                 }
             }
         }
-        self.with.metrics.unreadable(memory.unreadable());
+        self.parts.metrics.unreadable(memory.unreadable());
         Ok(())
     }
 
-    /// What a project is due for: documents, if chunks are lost, or its index is not of the commit that
-    /// HEAD names, or not by the path rules that hold (what was opened since then is not in it); else
-    /// vectors, if some are lacking that could be had now.
+    /// What a project needs. Documents: if chunks are lost, or the index is not of HEAD's commit or not
+    /// by the present path rules (files that they opened are missing from it). Vectors: if only those
+    /// are missing and the embedder is available.
     async fn due(&self, project: &Mounted, memory: &mut Memory) -> Result<Due, LookError> {
         let (Some(indexed), Some(rules)) = (&project.indexed, &project.rules) else {
             return Ok(Due::Documents);
@@ -170,7 +174,7 @@ impl Indexer {
         if memory.is_lost(project.shelf) {
             return Ok(Due::Documents);
         }
-        let (repos, rules) = (Arc::clone(&self.with.repos), Arc::clone(rules));
+        let (repos, rules) = (Arc::clone(&self.parts.repos), Arc::clone(rules));
         let (tenant, slug) = (project.tenant.clone(), project.project.clone());
         let look = move || repos.head_and_rules(&tenant, &slug, &rules);
         let mut look = tokio::task::spawn_blocking(look);
@@ -178,7 +182,7 @@ impl Indexer {
             memory.stuck(project.shelf, look);
             return Ok(Due::Nothing);
         };
-        // Whoever asks for it is told what is wrong with it; here it stays as it is.
+        // A call to the project reports the error; the index stays as it is.
         let (head, rules) = match looked? {
             Ok(standing) => standing,
             Err(error) => {
@@ -193,7 +197,7 @@ impl Indexer {
             Due::Documents
         } else if project.lacks_vectors
             && memory.may_ask_for_vectors(project.shelf)
-            && !self.with.embedder.is_unavailable()
+            && !self.parts.embedder.is_unavailable()
         {
             Due::Vectors
         } else {
@@ -201,32 +205,32 @@ impl Indexer {
         })
     }
 
-    /// Has the chunks of a project counted. The run that begins if some are lost counts them again,
-    /// once no other worker can be at it.
+    /// Starts counting a project's chunks. If some are lost, the run that follows counts them again,
+    /// under its lease.
     fn count(self: &Arc<Self>, shelf: Shelf, memory: &mut Memory) {
         let indexer = Arc::clone(self);
         let count = async move { (shelf, indexer.is_lost(shelf).await) };
         memory.counts.spawn(count.in_current_span());
     }
 
-    /// Whether a project's index lost chunks.
+    /// Whether chunks of a project's index are missing.
     async fn is_lost(&self, shelf: Shelf) -> bool {
         let counted = async {
-            let store = self.with.stores.tenant(shelf.tenant);
-            match store.index(shelf.project, &self.with.made_by).await? {
-                Some(row) => lost::is_lost(&self.with, shelf, row.id).await,
+            let store = self.parts.stores.tenant(shelf.tenant);
+            match store.index(shelf.project, &self.parts.made_by).await? {
+                Some(row) => lost::is_lost(&self.parts, shelf, row.id).await,
                 None => Ok(false),
             }
         };
         let told = |error: &RunError| {
-            tracing::debug!(project = %shelf.project, error = %Chain(error), "chunks were not counted");
+            tracing::debug!(project = %shelf.project, error = %Chain(error), "could not count chunks");
         };
-        // With Postgres or the home away it is looked at again in its next turn.
+        // If Postgres or the store is unavailable, the project's next turn counts again.
         counted.await.inspect_err(told).unwrap_or(false)
     }
 
-    /// Makes the index of a project whole, unless another worker does. Once it is to yield, it makes
-    /// no more vectors.
+    /// Completes a project's index, unless another worker does. Makes no more vectors once `yields` is
+    /// cancelled.
     async fn make(
         &self,
         project: &Mounted,
@@ -234,12 +238,13 @@ impl Indexer {
         yields: CancellationToken,
     ) -> Result<(), RunError> {
         let shelf = project.shelf;
-        let store = self.with.stores.tenant(shelf.tenant);
-        // Each run is another holder: what an earlier one still does must not pass for its own.
-        let taken = store.take_index(shelf.project, &self.with.made_by, Uuid::now_v7());
+        let store = self.parts.stores.tenant(shelf.tenant);
+        // A new holder for each run, so that work left over from an earlier run is not mistaken for
+        // this one's.
+        let taken = store.take_index(shelf.project, &self.parts.made_by, Uuid::now_v7());
         let lease = taken.await?.ok_or(RunError::Held)?;
         let started = Instant::now();
-        let _under_way = self.with.metrics.under_way();
+        let _under_way = self.parts.metrics.under_way();
         let stop = CancellationToken::new();
         let progress = Progress::default();
         let run = Run::new(self, project, lease, &progress, (stop.clone(), yields));
@@ -248,7 +253,7 @@ impl Indexer {
             () = self.keep(lease, &progress).boxed() => Err(RunError::Lost),
             () = ends.cancelled() => Err(RunError::Ended),
         };
-        // What a thread still does for it ends soon.
+        // The thread then stops working for this run.
         stop.cancel();
         let how = match &ran {
             Ok(()) => Ran::Whole,
@@ -256,7 +261,7 @@ impl Indexer {
             Err(RunError::Ended) => Ran::Ended,
             Err(_told) => Ran::Failed,
         };
-        self.with.metrics.ran(how, started.elapsed());
+        self.parts.metrics.ran(how, started.elapsed());
         let failed = ran.as_ref().err();
         let failed = failed.filter(|error| !matches!(error, RunError::Ended));
         let failure = failed.map(ToString::to_string);
@@ -264,19 +269,19 @@ impl Indexer {
         ran
     }
 
-    /// Says that this worker lives, until the lease is lost.
+    /// Renews the lease until it is lost.
     async fn keep(&self, lease: Lease, progress: &Progress) {
-        let store = self.with.stores.tenant(lease.shelf.tenant);
+        let store = self.parts.stores.tenant(lease.shelf.tenant);
         let mut lost_at = lease.taken + LEASE;
         loop {
             tokio::time::sleep(LEASE / 5).await;
             let (done, total) = progress.read();
-            // Postgres counts from when it hears of it.
+            // The lease starts when Postgres receives the renewal, so count from before.
             let said = Instant::now();
             let kept = store.keep_index(lease, done, total);
             match tokio::time::timeout_at(lost_at, kept).await {
                 Ok(Ok(true)) => lost_at = said + LEASE,
-                // Postgres may be back before the lease is over.
+                // Postgres may recover before the lease ends.
                 Ok(Err(_away)) if Instant::now() < lost_at => {}
                 Ok(_) | Err(_) => return,
             }
@@ -284,14 +289,14 @@ impl Indexer {
     }
 }
 
-/// What a project is due for.
+/// What a project needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Due {
     Nothing,
-    /// It is searched by words alone.
+    /// Only vectors are missing; words alone rank the project.
     Vectors,
     Documents,
 }
 
-/// Why projects were not looked at: nobody acts on which, so it is only ever shown.
+/// Why a scan failed; only logged.
 type LookError = Box<dyn std::error::Error + Send + Sync>;

@@ -1,17 +1,17 @@
-//! What a project's code, decisions and discoveries are about, made searchable.
+//! The search index over a project's code, decisions and discoveries.
 //!
-//! A text is cut into chunks ([`chunk`]); of each, and of its name ([`named`]), its words are counted ([`terms`]) and, where an
-//! embedder is set, a vector is made ([`embed`]). Both go to a home ([`vector_store`]), which finds the
-//! nearest chunks again. A chunk depends on the bytes of its text alone, never on what the file is
-//! called: a file that was renamed is at home already.
+//! A text is cut into chunks ([`chunk`]). Of each chunk and its name ([`chunk_text`]), the words are
+//! counted ([`terms`]) and, if an embedder is configured, a vector is made ([`embed`]). Both go to a
+//! [`vector_store`], which finds the nearest chunks to a query. A chunk depends on the bytes of its
+//! text alone, never on the file's path: a renamed file needs no upload.
 
 pub mod openai;
 pub mod config;
 pub mod metrics;
 
-// In the order in which a text comes to be found.
+// In the order of a text's way into the index and out of it.
 pub mod chunk;
-pub mod named;
+pub mod chunk_text;
 pub mod terms;
 pub mod embed;
 pub mod vector_store;
@@ -19,5 +19,5 @@ mod prepare;
 mod thread;
 mod documents;
 pub mod fuse;
-pub mod meaning;
+pub mod search;
 pub mod indexer;

@@ -1,4 +1,4 @@
-//! What is counted of indexing.
+//! Metrics of indexing.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
-/// How a run of the indexer ended.
+/// How a run ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ran {
-    /// The index is whole.
+    /// The index is complete.
     Whole,
-    /// It is as it was.
+    /// The index is as before.
     Failed,
-    /// Another worker took it over.
+    /// Another worker took the lease.
     Lost,
-    /// The worker ended first.
+    /// The worker stopped first.
     Ended,
 }
 
@@ -33,29 +33,29 @@ struct StoreLabels {
     outcome: &'static str,
 }
 
-/// What is counted of indexing.
+/// Metrics of indexing.
 #[derive(Clone)]
 pub struct IndexMetrics {
     runs: Family<RunLabel, Histogram, fn() -> Histogram>,
     texts: Counter,
     chunks: Counter,
-    /// Texts that runs under way have still to bring home.
+    /// Texts that active runs have still to upload.
     left: Gauge,
-    /// What indexes take that are held in memory.
+    /// Bytes of indexes cached in memory.
     pub memory: Gauge,
-    /// When projects were last looked at, in seconds since 1970.
+    /// Time of the last scan, in seconds since 1970.
     looked: Gauge,
     under_way: Gauge,
     lost: Counter,
     store: Family<StoreLabels, Counter>,
-    /// 1 where an indexer runs.
+    /// 1 if this worker has an indexer.
     indexing: Gauge,
-    /// Projects that could not be read when they were last looked at.
+    /// Projects that could not be read by the last scan.
     unreadable: Gauge,
 }
 
 impl IndexMetrics {
-    /// Registers them, under the prefix that `registry` has.
+    /// Registers the metrics under the prefix of `registry`.
     pub fn registered(registry: &mut Registry) -> IndexMetrics {
         let metrics = IndexMetrics {
             runs: Family::new_with_constructor(buckets as fn() -> _),
@@ -70,66 +70,66 @@ impl IndexMetrics {
             indexing: Gauge::default(),
             unreadable: Gauge::default(),
         };
-        let help = "Time that a run of the indexer took, by outcome";
+        let help = "Duration of the indexer's runs, by outcome";
         registry.register_with_unit("index_run", help, Unit::Seconds, metrics.runs.clone());
-        let help = "Texts that were cut, embedded and brought home";
+        let help = "Texts that were cut, embedded and stored";
         registry.register("index_texts", help, metrics.texts.clone());
         let help = "Chunks of these texts";
         registry.register("index_chunks", help, metrics.chunks.clone());
-        let help = "Texts that runs under way have still to bring home";
+        let help = "Texts that active runs have still to store";
         registry.register("index_texts_left", help, metrics.left.clone());
-        let help = "Memory of the indexes that are held here to be searched";
+        let help = "Memory of the indexes cached for searches";
         let memory = metrics.memory.clone();
         registry.register_with_unit("index_memory", help, Unit::Bytes, memory);
-        let help = "When all projects were last looked at, in seconds since 1970; every 2 to 10 s";
+        let help = "When all projects were last scanned, in seconds since 1970; every 2 to 10 s";
         let looked = metrics.looked.clone();
         registry.register_with_unit("index_looked_timestamp", help, Unit::Seconds, looked);
-        let help = "Runs of the indexer under way";
+        let help = "Active runs of the indexer";
         registry.register("index_runs_under_way", help, metrics.under_way.clone());
-        let help = "Indexes whose home had lost chunks, and which were made anew";
+        let help = "Indexes whose store had lost chunks, and which were rebuilt";
         registry.register("index_losses", help, metrics.lost.clone());
         metrics.register_state(registry);
         metrics
     }
 
-    /// What says whether indexing is done at all, and with what.
+    /// Metrics of whether and where indexing happens.
     fn register_state(&self, registry: &mut Registry) {
-        let help = "What was asked of where indexes are kept, by operation and outcome";
+        let help = "Requests to the store of indexes, by operation and outcome";
         registry.register("index_store_requests", help, self.store.clone());
-        let help = "1 where this worker keeps indexes up to date, else 0";
+        let help = "1 if this worker updates indexes, else 0";
         registry.register("indexing", help, self.indexing.clone());
-        let help = "Projects with an index that could not be read when they were last looked at";
+        let help = "Projects with an index that the last scan could not read";
         registry.register("index_projects_unreadable", help, self.unreadable.clone());
     }
 
-    /// An indexer is there.
+    /// Records that this worker has an indexer.
     pub(crate) fn indexing(&self) {
         self.indexing.set(1);
     }
 
-    /// So many projects can't be read.
+    /// Sets the number of unreadable projects.
     pub(crate) fn unreadable(&self, projects: usize) {
         self.unreadable
             .set(i64::try_from(projects).unwrap_or(i64::MAX));
     }
 
-    /// A request to where indexes are kept ended: `search`, `count`, `upsert` or `remove`.
-    pub(crate) fn store_asked(&self, operation: &'static str, outcome: &'static str) {
+    /// Counts a request to the store: `search`, `count`, `upsert` or `remove`.
+    pub(crate) fn store_request(&self, operation: &'static str, outcome: &'static str) {
         let labels = StoreLabels { operation, outcome };
         self.store.get_or_create(&labels).inc();
     }
 
-    /// All projects were looked at.
+    /// Records a scan of all projects.
     pub(crate) fn looked(&self) {
         self.looked.set(jiff::Timestamp::now().as_second());
     }
 
-    /// A run is under way, until what is returned is dropped.
+    /// Counts an active run until the guard is dropped.
     pub(crate) fn under_way(&self) -> Left {
         Left::of(&self.under_way, 1)
     }
 
-    /// A home lost chunks.
+    /// Counts an index that lost chunks.
     pub(crate) fn lost(&self) {
         self.lost.inc();
     }
@@ -145,19 +145,19 @@ impl IndexMetrics {
         runs.observe(took.as_secs_f64());
     }
 
-    /// So many texts are to be brought home, until what is returned is dropped.
+    /// Counts texts to upload, until the guard is dropped.
     pub(crate) fn left(&self, texts: usize) -> Left {
         Left::of(&self.left, texts)
     }
 
-    /// So many texts went home, with so many chunks.
+    /// Counts uploaded texts and their chunks.
     pub(crate) fn brought(&self, texts: usize, chunks: usize) {
         self.texts.inc_by(texts as u64);
         self.chunks.inc_by(chunks as u64);
     }
 }
 
-/// What a gauge counts of a run: texts that it has still to bring home, or the run itself.
+/// A share of a gauge, taken back on drop: the texts that a run has still to upload, or the run.
 pub(crate) struct Left {
     gauge: Gauge,
     count: i64,
@@ -173,7 +173,7 @@ impl Left {
         }
     }
 
-    /// So many of them are there.
+    /// Reduces the share by uploaded texts.
     pub(crate) fn brought(&mut self, texts: usize) {
         let texts = i64::try_from(texts).unwrap_or(i64::MAX).min(self.count);
         self.gauge.dec_by(texts);
@@ -187,7 +187,7 @@ impl Drop for Left {
     }
 }
 
-/// From 10 ms to an hour and a half.
+/// From 10 ms to 1.5 hours.
 fn buckets() -> Histogram {
     Histogram::new(exponential_buckets(0.01, 3.0, 13))
 }

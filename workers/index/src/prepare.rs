@@ -1,26 +1,26 @@
-//! A file's text made ready for its home: cut into chunks, its words counted.
+//! Prepares a text for the vector store: cuts it into chunks and counts their words.
 
 use archway_repo::{Cancel, RepoPath, Stopped};
 use archway_store::{Blob, Note, NoteId};
 
 use super::chunk::{self, Chunk, Kind};
-use super::named;
+use super::chunk_text;
 use super::terms::Terms;
-use super::vector_store::{Piece, Place, Text};
+use super::vector_store::{ChunkLocation, IndexedChunk, IndexedText};
 
-/// A text whose vectors are still to be made.
+/// A text whose vectors are still missing.
 pub(crate) struct Prepared {
-    pub(crate) text: Text,
-    /// What an embedder reads, for each chunk.
+    pub(crate) text: IndexedText,
+    /// The embedder's input, for each chunk.
     pub(crate) readings: Vec<String>,
 }
 
 impl Prepared {
-    /// The chunks of a file's content. What it is called is among the words of each, and never in
-    /// what an embedder reads: vectors outlive renames.
+    /// The chunks of a file. Its path is among the words of each chunk, but not in the embedder's input,
+    /// so vectors outlive renames.
     ///
     /// # Errors
-    /// If the work has to stop.
+    /// If `cancel` stops the work.
     pub(crate) fn file(
         blob: Blob,
         path: &RepoPath,
@@ -37,7 +37,7 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// What was noted, which is one chunk.
+    /// A note, as one chunk.
     pub(crate) fn note(blob: Blob, note: &Note) -> Prepared {
         let mut prepared = Prepared::empty(blob);
         let text = &note.content;
@@ -53,12 +53,12 @@ impl Prepared {
         prepared
     }
 
-    /// A text that can't be read, or has nothing to be found.
+    /// A text without chunks.
     pub(crate) fn empty(blob: Blob) -> Prepared {
         Prepared {
-            text: Text {
+            text: IndexedText {
                 blob,
-                pieces: Vec::new(),
+                chunks: Vec::new(),
             },
             readings: Vec::new(),
         }
@@ -66,10 +66,11 @@ impl Prepared {
 
     fn push(&mut self, name: &str, chunk: Chunk, text: &str) {
         let (symbol, parent) = (chunk.symbol.as_deref(), chunk.parent.as_deref());
-        let terms = Terms::of(&named::header(name, parent, symbol), text);
-        self.readings.push(named::dense_text(parent, symbol, text));
-        self.text.pieces.push(Piece {
-            place: Place {
+        let terms = Terms::of(&chunk_text::header(name, parent, symbol), text);
+        self.readings
+            .push(chunk_text::embedding_text(parent, symbol, text));
+        self.text.chunks.push(IndexedChunk {
+            location: ChunkLocation {
                 kind: chunk.kind,
                 bytes: (number(chunk.bytes.start), number(chunk.bytes.end)),
                 lines: (number(*chunk.lines.start()), number(*chunk.lines.end())),
@@ -81,17 +82,19 @@ impl Prepared {
         });
     }
 
-    /// Gives each chunk its vector, in their order.
-    pub(crate) fn with(mut self, vectors: &mut impl Iterator<Item = Option<Vec<f32>>>) -> Text {
-        for (piece, vector) in self.text.pieces.iter_mut().zip(vectors) {
-            piece.dense = vector;
+    /// Adds the vectors, one per chunk in order.
+    pub(crate) fn with(
+        mut self,
+        vectors: &mut impl Iterator<Item = Option<Vec<f32>>>,
+    ) -> IndexedText {
+        for (chunk, vector) in self.text.chunks.iter_mut().zip(vectors) {
+            chunk.dense = vector;
         }
         self.text
     }
 }
 
-/// What stands for a note where files have the ids of their blobs: what was noted never changes, so
-/// its own id does.
+/// A note's stand-in for a blob id. Notes are immutable, so it is derived from the note's own id.
 pub(super) fn blob_of(note: &NoteId) -> Blob {
     let name = format!("archway note {}", note.name);
     let hash =
@@ -103,7 +106,7 @@ pub(super) fn blob_of(note: &NoteId) -> Blob {
     blob
 }
 
-/// Files that are indexed have less than 4 GiB by far.
+/// Fits, since indexed files are far smaller than 4 GiB.
 fn number(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

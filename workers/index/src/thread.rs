@@ -1,5 +1,4 @@
-//! The thread that does the indexer's work on texts: one thing after the other, after all others
-//! that want the CPU.
+//! The indexer's thread for work on texts: sequential, and of lower priority than all others.
 
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,44 +8,44 @@ use tokio::sync::oneshot;
 
 use archway_repo::{RepoError, thread_pool};
 
-/// Above the niceness of the threads that answer calls: sched(7).
+/// Its niceness, above that of the threads that answer calls: see sched(7).
 const PATIENCE: i32 = 10;
 
-/// A patient thread.
+/// A thread of low priority.
 pub(super) struct Thread(ThreadPool);
 
-/// What the thread did ended in a panic, which a pool of threads would end the process for.
+/// The work panicked; in a bare thread pool this would abort the process.
 #[derive(Debug, thiserror::Error)]
-#[error("its work on texts failed: this is a bug")]
+#[error("processing a text panicked: this is a bug")]
 pub(crate) struct Panicked;
 
 impl Thread {
-    /// Starts it, confined if the calling thread is.
+    /// Starts the thread, confined if the calling thread is.
     ///
     /// # Errors
-    /// If it can't be started.
+    /// If it cannot be started.
     pub(super) fn start() -> Result<Thread, RepoError> {
         thread_pool("index", NonZeroUsize::MIN, PATIENCE).map(Thread)
     }
 
-    /// Has it do this in its turn. It is done even if nobody waits for it any longer.
+    /// Queues `work` and waits for its result. The work runs even if the caller stops waiting.
     ///
     /// # Errors
-    /// If it panicked.
+    /// If the work panicked.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Panicked> {
         let (done, result) = oneshot::channel();
         self.0.spawn(move || {
-            // Nobody waits for it if the run was given up.
+            // The receiver is gone if the run was abandoned.
             done.send(caught(work)).ok();
         });
         result.await.unwrap_or(Err(Panicked))
     }
 }
 
-/// Does work that may meet a file that nobody foresaw.
+/// Runs work that may panic on unexpected input.
 ///
 /// # Errors
 /// If it panicked.
@@ -59,7 +58,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn work_that_panics_fails_and_the_next_is_done() {
+    async fn a_panic_fails_its_work_and_the_next_runs() {
         let thread = Thread::start().unwrap();
         let failed = thread.run(|| std::panic::panic_any(())).await;
         assert!(failed.is_err());

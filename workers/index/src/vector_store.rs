@@ -1,11 +1,12 @@
-//! Where chunks are kept and the nearest ones found: in Qdrant, or in Postgres and this process'
-//! memory.
+//! Stores of chunks, which find the nearest ones to a query: Qdrant, or Postgres searched in this
+//! process' memory.
 //!
-//! Both homes keep what [`Shelf`] says of whose it is, and answer only within it. They keep no text
-//! and no path: a chunk is a place in a blob, and who asks knows which files a project's blobs are.
+//! Every chunk is stored with its [`Shelf`] (tenant and project), and requests are answered only
+//! within it. Stores hold neither text nor paths: a chunk is a range of a blob, and callers know
+//! which files have that blob.
 
-mod counted;
-mod exact;
+mod metered;
+mod postgres;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,82 +18,82 @@ use uuid::Uuid;
 
 use super::chunk::Kind;
 use super::terms::{Term, Terms};
-pub use counted::CountedHome;
-pub use exact::{ExactHome, Room};
+pub use metered::MeteredStore;
+pub use postgres::{MemoryBudget, PostgresStore};
 
 pub mod qdrant;
 #[cfg(test)]
 mod tests;
 
-/// A blob cut into chunks, at home as one.
+/// The chunks of one blob, stored together.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Text {
-    /// Which one it is.
+pub struct IndexedText {
+    /// The blob.
     pub blob: Blob,
-    /// In the order of the text; none, where nothing is worth finding.
-    pub pieces: Vec<Piece>,
+    /// In the order of the text; empty if the text has nothing worth finding.
+    pub chunks: Vec<IndexedChunk>,
 }
 
-/// A chunk as a home keeps it.
+/// A chunk as it is stored.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Piece {
-    /// What is shown of it.
-    pub place: Place,
-    /// Its words.
+pub struct IndexedChunk {
+    /// Where it is, and its name.
+    pub location: ChunkLocation,
+    /// Its word counts.
     pub terms: Terms,
     /// Its vector, of length 1; `None` where no embedder is set.
     pub dense: Option<Vec<f32>>,
 }
 
-/// Where a chunk stands in its blob, and what it is.
+/// The location of a chunk in its blob, its kind and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// What it is.
+pub struct ChunkLocation {
+    /// Its kind.
     pub kind: Kind,
-    /// What it is called.
+    /// Its name.
     pub symbol: Option<String>,
-    /// The type, module or heading that it belongs to.
+    /// The type, module or heading that contains it.
     pub parent: Option<String>,
-    /// Its first byte, and the one after its last.
+    /// Byte range, end excluded.
     pub bytes: (u32, u32),
-    /// Its first line and its last, from 1.
+    /// First and last line, from 1.
     pub lines: (u32, u32),
 }
 
-/// A project that is asked, as it stood when it was last whole.
+/// A project to search, in the state in which its index was last complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// Which one.
+pub struct SearchedProject {
+    /// The project.
     pub project: Uuid,
-    /// How often it was made whole: a home that keeps copies must have this one, or a later one.
+    /// How often the index was completed: cached copies of an older edition are stale.
     pub edition: i64,
-    /// The store that its texts were brought to.
-    pub home: Uuid,
-    /// How many chunks it had: a store that has fewer lost some.
+    /// Identity of the store that its texts were uploaded to.
+    pub store_id: Uuid,
+    /// How many chunks it had: a store with fewer has lost some.
     pub chunks: u64,
 }
 
-/// What is looked for.
+/// What to search for.
 #[derive(Clone, Debug)]
-pub struct Question {
-    /// The vector of the query, of length 1; `None`: only its words count.
+pub struct NearestQuery {
+    /// Vector of the query, of length 1; `None` to rank by words alone.
     pub dense: Option<Vec<f32>>,
-    /// The words of the query; each counts once.
+    /// Words of the query; duplicates count once.
     pub terms: Vec<Term>,
-    /// Which chunks may be found at all.
+    /// Which chunks may match.
     pub filter: Filter,
-    /// How many are found of each list, at most.
-    pub most: usize,
-    /// Until when an answer is of use.
+    /// Length of each list of results, at most.
+    pub limit: usize,
+    /// When the answer is no longer needed.
     pub deadline: Instant,
 }
 
-/// Which chunks may be found; the default lets all be.
+/// Which chunks may match; by default all.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Of these kinds only.
+    /// Only these kinds.
     pub kinds: Option<Vec<Kind>>,
-    /// Of these blobs only.
+    /// Only chunks of these blobs.
     pub blobs: Option<Arc<HashSet<Blob>>>,
 }
 
@@ -101,168 +102,171 @@ pub struct Filter {
 pub struct Candidates {
     /// By cosine, -1 to 1.
     pub dense: Vec<Hit>,
-    /// By BM25, above 0; a word is as rare as it is in all of the projects that were asked,
-    /// whatever the filter lets be.
+    /// By BM25, above 0. Document frequencies are counted over all searched projects, whatever the
+    /// filter.
     pub sparse: Vec<Hit>,
 }
 
-/// A chunk that was found.
+/// A chunk that matches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
-    /// The project.
+    /// Its project.
     pub project: Uuid,
-    /// The text that it is of.
+    /// Its blob.
     pub blob: Blob,
-    /// Which of the text's chunks, from 0.
+    /// Its index among the blob's chunks, from 0.
     pub position: u32,
-    /// What is shown of it.
-    pub place: Place,
-    /// How near it is.
+    /// Where it is, and its name.
+    pub location: ChunkLocation,
+    /// Cosine or BM25.
     pub score: f32,
 }
 
-/// Why a home did not do what was asked.
+/// Why a store did not answer.
 #[derive(Debug, thiserror::Error)]
-pub enum HomeError {
-    /// It can't be reached, or says that it can't now.
+pub enum VectorStoreError {
+    /// Unreachable, or out of service.
     #[error("the index can't be reached: {what}")]
-    Away {
-        /// What was asked.
+    Unavailable {
+        /// The operation.
         what: &'static str,
-        /// Its own word.
+        /// The cause.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// It refused: asking again brings the same.
+    /// The request was rejected: a retry fails alike.
     #[error("the index refused: {what}")]
     Refused {
-        /// What was asked.
+        /// The operation.
         what: &'static str,
-        /// Its own word.
+        /// The cause.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// What stands there is not ours, or of another form.
+    /// The collection or its points are another program's, or of another format.
     #[error("{0}")]
     Mismatch(String),
-    /// It no longer has all that was brought to it of these projects: what it finds is not all.
-    #[error("the index lost chunks that were brought to it")]
+    /// Chunks of these projects are missing: any result would be incomplete.
+    #[error("the index lost chunks that were stored in it")]
     Lost {
-        /// Whose chunks are gone.
+        /// The projects that lost chunks.
         projects: Vec<Uuid>,
     },
-    /// It did not answer in time.
+    /// The deadline passed.
     #[error("the index did not answer in time: {0}")]
     Late(&'static str),
-    /// It holds more than may be held in memory.
-    #[error("the index of this project needs {needed} bytes of memory, and may have {allowed}")]
+    /// A project's index exceeds the memory for all indexes.
+    #[error("the index of this project needs {needed} bytes of memory; {allowed} are allowed")]
     TooLarge {
-        /// What it would take.
+        /// Bytes it needs.
         needed: usize,
-        /// What all may take together.
+        /// Bytes allowed for all projects together.
         allowed: usize,
     },
 }
 
-// Each example that must not compile stands beside the same with the tenant, which does: it fails
-// for that reason and no other. As examples they cost seconds; `trybuild`, which compares messages,
-// would check all dependencies once more, for minutes.
-/// Keeps texts, and finds the nearest of their chunks; whose, it is always told.
+// Each example that must not compile has a twin with the tenant, which compiles: so it fails for
+// that reason and no other. Doc tests cost seconds; `trybuild`, which compares messages, would check
+// all dependencies once more, for minutes.
+/// Stores texts, and finds the nearest chunks. Every method but those about the store itself names
+/// the tenant.
 ///
 /// ```no_run
-/// # use archway_index::vector_store::{Asked, Home, Question};
+/// # use archway_index::vector_store::{SearchedProject, VectorStore, NearestQuery};
 /// # use uuid::Uuid;
-/// fn search(home: &dyn Home, tenant: Uuid, projects: &[Asked], question: &Question) {
-///     drop(home.nearest(tenant, projects, question));
+/// fn search(store: &dyn VectorStore, tenant: Uuid, projects: &[SearchedProject], query: &NearestQuery) {
+///     drop(store.nearest(tenant, projects, query));
 /// }
 /// ```
 ///
 /// Without a tenant it does not compile:
 ///
 /// ```compile_fail
-/// # use archway_index::vector_store::{Asked, Home, Question};
+/// # use archway_index::vector_store::{SearchedProject, VectorStore, NearestQuery};
 /// # use uuid::Uuid;
-/// fn search(home: &dyn Home, tenant: Uuid, projects: &[Asked], question: &Question) {
-///     drop(home.nearest(projects, question));
+/// fn search(store: &dyn VectorStore, tenant: Uuid, projects: &[SearchedProject], query: &NearestQuery) {
+///     drop(store.nearest(projects, query));
 /// }
 /// ```
 ///
-/// Nor do chunks that are counted, kept or removed as a project's alone.
+/// Neither does counting, storing or removing by project alone.
 ///
 /// ```no_run
-/// # use archway_index::vector_store::Home;
+/// # use archway_index::vector_store::VectorStore;
 /// # use archway_store::Shelf;
-/// fn count(home: &dyn Home, shelf: Shelf) {
-///     drop(home.count(shelf));
+/// fn count(store: &dyn VectorStore, shelf: Shelf) {
+///     drop(store.count(shelf));
 /// }
 /// ```
 /// ```compile_fail
-/// # use archway_index::vector_store::Home;
+/// # use archway_index::vector_store::VectorStore;
 /// # use archway_store::Shelf;
-/// fn count(home: &dyn Home, shelf: Shelf) {
-///     drop(home.count(shelf.project));
+/// fn count(store: &dyn VectorStore, shelf: Shelf) {
+///     drop(store.count(shelf.project));
 /// }
 /// ```
 /// ```no_run
-/// # use archway_index::vector_store::Home;
+/// # use archway_index::vector_store::VectorStore;
 /// # use archway_store::Shelf;
-/// fn keep(home: &dyn Home, shelf: Shelf) {
-///     drop(home.upsert(shelf, &[]));
+/// fn keep(store: &dyn VectorStore, shelf: Shelf) {
+///     drop(store.upsert(shelf, &[]));
 /// }
 /// ```
 /// ```compile_fail
-/// # use archway_index::vector_store::Home;
+/// # use archway_index::vector_store::VectorStore;
 /// # use archway_store::Shelf;
-/// fn keep(home: &dyn Home, shelf: Shelf) {
-///     drop(home.upsert(shelf.project, &[]));
+/// fn keep(store: &dyn VectorStore, shelf: Shelf) {
+///     drop(store.upsert(shelf.project, &[]));
 /// }
 /// ```
 /// ```no_run
-/// # use archway_index::vector_store::Home;
+/// # use archway_index::vector_store::VectorStore;
 /// # use archway_store::Shelf;
-/// fn remove(home: &dyn Home, shelf: Shelf) {
-///     drop(home.remove(shelf, &[]));
+/// fn remove(store: &dyn VectorStore, shelf: Shelf) {
+///     drop(store.remove(shelf, &[]));
 /// }
 /// ```
 /// ```compile_fail
-/// # use archway_index::vector_store::Home;
+/// # use archway_index::vector_store::VectorStore;
 /// # use archway_store::Shelf;
-/// fn remove(home: &dyn Home, shelf: Shelf) {
-///     drop(home.remove(&[]));
+/// fn remove(store: &dyn VectorStore, shelf: Shelf) {
+///     drop(store.remove(&[]));
 /// }
 /// ```
-pub trait Home: Send + Sync + 'static {
-    /// Which store keeps the chunks: another id is another store, which has nothing of what was
-    /// brought to the first. `None`: there is none now, and all that was kept is lost. A store
-    /// that is lost only together with the notes of what it has needs no id: its id is nil.
-    fn identity(&self) -> BoxFuture<'_, Result<Option<Uuid>, HomeError>>;
+pub trait VectorStore: Send + Sync + 'static {
+    /// Identity of the store. A different id means a different store, which has nothing of what was
+    /// uploaded to the first; `None` means that the store is gone, with all its chunks. Rows in the
+    /// database that also records them are lost only together with the record, so they need no id:
+    /// theirs is nil.
+    fn identity(&self) -> BoxFuture<'_, Result<Option<Uuid>, VectorStoreError>>;
 
-    /// The same, after the store was made where there was none. Nothing else makes one.
-    fn prepare(&self) -> BoxFuture<'_, Result<Uuid, HomeError>>;
+    /// As [`identity`](VectorStore::identity), after creating the store if it is missing. No other
+    /// method creates it.
+    fn prepare(&self) -> BoxFuture<'_, Result<Uuid, VectorStoreError>>;
 
-    /// Keeps texts; one that is there already is replaced.
+    /// Stores texts, replacing those with the same blobs.
     fn upsert<'a>(
         &'a self,
         shelf: Shelf,
-        texts: &'a [Text],
-    ) -> BoxFuture<'a, Result<(), HomeError>>;
+        texts: &'a [IndexedText],
+    ) -> BoxFuture<'a, Result<(), VectorStoreError>>;
 
-    /// Forgets texts; those that are not there are passed over.
+    /// Removes texts; missing ones are ignored.
     fn remove<'a>(
         &'a self,
         shelf: Shelf,
         blobs: &'a [Blob],
-    ) -> BoxFuture<'a, Result<(), HomeError>>;
+    ) -> BoxFuture<'a, Result<(), VectorStoreError>>;
 
-    /// The nearest chunks of all these projects of one tenant: an answer only if the store proved
-    /// that it has all of each, else [`HomeError::Lost`].
+    /// The nearest chunks of these projects of one tenant. Answers only if all chunks of each project
+    /// were proven to be present, else [`VectorStoreError::Lost`].
     fn nearest<'a>(
         &'a self,
         tenant: Uuid,
-        projects: &'a [Asked],
-        question: &'a Question,
-    ) -> BoxFuture<'a, Result<Candidates, HomeError>>;
+        projects: &'a [SearchedProject],
+        query: &'a NearestQuery,
+    ) -> BoxFuture<'a, Result<Candidates, VectorStoreError>>;
 
-    /// How many chunks there are.
-    fn count(&self, shelf: Shelf) -> BoxFuture<'_, Result<u64, HomeError>>;
+    /// How many chunks the project has.
+    fn count(&self, shelf: Shelf) -> BoxFuture<'_, Result<u64, VectorStoreError>>;
 }

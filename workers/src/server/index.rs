@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
+use archway_index::chunk_text::short_hash;
 use archway_index::config::{IndexConfig, IndexParts};
 use archway_index::embed::{Embedder, Model};
-use archway_index::indexer::{Indexer, Tools};
-use archway_index::meaning::Meaning;
+use archway_index::indexer::{Indexer, IndexerParts};
 use archway_index::metrics::IndexMetrics;
-use archway_index::named::short_hash;
-use archway_index::vector_store::qdrant::QdrantHome;
-use archway_index::vector_store::{CountedHome, ExactHome, Home, Room};
+use archway_index::search::IndexSearch;
+use archway_index::vector_store::qdrant::QdrantStore;
+use archway_index::vector_store::{MemoryBudget, MeteredStore, PostgresStore, VectorStore};
 use archway_repo::{Mounts, RepoError, Repos};
 use archway_store::Stores;
 
@@ -28,7 +28,7 @@ const LONGEST_NAME: usize = 128;
 /// The parts of an index.
 pub(crate) struct Index {
     stores: Stores,
-    home: Arc<dyn Home>,
+    vector_store: Arc<dyn VectorStore>,
     embedder: Arc<Embedder>,
     made_by: String,
     wake: Arc<Notify>,
@@ -44,25 +44,28 @@ impl Index {
     ) -> Index {
         let model = parts.embedder.model();
         let name = model.map_or_else(|| "none".to_owned(), model_label);
-        let (made_by, home): (String, Arc<dyn Home>) = match &parts.qdrant {
+        let (made_by, store): (String, Arc<dyn VectorStore>) = match &parts.qdrant {
             Some(server) => {
-                let home = QdrantHome::open(server, model);
-                let mark = server.mark();
-                (format!("qdrant {mark} {name} {FORM}"), Arc::new(home))
+                let store = QdrantStore::open(server, model);
+                let fingerprint = server.fingerprint();
+                (
+                    format!("qdrant {fingerprint} {name} {FORM}"),
+                    Arc::new(store),
+                )
             }
             None => {
                 let made_by = format!("postgres {name} {FORM}");
-                let room = Room {
+                let budget = MemoryBudget {
                     bytes: config.index_memory_bytes,
-                    taken: metrics.memory.clone(),
+                    used: metrics.memory.clone(),
                 };
-                let home = ExactHome::new(stores.clone(), &made_by, model, room);
-                (made_by, Arc::new(home))
+                let store = PostgresStore::new(stores.clone(), &made_by, model, budget);
+                (made_by, Arc::new(store))
             }
         };
         Index {
             stores: stores.clone(),
-            home: Arc::new(CountedHome::new(home, metrics.clone())),
+            vector_store: Arc::new(MeteredStore::new(store, metrics.clone())),
             embedder: Arc::new(parts.embedder),
             made_by,
             wake: Arc::default(),
@@ -70,10 +73,10 @@ impl Index {
     }
 
     /// The search that calls use.
-    pub(crate) fn meaning(&self) -> Meaning {
-        Meaning::new(
+    pub(crate) fn meaning(&self) -> IndexSearch {
+        IndexSearch::new(
             self.stores.clone(),
-            Arc::clone(&self.home),
+            Arc::clone(&self.vector_store),
             Arc::clone(&self.embedder),
             self.made_by.clone(),
             Arc::clone(&self.wake),
@@ -90,16 +93,16 @@ impl Index {
         mounts: &Mounts,
         metrics: IndexMetrics,
     ) -> Result<Indexer, RepoError> {
-        let with = Tools {
+        let parts = IndexerParts {
             repos: Arc::clone(repos),
             mounts: mounts.clone(),
             stores: self.stores.apart(CONNECTIONS),
-            home: Arc::clone(&self.home),
+            vector_store: Arc::clone(&self.vector_store),
             embedder: Arc::clone(&self.embedder),
             made_by: self.made_by.clone(),
             metrics,
         };
-        Indexer::new(with, Arc::clone(&self.wake))
+        Indexer::new(parts, Arc::clone(&self.wake))
     }
 }
 

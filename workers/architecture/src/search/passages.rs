@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use archway_index::named;
+use archway_index::chunk_text;
 
 use crate::document::Document;
 
@@ -60,7 +60,7 @@ fn tells_standing(document: &Document, section: usize, block: usize) -> bool {
 pub(super) fn readings(document: &Document) -> Vec<String> {
     let passages = passages(document);
     if passages.is_empty() {
-        return vec![named::dense_text(None, Some(&document.title), "")];
+        return vec![chunk_text::embedding_text(None, Some(&document.title), "")];
     }
     let readings = passages.iter().filter_map(|passage| {
         let section = document.sections().get(passage.section)?;
@@ -70,7 +70,7 @@ pub(super) fn readings(document: &Document) -> Vec<String> {
         let texts: Vec<&str> = said.map(|(_, block)| block.text.as_str()).collect();
         let heading = (section.heading != document.title).then_some(section.heading.as_str());
         let (title, text) = (Some(document.title.as_str()), texts.join("\n"));
-        Some(named::dense_text(heading, title, &text))
+        Some(chunk_text::embedding_text(heading, title, &text))
     });
     readings.collect()
 }

@@ -1,4 +1,4 @@
-//! What makes vectors, as its operator says it, and what can be wrong with that.
+//! Configuration of the embedder.
 
 mod error;
 mod prefixes;
@@ -12,28 +12,27 @@ use crate::openai::{Endpoint, EndpointOptions, ServiceKind, non_blank};
 pub use error::EmbedderConfigError;
 pub(crate) use prefixes::Prefixes;
 
-/// Texts in a request, at most: what OpenAI takes.
+/// Largest number of texts per request: OpenAI's limit.
 const MOST_TEXTS: usize = 2048;
-/// Numbers in a vector, at most: several times what any model has.
+/// Largest number of dimensions: several times that of any model.
 const MOST_DIMENSIONS: usize = 16_384;
 
-/// What makes vectors of code and queries, so that what means the same is found.
+/// The embedder, which makes vectors of code and queries.
 #[derive(Clone, Debug, clap::Args)]
 pub struct EmbedderConfig {
-    /// What makes vectors of texts: `table` (part of the program; no network, no key), `service`
-    /// (below), or `none`: texts are found by their words alone [default: service if
-    /// --embedder-url is given, else table].
+    /// What makes vectors of texts: `table` (built in; no network, no key), `service` (below), or
+    /// `none`: words alone rank texts [default: service if --embedder-url is given, else table].
     #[arg(long, env = "ARCHWAY_EMBEDDER", value_name = "KIND", value_enum)]
     pub embedder: Option<EmbedderKind>,
-    /// A service that speaks OpenAI's embeddings API, up to what stands before `/embeddings`:
-    /// `https://api.openai.com/v1`. It gets to read the code. Over https:// it is reached by the
-    /// proxy that `HTTPS_PROXY` names, if any; http:// is for networks that can be trusted.
+    /// Base URL of a service that speaks OpenAI's embeddings API, without `/embeddings`:
+    /// `https://api.openai.com/v1`. It receives the code. `HTTPS_PROXY` applies to https://; use
+    /// http:// in trusted networks only.
     #[arg(long, env = "ARCHWAY_EMBEDDER_URL", value_name = "URL")]
     pub embedder_url: Option<String>,
     /// File with the service's key.
     #[arg(long, env = "ARCHWAY_EMBEDDER_KEY_FILE", value_name = "FILE")]
     pub embedder_key_file: Option<PathBuf>,
-    /// The service's key itself, if it is in no file.
+    /// The service's key itself, if it is not in a file.
     #[arg(
         long,
         env = "ARCHWAY_EMBEDDER_KEY",
@@ -41,18 +40,18 @@ pub struct EmbedderConfig {
         hide_env_values = true
     )]
     pub embedder_key: Option<SecretString>,
-    /// File with certificates (PEM) of authorities that the service is believed by, beside the
-    /// system's (which `SSL_CERT_FILE` replaces). They are read once.
+    /// File with certificates (PEM) of authorities to trust for the service, in addition to the
+    /// system's (which `SSL_CERT_FILE` replaces). Read once, at start.
     #[arg(long, env = "ARCHWAY_EMBEDDER_CA_FILE", value_name = "FILE")]
     pub embedder_ca_file: Option<PathBuf>,
-    /// The service's model: `text-embedding-3-small`. Another model means another index.
+    /// The service's model: `text-embedding-3-small`. A different model needs a new index.
     #[arg(long, env = "ARCHWAY_EMBEDDER_MODEL", value_name = "NAME")]
     pub embedder_model: Option<String>,
-    /// How many numbers the model's vectors have.
+    /// Dimensions of the model's vectors.
     #[arg(long, env = "ARCHWAY_EMBEDDER_DIMENSIONS", value_name = "N")]
     pub embedder_dimensions: Option<NonZeroUsize>,
-    /// Ask the model for that many numbers: for models that have more and can be shortened; others
-    /// refuse it. The variable says `1` or `0`, `true` or `false`, `yes` or `no`, `on` or `off`.
+    /// Request vectors of that many dimensions: for models whose vectors can be shortened; others
+    /// reject it. The variable is `1` or `0`, `true` or `false`, `yes` or `no`, `on` or `off`.
     #[arg(
         long,
         env = "ARCHWAY_EMBEDDER_ASK_DIMENSIONS",
@@ -67,7 +66,7 @@ pub struct EmbedderConfig {
         default_value_t = EmbedderConfig::DEFAULT.0
     )]
     pub embedder_batch: NonZeroUsize,
-    /// Characters of a text that the service gets to read: what is longer is cut. Fewer for models
+    /// Characters of a text that are sent to the service; longer texts are cut. Use fewer for models
     /// that take fewer than 8192 tokens.
     #[arg(
         long,
@@ -76,10 +75,10 @@ pub struct EmbedderConfig {
         default_value_t = EmbedderConfig::DEFAULT.1
     )]
     pub embedder_text_chars: NonZeroUsize,
-    /// What stands before each text.
+    /// Prefixes of texts.
     #[command(flatten)]
     pub prefixes: Prefixes,
-    /// Seconds that the service has for one request.
+    /// Timeout of one request to the service, in seconds.
     #[arg(
         long,
         env = "ARCHWAY_EMBEDDER_TIMEOUT",
@@ -93,15 +92,15 @@ pub struct EmbedderConfig {
 /// What makes vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum EmbedderKind {
-    /// A table that is part of the program.
+    /// A table that is built in.
     Table,
     /// A service.
     Service,
-    /// Nothing.
+    /// Nothing: words alone rank texts.
     None,
 }
 
-/// A service as it was configured, checked.
+/// The options of a service, checked.
 pub(super) struct ServiceConfig {
     pub(super) endpoint: Endpoint,
     pub(super) dimensions: usize,
@@ -134,17 +133,17 @@ impl Default for EmbedderConfig {
 }
 
 impl EmbedderConfig {
-    /// Texts in a request, characters of a text, seconds for a request.
+    /// Defaults: texts per request, characters per text, seconds per request.
     const DEFAULT: (NonZeroUsize, NonZeroUsize, u64) = (
         NonZeroUsize::new(64).unwrap(),
         NonZeroUsize::new(8000).unwrap(),
         30,
     );
 
-    /// Says early what opening it would say later.
+    /// Checks the options without opening the embedder.
     ///
     /// # Errors
-    /// If something is missing or can't be used.
+    /// If something is missing or invalid.
     pub fn check(&self) -> Result<(), EmbedderConfigError> {
         match self.kind() {
             EmbedderKind::Table | EmbedderKind::None => Ok(()),
@@ -152,7 +151,7 @@ impl EmbedderConfig {
         }
     }
 
-    /// What makes vectors, said or inferred.
+    /// The configured or inferred kind.
     pub(super) fn kind(&self) -> EmbedderKind {
         let inferred = if non_blank(self.embedder_url.as_ref()).is_some() {
             EmbedderKind::Service
@@ -162,7 +161,7 @@ impl EmbedderConfig {
         self.embedder.unwrap_or(inferred)
     }
 
-    /// The service. Reads the files that are named.
+    /// Checks the service's options, and reads the files they name.
     pub(super) fn service(&self) -> Result<ServiceConfig, EmbedderConfigError> {
         let options = EndpointOptions {
             which: ServiceKind::Embedder,
@@ -229,12 +228,12 @@ mod tests {
     fn refusal(change: impl FnOnce(&mut EmbedderConfig)) -> String {
         let mut config = service();
         change(&mut config);
-        let refused = config.service().err().expect("it is refused");
-        format!("{refused} {refused:?}")
+        let rejected = config.service().err().expect("it is rejected");
+        format!("{rejected} {rejected:?}")
     }
 
     #[test]
-    fn the_command_lines_defaults_are_those_of_the_program() {
+    fn the_defaults_of_command_line_and_program_agree() {
         let parsed = Line::try_parse_from(["worker"]).unwrap().config;
         assert_eq!(
             format!("{parsed:?}"),
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_makes_it_a_service_unless_another_kind_is_named() {
+    fn a_url_selects_the_service_unless_a_kind_is_named() {
         assert_eq!(EmbedderConfig::default().kind(), EmbedderKind::Table);
         assert_eq!(service().kind(), EmbedderKind::Service);
         let empty = EmbedderConfig {
@@ -263,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_wrong_is_named_by_its_option() {
+    fn errors_name_the_missing_or_invalid_option() {
         assert!(refusal(|c| c.embedder_url = None).contains("--embedder-url"));
         assert!(refusal(|c| c.embedder_model = Some(String::new())).contains("--embedder-model"));
         assert!(
@@ -275,10 +274,10 @@ mod tests {
         let many = NonZeroUsize::new(2049).unwrap();
         assert!(refusal(|c| c.embedder_batch = many).contains("at most 2048"));
         let long = Some("x".repeat(4001));
-        let told = refusal(|c| c.prefixes.embedder_document_prefix = long);
+        let message = refusal(|c| c.prefixes.embedder_document_prefix = long);
         assert!(
-            told.contains("--embedder-document-prefix is longer"),
-            "{told}"
+            message.contains("--embedder-document-prefix is longer"),
+            "{message}"
         );
         let nowhere = Some(PathBuf::from("/nowhere/at/all"));
         assert!(refusal(|c| c.embedder_key_file = nowhere.clone()).contains("/nowhere/at/all"));
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_that_holds_a_secret_is_refused_and_not_shown() {
+    fn a_url_with_a_secret_is_rejected_and_not_shown() {
         for url in [
             "https://user:sesame@host/v1",
             "https://sesame@host/v1",
@@ -297,10 +296,10 @@ mod tests {
             "https:///sesame v1",
             "unix:/sesame",
         ] {
-            let told = refusal(|config| config.embedder_url = Some(url.to_owned()));
+            let message = refusal(|config| config.embedder_url = Some(url.to_owned()));
             assert!(
-                told.contains("--embedder-url") && !told.contains("sesame"),
-                "{told}"
+                message.contains("--embedder-url") && !message.contains("sesame"),
+                "{message}"
             );
         }
     }
@@ -319,20 +318,20 @@ mod tests {
         assert!(refusal(|other| *other = config).contains("leave one out"));
         for unfit in ["sesame\nother", "se same", "sesäme", ""] {
             std::fs::write(&path, unfit).unwrap();
-            let told = refusal(|config| config.embedder_key_file = Some(path.clone()));
-            assert!(told.contains("key is empty or has"), "{told}");
-            assert!(!told.contains("same"), "{told}");
+            let message = refusal(|config| config.embedder_key_file = Some(path.clone()));
+            assert!(message.contains("key is empty or has"), "{message}");
+            assert!(!message.contains("same"), "{message}");
         }
     }
 
     #[test]
-    fn a_file_without_certificates_is_refused() {
+    fn a_file_without_certificates_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("authorities");
         for text in ["", "no certificate", "-----BEGIN CERTIFICATE-----\n"] {
             std::fs::write(&path, text).unwrap();
-            let told = refusal(|config| config.embedder_ca_file = Some(path.clone()));
-            assert!(told.contains("--embedder-ca-file"), "{told}");
+            let message = refusal(|config| config.embedder_ca_file = Some(path.clone()));
+            assert!(message.contains("--embedder-ca-file"), "{message}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is counted of the service that makes vectors.
+//! Metrics of the embedding service.
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -13,7 +13,7 @@ struct OutcomeLabel {
     outcome: &'static str,
 }
 
-/// What is counted of the embedding service; all stays 0 where none is asked.
+/// Metrics of the embedding service; all stay 0 if none is used.
 #[derive(Clone, Default)]
 pub struct EmbedderMetrics {
     requests: ServiceMetrics,
@@ -24,37 +24,37 @@ pub struct EmbedderMetrics {
 }
 
 impl EmbedderMetrics {
-    /// Registers them, under the prefix that `registry` has.
+    /// Registers the metrics under the prefix of `registry`.
     pub fn register(&self, registry: &mut Registry) {
         self.requests
             .register(registry, "embedder", "the embedding service");
         let help = "Texts that the embedding service made vectors of";
         registry.register("embedder_texts", help, self.texts.clone());
-        let help = "Texts that it refused, which are found by their words alone";
+        let help = "Texts that the embedding service rejected; they match by words alone";
         registry.register("embedder_texts_refused", help, self.texts_refused.clone());
         let help = "Tokens that the embedding service says it read";
         registry.register("embedder_tokens", help, self.tokens.clone());
-        let help = "Vectors of queries that were looked for among kept ones";
+        let help = "Look-ups of query vectors in the cache, by outcome";
         registry.register("embedder_query_lookups", help, self.queries.clone());
     }
 
-    /// Where requests to it are counted.
+    /// Metrics of the requests.
     pub(crate) fn requests(&self) -> ServiceMetrics {
         self.requests.clone()
     }
 
-    /// It made vectors of so many texts, and says that they were so many tokens.
+    /// Counts texts that got vectors, and their tokens as the service reports them.
     pub(crate) fn read(&self, texts: usize, tokens: u64) {
         self.texts.inc_by(texts.try_into().unwrap_or(u64::MAX));
         self.tokens.inc_by(tokens);
     }
 
-    /// It refuses a text, while it takes others.
+    /// Counts a text that the service rejected while it accepts others.
     pub(crate) fn text_refused(&self) {
         self.texts_refused.inc();
     }
 
-    /// The vector of a query was looked for.
+    /// Counts a look-up in the cache of query vectors.
     pub(crate) fn query_kept(&self, is_there: bool) {
         let outcome = if is_there { "hit" } else { "miss" };
         self.queries.get_or_create(&OutcomeLabel { outcome }).inc();

@@ -1,7 +1,7 @@
-//! What a service made of queries, kept for a while: an agent asks the same again, page by page.
+//! Caches the vectors of queries that a service made: agents repeat a query, page by page.
 //!
-//! Tenant and project are part of the key, though a vector depends on the text alone: how fast an
-//! answer comes must not tell one tenant what another asked.
+//! Tenant and project are part of the key, although a vector depends on the text alone: response
+//! times must not reveal to one tenant what another searched.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,24 +9,24 @@ use moka::{policy::EvictionPolicy, sync::Cache};
 
 use archway_store::Shelf;
 
-/// Vectors may change when the service's model does, under the same name.
+/// Short, since a service may replace its model under the same name.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
-/// What all may hold together, in bytes.
+/// Memory for all entries, in bytes.
 const MOST_BYTES: u64 = 8 << 20;
-/// What one counts for at least, so that there are never more than 8192.
+/// Least weight of an entry, so that there are at most 8192.
 const LEAST_BYTES: usize = 1 << 10;
 
-/// Vectors of queries.
+/// A cache of query vectors.
 pub(super) struct Queries {
     kept: Cache<(Shelf, Box<str>), Arc<[f32]>>,
 }
 
 impl Queries {
-    /// None yet.
+    /// An empty cache.
     pub(super) fn new() -> Self {
         let kept = Cache::builder()
             .max_capacity(MOST_BYTES)
-            // What was asked last is what may be asked again.
+            // Recent queries are the likeliest to be repeated.
             .eviction_policy(EvictionPolicy::lru())
             .weigher(|(_, text): &(Shelf, Box<str>), vector: &Arc<[f32]>| weight(text, vector))
             .time_to_live(LIFETIME)
@@ -34,12 +34,12 @@ impl Queries {
         Queries { kept }
     }
 
-    /// The vector of a query that this project was asked before.
+    /// The vector of an earlier query of this project.
     pub(super) fn get(&self, shelf: Shelf, text: &str) -> Option<Arc<[f32]>> {
         self.kept.get(&(shelf, Box::from(text)))
     }
 
-    /// Keeps a vector.
+    /// Caches a vector.
     pub(super) fn keep(&self, shelf: Shelf, text: &str, vector: Vec<f32>) -> Arc<[f32]> {
         let vector: Arc<[f32]> = vector.into();
         self.kept.insert((shelf, Box::from(text)), vector.clone());
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_project_asked_is_not_kept_for_another() {
+    fn a_query_of_one_project_is_not_cached_for_another() {
         let (queries, ours) = (Queries::new(), shelf());
         queries.keep(ours, "where is main", vec![1.0]);
         assert_eq!(
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn no_flood_of_queries_fills_the_memory() {
+    fn a_flood_of_queries_stays_within_the_memory_limit() {
         let (queries, ours) = (Queries::new(), shelf());
         for number in 0..20_000 {
             queries.keep(ours, &number.to_string(), vec![0.0; 4]);

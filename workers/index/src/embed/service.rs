@@ -1,10 +1,10 @@
-//! The embedding service: texts in batches, a few at a time, asked again while that may help.
+//! The embedding service: sends texts in concurrent batches, with retries.
 //!
-//! A request passes, in this order: its lane (so many at once), the pause that the service asked
-//! for, the circuit, and then the wire. Queries have a lane of their own, so that none waits behind
-//! the indexing of a repository.
+//! A request waits for a slot, then for the pause that the service requested, and passes the circuit
+//! breaker. Queries have slots of their own, so that they never wait for the indexing of a
+//! repository.
 
-// In the order a request meets them.
+// In the order of a request's way.
 mod halving;
 mod wire;
 mod answer;
@@ -19,34 +19,34 @@ use tokio::{
 
 use super::metrics::EmbedderMetrics;
 use super::{EmbedError, EmbedderConfigError, Model, config::ServiceConfig};
-use crate::named::short_hash;
+use crate::chunk_text::short_hash;
 use crate::openai::{FIRST_WAIT, ServiceGate, Unavailable};
 use wire::Wire;
 
 pub use answer::AnswerError;
 
-/// Requests of the index at once. More would not be faster where the service's own limits or its
-/// hardware decide, and one project's indexing should not spend all of them.
+/// Concurrent requests of the indexer. More would not be faster if the service's limits or hardware
+/// decide, and one project must not use them up.
 const INDEX_PLACES: usize = 3;
-/// Requests for queries at once.
+/// Concurrent requests for queries.
 const QUERY_PLACES: usize = 16;
-/// What the log says where it fails.
+/// Logged when the circuit opens.
 const MEANWHILE: &str =
     "the embedding service fails: texts are found by their words alone meanwhile";
 
-/// Why one request brought no vectors.
+/// Why a request failed.
 type Failure = crate::openai::Failure<AnswerError>;
 
-/// Who asks.
+/// Who sends a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Lane {
-    /// The index, in the background.
+    /// The indexer, in the background.
     Index,
-    /// A call that waits for it.
+    /// A call that waits.
     Query,
 }
 
-/// A service that makes vectors.
+/// A client of the embedding service.
 pub(super) struct Service {
     model: Model,
     wire: Wire,
@@ -58,7 +58,7 @@ pub(super) struct Service {
     queries: Arc<Semaphore>,
     gate: ServiceGate,
     metrics: EmbedderMetrics,
-    /// That it refuses a text was logged.
+    /// Whether a rejected text was logged.
     was_told: AtomicBool,
 }
 
@@ -89,13 +89,13 @@ impl Service {
         &self.model
     }
 
-    /// Whether it is not asked now, since it failed or asked for a pause.
+    /// Whether it would reject a request now.
     pub(super) fn is_unavailable(&self) -> bool {
         self.gate.is_unavailable()
     }
 
-    /// The vectors of these texts, in their order; none for those that are blank, which services
-    /// refuse or make nonsense of, nor for those of the index that it refuses.
+    /// The vectors of these texts, in order. `None` for blank texts, which services reject or embed
+    /// arbitrarily, and for indexed texts that the service rejects.
     pub(super) async fn texts(
         &self,
         texts: &[String],
@@ -170,7 +170,7 @@ impl Service {
         }
     }
 
-    /// Asks once, unless the circuit is open.
+    /// Sends one request, unless the circuit is open.
     async fn attempt(
         &self,
         texts: &[String],
@@ -214,8 +214,8 @@ impl From<Failure> for EmbedError {
     }
 }
 
-/// What its vectors are known by. What stands before texts of the index makes other vectors; what
-/// stands before queries is the queries' matter.
+/// The name of the model, for indexes. A document prefix changes the vectors, so it is part of the
+/// name; a query prefix does not.
 fn name(config: &ServiceConfig) -> String {
     let name = format!("{}@{}", config.endpoint.model, config.dimensions);
     if config.document_prefix.is_empty() {
@@ -226,8 +226,7 @@ fn name(config: &ServiceConfig) -> String {
     format!("{name}+{hash}")
 }
 
-/// The first so many characters: the rest of a text that is longer would be refused, or left out
-/// where nobody sees it.
+/// The first `most` characters. A service would reject a longer text, or silently ignore its end.
 fn cut(text: &str, most: usize) -> &str {
     let end = text.char_indices().nth(most).map(|(end, _)| end);
     end.and_then(|end| text.get(..end)).unwrap_or(text)

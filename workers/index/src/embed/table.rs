@@ -1,12 +1,12 @@
-//! The built-in embedder: a table of word pieces and their vectors, added up.
+//! The built-in embedder: adds up the vectors of a text's word pieces.
 //!
-//! It needs no network and no key, loads in milliseconds and takes microseconds a text. What it was
-//! made from, and how, stands in `workers/index/models/PROVENANCE.md`. How a text is cut into words
-//! belongs to the table, which was trained so; that of [`super::super::terms`] is another one, and
-//! neither may follow the other.
+//! It needs no network and no key, loads in milliseconds, and takes microseconds per text. Its
+//! training is documented in `workers/index/models/PROVENANCE.md`. The way in which it splits texts
+//! into words is part of the trained table. That of [`super::super::terms`] is independent, and
+//! neither may be changed to match the other.
 //!
-//! The file, little endian: `SEM1`, u32 rows, u32 dimensions, a scale for each row as f32, the rows
-//! as i8, then a piece for each row, UTF-8, lines. A piece that continues a word begins with `##`.
+//! File format, little endian: `SEM1`, u32 rows, u32 dimensions, an f32 scale per row, the rows as
+//! i8, then one piece per row as lines of UTF-8. A piece that continues a word begins with `##`.
 
 mod pieces;
 
@@ -19,48 +19,48 @@ static BUILT_IN: &[u8] = include_bytes!("../../models/archway-code-256.int8.bin"
 const NAME: &str = "archway-code-256";
 
 const MAGIC: &[u8] = b"SEM1";
-/// The rows and dimensions that a table may have: far above any, so that their product is a number.
+/// Largest number of rows and of dimensions, far above any table's: their product cannot overflow.
 const LARGEST: usize = 1 << 24;
 
-/// Why a table can't be loaded.
+/// Why a table cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// Its first bytes are others.
+    /// The magic bytes are missing.
     #[error(
-        "the embedding table does not begin with SEM1: build the worker again, with a whole workers/index/models"
+        "the embedding table does not begin with SEM1: rebuild the worker with a complete workers/index/models"
     )]
     Form,
-    /// It ends before it should.
+    /// The file is truncated.
     #[error(
-        "the embedding table ends before its {part}: build the worker again, with a whole workers/index/models"
+        "the embedding table ends before its {part}: rebuild the worker with a complete workers/index/models"
     )]
     Short {
-        /// What is missing.
+        /// The missing part.
         part: &'static str,
     },
-    /// It has no rows, no dimensions, or more than can be.
-    #[error("the embedding table says that it has {rows} rows of {dimensions} numbers")]
+    /// The number of rows or dimensions is out of range.
+    #[error("the embedding table claims {rows} rows of {dimensions} numbers")]
     Size {
-        /// How many rows it says to have.
+        /// Rows according to the header.
         rows: usize,
-        /// How many numbers a row has.
+        /// Dimensions according to the header.
         dimensions: usize,
     },
-    /// A scale is no number.
-    #[error("the scale of row {row} of the embedding table is no number")]
+    /// A scale is not finite.
+    #[error("the scale of row {row} of the embedding table is not a finite number")]
     Scale {
-        /// Which one, from 0.
+        /// The row, from 0.
         row: usize,
     },
-    /// Its pieces are no text.
+    /// The pieces are not UTF-8.
     #[error("the pieces of the embedding table are not UTF-8")]
     Encoding(#[from] std::str::Utf8Error),
-    /// It has another number of pieces than rows.
+    /// The numbers of pieces and rows differ.
     #[error("the embedding table has {pieces} pieces for {rows} rows")]
     Pieces {
-        /// How many it has.
+        /// Pieces in the file.
         pieces: usize,
-        /// How many it should have.
+        /// Rows in the file.
         rows: usize,
     },
 }
@@ -69,14 +69,14 @@ pub enum TableError {
 pub struct Table {
     model: Model,
     pieces: Pieces,
-    /// What a number of a row is to be multiplied with, for each row.
+    /// The factor of each row's numbers.
     scales: Vec<f32>,
-    /// The rows, one after the other.
+    /// All rows.
     values: &'static [u8],
 }
 
 impl Table {
-    /// The table that is part of this program.
+    /// The built-in table.
     pub fn built_in() -> Result<Self, TableError> {
         Self::read(NAME, BUILT_IN)
     }
@@ -101,18 +101,19 @@ impl Table {
         })
     }
 
-    /// What its vectors are called.
+    /// The model of its vectors.
     pub(crate) fn model(&self) -> &Model {
         &self.model
     }
 
-    /// The vector of a text, of length 1. `None` where the text has no word that can be spelled,
-    /// for a vector of zeros would be near to nothing and yet be kept and compared.
+    /// The vector of a text, of length 1. `None` if the text has no known word: a vector of zeros would
+    /// be near nothing, yet be stored and compared.
     pub fn encode(&self, text: &str) -> Option<Vec<f32>> {
         self.weighed(text).map(|(vector, _)| vector)
     }
 
-    /// The vector of a text, and how long it was before: a rare word's is four times a common one's.
+    /// The vector of a text and its length before scaling, which for a rare word is four times that of a
+    /// common one.
     pub fn weighed(&self, text: &str) -> Option<(Vec<f32>, f32)> {
         let mut pieces = self.pieces.of(text);
         pieces.sort_unstable();
@@ -130,8 +131,8 @@ impl Table {
         Some((sum, length))
     }
 
-    /// Adds a piece that occurs `count` times. A word that occurs ten times says more than one that
-    /// occurs once, but not ten times as much.
+    /// Adds a piece that occurs `count` times. Its weight grows with the logarithm: ten occurrences say
+    /// more than one, but not ten times as much.
     fn add(&self, sum: &mut [f32], piece: u32, count: usize) {
         let row = piece as usize;
         let dimensions = self.model.dimensions;
@@ -211,8 +212,8 @@ mod tests {
     }
 
     #[test]
-    fn a_vector_is_the_one_that_was_persisted() {
-        // Reckoned from the file by another program.
+    fn a_vector_matches_the_reference() {
+        // Computed from the file by another program.
         let table = Table::built_in().unwrap();
         let text = "parseHTTPHeader(&mut self, header_value) // reads the header's xylographically \
                     value";
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_mean_what_their_words_mean() {
+    fn an_identifier_has_the_vector_of_its_words() {
         let table = Table::built_in().unwrap();
         let words = table.encode("parse http header").unwrap();
         for identifier in ["parseHTTPHeader", "parse_http_header", "PARSE_HTTP_HEADER"] {
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_without_a_word_that_can_be_spelled_has_no_vector() {
+    fn a_text_without_known_words_has_no_vector() {
         let table = read(small()).unwrap();
         for text in [
             "", " \n", "0 1 2", "r e a d", "writes", "readx", "Größe", "读取",
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_the_first_512_pieces_of_a_text_does_not_count() {
+    fn pieces_after_the_first_512_are_ignored() {
         let table = read(small()).unwrap();
         let most = "read ".repeat(512);
         assert_eq!(table.encode(&most), table.encode(&format!("{most} header")));
@@ -295,9 +296,9 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_cut_short_anywhere_is_refused() {
+    fn a_truncated_file_is_rejected() {
         let whole = small();
-        // Without its last lines it has too few pieces; without a few letters it is another table.
+        // Without its last line it lacks a piece; without some letters of it, it is another valid table.
         let end = whole.len() - "\nheader".len();
         for length in 0..=end {
             assert!(read(whole[..length].to_vec()).is_err(), "{length} bytes");
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_another_form_is_refused() {
+    fn a_file_of_another_format_is_rejected() {
         let mut bytes = small();
         bytes[3] = b'2';
         assert!(matches!(read(bytes), Err(TableError::Form)));
@@ -334,7 +335,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_has_a_vector_of_length_one_or_none(text in "(?s).*|[a-zA-Z_]{0,2000}") {
+        fn every_vector_has_length_one(text in "(?s).*|[a-zA-Z_]{0,2000}") {
             thread_local!(static TABLE: Table = Table::built_in().unwrap());
             if let Some(vector) = TABLE.with(|table| table.encode(&text)) {
                 prop_assert!((cosine(&vector, &vector) - 1.0).abs() < 1e-4);

@@ -1,25 +1,25 @@
-//! When the indexer looks.
+//! When the indexer scans its projects.
 
 use tokio::time::{Duration, Instant};
 
-/// How often HEADs are looked at. A push has to be picked up within 5 s.
+/// Interval of scans: a push has to be picked up within 5 s.
 const LOOK: Duration = Duration::from_secs(2);
-/// One look takes at most this part of the time, however many projects there are: a twentieth.
+/// Scans take at most 1/20 of the time, however many projects there are.
 const SHARE: u32 = 20;
-/// How long it is to the next look at most: one that was slow because Postgres was must not be the
-/// last for minutes.
+/// The longest interval: a scan that was slow because of Postgres must not delay the next one for
+/// minutes.
 const LONGEST: Duration = Duration::from_secs(10);
-/// How long it is at least to one that somebody woke it for.
+/// The shortest interval before a scan that was requested by a wake-up.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// When to look next, and when at the earliest.
+/// When the next scan starts, and when at the earliest.
 pub(super) struct Clock {
     next: Instant,
     earliest: Instant,
 }
 
 impl Clock {
-    /// The first look is due.
+    /// The first scan is due now.
     pub(super) fn start() -> Clock {
         let now = Instant::now();
         Clock {
@@ -32,12 +32,12 @@ impl Clock {
         self.next
     }
 
-    /// There is something to look at.
+    /// Moves the next scan to its earliest time.
     pub(super) fn wake(&mut self) {
         self.next = self.next.min(self.earliest);
     }
 
-    /// A look is over that began at `started`.
+    /// Schedules the next scan after one that began at `started`.
     pub(super) fn looked(&mut self, started: Instant) {
         let now = Instant::now();
         let took = now - started;
@@ -50,7 +50,7 @@ impl Clock {
 mod tests {
     use super::*;
 
-    /// How long after a look that took so long the next one is, and after being woken.
+    /// The wait after a scan of this duration, without and with a wake-up.
     async fn pauses(took: Duration) -> (Duration, Duration) {
         let mut clock = Clock::start();
         let started = Instant::now();
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn looks_are_a_part_of_the_time_and_never_far_away() {
+    async fn scans_take_a_share_of_the_time_within_bounds() {
         let (ms, s) = (Duration::from_millis, Duration::from_secs);
         assert_eq!(pauses(ms(3)).await, (s(2), ms(100)));
         assert_eq!(pauses(ms(200)).await, (s(4), ms(200)));
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn waking_never_puts_a_look_off() {
+    async fn waking_never_delays_a_scan() {
         let mut clock = Clock::start();
         let due = clock.next();
         tokio::time::advance(Duration::from_secs(1)).await;

@@ -1,10 +1,10 @@
-//! Whether a home still has what it was given.
+//! Detects chunks that the vector store lost.
 //!
-//! A Qdrant that lost its disk gets a new collection, which is empty and has another id: all that was
-//! brought to the first is lost, which is marked at once for all projects. A part is lost with a
-//! shard, or with a backup that is put back. What was noted tells: with fewer chunks at home than
-//! that, all of the project is brought there again. More of them are no loss: they came with a run that ended before it noted
-//! them, and the next one brings them once more.
+//! A Qdrant that lost its disk gets a new, empty collection with a new id. All chunks uploaded to the
+//! old one are lost, which marks all projects at once. Parts are lost with a shard, or by restoring
+//! a backup: the store then has fewer chunks of a project than recorded, and all its texts are
+//! uploaded again. More chunks than recorded are no loss: an interrupted run uploaded them, and the
+//! next run uploads them again.
 
 use std::collections::{HashMap, HashSet};
 use std::mem;
@@ -15,23 +15,26 @@ use archway_store::Shelf;
 use tokio::time::{Duration, Instant};
 use uuid::Uuid;
 
-use crate::indexer::Tools;
+use crate::indexer::IndexerParts;
 use crate::indexer::run::RunError;
 
-/// How often the chunks of a project are counted that nothing else is done about.
+/// How often the chunks of an idle project are counted.
 const EVERY: Duration = Duration::from_secs(20);
-/// How many projects are counted in one look: the others in the next ones. With more than fit into
-/// [`EVERY`] each is counted less often.
+/// Projects counted per scan. With more than fit into [`EVERY`], each is counted less often.
 const AT_ONCE: usize = 8;
 
-/// Whether chunks are gone that are noted to be at home. A home that does not count lost none: a run
-/// goes on without the number, and the next turn asks again.
+/// Whether the store has fewer chunks of a project than recorded. If it cannot count, nothing is
+/// considered lost: runs proceed, and the next turn counts again.
 ///
 /// # Errors
-/// If Postgres gives no answer.
-pub(super) async fn is_lost(with: &Tools, shelf: Shelf, index: i64) -> Result<bool, RunError> {
-    // First what is noted: what comes home meanwhile is counted, and noted later.
-    let (noted, _) = with
+/// If Postgres does not answer.
+pub(super) async fn is_lost(
+    parts: &IndexerParts,
+    shelf: Shelf,
+    index: i64,
+) -> Result<bool, RunError> {
+    // The record first: chunks uploaded meanwhile are counted before they are recorded.
+    let (noted, _) = parts
         .stores
         .tenant(shelf.tenant)
         .size_of_index(index)
@@ -39,23 +42,23 @@ pub(super) async fn is_lost(with: &Tools, shelf: Shelf, index: i64) -> Result<bo
     let Ok(noted @ 1..) = u64::try_from(noted) else {
         return Ok(false);
     };
-    match with.home.count(shelf).await {
+    match parts.vector_store.count(shelf).await {
         Ok(counted) => Ok(counted < noted),
         Err(error) => {
-            tracing::debug!(project = %shelf.project, error = %Chain(&error), "chunks were not counted");
+            tracing::debug!(project = %shelf.project, error = %Chain(&error), "could not count chunks");
             Ok(false)
         }
     }
 }
 
-/// Marks the index of each of these projects as not whole that was brought to another store than the
-/// home has now: all of it is lost. A home that gives no answer lost nothing.
-pub(super) async fn mark(with: &Tools, mounted: &mut [Mounted], seen: &mut Seen) {
-    let home = match with.home.identity().await {
+/// Marks indexes that were uploaded to another store than the present one: all their chunks are lost.
+/// If the store does not answer, nothing is considered lost.
+pub(super) async fn mark(parts: &IndexerParts, mounted: &mut [Mounted], seen: &mut Seen) {
+    let home = match parts.vector_store.identity().await {
         Ok(home) if seen.is_sure(home) => home,
         Ok(_) => return,
         Err(error) => {
-            tracing::debug!(error = %Chain(&error), "which store there is, was not told");
+            tracing::debug!(error = %Chain(&error), "could not read the store's identity");
             return;
         }
     };
@@ -69,50 +72,53 @@ pub(super) async fn mark(with: &Tools, mounted: &mut [Mounted], seen: &mut Seen)
     }
     let mut marked = 0;
     for (tenant, projects) in lost {
-        let store = with.stores.tenant(tenant);
-        match store.mark_lost_but_in(home, &projects, &with.made_by).await {
+        let store = parts.stores.tenant(tenant);
+        match store
+            .mark_lost_but_in(home, &projects, &parts.made_by)
+            .await
+        {
             Ok(indexes) => marked += indexes,
-            // Its projects are indexed anew all the same, and no search takes them for whole.
+            // The run starts all the same, and searches verify their answers.
             Err(error) => {
-                tracing::debug!(%tenant, error = %Chain(&error), "lost indexes were not marked");
+                tracing::debug!(%tenant, error = %Chain(&error), "could not mark lost indexes");
             }
         }
     }
     if marked > 0 {
         tracing::warn!(
             indexes = marked,
-            "all that was kept of these indexes is gone from their store: they are made anew"
+            "all chunks of these indexes are gone from their store; rebuilding them"
         );
     }
 }
 
-/// What was seen of the home when it last answered.
+/// Remembers whether the store was missing at its last answer.
 #[derive(Default)]
 pub(super) struct Seen {
     is_none: bool,
 }
 
 impl Seen {
-    /// Whether it is so: that there is no store counts when it is told twice in a row. Once may be a
-    /// mistake, of a proxy or of a node that starts, and would cost all indexes. Searches prove
-    /// meanwhile that nothing is lost.
+    /// Whether to believe the answer: a missing store has to be reported twice in a row. A single report
+    /// may be a mistake, of a proxy or a starting node, and would cost all indexes. Meanwhile, searches
+    /// verify their answers.
     fn is_sure(&mut self, home: Option<Uuid>) -> bool {
         let was_none = mem::replace(&mut self.is_none, home.is_none());
         home.is_some() || was_none
     }
 }
 
-/// When projects are counted: in each look those that have waited longest, so that as many looks as
-/// there are projects for one count them all.
+/// When projects are counted: each scan counts those that have waited longest. So a round over all
+/// projects takes one scan for each [`AT_ONCE`] of them.
 #[derive(Default)]
 pub(super) struct Turns {
-    /// When a project last had its turn.
+    /// When a project was last counted.
     had: HashMap<Shelf, Instant>,
 }
 
 impl Turns {
-    /// A look begins, at these projects: whose turn it is, which they then had. Those that never had
-    /// one come first, then those that have waited longest.
+    /// Picks the projects to count in this scan, and records that they were: first those that were never
+    /// counted, then those that have waited longest.
     pub(super) fn begin(&mut self, there: &HashSet<Shelf>) -> Vec<Shelf> {
         self.had.retain(|shelf, _| there.contains(shelf));
         let now = Instant::now();
@@ -144,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn that_there_is_no_store_counts_when_it_is_told_twice_in_a_row() {
+    fn a_missing_store_is_believed_when_reported_twice_in_a_row() {
         let (mut seen, some) = (Seen::default(), Some(Uuid::from_u128(1)));
         let told = [None, some, None, None, None, some];
         let sure = told.map(|home| seen.is_sure(home));
@@ -152,7 +158,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn each_project_has_its_turn_and_then_not_for_a_while() {
+    async fn each_project_is_counted_and_then_not_for_a_while() {
         let (mut turns, there) = (Turns::default(), shelves(20));
         let looks = [(); 4].map(|()| turns.begin(&there).len());
         assert_eq!(looks, [8, 8, 4, 0]);
@@ -160,10 +166,10 @@ mod tests {
         assert_eq!(turns.begin(&there).len(), 8);
     }
 
-    /// More projects than can be counted in [`EVERY`]: the first are due again before the last were
-    /// counted once.
+    /// More projects than can be counted within [`EVERY`]: the first are due again before the last
+    /// were counted once.
     #[tokio::test(start_paused = true)]
-    async fn all_of_400_projects_are_counted_in_50_looks_and_then_in_the_same_order_again() {
+    async fn rounds_over_400_projects_take_50_scans_in_a_stable_order() {
         let (mut turns, there) = (Turns::default(), shelves(400));
         let mut rounds = [Vec::new(), Vec::new()];
         for round in &mut rounds {
@@ -176,12 +182,12 @@ mod tests {
         }
         let [first, second] = rounds;
         for (look, (before, again)) in first.chunks(8).zip(second.chunks(8)).enumerate() {
-            assert_eq!(before, again, "look {look}");
+            assert_eq!(before, again, "scan {look}");
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn within_a_look_the_longest_wait_comes_first_and_who_was_never_counted_before_all() {
+    async fn uncounted_projects_come_first_then_the_longest_wait() {
         let mut turns = Turns::default();
         let two = shelves(2);
         let first: Vec<Shelf> = turns.begin(&two);
@@ -195,7 +201,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_project_that_is_gone_is_forgotten() {
+    async fn a_removed_project_is_forgotten() {
         let mut turns = Turns::default();
         assert_eq!(turns.begin(&shelves(5)).len(), 5);
         turns.begin(&shelves(2));

@@ -1,5 +1,5 @@
-//! What the indexer remembers between two looks: what runs, whose turn it is, who rests, and which
-//! folders do not answer.
+//! What the indexer remembers between scans: active runs, turns, back-offs, and folders that do not
+//! respond.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,54 +15,54 @@ use uuid::Uuid;
 use crate::indexer::lost::{Seen, Turns};
 use crate::indexer::run::RunError;
 
-/// How many indexes one worker makes at once. They share one thread: a small change beside a large
-/// repository waits for a batch of it, not for all.
+/// Concurrent runs of a worker. They share one thread, so a small change waits for one batch of a
+/// large repository, not for all of it.
 const RUNS_AT_ONCE: usize = 8;
-/// How many of them are one tenant's.
+/// Concurrent runs of one tenant.
 const OF_ONE_TENANT: usize = 2;
-/// How long a project is left alone after its run failed, at first and at most.
+/// Back-off after a failed run: first and longest.
 const REST: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
 
-/// What is remembered between two looks.
+/// State between two scans.
 #[derive(Default)]
 pub(super) struct Memory {
-    /// The runs under way, by what they index.
+    /// The active runs.
     pub(super) runs: JoinSet<Result<(), RunError>>,
     running: HashMap<Id, Running>,
     rests: HashMap<Shelf, Rest>,
-    /// Projects that are not run for their vectors alone meanwhile.
+    /// Back-offs of runs for vectors alone.
     vectors_rest: HashMap<Shelf, Rest>,
-    /// Looks at folders that went on for too long, until they end.
+    /// Reads of folders that exceeded their timeout and have not ended.
     stuck: HashMap<Shelf, JoinHandle<()>>,
-    /// When a run of each tenant last began: the number of that run.
+    /// The number of the last run of each tenant.
     begun: HashMap<Uuid, u64>,
-    /// The same of each project.
+    /// The number of the last run of each project.
     had: HashMap<Shelf, u64>,
     runs_begun: u64,
-    /// What was seen of the home.
+    /// Whether the store was missing.
     pub(super) seen: Seen,
-    /// When it is counted what homes have.
+    /// When projects are counted.
     turns: Turns,
-    /// Projects of which it is counted now; whether chunks are lost.
+    /// Counts in progress; they return whether chunks are lost.
     pub(super) counts: JoinSet<(Shelf, bool)>,
     lost: HashSet<Shelf>,
-    /// Projects that could not be read when they were last looked at.
+    /// Projects that could not be read by the last scan.
     unreadable: HashSet<Shelf>,
-    /// Tenants of which a project waits for a place since the last look: the next run that ends
-    /// makes one.
+    /// Tenants with a project that has waited for a slot since the last scan; the next run that ends
+    /// frees one.
     pub(super) waiting: HashSet<Uuid>,
-    /// Whether the last look failed: an outage is told once.
+    /// Whether the last scan failed: an outage is logged once.
     pub(super) is_away: bool,
 }
 
-/// A run under way.
+/// An active run.
 struct Running {
     shelf: Shelf,
-    /// Cancelled once another project waits for the place.
+    /// Cancelled when another project waits for the slot.
     yields: CancellationToken,
 }
 
-/// Until when a project is left alone, after so many failures in a row.
+/// A back-off after consecutive failures.
 struct Rest {
     until: Instant,
     failures: u32,
@@ -75,10 +75,9 @@ impl Rest {
 }
 
 impl Memory {
-    /// A look begins at these projects: those whose tenant has waited longest come first, and of one
-    /// tenant those that lack only vectors last, then those that have waited longest. What is no
-    /// longer there is forgotten. Which projects are to be counted: runs under way are no reason to
-    /// leave others uncounted.
+    /// Starts a scan: sorts projects by their tenant's waiting time; within a tenant, those that lack
+    /// only vectors come last, and the others by their own waiting time. Forgets removed projects.
+    /// Returns the projects whose chunks to count, active runs or not.
     pub(super) fn begin(&mut self, mounted: &mut [Mounted]) -> Vec<Shelf> {
         let there: HashSet<Shelf> = mounted.iter().map(|project| project.shelf).collect();
         self.rests.retain(|shelf, _| there.contains(shelf));
@@ -99,25 +98,26 @@ impl Memory {
         counted.filter(|shelf| !self.is_known(*shelf)).collect()
     }
 
-    /// Whether nothing else than vectors is known to be lacking: what its folder says is not known yet.
+    /// Whether only vectors are missing, as far as known before reading the folder.
     fn lacks_vectors_alone(&self, project: &Mounted) -> bool {
         let is_searched = project.indexed.is_some() && !self.is_lost(project.shelf);
         is_searched && project.lacks_vectors && !project.is_asked
     }
 
-    /// Whether there is room for another run.
+    /// Whether another run may start.
     pub(super) fn has_room(&self) -> bool {
         self.runs.len() < RUNS_AT_ONCE
     }
 
-    /// Whether there is room for another run of this tenant.
+    /// Whether another run of this tenant may start.
     pub(super) fn has_place(&self, tenant: Uuid) -> bool {
         let of_tenant = self.running.values();
         let of_tenant = of_tenant.filter(|other| other.shelf.tenant == tenant);
         self.has_room() && of_tenant.count() < OF_ONE_TENANT
     }
 
-    /// Whether nothing of the project's own is in the way of a run.
+    /// Whether the project itself allows a run: none is active, its folder responds, and no back-off
+    /// is in effect.
     pub(super) fn is_free(&self, shelf: Shelf) -> bool {
         let rests = self.rests.get(&shelf);
         !self.is_running(shelf)
@@ -125,13 +125,13 @@ impl Memory {
             && rests.is_none_or(Rest::is_over)
     }
 
-    /// Whether vectors may be asked for, where a project lacks nothing else.
+    /// Whether a run for vectors alone may start.
     pub(super) fn may_ask_for_vectors(&self, shelf: Shelf) -> bool {
         self.vectors_rest.get(&shelf).is_none_or(Rest::is_over)
     }
 
-    /// A project of this tenant has documents to be indexed, and no place: runs that make vectors end
-    /// after the batch they are at, its tenant's if those have all its places, else all.
+    /// Queues a tenant that has documents to index and no slot. Runs that make vectors stop after their
+    /// present batch: those of the tenant if it uses all its slots, else all.
     pub(super) fn wait(&mut self, tenant: Uuid) {
         self.waiting.insert(tenant);
         let has_room = self.has_room();
@@ -142,7 +142,7 @@ impl Memory {
         }
     }
 
-    /// Whether nothing new comes of counting a project: it was lost, or a run counts it.
+    /// Whether a count adds nothing: chunks are known to be lost, or a run counts them.
     fn is_known(&self, shelf: Shelf) -> bool {
         self.is_lost(shelf) || self.is_running(shelf)
     }
@@ -151,7 +151,7 @@ impl Memory {
         self.running.values().any(|other| other.shelf == shelf)
     }
 
-    /// A run of this project begins, which makes no more vectors once `yields` is cancelled.
+    /// Starts a run, which makes no more vectors once `yields` is cancelled.
     pub(super) fn run(
         &mut self,
         shelf: Shelf,
@@ -166,49 +166,49 @@ impl Memory {
         self.running.insert(id, Running { shelf, yields });
     }
 
-    /// A look at this folder is not waited for any longer. Until it ends there is no other one.
+    /// Stops waiting for a folder; it is read again after this read ends.
     pub(super) fn stuck<T: Send + 'static>(&mut self, shelf: Shelf, look: JoinHandle<T>) {
-        tracing::warn!(project = %shelf.project, "a project's folder does not answer");
+        tracing::warn!(project = %shelf.project, "a project's folder does not respond");
         let look = tokio::spawn(async move { drop(look.await) });
         self.stuck.insert(shelf, look);
         self.unreadable.insert(shelf);
     }
 
-    /// A project's folder can't be read. Told once, until it could be.
+    /// Records that a project cannot be read; logged once until it can.
     pub(super) fn not_read(&mut self, shelf: Shelf, error: &RepoError) {
         if self.unreadable.insert(shelf) {
             tracing::warn!(
                 project = %shelf.project, error = %Chain(error),
-                "a project can't be read: its index stays as it is"
+                "a project can't be read; its index stays as it is"
             );
         }
     }
 
-    /// A project's folder was read.
+    /// Records that a project was read.
     pub(super) fn read(&mut self, shelf: Shelf) {
         self.unreadable.remove(&shelf);
     }
 
-    /// How many projects can't be read.
+    /// Number of projects that cannot be read.
     pub(super) fn unreadable(&self) -> usize {
         self.unreadable.len()
     }
 
-    /// Whether a home was seen to have lost chunks of this project.
+    /// Whether chunks of this project are known to be lost.
     pub(super) fn is_lost(&self, shelf: Shelf) -> bool {
         self.lost.contains(&shelf)
     }
 
-    /// What was counted of a project.
+    /// Records the result of a count.
     pub(super) fn counted(&mut self, counted: Result<(Shelf, bool), JoinError>) {
         match counted {
             Ok((shelf, true)) => _ = self.lost.insert(shelf),
             Ok((_, false)) => {}
-            Err(panicked) => tracing::error!(error = %panicked, "chunks were not counted: bug"),
+            Err(panicked) => tracing::error!(error = %panicked, "counting chunks panicked"),
         }
     }
 
-    /// A run ended.
+    /// Records the end of a run.
     pub(super) fn ended(&mut self, ended: Result<(Id, Result<(), RunError>), JoinError>) {
         let id = match &ended {
             Ok((id, _)) => *id,
@@ -231,18 +231,17 @@ impl Memory {
         }
     }
 
-    /// Leaves a project alone for a while, longer with each failure in a row, of which the first is
-    /// told.
+    /// Backs off, longer with each consecutive failure; the first is logged.
     fn failed(&mut self, shelf: Shelf, error: &dyn std::fmt::Display) {
         let failures = self.rests.get(&shelf).map_or(0, |rest| rest.failures);
         if failures == 0 {
-            tracing::warn!(project = %shelf.project, %error, "the index of a project was not made whole");
+            tracing::warn!(project = %shelf.project, %error, "could not complete the index of a project");
         }
         self.rest(shelf, longer(failures), failures.saturating_add(1));
     }
 
-    /// A project has its words and no vectors: those are left alone for a while, longer with each
-    /// failure in a row, of which the first is told. What is new is indexed meanwhile.
+    /// Backs off from making vectors, longer with each consecutive failure; the first is logged. New
+    /// documents are indexed meanwhile.
     fn without_vectors(&mut self, shelf: Shelf, error: &RunError) {
         self.rests.remove(&shelf);
         let asked_to_wait = match error {
@@ -251,7 +250,7 @@ impl Memory {
         };
         let failures = self.vectors_rest.get(&shelf);
         let failures = failures.map_or(0, |rest| rest.failures);
-        // A service that takes no requests is told of once, not for each project.
+        // A rate limit or an open circuit is logged once elsewhere, not for each project.
         if failures == 0 && asked_to_wait.is_none() {
             tracing::warn!(project = %shelf.project, error = %Chain(error), "a project has no vectors yet");
         }
@@ -269,7 +268,7 @@ impl Memory {
     }
 }
 
-/// How long a rest is after so many failures in a row before.
+/// The back-off after this many earlier failures in a row.
 fn longer(failures: u32) -> Duration {
     let (first, most) = REST;
     first.saturating_mul(1 << failures.min(5)).min(most)
@@ -309,12 +308,12 @@ mod tests {
         yields
     }
 
-    /// Whether a run of this project could begin now.
+    /// Whether a run of this project could start now.
     fn may_run(memory: &Memory, shelf: Shelf) -> bool {
         memory.is_free(shelf) && memory.has_place(shelf.tenant)
     }
 
-    /// Begins what runs a look begins, all of which go on; which ones.
+    /// Starts the runs that a scan starts, which never end; returns their projects.
     fn look(memory: &mut Memory, projects: &[(u128, u128)]) -> Vec<(u128, u128)> {
         let mut projects: Vec<Mounted> = projects.iter().map(|&(t, p)| mounted(t, p)).collect();
         memory.begin(&mut projects);
@@ -329,7 +328,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_tenant_with_many_projects_leaves_room_for_the_others() {
+    async fn a_tenant_with_many_projects_leaves_slots_for_others() {
         let projects: Vec<_> = (0..9).map(|project| (1, project)).chain([(2, 1)]).collect();
         let mut memory = Memory::default();
         assert_eq!(look(&mut memory, &projects), [(1, 0), (1, 1), (2, 1)]);
@@ -337,7 +336,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_project_without_words_takes_the_place_of_one_that_lacks_vectors() {
+    async fn unindexed_documents_displace_a_run_that_makes_vectors() {
         let lacking = |project| Mounted {
             indexed: Some(None),
             lacks_vectors: true,
@@ -360,7 +359,11 @@ mod tests {
         assert!(!memory.has_place(third.tenant));
         memory.wait(third.tenant);
         let yields = yields.map(|run| run.is_cancelled());
-        assert_eq!(yields, [true, true, false], "another tenant's goes on");
+        assert_eq!(
+            yields,
+            [true, true, false],
+            "another tenant's run continues"
+        );
         end.send(()).unwrap();
         let ended = memory.runs.join_next_with_id().await.unwrap();
         memory.ended(ended);
@@ -371,7 +374,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn projects_of_a_tenant_run_by_turns() {
+    async fn projects_of_a_tenant_take_turns() {
         let projects = [(1, 1), (1, 2), (1, 3)];
         let mut memory = Memory::default();
         let mut begun = Vec::new();
@@ -384,7 +387,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_room_for_anybody_all_that_make_vectors_yield() {
+    async fn with_all_slots_taken_every_run_that_makes_vectors_yields() {
         let mut memory = Memory::default();
         let yields: Vec<_> = (0..8)
             .map(|tenant| begin(&mut memory, mounted(tenant, 1).shelf, pending()))
@@ -394,7 +397,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_has_waited_longest_comes_first() {
+    async fn the_tenant_that_has_waited_longest_comes_first() {
         let mut memory = Memory::default();
         let tenants: Vec<_> = (1..=6)
             .flat_map(|tenant| [(tenant, 1), (tenant, 2)])
@@ -409,7 +412,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_run_that_panics_costs_its_project_a_rest_and_no_other() {
+    async fn a_panic_backs_off_its_own_project_only() {
         let (shelf, other) = (mounted(1, 1).shelf, mounted(1, 2).shelf);
         let mut memory = Memory::default();
         begin(&mut memory, shelf, async { std::panic::panic_any(()) });
@@ -423,7 +426,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn rests_grow_with_failures_in_a_row_up_to_a_minute() {
+    async fn back_offs_grow_with_failures_in_a_row_up_to_a_minute() {
         let shelf = mounted(1, 1).shelf;
         let mut memory = Memory::default();
         let mut rests = Vec::new();
@@ -441,7 +444,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_service_that_gives_no_vectors_holds_up_no_words_and_is_asked_ever_less() {
+    async fn missing_vectors_delay_no_words_and_are_retried_ever_later() {
         let shelf = mounted(1, 1).shelf;
         let mut memory = Memory::default();
         let busy = |seconds| {
@@ -461,7 +464,7 @@ mod tests {
             begin(&mut memory, shelf, ready(Err(error)));
             let ended = memory.runs.join_next_with_id().await.unwrap();
             memory.ended(ended);
-            assert!(may_run(&memory, shelf), "what is new is indexed");
+            assert!(may_run(&memory, shelf), "new documents are indexed");
             assert!(!memory.may_ask_for_vectors(shelf));
             rests.push((memory.vectors_rest[&shelf].until - Instant::now()).as_secs());
         }
@@ -471,14 +474,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_folder_that_does_not_answer_is_looked_at_again_when_it_did() {
+    async fn a_stuck_folder_is_read_again_after_it_responds() {
         let shelf = mounted(1, 1).shelf;
         let mut memory = Memory::default();
         let (answer, hangs) = tokio::sync::oneshot::channel::<()>();
         memory.stuck(shelf, tokio::spawn(hangs));
         memory.begin(&mut [mounted(1, 1)]);
         assert!(!may_run(&memory, shelf));
-        assert_eq!(memory.unreadable(), 1, "until it was read, or is gone");
+        assert_eq!(memory.unreadable(), 1, "until it is read or removed");
         answer.send(()).unwrap();
         while memory.stuck.values().any(|look| !look.is_finished()) {
             tokio::task::yield_now().await;

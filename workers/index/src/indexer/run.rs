@@ -1,10 +1,10 @@
-//! One run: a project's index is made whole, as of the commit that HEAD names.
+//! One run: completes a project's index for HEAD's commit.
 //!
-//! Texts that are not at home yet are read, cut, and brought there in batches ([`bring`]); each is
-//! noted, so that a run that ends early loses nothing. Only then the documents change, all at once:
-//! who searches sees what was before, or all of what is now. Texts go that no document has. A service
-//! that makes vectors holds none of this up: what it does not give within seconds follows at last
-//! ([`vectors`]), and until then words alone rank the project.
+//! Texts that the store lacks are read, cut and uploaded in batches ([`upload`]). Each batch is
+//! recorded, so that an interrupted run loses nothing. Only then the documents change, all at once:
+//! a search sees either the old state or the new one. Texts that no document has are removed. A slow
+//! embedding service delays none of this: vectors that do not arrive within seconds follow at the
+//! end ([`vectors`]), and until then words alone rank the project.
 
 mod bring;
 mod vectors;
@@ -27,17 +27,17 @@ use crate::embed::EmbedError;
 use crate::indexer::Indexer;
 use crate::indexer::lost;
 use crate::thread::Panicked;
-use crate::vector_store::HomeError;
+use crate::vector_store::VectorStoreError;
 pub(super) use progress::Progress;
 use wanted::Wanted;
 
-/// How many texts go home at once, at most: fewer where they have many chunks.
+/// Texts per upload, at most: fewer if they have many chunks.
 const BATCH: usize = 64;
-/// How long it may take to read and cut a batch, to embed [`FULL`](texts::FULL) chunks, and to bring all home.
+/// Timeout of reading and cutting a batch, of embedding [`FULL`](texts::FULL) chunks, and of uploading.
 const BATCH_TIME: Duration = Duration::from_secs(120);
 
-/// Why an index was not made whole. What stands in Postgres of it is shown to whoever asks: no
-/// variant names a path or a host.
+/// Why an index was not completed. Stored in Postgres and shown to callers, so no variant names a
+/// path or a host.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RunError {
     #[error("the repository can't be read")]
@@ -45,33 +45,33 @@ pub(crate) enum RunError {
     #[error("the index can't be written to Postgres")]
     Store(#[from] StoreError),
     #[error(transparent)]
-    Home(#[from] HomeError),
-    #[error("words alone are indexed yet: {0}")]
+    Home(#[from] VectorStoreError),
+    #[error("only words are indexed so far: {0}")]
     NoVectors(#[from] EmbedError),
-    #[error("words alone are indexed yet: a text can't be read again to make its vectors")]
+    #[error("only words are indexed so far: a text can't be read again to make its vectors")]
     Unread,
-    #[error("another worker makes it")]
+    #[error("another worker is indexing it")]
     Held,
     #[error("another worker took the index over")]
     Lost,
-    #[error("the worker ended")]
+    #[error("the worker stopped")]
     Ended,
     #[error(transparent)]
     Bug(#[from] Panicked),
     #[error("the repository is not used: {0}")]
     Refused(&'static str),
-    #[error("a path rule of the project does not parse: set it anew with `archway project set`")]
+    #[error("a path rule of the project is invalid: set it again with `archway project set`")]
     NoRules,
 }
 
-/// A run under way.
+/// A run in progress.
 pub(super) struct Run<'a> {
     indexer: &'a Indexer,
     project: &'a Mounted,
     lease: Lease,
     progress: &'a Progress,
     stop: CancellationToken,
-    /// Cancelled once others wait for its place: it makes no more vectors then.
+    /// Cancelled when others wait for its slot: it then makes no more vectors.
     yields: CancellationToken,
 }
 
@@ -93,14 +93,14 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Makes the index whole.
+    /// Completes the index.
     ///
     /// # Errors
-    /// Why it is as it was before, but for texts that are at home already; or why vectors are lacking.
+    /// If the index stays as it was, except for uploaded texts; or if vectors are missing.
     pub(super) async fn finish(self) -> Result<(), RunError> {
         let wanted = self.wanted().await?;
         let had = self.store().documents(self.lease.index).await?;
-        let home = self.indexer.with.home.prepare().await?;
+        let home = self.indexer.parts.vector_store.prepare().await?;
         let there = self.there(home).await?;
         let (lacking, brought) = self.bring(&wanted, &there).await?;
         let (changed, gone) = differences(&had, &wanted.documents);
@@ -125,7 +125,7 @@ impl<'a> Run<'a> {
         self.bring_vectors(&wanted.repo, &lacking, home).await
     }
 
-    /// Has the documents change, and the texts go that none has.
+    /// Switches to the new documents, and removes texts that none of them has.
     async fn complete(&self, whole: &Whole<'_>) -> Result<(), RunError> {
         self.is_still(whole.home).await?;
         if !self.store().complete_index(self.lease, whole).await? {
@@ -134,8 +134,8 @@ impl<'a> Run<'a> {
         self.forget(whole.unused).await
     }
 
-    /// Whether the index lacks nothing but vectors, as it did before: it stays as it is then, since a
-    /// new edition would be read anew by all who ask.
+    /// Whether the index is complete but for vectors, and unchanged: it then keeps its edition, since
+    /// readers would reload a new one.
     fn stands(&self, whole: &Whole<'_>) -> bool {
         let project = self.project;
         let is_of_commit = project.indexed.as_ref().map(Option::as_deref) == Some(whole.commit);
@@ -146,33 +146,33 @@ impl<'a> Run<'a> {
     }
 
     fn store(&self) -> TenantStore<'a> {
-        self.indexer.with.stores.tenant(self.lease.shelf.tenant)
+        self.indexer.parts.stores.tenant(self.lease.shelf.tenant)
     }
 
-    /// The texts that are in this store, or may be since a run ended in between, and how they stand
-    /// there. None, if they are noted to be in another one; all may be, if any is lost: the index is
-    /// not whole then until all are back.
+    /// The texts that the store has, or may have after an interrupted run, and their state. Empty if
+    /// they were recorded for another store. If chunks are lost, all are uncertain: the index is then
+    /// incomplete until all are uploaded again.
     async fn there(&self, home: Uuid) -> Result<HashMap<Blob, Standing>, RunError> {
         let (shelf, index) = (self.lease.shelf, self.lease.index);
-        let with = &self.indexer.with;
+        let parts = &self.indexer.parts;
         let store = self.store();
         let noted = store.home_of_index(index).await?;
-        if noted == home && !lost::is_lost(with, shelf, index).await? {
+        if noted == home && !lost::is_lost(parts, shelf, index).await? {
             return Ok(store.texts_of_index(index).await?);
         }
         let lost = store.lose_texts(self.lease, home, noted != home).await?;
-        // A new index has none.
+        // A new index has no texts to lose.
         if lost.ok_or(RunError::Lost)? > 0 {
-            tracing::warn!(project = %shelf.project, "chunks of a project were lost: it is indexed anew");
-            with.metrics.lost();
+            tracing::warn!(project = %shelf.project, "chunks of a project were lost; indexing it again");
+            parts.metrics.lost();
         }
         Ok(store.texts_of_index(index).await?)
     }
 
-    /// Makes sure that what was brought home is in this store: it may have been lost meanwhile, and
-    /// another worker may have made it anew.
+    /// Verifies that the uploads went to this store: it may have been lost meanwhile, and recreated by
+    /// another worker.
     async fn is_still(&self, home: Uuid) -> Result<(), RunError> {
-        match self.indexer.with.home.identity().await? == Some(home) {
+        match self.indexer.parts.vector_store.identity().await? == Some(home) {
             true => Ok(()),
             false => Err(self.chunks_lost()),
         }
@@ -180,20 +180,24 @@ impl<'a> Run<'a> {
 
     fn chunks_lost(&self) -> RunError {
         let projects = vec![self.lease.shelf.project];
-        HomeError::Lost { projects }.into()
+        VectorStoreError::Lost { projects }.into()
     }
 
-    /// Has texts go that no document has, while the lease holds: another worker may have brought one
-    /// of them again since it was lost.
+    /// Removes texts that no document has, while the lease is held: after its end another worker may have
+    /// uploaded one of them again.
     async fn forget(&self, unused: &[Blob]) -> Result<(), RunError> {
         let store = self.store();
         for blobs in unused.chunks(BATCH) {
             if !store.holds_index(self.lease).await? {
                 return Err(RunError::Lost);
             }
-            let removed = self.indexer.with.home.remove(self.lease.shelf, blobs);
+            let removed = self
+                .indexer
+                .parts
+                .vector_store
+                .remove(self.lease.shelf, blobs);
             let removed = timeout(LEASE / 4, removed).await;
-            removed.map_err(|_elapsed| HomeError::Late("forgetting texts"))??;
+            removed.map_err(|_elapsed| VectorStoreError::Late("forgetting texts"))??;
             store.drop_texts(self.lease, blobs).await?;
         }
         Ok(())
@@ -207,7 +211,7 @@ fn unused(there: HashMap<Blob, Standing>, documents: &[Document]) -> Vec<Blob> {
     blobs.filter(|blob| !used.contains(blob)).collect()
 }
 
-/// Ends work that begins now when its time is up, or its run is given up.
+/// Cancels work after its timeout, or when its run is abandoned.
 fn cancel(stop: CancellationToken) -> Cancel {
     Cancel::new(Instant::now() + BATCH_TIME, stop)
 }

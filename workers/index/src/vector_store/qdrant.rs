@@ -1,10 +1,10 @@
-//! The home in Qdrant: for installations of many projects and several workers.
+//! Chunks in Qdrant: for installations of many projects and several workers.
 //!
-//! One collection holds the chunks of all tenants, for each embedding model; a request always says
-//! whose chunks it means ([`requests`]). The server need not be there at the start: what asks it
-//! meanwhile fails at once, and it is found again by itself ([`circuit`], [`collection`]). What a
-//! reader would miss: a server may lose chunks, or all of them, and answers as before. So each
-//! answer is proved ([`proof`]), and only indexing makes a collection ([`Home::prepare`]).
+//! One collection per embedding model holds the chunks of all tenants, and every request names its
+//! tenant ([`requests`]). The server may be absent at start: requests then fail at once, and
+//! recover by themselves ([`circuit`], [`collection`]). A server that lost chunks, or all of them,
+//! answers as if nothing had happened. So each answer is verified ([`completeness`]), and only
+//! indexing creates a collection ([`VectorStore::prepare`]).
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,127 +14,137 @@ use tokio::time::Instant;
 use tonic::{Request, Response, Status};
 use uuid::Uuid;
 
-use super::{Asked, Candidates, Home, HomeError, Question, Text};
+use super::{
+    Candidates, IndexedText, NearestQuery, SearchedProject, VectorStore, VectorStoreError,
+};
 use crate::embed::Model;
 use batches::batches;
 use collection::Collection;
-use failure::Asking;
-use line::{Line, Services};
-use proof::{Counted, everybody};
+use completeness::{RecentCounts, all_lost};
+use connection::{Connection, Services};
+use failure::RequestContext;
 use requests::Scope;
 
-// In the order in which a request is made: the server and its collection, then what it is asked.
+// In the order of a request: the server and its collection, then the request itself.
 mod config;
 mod server;
 mod circuit;
-mod crowd;
+mod search_permits;
 mod failure;
-mod line;
+mod connection;
 mod fields;
-mod shape;
+mod schema;
 mod collection;
 mod point;
 mod requests;
 mod batches;
 mod search;
-mod proof;
+mod completeness;
 
 pub use config::QdrantConfig;
 pub(crate) use config::QdrantConfigError;
 pub use server::QdrantServer;
 
-/// How long the server has for one batch of chunks.
+/// Timeout of writing one batch of chunks.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long it has to count.
+/// Timeout of counting.
 const COUNT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long it has to make a collection and what belongs to it.
-const MAKE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long it has to say which collection it has.
-const LOOK_TIMEOUT: Duration = Duration::from_secs(1);
-/// Blobs named in one request, of 45 bytes each.
-const BLOBS: usize = 8192;
+/// Timeout of creating the collection and its field indexes.
+const CREATE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Timeout of reading the collection's id.
+const ID_TIMEOUT: Duration = Duration::from_secs(1);
+/// Blobs per request, of 45 bytes each.
+const BLOBS_PER_REQUEST: usize = 8192;
 
-/// Chunks in Qdrant.
-pub struct QdrantHome {
-    line: Arc<Line>,
+/// The chunks of one embedding model in Qdrant.
+pub struct QdrantStore {
+    connection: Arc<Connection>,
     collection: Collection,
-    /// For [`proof`].
-    counted: Counted,
+    /// For [`completeness`].
+    recent_counts: RecentCounts,
 }
 
-/// Why chunks can't be kept.
+/// A write found no collection.
 #[derive(Debug, thiserror::Error)]
-#[error("the collection is gone: it is made again by the next run")]
-struct Gone;
+#[error("the collection is gone; the next indexing run creates it")]
+struct CollectionGone;
 
-impl QdrantHome {
-    /// The home in this server, for the vectors of this model; without one, for words alone.
-    /// Nothing is connected yet. Wants a runtime that lasts as long as the home does.
+impl QdrantStore {
+    /// The store in this server, for vectors of `model`, or for words alone. Connects on the first
+    /// request. Needs a Tokio runtime that outlives it.
     pub fn open(server: &QdrantServer, model: Option<&Model>) -> Self {
-        QdrantHome {
-            line: Arc::new(Line::new(server)),
+        QdrantStore {
+            connection: Arc::new(Connection::new(server)),
             collection: Collection::new(&server.prefix, model),
-            counted: Counted::new(),
+            recent_counts: RecentCounts::new(),
         }
     }
 
-    /// Asks for something of the collection, which is checked first where need be; `None` if it is
-    /// not there.
-    async fn ask<Q, A, F>(
+    /// Sends a request, after checking the collection where necessary; `None` if the collection is
+    /// missing.
+    async fn send<Q, A, F>(
         &self,
-        asking: Asking,
+        context: RequestContext,
         message: Q,
         send: impl FnOnce(Services, Request<Q>) -> F,
-    ) -> Result<Option<A>, HomeError>
+    ) -> Result<Option<A>, VectorStoreError>
     where
         F: Future<Output = Result<Response<A>, Status>>,
     {
-        if !self.collection.is_there(&self.line, asking).await? {
+        if !self.collection.exists(&self.connection, context).await? {
             return Ok(None);
         }
-        let failure = match self.line.ask(asking, message, send).await {
+        let failure = match self.connection.send(context, message, send).await {
             Ok(answer) => return Ok(Some(answer)),
             Err(failure) => failure,
         };
-        // Who comes back may have lost it, or may be another.
+        // The server may come back without the collection, or with another one.
         if failure.is_away() || failure.is_missing() {
-            self.collection.forget();
+            self.collection.invalidate();
         }
         match failure.is_missing() {
             true => Ok(None),
-            false => Err(failure.of(asking.what)),
+            false => Err(failure.into_error(context.operation)),
         }
     }
 
-    async fn keep(&self, shelf: Shelf, texts: &[Text]) -> Result<(), HomeError> {
+    async fn upsert_texts(
+        &self,
+        shelf: Shelf,
+        texts: &[IndexedText],
+    ) -> Result<(), VectorStoreError> {
         for batch in batches(shelf, texts, self.collection.is_dense()) {
-            let asking = within(WRITE_TIMEOUT, "keeping chunks");
-            let message = batch?.keep(&self.collection.name, shelf);
-            let kept = self.ask(asking, message, |to, request| async move {
+            let context = within(WRITE_TIMEOUT, "storing chunks");
+            let message = batch?.upsert(&self.collection.name, shelf);
+            let stored = self.send(context, message, |to, request| async move {
                 to.points().update_batch(request).await
             });
-            kept.await?.ok_or_else(|| gone(asking))?;
+            stored.await?.ok_or_else(|| collection_gone(context))?;
         }
         Ok(())
     }
 
-    async fn forget(&self, shelf: Shelf, blobs: &[Blob]) -> Result<(), HomeError> {
-        for blobs in blobs.chunks(BLOBS) {
-            let asking = within(WRITE_TIMEOUT, "removing chunks");
-            let message = Scope::shelf(shelf)
+    async fn remove_texts(&self, shelf: Shelf, blobs: &[Blob]) -> Result<(), VectorStoreError> {
+        for blobs in blobs.chunks(BLOBS_PER_REQUEST) {
+            let context = within(WRITE_TIMEOUT, "removing chunks");
+            let message = Scope::project(shelf)
                 .blobs(blobs)
                 .delete(&self.collection.name);
-            let removed = self.ask(asking, message, |to, request| async move {
+            let removed = self.send(context, message, |to, request| async move {
                 to.points().delete(request).await
             });
-            removed.await?.ok_or_else(|| gone(asking))?;
+            removed.await?.ok_or_else(|| collection_gone(context))?;
         }
         Ok(())
     }
 
-    async fn chunks(&self, shelf: Shelf, asking: Asking) -> Result<u64, HomeError> {
-        let message = Scope::shelf(shelf).count(&self.collection.name);
-        let answer = self.ask(asking, message, |to, request| async move {
+    async fn count_chunks(
+        &self,
+        shelf: Shelf,
+        context: RequestContext,
+    ) -> Result<u64, VectorStoreError> {
+        let message = Scope::project(shelf).count(&self.collection.name);
+        let answer = self.send(context, message, |to, request| async move {
             to.points().count(request).await
         });
         let result = answer.await?.and_then(|answer| answer.result);
@@ -142,58 +152,58 @@ impl QdrantHome {
     }
 }
 
-impl Home for QdrantHome {
-    fn identity(&self) -> BoxFuture<'_, Result<Option<Uuid>, HomeError>> {
-        let asking = within(LOOK_TIMEOUT, "looking which collection there is");
-        self.collection.id(&self.line, asking).boxed()
+impl VectorStore for QdrantStore {
+    fn identity(&self) -> BoxFuture<'_, Result<Option<Uuid>, VectorStoreError>> {
+        let context = within(ID_TIMEOUT, "reading the collection's id");
+        self.collection.id(&self.connection, context).boxed()
     }
 
-    fn prepare(&self) -> BoxFuture<'_, Result<Uuid, HomeError>> {
-        let asking = within(MAKE_TIMEOUT, "making the collection");
-        self.collection.make(&self.line, asking).boxed()
+    fn prepare(&self) -> BoxFuture<'_, Result<Uuid, VectorStoreError>> {
+        let context = within(CREATE_TIMEOUT, "creating the collection");
+        self.collection.ensure(&self.connection, context).boxed()
     }
 
     fn upsert<'a>(
         &'a self,
         shelf: Shelf,
-        texts: &'a [Text],
-    ) -> BoxFuture<'a, Result<(), HomeError>> {
-        self.keep(shelf, texts).boxed()
+        texts: &'a [IndexedText],
+    ) -> BoxFuture<'a, Result<(), VectorStoreError>> {
+        self.upsert_texts(shelf, texts).boxed()
     }
 
     fn remove<'a>(
         &'a self,
         shelf: Shelf,
         blobs: &'a [Blob],
-    ) -> BoxFuture<'a, Result<(), HomeError>> {
-        self.forget(shelf, blobs).boxed()
+    ) -> BoxFuture<'a, Result<(), VectorStoreError>> {
+        self.remove_texts(shelf, blobs).boxed()
     }
 
     fn nearest<'a>(
         &'a self,
         tenant: Uuid,
-        projects: &'a [Asked],
-        question: &'a Question,
-    ) -> BoxFuture<'a, Result<Candidates, HomeError>> {
-        self.find(tenant, projects, question).boxed()
+        projects: &'a [SearchedProject],
+        query: &'a NearestQuery,
+    ) -> BoxFuture<'a, Result<Candidates, VectorStoreError>> {
+        self.find(tenant, projects, query).boxed()
     }
 
-    fn count(&self, shelf: Shelf) -> BoxFuture<'_, Result<u64, HomeError>> {
-        let asking = within(COUNT_TIMEOUT, "counting chunks");
-        self.chunks(shelf, asking).boxed()
-    }
-}
-
-fn gone(asking: Asking) -> HomeError {
-    HomeError::Away {
-        what: asking.what,
-        source: Box::new(Gone),
+    fn count(&self, shelf: Shelf) -> BoxFuture<'_, Result<u64, VectorStoreError>> {
+        let context = within(COUNT_TIMEOUT, "counting chunks");
+        self.count_chunks(shelf, context).boxed()
     }
 }
 
-fn within(time: Duration, what: &'static str) -> Asking {
-    Asking {
-        what,
-        until: Instant::now() + time,
+fn collection_gone(context: RequestContext) -> VectorStoreError {
+    VectorStoreError::Unavailable {
+        what: context.operation,
+        source: Box::new(CollectionGone),
+    }
+}
+
+fn within(time: Duration, operation: &'static str) -> RequestContext {
+    RequestContext {
+        operation,
+        deadline: Instant::now() + time,
     }
 }

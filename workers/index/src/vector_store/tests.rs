@@ -1,8 +1,8 @@
-//! What every home promises ([`cases`]), asked of each; and how the one in Qdrant meets a server
-//! that is away, slow, wrong or empty.
+//! The contract of every store ([`cases`]), and how the Qdrant store copes with a server that is
+//! unavailable, slow, misconfigured or empty.
 //!
-//! Qdrant is the one at `ARCHWAY_TEST_QDRANT_URL`, in collections that are removed afterwards; where
-//! none is given, the [`double`]. Tests that have the server stop, hang or fail always take that.
+//! Tests use the Qdrant at `ARCHWAY_TEST_QDRANT_URL`, in collections that they remove afterwards; if
+//! unset, the [`double`]. Tests in which the server stops, hangs or fails always use the double.
 
 use std::time::Duration;
 
@@ -18,12 +18,13 @@ use tonic::transport::Channel;
 use uuid::Uuid;
 
 use super::{
-    Asked, Filter, Home, HomeError, Piece, Place, Question, Text,
-    qdrant::{QdrantConfig, QdrantHome, QdrantServer},
+    ChunkLocation, Filter, IndexedChunk, IndexedText, NearestQuery, SearchedProject, VectorStore,
+    VectorStoreError,
+    qdrant::{QdrantConfig, QdrantServer, QdrantStore},
 };
 use crate as index;
 use crate::{chunk::Kind, embed::Model, terms::Terms};
-use cases::Stage;
+use cases::StoreFixture;
 use double::Double;
 
 #[macro_use]
@@ -32,38 +33,38 @@ mod double;
 mod losses;
 mod access;
 mod outages;
-mod shapes;
-mod whose;
+mod schemas;
+mod tenant_scope;
 
 mod in_qdrant {
-    every_case!(super::InQdrant);
+    every_case!(super::QdrantFixture);
 }
 
-/// A home in a Qdrant.
-struct InQdrant {
-    home: QdrantHome,
-    server: Server,
+/// A store in Qdrant.
+struct QdrantFixture {
+    store: QdrantStore,
+    server: TestServer,
 }
 
-/// A Qdrant, and the collections of one test in it.
-struct Server {
+/// A Qdrant server, and one test's collections in it.
+struct TestServer {
     config: QdrantConfig,
-    /// Where no other server was given.
+    /// Set unless a real server is configured.
     _double: Option<Double>,
 }
 
-impl Server {
-    async fn start() -> Server {
-        let given = std::env::var_os("ARCHWAY_TEST_QDRANT_URL");
-        let given = given.map(|url| url.into_string().unwrap());
-        let (url, double) = match given.filter(|url| !url.is_empty()) {
+impl TestServer {
+    async fn start() -> TestServer {
+        let configured = std::env::var_os("ARCHWAY_TEST_QDRANT_URL");
+        let configured = configured.map(|url| url.into_string().unwrap());
+        let (url, double) = match configured.filter(|url| !url.is_empty()) {
             Some(url) => (url, None),
             None => {
                 let double = Double::start().await;
                 (double.url(), Some(double))
             }
         };
-        Server {
+        TestServer {
             config: config(&url),
             _double: double,
         }
@@ -81,7 +82,7 @@ impl Server {
         PointsClient::connect(self.url()).await.unwrap()
     }
 
-    /// The collections that the test has.
+    /// The names of the test's collections.
     async fn names(&self) -> Vec<String> {
         let mut client = self.collections().await;
         let all = client.list(ListCollectionsRequest {}).await.unwrap();
@@ -91,7 +92,7 @@ impl Server {
             .collect()
     }
 
-    /// Drops the collections that the test has, as a server loses them.
+    /// Drops the test's collections.
     async fn drop_all(&self) {
         let mut client = self.collections().await;
         for collection_name in self.names().await {
@@ -104,19 +105,19 @@ impl Server {
     }
 }
 
-impl Stage for InQdrant {
+impl StoreFixture for QdrantFixture {
     fn start(dimensions: Option<usize>) -> LocalBoxFuture<'static, Self> {
         async move {
-            let server = Server::start().await;
-            let home = open(&server.config, dimensions.map(model).as_ref());
-            home.prepare().await.unwrap();
-            InQdrant { home, server }
+            let server = TestServer::start().await;
+            let store = open(&server.config, dimensions.map(model).as_ref());
+            store.prepare().await.unwrap();
+            QdrantFixture { store, server }
         }
         .boxed_local()
     }
 
-    fn home(&self) -> &dyn Home {
-        &self.home
+    fn store(&self) -> &dyn VectorStore {
+        &self.store
     }
 
     fn end(self) -> LocalBoxFuture<'static, ()> {
@@ -124,10 +125,10 @@ impl Stage for InQdrant {
     }
 }
 
-/// Nothing that a test waits for takes longer, whatever else this machine does.
+/// Upper bound of any wait, however busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A server, and collections of no other test.
+/// The configuration of a server, with a collection prefix of its own.
 fn config(url: &str) -> QdrantConfig {
     QdrantConfig {
         qdrant_url: Some(url.to_owned()),
@@ -136,8 +137,8 @@ fn config(url: &str) -> QdrantConfig {
     }
 }
 
-fn open(config: &QdrantConfig, model: Option<&Model>) -> QdrantHome {
-    QdrantHome::open(&QdrantServer::read(config).unwrap(), model)
+fn open(config: &QdrantConfig, model: Option<&Model>) -> QdrantStore {
+    QdrantStore::open(&QdrantServer::read(config).unwrap(), model)
 }
 
 fn model(dimensions: usize) -> Model {
@@ -147,12 +148,12 @@ fn model(dimensions: usize) -> Model {
     }
 }
 
-/// One chunk in one text.
-fn one_text() -> Vec<Text> {
-    vec![Text {
+/// One text with one chunk.
+fn one_text() -> Vec<IndexedText> {
+    vec![IndexedText {
         blob: [7; 20],
-        pieces: vec![Piece {
-            place: Place {
+        chunks: vec![IndexedChunk {
+            location: ChunkLocation {
                 kind: Kind::Function,
                 symbol: None,
                 parent: None,
@@ -168,13 +169,13 @@ fn one_text() -> Vec<Text> {
     }]
 }
 
-/// A question for that chunk, that is answered within a time.
-fn question(time: Duration) -> Question {
-    Question {
+/// A query for that chunk, with this timeout.
+fn query(time: Duration) -> NearestQuery {
+    NearestQuery {
         dense: Some(vec![1.0, 0.0]),
         terms: vec![1],
         filter: Filter::default(),
-        most: 10,
+        limit: 10,
         deadline: Instant::now() + time,
     }
 }
@@ -184,31 +185,35 @@ const SHELF: Shelf = Shelf {
     project: Uuid::from_u128(2),
 };
 
-/// A project of so many chunks in this store.
-fn asked(store: Uuid, chunks: u64) -> Asked {
-    Asked {
+/// A project with this many chunks in this store.
+fn searched_project(store_id: Uuid, chunks: u64) -> SearchedProject {
+    SearchedProject {
         project: SHELF.project,
         edition: 1,
-        home: store,
+        store_id,
         chunks,
     }
 }
 
-/// Asks for the chunk that was brought to this store; how many were found by vector and by words.
-async fn ask(home: &QdrantHome, store: Uuid, time: Duration) -> Result<(usize, usize), HomeError> {
-    let asked = [asked(store, 1)];
-    let found = home.nearest(SHELF.tenant, &asked, &question(time)).await?;
+/// Searches for the chunk; returns the number of matches by vector and by words.
+async fn search(
+    store: &QdrantStore,
+    id: Uuid,
+    time: Duration,
+) -> Result<(usize, usize), VectorStoreError> {
+    let projects = [searched_project(id, 1)];
+    let found = store.nearest(SHELF.tenant, &projects, &query(time)).await?;
     Ok((found.dense.len(), found.sparse.len()))
 }
 
-/// Brings the chunk home, after making the store where there is none; which one it is.
-async fn keep(home: &QdrantHome) -> Uuid {
-    let store = home.prepare().await.unwrap();
-    home.upsert(SHELF, &one_text()).await.unwrap();
-    store
+/// Stores the chunk, creating the collection if necessary; returns the store's id.
+async fn store_chunk(store: &QdrantStore) -> Uuid {
+    let id = store.prepare().await.unwrap();
+    store.upsert(SHELF, &one_text()).await.unwrap();
+    id
 }
 
-/// All of an error, as a log has it.
-fn told(error: &HomeError) -> String {
+/// Everything that a log may show of an error.
+fn full_text(error: &VectorStoreError) -> String {
     format!("{} {error:?}", archway_proto::chain::Chain(error))
 }

@@ -1,22 +1,21 @@
-//! What stands before texts, for models that are told by it what a text is.
+//! Prefixes of texts, for models that tell queries from documents by them.
 
 use super::EmbedderConfigError;
 
-/// What a service's model is told of each text. Nothing, unless it is set.
+/// Prefixes of the texts that a service receives; empty unless set.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Prefixes {
-    /// What the service's model wants before each query, blanks included: `query: `.
+    /// Text that the service's model expects before each query, spaces included: `query: `.
     #[arg(long, env = "ARCHWAY_EMBEDDER_QUERY_PREFIX", value_name = "TEXT")]
     pub embedder_query_prefix: Option<String>,
-    /// What it wants before each piece of code or text that is indexed: `passage: `. Another one
-    /// means another index.
+    /// Text that it expects before each indexed text: `passage: `. A different one needs a new index.
     #[arg(long, env = "ARCHWAY_EMBEDDER_DOCUMENT_PREFIX", value_name = "TEXT")]
     pub embedder_document_prefix: Option<String>,
 }
 
 impl Prefixes {
-    /// Before queries, and before what is indexed. They count among the characters of a text, of
-    /// which it may have so many.
+    /// The prefixes of queries and documents. Each counts towards the characters of a text, and may use
+    /// up to half of them.
     pub(super) fn check(&self, text_chars: usize) -> Result<(String, String), EmbedderConfigError> {
         let fitting = |option, prefix: &Option<String>| {
             let prefix = prefix.clone().unwrap_or_default();

@@ -1,17 +1,16 @@
-//! What the service answers, and whether it is what was asked for.
+//! Parses and checks the service's answers.
 //!
-//! Only what is needed is read, and leniently: servers that speak the same API leave out `usage`,
-//! `index` or `object`. What a vector must be is checked strictly: a wrong one would be found, or
-//! not, for as long as the index lives.
+//! Parsing is lenient, since compatible servers leave out `usage`, `index` or `object`. Vectors are
+//! checked strictly: a wrong one would distort searches for as long as the index exists.
 
 use serde::Deserialize;
 
 use crate::openai::Unreadable;
 
-/// A vector shorter than this has no direction.
+/// A shorter vector has no direction.
 const SHORTEST: f32 = 1e-12;
 
-/// What is read of an answer.
+/// The parts of an answer that are used.
 #[derive(Debug, Deserialize)]
 pub(super) struct Answer {
     data: Vec<Item>,
@@ -34,47 +33,47 @@ struct Usage {
     prompt_tokens: Option<u64>,
 }
 
-/// Why an answer is not the vectors that were asked for. Quotes nothing of it.
+/// Why an answer does not hold the requested vectors. Quotes nothing of it.
 #[derive(Debug, thiserror::Error)]
 pub enum AnswerError {
-    /// It can't be read at all.
+    /// The body cannot be read.
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
-    /// Not a vector for each text.
+    /// The number of vectors is not the number of texts.
     #[error("it has {found} vectors for {asked} texts")]
     Count {
-        /// Vectors.
+        /// Number of vectors.
         found: usize,
-        /// Texts.
+        /// Number of texts.
         asked: usize,
     },
-    /// It does not say which vector is which text's.
-    #[error("its numbers of the texts are not 0 to {last}, each once")]
+    /// The indexes do not assign each vector to a text.
+    #[error("its indexes of texts are not 0 to {last}, each once")]
     Order {
-        /// The last text's.
+        /// Index of the last text.
         last: usize,
     },
-    /// Vectors of another length than the model has.
+    /// The vectors have other dimensions than configured.
     #[error(
-        "its vectors have {found} numbers and not {wanted}: set --embedder-dimensions to what the \
-         model has, or --embedder-ask-dimensions if it can be asked for fewer"
+        "its vectors have {found} numbers and not {wanted}: set --embedder-dimensions to the \
+         model's, or --embedder-ask-dimensions if the model supports fewer"
     )]
     Dimensions {
-        /// Numbers in one.
+        /// Dimensions of the answer.
         found: usize,
-        /// As configured.
+        /// Dimensions as configured.
         wanted: usize,
     },
-    /// Numbers that are none, or all 0.
+    /// A vector is zero or not finite.
     #[error("the vector of text {index} has no direction")]
     Direction {
-        /// Which text, from 0.
+        /// The text, from 0.
         index: usize,
     },
 }
 
 impl Answer {
-    /// How many tokens it says that it read; 0 where it says nothing.
+    /// Tokens that the service reports; 0 if it reports none.
     pub(super) fn tokens(&self) -> u64 {
         let usage = self.usage.as_ref();
         usage
@@ -82,7 +81,7 @@ impl Answer {
             .unwrap_or(0)
     }
 
-    /// The vectors in the order of the texts, each of length 1.
+    /// The vectors in the order of the texts, scaled to length 1.
     pub(super) fn vectors(
         self,
         texts: usize,
@@ -105,7 +104,7 @@ impl Answer {
     }
 }
 
-/// The vector with length 1.
+/// Scales a vector to length 1.
 fn directed(
     mut vector: Vec<f32>,
     index: usize,
@@ -152,14 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_leaves_out_what_is_not_needed_is_understood() {
+    fn an_answer_without_optional_fields_is_accepted() {
         let answer = read(r#"{"data":[{"embedding":[1]},{"embedding":[-1]}]}"#).unwrap();
         assert_eq!(answer.tokens(), 0);
         assert_eq!(answer.vectors(2, 1).unwrap(), [[1.0], [-1.0]]);
     }
 
     #[test]
-    fn what_is_no_vector_for_each_text_is_refused() {
+    fn an_answer_without_a_vector_for_each_text_is_rejected() {
         let refused = |json: &str| read(json)?.vectors(2, 2);
         for (json, why) in [
             ("no json", "line 1, column"),
@@ -188,15 +187,15 @@ mod tests {
                 "text 0 has no direction",
             ),
         ] {
-            let told = refused(json).unwrap_err().to_string();
-            assert!(told.contains(why), "{json}: {told}");
-            assert!(!told.contains("sesame"), "{told}");
+            let message = refused(json).unwrap_err().to_string();
+            assert!(message.contains(why), "{json}: {message}");
+            assert!(!message.contains("sesame"), "{message}");
         }
     }
 
     proptest! {
         #[test]
-        fn no_vector_has_another_length_than_1(numbers in prop::collection::vec(-1e30f32..1e30, 1..64)) {
+        fn every_vector_has_length_1(numbers in prop::collection::vec(-1e30f32..1e30, 1..64)) {
             let dimensions = numbers.len();
             if let Ok(vector) = directed(numbers, 0, dimensions) {
                 let length: f32 = vector.iter().map(|number| number * number).sum();

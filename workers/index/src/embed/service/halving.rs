@@ -1,8 +1,8 @@
-//! Texts that the service refuses: a batch is halved until they are found, so that one of them keeps
-//! no repository from being indexed.
+//! Isolates texts that the service rejects by bisecting their batch, so that one of them does not
+//! prevent the indexing of a repository.
 //!
-//! What a reader would get wrong: a service that was set up wrongly refuses with the same status. So
-//! it is first asked about a text that none refuses; if it does, nothing is left out.
+//! A misconfigured service rejects requests with the same status. So a text that every service
+//! accepts is sent first; if that is rejected, too, no text is skipped.
 
 use std::sync::atomic::Ordering;
 
@@ -11,11 +11,11 @@ use tokio::time::Instant;
 use super::{EmbedError, Lane, Service};
 use crate::openai::blames_input;
 
-/// What every service takes that is set up right.
+/// A text that every correctly configured service accepts.
 const PLAIN: &str = "text";
 
 impl Service {
-    /// The vectors of a batch of the index; none for a text that the service refuses.
+    /// The vectors of a batch of the indexer; `None` for texts that the service rejects.
     pub(super) async fn halving(
         &self,
         texts: &[String],
@@ -23,7 +23,7 @@ impl Service {
     ) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
         let mut vectors = Vec::with_capacity(texts.len());
         let mut is_right = false;
-        // The next one last.
+        // A stack: the next part is last.
         let mut parts = vec![texts];
         while let Some(part) = parts.pop() {
             let status = match self.batch(part, Lane::Index, deadline).await {
@@ -49,20 +49,20 @@ impl Service {
         Ok(vectors)
     }
 
-    /// Whether it takes any text at all.
+    /// Whether the service accepts any text at all.
     async fn takes_texts(&self, deadline: Instant) -> bool {
         let plain = [format!("{}{PLAIN}", self.document_prefix)];
         self.batch(&plain, Lane::Index, deadline).await.is_ok()
     }
 
-    /// Counts a text without a vector, and says it in the log the first time.
+    /// Counts a text without a vector; the first one is logged.
     fn left_out(&self, status: u16) {
         self.metrics.text_refused();
         if !self.was_told.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 status,
-                "the embedding service refuses a text, which is found by its words alone; others \
-                 are counted (embedder_texts_refused)"
+                "the embedding service rejects a text, which matches by its words alone; further \
+                 ones are counted (embedder_texts_refused)"
             );
         }
     }

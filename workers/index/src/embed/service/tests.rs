@@ -1,5 +1,5 @@
-//! What is counted and what is logged of requests, over a socket. How failures are met is tried by
-//! the end-to-end tests, against a service that fails on command.
+//! Metrics and logs of requests, over a socket. The end-to-end tests cover failures, against a service
+//! that fails on command.
 
 use std::{num::NonZeroUsize, time::Duration};
 
@@ -48,7 +48,7 @@ fn text(metrics: &EmbedderMetrics) -> String {
 }
 
 #[tokio::test]
-async fn neither_a_text_nor_a_key_nor_an_answer_is_logged() {
+async fn neither_texts_nor_keys_nor_answers_are_logged() {
     let echoes: [Reply; 4] = [
         |body| (500, body.to_owned()),
         |body| (400, body.to_owned()),
@@ -56,8 +56,8 @@ async fn neither_a_text_nor_a_key_nor_an_answer_is_logged() {
         |body| (200, format!("you said {body}")),
     ];
     let log = Log::default();
-    // While there is but one subscriber, the first thread that meets an event decides for all
-    // whether it is wanted: another test's, which has none.
+    // With only one subscriber, the first thread to reach an event decides for all threads whether it
+    // is enabled: that may be another test's thread, which has no subscriber.
     let _second = tracing::Dispatch::new(Log::default());
     let _logged = tracing::subscriber::set_default(log.clone());
     for echo in echoes {
@@ -68,10 +68,10 @@ async fn neither_a_text_nor_a_key_nor_an_answer_is_logged() {
         }
         serving.abort();
     }
-    let told = log.text();
-    let ours = told.matches("the embedding service fails").count();
-    assert_eq!(ours, 3, "all but 400 open the circuit: {told}");
-    assert!(!told.contains("sesame"), "{told}");
+    let logged = log.text();
+    let opened = logged.matches("the embedding service fails").count();
+    assert_eq!(opened, 3, "all but 400 open the circuit: {logged}");
+    assert!(!logged.contains("sesame"), "{logged}");
 }
 
 #[tokio::test]
@@ -84,7 +84,7 @@ async fn requests_texts_and_tokens_are_counted_by_outcome() {
     let (service, metrics) = open(&config);
     ask(&service).await.unwrap();
     ask(&service).await.unwrap();
-    let told = text(&metrics);
+    let exported = text(&metrics);
     for line in [
         r#"embedder_requests_total{outcome="answered"} 2"#,
         "embedder_texts_total 2",
@@ -92,7 +92,7 @@ async fn requests_texts_and_tokens_are_counted_by_outcome() {
         "embedder_request_duration_seconds_count 2",
         "embedder_circuit_state 0",
     ] {
-        assert!(told.contains(line), "{line} in {told}");
+        assert!(exported.contains(line), "{line} in {exported}");
     }
     serving.abort();
     let (config, serving) = serve(|_| (401, String::new())).await;
@@ -100,19 +100,19 @@ async fn requests_texts_and_tokens_are_counted_by_outcome() {
     for _ in 0..6 {
         ask(&service).await.unwrap_err();
     }
-    let told = text(&metrics);
+    let exported = text(&metrics);
     for line in [
         r#"embedder_requests_total{outcome="refused"} 5"#,
         "embedder_tokens_total 0",
         "embedder_circuit_state 2",
     ] {
-        assert!(told.contains(line), "{line} in {told}");
+        assert!(exported.contains(line), "{line} in {exported}");
     }
     serving.abort();
 }
 
 #[tokio::test]
-async fn a_text_that_is_refused_is_counted_and_the_log_says_so_once() {
+async fn a_rejected_text_is_counted_and_logged_once() {
     let (config, serving) = serve(|body| {
         let answer = r#"{"data":[{"embedding":[3,4]}]}"#.to_owned();
         if body.contains("sesame") {
@@ -128,10 +128,13 @@ async fn a_text_that_is_refused_is_counted_and_the_log_says_so_once() {
     for _ in 0..3 {
         assert_eq!(ask(&service).await.unwrap(), [None]);
     }
-    let told = log.text();
-    assert_eq!(told.matches("refuses a text").count(), 1, "{told}");
-    let told = text(&metrics);
-    assert!(told.contains("embedder_texts_refused_total 3"), "{told}");
+    let logged = log.text();
+    assert_eq!(logged.matches("rejects a text").count(), 1, "{logged}");
+    let exported = text(&metrics);
+    assert!(
+        exported.contains("embedder_texts_refused_total 3"),
+        "{exported}"
+    );
     serving.abort();
 }
 

@@ -1,4 +1,4 @@
-//! One request, as the embeddings API has it.
+//! Requests to the embeddings API.
 
 use archway_proto::trace::Span;
 use async_openai::types::embeddings::{CreateEmbeddingRequest, EmbeddingInput};
@@ -10,16 +10,16 @@ use super::{
 use crate::embed::config::{EmbedderConfigError, ServiceConfig};
 use crate::openai::{Client, client, request_span, send};
 
-/// What a number takes in an answer, in bytes, with room for indentation.
+/// Largest size of a number in an answer, in bytes, with room for indentation.
 const NUMBER_BYTES: usize = 48;
-/// What stands around the vectors.
+/// Size of an answer besides its vectors, in bytes.
 const FRAME_BYTES: usize = 64 << 10;
 
-/// Asks the service.
+/// Sends requests.
 pub(super) struct Wire {
     client: Client,
     model: String,
-    /// How many numbers it is asked for; `None` leaves that to it.
+    /// Requested dimensions; `None` for the model's own.
     dimensions: Option<u32>,
 }
 
@@ -34,12 +34,12 @@ impl Wire {
         })
     }
 
-    /// What is recorded of one attempt, where anything is.
+    /// The span of one attempt.
     pub(super) fn span(&self) -> Span {
         request_span(&self.client, "embeddings", &self.model)
     }
 
-    /// Asks once. The time it may take is the caller's to bound.
+    /// Sends one request. The caller bounds its time.
     pub(super) async fn ask(&self, texts: &[String]) -> Result<Answer, Failure> {
         let request = CreateEmbeddingRequest {
             model: self.model.clone(),

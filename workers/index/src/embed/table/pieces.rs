@@ -1,29 +1,29 @@
-//! Words, spelled with the table's pieces.
+//! Spells words with the table's pieces.
 //!
-//! The table knows words of ASCII letters only. Identifiers are cut as in training (camelCase,
-//! `PascalCase`, `snake_case`, `ACRONYMWord`), single letters passed over. A word is spelled
-//! greedily, each piece the longest that fits, and left out where it can't be.
+//! The table knows words of ASCII letters only. Identifiers are split as in training (camelCase,
+//! `PascalCase`, `snake_case`, `ACRONYMWord`), without single letters. A word is spelled greedily with
+//! the longest pieces that fit, and skipped if that fails.
 //!
-//! A piece is looked up by its letters, five bits each, so that a word is read where it stands:
-//! nothing is lower-cased into a buffer, and a shorter piece is the same number with bits cleared.
+//! Pieces are looked up by their letters, five bits each. So words need no lower-cased copy, and the
+//! key of a shorter piece is the same number with bits cleared.
 
 use std::collections::HashMap;
 
 use super::TableError;
 
-/// The most pieces of a text that count.
+/// Pieces of a text that count, at most.
 const MOST: usize = 512;
 const BITS: usize = 5;
-/// The most letters of a piece: what fits into a key beside the mark.
+/// Letters of a piece, at most: as many as fit into a key besides the mark.
 const LONGEST: usize = 25;
 /// Marks a piece that continues a word.
 const CONTINUES: u128 = 1 << 127;
 
-/// The pieces of a table, each with its row.
+/// The rows of the pieces.
 pub(super) struct Pieces(HashMap<u128, u32>);
 
 impl Pieces {
-    /// A piece stands for each row, lines. Those that no word of letters can have are passed over.
+    /// Reads one piece per line and row. Pieces that match no word of letters are skipped.
     pub(super) fn read(lines: &str, rows: usize) -> Result<Self, TableError> {
         let pieces = lines.split('\n').count();
         if pieces != rows {
@@ -35,7 +35,7 @@ impl Pieces {
         ))
     }
 
-    /// The rows of a text's pieces, in its order, 512 at most.
+    /// The rows of a text's pieces, in order, up to 512.
     pub(super) fn of(&self, text: &str) -> Vec<u32> {
         let mut rows = Vec::with_capacity(MOST.min(text.len()));
         let mut rest = text.as_bytes();
@@ -66,7 +66,7 @@ impl Pieces {
         }
     }
 
-    /// The longest piece that `letters` begin with, and its length.
+    /// The longest piece that is a prefix of `letters`, and its length.
     fn longest(&self, letters: &[u8], mark: u128) -> Option<(u32, usize)> {
         let most = letters.len().min(LONGEST);
         let mut key = letters.get(..most).map(pack)?;
@@ -80,7 +80,7 @@ impl Pieces {
     }
 }
 
-/// What a piece is looked up by, if it is one of small letters.
+/// The key of a piece; `None` unless it consists of small letters.
 fn key(piece: &str) -> Option<u128> {
     let (letters, mark) = match piece.strip_prefix("##") {
         Some(letters) => (letters, CONTINUES),
@@ -91,7 +91,7 @@ fn key(piece: &str) -> Option<u128> {
     fits.then(|| pack(letters.as_bytes()) | mark)
 }
 
-/// Letters as a number, the first one lowest: 1 for a and A, 26 for z and Z.
+/// Packs letters into a number, the first one lowest: 1 for a and A, 26 for z and Z.
 fn pack(letters: &[u8]) -> u128 {
     letters
         .iter()
@@ -99,7 +99,7 @@ fn pack(letters: &[u8]) -> u128 {
         .fold(0, |key, letter| key << BITS | u128::from(letter & 0b1_1111))
 }
 
-/// The first word of a text, and what follows it.
+/// The first word of a text, and the rest.
 fn next_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let start = text.iter().position(u8::is_ascii_alphabetic)?;
     let text = text.get(start..)?;

@@ -1,4 +1,4 @@
-//! Texts brought home: read, cut, with their vectors where those come soon.
+//! Uploads texts: reads and cuts them, and adds vectors that arrive soon.
 
 use std::collections::{HashMap, HashSet};
 use std::mem;
@@ -11,23 +11,23 @@ use tokio::time::{Duration, Instant, timeout, timeout_at};
 use super::texts::{Cut, FULL, noted, prepared};
 use super::{BATCH, BATCH_TIME, Run, RunError, Wanted, cancel};
 use crate::embed::EmbedError;
-use crate::vector_store::{HomeError, Text};
+use crate::vector_store::{IndexedText, VectorStoreError};
 
-/// How long the documents of a run wait for vectors, all texts together. What is indexed with them is
-/// hybrid from the first answer on; what takes longer is found by its words meanwhile.
+/// How long a run's documents wait for vectors, all texts together. Documents with vectors are
+/// ranked by both from the start; others by their words meanwhile.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Texts that were read and cut, and the vectors of their chunks if nobody had to be asked for them.
+/// Texts that were read and cut, with the vectors of their chunks if no service was needed.
 pub(super) struct Made {
     cut: Cut,
-    /// What an embedder reads.
+    /// The input of the embedder.
     readings: Vec<String>,
     vectors: Option<Vec<Option<Vec<f32>>>>,
 }
 
 impl Run<'_> {
-    /// Brings the texts home that are not there yet, by their words alone once vectors took too long
-    /// or failed. Which documents have a text that lacks them, of all; and how many texts came home.
+    /// Uploads the texts that the store lacks; with words alone once vectors are late or failed. Returns
+    /// the documents whose texts lack vectors, and the number of uploaded texts.
     pub(super) async fn bring(
         &self,
         wanted: &Wanted,
@@ -36,7 +36,7 @@ impl Run<'_> {
         let (new, mut lacking) = divided(&wanted.documents, there);
         let all: HashSet<Blob> = wanted.documents.iter().map(|each| each.blob).collect();
         self.progress.begin(all.len() - new.len(), all.len());
-        let mut left = self.indexer.with.metrics.left(new.len());
+        let mut left = self.indexer.parts.metrics.left(new.len());
         let mut vectors_until = Some(Instant::now() + PATIENCE);
         let mut brought = 0;
         let mut rest = &new[..];
@@ -45,12 +45,12 @@ impl Run<'_> {
             let mut made = self.made(&wanted.repo, batch).await?;
             let taken = made.cut.taken;
             if let (None, Some(until)) = (&made.vectors, vectors_until) {
-                // Requests that are dropped say nothing of the service: it may be slow and well.
+                // Dropping the request says nothing about the service, which may be slow but healthy.
                 let vectors = timeout_at(until, self.vectors(&made)).await;
                 match vectors.unwrap_or(Err(EmbedError::Late)) {
                     Ok(vectors) => made.vectors = Some(vectors),
                     Err(error) => {
-                        tracing::debug!(%error, "texts are indexed by their words first");
+                        tracing::debug!(%error, "indexing the words of texts first");
                         vectors_until = None;
                     }
                 }
@@ -67,36 +67,36 @@ impl Run<'_> {
         Ok((lacking, brought))
     }
 
-    /// Brings texts home, and notes that they are there. Which of them lack vectors.
+    /// Uploads texts and records them. Returns those that lack vectors.
     pub(super) async fn bring_home(
         &self,
-        (texts, have_vectors): &(Vec<Text>, bool),
+        (texts, have_vectors): &(Vec<IndexedText>, bool),
     ) -> Result<HashSet<Blob>, RunError> {
-        let with = &self.indexer.with;
+        let parts = &self.indexer.parts;
         let store = self.store();
         let blobs: Vec<Blob> = texts.iter().map(|text| text.blob).collect();
         if !store.expect_texts(self.lease, &blobs).await? {
             return Err(RunError::Lost);
         }
-        let brought = with.home.upsert(self.lease.shelf, texts);
+        let brought = parts.vector_store.upsert(self.lease.shelf, texts);
         let brought = timeout(BATCH_TIME, brought).await;
-        brought.map_err(|_elapsed| HomeError::Late("keeping texts"))??;
+        brought.map_err(|_elapsed| VectorStoreError::Late("storing texts"))??;
         let noted = texts.iter().map(|text| noted(text, *have_vectors));
         let noted: Vec<AtHome> = noted.collect();
         if !store.note_texts(self.lease, &noted).await? {
             return Err(RunError::Lost);
         }
-        let chunks = texts.iter().map(|text| text.pieces.len()).sum();
-        with.metrics.brought(texts.len(), chunks);
+        let chunks = texts.iter().map(|text| text.chunks.len()).sum();
+        parts.metrics.brought(texts.len(), chunks);
         let lacking = noted.iter().filter(|text| text.lacks_vectors);
         Ok(lacking.map(|text| text.blob).collect())
     }
 
-    /// The first of these texts, as many as have a fitting number of chunks, cut.
+    /// Reads and cuts the first of these texts, until the batch has enough chunks.
     pub(super) async fn made(&self, repo: &Repo, batch: &[Document]) -> Result<Made, RunError> {
         let notes = self.notes(batch).await?;
         let (repo, batch, stop) = (repo.clone(), batch.to_vec(), self.stop.clone());
-        let embedder = Arc::clone(&self.indexer.with.embedder);
+        let embedder = Arc::clone(&self.indexer.parts.embedder);
         let prepare = move || {
             let mut cut = prepared(&repo, &batch, &notes, &cancel(stop))?;
             let texts = cut.texts.iter_mut();
@@ -113,15 +113,15 @@ impl Run<'_> {
         Ok(made.map_err(RepoError::from)?)
     }
 
-    /// The vectors of chunks, from a service, which has the longer the more chunks there are.
+    /// Vectors from the service; the timeout grows with the number of chunks.
     pub(super) async fn vectors(&self, made: &Made) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
         let batches = u32::try_from(made.readings.len() / FULL).unwrap_or(u32::MAX);
         let expected = Instant::now() + BATCH_TIME * batches.saturating_add(1);
-        let embedder = &self.indexer.with.embedder;
+        let embedder = &self.indexer.parts.embedder;
         embedder.texts(&made.readings, expected).await
     }
 
-    /// The notes among some documents.
+    /// The notes among these documents.
     async fn notes(&self, batch: &[Document]) -> Result<HashMap<NoteId, Note>, RunError> {
         let ids: Vec<NoteId> = batch.iter().filter_map(Document::note).collect();
         if ids.is_empty() {
@@ -137,12 +137,12 @@ impl Run<'_> {
 }
 
 impl Made {
-    /// How many documents they are of.
+    /// Number of documents in the batch.
     pub(super) fn taken(&self) -> usize {
         self.cut.taken
     }
 
-    /// With these vectors.
+    /// Adds vectors.
     pub(super) fn with(self, vectors: Vec<Option<Vec<f32>>>) -> Made {
         Made {
             vectors: Some(vectors),
@@ -150,8 +150,8 @@ impl Made {
         }
     }
 
-    /// The texts, and whether their vectors were made.
-    pub(super) fn texts(self) -> (Vec<Text>, bool) {
+    /// The texts, and whether they have vectors.
+    pub(super) fn texts(self) -> (Vec<IndexedText>, bool) {
         let are_made = self.vectors.is_some();
         let mut vectors = self.vectors.unwrap_or_default().into_iter();
         let texts = self.cut.texts.into_iter();
@@ -160,8 +160,8 @@ impl Made {
     }
 }
 
-/// One document of each text that is not at home, by their texts; and of each that is by its words
-/// alone. The first path is the text's name.
+/// One document for each text that the store lacks, sorted by text, and one for each whose vectors are
+/// missing. Of several documents with a text the first is taken.
 fn divided(
     documents: &[Document],
     there: &HashMap<Blob, Standing>,

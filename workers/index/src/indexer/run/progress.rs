@@ -1,8 +1,8 @@
-//! How far a run is, for who keeps its lease.
+//! Progress of a run, reported when its lease is renewed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Default)]
 pub(crate) struct Progress {
     done: AtomicUsize,
@@ -10,18 +10,18 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// So many texts are at home already, of so many.
+    /// Sets the number of indexed texts, and of all texts.
     pub(super) fn begin(&self, done: usize, total: usize) {
         self.total.store(total, Ordering::Relaxed);
         self.done.store(done, Ordering::Relaxed);
     }
 
-    /// So many more are.
+    /// Adds uploaded texts.
     pub(super) fn brought(&self, texts: usize) {
         self.done.fetch_add(texts, Ordering::Relaxed);
     }
 
-    /// Texts that are at home, and all.
+    /// Indexed texts, and all texts.
     pub(crate) fn read(&self) -> (usize, usize) {
         let [done, total] = [&self.done, &self.total];
         (done.load(Ordering::Relaxed), total.load(Ordering::Relaxed))

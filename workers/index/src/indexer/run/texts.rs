@@ -1,4 +1,4 @@
-//! Texts on their way home: cut, and how large they are.
+//! Reads texts and cuts them into chunks.
 
 use std::collections::HashMap;
 
@@ -8,24 +8,24 @@ use gix::ObjectId;
 
 use crate::prepare::Prepared;
 use crate::thread::caught;
-use crate::vector_store::Text;
+use crate::vector_store::IndexedText;
 
-/// The largest file that is indexed, in bytes.
+/// Largest file to index, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// With how many chunks a batch is full.
+/// Number of chunks that fill a batch.
 pub(super) const FULL: usize = 512;
 
 /// Texts that were cut.
 pub(super) struct Cut {
     pub(super) texts: Vec<Prepared>,
-    /// Of how many documents: more than texts, where some can't be read now. Those are not noted to
-    /// be at home, so the next run tries them again.
+    /// Number of documents read; some texts may be missing because they cannot be read now. Those are
+    /// not recorded, so the next run retries them.
     pub(super) taken: usize,
 }
 
-/// The texts of the first of these documents, cut, until they have [`FULL`] chunks. One that is too
-/// large is one without chunks.
+/// Cuts the texts of these documents until they have [`FULL`] chunks. A text that is too large gets
+/// no chunks.
 pub(super) fn prepared(
     repo: &Repo,
     batch: &[Document],
@@ -63,28 +63,29 @@ pub(super) fn prepared(
     Ok(cut)
 }
 
-/// A file, cut. One that nobody foresaw has no chunks, and is told once: the others shall be found.
+/// Cuts a file. One that makes the parser panic gets no chunks, and is logged; the others stay
+/// searchable.
 fn file(document: &Document, content: &[u8], cancel: &Cancel) -> Result<Prepared, Stopped> {
     let path = RepoPath::trusted(&document.name);
     let cut = caught(|| Prepared::file(document.blob, &path, content, cancel));
     cut.unwrap_or_else(|error| {
         let blob = ObjectId::from(document.blob);
-        tracing::error!(%blob, %error, "a file is not indexed");
+        tracing::error!(%blob, %error, "could not index a file");
         Ok(Prepared::empty(document.blob))
     })
 }
 
-/// A text, as it is noted to be at home, with the vectors that an embedder has for it or without.
-pub(super) fn noted(text: &Text, has_vectors: bool) -> AtHome {
+/// The record of an uploaded text.
+pub(super) fn noted(text: &IndexedText, has_vectors: bool) -> AtHome {
     let words: i64 = text
-        .pieces
+        .chunks
         .iter()
-        .map(|piece| i64::from(piece.terms.length))
+        .map(|chunk| i64::from(chunk.terms.length))
         .sum();
     AtHome {
         blob: text.blob,
-        chunks: i32::try_from(text.pieces.len()).unwrap_or(i32::MAX),
+        chunks: i32::try_from(text.chunks.len()).unwrap_or(i32::MAX),
         words,
-        lacks_vectors: !has_vectors && !text.pieces.is_empty(),
+        lacks_vectors: !has_vectors && !text.chunks.is_empty(),
     }
 }

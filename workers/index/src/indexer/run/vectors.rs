@@ -1,7 +1,7 @@
-//! Vectors that came too late for the documents of a run: made once the words are searched.
+//! Makes the vectors that were late for a run's documents, after the words became searchable.
 //!
-//! A batch has its vectors when it is noted, so that they are made once, whoever goes on. Only when
-//! all texts have theirs does the index become hybrid.
+//! Each batch is recorded with its vectors, so that no later run makes them again. The index is
+//! ranked by vectors once all texts have theirs.
 
 use archway_repo::Repo;
 use archway_store::Document;
@@ -10,15 +10,15 @@ use uuid::Uuid;
 
 use super::{BATCH, Run, RunError};
 
-/// How long a run makes vectors before another looks what is new, which is found by its words then.
+/// How long a run makes vectors before another run indexes new documents, by words first.
 const ROUND: Duration = Duration::from_secs(60);
 
 impl Run<'_> {
-    /// Makes the vectors of these documents' texts, as many as there is time for, and brings them to
-    /// this store. With others waiting for its place, one batch.
+    /// Makes the vectors of these documents' texts, and uploads them to this store, until [`ROUND`] is
+    /// over. If others wait for the run's slot, it stops after one batch.
     ///
     /// # Errors
-    /// Why the index goes on without.
+    /// Why vectors are still missing.
     pub(super) async fn bring_vectors(
         &self,
         repo: &Repo,
@@ -26,7 +26,7 @@ impl Run<'_> {
         home: Uuid,
     ) -> Result<(), RunError> {
         let until = Instant::now() + ROUND;
-        let mut left = self.indexer.with.metrics.left(lacking.len());
+        let mut left = self.indexer.parts.metrics.left(lacking.len());
         let mut unread = 0;
         let mut rest = lacking;
         while !rest.is_empty() {
@@ -53,7 +53,7 @@ impl Run<'_> {
         if self.store().complete_vectors(self.lease, home).await? {
             return Ok(());
         }
-        // A search that missed chunks marks the index, whoever holds it.
+        // A search that missed chunks marks the index, whoever holds its lease.
         Err(match self.store().holds_index(self.lease).await? {
             true => self.chunks_lost(),
             false => RunError::Lost,

@@ -1,4 +1,4 @@
-//! What is to be in an index: the files of HEAD's commit, and what was noted.
+//! The desired content of an index: the files of HEAD's commit, and the project's notes.
 
 use std::sync::Arc;
 
@@ -9,26 +9,26 @@ use tokio::time::Instant;
 use super::{Run, RunError, cancel};
 use crate::prepare;
 
-/// What is to be in an index.
+/// The desired content of an index.
 pub(super) struct Wanted {
-    /// When it was looked at.
+    /// When it was determined.
     pub(super) begun: Instant,
     pub(super) repo: Repo,
     pub(super) commit: Option<String>,
-    /// The fingerprint of the path rules.
+    /// Fingerprint of the path rules.
     pub(super) rules: String,
-    /// How much was noted.
+    /// Version of the project's memory.
     pub(super) notes: i64,
-    /// By source and name, and so by path.
+    /// Sorted by source and name.
     pub(super) documents: Vec<Document>,
 }
 
 impl Run<'_> {
-    /// All files of HEAD's commit that readers may see, and all that was noted.
+    /// All files of HEAD's commit that callers may read, and all notes.
     pub(super) async fn wanted(&self) -> Result<Wanted, RunError> {
         let mut wanted = self.files().await?;
         let store = self.store();
-        // First the mark: what is noted between the two changes it once more.
+        // The version first: a note added in between changes it once more.
         wanted.notes = store.memory_mark(self.lease.shelf.project).await?;
         let notes = store.note_heads(self.lease.shelf.project).await?;
         wanted
@@ -43,13 +43,13 @@ impl Run<'_> {
 
     async fn files(&self) -> Result<Wanted, RunError> {
         let rules = self.project.rules.clone().ok_or(RunError::NoRules)?;
-        let repos = Arc::clone(&self.indexer.with.repos);
+        let repos = Arc::clone(&self.indexer.parts.repos);
         let (tenant, slug) = (self.project.tenant.clone(), self.project.project.clone());
         let had_commit = matches!(self.project.indexed, Some(Some(_)));
         let (begun, stop) = (Instant::now(), self.stop.clone());
         let files = move || {
             let repo = repos.open(&tenant, &slug, rules)?;
-            // What can't be read for a moment is no reason to forget all that was.
+            // A repository that is rejected for a moment must not empty its index.
             if let Some(why) = repo.git_refused().filter(|_| had_commit) {
                 return Err(RunError::Refused(why));
             }

@@ -1,86 +1,86 @@
-//! Texts made points, a bounded number at a time.
+//! Splits texts into upsert requests of bounded size.
 
 use archway_store::{Blob, Shelf};
 
-use super::{point::Kept, requests::Batch};
-use crate::vector_store::{HomeError, Text};
+use super::{point::NewPoint, requests::Batch};
+use crate::vector_store::{IndexedText, VectorStoreError};
 
-/// Points that are sent together, at most.
-const MOST_POINTS: usize = 256;
-/// Bytes that are sent together, about; one point may be more.
-const MOST_BYTES: usize = 2 << 20;
+/// Points per batch, at most.
+const MAX_POINTS: usize = 256;
+/// Bytes per batch; a single point may exceed them.
+const MAX_BYTES: usize = 2 << 20;
 
-/// One step of keeping a text.
+/// One step of storing a text.
 enum Step<'a> {
-    Chunk(Kept<'a>),
-    /// All chunks of the blob were named, so many of them.
-    Whole(Blob, u32),
+    Chunk(NewPoint<'a>),
+    /// The blob's chunks end here; it has this many.
+    Complete(Blob, u32),
 }
 
-/// The chunks of all texts, and after each text's how many it has.
+/// Yields the chunks of all texts, and after each text its number of chunks.
 pub(super) fn batches(
     shelf: Shelf,
-    texts: &[Text],
+    texts: &[IndexedText],
     dense: bool,
-) -> impl Iterator<Item = Result<Batch, HomeError>> {
+) -> impl Iterator<Item = Result<Batch, VectorStoreError>> {
     let mut steps = texts
         .iter()
         .flat_map(move |text| steps(shelf, text))
         .peekable();
     std::iter::from_fn(move || {
         steps.peek()?;
-        let (mut room, mut batch) = (Room::new(), Batch::default());
-        while let Some(step) = steps.next_if(|step| room.takes(step)) {
+        let (mut budget, mut batch) = (BatchBudget::new(), Batch::default());
+        while let Some(step) = steps.next_if(|step| budget.admits(step)) {
             match step {
                 Step::Chunk(chunk) => match chunk.point(dense) {
                     Ok(point) => batch.points.push(point),
                     Err(error) => return Some(Err(error)),
                 },
-                Step::Whole(blob, length) => batch.whole.push((blob, length)),
+                Step::Complete(blob, length) => batch.complete.push((blob, length)),
             }
         }
         Some(Ok(batch))
     })
 }
 
-fn steps(shelf: Shelf, text: &Text) -> impl Iterator<Item = Step<'_>> {
+fn steps(shelf: Shelf, text: &IndexedText) -> impl Iterator<Item = Step<'_>> {
     let blob = &text.blob;
-    let length = u32::try_from(text.pieces.len()).unwrap_or(u32::MAX);
-    let chunks = (0..length).zip(&text.pieces).map(move |(position, piece)| {
-        Step::Chunk(Kept {
+    let length = u32::try_from(text.chunks.len()).unwrap_or(u32::MAX);
+    let chunks = (0..length).zip(&text.chunks).map(move |(position, chunk)| {
+        Step::Chunk(NewPoint {
             shelf,
             blob,
             position,
-            piece,
+            chunk,
         })
     });
-    chunks.chain([Step::Whole(*blob, length)])
+    chunks.chain([Step::Complete(*blob, length)])
 }
 
-/// What a batch still takes.
-struct Room {
+/// What still fits into a batch.
+struct BatchBudget {
     points: usize,
     bytes: usize,
-    first: bool,
+    is_empty: bool,
 }
 
-impl Room {
+impl BatchBudget {
     fn new() -> Self {
-        Room {
-            points: MOST_POINTS,
-            bytes: MOST_BYTES,
-            first: true,
+        BatchBudget {
+            points: MAX_POINTS,
+            bytes: MAX_BYTES,
+            is_empty: true,
         }
     }
 
-    /// Whether the step goes into this batch; the first always does.
-    fn takes(&mut self, step: &Step<'_>) -> bool {
+    /// Whether the step fits into this batch; the is_empty always does.
+    fn admits(&mut self, step: &Step<'_>) -> bool {
         let size = match step {
             Step::Chunk(chunk) => chunk.size(),
-            Step::Whole(..) => size_of::<Blob>() * 3,
+            Step::Complete(..) => size_of::<Blob>() * 3,
         };
-        let fits = self.first || (self.points > 0 && size <= self.bytes);
-        self.first = false;
+        let fits = self.is_empty || (self.points > 0 && size <= self.bytes);
+        self.is_empty = false;
         self.points = self.points.saturating_sub(1);
         self.bytes = self.bytes.saturating_sub(size);
         fits
@@ -95,7 +95,7 @@ mod tests {
     use crate::{
         chunk::Kind,
         terms::Terms,
-        vector_store::{Piece, Place},
+        vector_store::{ChunkLocation, IndexedChunk},
     };
 
     const SHELF: Shelf = Shelf {
@@ -103,9 +103,9 @@ mod tests {
         project: Uuid::nil(),
     };
 
-    fn text(number: u8, pieces: usize, dimensions: usize) -> Text {
-        let piece = Piece {
-            place: Place {
+    fn text(number: u8, chunks: usize, dimensions: usize) -> IndexedText {
+        let chunk = IndexedChunk {
+            location: ChunkLocation {
                 kind: Kind::Lines,
                 symbol: None,
                 parent: None,
@@ -115,39 +115,39 @@ mod tests {
             terms: Terms::default(),
             dense: Some(vec![1.0; dimensions]),
         };
-        Text {
+        IndexedText {
             blob: [number; 20],
-            pieces: vec![piece; pieces],
+            chunks: vec![chunk; chunks],
         }
     }
 
-    fn shapes(texts: &[Text]) -> Vec<(usize, usize)> {
+    fn shapes(texts: &[IndexedText]) -> Vec<(usize, usize)> {
         let batches = batches(SHELF, texts, true).map(Result::unwrap);
         batches
-            .map(|batch| (batch.points.len(), batch.whole.len()))
+            .map(|batch| (batch.points.len(), batch.complete.len()))
             .collect()
     }
 
     #[test]
-    fn small_texts_go_together_and_large_ones_in_parts() {
+    fn small_texts_share_a_batch_and_large_ones_are_split() {
         let texts = [text(1, 3, 4), text(2, 0, 4), text(3, 600, 4)];
-        // Of the steps of a batch, 256, two say that a text is whole.
+        // Of a batch's 256 steps, two complete a text.
         assert_eq!(shapes(&texts), [(254, 2), (256, 0), (93, 1)]);
         assert!(shapes(&[]).is_empty());
     }
 
     #[test]
-    fn a_batch_ends_before_its_bytes_are_too_many() {
-        let half = MOST_BYTES / 4 / 2;
+    fn a_batch_ends_at_its_limit_of_bytes() {
+        let half = MAX_BYTES / 4 / 2;
         assert_eq!(shapes(&[text(1, 3, half)]), [(1, 0), (1, 0), (1, 1)]);
         assert_eq!(shapes(&[text(1, 1, 4 * half)]), [(1, 0), (0, 1)]);
     }
 
     #[test]
-    fn a_text_is_whole_only_after_its_last_chunk() {
+    fn a_text_is_complete_only_after_its_last_chunk() {
         let texts = [text(1, 300, 4), text(2, 2, 4)];
         let batches: Vec<_> = batches(SHELF, &texts, true).map(Result::unwrap).collect();
-        assert!(batches[0].whole.is_empty());
-        assert_eq!(batches[1].whole, [([1; 20], 300), ([2; 20], 2)]);
+        assert!(batches[0].complete.is_empty());
+        assert_eq!(batches[1].complete, [([1; 20], 300), ([2; 20], 2)]);
     }
 }

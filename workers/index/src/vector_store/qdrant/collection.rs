@@ -1,9 +1,9 @@
-//! The collection: one for each embedding model, checked before it is first used, and again after
-//! the server was away or lost it. Only indexing makes it.
+//! The collection: one per embedding model, checked before its first use, and again after the
+//! server was unavailable or lost it. Only indexing creates it.
 //!
-//! It is made with a random id among its metadata, in one step: several workers may make it at once,
-//! one does, and the others find its id, and add what is missing. A collection that was made before
-//! there were ids has the id nil.
+//! It is created with a random id in its metadata, in one step. When several workers create it at
+//! once, one succeeds; the others read its id and add missing field indexes. Collections from
+//! before ids existed have the nil id.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -16,178 +16,217 @@ use uuid::Uuid;
 
 use super::{
     config::is_plain,
-    failure::{Asking, Failure},
+    connection::Connection,
+    failure::{Failure, RequestContext},
     fields::FIELDS,
-    line::Line,
-    shape::id,
+    schema::id,
 };
-use crate::{embed::Model, vector_store::HomeError};
+use crate::{embed::Model, vector_store::VectorStoreError};
 
-/// The form of ids, payloads and words: another one gets collections of its own.
-pub(super) const FORM: u32 = 2;
-/// The first version that counts the words of one tenant alone.
+/// Format of ids, payloads and words; each format has collections of its own.
+pub(super) const FORMAT: u32 = 2;
+/// First version of Qdrant that counts the words of one tenant alone.
 const LEAST_VERSION: (u32, u32) = (1, 19);
-/// How long who asks for chunks waits for another that looks after the collection.
-const MOMENT: Duration = Duration::from_millis(100);
-/// A model's name as part of the collection's.
+/// How long a request waits for another that checks the collection.
+const CHECK_WAIT: Duration = Duration::from_millis(100);
+/// Bytes of the model's name in the collection's name, at most.
 const LONGEST_NAME: usize = 100;
 
-/// A collection, and whether it was found as it should be.
+/// A collection, and whether it passed its check.
 pub(super) struct Collection {
     pub(super) name: String,
     pub(super) dimensions: Option<u64>,
-    /// It was there, as it should be.
-    checked: AtomicBool,
-    /// Held by who looks after it.
-    making: Mutex<()>,
+    /// It passed its check.
+    is_checked: AtomicBool,
+    /// Held while checking or creating it.
+    updating: Mutex<()>,
 }
 
 impl Collection {
-    /// The collection of a model's vectors; without one, of words alone.
+    /// The collection for vectors of `model`, or for words alone.
     pub(super) fn new(prefix: &str, model: Option<&Model>) -> Self {
         Collection {
             name: name(prefix, model),
             dimensions: model.map(|model| model.dimensions as u64),
-            checked: AtomicBool::new(false),
-            making: Mutex::new(()),
+            is_checked: AtomicBool::new(false),
+            updating: Mutex::new(()),
         }
     }
 
-    /// Whether it has vectors of meaning.
+    /// Whether it has dense vectors.
     pub(super) fn is_dense(&self) -> bool {
         self.dimensions.is_some()
     }
 
-    /// It may no longer be as it was.
-    pub(super) fn forget(&self) {
-        self.checked.store(false, Ordering::Relaxed);
+    /// Requires another check.
+    pub(super) fn invalidate(&self) {
+        self.is_checked.store(false, Ordering::Relaxed);
     }
 
-    /// Whether it is there, as it should be; looked at once, and again after [`forget`](Self::forget).
-    /// Makes nothing. While another looks, and the server says nothing, it is away.
-    pub(super) async fn is_there(&self, line: &Line, asking: Asking) -> Result<bool, HomeError> {
-        if self.checked.load(Ordering::Relaxed) {
+    /// Whether it exists and passes its check, which is repeated only after
+    /// [`invalidate`](Self::invalidate). Creates nothing. Reports an outage while another request waits
+    /// for a silent server.
+    pub(super) async fn exists(
+        &self,
+        connection: &Connection,
+        context: RequestContext,
+    ) -> Result<bool, VectorStoreError> {
+        if self.is_checked.load(Ordering::Relaxed) {
             return Ok(true);
         }
-        let until = asking.until.min(Instant::now() + MOMENT);
-        let waiting = tokio::time::timeout_at(until, self.making.lock()).await;
-        let _making = waiting.map_err(|_elapsed| Failure::Paused.of(asking.what))?;
-        if self.checked.load(Ordering::Relaxed) {
+        let until = context.deadline.min(Instant::now() + CHECK_WAIT);
+        let waiting = tokio::time::timeout_at(until, self.updating.lock()).await;
+        let _updating =
+            waiting.map_err(|_elapsed| Failure::NotSent.into_error(context.operation))?;
+        if self.is_checked.load(Ordering::Relaxed) {
             return Ok(true);
         }
-        let is_there = self.met(line, asking).await?.is_some();
-        self.checked.store(is_there, Ordering::Relaxed);
-        Ok(is_there)
+        let exists = self.checked_info(connection, context).await?.is_some();
+        self.is_checked.store(exists, Ordering::Relaxed);
+        Ok(exists)
     }
 
-    /// Makes it if it is not there, and what it lacks. Its id.
-    pub(super) async fn make(&self, line: &Line, asking: Asking) -> Result<Uuid, HomeError> {
-        let waiting = tokio::time::timeout_at(asking.until, self.making.lock()).await;
-        let _making = waiting.map_err(|_elapsed| HomeError::Late(asking.what))?;
-        let info = match self.met(line, asking).await? {
+    /// Creates it and its field indexes where missing; returns its id.
+    pub(super) async fn ensure(
+        &self,
+        connection: &Connection,
+        context: RequestContext,
+    ) -> Result<Uuid, VectorStoreError> {
+        let waiting = tokio::time::timeout_at(context.deadline, self.updating.lock()).await;
+        let _updating = waiting.map_err(|_elapsed| VectorStoreError::Late(context.operation))?;
+        let info = match self.checked_info(connection, context).await? {
             Some(info) => info,
-            None => self.create(line, asking).await?,
+            None => self.create(connection, context).await?,
         };
-        self.index_fields(&info, line, asking).await?;
-        self.checked.store(true, Ordering::Relaxed);
+        self.index_fields(&info, connection, context).await?;
+        self.is_checked.store(true, Ordering::Relaxed);
         Ok(id(&info))
     }
 
-    /// Its id as it is now; `None` if it is not there.
-    pub(super) async fn id(&self, line: &Line, asking: Asking) -> Result<Option<Uuid>, HomeError> {
-        match self.info(line, asking).await {
+    /// Reads its present id; `None` if it does not exist.
+    pub(super) async fn id(
+        &self,
+        connection: &Connection,
+        context: RequestContext,
+    ) -> Result<Option<Uuid>, VectorStoreError> {
+        match self.info(connection, context).await {
             Ok(info) => Ok(Some(id(&info))),
             Err(failure) => {
-                // Who comes back may have lost it, or may be another.
+                // The server may come back without the collection, or with another one.
                 if failure.is_away() || failure.is_missing() {
-                    self.forget();
+                    self.invalidate();
                 }
                 match failure.is_missing() {
                     true => Ok(None),
-                    false => Err(failure.of(asking.what)),
+                    false => Err(failure.into_error(context.operation)),
                 }
             }
         }
     }
 
-    /// The collection, if there is one, as it should be, of a server that is new enough.
-    async fn met(&self, line: &Line, asking: Asking) -> Result<Option<CollectionInfo>, HomeError> {
-        self.check_server(line, asking).await?;
-        let info = match self.info(line, asking).await {
+    /// The collection, if it exists; checks it and the server's version.
+    async fn checked_info(
+        &self,
+        connection: &Connection,
+        context: RequestContext,
+    ) -> Result<Option<CollectionInfo>, VectorStoreError> {
+        self.check_server(connection, context).await?;
+        let info = match self.info(connection, context).await {
             Err(failure) if failure.is_missing() => return Ok(None),
-            other => other.map_err(|failure| failure.of(asking.what))?,
+            other => other.map_err(|failure| failure.into_error(context.operation))?,
         };
-        self.check(&info)?;
+        self.check_schema(&info)?;
         Ok(Some(info))
     }
 
-    async fn check_server(&self, line: &Line, asking: Asking) -> Result<(), HomeError> {
-        let health = line.health(asking).await;
-        let version = health.map_err(|it| it.of(asking.what))?.version;
-        if parsed(&version).is_some_and(|version| version >= LEAST_VERSION) {
+    async fn check_server(
+        &self,
+        connection: &Connection,
+        context: RequestContext,
+    ) -> Result<(), VectorStoreError> {
+        let health = connection.health(context).await;
+        let version = health
+            .map_err(|it| it.into_error(context.operation))?
+            .version;
+        if major_minor(&version).is_some_and(|version| version >= LEAST_VERSION) {
             return Ok(());
         }
         let (major, minor) = LEAST_VERSION;
         let shown: String = version.chars().take(20).collect();
-        Err(HomeError::Mismatch(format!(
+        Err(VectorStoreError::Mismatch(format!(
             "Qdrant is version {shown:?}, which mixes the word counts of all tenants: \
              version {major}.{minor} or later is needed"
         )))
     }
 
-    async fn info(&self, line: &Line, asking: Asking) -> Result<CollectionInfo, Failure> {
-        let which = GetCollectionInfoRequest {
+    async fn info(
+        &self,
+        connection: &Connection,
+        context: RequestContext,
+    ) -> Result<CollectionInfo, Failure> {
+        let request = GetCollectionInfoRequest {
             collection_name: self.name.clone(),
         };
-        let info = line.ask(asking, which, |to, request| async move {
+        let info = connection.send(context, request, |to, request| async move {
             to.collections().get(request).await
         });
         Ok(info.await?.result.unwrap_or_default())
     }
 
-    /// Makes it, unless somebody else does meanwhile.
-    async fn create(&self, line: &Line, asking: Asking) -> Result<CollectionInfo, HomeError> {
-        let made = line.ask(asking, self.wanted(), |to, request| async move {
+    /// Creates it; another worker may do so first.
+    async fn create(
+        &self,
+        connection: &Connection,
+        context: RequestContext,
+    ) -> Result<CollectionInfo, VectorStoreError> {
+        let created = connection.send(context, self.create_request(), |to, request| async move {
             to.collections().create(request).await
         });
-        let made = made.await.map(|_made| ());
-        if made.is_ok() {
-            tracing::info!(collection = %self.name, "a collection was made in Qdrant");
+        let created = created.await.map(|_created| ());
+        if created.is_ok() {
+            tracing::info!(collection = %self.name, "created a collection in Qdrant");
         }
-        match self.info(line, asking).await {
-            Ok(info) => self.check(&info).map(|()| info),
-            Err(failure) => Err(made.err().unwrap_or(failure).of(asking.what)),
+        match self.info(connection, context).await {
+            Ok(info) => self.check_schema(&info).map(|()| info),
+            Err(failure) => Err(created
+                .err()
+                .unwrap_or(failure)
+                .into_error(context.operation)),
         }
     }
 
-    /// Makes what requests filter by quick to find.
+    /// Creates the missing indexes of fields that requests filter by.
     async fn index_fields(
         &self,
         info: &CollectionInfo,
-        line: &Line,
-        asking: Asking,
-    ) -> Result<(), HomeError> {
+        connection: &Connection,
+        context: RequestContext,
+    ) -> Result<(), VectorStoreError> {
         for field in FIELDS {
-            if let Some(there) = info.payload_schema.get(field.name) {
-                if there.data_type != i32::from(field.schema()) {
+            if let Some(existing) = info.payload_schema.get(field.name) {
+                if existing.data_type != i32::from(field.schema_type()) {
                     let has = format!("has another kind of index on {:?}", field.name);
                     return Err(self.mismatch(&has));
                 }
                 continue;
             }
-            let making = line.ask(asking, field.index(&self.name), |to, request| async move {
-                to.points().create_field_index(request).await
-            });
-            making.await.map_err(|failure| failure.of(asking.what))?;
+            let updating = connection.send(
+                context,
+                field.create_request(&self.name),
+                |to, request| async move { to.points().create_field_index(request).await },
+            );
+            updating
+                .await
+                .map_err(|failure| failure.into_error(context.operation))?;
         }
         Ok(())
     }
 }
 
-/// What a model's collection is called. Names that had to be changed get a hash of what they were.
+/// The collection's name. A model's name that had to be changed gets a hash of the original.
 fn name(prefix: &str, model: Option<&Model>) -> String {
     let Some(Model { name, dimensions }) = model else {
-        return format!("{prefix}-words-v{FORM}");
+        return format!("{prefix}-words-v{FORMAT}");
     };
     let plain: String = name
         .bytes()
@@ -201,16 +240,16 @@ fn name(prefix: &str, model: Option<&Model>) -> String {
         .take(LONGEST_NAME)
         .collect();
     if plain == *name {
-        return format!("{prefix}-{plain}-{dimensions}d-v{FORM}");
+        return format!("{prefix}-{plain}-{dimensions}d-v{FORMAT}");
     }
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    format!("{prefix}-{plain}-{hash:016x}-{dimensions}d-v{FORM}")
+    format!("{prefix}-{plain}-{hash:016x}-{dimensions}d-v{FORMAT}")
 }
 
-/// The first two numbers of a version.
-fn parsed(version: &str) -> Option<(u32, u32)> {
+/// Major and minor version.
+fn major_minor(version: &str) -> Option<(u32, u32)> {
     let mut numbers = version.trim_start_matches('v').split('.');
     let mut next = || numbers.next()?.parse().ok();
     Some((next()?, next()?))
@@ -229,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_collection_is_named_for_its_model_its_dimensions_and_its_form() {
+    fn a_collection_is_named_after_model_dimensions_and_format() {
         assert_eq!(
             named("archway-code-256"),
             "archway-archway-code-256-256d-v2"
@@ -238,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_models_that_no_collection_may_have_stay_apart() {
+    fn model_names_with_forbidden_characters_stay_distinct() {
         let (one, other) = (named("baai/bge:large"), named("baai-bge/large"));
         assert_ne!(one, other);
         for name in [one, other, named(&"ü".repeat(500))] {
@@ -247,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_told_apart_by_their_first_two_numbers() {
+    fn versions_compare_by_major_and_minor() {
         for (version, good) in [
             ("1.19.0", true),
             ("1.19.1-dev", true),
@@ -258,8 +297,8 @@ mod tests {
             ("", false),
             ("latest", false),
         ] {
-            let parsed = parsed(version).is_some_and(|version| version >= LEAST_VERSION);
-            assert_eq!(parsed, good, "{version}");
+            let major_minor = major_minor(version).is_some_and(|version| version >= LEAST_VERSION);
+            assert_eq!(major_minor, good, "{version}");
         }
     }
 }

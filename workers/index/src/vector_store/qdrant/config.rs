@@ -1,4 +1,4 @@
-//! Where Qdrant is, as it is configured, and what can be wrong with that.
+//! Configuration of Qdrant.
 
 use std::{fs::File, io::Read, path::PathBuf};
 
@@ -6,21 +6,21 @@ use http::{Uri, uri::PathAndQuery};
 use secrecy::{ExposeSecret, SecretString};
 use tonic::metadata::{Ascii, MetadataValue};
 
-/// The port on which Qdrant speaks gRPC, unless it is told another.
+/// Qdrant's default port for gRPC.
 const PORT: u16 = 6334;
-/// No key is longer; a file that is was named by mistake.
+/// Largest key, in bytes: a larger file was named by mistake.
 const LONGEST_KEY: u64 = 64 * 1024;
-/// A name of a collection has 255 characters at most, and the model's comes after the prefix.
+/// Longest prefix: a collection's name has at most 255 characters, with the model's after the prefix.
 const LONGEST_PREFIX: usize = 64;
 
-/// Where the index is kept, if in Qdrant.
+/// Qdrant as the vector store.
 #[derive(Clone, Debug, clap::Args)]
 pub struct QdrantConfig {
-    /// A Qdrant that keeps the index, version 1.19 or later, by its port for gRPC:
-    /// `http://host:6334`, or `https://…` (with TLS). Without it, or if it is empty, Postgres does.
+    /// A Qdrant that stores the index, version 1.19 or later, by its gRPC port:
+    /// `http://host:6334`, or `https://…` (with TLS). If unset or empty, Postgres stores it.
     #[arg(long, env = "ARCHWAY_QDRANT_URL", value_name = "URL")]
     pub qdrant_url: Option<String>,
-    /// The API key that Qdrant asks for.
+    /// The API key of Qdrant.
     #[arg(
         long,
         env = "ARCHWAY_QDRANT_KEY",
@@ -28,11 +28,11 @@ pub struct QdrantConfig {
         value_name = "KEY"
     )]
     pub qdrant_key: Option<SecretString>,
-    /// A file that has the API key, and nothing else.
+    /// A file with the API key, and nothing else.
     #[arg(long, env = "ARCHWAY_QDRANT_KEY_FILE", value_name = "FILE")]
     pub qdrant_key_file: Option<PathBuf>,
-    /// What the names of its collections begin with: letters, digits, `-`, `_` and `.`. Each
-    /// installation of one Qdrant has its own.
+    /// Prefix of its collections' names: letters, digits, `-`, `_` and `.`. Installations that share
+    /// a Qdrant need different ones.
     #[arg(
         long,
         env = "ARCHWAY_QDRANT_COLLECTION",
@@ -53,54 +53,52 @@ impl Default for QdrantConfig {
     }
 }
 
-/// Why Qdrant can't be asked as it is configured. Never carries the key, nor the URL.
+/// Why the configuration of Qdrant is invalid. Carries neither the key nor the URL.
 #[derive(Debug, thiserror::Error)]
 pub enum QdrantConfigError {
-    /// The URL is none of a server.
+    /// The URL is malformed.
     #[error(
-        "--qdrant-url (ARCHWAY_QDRANT_URL) is no http://host:6334 or https://host:6334 (with TLS); \
-         6334 is the port on which Qdrant speaks gRPC"
+        "--qdrant-url (ARCHWAY_QDRANT_URL) is not of the form http://host:6334 or https://host:6334 \
+         (with TLS); 6334 is the port on which Qdrant speaks gRPC"
     )]
     Url,
-    /// The URL has a name or key before the host.
+    /// The URL has credentials before the host.
     #[error(
-        "--qdrant-url (ARCHWAY_QDRANT_URL) has a name or key before its host: set the key with \
+        "--qdrant-url (ARCHWAY_QDRANT_URL) has credentials before its host: set the key with \
          ARCHWAY_QDRANT_KEY_FILE or ARCHWAY_QDRANT_KEY"
     )]
     KeyInUrl,
-    /// Two keys.
-    #[error(
-        "both ARCHWAY_QDRANT_KEY and ARCHWAY_QDRANT_KEY_FILE are set: Qdrant is told one key, take one away"
-    )]
+    /// Both the key and a file with it are set.
+    #[error("both ARCHWAY_QDRANT_KEY and ARCHWAY_QDRANT_KEY_FILE are set: unset one of them")]
     TwoKeys,
-    /// The key's file can't be read.
-    #[error("reading the key of Qdrant from {path} (ARCHWAY_QDRANT_KEY_FILE)")]
+    /// The key's file cannot be read.
+    #[error("can't read the key of Qdrant from {path} (ARCHWAY_QDRANT_KEY_FILE)")]
     KeyFile {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// The key can't be sent.
-    #[error("the key of Qdrant is one line of ASCII letters, digits and signs, and this is not")]
+    /// The key cannot be sent.
+    #[error("the key of Qdrant is not one line of ASCII letters, digits and signs")]
     Key,
-    /// No name of a collection can begin so.
+    /// No collection's name can start with the prefix.
     #[error(
         "--qdrant-collection (ARCHWAY_QDRANT_COLLECTION) is 1 to {LONGEST_PREFIX} ASCII letters, \
          digits, `-`, `_` and `.`, not {0:?}"
     )]
     Prefix(String),
-    /// There is no TLS here.
+    /// TLS cannot be set up.
     #[error(
-        "--qdrant-url (ARCHWAY_QDRANT_URL) asks for TLS, which can't be had: are the certificates \
-         of authorities installed?"
+        "--qdrant-url (ARCHWAY_QDRANT_URL) needs TLS, which can't be set up: are certificates of \
+         authorities installed?"
     )]
     Tls(#[source] tonic::transport::Error),
 }
 
 impl QdrantConfig {
-    /// Whether the index is kept in Qdrant: templates of deployments leave the URL empty.
+    /// Whether Qdrant is the store: templates of deployments leave the URL empty.
     pub(crate) fn is_set(&self) -> bool {
         self.qdrant_url.as_ref().is_some_and(|url| !url.is_empty())
     }
@@ -108,7 +106,7 @@ impl QdrantConfig {
     /// Scheme, host and port.
     pub(super) fn uri(&self) -> Result<Uri, QdrantConfigError> {
         let text = self.qdrant_url.as_deref().unwrap_or_default();
-        let malformed = |_says_the_url| QdrantConfigError::Url;
+        let malformed = |_quotes_the_url| QdrantConfigError::Url;
         let mut parts = text.parse::<Uri>().map_err(malformed)?.into_parts();
         let scheme = parts.scheme.as_ref().map_or("", |scheme| scheme.as_str());
         let rootless = parts.path_and_query.replace(PathAndQuery::from_static("/"));
@@ -124,16 +122,16 @@ impl QdrantConfig {
             let whole = format!("{}:{PORT}", authority.host());
             parts.authority = Some(whole.parse().map_err(malformed)?);
         }
-        Uri::from_parts(parts).map_err(|_says_the_url| QdrantConfigError::Url)
+        Uri::from_parts(parts).map_err(|_quotes_the_url| QdrantConfigError::Url)
     }
 
-    /// The key, as it is sent.
+    /// The key, as request metadata.
     pub(super) fn key(&self) -> Result<Option<MetadataValue<Ascii>>, QdrantConfigError> {
-        let given = self.qdrant_key.as_ref();
-        let given = given.filter(|key| !key.expose_secret().is_empty());
+        let inline = self.qdrant_key.as_ref();
+        let inline = inline.filter(|key| !key.expose_secret().is_empty());
         let file = self.qdrant_key_file.as_ref();
         let file = file.filter(|path| !path.as_os_str().is_empty());
-        let key = match (given, file) {
+        let key = match (inline, file) {
             (None, None) => return Ok(None),
             (Some(_), Some(_)) => return Err(QdrantConfigError::TwoKeys),
             (Some(key), None) => key.clone(),
@@ -149,7 +147,7 @@ impl QdrantConfig {
         Ok(Some(value))
     }
 
-    /// What names of collections begin with.
+    /// The checked prefix of collections' names.
     pub(super) fn prefix(&self) -> Result<&str, QdrantConfigError> {
         let prefix = self.qdrant_collection.as_str();
         let fits = (1..=LONGEST_PREFIX).contains(&prefix.len());
@@ -160,7 +158,7 @@ impl QdrantConfig {
     }
 }
 
-/// Whether names of collections may have it.
+/// Whether a collection's name may contain the byte.
 pub(super) fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)
 }
@@ -192,21 +190,21 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_named_by_scheme_and_host() {
-        for (given, meant) in [
+    fn a_url_gets_the_default_port_and_no_path() {
+        for (key, meant) in [
             ("http://qdrant:6334", "http://qdrant:6334/"),
             ("http://qdrant", "http://qdrant:6334/"),
             ("https://qdrant.example/", "https://qdrant.example:6334/"),
             ("http://[fd00::1]", "http://[fd00::1]:6334/"),
             ("http://127.0.0.1:7000", "http://127.0.0.1:7000/"),
         ] {
-            assert_eq!(at(given).uri().unwrap().to_string(), meant);
+            assert_eq!(at(key).uri().unwrap().to_string(), meant);
         }
         assert!(!at("").is_set() && at("http://qdrant").is_set());
     }
 
     #[test]
-    fn what_is_no_server_is_refused_without_its_key() {
+    fn a_malformed_url_is_rejected_without_showing_its_key() {
         for bad in [
             "",
             "qdrant:6334",
@@ -223,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_comes_from_one_place_and_is_never_shown() {
+    fn a_key_comes_from_one_source_and_is_never_shown() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         writeln!(file, "hunter2").unwrap();
         let from_file = QdrantConfig {
@@ -248,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_can_not_be_sent_and_a_file_that_is_not_there_stop_the_start() {
+    fn a_key_that_cannot_be_sent_and_a_missing_file_are_rejected() {
         for bad in ["hun\nter2", " \n", "hünter2"] {
             let config = QdrantConfig {
                 qdrant_key: Some(SecretString::from(bad)),
@@ -266,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_collections_begin_with_plain_characters() {
+    fn a_prefix_has_only_plain_characters() {
         for (prefix, good) in [
             ("archway", true),
             ("a.b-C_9", true),

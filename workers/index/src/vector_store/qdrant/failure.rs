@@ -1,90 +1,90 @@
-//! What is asked, why there may be no answer, and what callers are told then.
+//! How a request to Qdrant failed, and the error that callers get.
 
 use tokio::time::Instant;
 use tonic::{Code, Status};
 
-use crate::vector_store::HomeError;
+use crate::vector_store::VectorStoreError;
 
-/// What is asked, in the words of an error, and until when an answer is of use.
+/// The operation, as errors name it, and when its answer is no longer needed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asking {
-    pub(super) what: &'static str,
-    pub(super) until: Instant,
+pub(super) struct RequestContext {
+    pub(super) operation: &'static str,
+    pub(super) deadline: Instant,
 }
 
-/// Why there is no answer.
+/// Why a request failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The server said so, or the way to it.
-    Said(Status),
-    /// It did not answer in time.
+    /// The server or the transport returned a status.
+    Status(Status),
+    /// The deadline passed.
     Late,
-    /// It was away a moment ago, or leaves others without an answer, and was not asked.
-    Paused,
+    /// Not sent: the circuit is open, or too many requests wait for a silent server.
+    NotSent,
 }
 
-/// What an error is caused by, where the server was not asked.
+/// The cause of an error if no request was sent.
 #[derive(Debug, thiserror::Error)]
-#[error("it does not answer others, either, and is asked again in a second")]
-struct NotAsked;
+#[error("it does not answer other requests either; the next attempt is in a second")]
+struct NoRequestSent;
 
 impl Failure {
-    /// As callers are told.
-    pub(super) fn of(self, what: &'static str) -> HomeError {
+    /// The error for callers.
+    pub(super) fn into_error(self, operation: &'static str) -> VectorStoreError {
         match self {
-            Failure::Late => HomeError::Late(what),
-            Failure::Paused => HomeError::Away {
-                what,
-                source: Box::new(NotAsked),
+            Failure::Late => VectorStoreError::Late(operation),
+            Failure::NotSent => VectorStoreError::Unavailable {
+                what: operation,
+                source: Box::new(NoRequestSent),
             },
-            Failure::Said(status) if is_away(status.code()) || is_gone(status.code()) => {
-                HomeError::Away {
-                    what,
+            Failure::Status(status) if is_away(status.code()) || is_gone(status.code()) => {
+                VectorStoreError::Unavailable {
+                    what: operation,
                     source: Box::new(status),
                 }
             }
-            Failure::Said(status) => HomeError::Refused {
-                what,
+            Failure::Status(status) => VectorStoreError::Refused {
+                what: operation,
                 source: Box::new(status),
             },
         }
     }
 
-    /// Whether what was asked for is not there.
+    /// Whether the collection does not exist.
     pub(super) fn is_missing(&self) -> bool {
-        matches!(self, Failure::Said(status) if status.code() == Code::NotFound)
+        matches!(self, Failure::Status(status) if status.code() == Code::NotFound)
     }
 
-    /// Whether the server could not do it now.
+    /// Whether the server was unavailable.
     pub(super) fn is_away(&self) -> bool {
         match self {
-            Failure::Said(status) => is_away(status.code()),
-            Failure::Late | Failure::Paused => true,
+            Failure::Status(status) => is_away(status.code()),
+            Failure::Late | Failure::NotSent => true,
         }
     }
 }
 
-/// Whether the time was up, by either side's clock. Tonic's own says it in the words for a call that
-/// was given up.
-pub(super) fn is_late(status: &Status, asking: Asking) -> bool {
+/// Whether the deadline passed, by either side's clock. Tonic reports its own timeout as
+/// `Cancelled`.
+pub(super) fn is_late(status: &Status, context: RequestContext) -> bool {
     match status.code() {
         Code::DeadlineExceeded => true,
-        Code::Cancelled => Instant::now() >= asking.until,
+        Code::Cancelled => Instant::now() >= context.deadline,
         _ => false,
     }
 }
 
-/// Whether the way to the server broke, or it says itself that nobody can ask it.
+/// Whether the connection broke, or the server says that it is unavailable.
 pub(super) fn is_broken(status: &Status) -> bool {
     status.code() == Code::Unavailable || std::error::Error::source(status).is_some()
 }
 
-/// Whether a code says that the collection came or went under the request.
+/// Whether the collection was created or deleted during the request.
 fn is_gone(code: Code) -> bool {
     matches!(code, Code::NotFound | Code::AlreadyExists)
 }
 
-/// Whether a code says that the server can't now, rather than won't.
+/// Whether the code blames the server's present state rather than the request.
 pub(super) fn is_away(code: Code) -> bool {
     match code {
         Code::Unavailable

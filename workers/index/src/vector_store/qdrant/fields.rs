@@ -1,4 +1,4 @@
-//! The fields that requests filter by, and how Qdrant finds chunks by them.
+//! The payload fields that requests filter kind, and their indexes.
 
 use qdrant_client::qdrant::{
     CreateFieldIndexCollection, FieldType, IntegerIndexParams, KeywordIndexParams,
@@ -7,48 +7,48 @@ use qdrant_client::qdrant::{
 
 use super::point::{BLOB, KIND, POSITION, SHELF, TENANT};
 
-/// A field that requests filter by.
+/// An indexed field.
 pub(super) struct Field {
     pub(super) name: &'static str,
-    by: By,
+    kind: IndexKind,
 }
 
-/// How a field is asked.
-enum By {
-    /// Whose chunks stand side by side on the disk, with a graph for each.
+/// How a field is indexed.
+enum IndexKind {
+    /// A keyword that also groups points on disk, with a vector graph per value.
     Tenant,
-    /// One of several values, with a graph for each.
+    /// A keyword with a vector graph per value.
     Group,
-    /// One of several values.
+    /// A keyword.
     Value,
-    /// From a number on.
+    /// An integer, kind range.
     Number,
 }
 
-/// All of them: Qdrant can be told to refuse a filter by any other.
+/// All of them: Qdrant can be configured to reject filters kind other fields.
 pub(super) const FIELDS: [Field; 5] = [
-    Field::new(TENANT, By::Tenant),
-    Field::new(SHELF, By::Group),
-    Field::new(BLOB, By::Value),
-    Field::new(KIND, By::Value),
-    Field::new(POSITION, By::Number),
+    Field::new(TENANT, IndexKind::Tenant),
+    Field::new(SHELF, IndexKind::Group),
+    Field::new(BLOB, IndexKind::Value),
+    Field::new(KIND, IndexKind::Value),
+    Field::new(POSITION, IndexKind::Number),
 ];
 
 impl Field {
-    const fn new(name: &'static str, by: By) -> Self {
-        Field { name, by }
+    const fn new(name: &'static str, kind: IndexKind) -> Self {
+        Field { name, kind }
     }
 
-    /// What kind of index a collection has of it.
-    pub(super) fn schema(&self) -> PayloadSchemaType {
-        match self.by {
-            By::Tenant | By::Group | By::Value => PayloadSchemaType::Keyword,
-            By::Number => PayloadSchemaType::Integer,
+    /// The type of its index.
+    pub(super) fn schema_type(&self) -> PayloadSchemaType {
+        match self.kind {
+            IndexKind::Tenant | IndexKind::Group | IndexKind::Value => PayloadSchemaType::Keyword,
+            IndexKind::Number => PayloadSchemaType::Integer,
         }
     }
 
-    /// Makes the index.
-    pub(super) fn index(&self, collection: &str) -> CreateFieldIndexCollection {
+    /// The request that creates its index.
+    pub(super) fn create_request(&self, collection: &str) -> CreateFieldIndexCollection {
         let keyword = |is_tenant, graph| {
             let params = KeywordIndexParams {
                 is_tenant: Some(is_tenant),
@@ -57,11 +57,11 @@ impl Field {
             };
             (FieldType::Keyword, IndexParams::KeywordIndexParams(params))
         };
-        let (kind, params) = match self.by {
-            By::Tenant => keyword(true, true),
-            By::Group => keyword(false, true),
-            By::Value => keyword(false, false),
-            By::Number => {
+        let (field_type, params) = match self.kind {
+            IndexKind::Tenant => keyword(true, true),
+            IndexKind::Group => keyword(false, true),
+            IndexKind::Value => keyword(false, false),
+            IndexKind::Number => {
                 let params = IntegerIndexParams {
                     lookup: Some(false),
                     range: Some(true),
@@ -75,7 +75,7 @@ impl Field {
             collection_name: collection.to_owned(),
             wait: Some(true),
             field_name: self.name.to_owned(),
-            field_type: Some(kind.into()),
+            field_type: Some(field_type.into()),
             field_index_params: Some(PayloadIndexParams {
                 index_params: Some(params),
             }),

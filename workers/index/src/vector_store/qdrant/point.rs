@@ -1,7 +1,7 @@
-//! A chunk as Qdrant keeps it: its id, its vectors, and what is shown of it.
+//! A chunk as a point in Qdrant: its id, vectors and payload.
 //!
-//! All of this is kept for as long as the collection is: who changes it, changes
-//! [`FORM`](super::collection::FORM) too.
+//! Points live as long as their collection. Any change here needs a new
+//! [`FORMAT`](super::collection::FORMAT).
 
 use std::collections::HashMap;
 
@@ -15,54 +15,54 @@ use uuid::{Builder, Uuid};
 use crate::{
     chunk::Kind,
     terms::{self, Term, Terms},
-    vector_store::{Hit, HomeError, Piece, Place},
+    vector_store::{ChunkLocation, Hit, IndexedChunk, VectorStoreError},
 };
 
-/// The vector of meaning.
+/// Name of the embedding vector.
 pub(super) const DENSE: &str = "dense";
-/// The vector of words.
+/// Name of the sparse vector of words.
 pub(super) const TEXT: &str = "text";
 
-/// Fields by which chunks are found.
+/// Fields that requests filter by.
 pub(super) const TENANT: &str = "tenant";
 pub(super) const SHELF: &str = "shelf";
 pub(super) const BLOB: &str = "blob";
 pub(super) const KIND: &str = "kind";
 pub(super) const POSITION: &str = "position";
-/// Fields that are only shown.
+/// Fields that are only returned.
 const PROJECT: &str = "project";
 const SYMBOL: &str = "symbol";
 const PARENT: &str = "parent";
 const BYTES: [&str; 2] = ["byte_start", "byte_end"];
 const LINES: [&str; 2] = ["line_start", "line_end"];
 
-/// What ids are made within, so that they are nobody else's.
-const CHUNKS: Uuid = Uuid::from_u128(0x1f0c_8a52_6c3e_5d94_a7b1_90de_4c2f_7e38);
+/// Namespace of point ids (UUID version 5).
+const ID_NAMESPACE: Uuid = Uuid::from_u128(0x1f0c_8a52_6c3e_5d94_a7b1_90de_4c2f_7e38);
 
-/// What a point is made of: a chunk, and where it belongs.
+/// What a point is made of.
 #[derive(Clone, Copy)]
-pub(super) struct Kept<'a> {
+pub(super) struct NewPoint<'a> {
     pub(super) shelf: Shelf,
     pub(super) blob: &'a Blob,
     pub(super) position: u32,
-    pub(super) piece: &'a Piece,
+    pub(super) chunk: &'a IndexedChunk,
 }
 
-impl Kept<'_> {
-    /// The point; the vector of meaning is left out where the collection has none.
-    pub(super) fn point(&self, dense: bool) -> Result<PointStruct, HomeError> {
-        let id = self.id().ok_or_else(|| HomeError::Refused {
+impl NewPoint<'_> {
+    /// The point, without a dense vector if the collection has none.
+    pub(super) fn point(&self, dense: bool) -> Result<PointStruct, VectorStoreError> {
+        let id = self.id().ok_or_else(|| VectorStoreError::Refused {
             what: "naming a chunk",
-            source: "its blob is made to be taken for another".into(),
+            source: "its blob is crafted to collide with another (SHA-1)".into(),
         })?;
         let mut vectors = HashMap::new();
-        if let Some(data) = self.piece.dense.as_ref().filter(|_| dense) {
+        if let Some(data) = self.chunk.dense.as_ref().filter(|_| dense) {
             let data = data.clone();
             let meaning = vector::Vector::Dense(DenseVector { data });
             vectors.insert(DENSE.to_owned(), named(meaning));
         }
-        if !self.piece.terms.counts.is_empty() {
-            let words = vector::Vector::Sparse(sparse(self.shelf.tenant, &self.piece.terms));
+        if !self.chunk.terms.counts.is_empty() {
+            let words = vector::Vector::Sparse(sparse(self.shelf.tenant, &self.chunk.terms));
             vectors.insert(TEXT.to_owned(), named(words));
         }
         Ok(PointStruct {
@@ -76,20 +76,20 @@ impl Kept<'_> {
         })
     }
 
-    /// About how many bytes the point takes on the wire.
+    /// Approximate size of the point on the wire, in bytes.
     pub(super) fn size(&self) -> usize {
-        let place = &self.piece.place;
-        let names = [&place.symbol, &place.parent];
+        let location = &self.chunk.location;
+        let names = [&location.symbol, &location.parent];
         let names: usize = names.into_iter().flatten().map(String::len).sum();
-        let dense = self.piece.dense.as_ref().map_or(0, Vec::len);
-        400 + names + 4 * dense + 9 * self.piece.terms.counts.len()
+        let dense = self.chunk.dense.as_ref().map_or(0, Vec::len);
+        400 + names + 4 * dense + 9 * self.chunk.terms.counts.len()
     }
 
-    /// The same chunk has the same id whoever writes it, and however often. `None` where SHA-1
-    /// finds that it is under attack.
+    /// Deterministic, so that repeated writes replace each other. `None` if SHA-1 detects a collision
+    /// attack.
     fn id(&self) -> Option<Uuid> {
         let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
-        hasher.update(CHUNKS.as_bytes());
+        hasher.update(ID_NAMESPACE.as_bytes());
         hasher.update(self.shelf.tenant.as_bytes());
         hasher.update(self.shelf.project.as_bytes());
         hasher.update(self.blob);
@@ -100,23 +100,23 @@ impl Kept<'_> {
     }
 
     fn payload(&self) -> HashMap<String, Value> {
-        let place = &self.piece.place;
+        let location = &self.chunk.location;
         let mut payload: HashMap<String, Value> = HashMap::with_capacity(11);
         let mut put = |field: &str, value: Value| payload.insert(field.to_owned(), value);
         put(TENANT, self.shelf.tenant.to_string().into());
-        put(SHELF, shelved(self.shelf).into());
+        put(SHELF, shelf_key(self.shelf).into());
         put(PROJECT, self.shelf.project.to_string().into());
         put(BLOB, hex(self.blob).into());
-        put(KIND, word(place.kind).into());
+        put(KIND, kind_name(location.kind).into());
         put(POSITION, i64::from(self.position).into());
-        put(BYTES[0], i64::from(place.bytes.0).into());
-        put(BYTES[1], i64::from(place.bytes.1).into());
-        put(LINES[0], i64::from(place.lines.0).into());
-        put(LINES[1], i64::from(place.lines.1).into());
-        if let Some(symbol) = &place.symbol {
+        put(BYTES[0], i64::from(location.bytes.0).into());
+        put(BYTES[1], i64::from(location.bytes.1).into());
+        put(LINES[0], i64::from(location.lines.0).into());
+        put(LINES[1], i64::from(location.lines.1).into());
+        if let Some(symbol) = &location.symbol {
             put(SYMBOL, symbol.clone().into());
         }
-        if let Some(parent) = &place.parent {
+        if let Some(parent) = &location.parent {
             put(PARENT, parent.clone().into());
         }
         payload
@@ -130,25 +130,26 @@ fn named(vector: vector::Vector) -> Vector {
     }
 }
 
-/// A tenant's project in one value, by which chunks are found.
-pub(super) fn shelved(shelf: Shelf) -> String {
+/// Tenant and project as one value to filter by.
+pub(super) fn shelf_key(shelf: Shelf) -> String {
     format!("{}/{}", shelf.tenant, shelf.project)
 }
 
-/// A tenant's own number for a word. Qdrant keeps a list of chunks for each number and walks those of
-/// the query's words: so the lists hold no chunks of others. Two words of a tenant stay apart.
-pub(super) fn keyed(tenant: Uuid, term: Term) -> Term {
+/// A word's index in the sparse vectors of a tenant. Qdrant walks the posting list of each query
+/// word, so per-tenant indexes keep other tenants' chunks out of it. Distinct words of a tenant stay
+/// distinct.
+pub(super) fn tenant_term(tenant: Uuid, term: Term) -> Term {
     let mixed = (term ^ terms::term(&tenant.to_string())).wrapping_mul(0x9e37_79b1);
     (mixed ^ (mixed >> 16)).wrapping_mul(0x85eb_ca6b)
 }
 
-/// How rare each word is, Qdrant multiplies in.
+/// BM25 weights without the IDF, which Qdrant multiplies in.
 fn sparse(tenant: Uuid, words: &Terms) -> SparseVector {
     let counts = words.counts.iter();
     let mut words: Vec<(Term, f32)> = counts
         .map(|(term, count)| {
             let weight = terms::weight(*count, words.length, terms::AVERAGE);
-            (keyed(tenant, *term), weight)
+            (tenant_term(tenant, *term), weight)
         })
         .collect();
     words.sort_unstable_by_key(|(term, _)| *term);
@@ -156,16 +157,16 @@ fn sparse(tenant: Uuid, words: &Terms) -> SparseVector {
     SparseVector { values, indices }
 }
 
-/// What a found point is: whose, and the chunk. Refuses what this program never wrote.
-pub(super) fn read(point: ScoredPoint) -> Result<(Uuid, Hit), HomeError> {
+/// Decodes a point into its tenant and the chunk. Rejects points that Archway did not write.
+pub(super) fn decode(point: ScoredPoint) -> Result<(Uuid, Hit), VectorStoreError> {
     let fields = Fields(&point.payload);
     let found = fields.read().map(|(tenant, hit)| {
         let score = point.score;
         (tenant, Hit { score, ..hit })
     });
     found.ok_or_else(|| {
-        HomeError::Mismatch(
-            "a chunk in Qdrant is not of this program's making: name another collection with \
+        VectorStoreError::Mismatch(
+            "a chunk in Qdrant was not written by Archway: name another collection with \
              --qdrant-collection (ARCHWAY_QDRANT_COLLECTION), or delete this one"
                 .to_owned(),
         )
@@ -176,8 +177,8 @@ struct Fields<'a>(&'a HashMap<String, Value>);
 
 impl Fields<'_> {
     fn read(&self) -> Option<(Uuid, Hit)> {
-        let place = Place {
-            kind: kind(self.text(KIND)?)?,
+        let location = ChunkLocation {
+            kind: kind_named(self.text(KIND)?)?,
             symbol: self.text(SYMBOL).map(str::to_owned),
             parent: self.text(PARENT).map(str::to_owned),
             bytes: (self.number(BYTES[0])?, self.number(BYTES[1])?),
@@ -187,7 +188,7 @@ impl Fields<'_> {
             project: self.text(PROJECT)?.parse().ok()?,
             blob: unhex(self.text(BLOB)?)?,
             position: self.number(POSITION)?,
-            place,
+            location,
             score: 0.0,
         };
         Some((self.text(TENANT)?.parse().ok()?, hit))
@@ -208,7 +209,7 @@ impl Fields<'_> {
     }
 }
 
-/// A blob as git shows it.
+/// The blob's hash in hexadecimal.
 pub(super) fn hex(blob: &Blob) -> String {
     gix::ObjectId::from(*blob).to_string()
 }
@@ -218,8 +219,8 @@ fn unhex(text: &str) -> Option<Blob> {
     id.as_slice().try_into().ok()
 }
 
-/// How a kind is written.
-pub(super) fn word(kind: Kind) -> &'static str {
+/// The kind as the payload has it.
+pub(super) fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Function => "function",
         Kind::Class => "class",
@@ -232,18 +233,18 @@ pub(super) fn word(kind: Kind) -> &'static str {
     }
 }
 
-fn kind(word: &str) -> Option<Kind> {
+fn kind_named(name: &str) -> Option<Kind> {
     let mut all = Kind::ALL.into_iter();
-    all.find(|kind| self::word(*kind) == word)
+    all.find(|kind| kind_name(*kind) == name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn piece() -> Piece {
-        Piece {
-            place: Place {
+    fn piece() -> IndexedChunk {
+        IndexedChunk {
+            location: ChunkLocation {
                 kind: Kind::Method,
                 symbol: Some("open".to_owned()),
                 parent: None,
@@ -258,22 +259,22 @@ mod tests {
         }
     }
 
-    fn kept(piece: &Piece) -> Kept<'_> {
-        Kept {
+    fn new_point(chunk: &IndexedChunk) -> NewPoint<'_> {
+        NewPoint {
             shelf: Shelf {
                 tenant: Uuid::from_u128(1),
                 project: Uuid::from_u128(2),
             },
             blob: &[7; 20],
             position: 4,
-            piece,
+            chunk,
         }
     }
 
     #[test]
-    fn an_id_depends_on_tenant_project_blob_and_position_and_never_changes() {
-        let piece = piece();
-        let one = kept(&piece);
+    fn an_id_depends_on_tenant_project_blob_and_position_only() {
+        let chunk = piece();
+        let one = new_point(&chunk);
         let tenant = Shelf {
             tenant: Uuid::from_u128(9),
             ..one.shelf
@@ -283,24 +284,24 @@ mod tests {
             ..one.shelf
         };
         let others = [
-            Kept {
+            NewPoint {
                 shelf: tenant,
                 ..one
             },
-            Kept {
+            NewPoint {
                 shelf: project,
                 ..one
             },
-            Kept {
+            NewPoint {
                 blob: &[8; 20],
                 ..one
             },
-            Kept { position: 5, ..one },
+            NewPoint { position: 5, ..one },
         ];
         for other in others {
             assert_ne!(one.id(), other.id());
         }
-        // Chunks that are in Qdrant by now have such ids: another would leave them there for ever.
+        // Stored points have these ids: other ids would leave them behind for ever.
         assert_eq!(
             one.id().unwrap().to_string(),
             "18d081ea-67c7-53b2-b22b-b775cffb6995"
@@ -308,80 +309,80 @@ mod tests {
     }
 
     #[test]
-    fn a_word_has_another_number_for_each_tenant_and_never_changes() {
+    fn a_word_has_a_different_index_for_each_tenant() {
         let numbers = |tenant: u128| {
             let tenant = Uuid::from_u128(tenant);
-            [7, 8, 9].map(|term| keyed(tenant, term))
+            [7, 8, 9].map(|term| tenant_term(tenant, term))
         };
         let (one, other) = (numbers(1), numbers(2));
         assert!(one.iter().all(|number| !other.contains(number)));
-        let piece = piece();
-        let point = kept(&piece).point(false).unwrap();
+        let chunk = piece();
+        let point = new_point(&chunk).point(false).unwrap();
         let Some(VectorsOptions::Vectors(named)) = point.vectors.unwrap().vectors_options else {
             panic!("no named vectors");
         };
         let Some(vector::Vector::Sparse(words)) = &named.vectors[TEXT].vector else {
             panic!("no words");
         };
-        let mut expected: Vec<Term> = piece.terms.counts.iter().map(|it| it.0).collect();
+        let mut expected: Vec<Term> = chunk.terms.counts.iter().map(|it| it.0).collect();
         expected
             .iter_mut()
-            .for_each(|term| *term = keyed(Uuid::from_u128(1), *term));
+            .for_each(|term| *term = tenant_term(Uuid::from_u128(1), *term));
         expected.sort_unstable();
         assert_eq!(words.indices, expected);
-        // Words that are in Qdrant by now have such numbers.
+        // Stored words have these indexes.
         assert_eq!(one, [1_323_407_498, 2_127_979_629, 270_329_157]);
     }
 
     #[test]
-    fn what_is_found_is_what_was_kept() {
-        let piece = piece();
-        let point = kept(&piece).point(true).unwrap();
+    fn a_point_decodes_to_the_chunk_it_was_made_of() {
+        let chunk = piece();
+        let point = new_point(&chunk).point(true).unwrap();
         let found = ScoredPoint {
             payload: point.payload,
             score: 0.5,
             ..ScoredPoint::default()
         };
-        let (tenant, hit) = read(found).unwrap();
+        let (tenant, hit) = decode(found).unwrap();
         assert_eq!(tenant, Uuid::from_u128(1));
         let expected = Hit {
             project: Uuid::from_u128(2),
             blob: [7; 20],
             position: 4,
-            place: piece.place,
+            location: chunk.location,
             score: 0.5,
         };
         assert_eq!(hit, expected);
     }
 
     #[test]
-    fn a_point_that_we_never_wrote_is_a_mismatch() {
-        let piece = piece();
+    fn a_foreign_point_is_a_mismatch() {
+        let chunk = piece();
         for field in [TENANT, PROJECT, BLOB, KIND, POSITION, BYTES[1], LINES[0]] {
-            let mut payload = kept(&piece).payload();
+            let mut payload = new_point(&chunk).payload();
             payload.insert(field.to_owned(), "x".into());
             let found = ScoredPoint {
                 payload,
                 ..ScoredPoint::default()
             };
             assert!(
-                matches!(read(found), Err(HomeError::Mismatch(_))),
+                matches!(decode(found), Err(VectorStoreError::Mismatch(_))),
                 "{field}"
             );
         }
     }
 
     #[test]
-    fn every_kind_is_read_as_it_was_written() {
+    fn every_kind_is_decoded_as_it_was_encoded() {
         for each in Kind::ALL {
-            assert_eq!(kind(word(each)), Some(each));
+            assert_eq!(kind_named(kind_name(each)), Some(each));
         }
     }
 
     #[test]
-    fn vectors_that_a_chunk_or_the_collection_lacks_are_left_out() {
-        let names = |piece: &Piece, dense| {
-            let point = kept(piece).point(dense).unwrap();
+    fn vectors_that_the_chunk_or_collection_lacks_are_left_out() {
+        let names = |chunk: &IndexedChunk, dense| {
+            let point = new_point(chunk).point(dense).unwrap();
             let Some(VectorsOptions::Vectors(named)) = point.vectors.unwrap().vectors_options
             else {
                 panic!("vectors are named");
@@ -392,7 +393,7 @@ mod tests {
         };
         assert_eq!(names(&piece(), true), [DENSE, TEXT]);
         assert_eq!(names(&piece(), false), [TEXT]);
-        let bare = Piece {
+        let bare = IndexedChunk {
             terms: Terms::default(),
             ..piece()
         };

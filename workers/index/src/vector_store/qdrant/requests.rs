@@ -1,7 +1,7 @@
-//! What Qdrant is asked of chunks: always within one tenant.
+//! Requests for chunks: always within one tenant.
 //!
-//! A request that finds, counts or deletes is made of a [`Scope`], and each of its makers takes the tenant.
-//! The types of such requests are named in this file alone; a test holds that.
+//! A request that searches, counts or deletes is built from a [`Scope`], whose constructors all take
+//! the tenant. The types of such requests are named in this file alone; a test enforces it.
 
 use archway_store::{Blob, Shelf};
 use qdrant_client::qdrant::{
@@ -15,34 +15,36 @@ use qdrant_client::qdrant::{
 };
 use uuid::Uuid;
 
-use super::point::{BLOB, DENSE, KIND, POSITION, SHELF, TEXT, hex, keyed, shelved, word};
+use super::point::{
+    BLOB, DENSE, KIND, POSITION, SHELF, TEXT, hex, kind_name, shelf_key, tenant_term,
+};
 use crate::{chunk::Kind, terms::Term};
 
-/// How many neighbours of a graph are looked at, where there is a graph.
-const BEAM: u64 = 256;
+/// Neighbours that a graph search visits.
+const GRAPH_NEIGHBOURS: u64 = 256;
 
-/// Which chunks of one tenant are meant.
+/// Some chunks of one tenant.
 #[derive(Clone, Debug)]
 pub(super) struct Scope {
     tenant: Uuid,
-    /// Always has the tenant in it.
+    /// Always contains the tenant.
     all_of: Vec<Condition>,
 }
 
 impl Scope {
-    /// All chunks of a tenant's project.
-    pub(super) fn shelf(shelf: Shelf) -> Self {
+    /// All chunks of a project.
+    pub(super) fn project(shelf: Shelf) -> Self {
         Scope::projects(shelf.tenant, &[shelf.project])
     }
 
-    /// All chunks of these projects of a tenant. One condition says it: with a second one the server
-    /// looks at each chunk that the first one found, which takes four times as long.
+    /// All chunks of these projects of a tenant, by one condition: with a second one the server would
+    /// visit each chunk that matches the first, which takes four times as long.
     pub(super) fn projects(tenant: Uuid, any_of: &[Uuid]) -> Self {
         let shelves = any_of
             .iter()
-            .map(|&project| shelved(Shelf { tenant, project }));
+            .map(|&project| shelf_key(Shelf { tenant, project }));
         let shelves: Vec<String> = shelves.collect();
-        // A value is found sooner than one of a list of one.
+        // Matching a value is faster than matching a list of one.
         let condition = match <[String; 1]>::try_from(shelves) {
             Ok([shelf]) => Condition::matches(SHELF, shelf),
             Err(shelves) => Condition::matches(SHELF, shelves),
@@ -53,19 +55,22 @@ impl Scope {
         }
     }
 
-    /// Of these kinds only.
+    /// Only these kinds.
     pub(super) fn kinds(self, any_of: &[Kind]) -> Self {
-        let any_of: Vec<String> = any_of.iter().map(|kind| word(*kind).to_owned()).collect();
+        let any_of: Vec<String> = any_of
+            .iter()
+            .map(|kind| kind_name(*kind).to_owned())
+            .collect();
         self.with(Condition::matches(KIND, any_of))
     }
 
-    /// Of these blobs only.
+    /// Only these blobs.
     pub(super) fn blobs<'a>(self, any_of: impl IntoIterator<Item = &'a Blob>) -> Self {
         self.with(in_blobs(any_of))
     }
 
-    /// Of each blob what stands beyond its last chunk: all from that position on.
-    fn beyond(self, lengths: &[(Blob, u32)]) -> Self {
+    /// Of each blob the chunks at this position or later, left over from a longer version.
+    fn past_end(self, lengths: &[(Blob, u32)]) -> Self {
         let beyond = lengths.iter().map(|(blob, length)| {
             let gte = Some(f64::from(*length));
             let from = Condition::range(
@@ -95,7 +100,7 @@ impl Scope {
         }
     }
 
-    /// How many chunks there are.
+    /// Counts the chunks.
     pub(super) fn count(self, collection: &str) -> CountPoints {
         CountPoints {
             collection_name: collection.to_owned(),
@@ -105,7 +110,7 @@ impl Scope {
         }
     }
 
-    /// Deletes them all.
+    /// Deletes the chunks.
     pub(super) fn delete(self, collection: &str) -> DeletePoints {
         DeletePoints {
             collection_name: collection.to_owned(),
@@ -121,17 +126,17 @@ fn in_blobs<'a>(any_of: impl IntoIterator<Item = &'a Blob>) -> Condition {
     Condition::matches(BLOB, any_of)
 }
 
-/// What is looked for, among which chunks.
+/// A search for the nearest chunks.
 pub(super) struct Search<'a> {
     pub(super) collection: &'a str,
-    /// Which chunks may be found.
+    /// Which chunks may match.
     pub(super) among: Scope,
-    /// Among which a word is rare or is not. Without it Qdrant would count the words of all
-    /// tenants, and scores would tell each of the others' vocabulary.
+    /// Over which chunks document frequencies are counted. Without it Qdrant would count those of all
+    /// tenants, and scores would reveal other tenants' vocabulary.
     pub(super) corpus: Scope,
-    /// Whether all that may be found is looked at, rather than what a graph leads to.
+    /// Whether to visit all chunks in `among` rather than walk a graph.
     pub(super) exact: bool,
-    pub(super) most: u64,
+    pub(super) limit: u64,
 }
 
 impl Search<'_> {
@@ -139,7 +144,7 @@ impl Search<'_> {
     pub(super) fn dense(&self, vector: &[f32]) -> QueryPoints {
         let data = vector.to_vec();
         let params = SearchParams {
-            hnsw_ef: Some(self.most.max(BEAM)),
+            hnsw_ef: Some(self.limit.max(GRAPH_NEIGHBOURS)),
             exact: Some(self.exact),
             ..SearchParams::default()
         };
@@ -150,10 +155,13 @@ impl Search<'_> {
         )
     }
 
-    /// By words; each counts once.
+    /// By words; duplicates count once.
     pub(super) fn sparse(&self, terms: &[Term]) -> QueryPoints {
         let tenant = self.among.tenant;
-        let mut indices: Vec<Term> = terms.iter().map(|&term| keyed(tenant, term)).collect();
+        let mut indices: Vec<Term> = terms
+            .iter()
+            .map(|&term| tenant_term(tenant, term))
+            .collect();
         indices.sort_unstable();
         indices.dedup();
         let values = vec![1.0; indices.len()];
@@ -179,14 +187,14 @@ impl Search<'_> {
             using: Some(using.to_owned()),
             filter: Some(self.among.clone().filter()),
             params: Some(params),
-            limit: Some(self.most),
+            limit: Some(self.limit),
             with_payload: Some(true.into()),
             ..QueryPoints::default()
         }
     }
 
-    /// Several lists at once.
-    pub(super) fn together(&self, query_points: Vec<QueryPoints>) -> QueryBatchPoints {
+    /// Several searches in one request.
+    pub(super) fn batch(&self, query_points: Vec<QueryPoints>) -> QueryBatchPoints {
         QueryBatchPoints {
             collection_name: self.collection.to_owned(),
             query_points,
@@ -195,24 +203,24 @@ impl Search<'_> {
     }
 }
 
-/// Chunks that are kept together.
+/// Chunks that are stored in one request.
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) points: Vec<PointStruct>,
-    /// The blobs that are whole with this batch, and how many chunks each has: further ones are of
-    /// an earlier form of it.
-    pub(super) whole: Vec<(Blob, u32)>,
+    /// Blobs that this batch completes, with their number of chunks: any beyond are left over from an
+    /// earlier version.
+    pub(super) complete: Vec<(Blob, u32)>,
 }
 
 impl Batch {
-    /// Keeps them.
-    pub(super) fn keep(self, collection: &str, shelf: Shelf) -> UpdateBatchPoints {
+    /// Stores the chunks, and deletes left-over ones.
+    pub(super) fn upsert(self, collection: &str, shelf: Shelf) -> UpdateBatchPoints {
         let upsert = (!self.points.is_empty()).then_some(Operation::Upsert(PointStructList {
             points: self.points,
             ..PointStructList::default()
         }));
-        let delete = (!self.whole.is_empty()).then(|| {
-            let beyond = Scope::shelf(shelf).beyond(&self.whole);
+        let delete = (!self.complete.is_empty()).then(|| {
+            let beyond = Scope::project(shelf).past_end(&self.complete);
             Operation::DeletePoints(DeleteOperation {
                 points: Some(beyond.selector()),
                 ..DeleteOperation::default()

@@ -1,5 +1,5 @@
-//! The nearest chunks: both lists in one request, more requests only where a question names more
-//! blobs than fit in one. At last the collection proves that it has all that was asked.
+//! The nearest chunks: both lists by one request, or by several if the filter names more blobs than
+//! fit into one. Afterwards the answer is verified to be complete.
 
 use archway_store::Blob;
 use futures::{StreamExt, TryStreamExt, stream};
@@ -8,50 +8,52 @@ use tokio::time::{Duration, Instant};
 use uuid::Uuid;
 
 use super::{
-    BLOBS, QdrantHome, everybody,
-    failure::Asking,
+    BLOBS_PER_REQUEST, QdrantStore, all_lost,
+    failure::RequestContext,
     point,
     requests::{Scope, Search},
 };
-use crate::vector_store::{Asked, Candidates, Filter, Hit, HomeError, Question};
+use crate::vector_store::{
+    Candidates, Filter, Hit, NearestQuery, SearchedProject, VectorStoreError,
+};
 
-/// Requests of one question that are under way together.
-const TOGETHER: usize = 4;
-/// How long the server has for one request of a search.
+/// Concurrent requests of one search.
+const CONCURRENT_REQUESTS: usize = 4;
+/// Timeout of one request.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(2);
 
-impl QdrantHome {
-    /// The nearest chunks of these projects, of which all are there.
+impl QdrantStore {
+    /// The nearest chunks, verified to be complete.
     pub(super) async fn find(
         &self,
         tenant: Uuid,
-        asked: &[Asked],
-        question: &Question,
-    ) -> Result<Candidates, HomeError> {
-        // To Qdrant, any of nothing would be anything.
-        if asked.is_empty() || question.most == 0 || lets_none_be(&question.filter) {
+        projects: &[SearchedProject],
+        query: &NearestQuery,
+    ) -> Result<Candidates, VectorStoreError> {
+        // Qdrant takes a condition without values for no condition.
+        if projects.is_empty() || query.limit == 0 || matches_nothing(&query.filter) {
             return Ok(Candidates::default());
         }
-        let place = self.line.place().await;
-        let _place = place.map_err(|failure| failure.of("searching"))?;
-        let Some(found) = self.found(tenant, asked, question).await? else {
-            return Err(everybody(asked));
+        let permit = self.connection.search_permit().await;
+        let _permit = permit.map_err(|failure| failure.into_error("searching"))?;
+        let Some(found) = self.unverified(tenant, projects, query).await? else {
+            return Err(all_lost(projects));
         };
-        let asking = asking("looking whether all is there", question);
-        self.prove(tenant, asked, asking).await?;
+        let context = request_context("verifying the answer", query);
+        self.verify_complete(tenant, projects, context).await?;
         Ok(found)
     }
 
-    /// The same, whether all are there or not; `None` without a collection.
-    async fn found(
+    /// The nearest chunks, unverified; `None` if the collection is missing.
+    async fn unverified(
         &self,
         tenant: Uuid,
-        asked: &[Asked],
-        question: &Question,
-    ) -> Result<Option<Candidates>, HomeError> {
-        let projects: Vec<Uuid> = asked.iter().map(|asked| asked.project).collect();
-        let corpus = Scope::projects(tenant, &projects);
-        let filter = &question.filter;
+        projects: &[SearchedProject],
+        query: &NearestQuery,
+    ) -> Result<Option<Candidates>, VectorStoreError> {
+        let ids: Vec<Uuid> = projects.iter().map(|each| each.project).collect();
+        let corpus = Scope::projects(tenant, &ids);
+        let filter = &query.filter;
         let among = match &filter.kinds {
             Some(kinds) => corpus.clone().kinds(kinds),
             None => corpus.clone(),
@@ -61,19 +63,19 @@ impl QdrantHome {
             among,
             corpus: corpus.clone(),
             exact: filter.kinds.is_some() || filter.blobs.is_some(),
-            most: question.most as u64,
+            limit: query.limit as u64,
         };
         let Some(blobs) = &filter.blobs else {
-            return self.search(tenant, search(among), question).await;
+            return self.search(tenant, search(among), query).await;
         };
-        // One request can't name all blobs of a large project.
+        // A large project has more blobs than fit into one request.
         let blobs: Vec<&Blob> = blobs.iter().collect();
-        let parts = blobs.chunks(BLOBS).map(|part| {
+        let parts = blobs.chunks(BLOBS_PER_REQUEST).map(|part| {
             let among = among.clone().blobs(part.iter().copied());
-            self.search(tenant, search(among), question)
+            self.search(tenant, search(among), query)
         });
         let parts: Vec<_> = parts.collect();
-        let mut all = stream::iter(parts).buffer_unordered(TOGETHER);
+        let mut all = stream::iter(parts).buffer_unordered(CONCURRENT_REQUESTS);
         let mut best = Candidates::default();
         while let Some(part) = all.try_next().await? {
             let Some(part) = part else {
@@ -82,82 +84,82 @@ impl QdrantHome {
             best.dense.extend(part.dense);
             best.sparse.extend(part.sparse);
         }
-        rank(&mut best.dense, question.most);
-        rank(&mut best.sparse, question.most);
+        rank(&mut best.dense, query.limit);
+        rank(&mut best.sparse, query.limit);
         Ok(Some(best))
     }
 
-    /// Both lists, in one request; `None` without a collection.
+    /// Both lists, by one request; `None` if the collection is missing.
     async fn search(
         &self,
         tenant: Uuid,
         search: Search<'_>,
-        question: &Question,
-    ) -> Result<Option<Candidates>, HomeError> {
-        let dense = question
-            .dense
-            .as_ref()
-            .filter(|_| self.collection.is_dense());
+        query: &NearestQuery,
+    ) -> Result<Option<Candidates>, VectorStoreError> {
+        let dense = query.dense.as_ref().filter(|_| self.collection.is_dense());
         let dense = dense.map(|vector| search.dense(vector));
-        let terms = &question.terms;
+        let terms = &query.terms;
         let sparse = (!terms.is_empty()).then(|| search.sparse(terms));
         let asked = [dense.is_some(), sparse.is_some()];
         let queries: Vec<QueryPoints> = [dense, sparse].into_iter().flatten().collect();
         if queries.is_empty() {
             return Ok(Some(Candidates::default()));
         }
-        let message = search.together(queries);
-        let asking = asking("searching", question);
-        let answer = self.ask(asking, message, |to, request| async move {
+        let message = search.batch(queries);
+        let context = request_context("searching", query);
+        let answer = self.send(context, message, |to, request| async move {
             to.points().query_batch(request).await
         });
         let Some(answer) = answer.await? else {
             return Ok(None);
         };
         let mut lists = answer.result.into_iter();
-        let mut list = |asked: bool| {
-            let points = asked.then(|| lists.next()).flatten();
+        let mut list = |projects: bool| {
+            let points = projects.then(|| lists.next()).flatten();
             hits(tenant, points.map_or_else(Vec::new, |list| list.result))
         };
         let (mut dense, mut sparse) = (list(asked[0])?, list(asked[1])?);
         sparse.retain(|hit| hit.score > 0.0);
-        rank(&mut dense, question.most);
-        rank(&mut sparse, question.most);
+        rank(&mut dense, query.limit);
+        rank(&mut sparse, query.limit);
         Ok(Some(Candidates { dense, sparse }))
     }
 }
 
-/// One request of a search: it ends before the call does, so that there is time to say so.
-fn asking(what: &'static str, question: &Question) -> Asking {
-    let until = question.deadline.min(Instant::now() + SEARCH_TIMEOUT);
-    Asking { what, until }
+/// One request of a search: it ends before the call does, to leave time for an error.
+fn request_context(operation: &'static str, query: &NearestQuery) -> RequestContext {
+    let deadline = query.deadline.min(Instant::now() + SEARCH_TIMEOUT);
+    RequestContext {
+        operation,
+        deadline,
+    }
 }
 
-fn lets_none_be(filter: &Filter) -> bool {
+fn matches_nothing(filter: &Filter) -> bool {
     let no_kind = filter.kinds.as_ref().is_some_and(Vec::is_empty);
     no_kind || filter.blobs.as_ref().is_some_and(|blobs| blobs.is_empty())
 }
 
-/// What was found, but for what is another's: the server was told not to find that.
-fn hits(tenant: Uuid, points: Vec<ScoredPoint>) -> Result<Vec<Hit>, HomeError> {
+/// Decodes the points, dropping those of other tenants: a second line of defence.
+fn hits(tenant: Uuid, points: Vec<ScoredPoint>) -> Result<Vec<Hit>, VectorStoreError> {
     let mut hits = Vec::with_capacity(points.len());
     for point in points {
-        let (whose, hit) = point::read(point)?;
-        if whose == tenant {
+        let (owner, hit) = point::decode(point)?;
+        if owner == tenant {
             hits.push(hit);
         } else {
-            tracing::error!("Qdrant found a chunk of another tenant than was asked; left out");
+            tracing::error!("Qdrant returned a chunk of another tenant; dropped");
         }
     }
     Ok(hits)
 }
 
-/// Best first; which of several that are as good, is the same each time.
-fn rank(hits: &mut Vec<Hit>, most: usize) {
+/// Best first; ties in a stable order.
+fn rank(hits: &mut Vec<Hit>, limit: usize) {
     hits.sort_unstable_by(|one, other| {
-        let place = |hit: &Hit| (hit.project, hit.blob, hit.position);
+        let identity = |hit: &Hit| (hit.project, hit.blob, hit.position);
         let by_score = other.score.total_cmp(&one.score);
-        by_score.then_with(|| place(one).cmp(&place(other)))
+        by_score.then_with(|| identity(one).cmp(&identity(other)))
     });
-    hits.truncate(most);
+    hits.truncate(limit);
 }

@@ -1,4 +1,4 @@
-//! The server as a worker knows it: all of the configuration that has to be read, read.
+//! The server, with every file of its configuration read.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use tonic::{
 };
 
 use super::config::{QdrantConfig, QdrantConfigError};
-use crate::named::short_hash;
+use crate::chunk_text::short_hash;
 
-/// A connection, on any network that is well.
+/// Connect timeout, ample on any healthy network.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often a connection is tried that says nothing, and how long it has to answer.
+/// Interval and timeout of pings on a silent connection.
 const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(2));
 
-/// Where Qdrant is, and what it is told.
+/// Address and credentials of Qdrant.
 #[derive(Clone)]
 pub struct QdrantServer {
     pub(super) endpoint: Endpoint,
@@ -25,22 +25,19 @@ pub struct QdrantServer {
 }
 
 impl QdrantServer {
-    /// What tells its collections from those of another server, or of another installation in the
-    /// same: rows in Postgres say by it what is at home here.
-    pub fn mark(&self) -> String {
+    /// Tells its collections from those of another server, or of another installation in the same:
+    /// rows in Postgres record by it which store has their chunks.
+    pub fn fingerprint(&self) -> String {
         short_hash(&format!("{} {}", self.endpoint.uri(), self.prefix))
     }
 
-    /// The server of the configuration. Reads the key's file and, for TLS, the certificates of the
-    /// authorities that this machine trusts, so it comes before a process is confined. Connects
-    /// to nothing.
+    /// Reads the key's file and, for TLS, the certificates of trusted authorities, so it must be called
+    /// before the process is confined. Connects to nothing.
     pub fn read(config: &QdrantConfig) -> Result<Self, QdrantConfigError> {
         let (uri, key) = (config.uri()?, config.key()?);
         let secured = uri.scheme() == Some(&Scheme::HTTPS);
         if key.is_some() && !secured {
-            tracing::warn!(
-                "the key of Qdrant crosses the network in the clear: its URL is no https://"
-            );
+            tracing::warn!("the key of Qdrant is sent unencrypted: its URL is not https://");
         }
         let mut endpoint = Endpoint::from(uri)
             .connect_timeout(CONNECT_TIMEOUT)

@@ -1,18 +1,18 @@
-//! What a server of vectors needs before it answers: its key, and TLS.
+//! Authentication and TLS of the Qdrant store.
 
 use secrecy::SecretString;
 use tonic::Code;
 
 use super::{
-    Double, Home, HomeError, PATIENCE, QdrantConfig, SHELF, ask, config, double::Mood, keep, model,
-    open, told,
+    Double, PATIENCE, QdrantConfig, SHELF, VectorStore, VectorStoreError, config, double::Behavior,
+    full_text, model, open, search, store_chunk,
 };
 
 #[tokio::test]
-async fn the_key_is_said_with_each_request_and_in_no_error() {
+async fn the_key_is_sent_with_each_request_and_never_shown() {
     let double = Double::start().await;
-    double.want_key("hunter2");
-    let knowing = |key: Option<&str>| {
+    double.require_key("hunter2");
+    let open_with = |key: Option<&str>| {
         let config = QdrantConfig {
             qdrant_key: key.map(SecretString::from),
             ..config(&double.url())
@@ -20,24 +20,41 @@ async fn the_key_is_said_with_each_request_and_in_no_error() {
         open(&config, Some(&model(2)))
     };
     for wrong in [None, Some("hunter3")] {
-        let error = knowing(wrong).count(SHELF).await.unwrap_err();
-        assert!(matches!(error, HomeError::Refused { .. }), "{error:?}");
-        assert!(!told(&error).contains("hunter"), "{}", told(&error));
+        let error = open_with(wrong).count(SHELF).await.unwrap_err();
+        assert!(
+            matches!(error, VectorStoreError::Refused { .. }),
+            "{error:?}"
+        );
+        assert!(
+            !full_text(&error).contains("hunter"),
+            "{}",
+            full_text(&error)
+        );
     }
-    let home = knowing(Some("hunter2"));
-    let store = keep(&home).await;
-    assert_eq!(ask(&home, store, PATIENCE).await.unwrap(), (1, 1));
-    double.be(Mood::Refusing(Code::Internal));
-    let error = ask(&home, store, PATIENCE).await.unwrap_err();
-    assert!(!told(&error).contains("hunter"), "{}", told(&error));
+    let store = open_with(Some("hunter2"));
+    let id = store_chunk(&store).await;
+    assert_eq!(search(&store, id, PATIENCE).await.unwrap(), (1, 1));
+    double.set_behavior(Behavior::Failing(Code::Internal));
+    let error = search(&store, id, PATIENCE).await.unwrap_err();
+    assert!(
+        !full_text(&error).contains("hunter"),
+        "{}",
+        full_text(&error)
+    );
 }
 
 #[tokio::test]
-async fn a_server_that_was_to_speak_tls_and_does_not_is_away() {
+async fn a_server_without_the_configured_tls_is_unavailable() {
     let double = Double::start().await;
     let url = double.url().replace("http://", "https://");
-    let home = open(&config(&url), Some(&model(2)));
-    let away = home.count(SHELF).await.unwrap_err();
-    assert!(matches!(away, HomeError::Away { .. }), "{away:?}");
-    assert!(double.seen().is_empty(), "it was told nothing in the clear");
+    let store = open(&config(&url), Some(&model(2)));
+    let unavailable = store.count(SHELF).await.unwrap_err();
+    assert!(
+        matches!(unavailable, VectorStoreError::Unavailable { .. }),
+        "{unavailable:?}"
+    );
+    assert!(
+        double.take_requests().is_empty(),
+        "nothing was sent unencrypted"
+    );
 }

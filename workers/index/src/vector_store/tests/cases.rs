@@ -1,5 +1,5 @@
-//! What a home promises, a function each. A home is asked all of it by `every_case!(Stage)`, here
-//! and in the tests that have a Postgres, which take this file as it is.
+//! The contract of a store, one function per clause. `every_case!(Fixture)` turns them into tests of
+//! one store: here, and in the end-to-end tests of the Postgres store, which include this file.
 
 use std::{
     panic::{AssertUnwindSafe, resume_unwind},
@@ -15,7 +15,8 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::index::vector_store::{
-    Asked, Candidates, Filter, Hit, Home, Piece, Place, Question, Text,
+    Candidates, ChunkLocation, Filter, Hit, IndexedChunk, IndexedText, NearestQuery,
+    SearchedProject, VectorStore,
 };
 use super::index::{
     chunk::Kind,
@@ -24,80 +25,80 @@ use super::index::{
 use super::store::{Blob, Shelf};
 
 pub(crate) mod filters;
-pub(crate) mod keeping;
+pub(crate) mod storing;
 pub(crate) mod ranking;
 pub(crate) mod tenants;
 
-/// A home as the cases need it: prepared, empty, and for a test alone.
-pub(crate) trait Stage: Sized {
-    /// One that keeps vectors of so many numbers; `None`: words alone.
+/// A prepared, empty store for a single test.
+pub(crate) trait StoreFixture: Sized {
+    /// A store for vectors of this many dimensions; `None`: for words alone.
     fn start(dimensions: Option<usize>) -> LocalBoxFuture<'static, Self>;
 
-    fn home(&self) -> &dyn Home;
+    fn store(&self) -> &dyn VectorStore;
 
-    /// Removes what was kept.
+    /// Removes what the test stored.
     fn end(self) -> LocalBoxFuture<'static, ()>;
 }
 
-/// Runs a case in a home of its own, and removes what it kept even if it fails.
-pub(crate) async fn play<S: Stage>(
+/// Runs a case in a store of its own, and cleans up even if it fails.
+pub(crate) async fn run_case<S: StoreFixture>(
     dimensions: Option<usize>,
-    case: impl for<'a> FnOnce(&'a dyn Home) -> BoxFuture<'a, ()>,
+    case: impl for<'a> FnOnce(&'a dyn VectorStore) -> BoxFuture<'a, ()>,
 ) {
-    let stage = S::start(dimensions).await;
-    let outcome = AssertUnwindSafe(case(stage.home())).catch_unwind().await;
-    stage.end().await;
+    let fixture = S::start(dimensions).await;
+    let outcome = AssertUnwindSafe(case(fixture.store())).catch_unwind().await;
+    fixture.end().await;
     if let Err(failed) = outcome {
         resume_unwind(failed);
     }
 }
 
-/// Every case as a test of a home, which the stage makes.
+/// Turns every case into a test of the fixture's store.
 macro_rules! every_case {
-    ($stage:path) => {
-        every_case! { $stage, Some(2);
-            ranking::an_empty_home_finds_and_counts_nothing
+    ($fixture:path) => {
+        every_case! { $fixture, Some(2);
+            ranking::an_empty_store_has_no_matches_and_no_chunks
             ranking::the_nearest_by_vector_come_first_with_their_cosines
             ranking::words_are_ranked_by_bm25
-            ranking::a_rare_word_tells_more_than_a_common_one
-            ranking::a_word_that_is_asked_twice_counts_once
-            ranking::no_more_are_found_than_asked_for_and_those_are_the_best
-            ranking::a_question_without_vector_or_words_finds_by_the_other
-            ranking::chunks_without_vector_or_words_are_found_by_the_other
-            ranking::what_is_found_stands_where_it_was_kept
-            filters::only_the_kinds_and_blobs_that_are_asked_for_are_found
+            ranking::a_rare_word_weighs_more_than_a_common_one
+            ranking::a_repeated_query_word_counts_once
+            ranking::results_are_the_best_within_the_limit
+            ranking::a_query_without_vector_or_words_uses_the_other
+            ranking::chunks_without_vector_or_words_match_by_the_other
+            ranking::locations_are_returned_as_stored
+            filters::only_chunks_that_pass_the_filter_match
             filters::a_filter_changes_no_score
-            filters::a_filter_that_lets_nothing_be_finds_nothing
-            filters::of_a_great_many_blobs_none_is_passed_over
-            keeping::what_is_kept_twice_is_there_once
-            keeping::a_text_that_is_kept_anew_loses_its_former_chunks
-            keeping::a_text_without_chunks_is_forgotten
-            keeping::a_blob_that_is_removed_is_gone_and_no_other
-            keeping::what_is_not_there_can_be_removed
-            keeping::a_great_many_chunks_are_all_kept
-            keeping::two_who_keep_the_same_at_once_keep_it_once
-            tenants::no_tenant_finds_counts_or_removes_what_is_anothers
+            filters::a_filter_without_values_matches_nothing
+            filters::a_filter_of_many_blobs_misses_none
+            storing::storing_a_text_twice_keeps_one_copy
+            storing::a_replaced_text_loses_its_old_chunks
+            storing::a_text_without_chunks_replaces_its_old_chunks
+            storing::removing_a_blob_keeps_the_others
+            storing::removing_a_missing_blob_is_no_error
+            storing::many_chunks_are_all_stored
+            storing::concurrent_writes_of_a_text_keep_one_copy
+            tenants::tenants_cannot_find_count_or_remove_anothers_chunks
             tenants::words_of_other_tenants_change_no_score
-            tenants::only_the_projects_that_are_asked_are_searched
-            tenants::words_are_as_rare_as_in_all_projects_that_are_asked
-            tenants::a_blob_of_two_projects_is_in_each_by_itself
+            tenants::only_the_named_projects_are_searched
+            tenants::document_frequencies_span_the_searched_projects
+            tenants::projects_store_a_shared_blob_separately
         }
-        every_case! { $stage, None;
-            ranking::a_home_of_words_finds_by_them_alone
+        every_case! { $fixture, None;
+            ranking::a_store_without_vectors_ranks_by_words
         }
     };
-    ($stage:path, $dimensions:expr; $($file:ident::$case:ident)*) => {$(
+    ($fixture:path, $dimensions:expr; $($file:ident::$case:ident)*) => {$(
         #[tokio::test]
         async fn $case() {
-            super::cases::play::<$stage>($dimensions, |home| {
-                Box::pin(super::cases::$file::$case(home))
+            super::cases::run_case::<$fixture>($dimensions, |store| {
+                Box::pin(super::cases::$file::$case(store))
             })
             .await;
         }
     )*};
 }
 
-/// How often projects were made whole.
+/// Counts editions of projects.
 static EDITION: AtomicI64 = AtomicI64::new(1);
 
 pub(crate) fn shelf(tenant: u128, project: u128) -> Shelf {
@@ -113,11 +114,11 @@ fn blob(number: u32) -> Blob {
     blob
 }
 
-/// A chunk of these words, whose vector has this angle.
-pub(crate) fn piece(degrees: f32, words: &[(Term, u16)]) -> Piece {
+/// A chunk with these word counts, whose vector has this angle.
+pub(crate) fn chunk_at(degrees: f32, words: &[(Term, u16)]) -> IndexedChunk {
     let (y, x) = degrees.to_radians().sin_cos();
-    Piece {
-        place: Place {
+    IndexedChunk {
+        location: ChunkLocation {
             kind: Kind::Function,
             symbol: Some("f".to_owned()),
             parent: None,
@@ -132,52 +133,56 @@ pub(crate) fn piece(degrees: f32, words: &[(Term, u16)]) -> Piece {
     }
 }
 
-pub(crate) fn text(number: u32, pieces: Vec<Piece>) -> Text {
-    Text {
+pub(crate) fn text(number: u32, chunks: Vec<IndexedChunk>) -> IndexedText {
+    IndexedText {
         blob: blob(number),
-        pieces,
+        chunks,
     }
 }
 
-async fn keep(home: &dyn Home, shelf: Shelf, texts: &[Text]) {
-    home.upsert(shelf, texts).await.unwrap();
+async fn upsert(store: &dyn VectorStore, shelf: Shelf, texts: &[IndexedText]) {
+    store.upsert(shelf, texts).await.unwrap();
 }
 
-/// What is nearest to 0 degrees and these words.
-pub(crate) fn question(terms: &[Term]) -> Question {
-    Question {
+/// A query by these words and the vector at 0 degrees.
+pub(crate) fn query(terms: &[Term]) -> NearestQuery {
+    NearestQuery {
         dense: Some(vec![1.0, 0.0]),
         terms: terms.to_vec(),
         filter: Filter::default(),
-        most: 10,
+        limit: 10,
         deadline: Instant::now() + Duration::from_secs(20),
     }
 }
 
-async fn ask(home: &dyn Home, shelf: Shelf, question: &Question) -> Candidates {
-    ask_all(home, &[shelf], question).await
+async fn search(store: &dyn VectorStore, shelf: Shelf, query: &NearestQuery) -> Candidates {
+    search_all(store, &[shelf], query).await
 }
 
-/// Asks several projects of one tenant.
-async fn ask_all(home: &dyn Home, shelves: &[Shelf], question: &Question) -> Candidates {
-    // Each project may have changed since it was asked last.
+/// Searches several projects of one tenant.
+async fn search_all(
+    store: &dyn VectorStore,
+    shelves: &[Shelf],
+    query: &NearestQuery,
+) -> Candidates {
+    // A new edition, since the projects may have changed.
     let edition = EDITION.fetch_add(1, Ordering::Relaxed);
-    let store = home.identity().await.unwrap().unwrap();
-    let mut asked = Vec::new();
+    let id = store.identity().await.unwrap().unwrap();
+    let mut projects = Vec::new();
     for shelf in shelves {
-        asked.push(Asked {
+        projects.push(SearchedProject {
             project: shelf.project,
             edition,
-            home: store,
-            chunks: home.count(*shelf).await.unwrap(),
+            store_id: id,
+            chunks: store.count(*shelf).await.unwrap(),
         });
     }
     let tenant = shelves.first().map_or(Uuid::nil(), |shelf| shelf.tenant);
-    home.nearest(tenant, &asked, question).await.unwrap()
+    store.nearest(tenant, &projects, query).await.unwrap()
 }
 
-/// Which chunks, best first: the number of the blob and the position in it.
-fn found(hits: &[Hit]) -> Vec<(u32, u32)> {
+/// The number of each chunk's blob, and its position in it.
+fn identities(hits: &[Hit]) -> Vec<(u32, u32)> {
     let chunk = |hit: &Hit| {
         let number = hit.blob.first_chunk().copied().unwrap();
         (u32::from_be_bytes(number), hit.position)
@@ -189,7 +194,7 @@ fn scores(hits: &[Hit]) -> Vec<f32> {
     hits.iter().map(|hit| hit.score).collect()
 }
 
-/// Within what numbers of 8 bits lose.
+/// Asserts equality within the rounding of 8-bit numbers.
 fn near(found: &[f32], expected: &[f32]) {
     let pairs = found.iter().zip(expected);
     let far = pairs.filter(|(a, b)| (**a - **b).abs() > 0.01).count();
@@ -197,7 +202,7 @@ fn near(found: &[f32], expected: &[f32]) {
     assert!(same, "{found:?} is not {expected:?}");
 }
 
-/// BM25 of one word: how often it is in a chunk of so many words, and in how many of all chunks.
+/// BM25 of a word that occurs `count` times in a chunk of `words` words, and in `with` of `all` chunks.
 fn bm25(count: u16, words: u16, with: u16, all: u16) -> f32 {
     let (count, with, all) = (f32::from(count), f32::from(with), f32::from(all));
     let length = f32::from(words) / AVERAGE;

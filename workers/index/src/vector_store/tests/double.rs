@@ -1,9 +1,8 @@
-//! A server that speaks Qdrant's wire, over gRPC on loopback: filters, named vectors, IDF within a
-//! corpus, batches, and failures on command. What it can't do, it refuses.
+//! A double of Qdrant over gRPC on loopback: filters, named vectors, IDF within a corpus, batches, and
+//! failures on command. It rejects requests that it does not implement.
 //!
-//! It is stricter than a real one in what would go unnoticed there: a filter by a field without
-//! index is refused. It runs on threads of its own, so that stopping it breaks connections as a
-//! crash does; what was kept is there when it starts again.
+//! It is stricter than a real server: a filter by a field without index is rejected. It runs on threads
+//! of its own, so that stopping it breaks connections as a crash would. Its data survives a restart.
 
 use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -25,79 +24,79 @@ mod points;
 mod score;
 mod store;
 
-/// Nothing that a test waits for takes longer, whatever else this machine does.
+/// Upper bound of any wait, however busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The server; it ends with this value.
+/// The server, stopped on drop.
 pub(crate) struct Double {
     shared: Arc<Shared>,
     address: SocketAddr,
     runtime: Option<Runtime>,
 }
 
-/// How requests are met.
+/// How the server treats requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mood {
-    /// They are answered.
-    Well,
-    /// They are refused with this code.
-    Refusing(Code),
-    /// They are taken, and never answered.
+pub(crate) enum Behavior {
+    /// Answers them.
+    Normal,
+    /// Fails them with this code.
+    Failing(Code),
+    /// Accepts them, and never answers.
     Silent,
 }
 
-/// A request that came.
+/// A request that was received.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
-    /// What it is called on the wire.
+pub(crate) struct RecordedRequest {
+    /// Service and method.
     pub(crate) method: &'static str,
-    /// Each filter in it.
+    /// All its filters.
     pub(crate) filters: Vec<Filter>,
-    /// Whether it said until when it is of use.
+    /// Whether it had a deadline.
     pub(crate) timed: bool,
 }
 
 struct Shared {
     collections: Mutex<HashMap<String, Collection>>,
-    mood: Mutex<Mood>,
+    behavior: Mutex<Behavior>,
     version: Mutex<String>,
     key: Mutex<Option<String>>,
-    seen: Mutex<Vec<Seen>>,
+    requests: Mutex<Vec<RecordedRequest>>,
 }
 
 impl Double {
-    /// One that answers everybody.
+    /// Starts an empty server.
     pub(crate) async fn start() -> Double {
         let shared = Arc::new(Shared {
             collections: Mutex::default(),
-            mood: Mutex::new(Mood::Well),
+            behavior: Mutex::new(Behavior::Normal),
             version: Mutex::new("1.19.0".to_owned()),
             key: Mutex::default(),
-            seen: Mutex::default(),
+            requests: Mutex::default(),
         });
         let mut double = Double {
             shared,
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
             runtime: None,
         };
-        double.start_again().await;
+        double.restart().await;
         double
     }
 
-    /// Where it listens.
+    /// Its URL.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Ends it as a crash would.
+    /// Stops it like a crash.
     pub(crate) fn stop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
 
-    /// Starts it again, at the same address.
-    pub(crate) async fn start_again(&mut self) {
+    /// Restarts it at the same address.
+    pub(crate) async fn restart(&mut self) {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -106,7 +105,7 @@ impl Double {
         let (shared, address) = (self.shared.clone(), self.address);
         let listening = runtime.spawn(async move {
             let listener = tokio::time::timeout(PATIENCE, listen(address));
-            let listener = listener.await.expect("its port is free again");
+            let listener = listener.await.expect("the port was released");
             let address = listener.local_addr().unwrap();
             let server = Server::builder()
                 .add_service(PointsServer::from_arc(shared.clone()))
@@ -120,12 +119,12 @@ impl Double {
         self.runtime = Some(runtime);
     }
 
-    /// Loses all that was kept, as a server does that is given another disk.
-    pub(crate) fn lose_everything(&self) {
+    /// Loses all data, like a server with a new disk.
+    pub(crate) fn lose_all(&self) {
         self.shared.collections.lock().clear();
     }
 
-    /// Loses every other chunk, as a server does that is given an older copy of its disk.
+    /// Loses every other chunk, like a server restored from a backup.
     pub(crate) fn lose_half(&self) {
         for collection in self.shared.collections.lock().values_mut() {
             let mut is_kept = true;
@@ -136,24 +135,23 @@ impl Double {
         }
     }
 
-    /// Meets requests so from now on.
-    pub(crate) fn be(&self, mood: Mood) {
-        *self.shared.mood.lock() = mood;
+    pub(crate) fn set_behavior(&self, behavior: Behavior) {
+        *self.shared.behavior.lock() = behavior;
     }
 
-    /// Says that it is this version.
-    pub(crate) fn say_version(&self, version: &str) {
+    /// Sets the version that it reports.
+    pub(crate) fn set_version(&self, version: &str) {
         version.clone_into(&mut self.shared.version.lock());
     }
 
-    /// Refuses whoever does not say this key.
-    pub(crate) fn want_key(&self, key: &str) {
+    /// Rejects requests without this key.
+    pub(crate) fn require_key(&self, key: &str) {
         *self.shared.key.lock() = Some(key.to_owned());
     }
 
-    /// The requests since this was asked last.
-    pub(crate) fn seen(&self) -> Vec<Seen> {
-        std::mem::take(&mut self.shared.seen.lock())
+    /// The requests since the last call.
+    pub(crate) fn take_requests(&self) -> Vec<RecordedRequest> {
+        std::mem::take(&mut self.shared.requests.lock())
     }
 }
 
@@ -163,7 +161,7 @@ impl Drop for Double {
     }
 }
 
-/// Its connections of before may take a moment to go.
+/// Retries, since old connections may hold the port for a moment.
 async fn listen(address: SocketAddr) -> TcpListener {
     loop {
         match TcpListener::bind(address).await {
@@ -174,7 +172,7 @@ async fn listen(address: SocketAddr) -> TcpListener {
 }
 
 impl Shared {
-    /// A request comes in: noted, then met as the mood is.
+    /// Records a request, and treats it by the current behavior.
     async fn enter<Q>(
         &self,
         method: &'static str,
@@ -183,26 +181,26 @@ impl Shared {
     ) -> Result<Q, Status> {
         let headers = request.metadata();
         let timed = headers.contains_key("grpc-timeout");
-        let said = headers.get("api-key").map(|key| key.as_bytes().to_vec());
+        let sent = headers.get("api-key").map(|key| key.as_bytes().to_vec());
         let message = request.into_inner();
-        self.seen.lock().push(Seen {
+        self.requests.lock().push(RecordedRequest {
             method,
             filters: filters(&message),
             timed,
         });
-        let wanted = self.key.lock().clone().map(String::into_bytes);
-        if wanted.is_some() && wanted != said {
+        let required = self.key.lock().clone().map(String::into_bytes);
+        if required.is_some() && required != sent {
             return Err(Status::unauthenticated("Must provide an API key"));
         }
-        let mood = *self.mood.lock();
-        match mood {
-            Mood::Well => Ok(message),
-            Mood::Refusing(code) => Err(Status::new(code, "as commanded")),
-            Mood::Silent => std::future::pending().await,
+        let behavior = *self.behavior.lock();
+        match behavior {
+            Behavior::Normal => Ok(message),
+            Behavior::Failing(code) => Err(Status::new(code, "as commanded")),
+            Behavior::Silent => std::future::pending().await,
         }
     }
 
-    /// Does something with a collection, if it is there.
+    /// Accesses a collection, if it exists.
     fn with<A>(
         &self,
         name: &str,
@@ -231,7 +229,7 @@ impl qdrant_server::Qdrant for Shared {
     }
 }
 
-/// Methods that are refused.
+/// Methods that the double does not implement.
 macro_rules! unimplemented_methods {
     ($($method:ident($request:ty) -> $response:ty;)*) => {$(
         fn $method<'life, 'run>(

@@ -1,5 +1,5 @@
-//! A server that lost chunks, or all of them: no answer is given that is not whole, a search makes
-//! nothing, and what was lost is known by its id. The double, or a real server.
+//! A server that lost chunks or its collection: searches give no incomplete answers and create nothing,
+//! and a lost collection is recognized by its id. With the double or a real server.
 
 use futures::future::join_all;
 use qdrant_client::qdrant::{
@@ -8,83 +8,89 @@ use qdrant_client::qdrant::{
 use uuid::Uuid;
 
 use super::{
-    Asked, Home, HomeError, PATIENCE, SHELF, Server, Shelf, Text, ask, asked, keep, model,
-    one_text, open, question,
+    IndexedText, PATIENCE, SHELF, SearchedProject, Shelf, TestServer, VectorStore,
+    VectorStoreError, model, one_text, open, query, search, searched_project, store_chunk,
 };
 
-/// The texts of a project of four chunks, the same but for their blobs.
-fn four_texts() -> Vec<Text> {
-    let text = |number| Text {
+/// Four texts of one chunk each, equal but for their blobs.
+fn four_texts() -> Vec<IndexedText> {
+    let text = |number| IndexedText {
         blob: [number; 20],
         ..one_text().remove(0)
     };
     (1..=4).map(text).collect()
 }
 
-fn lost(outcome: Result<impl std::fmt::Debug, HomeError>) -> Vec<Uuid> {
+fn lost(outcome: Result<impl std::fmt::Debug, VectorStoreError>) -> Vec<Uuid> {
     match outcome {
-        Err(HomeError::Lost { projects }) => projects,
-        other => panic!("{other:?} of a home that lost chunks"),
+        Err(VectorStoreError::Lost { projects }) => projects,
+        other => panic!("{other:?} is not VectorStoreError::Lost"),
     }
 }
 
 #[tokio::test]
-async fn a_search_of_a_lost_collection_has_no_answer_and_makes_none() {
-    let server = Server::start().await;
-    let home = open(&server.config, Some(&model(2)));
-    let store = keep(&home).await;
-    assert_eq!(ask(&home, store, PATIENCE).await.unwrap(), (1, 1));
+async fn a_search_of_a_lost_collection_fails_and_creates_none() {
+    let server = TestServer::start().await;
+    let store = open(&server.config, Some(&model(2)));
+    let id = store_chunk(&store).await;
+    assert_eq!(search(&store, id, PATIENCE).await.unwrap(), (1, 1));
     server.drop_all().await;
     for _ in 0..2 {
-        let asked = ask(&home, store, PATIENCE).await;
+        let asked = search(&store, id, PATIENCE).await;
         assert_eq!(lost(asked), [SHELF.project]);
     }
-    assert_eq!(home.identity().await.unwrap(), None);
-    assert_eq!(home.count(SHELF).await.unwrap(), 0);
-    let away = home.upsert(SHELF, &one_text()).await.unwrap_err();
-    assert!(matches!(away, HomeError::Away { .. }), "{away:?}");
-    assert!(server.names().await.is_empty(), "only a run makes one");
+    assert_eq!(store.identity().await.unwrap(), None);
+    assert_eq!(store.count(SHELF).await.unwrap(), 0);
+    let away = store.upsert(SHELF, &one_text()).await.unwrap_err();
+    assert!(
+        matches!(away, VectorStoreError::Unavailable { .. }),
+        "{away:?}"
+    );
+    assert!(server.names().await.is_empty(), "only a run creates one");
     server.drop_all().await;
 }
 
 #[tokio::test]
-async fn what_was_in_a_collection_of_another_id_is_lost_though_the_same_is_there_again() {
-    let server = Server::start().await;
-    let home = open(&server.config, Some(&model(2)));
-    let first = keep(&home).await;
+async fn chunks_of_a_former_collection_are_lost_even_if_stored_again() {
+    let server = TestServer::start().await;
+    let store = open(&server.config, Some(&model(2)));
+    let first = store_chunk(&store).await;
     server.drop_all().await;
-    let second = home.prepare().await.unwrap();
+    let second = store.prepare().await.unwrap();
     assert_ne!(first, second);
-    assert_eq!(home.identity().await.unwrap(), Some(second));
-    // It was just made: whoever asks for what was in the first one finds nothing, and is told so.
-    assert_eq!(lost(ask(&home, first, PATIENCE).await), [SHELF.project]);
-    assert_eq!(lost(ask(&home, second, PATIENCE).await), [SHELF.project]);
-    keep(&home).await;
-    assert_eq!(lost(ask(&home, first, PATIENCE).await), [SHELF.project]);
-    assert_eq!(ask(&home, second, PATIENCE).await.unwrap(), (1, 1));
+    assert_eq!(store.identity().await.unwrap(), Some(second));
+    // The new collection is empty: searches of either fail.
+    assert_eq!(lost(search(&store, first, PATIENCE).await), [SHELF.project]);
+    assert_eq!(
+        lost(search(&store, second, PATIENCE).await),
+        [SHELF.project]
+    );
+    store_chunk(&store).await;
+    assert_eq!(lost(search(&store, first, PATIENCE).await), [SHELF.project]);
+    assert_eq!(search(&store, second, PATIENCE).await.unwrap(), (1, 1));
     server.drop_all().await;
 }
 
 #[tokio::test]
-async fn half_of_a_project_is_no_answer_and_others_are_whole_beside_it() {
-    let server = Server::start().await;
-    let home = open(&server.config, Some(&model(2)));
-    let store = keep(&home).await;
+async fn an_incomplete_project_fails_and_others_still_answer() {
+    let server = TestServer::start().await;
+    let store = open(&server.config, Some(&model(2)));
+    let id = store_chunk(&store).await;
     let halved = Shelf {
         project: Uuid::from_u128(3),
         ..SHELF
     };
-    home.upsert(halved, &four_texts()).await.unwrap();
+    store.upsert(halved, &four_texts()).await.unwrap();
     let projects = [
-        asked(store, 1),
-        Asked {
+        searched_project(id, 1),
+        SearchedProject {
             project: halved.project,
-            ..asked(store, 4)
+            ..searched_project(id, 4)
         },
     ];
-    let find = async |projects: &[Asked]| {
-        let question = question(PATIENCE);
-        let found = home.nearest(SHELF.tenant, projects, &question);
+    let find = async |projects: &[SearchedProject]| {
+        let query = query(PATIENCE);
+        let found = store.nearest(SHELF.tenant, projects, &query);
         found.await.map(|found| found.dense.len())
     };
     assert_eq!(find(&projects).await.unwrap(), 5);
@@ -106,17 +112,17 @@ async fn half_of_a_project_is_no_answer_and_others_are_whole_beside_it() {
 }
 
 #[tokio::test]
-async fn of_workers_that_make_the_collection_at_once_one_gives_it_its_id() {
-    let server = Server::start().await;
+async fn concurrent_creations_of_the_collection_agree_on_its_id() {
+    let server = TestServer::start().await;
     for _ in 0..3 {
-        let homes: Vec<_> = (0..8)
+        let stores: Vec<_> = (0..8)
             .map(|_| open(&server.config, Some(&model(2))))
             .collect();
-        let stores = join_all(homes.iter().map(keep)).await;
-        assert!(stores.iter().all(|store| *store == stores[0]), "{stores:?}");
-        assert!(!stores[0].is_nil());
-        for home in &homes {
-            assert_eq!(ask(home, stores[0], PATIENCE).await.unwrap(), (1, 1));
+        let ids = join_all(stores.iter().map(store_chunk)).await;
+        assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+        assert!(!ids[0].is_nil());
+        for store in &stores {
+            assert_eq!(search(store, ids[0], PATIENCE).await.unwrap(), (1, 1));
         }
         server.drop_all().await;
     }

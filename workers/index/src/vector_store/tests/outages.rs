@@ -1,5 +1,5 @@
-//! A server that is away, slow or of another mind: what a call is told, and that it is
-//! found again without a restart.
+//! A server that is unavailable, slow or failing: which errors calls get, and that the store recovers
+//! without a restart.
 
 use std::time::Duration;
 
@@ -9,277 +9,311 @@ use tonic::Code;
 use uuid::Uuid;
 
 use super::{
-    Double, Home, HomeError, PATIENCE, QdrantHome, SHELF, ask, config, double::Mood, keep, model,
-    one_text, open,
+    Double, PATIENCE, QdrantStore, SHELF, VectorStore, VectorStoreError, config, double::Behavior,
+    model, one_text, open, search, store_chunk,
 };
 
-/// A server and a home in it, which has one chunk.
-async fn kept() -> (Double, QdrantHome, Uuid) {
+/// A server and a store in it with one chunk.
+async fn server_with_chunk() -> (Double, QdrantStore, Uuid) {
     let double = Double::start().await;
-    let home = open(&config(&double.url()), Some(&model(2)));
-    let store = keep(&home).await;
-    assert_eq!(ask(&home, store, PATIENCE).await.unwrap(), (1, 1));
-    (double, home, store)
+    let store = open(&config(&double.url()), Some(&model(2)));
+    let id = store_chunk(&store).await;
+    assert_eq!(search(&store, id, PATIENCE).await.unwrap(), (1, 1));
+    (double, store, id)
 }
 
-/// Asks until there is an answer.
-async fn comes_back(home: &QdrantHome, store: Uuid) -> (usize, usize) {
-    let asking = async {
+/// Searches until it gets an answer.
+async fn search_until_answered(store: &QdrantStore, id: Uuid) -> (usize, usize) {
+    let answered = async {
         loop {
-            match ask(home, store, PATIENCE).await {
+            match search(store, id, PATIENCE).await {
                 Ok(found) => return found,
-                Err(error) => assert!(matches!(error, HomeError::Away { .. }), "{error:?}"),
+                Err(error) => assert!(
+                    matches!(error, VectorStoreError::Unavailable { .. }),
+                    "{error:?}"
+                ),
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    timeout(PATIENCE, asking).await.expect("it comes back")
+    timeout(PATIENCE, answered).await.expect("it recovers")
 }
 
 #[tokio::test]
-async fn a_server_that_is_away_at_the_start_is_found_when_it_comes() {
+async fn a_server_that_is_absent_at_start_is_used_once_it_runs() {
     let mut double = Double::start().await;
     double.stop();
-    let home = open(&config(&double.url()), Some(&model(2)));
-    let away = ask(&home, Uuid::nil(), PATIENCE).await.unwrap_err();
-    assert!(matches!(away, HomeError::Away { .. }), "{away:?}");
-    double.start_again().await;
+    let store = open(&config(&double.url()), Some(&model(2)));
+    let unavailable = search(&store, Uuid::nil(), PATIENCE).await.unwrap_err();
+    assert!(
+        matches!(unavailable, VectorStoreError::Unavailable { .. }),
+        "{unavailable:?}"
+    );
+    double.restart().await;
     let prepared = async {
-        while home.prepare().await.is_err() {
+        while store.prepare().await.is_err() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    timeout(PATIENCE, prepared).await.expect("it is found");
-    let store = keep(&home).await;
-    assert_eq!(ask(&home, store, PATIENCE).await.unwrap(), (1, 1));
+    timeout(PATIENCE, prepared).await.expect("it connects");
+    let id = store_chunk(&store).await;
+    assert_eq!(search(&store, id, PATIENCE).await.unwrap(), (1, 1));
 }
 
 #[tokio::test]
-async fn a_server_that_crashed_is_away_until_it_is_back_and_nothing_is_lost() {
-    let (mut double, home, store) = kept().await;
+async fn a_crash_makes_the_store_unavailable_until_the_restart() {
+    let (mut double, store, id) = server_with_chunk().await;
     double.stop();
-    let away = ask(&home, store, PATIENCE).await.unwrap_err();
-    assert!(matches!(away, HomeError::Away { .. }), "{away:?}");
+    let unavailable = search(&store, id, PATIENCE).await.unwrap_err();
+    assert!(
+        matches!(unavailable, VectorStoreError::Unavailable { .. }),
+        "{unavailable:?}"
+    );
     for error in [
-        home.upsert(SHELF, &one_text()).await.unwrap_err(),
-        home.remove(SHELF, &[[7; 20]]).await.unwrap_err(),
-        home.count(SHELF).await.unwrap_err(),
+        store.upsert(SHELF, &one_text()).await.unwrap_err(),
+        store.remove(SHELF, &[[7; 20]]).await.unwrap_err(),
+        store.count(SHELF).await.unwrap_err(),
     ] {
-        assert!(matches!(error, HomeError::Away { .. }), "{error:?}");
+        assert!(
+            matches!(error, VectorStoreError::Unavailable { .. }),
+            "{error:?}"
+        );
     }
-    double.start_again().await;
-    assert_eq!(comes_back(&home, store).await, (1, 1));
+    double.restart().await;
+    assert_eq!(search_until_answered(&store, id).await, (1, 1));
 }
 
 #[tokio::test]
-async fn a_server_that_comes_back_with_less_than_it_had_gives_no_answer() {
-    for lose in [Double::lose_everything, Double::lose_half] {
-        let (mut double, home, store) = kept().await;
+async fn a_server_that_restarts_with_fewer_chunks_gives_no_answer() {
+    for lose in [Double::lose_all, Double::lose_half] {
+        let (mut double, store, id) = server_with_chunk().await;
         double.stop();
         lose(&double);
-        double.start_again().await;
-        let asking = async {
+        double.restart().await;
+        let answered = async {
             loop {
-                match ask(&home, store, PATIENCE).await {
-                    Err(HomeError::Lost { projects }) => return projects,
-                    Err(HomeError::Away { .. }) => {}
+                match search(&store, id, PATIENCE).await {
+                    Err(VectorStoreError::Lost { projects }) => return projects,
+                    Err(VectorStoreError::Unavailable { .. }) => {}
                     other => panic!("{other:?}"),
                 }
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        let lost = timeout(PATIENCE, asking).await.expect("it comes back");
+        let lost = timeout(PATIENCE, answered).await.expect("it recovers");
         assert_eq!(lost, [SHELF.project]);
     }
 }
 
 #[tokio::test]
-async fn a_server_that_says_nothing_costs_three_calls_their_deadline_and_no_other() {
-    let (double, home, store) = kept().await;
-    double.be(Mood::Silent);
-    let slow = join_all((0..3).map(|_| ask(&home, store, Duration::from_millis(1100)))).await;
+async fn a_silent_server_delays_three_calls_and_no_others() {
+    let (double, store, id) = server_with_chunk().await;
+    double.set_behavior(Behavior::Silent);
+    let slow = join_all((0..3).map(|_| search(&store, id, Duration::from_millis(1100)))).await;
     for outcome in slow {
         let late = outcome.unwrap_err();
-        assert!(matches!(late, HomeError::Late(_)), "{late:?}");
+        assert!(matches!(late, VectorStoreError::Late(_)), "{late:?}");
     }
-    double.seen();
-    let calls = join_all((0..20).map(|_| ask(&home, store, PATIENCE))).await;
+    double.take_requests();
+    let calls = join_all((0..20).map(|_| search(&store, id, PATIENCE))).await;
     for outcome in calls {
-        let away = outcome.unwrap_err();
-        assert!(matches!(away, HomeError::Away { .. }), "{away:?}");
+        let unavailable = outcome.unwrap_err();
+        assert!(
+            matches!(unavailable, VectorStoreError::Unavailable { .. }),
+            "{unavailable:?}"
+        );
     }
-    assert!(double.seen().is_empty(), "it was left alone");
-    double.be(Mood::Well);
-    assert_eq!(comes_back(&home, store).await, (1, 1));
+    assert!(double.take_requests().is_empty(), "no request was sent");
+    double.set_behavior(Behavior::Normal);
+    assert_eq!(search_until_answered(&store, id).await, (1, 1));
 }
 
 #[tokio::test]
-async fn a_request_that_is_too_much_for_the_server_holds_up_no_other() {
-    let (double, home, store) = kept().await;
-    double.be(Mood::Silent);
-    let late = ask(&home, store, Duration::from_millis(1100))
+async fn a_request_that_overloads_the_server_delays_no_others() {
+    let (double, store, id) = server_with_chunk().await;
+    double.set_behavior(Behavior::Silent);
+    let late = search(&store, id, Duration::from_millis(1100))
         .await
         .unwrap_err();
-    assert!(matches!(late, HomeError::Late(_)), "{late:?}");
-    double.be(Mood::Refusing(Code::ResourceExhausted));
-    let away = ask(&home, store, PATIENCE).await.unwrap_err();
-    assert!(matches!(away, HomeError::Away { .. }), "{away:?}");
-    double.be(Mood::Well);
+    assert!(matches!(late, VectorStoreError::Late(_)), "{late:?}");
+    double.set_behavior(Behavior::Failing(Code::ResourceExhausted));
+    let unavailable = search(&store, id, PATIENCE).await.unwrap_err();
+    assert!(
+        matches!(unavailable, VectorStoreError::Unavailable { .. }),
+        "{unavailable:?}"
+    );
+    double.set_behavior(Behavior::Normal);
     assert_eq!(
-        ask(&home, store, PATIENCE).await.unwrap(),
+        search(&store, id, PATIENCE).await.unwrap(),
         (1, 1),
         "at once"
     );
 }
 
 #[tokio::test]
-async fn a_call_in_a_hurry_is_late_and_says_nothing_of_the_server() {
-    let (double, home, store) = kept().await;
-    double.be(Mood::Silent);
+async fn a_timeout_of_a_short_deadline_does_not_blame_the_server() {
+    let (double, store, id) = server_with_chunk().await;
+    double.set_behavior(Behavior::Silent);
     let begun = Instant::now();
-    let late = ask(&home, store, Duration::from_millis(50))
+    let late = search(&store, id, Duration::from_millis(50))
         .await
         .unwrap_err();
-    assert!(matches!(late, HomeError::Late(_)), "{late:?}");
+    assert!(matches!(late, VectorStoreError::Late(_)), "{late:?}");
     assert!(begun.elapsed() < PATIENCE);
-    double.be(Mood::Well);
-    assert_eq!(ask(&home, store, PATIENCE).await.unwrap(), (1, 1));
+    double.set_behavior(Behavior::Normal);
+    assert_eq!(search(&store, id, PATIENCE).await.unwrap(), (1, 1));
 }
 
 #[tokio::test]
-async fn what_a_server_will_not_do_is_refused_and_what_it_can_not_do_now_is_away() {
+async fn status_codes_tell_refusals_from_outages() {
     let refused = [
         Code::InvalidArgument,
         Code::PermissionDenied,
         Code::Unauthenticated,
         Code::FailedPrecondition,
     ];
-    let away = [
+    let unavailable = [
         Code::Unavailable,
         Code::ResourceExhausted,
         Code::Internal,
         Code::Cancelled,
         Code::Unknown,
     ];
-    let meetings = refused.into_iter().chain(away).map(async |code| {
-        let (double, home, store) = kept().await;
-        double.be(Mood::Refusing(code));
-        let error = ask(&home, store, PATIENCE).await.unwrap_err();
+    let outcomes = refused.into_iter().chain(unavailable).map(async |code| {
+        let (double, store, id) = server_with_chunk().await;
+        double.set_behavior(Behavior::Failing(code));
+        let error = search(&store, id, PATIENCE).await.unwrap_err();
         let as_expected = match &error {
-            HomeError::Refused { .. } => refused.contains(&code),
-            HomeError::Away { .. } => away.contains(&code),
+            VectorStoreError::Refused { .. } => refused.contains(&code),
+            VectorStoreError::Unavailable { .. } => unavailable.contains(&code),
             _ => false,
         };
         assert!(as_expected, "{code:?}: {error:?}");
-        double.be(Mood::Well);
-        assert_eq!(comes_back(&home, store).await, (1, 1), "{code:?}");
+        double.set_behavior(Behavior::Normal);
+        assert_eq!(search_until_answered(&store, id).await, (1, 1), "{code:?}");
     });
-    join_all(meetings).await;
+    join_all(outcomes).await;
 }
 
 #[tokio::test]
-async fn of_a_hundred_calls_at_once_to_a_server_that_hangs_few_reach_it() {
-    let (double, home, store) = kept().await;
-    double.be(Mood::Silent);
-    double.seen();
-    // What was heard of it before counts for a moment.
+async fn of_a_hundred_calls_to_a_hanging_server_few_reach_it() {
+    let (double, store, id) = server_with_chunk().await;
+    double.set_behavior(Behavior::Silent);
+    double.take_requests();
+    // An earlier answer counts as recent for 250 ms.
     tokio::time::sleep(Duration::from_millis(300)).await;
     let begun = Instant::now();
     let calls = join_all((0..100).map(async |_| {
-        let error = ask(&home, store, PATIENCE).await.unwrap_err();
+        let error = search(&store, id, PATIENCE).await.unwrap_err();
         (error, begun.elapsed())
     }));
     let calls = calls.await;
-    let reached: Vec<&str> = double.seen().iter().map(|seen| seen.method).collect();
+    let reached: Vec<&str> = double
+        .take_requests()
+        .iter()
+        .map(|request| request.method)
+        .collect();
     let searches = reached.iter().filter(|it| **it == "points.query_batch");
     assert_eq!(searches.count(), 8, "{reached:?}");
-    let signs = reached.iter().filter(|it| **it == "health_check").count();
-    assert_eq!(signs + 8, reached.len(), "{reached:?}");
-    assert!((1..=3).contains(&signs), "one asks for all: {reached:?}");
-    let (late, told): (Vec<_>, Vec<_>) = calls
+    let checks = reached.iter().filter(|it| **it == "health_check").count();
+    assert_eq!(checks + 8, reached.len(), "{reached:?}");
+    assert!((1..=3).contains(&checks), "one check for all: {reached:?}");
+    let (late, rejected): (Vec<_>, Vec<_>) = calls
         .iter()
-        .partition(|(error, _)| matches!(error, HomeError::Late(_)));
+        .partition(|(error, _)| matches!(error, VectorStoreError::Late(_)));
     assert_eq!(late.len(), 8, "{calls:?}");
-    for (error, _) in &told {
-        assert!(matches!(error, HomeError::Away { .. }), "{error:?}");
+    for (error, _) in &rejected {
+        assert!(
+            matches!(error, VectorStoreError::Unavailable { .. }),
+            "{error:?}"
+        );
     }
     let first_late = late.iter().map(|(_, took)| *took).min().unwrap();
     assert!(first_late >= Duration::from_secs(2), "{first_late:?}");
-    assert!(told.iter().all(|(_, took)| *took < first_late), "{calls:?}");
-    // And nobody waits longer than a sign of life would take, until it is back.
-    double.be(Mood::Well);
-    assert_eq!(comes_back(&home, store).await, (1, 1));
+    assert!(
+        rejected.iter().all(|(_, took)| *took < first_late),
+        "{calls:?}"
+    );
+    double.set_behavior(Behavior::Normal);
+    assert_eq!(search_until_answered(&store, id).await, (1, 1));
 }
 
-/// By the paused clock: the server says nothing, so time passes only from one limit to the next, and
-/// how busy the machine is does not count.
+/// On the paused clock: since the server is silent, time jumps from one timeout to the next, however
+/// busy the machine is.
 #[tokio::test]
-async fn calls_that_a_server_that_hangs_has_no_room_for_are_told_in_100_ms() {
-    let (double, home, store) = kept().await;
-    double.be(Mood::Silent);
+async fn calls_beyond_the_bound_of_a_hanging_server_fail_in_100_ms() {
+    let (double, store, id) = server_with_chunk().await;
+    double.set_behavior(Behavior::Silent);
     tokio::time::pause();
-    // What was heard of it before counts for a moment.
+    // An earlier answer counts as recent for 250 ms.
     tokio::time::advance(Duration::from_millis(300)).await;
     let begun = Instant::now();
     let calls = join_all((0..100).map(async |_| {
-        let error = ask(&home, store, PATIENCE).await.unwrap_err();
+        let error = search(&store, id, PATIENCE).await.unwrap_err();
         (error, begun.elapsed())
     }));
     let calls = calls.await;
-    let (late, told): (Vec<_>, Vec<_>) = calls
+    let (late, rejected): (Vec<_>, Vec<_>) = calls
         .iter()
-        .partition(|(error, _)| matches!(error, HomeError::Late(_)));
-    assert_eq!((late.len(), told.len()), (8, 92), "{calls:?}");
-    for (error, took) in told {
-        assert!(matches!(error, HomeError::Away { .. }), "{error:?}");
-        // The clock of timers counts in milliseconds, rounded up.
+        .partition(|(error, _)| matches!(error, VectorStoreError::Late(_)));
+    assert_eq!((late.len(), rejected.len()), (8, 92), "{calls:?}");
+    for (error, took) in rejected {
+        assert!(
+            matches!(error, VectorStoreError::Unavailable { .. }),
+            "{error:?}"
+        );
+        // Timers round up to milliseconds.
         assert!(*took <= Duration::from_millis(101), "{took:?}");
     }
 }
 
 #[tokio::test]
-async fn a_burst_of_calls_to_a_server_that_is_well_is_answered_whole() {
-    let (_double, home, store) = kept().await;
+async fn a_burst_of_calls_to_a_healthy_server_is_answered_whole() {
+    let (_double, store, id) = server_with_chunk().await;
     tokio::time::sleep(Duration::from_millis(300)).await;
-    let calls = join_all((0..100).map(|_| ask(&home, store, PATIENCE))).await;
+    let calls = join_all((0..100).map(|_| search(&store, id, PATIENCE))).await;
     for outcome in calls {
         assert_eq!(outcome.unwrap(), (1, 1));
     }
 }
 
 #[tokio::test]
-async fn calls_that_meet_a_server_for_the_first_time_do_not_queue_behind_one_look() {
+async fn first_calls_do_not_queue_behind_one_check_of_the_collection() {
     let double = Double::start().await;
-    let home = open(&config(&double.url()), Some(&model(2)));
-    double.be(Mood::Silent);
-    let calls = join_all((0..100).map(|_| ask(&home, Uuid::nil(), PATIENCE))).await;
-    let is_away = |outcome: &&Result<_, HomeError>| matches!(outcome, Err(HomeError::Away { .. }));
-    // Who looks waits for a second, and nobody else does.
-    let away = calls.iter().filter(is_away).count();
-    assert!(away >= 98, "{calls:?}");
-    let seen = double.seen();
-    let looks = seen.iter().filter(|seen| seen.method == "health_check");
-    assert_eq!(looks.count(), seen.len(), "{seen:?}");
-    assert!(seen.len() <= 3, "{seen:?}");
+    let store = open(&config(&double.url()), Some(&model(2)));
+    double.set_behavior(Behavior::Silent);
+    let calls = join_all((0..100).map(|_| search(&store, Uuid::nil(), PATIENCE))).await;
+    let is_away = |outcome: &&Result<_, VectorStoreError>| {
+        matches!(outcome, Err(VectorStoreError::Unavailable { .. }))
+    };
+    // Only the calls that check wait for a second.
+    let failed = calls.iter().filter(is_away).count();
+    assert!(failed >= 98, "{calls:?}");
+    let requests = double.take_requests();
+    let checks = requests
+        .iter()
+        .filter(|request| request.method == "health_check");
+    assert_eq!(checks.count(), requests.len(), "{requests:?}");
+    assert!(requests.len() <= 3, "{requests:?}");
 }
 
 #[tokio::test]
-async fn what_meets_a_collection_that_comes_or_goes_is_away_and_not_refused() {
+async fn a_collection_created_or_deleted_meanwhile_is_an_outage() {
     for code in [Code::NotFound, Code::AlreadyExists, Code::Internal] {
-        let (double, home, store) = kept().await;
-        double.be(Mood::Refusing(code));
+        let (double, store, id) = server_with_chunk().await;
+        double.set_behavior(Behavior::Failing(code));
         for error in [
-            home.upsert(SHELF, &one_text()).await.unwrap_err(),
-            home.remove(SHELF, &[[7; 20]]).await.unwrap_err(),
+            store.upsert(SHELF, &one_text()).await.unwrap_err(),
+            store.remove(SHELF, &[[7; 20]]).await.unwrap_err(),
         ] {
             assert!(
-                matches!(error, HomeError::Away { .. }),
+                matches!(error, VectorStoreError::Unavailable { .. }),
                 "{code:?}: {error:?}"
             );
         }
-        let error = ask(&home, store, PATIENCE).await.unwrap_err();
-        let is_lost = matches!(error, HomeError::Lost { .. });
-        let is_away = matches!(error, HomeError::Away { .. });
+        let error = search(&store, id, PATIENCE).await.unwrap_err();
+        let is_lost = matches!(error, VectorStoreError::Lost { .. });
+        let is_away = matches!(error, VectorStoreError::Unavailable { .. });
         assert!(is_lost || is_away, "{code:?}: {error:?}");
     }
 }

@@ -170,7 +170,7 @@ fn note_content(found: &Ranked) -> Content {
 }
 
 fn piece(found: &Ranked) -> Option<Piece> {
-    let (from, to) = found.candidate.place.bytes;
+    let (from, to) = found.candidate.location.bytes;
     Some(Piece {
         path: found
             .path

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use archway_index::fuse::Candidate;
-use archway_index::meaning::Whole;
+use archway_index::search::SearchableIndex;
 use archway_proto::failure::Failure;
 use archway_repo::{Kind, RepoError, RepoPath, Rules};
 use archway_store::{Blob, NoteId, Source};
@@ -63,7 +63,7 @@ impl Filter {
     pub(super) async fn blobs(
         filter: &Arc<Filter>,
         cx: &ToolContext,
-        wholes: &[Whole],
+        wholes: &[SearchableIndex],
     ) -> Result<Arc<HashSet<Blob>>, Failure> {
         let (filter, cancel) = (Arc::clone(filter), cx.cancel().clone());
         let wholes = wholes.to_vec();
@@ -85,7 +85,7 @@ impl Filter {
     }
 
     /// Whether an index was built under other path rules than the current ones.
-    pub(super) fn is_newer(&self, wholes: &[Whole]) -> bool {
+    pub(super) fn is_newer(&self, wholes: &[SearchableIndex]) -> bool {
         wholes.iter().any(|whole| {
             let rules = self.rules.get(&whole.project);
             whole.row.rules != rules.map(|rules| rules.fingerprint())
@@ -129,7 +129,7 @@ impl Filter {
     pub(super) fn documented(
         &self,
         candidate: Candidate,
-        wholes: &[Whole],
+        wholes: &[SearchableIndex],
     ) -> Option<DocumentMatch> {
         let id = candidate.project;
         let whole = wholes.iter().find(|whole| whole.project == id)?;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use archway_index::fuse::Candidate;
-use archway_index::meaning::{self, Query, Vectors, Whole};
-use archway_index::vector_store::HomeError;
+use archway_index::search::{SearchQuery, SearchResults, SearchableIndex, VectorUse};
+use archway_index::vector_store::VectorStoreError;
 use archway_proto::{chain::Chain, failure::Failure, fault::Fault};
 use archway_store::{IndexRow, Source, StoreError};
 
@@ -41,7 +41,7 @@ impl IndexMatches {
         let (mut whole_indexes, mut missing) = whole_indexes(cx, projects).await?;
         let filter = Arc::new(Filter::of(cx, projects, request).await?);
         let mut found = find(cx, &whole_indexes, &filter, request).await?;
-        if let Err(HomeError::Lost { .. }) = found {
+        if let Err(VectorStoreError::Lost { .. }) = found {
             // Reads them again: the lost ones are marked, and others may have changed meanwhile.
             (whole_indexes, missing) = self::whole_indexes(cx, projects).await?;
             found = find(cx, &whole_indexes, &filter, request).await?;
@@ -69,12 +69,12 @@ impl IndexMatches {
                 .next()
                 .map(|whole| whole.row)
                 .unwrap_or_default(),
-            is_hybrid: found.vectors == Vectors::Counted,
+            is_hybrid: found.vectors == VectorUse::Used,
             note: note(
                 &missing,
                 &[
-                    (found.vectors == Vectors::Away, NO_EMBEDDER),
-                    (found.vectors == Vectors::Lacking, NO_VECTORS),
+                    (found.vectors == VectorUse::Unavailable, NO_EMBEDDER),
+                    (found.vectors == VectorUse::Incomplete, NO_VECTORS),
                     (!all_read, UNREAD),
                     (filter.is_cut, CUT),
                     (may_mean_files, FILES),
@@ -87,16 +87,16 @@ impl IndexMatches {
 /// Queries the index of these projects.
 async fn find(
     cx: &ToolContext,
-    whole_indexes: &[Whole],
+    whole_indexes: &[SearchableIndex],
     filter: &Arc<Filter>,
     request: &SearchRequest,
-) -> Result<Result<meaning::Found, HomeError>, Failure> {
+) -> Result<Result<SearchResults, VectorStoreError>, Failure> {
     // Documents that were closed after indexing must not displace open ones.
     let blobs = match request.is_filtered() || filter.is_newer(whole_indexes) {
         true => Some(Filter::blobs(filter, cx, whole_indexes).await?),
         false => None,
     };
-    let query = Query {
+    let query = SearchQuery {
         text: &request.query,
         kinds: request.kinds.clone(),
         is_filtered: request.is_filtered(),
@@ -110,7 +110,7 @@ async fn find(
 async fn whole_indexes(
     cx: &ToolContext,
     projects: &[Arc<Project>],
-) -> Result<(Vec<Whole>, Vec<String>), Failure> {
+) -> Result<(Vec<SearchableIndex>, Vec<String>), Failure> {
     let (mut whole_indexes, mut missing) = (Vec::new(), Vec::new());
     for (number, project) in projects.iter().enumerate() {
         let shelf = cx.shelf(project);
@@ -180,18 +180,20 @@ fn not_ready(row: IndexRow) -> Failure {
         .detail("total", row.total)
 }
 
-fn not_searched(error: &HomeError) -> Failure {
+fn not_searched(error: &VectorStoreError) -> Failure {
     match error {
         // This depends on the project, and nothing else reports it.
-        HomeError::TooLarge { .. } => {
+        VectorStoreError::TooLarge { .. } => {
             tracing::warn!(error = %Chain(error), "an index could not be searched");
         }
         _ => tracing::debug!(error = %Chain(error), "an index could not be searched"),
     }
     let message = match error {
-        HomeError::Lost { .. } => "the index of the project was lost and is being rebuilt",
-        HomeError::Late(_) => "the index did not answer in time",
-        HomeError::TooLarge { .. } => "the project's index is too large for the memory it may have",
+        VectorStoreError::Lost { .. } => "the index of the project was lost and is being rebuilt",
+        VectorStoreError::Late(_) => "the index did not answer in time",
+        VectorStoreError::TooLarge { .. } => {
+            "the project's index is too large for the memory it may have"
+        }
         _ => "the index can't be searched now",
     };
     Failure::new(Fault::IndexNotReady, message, FALLBACK).detail("retry_after_seconds", 5)
@@ -199,13 +201,13 @@ fn not_searched(error: &HomeError) -> Failure {
 
 /// The failure if nothing was found by words alone although vectors were expected. `None` if the
 /// search was complete.
-fn words_only_failure(vectors: Vectors) -> Option<Failure> {
+fn words_only_failure(vectors: VectorUse) -> Option<Failure> {
     let message = match vectors {
-        Vectors::Counted | Vectors::None => return None,
-        Vectors::Away => {
+        VectorUse::Used | VectorUse::None => return None,
+        VectorUse::Unavailable => {
             "the embedding service can't be asked now, and nothing has the words of the query"
         }
-        Vectors::Lacking => {
+        VectorUse::Incomplete => {
             "the embedding service has not made the vectors of all files yet, and nothing has the \
              words of the query"
         }

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use archway_index::chunk_text::short_hash;
 use archway_index::fuse::{Boosts, Candidate, Reads, rank};
-use archway_index::named::short_hash;
 use archway_proto::chain::Chain;
 use archway_repo::RepoPath;
 use archway_store::{Note, NoteId, Source};
@@ -102,7 +102,7 @@ pub(super) async fn ranked(
             Source::File => of_project.map(|reads| reads.of_file(&name)),
             // The parent of a note is its module.
             Source::Discovery | Source::Entry => of_project.map(|reads| {
-                let module = found.candidate.place.parent.as_deref();
+                let module = found.candidate.location.parent.as_deref();
                 (reads.of_note(module), None)
             }),
         }

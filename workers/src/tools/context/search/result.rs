@@ -99,7 +99,7 @@ impl SearchResult {
 
     /// A result without its content.
     pub(super) fn of(ranked: Ranked, project: &str) -> SearchResult {
-        let (location, score) = (ranked.candidate.place, rounded(ranked.score));
+        let (location, score) = (ranked.candidate.location, rounded(ranked.score));
         let is_code = ranked.source == Source::File;
         let note = ranked.note;
         let boosts = ranked.boosts;

@@ -1,4 +1,4 @@
-//! The double's collections: made, told about, deleted.
+//! The double's service for collections.
 
 use qdrant_client::qdrant::{
     ChangeAliases, CollectionClusterInfoRequest, CollectionClusterInfoResponse, CollectionConfig,
@@ -21,10 +21,10 @@ impl Collections for Shared {
         &self,
         request: Request<GetCollectionInfoRequest>,
     ) -> Result<Response<GetCollectionInfoResponse>, Status> {
-        let asked = self
+        let message = self
             .enter("collections.get", request, |_| Vec::new())
             .await?;
-        let info = self.with(&asked.collection_name, |it| Ok(it.info()))?;
+        let info = self.with(&message.collection_name, |it| Ok(it.info()))?;
         Ok(Response::new(GetCollectionInfoResponse {
             result: Some(info),
             time: 0.0,
@@ -49,16 +49,16 @@ impl Collections for Shared {
         &self,
         request: Request<CreateCollection>,
     ) -> Result<Response<CollectionOperationResponse>, Status> {
-        let wanted = self
+        let message = self
             .enter("collections.create", request, |_| Vec::new())
             .await?;
         let mut collections = self.collections.lock();
-        let name = wanted.collection_name.clone();
+        let name = message.collection_name.clone();
         if collections.contains_key(&name) {
             let there = format!("Wrong input: Collection `{name}` already exists!");
             return Err(Status::already_exists(there));
         }
-        collections.insert(name, Collection::made(wanted));
+        collections.insert(name, Collection::new(message));
         Ok(done())
     }
 
@@ -66,10 +66,10 @@ impl Collections for Shared {
         &self,
         request: Request<DeleteCollection>,
     ) -> Result<Response<CollectionOperationResponse>, Status> {
-        let asked = self
+        let message = self
             .enter("collections.delete", request, |_| Vec::new())
             .await?;
-        self.collections.lock().remove(&asked.collection_name);
+        self.collections.lock().remove(&message.collection_name);
         Ok(done())
     }
 
@@ -96,17 +96,17 @@ fn done() -> Response<CollectionOperationResponse> {
 }
 
 impl Collection {
-    fn made(wanted: CreateCollection) -> Self {
-        let dense = match wanted.vectors_config.and_then(|vectors| vectors.config) {
+    fn new(message: CreateCollection) -> Self {
+        let dense = match message.vectors_config.and_then(|vectors| vectors.config) {
             Some(vectors_config::Config::ParamsMap(named)) => named.map,
             Some(vectors_config::Config::Params(nameless)) => [(String::new(), nameless)].into(),
             None => [].into(),
         };
-        let sparse = wanted.sparse_vectors_config.map(|sparse| sparse.map);
+        let sparse = message.sparse_vectors_config.map(|sparse| sparse.map);
         Collection {
             dense,
             sparse: sparse.unwrap_or_default(),
-            metadata: wanted.metadata,
+            metadata: message.metadata,
             ..Collection::default()
         }
     }

@@ -1,4 +1,4 @@
-//! The double's points: kept, found, counted, deleted.
+//! The double's service for points.
 
 use qdrant_client::qdrant::{
     BatchResult, ClearPayloadPoints, CountPoints, CountResponse, CountResult,
@@ -26,16 +26,16 @@ impl Points for Shared {
         &self,
         request: Request<CreateFieldIndexCollection>,
     ) -> Result<Response<PointsOperationResponse>, Status> {
-        let asked = self
+        let message = self
             .enter("points.create_field_index", request, |_| Vec::new())
             .await?;
-        let kind = match asked.field_type() {
+        let kind = match message.field_type() {
             FieldType::Keyword => PayloadSchemaType::Keyword,
             FieldType::Integer => PayloadSchemaType::Integer,
             _ => return Err(Status::unimplemented("an index of this kind")),
         };
-        self.with(&asked.collection_name, |collection| {
-            collection.fields.insert(asked.field_name.clone(), kind);
+        self.with(&message.collection_name, |collection| {
+            collection.fields.insert(message.field_name.clone(), kind);
             Ok(())
         })?;
         Ok(Response::new(Default::default()))
@@ -45,11 +45,11 @@ impl Points for Shared {
         &self,
         request: Request<UpdateBatchPoints>,
     ) -> Result<Response<UpdateBatchResponse>, Status> {
-        let asked = self
+        let message = self
             .enter("points.update_batch", request, filters_of_updates)
             .await?;
-        self.with(&asked.collection_name, |collection| {
-            for operation in asked.operations {
+        self.with(&message.collection_name, |collection| {
+            for operation in message.operations {
                 match operation.operation {
                     Some(Operation::Upsert(list)) => collection.upsert(list.points)?,
                     Some(Operation::DeletePoints(delete)) => collection.delete(delete.points)?,
@@ -65,9 +65,9 @@ impl Points for Shared {
         &self,
         request: Request<DeletePoints>,
     ) -> Result<Response<PointsOperationResponse>, Status> {
-        let filters = |asked: &DeletePoints| filters_of(asked.points.as_ref());
-        let asked = self.enter("points.delete", request, filters).await?;
-        self.with(&asked.collection_name, |it| it.delete(asked.points))?;
+        let filters = |message: &DeletePoints| filters_of(message.points.as_ref());
+        let message = self.enter("points.delete", request, filters).await?;
+        self.with(&message.collection_name, |it| it.delete(message.points))?;
         Ok(Response::new(Default::default()))
     }
 
@@ -75,10 +75,10 @@ impl Points for Shared {
         &self,
         request: Request<CountPoints>,
     ) -> Result<Response<CountResponse>, Status> {
-        let filters = |asked: &CountPoints| asked.filter.clone().into_iter().collect();
-        let asked = self.enter("points.count", request, filters).await?;
-        let count = self.with(&asked.collection_name, |collection| {
-            Ok(collection.among(asked.filter.as_ref())?.len() as u64)
+        let filters = |message: &CountPoints| message.filter.clone().into_iter().collect();
+        let message = self.enter("points.count", request, filters).await?;
+        let count = self.with(&message.collection_name, |collection| {
+            Ok(collection.matching(message.filter.as_ref())?.len() as u64)
         })?;
         Ok(Response::new(CountResponse {
             result: Some(CountResult { count }),
@@ -90,11 +90,11 @@ impl Points for Shared {
         &self,
         request: Request<QueryBatchPoints>,
     ) -> Result<Response<QueryBatchResponse>, Status> {
-        let asked = self
+        let message = self
             .enter("points.query_batch", request, filters_of_queries)
             .await?;
-        let result = self.with(&asked.collection_name, |collection| {
-            let queries = asked.query_points.into_iter();
+        let result = self.with(&message.collection_name, |collection| {
+            let queries = message.query_points.into_iter();
             let lists = queries.map(|query| {
                 let result = collection.nearest(query)?;
                 Ok(BatchResult { result })
@@ -136,7 +136,7 @@ impl Points for Shared {
     }
 }
 
-/// The filter of what is deleted, or one that means everything.
+/// The filter of a deletion; an empty one if it has none.
 fn filters_of(points: Option<&PointsSelector>) -> Vec<Filter> {
     match points.and_then(|points| points.points_selector_one_of.as_ref()) {
         Some(PointsSelectorOneOf::Filter(filter)) => vec![filter.clone()],
@@ -144,8 +144,8 @@ fn filters_of(points: Option<&PointsSelector>) -> Vec<Filter> {
     }
 }
 
-fn filters_of_updates(asked: &UpdateBatchPoints) -> Vec<Filter> {
-    let deletes = asked
+fn filters_of_updates(message: &UpdateBatchPoints) -> Vec<Filter> {
+    let deletes = message
         .operations
         .iter()
         .filter_map(|it| match &it.operation {
@@ -155,9 +155,9 @@ fn filters_of_updates(asked: &UpdateBatchPoints) -> Vec<Filter> {
     deletes.flatten().collect()
 }
 
-/// What may be found by each query, and what words are counted in.
-fn filters_of_queries(asked: &QueryBatchPoints) -> Vec<Filter> {
-    let queries = asked.query_points.iter();
+/// The filter and the corpus of each query.
+fn filters_of_queries(message: &QueryBatchPoints) -> Vec<Filter> {
+    let queries = message.query_points.iter();
     let filters = queries.flat_map(|query| {
         let idf = query.params.as_ref().and_then(|params| params.idf.as_ref());
         let sparse = query.using.as_deref() == Some("text");

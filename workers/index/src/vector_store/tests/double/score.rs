@@ -1,4 +1,4 @@
-//! How near the double finds points: cosine, and sparse products with IDF.
+//! The double's scores: cosine, and sparse products with IDF.
 
 use qdrant_client::qdrant::{
     Modifier, PointId, QueryPoints, ScoredPoint, SearchParams, VectorInput, query, vector_input,
@@ -8,7 +8,7 @@ use tonic::Status;
 use super::store::{Collection, Point, words};
 
 impl Collection {
-    /// What one query finds, best first.
+    /// The matches of one query, best first.
     pub(super) fn nearest(&self, query: QueryPoints) -> Result<Vec<ScoredPoint>, Status> {
         let limit = usize::try_from(query.limit.unwrap_or(10)).unwrap_or(usize::MAX);
         if limit == 0 {
@@ -22,15 +22,15 @@ impl Collection {
         };
         let using = query.using.unwrap_or_default();
         let params = query.params.unwrap_or_default();
-        let among = self.among(query.filter.as_ref())?;
+        let among = self.matching(query.filter.as_ref())?;
         let mut scored = match by {
             vector_input::Variant::Dense(vector) => {
                 self.by_vector(&using, vector.data, &params, &among)?
             }
             vector_input::Variant::Sparse(vector) => {
-                let asked: Vec<(u32, f32)> =
+                let query: Vec<(u32, f32)> =
                     words(vector.indices, vector.values)?.into_iter().collect();
-                self.by_words(&using, &asked, &params, &among)?
+                self.by_words(&using, &query, &params, &among)?
             }
             _ => return Err(Status::unimplemented("queries by this")),
         };
@@ -54,7 +54,7 @@ impl Collection {
     fn by_vector<'a>(
         &self,
         using: &str,
-        asked: Vec<f32>,
+        query: Vec<f32>,
         params: &SearchParams,
         among: &[&'a String],
     ) -> Result<Vec<(&'a str, f32)>, Status> {
@@ -63,8 +63,8 @@ impl Collection {
                 "idf is for sparse vectors with that modifier",
             ));
         }
-        let asked = self.unit(using, asked)?;
-        let cosine = |there: &[f32]| there.iter().zip(&asked).map(|(a, b)| a * b).sum::<f32>();
+        let query = self.unit(using, query)?;
+        let cosine = |there: &[f32]| there.iter().zip(&query).map(|(a, b)| a * b).sum::<f32>();
         let scored = among.iter().filter_map(|id| {
             let there = self.points[*id].dense.get(using)?;
             Some((id.as_str(), cosine(there)))
@@ -75,13 +75,13 @@ impl Collection {
     fn by_words<'a>(
         &self,
         using: &str,
-        asked: &[(u32, f32)],
+        query: &[(u32, f32)],
         params: &SearchParams,
         among: &[&'a String],
     ) -> Result<Vec<(&'a str, f32)>, Status> {
         let modified = self.sparse_named(using)?.modifier == Some(Modifier::Idf.into());
         let corpus = params.idf.as_ref().and_then(|idf| idf.corpus.as_ref());
-        let corpus = self.among(corpus)?;
+        let corpus = self.matching(corpus)?;
         let corpus: Vec<&Point> = corpus.into_iter().map(|id| &self.points[id]).collect();
         let weigh = |(word, weight): &(u32, f32)| {
             let rarity = if modified {
@@ -91,10 +91,10 @@ impl Collection {
             };
             (*word, weight * rarity)
         };
-        let asked: Vec<(u32, f32)> = asked.iter().map(weigh).collect();
+        let query: Vec<(u32, f32)> = query.iter().map(weigh).collect();
         let scored = among.iter().filter_map(|id| {
             let there = self.points[*id].sparse.get(using)?;
-            let shared = asked
+            let shared = query
                 .iter()
                 .filter_map(|(word, weight)| Some(there.get(word)? * weight));
             let shared: Vec<f32> = shared.collect();

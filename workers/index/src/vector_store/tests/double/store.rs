@@ -1,4 +1,4 @@
-//! What the double keeps, and which of it a filter means.
+//! The double's data, and its filters.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,7 +11,7 @@ use tonic::Status;
 
 use qdrant_client::qdrant::{PayloadSchemaType, SparseVectorParams};
 
-/// A collection as it was made.
+/// A collection.
 #[derive(Default)]
 pub(super) struct Collection {
     pub(super) dense: HashMap<String, VectorParams>,
@@ -21,7 +21,7 @@ pub(super) struct Collection {
     pub(super) metadata: HashMap<String, Value>,
 }
 
-/// A point, by the text of its id.
+/// A point; its id is the key.
 #[derive(Clone)]
 pub(super) struct Point {
     pub(super) payload: HashMap<String, Value>,
@@ -39,36 +39,41 @@ impl Collection {
             let Some(VectorsOptions::Vectors(named)) = vectors else {
                 return Err(Status::invalid_argument("Expected some vectors"));
             };
-            let mut kept = Point {
+            let mut stored = Point {
                 payload: point.payload,
                 dense: HashMap::new(),
                 sparse: HashMap::new(),
             };
             for (name, vector) in named.vectors {
-                self.place(&mut kept, name, vector)?;
+                self.insert_vector(&mut stored, name, vector)?;
             }
-            self.points.insert(id, kept);
+            self.points.insert(id, stored);
         }
         Ok(())
     }
 
-    fn place(&self, kept: &mut Point, name: String, vector: Vector) -> Result<(), Status> {
+    fn insert_vector(
+        &self,
+        stored: &mut Point,
+        name: String,
+        vector: Vector,
+    ) -> Result<(), Status> {
         match vector.vector {
             Some(vector::Vector::Dense(dense)) => {
                 let dense = self.unit(&name, dense.data)?;
-                kept.dense.insert(name, dense);
+                stored.dense.insert(name, dense);
             }
             Some(vector::Vector::Sparse(sparse)) => {
                 self.sparse_named(&name)?;
                 let words = words(sparse.indices, sparse.values)?;
-                kept.sparse.insert(name, words);
+                stored.sparse.insert(name, words);
             }
             _ => return Err(Status::unimplemented("vectors of this form")),
         }
         Ok(())
     }
 
-    /// A vector made as long as 1, as cosine collections keep it.
+    /// The vector scaled to length 1, as cosine collections store it.
     pub(super) fn unit(&self, name: &str, vector: Vec<f32>) -> Result<Vec<f32>, Status> {
         let params = self.dense.get(name).ok_or_else(|| unknown(name))?;
         if params.size != vector.len() as u64 {
@@ -91,30 +96,32 @@ impl Collection {
         let Some(points_selector::PointsSelectorOneOf::Filter(filter)) = selector else {
             return Err(Status::unimplemented("deleting by id"));
         };
-        let gone: Vec<String> = self.among(Some(&filter))?.into_iter().cloned().collect();
+        let gone: Vec<String> = self.matching(Some(&filter))?.into_iter().cloned().collect();
         for id in gone {
             self.points.remove(&id);
         }
         Ok(())
     }
 
-    /// The ids of the points that a filter means.
-    pub(super) fn among(&self, filter: Option<&Filter>) -> Result<Vec<&String>, Status> {
+    /// The ids of matching points.
+    pub(super) fn matching(&self, filter: Option<&Filter>) -> Result<Vec<&String>, Status> {
         let mut found = Vec::new();
         for (id, point) in &self.points {
-            if filter.map_or(Ok(true), |filter| self.meant(filter, point))? {
+            if filter.map_or(Ok(true), |filter| self.matches_filter(filter, point))? {
                 found.push(id);
             }
         }
         Ok(found)
     }
 
-    fn meant(&self, filter: &Filter, point: &Point) -> Result<bool, Status> {
+    fn matches_filter(&self, filter: &Filter, point: &Point) -> Result<bool, Status> {
         if filter.min_should.is_some() {
             return Err(Status::unimplemented("min_should"));
         }
         let judge = |conditions: &[Condition]| -> Result<Vec<bool>, Status> {
-            let judged = conditions.iter().map(|it| self.holds(it, point));
+            let judged = conditions
+                .iter()
+                .map(|it| self.matches_condition(it, point));
             judged.collect()
         };
         let should = judge(&filter.should)?;
@@ -123,15 +130,15 @@ impl Collection {
         Ok(must && !must_not && (should.is_empty() || should.contains(&true)))
     }
 
-    fn holds(&self, condition: &Condition, point: &Point) -> Result<bool, Status> {
+    fn matches_condition(&self, condition: &Condition, point: &Point) -> Result<bool, Status> {
         match condition.condition_one_of.as_ref() {
-            Some(ConditionOneOf::Field(field)) => self.field_holds(field, point),
-            Some(ConditionOneOf::Filter(filter)) => self.meant(filter, point),
+            Some(ConditionOneOf::Field(field)) => self.matches_field(field, point),
+            Some(ConditionOneOf::Filter(filter)) => self.matches_filter(filter, point),
             _ => Err(Status::unimplemented("this condition")),
         }
     }
 
-    fn field_holds(&self, field: &FieldCondition, point: &Point) -> Result<bool, Status> {
+    fn matches_field(&self, field: &FieldCondition, point: &Point) -> Result<bool, Status> {
         if !self.fields.contains_key(&field.key) {
             return Err(Status::invalid_argument(format!(
                 "Bad request: Index required but not found for \"{}\"",
@@ -175,7 +182,7 @@ fn equals(wanted: &Match, value: Option<&Kind>) -> Result<bool, Status> {
     }
 }
 
-/// The words of a sparse vector and their weights.
+/// The words and weights of a sparse vector.
 pub(super) fn words(indices: Vec<u32>, values: Vec<f32>) -> Result<HashMap<u32, f32>, Status> {
     let count = indices.len();
     let same = count == values.len();

@@ -1,25 +1,25 @@
-//! A text's chunks as bytes: what stands in a row, and what a segment is made of.
+//! Encodes a text's chunks as the bytes of a row.
 //!
-//! A byte that says the form, then the chunks one after the other. Numbers are of variable length
-//! (seven bits a byte, the lowest first); words go by their differences. A vector has a byte for
-//! each number, and one scale for all: what that loses is less than what tells two texts apart.
+//! A format byte, then the chunks in order. Numbers have variable length (seven bits a byte, lowest
+//! first); words are stored as differences. A vector has a byte per number and one scale: the
+//! rounding is smaller than the distance between different texts.
 
-use super::super::{Piece, Place};
+use super::super::{ChunkLocation, IndexedChunk};
 use crate::chunk::Kind;
 use crate::terms::Term;
 
-/// Changes with the form.
-const FORM: u8 = 1;
+/// Increment with each change of the format.
+const FORMAT: u8 = 1;
 
-/// A chunk as it is read: what is counted of it, and where the rest stands.
-pub(super) struct Read {
-    pub(super) place: Place,
+/// A decoded chunk.
+pub(super) struct DecodedChunk {
+    pub(super) location: ChunkLocation,
     pub(super) length: u32,
     pub(super) counts: Vec<(Term, u16)>,
     pub(super) dense: Option<Quantized>,
 }
 
-/// A vector in bytes: a number is its byte times the scale.
+/// A vector of bytes: each number is its byte times the scale.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Quantized {
     pub(super) scale: f32,
@@ -27,11 +27,11 @@ pub(super) struct Quantized {
 }
 
 impl Quantized {
-    /// The nearest vector that can be written.
+    /// The nearest vector that can be encoded.
     pub(super) fn of(vector: &[f32]) -> Quantized {
         let most = vector.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
         let scale = if most > 0.0 { most / 127.0 } else { 1.0 };
-        // `as` saturates, and what is no number becomes 0.
+        // `as` saturates, and turns NaN into 0.
         #[expect(
             clippy::cast_possible_truncation,
             reason = "within -127 to 127 by the scale"
@@ -44,21 +44,21 @@ impl Quantized {
     }
 }
 
-/// The bytes of a text's chunks, with their vectors or without.
-pub(super) fn written(pieces: &[Piece], is_dense: bool) -> Vec<u8> {
-    let mut out = vec![FORM];
-    number(&mut out, pieces.len());
-    for piece in pieces {
-        write_place(&mut out, &piece.place);
-        number(&mut out, piece.terms.length as usize);
-        number(&mut out, piece.terms.counts.len());
+/// Encodes a text's chunks, with or without their vectors.
+pub(super) fn encode(chunks: &[IndexedChunk], is_dense: bool) -> Vec<u8> {
+    let mut out = vec![FORMAT];
+    number(&mut out, chunks.len());
+    for chunk in chunks {
+        write_location(&mut out, &chunk.location);
+        number(&mut out, chunk.terms.length as usize);
+        number(&mut out, chunk.terms.counts.len());
         let mut last = 0;
-        for &(term, count) in &piece.terms.counts {
+        for &(term, count) in &chunk.terms.counts {
             number(&mut out, term.wrapping_sub(last) as usize);
             number(&mut out, usize::from(count));
             last = term;
         }
-        let dense = piece.dense.as_deref().filter(|_| is_dense);
+        let dense = chunk.dense.as_deref().filter(|_| is_dense);
         let dense = dense.map(Quantized::of);
         number(
             &mut out,
@@ -72,52 +72,52 @@ pub(super) fn written(pieces: &[Piece], is_dense: bool) -> Vec<u8> {
     out
 }
 
-fn write_place(out: &mut Vec<u8>, place: &Place) {
-    out.push(code(place.kind));
-    for name in [&place.symbol, &place.parent] {
+fn write_location(out: &mut Vec<u8>, location: &ChunkLocation) {
+    out.push(code(location.kind));
+    for name in [&location.symbol, &location.parent] {
         let bytes = name.as_deref().unwrap_or_default().as_bytes();
         number(out, name.as_ref().map_or(0, |_| bytes.len() + 1));
         out.extend(bytes);
     }
-    for (from, to) in [place.bytes, place.lines] {
+    for (from, to) in [location.bytes, location.lines] {
         number(out, from as usize);
         number(out, to.saturating_sub(from) as usize);
     }
 }
 
-/// A place as it is kept while its chunk is: a part of a row.
-pub(super) fn packed(place: &Place) -> Vec<u8> {
+/// Encodes a location alone, as part of a row.
+pub(super) fn encode_location(location: &ChunkLocation) -> Vec<u8> {
     let mut out = Vec::new();
-    write_place(&mut out, place);
+    write_location(&mut out, location);
     out
 }
 
-/// What [`packed`] made.
-pub(super) fn unpacked(bytes: &[u8]) -> Option<Place> {
-    Reader(bytes).place()
+/// Decodes what [`encode_location`] made.
+pub(super) fn decode_location(bytes: &[u8]) -> Option<ChunkLocation> {
+    Reader(bytes).location()
 }
 
-/// The chunks of a row; `None` if it is of another form, or broken.
-pub(super) fn read(row: &[u8]) -> Option<Vec<Read>> {
-    let (chunks, mut reader) = begun(row)?;
-    // Not a capacity: it may be a lie.
+/// Decodes the chunks of a row; `None` if it is corrupt or of another format.
+pub(super) fn decode(row: &[u8]) -> Option<Vec<DecodedChunk>> {
+    let (chunks, mut reader) = open_row(row)?;
+    // No preallocation: the count may be wrong.
     (0..chunks).map(|_| reader.chunk()).collect()
 }
 
-/// How many chunks a row has, and what reads them.
-fn begun(row: &[u8]) -> Option<(usize, Reader<'_>)> {
-    let (form, rest) = row.split_first()?;
+/// The number of chunks in a row, and a reader behind it.
+fn open_row(row: &[u8]) -> Option<(usize, Reader<'_>)> {
+    let (format, rest) = row.split_first()?;
     let mut reader = Reader(rest);
-    let chunks = reader.number().filter(|_| *form == FORM)?;
+    let chunks = reader.number().filter(|_| *format == FORMAT)?;
     Some((chunks, reader))
 }
 
-/// Reads what was written, from its start on.
+/// Decodes values from the front of its bytes.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    fn chunk(&mut self) -> Option<Read> {
-        let place = self.place()?;
+    fn chunk(&mut self) -> Option<DecodedChunk> {
+        let location = self.location()?;
         let length = self.small()?;
         let (words, mut term) = (self.number()?, 0_u32);
         let mut counts = Vec::new();
@@ -136,19 +136,19 @@ impl<'a> Reader<'a> {
                 })
             }
         };
-        Some(Read {
-            place,
+        Some(DecodedChunk {
+            location,
             length,
             counts,
             dense,
         })
     }
 
-    fn place(&mut self) -> Option<Place> {
+    fn location(&mut self) -> Option<ChunkLocation> {
         let kind = kind(*self.take(1)?.first()?)?;
         let (symbol, parent) = (self.name()?, self.name()?);
         let (bytes, lines) = (self.span()?, self.span()?);
-        Some(Place {
+        Some(ChunkLocation {
             kind,
             symbol,
             parent,
@@ -231,59 +231,62 @@ mod tests {
     use super::*;
     use crate::terms::Terms;
 
-    fn pieces() -> impl Strategy<Value = Vec<Piece>> {
+    fn pieces() -> impl Strategy<Value = Vec<IndexedChunk>> {
         let name = proptest::option::of(".{0,12}");
-        let place = (1_u8..=8, name.clone(), name, any::<(u16, u16, u16, u16)>());
-        let place = place.prop_map(|(kind, symbol, parent, (byte, bytes, line, lines))| Place {
-            kind: self::kind(kind).unwrap(),
-            symbol,
-            parent,
-            bytes: (byte.into(), u32::from(byte) + u32::from(bytes)),
-            lines: (line.into(), u32::from(line) + u32::from(lines)),
-        });
+        let location = (1_u8..=8, name.clone(), name, any::<(u16, u16, u16, u16)>());
+        let location =
+            location.prop_map(
+                |(kind, symbol, parent, (byte, bytes, line, lines))| ChunkLocation {
+                    kind: self::kind(kind).unwrap(),
+                    symbol,
+                    parent,
+                    bytes: (byte.into(), u32::from(byte) + u32::from(bytes)),
+                    lines: (line.into(), u32::from(line) + u32::from(lines)),
+                },
+            );
         let counts = proptest::collection::btree_map(any::<u32>(), 1_u16.., 0..20);
         let terms = counts.prop_map(|counts| Terms {
             length: counts.values().map(|count| u32::from(*count)).sum(),
             counts: counts.into_iter().collect(),
         });
         let dense = proptest::option::of(proptest::collection::vec(-1.0_f32..1.0, 1..20));
-        let piece = (place, terms, dense);
-        let piece = piece.prop_map(|(place, terms, dense)| Piece {
-            place,
+        let chunk = (location, terms, dense);
+        let chunk = chunk.prop_map(|(location, terms, dense)| IndexedChunk {
+            location,
             terms,
             dense,
         });
-        proptest::collection::vec(piece, 0..5)
+        proptest::collection::vec(chunk, 0..5)
     }
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_again(pieces in pieces()) {
-            let read = read(&written(&pieces, true)).unwrap();
-            prop_assert_eq!(read.len(), pieces.len());
-            for (read, piece) in read.into_iter().zip(pieces) {
-                prop_assert_eq!(&read.place, &piece.place);
-                prop_assert_eq!(unpacked(&packed(&piece.place)), Some(piece.place));
-                prop_assert_eq!(read.length, piece.terms.length);
-                prop_assert_eq!(read.counts, piece.terms.counts);
-                prop_assert_eq!(read.dense, piece.dense.as_deref().map(Quantized::of));
+        fn a_row_is_decoded_as_it_was_encoded(chunks in pieces()) {
+            let read = decode(&encode(&chunks, true)).unwrap();
+            prop_assert_eq!(read.len(), chunks.len());
+            for (read, chunk) in read.into_iter().zip(chunks) {
+                prop_assert_eq!(&read.location, &chunk.location);
+                prop_assert_eq!(decode_location(&encode_location(&chunk.location)), Some(chunk.location));
+                prop_assert_eq!(read.length, chunk.terms.length);
+                prop_assert_eq!(read.counts, chunk.terms.counts);
+                prop_assert_eq!(read.dense, chunk.dense.as_deref().map(Quantized::of));
             }
         }
 
         #[test]
-        fn a_broken_row_is_no_row(pieces in pieces(), cut in 1_usize..40) {
-            let mut row = written(&pieces, true);
+        fn a_truncated_row_is_rejected(chunks in pieces(), cut in 1_usize..40) {
+            let mut row = encode(&chunks, true);
             row.truncate(row.len().saturating_sub(cut));
-            prop_assert!(read(&row).is_none() || row.len() == 2);
+            prop_assert!(decode(&row).is_none() || row.len() == 2);
         }
 
         #[test]
-        fn any_bytes_are_read_without_harm(row in proptest::collection::vec(any::<u8>(), 0..200)) {
-            drop(read(&row));
+        fn any_bytes_are_decoded_without_panic(row in proptest::collection::vec(any::<u8>(), 0..200)) {
+            drop(decode(&row));
         }
 
         #[test]
-        fn a_vector_in_bytes_is_off_by_half_a_step_at_most(
+        fn a_quantized_vector_is_off_by_half_a_step_at_most(
             vector in proptest::collection::vec(-1.0_f32..1.0, 1..64)
         ) {
             let written = Quantized::of(&vector);

@@ -1,9 +1,9 @@
-//! What is asked of the index: how it stands, and which chunks answer a query.
+//! Searches the index, and reports its state.
 //!
-//! With Postgres away, how it last stood is gone by for as long as that is remembered; with the
-//! embedder away, words alone are. So they are while one text of a project that is asked has no
-//! vectors yet: among those that have, it would seem to be about nothing. What is found is of whole
-//! indexes only: a text that no document has is passed over, be it not yet or no longer a project's.
+//! Without Postgres, the last known state is used for as long as it is cached. Without the embedder,
+//! words alone rank the results. So they do while any text of a searched project lacks vectors:
+//! next to texts that have them, it would seem unrelated to everything. Only complete indexes are
+//! searched: a match in a text that no document has, whether not yet or no longer, is dropped.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,120 +17,120 @@ use tokio::time::{Duration, Instant, timeout, timeout_at};
 use uuid::Uuid;
 
 use super::chunk::Kind;
-use super::documents::{Documents, KnownDocuments};
+use super::documents::{DocumentCache, Documents};
 use super::embed::Embedder;
 use super::fuse::{Candidate, fuse};
 use super::terms;
-use super::vector_store::{Asked, Filter, Home, HomeError, Question};
+use super::vector_store::{Filter, NearestQuery, SearchedProject, VectorStore, VectorStoreError};
 
-/// How many candidates each list has.
+/// Candidates in each list.
 const CANDIDATES: usize = 100;
-/// How long a query waits for Postgres where it knows how the index stood.
+/// How long a query waits for Postgres if it has a cached state.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// How long that is remembered.
+/// How long a state is cached.
 const REMEMBERED: Duration = Duration::from_secs(10 * 60);
-/// How long a query waits for its vector, and never longer than half of the time that it has: its
-/// words are still to be looked up.
+/// How long a query waits for its vector, at most half of its remaining time: the words still have
+/// to be searched.
 const VECTOR: Duration = Duration::from_secs(4);
-/// How many projects are remembered.
+/// Projects with a cached state.
 const MAX_PROJECTS: u64 = 10_000;
 
-/// All that is asked of the index.
-pub struct Meaning {
+/// Searches the index.
+pub struct IndexSearch {
     stores: Stores,
-    home: Arc<dyn Home>,
+    vector_store: Arc<dyn VectorStore>,
     embedder: Arc<Embedder>,
     made_by: String,
-    documents: KnownDocuments,
+    documents: DocumentCache,
     rows: Cache<Shelf, IndexRow>,
     /// Wakes the indexer.
     wake: Arc<Notify>,
 }
 
-/// A whole index, and its documents.
+/// A complete index and its documents.
 #[derive(Clone)]
-pub struct Whole {
+pub struct SearchableIndex {
     /// The project.
     pub project: Uuid,
-    /// How its index stands.
+    /// State of the index.
     pub row: IndexRow,
-    /// Which texts its files and notes are.
+    /// The files and notes that have each text.
     pub documents: Arc<Documents>,
 }
 
-/// What is looked for.
-pub struct Query<'a> {
-    /// The query.
+/// A query and its bounds.
+pub struct SearchQuery<'a> {
+    /// The query's text.
     pub text: &'a str,
-    /// Of these kinds only.
+    /// Only these kinds.
     pub kinds: Option<Vec<Kind>>,
-    /// It asks for some documents, kinds or modules: then all of them are ranked, however far.
+    /// Whether documents, kinds or modules are restricted: then all that pass are ranked, however
+    /// dissimilar.
     pub is_filtered: bool,
-    /// Of the documents that have these texts only.
+    /// Only documents with these texts.
     pub blobs: Option<Arc<HashSet<Blob>>>,
-    /// Until when an answer is of use.
+    /// When the answer is no longer needed.
     pub deadline: Instant,
 }
 
-/// What answers a query, best first.
-pub struct Found {
+/// The results of a query, best first.
+pub struct SearchResults {
     /// The chunks.
     pub candidates: Vec<Candidate>,
-    /// Vectors counted, too; or why not.
-    pub vectors: Vectors,
+    /// Whether vectors ranked them.
+    pub vectors: VectorUse,
 }
 
-/// Whether vectors counted.
+/// Whether vectors ranked the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Vectors {
+pub enum VectorUse {
     /// They did.
-    Counted,
-    /// No embedder is set, or the query says nothing to it.
+    Used,
+    /// No embedder is configured, or the query has no vector.
     None,
-    /// The embedder could not be asked.
-    Away,
-    /// Some texts have none yet.
-    Lacking,
+    /// The embedder did not answer.
+    Unavailable,
+    /// Some texts have no vectors yet.
+    Incomplete,
 }
 
-impl Meaning {
-    /// A search over these stores; `made_by` names the form of the index, and `wake` has the
-    /// indexer look at once.
+impl IndexSearch {
+    /// Searches indexes made by `made_by` (store, model and format). `wake` wakes the indexer.
     pub fn new(
         stores: Stores,
-        home: Arc<dyn Home>,
+        vector_store: Arc<dyn VectorStore>,
         embedder: Arc<Embedder>,
         made_by: String,
         wake: Arc<Notify>,
-    ) -> Meaning {
+    ) -> IndexSearch {
         let rows = Cache::builder()
             .time_to_live(REMEMBERED)
             .max_capacity(MAX_PROJECTS);
-        Meaning {
+        IndexSearch {
             stores,
-            home,
+            vector_store,
             embedder,
             made_by,
-            documents: KnownDocuments::new(),
+            documents: DocumentCache::new(),
             rows: rows.build(),
             wake,
         }
     }
 
-    /// What makes vectors.
+    /// The embedder.
     pub fn embedder(&self) -> &Arc<Embedder> {
         &self.embedder
     }
 
-    /// Something was written that is to be found.
+    /// Wakes the indexer after a write to the project's memory.
     pub fn was_written(&self) {
         self.wake.notify_one();
     }
 
-    /// How the index of a project stands; `None` before anyone began one.
+    /// State of a project's index; `None` if indexing has not begun.
     ///
     /// # Errors
-    /// If Postgres gives no answer, and it is not known how it stood.
+    /// If Postgres does not answer and no state is cached.
     pub async fn row(&self, shelf: Shelf) -> Result<Option<IndexRow>, StoreError> {
         let store = self.stores.tenant(shelf.tenant);
         let read = store.index(shelf.project, &self.made_by);
@@ -151,8 +151,8 @@ impl Meaning {
         }
     }
 
-    /// How many texts of each of these projects' indexes are at home, and of how many; as it last was
-    /// known to be, while Postgres gives no answer.
+    /// For each project, how many texts are indexed and how many there are; the cached numbers if
+    /// Postgres does not answer.
     pub async fn progress(&self, tenant: Uuid, projects: &[Uuid]) -> HashMap<Uuid, (i64, i64)> {
         let store = self.stores.tenant(tenant);
         let read = store.progress_of_indexes(projects, &self.made_by);
@@ -166,91 +166,96 @@ impl Meaning {
         known.collect()
     }
 
-    /// What of a project's index there is to search, if it was ever whole.
+    /// The searchable index of a project; `None` if it was never complete.
     ///
     /// # Errors
-    /// As [`Meaning::row`].
-    pub async fn whole(&self, shelf: Shelf, row: IndexRow) -> Result<Option<Whole>, StoreError> {
+    /// As [`IndexSearch::row`].
+    pub async fn whole(
+        &self,
+        shelf: Shelf,
+        row: IndexRow,
+    ) -> Result<Option<SearchableIndex>, StoreError> {
         if row.edition <= 0 {
             return Ok(None);
         }
         let edition = (row.id, row.edition);
         let documents = self.documents.get(&self.stores, shelf, edition).await?;
-        Ok(Some(Whole {
+        Ok(Some(SearchableIndex {
             project: shelf.project,
             row,
             documents,
         }))
     }
 
-    /// The chunks of these projects that answer a query. The first is the one that is asked about.
+    /// The chunks of these projects that match a query. The first project's cache of query vectors is
+    /// used.
     ///
     /// # Errors
-    /// If the home gives no answer in time, or has not all of these projects: then they are marked,
-    /// and made anew.
+    /// If the store does not answer in time, or lost chunks of a project: its index is then marked as
+    /// incomplete and rebuilt.
     pub async fn find(
         &self,
         tenant: Uuid,
-        projects: &[Whole],
-        query: &Query<'_>,
-    ) -> Result<Found, HomeError> {
+        projects: &[SearchableIndex],
+        query: &SearchQuery<'_>,
+    ) -> Result<SearchResults, VectorStoreError> {
         let (dense, vectors) = self.vector(tenant, projects, query).await;
         let is_hybrid = dense.is_some();
-        let question = Question {
+        let nearest = NearestQuery {
             dense,
             terms: terms::query_terms(query.text),
             filter: Filter {
                 kinds: query.kinds.clone(),
                 blobs: query.blobs.clone(),
             },
-            most: CANDIDATES,
+            limit: CANDIDATES,
             deadline: query.deadline,
         };
-        let asked: Vec<Asked> = projects.iter().map(Whole::asked).collect();
-        let candidates = self.home.nearest(tenant, &asked, &question);
+        let asked: Vec<SearchedProject> = projects.iter().map(SearchableIndex::asked).collect();
+        let candidates = self.vector_store.nearest(tenant, &asked, &nearest);
         let candidates = timeout_at(query.deadline, candidates).await;
-        let candidates = candidates.map_err(|_elapsed| HomeError::Late("searching it"))?;
-        if let Err(HomeError::Lost { projects: lost }) = &candidates {
+        let candidates = candidates.map_err(|_elapsed| VectorStoreError::Late("searching it"))?;
+        if let Err(VectorStoreError::Lost { projects: lost }) = &candidates {
             let lost = projects
                 .iter()
                 .filter(|whole| lost.contains(&whole.project));
             self.lose(tenant, lost).await;
         }
         let candidates = candidates?;
-        Ok(Found {
+        Ok(SearchResults {
             candidates: fuse(candidates, is_hybrid, query.is_filtered),
             vectors,
         })
     }
 
-    /// Marks indexes as not whole, and has them looked at. One that became another edition meanwhile
-    /// is left alone: what went may be what it no longer has.
-    async fn lose(&self, tenant: Uuid, lost: impl Iterator<Item = &Whole>) {
+    /// Marks indexes as incomplete and wakes the indexer. An index with a newer edition is left alone:
+    /// the missing chunks may be ones that it no longer has.
+    async fn lose(&self, tenant: Uuid, lost: impl Iterator<Item = &SearchableIndex>) {
         let store = self.stores.tenant(tenant);
-        for Whole { row, .. } in lost {
+        for SearchableIndex { row, .. } in lost {
             match timeout(PATIENCE, store.mark_lost(row.id, row.edition)).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {
-                    tracing::debug!(error = %Chain(&error), "a lost index was not marked");
+                    tracing::debug!(error = %Chain(&error), "could not mark a lost index");
                 }
-                Err(_elapsed) => tracing::debug!("a lost index was not marked in time"),
+                Err(_elapsed) => tracing::debug!("timeout while marking a lost index"),
             }
         }
         self.wake.notify_one();
     }
 
-    /// The query's vector; without one, why that is.
+    /// The query's vector, or why there is none.
     async fn vector(
         &self,
         tenant: Uuid,
-        projects: &[Whole],
-        query: &Query<'_>,
-    ) -> (Option<Vec<f32>>, Vectors) {
+        projects: &[SearchableIndex],
+        query: &SearchQuery<'_>,
+    ) -> (Option<Vec<f32>>, VectorUse) {
         let Some(first) = projects.first() else {
-            return (None, Vectors::None);
+            return (None, VectorUse::None);
         };
         if projects.iter().any(|project| project.row.lacks_vectors) {
-            return (None, Vectors::Lacking);
+            return (None, VectorUse::Incomplete);
         }
         let shelf = Shelf {
             tenant,
@@ -259,22 +264,22 @@ impl Meaning {
         let now = Instant::now();
         let until = now + VECTOR.min(query.deadline.saturating_duration_since(now) / 2);
         match self.embedder.query(shelf, query.text, until).await {
-            Ok(Some(vector)) => (Some(vector.to_vec()), Vectors::Counted),
-            Ok(None) => (None, Vectors::None),
+            Ok(Some(vector)) => (Some(vector.to_vec()), VectorUse::Used),
+            Ok(None) => (None, VectorUse::None),
             Err(error) => {
-                tracing::info!(error = %Chain(&error), "a query is answered by its words alone");
-                (None, Vectors::Away)
+                tracing::info!(error = %Chain(&error), "ranking a query by words alone");
+                (None, VectorUse::Unavailable)
             }
         }
     }
 }
 
-impl Whole {
-    fn asked(&self) -> Asked {
-        Asked {
+impl SearchableIndex {
+    fn asked(&self) -> SearchedProject {
+        SearchedProject {
             project: self.project,
             edition: self.row.edition,
-            home: self.row.home,
+            store_id: self.row.home,
             chunks: u64::try_from(self.row.chunks).unwrap_or(0),
         }
     }

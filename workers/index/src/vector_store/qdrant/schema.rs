@@ -1,4 +1,4 @@
-//! What the collection is made like, and whether one that is there is like that.
+//! How the collection is created, and whether an existing one matches.
 
 use qdrant_client::qdrant::{
     CollectionInfo, CreateCollection, Distance, HnswConfigDiff, Modifier, SparseVectorConfig,
@@ -10,20 +10,20 @@ use super::{
     collection::Collection,
     point::{DENSE, TEXT},
 };
-use crate::vector_store::HomeError;
+use crate::vector_store::VectorStoreError;
 
-/// Neighbours of a chunk in the graph of its tenant and project. There is no graph of all tenants:
-/// nobody asks it.
+/// Neighbours of a chunk in the graph of its tenant or project. No graph spans all tenants, since
+/// no search does.
 const NEIGHBOURS: u64 = 16;
-/// Kilobytes of vectors up to which all of them are looked at rather than a graph: 50,000 vectors
-/// of 256 dimensions, some 10 ms.
+/// Kilobytes of vectors up to which all are compared instead of walking a graph: 50,000 vectors of
+/// 256 dimensions, some 10 ms.
 const EXACT_UP_TO: u64 = 50_000;
-/// Where the id stands among the collection's metadata.
+/// Key of the id in the collection's metadata.
 const ID: &str = "archway_id";
 
 impl Collection {
-    /// As it is made, with an id of its own.
-    pub(super) fn wanted(&self) -> CreateCollection {
+    /// The request that creates it, with a new id.
+    pub(super) fn create_request(&self) -> CreateCollection {
         let dense = self.dimensions.map(|size| VectorParams {
             size,
             distance: Distance::Cosine.into(),
@@ -54,8 +54,8 @@ impl Collection {
         }
     }
 
-    /// Whether it is as it is made, but for what may differ.
-    pub(super) fn check(&self, info: &CollectionInfo) -> Result<(), HomeError> {
+    /// Checks the parts that searches depend on.
+    pub(super) fn check_schema(&self, info: &CollectionInfo) -> Result<(), VectorStoreError> {
         let params = info.config.as_ref().and_then(|it| it.params.as_ref());
         let vectors = params.and_then(|it| it.vectors_config.as_ref());
         let dense = match vectors.and_then(|it| it.config.as_ref()) {
@@ -69,28 +69,28 @@ impl Collection {
                 return Err(self.mismatch(&has));
             }
             if dense.distance != i32::from(Distance::Cosine) {
-                return Err(self.mismatch("compares vectors otherwise than by cosine"));
+                return Err(self.mismatch("does not compare vectors by cosine"));
             }
         }
         let sparse = params.and_then(|it| it.sparse_vectors_config.as_ref());
         let text = sparse.and_then(|it| it.map.get(TEXT));
         let text = text.ok_or_else(|| self.mismatch("has no sparse vectors named \"text\""))?;
         if text.modifier != Some(Modifier::Idf.into()) {
-            return Err(self.mismatch("does not weigh words by how rare they are (modifier IDF)"));
+            return Err(self.mismatch("does not weight words by their rarity (modifier IDF)"));
         }
         Ok(())
     }
 
-    pub(super) fn mismatch(&self, what: &str) -> HomeError {
+    pub(super) fn mismatch(&self, what: &str) -> VectorStoreError {
         let name = &self.name;
-        HomeError::Mismatch(format!(
-            "the collection {name:?} in Qdrant {what}: it is not of this program's making; delete \
-             it, or name others with --qdrant-collection (ARCHWAY_QDRANT_COLLECTION)"
+        VectorStoreError::Mismatch(format!(
+            "the collection {name:?} in Qdrant {what}: it was not created by Archway; delete it, \
+             or name others with --qdrant-collection (ARCHWAY_QDRANT_COLLECTION)"
         ))
     }
 }
 
-/// The id of a collection; one that was made before there were ids has none.
+/// The id of a collection; nil if it was created before ids existed.
 pub(super) fn id(info: &CollectionInfo) -> Uuid {
     let config = info.config.as_ref();
     let id = config.and_then(|config| config.metadata.get(ID)?.kind.as_ref());

@@ -1,13 +1,15 @@
-//! No request leaves that does not say whose chunks it means.
+//! Every request for chunks names its tenant.
 
 use std::{collections::HashSet, sync::Arc};
 
 use qdrant_client::qdrant::{Filter, condition::ConditionOneOf, r#match::MatchValue};
 
-use super::{Double, Home, PATIENCE, SHELF, asked, config, keep, model, open, question};
+use super::{
+    Double, PATIENCE, SHELF, VectorStore, config, model, open, query, searched_project, store_chunk,
+};
 use crate::chunk::Kind;
 
-/// Whether nothing but the tenant's can be meant.
+/// Whether the filter matches the tenant's chunks only.
 fn within_the_tenant(filter: &Filter) -> bool {
     let tenant = SHELF.tenant.to_string();
     filter.must.iter().any(|condition| {
@@ -31,25 +33,31 @@ fn within_the_tenant(filter: &Filter) -> bool {
 #[tokio::test]
 async fn every_request_for_chunks_names_its_tenant_and_its_deadline() {
     let double = Double::start().await;
-    let home = open(&config(&double.url()), Some(&model(2)));
-    let asked = [asked(keep(&home).await, 1)];
-    home.count(SHELF).await.unwrap();
-    let mut question = question(PATIENCE);
-    home.nearest(SHELF.tenant, &asked, &question).await.unwrap();
-    question.filter.kinds = Some(vec![Kind::Function]);
-    question.filter.blobs = Some(Arc::new(HashSet::from([[7; 20]])));
-    let found = home.nearest(SHELF.tenant, &asked, &question).await.unwrap();
+    let store = open(&config(&double.url()), Some(&model(2)));
+    let projects = [searched_project(store_chunk(&store).await, 1)];
+    store.count(SHELF).await.unwrap();
+    let mut query = query(PATIENCE);
+    store
+        .nearest(SHELF.tenant, &projects, &query)
+        .await
+        .unwrap();
+    query.filter.kinds = Some(vec![Kind::Function]);
+    query.filter.blobs = Some(Arc::new(HashSet::from([[7; 20]])));
+    let found = store
+        .nearest(SHELF.tenant, &projects, &query)
+        .await
+        .unwrap();
     assert_eq!((found.dense.len(), found.sparse.len()), (1, 1));
-    home.remove(SHELF, &[[7; 20]]).await.unwrap();
-    let seen = double.seen();
-    let filters: Vec<_> = seen
+    store.remove(SHELF, &[[7; 20]]).await.unwrap();
+    let requests = double.take_requests();
+    let filters: Vec<_> = requests
         .iter()
-        .filter(|seen| seen.method != "points.create_field_index")
-        .filter(|seen| seen.method.starts_with("points."))
-        .map(|seen| (seen.method, seen.filters.len()))
+        .filter(|request| request.method != "points.create_field_index")
+        .filter(|request| request.method.starts_with("points."))
+        .map(|request| (request.method, request.filters.len()))
         .collect();
-    // A search has two filters for words: what may be found, and where words are counted. After it
-    // it is counted whether all is there.
+    // A search by words has two filters: which chunks may match, and over which document
+    // frequencies are counted. A count follows, to verify the answer.
     let expected = [
         ("points.update_batch", 1),
         ("points.count", 1),
@@ -60,46 +68,52 @@ async fn every_request_for_chunks_names_its_tenant_and_its_deadline() {
         ("points.delete", 1),
     ];
     assert_eq!(filters, expected);
-    for seen in seen {
-        assert!(seen.filters.iter().all(within_the_tenant), "{seen:?}");
-        assert!(seen.timed, "{seen:?}");
+    for requests in requests {
+        assert!(
+            requests.filters.iter().all(within_the_tenant),
+            "{requests:?}"
+        );
+        assert!(requests.timed, "{requests:?}");
     }
 }
 
 #[tokio::test]
-async fn what_is_found_in_whole_projects_is_said_by_one_condition() {
+async fn a_search_of_whole_projects_has_a_single_condition() {
     let double = Double::start().await;
-    let home = open(&config(&double.url()), Some(&model(2)));
-    let asked = [asked(keep(&home).await, 1)];
-    let question = question(PATIENCE);
-    home.nearest(SHELF.tenant, &asked, &question).await.unwrap();
-    let seen = double.seen();
-    let searched = seen
+    let store = open(&config(&double.url()), Some(&model(2)));
+    let projects = [searched_project(store_chunk(&store).await, 1)];
+    let query = query(PATIENCE);
+    store
+        .nearest(SHELF.tenant, &projects, &query)
+        .await
+        .unwrap();
+    let requests = double.take_requests();
+    let searched = requests
         .iter()
-        .filter(|seen| ["points.query_batch", "points.count"].contains(&seen.method))
-        .flat_map(|seen| &seen.filters);
+        .filter(|requests| ["points.query_batch", "points.count"].contains(&requests.method))
+        .flat_map(|requests| &requests.filters);
     let conditions: Vec<usize> = searched.map(|filter| filter.must.len()).collect();
     assert!(!conditions.is_empty());
     assert!(conditions.iter().all(|count| *count == 1), "{conditions:?}");
 }
 
 #[test]
-fn requests_for_chunks_are_made_in_one_file_alone() {
+fn requests_for_chunks_are_built_in_one_file_only() {
     let elsewhere = [
         include_str!("../qdrant.rs"),
         include_str!("../qdrant/batches.rs"),
         include_str!("../qdrant/collection.rs"),
-        include_str!("../qdrant/crowd.rs"),
+        include_str!("../qdrant/search_permits.rs"),
         include_str!("../qdrant/failure.rs"),
         include_str!("../qdrant/fields.rs"),
-        include_str!("../qdrant/line.rs"),
+        include_str!("../qdrant/connection.rs"),
         include_str!("../qdrant/point.rs"),
-        include_str!("../qdrant/proof.rs"),
+        include_str!("../qdrant/completeness.rs"),
         include_str!("../qdrant/search.rs"),
         include_str!("../qdrant/server.rs"),
-        include_str!("../qdrant/shape.rs"),
+        include_str!("../qdrant/schema.rs"),
     ];
-    let made = [
+    let built = [
         "QueryPoints {",
         "CountPoints {",
         "DeletePoints {",
@@ -107,8 +121,8 @@ fn requests_for_chunks_are_made_in_one_file_alone() {
         "Condition::",
     ];
     let here = include_str!("../qdrant/requests.rs");
-    for name in made {
-        assert!(here.contains(name), "{name} is made in requests.rs");
+    for name in built {
+        assert!(here.contains(name), "{name} is built in requests.rs");
         assert!(elsewhere.iter().all(|file| !file.contains(name)), "{name}");
     }
     for other in [

@@ -1,58 +1,57 @@
-//! Texts that were read together: their words as an inverted list, their vectors in one row.
+//! TextFlags that were read together: an inverted index of their words, and their vectors in one array.
 //!
-//! It never changes. Texts that went are known to who asks ([`Texts`]), which also says which of
-//! them may be found.
+//! A segment is immutable. [`TextFlags`] says which of its texts still exist, and which may match.
 
 use archway_store::Blob;
 
-use super::super::{Place, Question};
-use super::form::{self, Read};
+use super::super::{ChunkLocation, NearestQuery};
+use super::encoding::{self, DecodedChunk};
 use super::view::Row;
 use crate::chunk::Kind;
 use crate::terms::Term;
 
-/// What a query's numbers are multiplied with to be whole ones: 12 bits, so that the products of a
-/// thousand of them fit 32.
-const STEPS: f32 = 2047.0;
+/// Factor that turns a query's numbers into integers of 12 bits, so that the products of a thousand
+/// of them fit into 32 bits.
+const QUERY_SCALE: f32 = 2047.0;
 
-/// Texts, cut into chunks.
+/// TextFlags, cut into chunks.
 #[derive(Debug, Default)]
 pub(super) struct Segment {
     pub(super) rows: Vec<Row>,
-    /// Of each chunk: which text it is of, from 0, and which of its chunks.
+    /// For each chunk its text, from 0, and its index in that text.
     texts: Vec<(u32, u32)>,
     kinds: Vec<Kind>,
-    /// How many words each chunk has.
+    /// InvertedIndex in each chunk.
     lengths: Vec<u32>,
-    /// After which byte of `places` each chunk's ends.
-    place_ends: Vec<u32>,
-    places: Vec<u8>,
+    /// End of each chunk's location in `locations`.
+    location_ends: Vec<u32>,
+    locations: Vec<u8>,
     dimensions: usize,
-    /// Of each chunk, so that its vector has length 1; 0 where it has none.
+    /// Per chunk the factor that gives its vector length 1; 0 if it has no vector.
     scales: Vec<f32>,
     vectors: Vec<i8>,
-    words: Words,
+    words: InvertedIndex,
 }
 
-/// Which chunks have a word, and how often.
+/// The inverted index: which chunks contain a word, and how often.
 #[derive(Debug, Default)]
-struct Words {
-    /// In order.
+struct InvertedIndex {
+    /// Sorted.
     terms: Vec<Term>,
-    /// After which of the lists' items each word's end.
+    /// End of each word's posting list.
     ends: Vec<u32>,
     chunks: Vec<u32>,
     counts: Vec<u16>,
 }
 
-/// Which texts of a segment are still there, and which of them may be found.
-pub(super) struct Texts<'a> {
+/// Which texts of a segment still exist, and which of them may match.
+pub(super) struct TextFlags<'a> {
     pub(super) live: &'a [bool],
-    pub(super) asked: Vec<bool>,
+    pub(super) admitted: Vec<bool>,
 }
 
 impl Segment {
-    pub(super) fn of(texts: Vec<(Row, Vec<Read>)>) -> Segment {
+    pub(super) fn of(texts: Vec<(Row, Vec<DecodedChunk>)>) -> Segment {
         let mut segment = Segment::default();
         let vectors = texts.iter().flat_map(|(_, chunks)| chunks);
         let mut vectors = vectors.filter_map(|chunk| chunk.dense.as_ref());
@@ -69,17 +68,18 @@ impl Segment {
             }
         }
         postings.sort_unstable();
-        segment.words = Words::of(&postings);
+        segment.words = InvertedIndex::of(&postings);
         segment.shrink();
         segment
     }
 
-    fn push(&mut self, at: (u32, u32), chunk: Read) {
-        self.texts.push(at);
-        self.kinds.push(chunk.place.kind);
+    fn push(&mut self, position: (u32, u32), chunk: DecodedChunk) {
+        self.texts.push(position);
+        self.kinds.push(chunk.location.kind);
         self.lengths.push(chunk.length);
-        self.places.extend(form::packed(&chunk.place));
-        self.place_ends.push(number(self.places.len()));
+        self.locations
+            .extend(encoding::encode_location(&chunk.location));
+        self.location_ends.push(number(self.locations.len()));
         let dense = chunk
             .dense
             .filter(|dense| dense.values.len() == self.dimensions);
@@ -97,50 +97,49 @@ impl Segment {
         self.texts.shrink_to_fit();
         self.kinds.shrink_to_fit();
         self.lengths.shrink_to_fit();
-        self.place_ends.shrink_to_fit();
-        self.places.shrink_to_fit();
+        self.location_ends.shrink_to_fit();
+        self.locations.shrink_to_fit();
         self.scales.shrink_to_fit();
         self.vectors.shrink_to_fit();
     }
 
-    /// What it takes, in bytes.
+    /// Memory in use, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let chunk = size_of::<(u32, u32)>() + size_of::<Kind>() + 3 * size_of::<u32>();
         let posting = size_of::<u32>() + size_of::<u16>();
         self.rows.len() * size_of::<Row>()
             + self.texts.len() * (chunk + self.dimensions)
-            + self.places.len()
+            + self.locations.len()
             + self.words.terms.len() * 2 * size_of::<u32>()
             + self.words.chunks.len() * posting
     }
 
-    /// How many chunks the texts that are live have.
+    /// Number of chunks in live texts.
     pub(super) fn chunks(&self, live: &[bool]) -> usize {
         let chunks = self.texts.iter();
-        chunks.filter(|(text, _)| at(live, *text)).count()
+        chunks.filter(|(text, _)| is_set(live, *text)).count()
     }
 
-    /// In how many chunks that are live a word stands.
+    /// Number of live chunks that contain a word.
     pub(super) fn frequency(&self, term: Term, live: &[bool]) -> usize {
-        let (chunks, _) = self.words.list(term);
+        let (chunks, _) = self.words.postings(term);
         chunks
             .iter()
-            .filter(|chunk| at(live, self.text_of(**chunk)))
+            .filter(|chunk| is_set(live, self.text_of(**chunk)))
             .count()
     }
 
-    /// Adds what `weigh` gives for a word that stands so often in a chunk of so many words, to the
-    /// scores of all chunks that may be found.
-    pub(super) fn add(
+    /// Adds `weigh(count, length)` to the score of each chunk that contains the word and may match.
+    pub(super) fn add_scores(
         &self,
         term: Term,
-        texts: &Texts<'_>,
+        texts: &TextFlags<'_>,
         scores: &mut [f32],
         weigh: impl Fn(u16, u32) -> f32,
     ) {
-        let (chunks, counts) = self.words.list(term);
+        let (chunks, counts) = self.words.postings(term);
         for (&chunk, &count) in chunks.iter().zip(counts) {
-            if !at(&texts.asked, self.text_of(chunk)) {
+            if !is_set(&texts.admitted, self.text_of(chunk)) {
                 continue;
             }
             let length = self.lengths.get(chunk as usize).copied().unwrap_or(0);
@@ -150,8 +149,8 @@ impl Segment {
         }
     }
 
-    /// The cosine of each chunk that may be found; `None` for the others.
-    pub(super) fn cosines(&self, query: &[f32], texts: &Texts<'_>) -> Vec<Option<f32>> {
+    /// The cosine of each chunk that may match; `None` for the others.
+    pub(super) fn cosines(&self, query: &[f32], texts: &TextFlags<'_>) -> Vec<Option<f32>> {
         if self.dimensions == 0 || query.len() != self.dimensions {
             return vec![None; self.texts.len()];
         }
@@ -159,23 +158,26 @@ impl Segment {
             clippy::cast_possible_truncation,
             reason = "a unit vector's numbers times 2047"
         )]
-        let query: Vec<i16> = query.iter().map(|x| (x * STEPS).round() as i16).collect();
+        let query: Vec<i16> = query
+            .iter()
+            .map(|x| (x * QUERY_SCALE).round() as i16)
+            .collect();
         let vectors = self.vectors.chunks_exact(self.dimensions);
         let chunks = vectors.zip(&self.scales).zip(&self.texts);
         let cosine = |((vector, scale), (text, _)): ((&[i8], &f32), &(u32, u32))| {
-            let is_asked = at(&texts.asked, *text) && *scale > 0.0;
+            let is_admitted = is_set(&texts.admitted, *text) && *scale > 0.0;
             #[expect(
                 clippy::cast_precision_loss,
                 reason = "the sum has 12 + 7 bits that count"
             )]
-            is_asked.then(|| product(vector, &query) as f32 * scale / STEPS)
+            is_admitted.then(|| dot_product(vector, &query) as f32 * scale / QUERY_SCALE)
         };
         chunks.map(cosine).collect()
     }
 
-    /// Which chunks a question's filter lets be found, of the texts that may be.
-    pub(super) fn passes(&self, chunk: usize, question: &Question) -> bool {
-        let kinds = question.filter.kinds.as_deref();
+    /// Whether the chunk's kind passes the query's filter.
+    pub(super) fn passes_filter(&self, chunk: usize, query: &NearestQuery) -> bool {
+        let kinds = query.filter.kinds.as_deref();
         kinds.is_none_or(|kinds| {
             self.kinds
                 .get(chunk)
@@ -183,20 +185,20 @@ impl Segment {
         })
     }
 
-    /// The text of a chunk, which of its chunks it is, and what is shown of it.
-    pub(super) fn chunk(&self, chunk: usize) -> Option<(Blob, u32, Place)> {
+    /// Blob, index in the blob and location of a chunk.
+    pub(super) fn chunk(&self, chunk: usize) -> Option<(Blob, u32, ChunkLocation)> {
         let (text, position) = *self.texts.get(chunk)?;
         let from = chunk
             .checked_sub(1)
-            .and_then(|before| self.place_ends.get(before));
+            .and_then(|before| self.location_ends.get(before));
         let from = from.copied().unwrap_or(0) as usize;
-        let to = *self.place_ends.get(chunk)? as usize;
-        let place = form::unpacked(self.places.get(from..to)?)?;
+        let to = *self.location_ends.get(chunk)? as usize;
+        let location = encoding::decode_location(self.locations.get(from..to)?)?;
         let (blob, _) = *self.rows.get(text as usize)?;
-        Some((blob, position, place))
+        Some((blob, position, location))
     }
 
-    /// How many chunks there are, those of texts that went included.
+    /// Number of chunks, those of removed texts included.
     pub(super) fn len(&self) -> usize {
         self.texts.len()
     }
@@ -208,10 +210,10 @@ impl Segment {
     }
 }
 
-impl Words {
-    /// From words, chunks and counts in order.
-    fn of(postings: &[(Term, u32, u16)]) -> Words {
-        let mut words = Words::default();
+impl InvertedIndex {
+    /// Builds the index from sorted postings.
+    fn of(postings: &[(Term, u32, u16)]) -> InvertedIndex {
+        let mut words = InvertedIndex::default();
         for &(term, chunk, count) in postings {
             words.chunks.push(chunk);
             words.counts.push(count);
@@ -234,8 +236,8 @@ impl Words {
         words
     }
 
-    /// The chunks that have a word, and how often each.
-    fn list(&self, term: Term) -> (&[u32], &[u16]) {
+    /// The chunks that contain a word, with its counts.
+    fn postings(&self, term: Term) -> (&[u32], &[u16]) {
         let Ok(index) = self.terms.binary_search(&term) else {
             return (&[], &[]);
         };
@@ -249,17 +251,17 @@ impl Words {
     }
 }
 
-/// A loop that compilers turn into vector instructions, since the sums are exact in any order.
-fn product(vector: &[i8], query: &[i16]) -> i32 {
+/// Compilers vectorize this loop, since integer sums are exact in any order.
+fn dot_product(vector: &[i8], query: &[i16]) -> i32 {
     let pairs = vector.iter().zip(query);
     pairs.map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
 }
 
-fn at(flags: &[bool], index: u32) -> bool {
+fn is_set(flags: &[bool], index: u32) -> bool {
     flags.get(index as usize).copied().unwrap_or(false)
 }
 
-/// Segments have less than 2^32 of anything: their rows have a bound in bytes.
+/// Fits, since the number of bytes per segment is bounded.
 fn number(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

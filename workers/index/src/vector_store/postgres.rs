@@ -1,0 +1,180 @@
+//! Chunks as rows in Postgres, searched exactly in memory.
+//!
+//! For each project that is searched, this process caches the words and vectors of all chunks
+//! ([`view`]). They are read by the first search, and updated when the index has a newer edition.
+//! The cache is bounded in bytes; the least recently searched project is evicted first, and read
+//! again when needed.
+
+mod encoding;
+mod segment;
+mod view;
+mod tenant_permits;
+mod view_cache;
+
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+use archway_store::{Blob, Shelf};
+use archway_store::{Pieces, StoreError, Stores};
+use futures::future::BoxFuture;
+use prometheus_client::metrics::gauge::Gauge;
+use tokio::time::timeout_at;
+use uuid::Uuid;
+
+use super::{
+    Candidates, IndexedText, NearestQuery, SearchedProject, VectorStore, VectorStoreError,
+};
+use crate::embed::Model;
+use tenant_permits::TenantPermits;
+use view_cache::ViewCache;
+
+/// The memory for the views of all projects.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryBudget {
+    /// The limit, in bytes.
+    pub bytes: usize,
+    /// Bytes in use.
+    pub used: Gauge,
+}
+
+/// Chunks as rows in Postgres, searched in this process' memory.
+pub struct PostgresStore {
+    stores: Stores,
+    /// Store, model and format: rows of other combinations are ignored.
+    made_by: String,
+    /// Whether vectors are stored, or words alone.
+    is_dense: bool,
+    views: Arc<ViewCache>,
+    /// Searches in flight, each on a thread of its own.
+    searches: TenantPermits,
+}
+
+impl PostgresStore {
+    /// The rows of `made_by`, cached within `budget`; with the vectors of `model`, or words alone.
+    pub fn new(
+        stores: Stores,
+        made_by: &str,
+        model: Option<&Model>,
+        budget: MemoryBudget,
+    ) -> PostgresStore {
+        // Twice the number of cores, half of them per tenant, so that no tenant waits for another's
+        // longest search.
+        let each = available_parallelism().map_or(1, usize::from);
+        PostgresStore {
+            views: Arc::new(ViewCache::new(stores.clone(), made_by.to_owned(), budget)),
+            stores,
+            made_by: made_by.to_owned(),
+            is_dense: model.is_some(),
+            searches: TenantPermits::new(2 * each, each),
+        }
+    }
+
+    async fn find(
+        &self,
+        tenant: Uuid,
+        projects: &[SearchedProject],
+        query: &NearestQuery,
+    ) -> Result<Candidates, VectorStoreError> {
+        let mut views = Vec::with_capacity(projects.len());
+        for asked in projects {
+            let shelf = Shelf {
+                tenant,
+                project: asked.project,
+            };
+            let view = self.views.get(shelf, asked.edition).await?;
+            views.push((asked.project, view));
+        }
+        let permit = self.searches.acquire(tenant).await.map_err(task_failed)?;
+        let query = query.clone();
+        let search = move || {
+            // The thread stays busy even if the caller is gone.
+            let _until_finished = permit;
+            view::nearest(&views, &query)
+        };
+        blocking(search).await?
+    }
+}
+
+impl VectorStore for PostgresStore {
+    // The rows are in the database that records them, and are lost together with the record. So they
+    // need neither an id nor verification.
+    fn identity(&self) -> BoxFuture<'_, Result<Option<Uuid>, VectorStoreError>> {
+        Box::pin(async { Ok(Some(Uuid::nil())) })
+    }
+
+    fn prepare(&self) -> BoxFuture<'_, Result<Uuid, VectorStoreError>> {
+        Box::pin(async { Ok(Uuid::nil()) })
+    }
+
+    fn upsert<'a>(
+        &'a self,
+        shelf: Shelf,
+        texts: &'a [IndexedText],
+    ) -> BoxFuture<'a, Result<(), VectorStoreError>> {
+        Box::pin(async move {
+            let row = |text: &IndexedText| Pieces {
+                blob: text.blob,
+                bytes: encoding::encode(&text.chunks, self.is_dense),
+                chunks: i32::try_from(text.chunks.len()).unwrap_or(i32::MAX),
+            };
+            let rows: Vec<Pieces> = texts.iter().map(row).collect();
+            let store = self.stores.tenant(shelf.tenant);
+            let put = store.put_pieces(shelf.project, &self.made_by, &rows);
+            put.await.map_err(unavailable)
+        })
+    }
+
+    fn remove<'a>(
+        &'a self,
+        shelf: Shelf,
+        blobs: &'a [Blob],
+    ) -> BoxFuture<'a, Result<(), VectorStoreError>> {
+        Box::pin(async move {
+            let store = self.stores.tenant(shelf.tenant);
+            let removed = store.remove_pieces(shelf.project, &self.made_by, blobs);
+            removed.await.map_err(unavailable)
+        })
+    }
+
+    fn nearest<'a>(
+        &'a self,
+        tenant: Uuid,
+        projects: &'a [SearchedProject],
+        query: &'a NearestQuery,
+    ) -> BoxFuture<'a, Result<Candidates, VectorStoreError>> {
+        Box::pin(async move {
+            let late = |_elapsed| VectorStoreError::Late("reading the index of a project");
+            let found = self.find(tenant, projects, query);
+            timeout_at(query.deadline, found).await.map_err(late)?
+        })
+    }
+
+    fn count(&self, shelf: Shelf) -> BoxFuture<'_, Result<u64, VectorStoreError>> {
+        Box::pin(async move {
+            let store = self.stores.tenant(shelf.tenant);
+            let chunks = store.count_pieces(shelf.project, &self.made_by).await;
+            Ok(u64::try_from(chunks.map_err(unavailable)?).unwrap_or(0))
+        })
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, VectorStoreError> {
+    tokio::task::spawn_blocking(work).await.map_err(task_failed)
+}
+
+/// A task that ended without a result.
+fn task_failed(error: impl std::error::Error + Send + Sync + 'static) -> VectorStoreError {
+    VectorStoreError::Unavailable {
+        what: "searching in memory",
+        source: error.into(),
+    }
+}
+
+fn unavailable(error: StoreError) -> VectorStoreError {
+    VectorStoreError::Unavailable {
+        what: "rows of the index",
+        source: error.into(),
+    }
+}

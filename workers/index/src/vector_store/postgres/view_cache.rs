@@ -1,0 +1,147 @@
+//! The cache of project views.
+//!
+//! A view is read by a task that outlives the call that started it. So a project that takes longer
+//! than any call's deadline is ready for a later call. Each project is read once at a time; reads
+//! of all tenants together are bounded in number and bytes.
+
+use std::sync::Arc;
+
+use archway_proto::trace;
+use archway_store::Shelf;
+use archway_store::Stores;
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
+use tokio::sync::{Mutex, Semaphore};
+use tokio::time::{Duration, timeout};
+
+use super::tenant_permits::TenantPermits;
+use super::view::View;
+use super::{MemoryBudget, blocking, task_failed, unavailable};
+use crate::vector_store::VectorStoreError;
+
+/// Projects that may be locked for reading at once.
+const MAX_PROJECTS: u64 = 10_000;
+/// How long an unused view is cached.
+const IDLE: Duration = Duration::from_secs(60 * 60);
+/// Concurrent reads: in all, and of one tenant.
+const READS: (usize, usize) = (4, 2);
+/// Timeout of one read.
+const READ_TIME: Duration = Duration::from_secs(5 * 60);
+
+/// The views of all projects.
+pub(super) struct ViewCache {
+    stores: Stores,
+    /// Store, model and format: rows of other combinations are ignored.
+    made_by: String,
+    budget: MemoryBudget,
+    cached: Cache<Shelf, Arc<View>>,
+    /// Held while a project is read, so that concurrent calls read it once.
+    reading: Cache<Shelf, Arc<Mutex<()>>>,
+    permits: TenantPermits,
+    /// KiB of rows that may be read at once, as many as may be cached.
+    read_kib: Semaphore,
+}
+
+impl ViewCache {
+    /// An empty cache of views of the rows of `made_by`.
+    pub(super) fn new(stores: Stores, made_by: String, budget: MemoryBudget) -> ViewCache {
+        let used = budget.used.clone();
+        let cached = Cache::builder()
+            .weigher(|_, view: &Arc<View>| kib(view.bytes()))
+            .max_capacity(kib(budget.bytes).into())
+            .eviction_listener(move |_, view, _| {
+                used.dec_by(gauge_bytes(&view));
+            })
+            .eviction_policy(EvictionPolicy::lru())
+            .time_to_idle(IDLE);
+        ViewCache {
+            stores,
+            made_by,
+            cached: cached.build(),
+            reading: Cache::new(MAX_PROJECTS),
+            permits: TenantPermits::new(READS.0, READS.1),
+            read_kib: Semaphore::new(kib(budget.bytes) as usize),
+            budget,
+        }
+    }
+
+    /// The view of a project in this edition or a later one.
+    pub(super) async fn get(
+        self: &Arc<Self>,
+        shelf: Shelf,
+        edition: i64,
+    ) -> Result<Arc<View>, VectorStoreError> {
+        if let Some(view) = self.cached(shelf, edition) {
+            return Ok(view);
+        }
+        let alone = self.reading.get_with(shelf, Arc::default);
+        let alone = alone.lock_owned().await;
+        if let Some(view) = self.cached(shelf, edition) {
+            return Ok(view);
+        }
+        let permit = self
+            .permits
+            .acquire(shelf.tenant)
+            .await
+            .map_err(task_failed)?;
+        let views = Arc::clone(self);
+        let reading = tokio::spawn(trace::apart(async move {
+            let _until_read = (alone, permit);
+            let read = timeout(READ_TIME, views.refresh(shelf, edition)).await;
+            read.unwrap_or(Err(VectorStoreError::Late(
+                "reading the index of a project",
+            )))
+        }));
+        reading.await.map_err(task_failed)?
+    }
+
+    fn cached(&self, shelf: Shelf, edition: i64) -> Option<Arc<View>> {
+        let cached = self.cached.get(&shelf);
+        cached.filter(|view| view.edition() >= edition)
+    }
+
+    /// Reads the rows that the cached view lacks, and drops removed ones.
+    async fn refresh(&self, shelf: Shelf, edition: i64) -> Result<Arc<View>, VectorStoreError> {
+        let store = self.stores.tenant(shelf.tenant);
+        let there = store.blobs_of_pieces(shelf.project, &self.made_by).await;
+        let there = there.map_err(unavailable)?;
+        self.check_size(there.iter().map(|(_, bytes)| bytes).sum())?;
+        let mut builder = View::builder(self.cached.get(&shelf), &there);
+        let needed = kib(builder.bytes());
+        let _budget = self
+            .read_kib
+            .acquire_many(needed)
+            .await
+            .map_err(task_failed)?;
+        for blobs in builder.missing() {
+            let rows = store.pieces(shelf.project, &self.made_by, &blobs).await;
+            let rows = rows.map_err(unavailable)?;
+            builder = blocking(move || builder.add(rows)).await?;
+        }
+        let view = Arc::new(blocking(move || builder.finish(edition)).await?);
+        // Rows are smaller than the segments made of them.
+        self.check_size(view.bytes())?;
+        self.budget.used.inc_by(gauge_bytes(&view));
+        self.cached.insert(shelf, Arc::clone(&view));
+        Ok(view)
+    }
+
+    /// Rejects a project that exceeds the memory for all.
+    fn check_size(&self, needed: usize) -> Result<(), VectorStoreError> {
+        let allowed = self.budget.bytes;
+        match needed > allowed {
+            true => Err(VectorStoreError::TooLarge { needed, allowed }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Memory of a view in bytes, as the gauge takes it.
+fn gauge_bytes(view: &View) -> i64 {
+    i64::try_from(view.bytes()).unwrap_or(i64::MAX)
+}
+
+/// At least 1, so that the number of small views is bounded, too.
+fn kib(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(1 << 10).max(1)).unwrap_or(u32::MAX)
+}
