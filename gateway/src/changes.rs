@@ -9,6 +9,7 @@
 use std::{sync::Arc, time::Duration};
 
 use archway_proto::chain::Chain;
+use archway_resilience::Outage;
 use serde::Deserialize;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -17,7 +18,6 @@ use uuid::Uuid;
 use crate::{
     auth::Auth,
     metrics::Metrics,
-    outage::Outage,
     session::Sessions,
     store::{ListenEvent, Listener, MOST_READ, StoreError, Stores},
 };

@@ -65,7 +65,6 @@ mod sampling;
 mod metrics;
 mod recent;
 mod caller;
-mod outage;
 mod fair_permits;
 pub mod terms;
 mod error;

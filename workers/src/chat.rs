@@ -8,13 +8,13 @@
 mod config;
 mod metrics;
 mod service;
-mod log_limit;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use archway_index::openai::{Failure, RequestOutcome, Unavailable, Unreadable};
 use archway_proto::chain::Chain;
 use archway_repo::Cancel;
+use archway_resilience::LogLimit;
 use serde_json::Value;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -25,7 +25,6 @@ use crate::{
 };
 
 pub use config::ChatConfig;
-use log_limit::LogLimit;
 pub(crate) use metrics::ChatMetrics;
 pub use service::ChatService;
 
@@ -33,6 +32,10 @@ pub use service::ChatService;
 const MAX_REQUESTS: usize = 8;
 /// Maximum number of concurrent requests of one tenant.
 const MAX_REQUESTS_PER_TENANT: usize = 4;
+
+/// Minimum time between two log lines about failed requests: agents must not be able to fill the
+/// log. Metrics count all failures.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The chat model, shared by all calls.
 pub(crate) struct Chat {
@@ -80,7 +83,7 @@ impl Chat {
         Chat {
             service,
             queue: FairQueue::new(MAX_REQUESTS, MAX_REQUESTS_PER_TENANT, waits),
-            log_limit: LogLimit::default(),
+            log_limit: LogLimit::every(LOG_INTERVAL),
         }
     }
 

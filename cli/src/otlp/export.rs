@@ -10,12 +10,13 @@ use std::{
     fmt,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use archway_proto::trace::{COUNTS, Lost};
+use archway_resilience::Outage;
 use opentelemetry::Context;
 use opentelemetry_otlp::SpanExporter as OtlpExporter;
 use opentelemetry_sdk::{
@@ -67,7 +68,7 @@ impl CountingProcessor {
             deadline,
             runtime: Handle::current(),
             waiting: waiting.clone(),
-            is_away: AtomicBool::default(),
+            outage: Outage::default(),
         };
         let queue_size = variable("OTEL_BSP_MAX_QUEUE_SIZE");
         CountingProcessor {
@@ -116,8 +117,7 @@ struct CountingExporter {
     /// The SDK polls exports on a thread without a runtime, which tonic and reqwest need.
     runtime: Handle,
     waiting: Arc<AtomicUsize>,
-    /// Whether the last batch failed: only a change is logged.
-    is_away: AtomicBool,
+    outage: Outage,
 }
 
 impl SpanExporter for CountingExporter {
@@ -156,13 +156,14 @@ impl CountingExporter {
         };
         COUNTS.exported(spans - rejected);
         COUNTS.lost(Lost::NotTaken, rejected);
-        let was_away = self.is_away.swap(result.is_err(), Ordering::Relaxed);
         match result {
             // The exporter's errors hold a status, never a header or the collector's own text.
-            Err(error) if !was_away => {
+            Err(error) if self.outage.failed() => {
                 tracing::warn!(%error, "the trace collector accepts no spans");
             }
-            Ok(()) if was_away => tracing::info!("the trace collector accepts spans again"),
+            Ok(()) if self.outage.ended() => {
+                tracing::info!("the trace collector accepts spans again");
+            }
             _ => {}
         }
     }

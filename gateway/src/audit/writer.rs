@@ -12,6 +12,7 @@ use std::{
 };
 
 use archway_proto::{chain::Chain as CauseChain, misleading::visible_json};
+use archway_resilience::Outage;
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -24,7 +25,6 @@ use super::{
 };
 use crate::{
     metrics::AuditMetrics,
-    outage::Outage,
     secrets::RootSecret,
     store::{AuditRows, StoreError, Stores, micros},
 };

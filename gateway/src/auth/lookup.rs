@@ -16,6 +16,7 @@ mod record;
 use std::{sync::Arc, time::Duration};
 
 use archway_proto::chain::Chain;
+use archway_resilience::Outage;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -25,10 +26,7 @@ use super::{
     pause::Pause,
     versions::RecordVersions,
 };
-use crate::{
-    outage::Outage,
-    store::{StoreError, Stores},
-};
+use crate::store::{StoreError, Stores};
 
 pub(crate) use record::KeyRecord;
 

@@ -6,6 +6,7 @@
 
 use std::{io, net::IpAddr, time::Duration};
 
+use archway_resilience::LogLimit;
 use rustix::{
     io::Errno,
     net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size},
@@ -14,7 +15,7 @@ use rustix::{
 use socket2::SockRef;
 use tokio::{
     net::{TcpListener, TcpStream},
-    time::{Instant, sleep},
+    time::sleep,
 };
 
 /// Delay between two attempts: some file descriptors will be free in a moment.
@@ -36,17 +37,17 @@ const UNACKNOWLEDGED_TIMEOUT: Duration = Duration::from_secs(30);
 /// Minimum interval between two log lines.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// A listener, and its recent accept errors.
+/// A listener, and the log lines about its accept errors.
 pub(super) struct Acceptor {
     listener: TcpListener,
-    failures: AcceptErrors,
+    log_limit: LogLimit,
 }
 
 impl Acceptor {
     pub(super) fn new(listener: TcpListener) -> Self {
         Acceptor {
             listener,
-            failures: AcceptErrors::default(),
+            log_limit: LogLimit::every(LOG_INTERVAL),
         }
     }
 
@@ -61,7 +62,8 @@ impl Acceptor {
                     tracing::debug!(%error, "connection ended before it was accepted");
                 }
                 Err(error) => {
-                    if let Some(count) = self.failures.count() {
+                    if let Some(suppressed) = self.log_limit.allow() {
+                        let count = suppressed + 1;
                         tracing::warn!(%error, count, "connections not accepted");
                     }
                     sleep(PAUSE).await;
@@ -106,25 +108,6 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     )
 }
 
-/// Accept errors since the last log line.
-#[derive(Default)]
-struct AcceptErrors {
-    unlogged: u64,
-    logged_at: Option<Instant>,
-}
-
-impl AcceptErrors {
-    /// Counts one error. Returns the number to log if the interval has passed.
-    fn count(&mut self) -> Option<u64> {
-        self.unlogged += 1;
-        if self.logged_at.is_some_and(|at| at.elapsed() < LOG_INTERVAL) {
-            return None;
-        }
-        self.logged_at = Some(Instant::now());
-        Some(std::mem::take(&mut self.unlogged))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,18 +127,5 @@ mod tests {
         }
         // An unknown cause pauses, too.
         assert!(!is_of_one_connection(&io::Error::other("unknown")));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_first_accept_error_is_logged_then_a_count_every_10_seconds() {
-        let mut failures = AcceptErrors::default();
-        assert_eq!(failures.count(), Some(1));
-        for _ in 0..199 {
-            tokio::time::advance(PAUSE).await;
-            assert_eq!(failures.count(), None);
-        }
-        tokio::time::advance(PAUSE).await;
-        assert_eq!(failures.count(), Some(200));
-        assert_eq!(failures.count(), None);
     }
 }

@@ -11,7 +11,10 @@ const USES: [(&str, &[&str]); 10] = [
     ("archway-resilience", &[]),
     ("archway-gateway", &["archway-proto", "archway-resilience"]),
     ("archway-repo", &["archway-proto"]),
-    ("archway-store", &["archway-proto", "archway-repo"]),
+    (
+        "archway-store",
+        &["archway-proto", "archway-repo", "archway-resilience"],
+    ),
     ("archway-history", &["archway-proto", "archway-repo"]),
     (
         "archway-index",
@@ -39,6 +42,7 @@ const USES: [(&str, &[&str]); 10] = [
             "archway-index",
             "archway-proto",
             "archway-repo",
+            "archway-resilience",
             "archway-store",
         ],
     ),
@@ -49,6 +53,7 @@ const USES: [(&str, &[&str]); 10] = [
             "archway-index",
             "archway-proto",
             "archway-repo",
+            "archway-resilience",
             "archway-store",
             "archway-workers",
         ],

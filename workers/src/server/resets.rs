@@ -1,4 +1,4 @@
-//! Limits how fast a peer resets streams, read from the frames that count_blamed_resets by (RFC 9113, 4.1).
+//! Limits how fast a peer resets streams, by reading the frames that pass (RFC 9113, 4.1).
 //!
 //! HTTP/2 lets a peer open a stream and reset it at once. That costs the peer nothing, and a limit
 //! on concurrent streams does not prevent it. h2 counts only resets of streams that it has not yet
@@ -8,14 +8,16 @@
 //! A peer gets the same effect with a frame that is a stream error: then this side resets the
 //! stream. So resets that are written count too, except those for which the peer is not to blame.
 
-use tokio::time::Instant;
+use std::{num::NonZeroU32, time::Duration};
+
+use archway_resilience::Bucket;
 
 /// How many streams a connection may reset at once: four times as many as may be open.
-const BURST: f64 = 4096.0;
-/// How many streams a connection may reset per second after that. A gateway resets a stream when a
-/// call was cancelled. Gateways limit themselves to half of this burst and rate (`upstream::resets`
-/// there), because the connection that ends here carries the calls of all tenants.
-const RESETS_PER_SECOND: f64 = 1000.0;
+const BURST: NonZeroU32 = NonZeroU32::new(4096).unwrap();
+/// After that, 1,000 resets a second. A gateway resets a stream when a call was cancelled. Gateways
+/// limit themselves to half of this burst and rate (`upstream::reset_pacer` there), because the
+/// connection that ends here carries the calls of all tenants.
+const RESET_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The length of a frame's header.
 const HEADER: usize = 9;
@@ -95,31 +97,9 @@ impl FrameReader {
     }
 }
 
-/// A token bucket of [`BURST`] resets that refills at [`RESETS_PER_SECOND`].
-struct Bucket {
-    left: f64,
-    filled: Instant,
-}
-
-impl Bucket {
-    fn full() -> Bucket {
-        Bucket {
-            left: BURST,
-            filled: Instant::now(),
-        }
-    }
-
-    /// Takes tokens. Returns false if the bucket had too few.
-    fn take(&mut self, resets: u32) -> bool {
-        if resets == 0 {
-            return true;
-        }
-        let now = Instant::now();
-        let filled = (now - self.filled).as_secs_f64() * RESETS_PER_SECOND;
-        self.left = (self.left + filled).min(BURST) - f64::from(resets);
-        self.filled = now;
-        self.left >= 0.0
-    }
+/// A full bucket of resets.
+fn reset_bucket() -> Bucket {
+    Bucket::new(BURST, RESET_INTERVAL)
 }
 
 /// The reset limits of one connection.
@@ -142,9 +122,9 @@ impl Resets {
         Resets {
             preface,
             received: FrameReader::default(),
-            received_resets: Bucket::full(),
+            received_resets: reset_bucket(),
             sent: FrameReader::default(),
-            caused_resets: Bucket::full(),
+            caused_resets: reset_bucket(),
             latest: 0,
         }
     }
@@ -167,7 +147,7 @@ impl Resets {
         self.received_resets.take(resets)
     }
 
-    /// Counts bytes that were sent to the peer. Returns false once the peer caused_resets too many resets.
+    /// Counts bytes that were sent to the peer. Returns false once the peer caused too many resets.
     pub(super) fn allow_sent(&mut self, bytes: &[u8]) -> bool {
         let caused_resets = self.sent.count_blamed_resets(bytes);
         self.caused_resets.take(caused_resets)

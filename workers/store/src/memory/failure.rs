@@ -1,6 +1,9 @@
 //! What an agent is told when memory refuses, or can't be reached.
 
+use std::{sync::LazyLock, time::Duration};
+
 use archway_proto::{chain::Chain, failure::Failure, fault::Fault, meta};
+use archway_resilience::LogLimit;
 
 use super::WriteError;
 use crate::StoreError;
@@ -9,6 +12,8 @@ use crate::StoreError;
 const RETRY_AFTER_SECONDS: u64 = 5;
 /// The detail that says whether a write may have been done.
 const OUTCOME: &str = "outcome";
+/// An outage fails every call that needs memory.
+static LOG_LIMIT: LazyLock<LogLimit> = LazyLock::new(|| LogLimit::every(Duration::from_secs(60)));
 
 impl From<WriteError> for Failure {
     fn from(error: WriteError) -> Failure {
@@ -49,7 +54,9 @@ impl From<WriteError> for Failure {
 
 /// The failure of a call that needs memory while it can't be asked, or that asks too much of it.
 pub fn unreachable(error: &StoreError) -> Failure {
-    tracing::warn!(error = %Chain(error), "memory could not be asked");
+    if let Some(suppressed) = LOG_LIMIT.allow() {
+        tracing::warn!(error = %Chain(error), suppressed, "memory could not be asked");
+    }
     if error.is_late() {
         return Failure::new(
             Fault::DeadlineExceeded,

@@ -1,46 +1,48 @@
-//! Log lines about something that keeps failing: one when it begins, at most one a minute while it lasts,
-//! and one when it is over.
+//! Log lines about a service that keeps failing: one when the outage begins, at most one a minute
+//! while it lasts, and one when it is over.
 //!
-//! Beside the path. Without it each retry and each call would repeat the line for as long as Postgres
-//! is away, and hide the one that says what to do.
+//! Otherwise each retry and each call would repeat the line, and hide the one that says what to do.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
-use parking_lot::Mutex;
-use tokio::time::Instant;
+use super::LogLimit;
 
-/// Between two lines about failures. Holds across outages, too: one that comes and goes is no flood.
-const BETWEEN: Duration = Duration::from_secs(60);
+/// Between two lines about failures. Failures that come and go share it.
+const INTERVAL: Duration = Duration::from_secs(60);
 
 /// What was logged of one kind of failure.
-#[derive(Debug, Default)]
-pub(crate) struct Outage(Mutex<OutageState>);
-
-#[derive(Debug, Default)]
-struct OutageState {
-    /// When a failure was logged last.
-    logged: Option<Instant>,
+#[derive(Debug)]
+pub struct Outage {
+    lines: LogLimit,
     /// Whether the end of what was logged is still to be logged.
-    lasts: bool,
+    lasts: AtomicBool,
+}
+
+impl Default for Outage {
+    fn default() -> Self {
+        Outage {
+            lines: LogLimit::every(INTERVAL),
+            lasts: AtomicBool::new(false),
+        }
+    }
 }
 
 impl Outage {
     /// Notes a failure. Returns whether to log it.
-    pub(crate) fn failed(&self) -> bool {
-        let mut state = self.0.lock();
-        if state.logged.is_some_and(|at| at.elapsed() < BETWEEN) {
-            return false;
+    pub fn failed(&self) -> bool {
+        let is_logged = self.lines.allow().is_some();
+        if is_logged {
+            self.lasts.store(true, Ordering::Relaxed);
         }
-        *state = OutageState {
-            logged: Some(Instant::now()),
-            lasts: true,
-        };
-        true
+        is_logged
     }
 
     /// Notes a success. Returns whether to log that it works again.
-    pub(crate) fn ended(&self) -> bool {
-        std::mem::take(&mut self.0.lock().lasts)
+    pub fn ended(&self) -> bool {
+        self.lasts.load(Ordering::Relaxed) && self.lasts.swap(false, Ordering::Relaxed)
     }
 }
 
@@ -61,7 +63,7 @@ mod tests {
         }
         assert_eq!(logged, 3, "of 90 failures in three minutes");
         assert!(outage.ended());
-        assert!(!outage.ended(), "it is said once");
+        assert!(!outage.ended(), "once");
     }
 
     #[tokio::test(start_paused = true)]
