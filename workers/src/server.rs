@@ -103,6 +103,13 @@ pub enum WorkerError {
     Ended,
 }
 
+impl WorkerError {
+    /// For `map_err`: `what` could not be created.
+    fn start(what: &'static str) -> impl Fn(std::io::Error) -> WorkerError + Copy {
+        move |source| WorkerError::Start { what, source }
+    }
+}
+
 /// A worker that is ready to serve. It runs in the caller's runtime.
 pub struct Worker {
     service: WorkerService,
@@ -130,21 +137,18 @@ impl Worker {
         verifier: PassVerifier,
         parts: WorkerParts,
     ) -> Result<Self, WorkerError> {
-        let most = config.store.max_connections;
-        let stores = Stores::with_options(parts.database.clone(), most);
+        let max_connections = config.store.max_connections;
+        let stores = Stores::with_options(parts.database.clone(), max_connections);
         let accesses_closed = CancellationToken::new();
         let metrics = Arc::new(parts.metrics());
         let dropped = metrics.accesses_dropped();
         let (accesses, recorder) = Accesses::new(stores.clone(), accesses_closed.clone(), dropped);
         let threads = config.search_threads();
         let cache = config.cache_folder(&mounts)?;
-        let histories =
-            Histories::start(cache, metrics.history()).map_err(|source| WorkerError::Start {
-                what: "thread that makes commit-graphs",
-                source,
-            })?;
-        let cached = config.search_cache_bytes;
-        let repos = Arc::new(Repos::new(mounts.clone(), threads, cached)?);
+        let histories = Histories::start(cache, metrics.history())
+            .map_err(WorkerError::start("thread that writes commit-graphs"))?;
+        let repos = Repos::new(mounts.clone(), threads, config.search_cache_bytes)?;
+        let repos = Arc::new(repos);
         let index = Index::open(&config.index, &stores, parts.index, &metrics.index());
         let indexer = || index.indexer(&repos, &mounts, metrics.index());
         let indexer = config.index.indexing.then(indexer).transpose()?;

@@ -113,29 +113,46 @@ impl WorkerService {
     ) -> Result<CallStream, Status> {
         let verified = self.verified_pass(&context.pass)?;
         let request = MethodRequest::parse(method, params)?;
-        let token = CancellationToken::new();
-        let cancel_on_drop = token.clone().drop_guard();
-        let (deadline, latest) = deadlines(context.timeout);
-        let cancel = Cancel::new(deadline, token);
-        let (sender, events) = mpsc::channel(EVENT_QUEUE);
         let pass = Arc::clone(verified.pass());
-        let key = WriteKey::new(request.idempotency_key(), context.call_id);
-        let cx = ToolContext::new(Arc::clone(&self.shared), pass, key, cancel, sender)
-            .with_session(context.session);
-        let registry = Arc::clone(&self.registry);
-        let span_of_call = call_span(&context, method, verified.pass().tenant_id);
-        let mut call_end = CallEnd::new(&span_of_call, deadline);
+        let span_of_call = call_span(&context, method, pass.tenant_id);
         let trace = span_of_call.trace().unwrap_or(context.trace);
         let span = tracing::info_span!(
             "call",
             call.id = %context.call_id,
             trace.id = %trace.trace_id(),
             span.id = %trace.span_id(),
-            tenant.id = %verified.pass().tenant_id,
+            tenant.id = %pass.tenant_id,
         );
+        let token = CancellationToken::new();
+        let cancel_on_drop = token.clone().drop_guard();
+        let (deadline, latest) = deadlines(context.timeout);
+        let call_end = CallEnd::new(&span_of_call, deadline);
+        let cancel = Cancel::new(deadline, token);
+        let (sender, events) = mpsc::channel(EVENT_QUEUE);
+        let key = WriteKey::new(request.idempotency_key(), context.call_id);
+        let cx = ToolContext::new(Arc::clone(&self.shared), pass, key, cancel, sender)
+            .with_session(context.session);
+        let result = self.run(request, cx, latest, call_end).instrument(span);
+        Ok(CallStream {
+            events,
+            call: Some(Box::pin(span_of_call.run(Box::pin(result)))),
+            result: None,
+            _cancel_on_drop: Some(cancel_on_drop),
+        })
+    }
+
+    /// Runs the request until it is answered, `latest` passes, or the worker shuts down.
+    fn run(
+        &self,
+        request: MethodRequest,
+        cx: ToolContext,
+        latest: Instant,
+        mut call_end: CallEnd,
+    ) -> impl Future<Output = Value> + Send + use<> {
+        let registry = Arc::clone(&self.registry);
         let running = self.metrics.start(request.label(&registry));
         let end = self.end.clone();
-        let result = async move {
+        async move {
             let recorder = request.workflow_recorder(&cx).await;
             let (code, outcome) = tokio::select! {
                 biased;
@@ -144,8 +161,7 @@ impl WorkerService {
                 () = tokio::time::sleep_until(latest) => (Code::DeadlineExceeded, Err(deadline_passed())),
             };
             if let (Some((recorder, tool)), Ok(result)) = (recorder, &outcome) {
-                // A convenience for later prompts: the call is answered even if recording takes too
-                // long.
+                // Only later prompts need the record: the call is answered without it if need be.
                 let recording = recorder.record(&tool, result);
                 tokio::time::timeout_at(latest, recording).await.ok();
             }
@@ -156,15 +172,7 @@ impl WorkerService {
             );
             call_end.set(code);
             outcome.unwrap_or_else(|failure| failure_result(&failure))
-        };
-        Ok(CallStream {
-            events,
-            call: Some(Box::pin(
-                span_of_call.run(Box::pin(result.instrument(span))),
-            )),
-            result: None,
-            _cancel_on_drop: Some(cancel_on_drop),
-        })
+        }
     }
 }
 

@@ -37,8 +37,7 @@ impl ConfinedWorker {
     ) -> Result<Self, WorkerError> {
         let stop = CancellationToken::new();
         let (ready, started) = mpsc::sync_channel(1);
-        let stopped = stop.clone();
-        let ended = CancellationToken::new();
+        let (stopped, ended) = (stop.clone(), CancellationToken::new());
         let ends = ended.clone().drop_guard();
         let name = name.map(str::to_owned);
         let thread = std::thread::Builder::new()
@@ -52,10 +51,7 @@ impl ConfinedWorker {
                 let runtime = tokio::runtime::Builder::new_current_thread()
                     .enable_all()
                     .build()
-                    .map_err(|source| WorkerError::Start {
-                        what: "runtime",
-                        source,
-                    })?;
+                    .map_err(WorkerError::start("runtime"))?;
                 let served = runtime.block_on(async {
                     let mut worker = Worker::new(&config, mounts, verifier, parts)?;
                     if let Some(name) = name {
@@ -69,10 +65,7 @@ impl ConfinedWorker {
                 runtime.shutdown_timeout(BLOCKING_GRACE);
                 served
             })
-            .map_err(|source| WorkerError::Start {
-                what: "thread",
-                source,
-            })?;
+            .map_err(WorkerError::start("thread"))?;
         match started.recv() {
             Ok((confinement, admin)) => Ok(ConfinedWorker {
                 stop,

@@ -43,10 +43,7 @@ pub(super) async fn serve(
     listener: Listener,
     health: &Health,
 ) -> Result<(), WorkerError> {
-    let bound = |source| WorkerError::Start {
-        what: "socket",
-        source,
-    };
+    let bound = WorkerError::start("socket");
     match listener {
         Listener::Tcp(listener) => {
             let listener = without_delay(listener).map_err(bound)?;

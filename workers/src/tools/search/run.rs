@@ -103,9 +103,7 @@ impl<Q: FnOnce(Option<Glob>) -> Query> Search<Q> {
     ) -> Result<CollectedMatches<M>, Failure> {
         let projects = cx.projects().await?;
         if projects.len() > MAX_PROJECTS {
-            let message = format!("{} projects are too many for one search", projects.len());
-            let suggestion = "name one in `project`; list_projects finds it";
-            return Err(Failure::new(Fault::InvalidArguments, message, suggestion));
+            return Err(too_many(projects.len()));
         }
         let mut range = MatchRange {
             skip,
@@ -148,6 +146,14 @@ impl<Q: FnOnce(Option<Glob>) -> Query> Search<Q> {
         collected.basis = format!("*{:016x}", heads.finish());
         Ok(collected)
     }
+}
+
+fn too_many(projects: usize) -> Failure {
+    Failure::new(
+        Fault::InvalidArguments,
+        format!("{projects} projects are too many for one search"),
+        "name one in `project`; list_projects finds it",
+    )
 }
 
 /// The outcome for one of several projects.

@@ -148,7 +148,7 @@ impl SearchResult {
     }
 }
 
-/// What a piece of code is called.
+/// The name of a kind in results.
 fn name(kind: Kind) -> &'static str {
     match kind {
         Kind::Function => "function",
@@ -162,7 +162,7 @@ fn name(kind: Kind) -> &'static str {
     }
 }
 
-/// Four digits say all there is to say. As JSON, an `f32` would show more: those of an `f64` near it.
+/// Rounds to four digits. As JSON an `f32` would show the digits of the nearest `f64`.
 fn rounded(number: f32) -> f64 {
     (f64::from(number) * 10_000.0).round() / 10_000.0
 }
