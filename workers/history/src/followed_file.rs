@@ -115,7 +115,7 @@ impl FollowedFile {
         cancel: &Cancel,
     ) -> Result<Option<FileSource>, HistoryError> {
         let commit = history.id_of(node.key);
-        if let Some(recorded) = self.from_ledger(history, commit) {
+        if let Some(recorded) = self.ledger_source(history, commit) {
             return Ok(recorded);
         }
         let key = AnswerKey {
@@ -135,7 +135,7 @@ impl FollowedFile {
 
     /// The ledger's source. The ledger has only sources that hold whatever else is blocked; if the
     /// named source itself is blocked, another file may be found.
-    fn from_ledger(&self, history: &History, commit: ObjectId) -> Option<Option<FileSource>> {
+    fn ledger_source(&self, history: &History, commit: ObjectId) -> Option<Option<FileSource>> {
         let recorded = history.ledger().file_source(&commit, self.path())?;
         let is_visible =
             |source: &FileSource| history.rules.check(&source.path, Kind::File).is_ok();

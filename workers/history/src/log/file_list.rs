@@ -71,7 +71,7 @@ impl History {
         cancel: &Cancel,
     ) -> Result<Arc<FileList>, HistoryError> {
         let commit = self.id_of(node.key);
-        if let Some(recorded) = self.from_ledger(commit) {
+        if let Some(recorded) = self.ledger_list(commit) {
             return Ok(Arc::new(recorded));
         }
         let key = AnswerKey {
@@ -94,7 +94,7 @@ impl History {
 
     /// The ledger's list. `None` if it names a blocked path: without it, other files may pair up as
     /// renames.
-    fn from_ledger(&self, commit: ObjectId) -> Option<FileList> {
+    fn ledger_list(&self, commit: ObjectId) -> Option<FileList> {
         let mut files = self.ledger().files(&commit)?;
         let is_visible = |path: &RepoPath| self.rules.check(path, Kind::File).is_ok();
         for file in &files {
