@@ -243,7 +243,7 @@ impl PreparedWorker {
         let probes = admin.clone().serve(self.admin);
         let stop = CancellationToken::new();
         // Tools that read repositories work even if Postgres does not answer.
-        let unbound = |error: &StoreError| matches!(error, StoreError::Unbound { .. });
+        let unbound = |error: &StoreError| matches!(error, StoreError::UnrestrictedRole { .. });
         let wrong_role = database_role::unbound_role(|| stores.check_role(), unbound);
         let serving = async {
             tokio::select! {

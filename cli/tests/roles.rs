@@ -246,7 +246,10 @@ fn a_frozen_gateway_delays_neither_a_workers_exit_nor_its_writes() {
     let (code, log) = worker.end();
     let took = asked.elapsed().unwrap();
     assert_eq!(code, Some(0), "{log}");
-    assert!(log.contains("connections of unresponsive gateways are dropped"), "{log}");
+    assert!(
+        log.contains("connections of unresponsive gateways are dropped"),
+        "{log}"
+    );
     assert!(!log.contains("queued rows are lost"), "{log}");
     assert!(took < Duration::from_secs(10), "{took:?}");
     let reads = "select sum(count)::bigint from file_accesses";

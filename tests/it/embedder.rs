@@ -7,7 +7,7 @@ mod confined;
 use std::time::Duration;
 
 use archway_index::embed::{EmbedError, Embedder, EmbedderConfig};
-use archway_store::Shelf;
+use archway_store::ProjectKey;
 use e2e::{Embeddings, Mishap};
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;
@@ -42,8 +42,8 @@ fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
     texts.map(str::to_owned).to_vec()
 }
 
-fn shelf() -> Shelf {
-    Shelf {
+fn project_key() -> ProjectKey {
+    ProjectKey {
         tenant: Uuid::new_v4(),
         project: Uuid::new_v4(),
     }
@@ -129,7 +129,7 @@ async fn queries_and_documents_get_the_models_prefixes() {
         .await
         .unwrap();
     assert!(is_of(&service, "größe: größte ", made[0].as_ref().unwrap()));
-    let made = embedder.query(shelf(), "main", soon()).await.unwrap();
+    let made = embedder.query(project_key(), "main", soon()).await.unwrap();
     assert!(is_of(&service, "query: main", &made.unwrap()));
     let asked = service.requests();
     let asked: Vec<String> = asked
@@ -142,7 +142,7 @@ async fn queries_and_documents_get_the_models_prefixes() {
 #[tokio::test]
 async fn a_query_is_embedded_once_per_project() {
     let (service, embedder) = served().await;
-    let (ours, theirs) = (shelf(), shelf());
+    let (ours, theirs) = (project_key(), project_key());
     for _ in 0..3 {
         let vector = embedder.query(ours, "where is main", soon()).await.unwrap();
         assert!(is_of(&service, "where is main", &vector.unwrap()));
@@ -170,7 +170,7 @@ async fn a_query_does_not_wait_behind_the_index() {
     let querying = async {
         until(|| service.requests().len() == 3).await;
         service.always(None);
-        let vector = embedder.query(shelf(), "where is main", soon()).await;
+        let vector = embedder.query(project_key(), "where is main", soon()).await;
         assert!(vector.unwrap().is_some());
     };
     tokio::select! {
@@ -192,7 +192,7 @@ async fn without_a_service_the_table_embeds_and_embedder_none_does_not() {
     let dimensions = table.model().unwrap().dimensions;
     assert_eq!(vectors[0].as_ref().unwrap().len(), dimensions);
     assert_eq!(vectors[1], None);
-    let query = table.query(shelf(), "parse the header", soon()).await;
+    let query = table.query(project_key(), "parse the header", soon()).await;
     assert_eq!(query.unwrap().as_deref(), vectors[0].as_deref());
     let late = table.texts(&all, Instant::now()).await;
     assert!(matches!(late, Err(EmbedError::Late)), "{late:?}");
@@ -203,7 +203,12 @@ async fn without_a_service_the_table_embeds_and_embedder_none_does_not() {
     let none = Embedder::open(&none).unwrap();
     assert_eq!(none.model(), None);
     assert_eq!(none.texts(&all, soon()).await.unwrap(), [None, None]);
-    assert!(none.query(shelf(), "main", soon()).await.unwrap().is_none());
+    assert!(
+        none.query(project_key(), "main", soon())
+            .await
+            .unwrap()
+            .is_none()
+    );
 }
 
 /// Waits for a condition.

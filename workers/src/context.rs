@@ -18,8 +18,8 @@ use archway_proto::{
 };
 use archway_repo::{Cancel, Repo, Repos, Rules, text};
 use archway_store::{
-    Access, Accesses, Shelf, Stores, TenantStore,
-    memory::{Author, WriteKey},
+    Access, AccessRecorder, ProjectKey, Stores, TenantStore,
+    memory::{Author, IdempotencyKey},
 };
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -41,7 +41,7 @@ pub(crate) struct SharedState {
     pub(crate) projects: Projects,
     pub(crate) stores: Stores,
     pub(crate) meaning: Arc<IndexSearch>,
-    pub(crate) accesses: Accesses,
+    pub(crate) accesses: AccessRecorder,
     /// The imports of files, cached after parsing.
     pub(crate) imports: ImportCache,
     /// The architecture documents of projects, cached after reading.
@@ -64,7 +64,7 @@ pub struct ToolContext {
     /// The session of the call, if the gateway named one.
     session: Option<Uuid>,
     /// The idempotency key of its writes.
-    key: WriteKey,
+    key: IdempotencyKey,
     /// The weight of the tool.
     weight: u32,
     cancel: Cancel,
@@ -75,7 +75,7 @@ impl ToolContext {
     pub(crate) fn new(
         shared: Arc<SharedState>,
         pass: Arc<Pass>,
-        key: WriteKey,
+        key: IdempotencyKey,
         cancel: Cancel,
         events: mpsc::Sender<v1::CallEvent>,
     ) -> Self {
@@ -210,8 +210,8 @@ impl ToolContext {
     }
 
     /// The tenant and project that identify a project's index.
-    pub(crate) fn shelf(&self, project: &Project) -> Shelf {
-        Shelf {
+    pub(crate) fn project_key(&self, project: &Project) -> ProjectKey {
+        ProjectKey {
             tenant: self.pass.tenant_id,
             project: project.id,
         }
@@ -408,7 +408,7 @@ mod tests {
             let metrics = Metrics::new();
             let dropped = metrics.accesses_dropped();
             let (accesses, _recorder) =
-                Accesses::new(stores.clone(), CancellationToken::new(), dropped);
+                AccessRecorder::new(stores.clone(), CancellationToken::new(), dropped);
             let config = IndexConfig::default();
             let parts = IndexParts::read(&config).unwrap();
             let shared = SharedState {
@@ -445,7 +445,7 @@ mod tests {
             let deadline = Instant::now() + WAIT_LIMIT;
             let cancel = Cancel::new(deadline, CancellationToken::new());
             let (events, _reader) = mpsc::channel(1);
-            let key = WriteKey::new(None, Uuid::nil());
+            let key = IdempotencyKey::new(None, Uuid::nil());
             ToolContext::new(
                 Arc::clone(&self.shared),
                 Arc::new(pass),

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use archway_proto::{failure::Failure, fault::Fault, nearest};
 use archway_repo::text;
-use archway_store::Opening;
+use archway_store::NewWorkflow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -97,7 +97,7 @@ pub(crate) async fn get(
     };
     let messages = messages(expanded, Filler::new(&given, results))?;
     let arguments = recorded_arguments(&given);
-    cx.open_workflow(&Opening {
+    cx.open_workflow(&NewWorkflow {
         prompt: &args.name,
         arguments: &arguments,
         tools: &tools,

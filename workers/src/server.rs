@@ -19,7 +19,7 @@ use archway_history::Histories;
 use archway_index::indexer::Indexer;
 use archway_proto::pass::PassVerifier;
 use archway_repo::{Mounts, Repos};
-use archway_store::{Accesses, Stores};
+use archway_store::{AccessRecorder, Stores};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -142,7 +142,8 @@ impl Worker {
         let accesses_closed = CancellationToken::new();
         let metrics = Arc::new(parts.metrics());
         let dropped = metrics.accesses_dropped();
-        let (accesses, recorder) = Accesses::new(stores.clone(), accesses_closed.clone(), dropped);
+        let (accesses, recorder) =
+            AccessRecorder::new(stores.clone(), accesses_closed.clone(), dropped);
         let threads = config.search_threads();
         let cache = config.cache_folder(&mounts)?;
         let histories = Histories::start(cache, metrics.history())

@@ -19,7 +19,7 @@ use archway_proto::{
     v1,
 };
 use archway_repo::Cancel;
-use archway_store::memory::WriteKey;
+use archway_store::memory::IdempotencyKey;
 use serde_json::Value;
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -129,7 +129,7 @@ impl WorkerService {
         let call_end = CallEnd::new(&span_of_call, deadline);
         let cancel = Cancel::new(deadline, token);
         let (sender, events) = mpsc::channel(EVENT_QUEUE);
-        let key = WriteKey::new(request.idempotency_key(), context.call_id);
+        let key = IdempotencyKey::new(request.idempotency_key(), context.call_id);
         let cx = ToolContext::new(Arc::clone(&self.shared), pass, key, cancel, sender)
             .with_session(context.session);
         let result = self.run(request, cx, latest, call_end).instrument(span);

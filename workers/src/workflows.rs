@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use archway_store::{OfSession, Opening, StoreError, Stores, WorkflowRow};
+use archway_store::{NewWorkflow, SessionKey, StoreError, Stores, WorkflowRow};
 use recorded::Results;
 pub(crate) use recorded::{ResultProjects, RuleFingerprints};
 
@@ -124,7 +124,7 @@ impl Workflows {
         query: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         let answer = tokio::time::timeout(self.timeout, query).await;
-        answer.unwrap_or(Err(StoreError::Late("the workflow of a session")))
+        answer.unwrap_or(Err(StoreError::TimedOut("the workflow of a session")))
     }
 
     /// Whether a session is known to have a workflow.
@@ -133,7 +133,7 @@ impl Workflows {
     }
 
     /// Opens the workflow of a prompt. Without Postgres none is opened.
-    pub(crate) async fn open(&self, caller: Caller<'_>, opening: &Opening<'_>) {
+    pub(crate) async fn open(&self, caller: Caller<'_>, opening: &NewWorkflow<'_>) {
         let store = self.stores.tenant(caller.pass.tenant_id);
         let opened = store.open_workflow(caller.session_key(), opening);
         if log(self.within_timeout(opened).await).is_some() {
@@ -214,8 +214,8 @@ impl Workflows {
 }
 
 impl<'a> Caller<'a> {
-    fn session_key(self) -> OfSession<'a> {
-        OfSession {
+    fn session_key(self) -> SessionKey<'a> {
+        SessionKey {
             principal: &self.pass.principal,
             session: self.session,
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use archway_store::{UNBELIEVED, is_unbelieved};
+use archway_store::{UNTRUSTED_CERTIFICATE, is_untrusted_certificate};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection};
 
@@ -16,7 +16,7 @@ const CANNOT_CONNECT_NOW: &str = "57P03";
 #[derive(Debug, thiserror::Error)]
 pub enum UnreachableError {
     /// Its certificate is not trusted: another server, or another authority.
-    #[error("{UNBELIEVED}")]
+    #[error("{UNTRUSTED_CERTIFICATE}")]
     Unbelieved(#[source] sqlx::Error),
     /// It starts, recovers or stops.
     #[error(
@@ -34,7 +34,7 @@ impl From<sqlx::Error> for UnreachableError {
         let answer = error.as_database_error();
         match answer.filter(|answer| answer.code().as_deref() == Some(CANNOT_CONNECT_NOW)) {
             Some(answer) => UnreachableError::NotYet(answer.message().to_owned()),
-            None if is_unbelieved(&error) => UnreachableError::Unbelieved(error),
+            None if is_untrusted_certificate(&error) => UnreachableError::Unbelieved(error),
             None => UnreachableError::Refused(error),
         }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use archway_repo::confine::{Confinement, confine};
-use archway_store::UNBELIEVED;
+use archway_store::UNTRUSTED_CERTIFICATE;
 
 use crate::issued::Issued;
 use crate::refused::refusal;
@@ -132,15 +132,15 @@ fn a_wrong_authority_or_host_is_refused_with_advice_and_no_password() {
         let url = |role| secured.url(role, host, authority);
         for command in [&["migrate"][..], &["tenant", "list"]] {
             let said = refusal(stage.owner(&url("archway"), command));
-            let told = [UNBELIEVED, reason];
+            let told = [UNTRUSTED_CERTIFICATE, reason];
             assert!(told.iter().all(|told| said.contains(told)), "{said}");
             assert!(!said.contains(PASSWORD), "{said}");
         }
         let worker = Role::start(stage.worker_of(&url("archway_worker")));
         let gateway = Role::start(stage.gateway_of(&url("archway_gateway"), &worker.address));
-        says(&worker, &[UNBELIEVED, reason]);
+        says(&worker, &[UNTRUSTED_CERTIFICATE, reason]);
         says(&gateway, &[reason]);
-        gateway.becomes(503, UNBELIEVED);
+        gateway.becomes(503, UNTRUSTED_CERTIFICATE);
     }
 }
 

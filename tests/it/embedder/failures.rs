@@ -10,7 +10,7 @@ use archway_index::openai::Unreadable::{Form, TooLong};
 use e2e::{Embeddings, Mishap};
 use tokio::{net::TcpListener, time::Instant};
 
-use super::{KEY, config, is_of, served, shelf, soon, texts, until};
+use super::{KEY, config, is_of, project_key, served, soon, texts, until};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// The service's share of a call, unless it hangs.
@@ -176,7 +176,7 @@ async fn retry_after_of_the_service_is_respected() {
     let (error, _) = refusal(&embedder, DEADLINE).await;
     assert!(error.retry_after() > Some(DEADLINE), "{error:?}");
     let query = embedder
-        .query(shelf(), "main", Instant::now() + SECOND)
+        .query(project_key(), "main", Instant::now() + SECOND)
         .await;
     assert!(matches!(query, Err(EmbedError::Paused { .. })), "{query:?}");
     assert_eq!(service.requests().len(), 1);

@@ -1,7 +1,7 @@
 //! What a worker writes after its lease ended is put right by the next run.
 
 use archway_index::vector_store::{IndexedText, MemoryBudget, PostgresStore, VectorStore};
-use archway_store::{AtHome, Blob, Lease, StoreConfig, Stores};
+use archway_store::{Blob, Lease, StoreConfig, StoredText, Stores};
 use e2e::{Embeddings, Harness, Repo, Stack, Tenant};
 use serde_json::json;
 use sqlx::PgPool;
@@ -64,7 +64,7 @@ impl Scene {
         let project = sqlx::query_scalar::<_, Uuid>(project);
         let project = project.fetch_one(&self.owner).await.unwrap();
         let taken = async || {
-            let taken = tenant.take_index(project, &self.made_by, Uuid::new_v4());
+            let taken = tenant.acquire_lease(project, &self.made_by, Uuid::new_v4());
             taken.await.unwrap()
         };
         let lease = self.stack.eventually(taken).await;
@@ -85,15 +85,15 @@ impl Scene {
             MemoryBudget::default(),
         );
         let texts = [IndexedText { blob, chunks }];
-        store.upsert(lease.shelf, &texts).await.unwrap();
-        let written = AtHome {
+        store.upsert(lease.project_key, &texts).await.unwrap();
+        let written = StoredText {
             blob,
             chunks: 1,
             words: 1,
             lacks_vectors: true,
         };
-        let tenant = self.stores.tenant(lease.shelf.tenant);
-        assert!(!tenant.note_texts(lease, &[written]).await.unwrap());
+        let tenant = self.stores.tenant(lease.project_key.tenant);
+        assert!(!tenant.record_texts(lease, &[written]).await.unwrap());
     }
 
     /// Waits until exactly these chunks are stored.

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use archway_index::vector_store::{IndexedText, SearchedProject, VectorStore, VectorStoreError};
-use archway_store::Shelf;
+use archway_store::ProjectKey;
 use sqlx::{Connection, PgConnection};
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
     InPostgres,
-    cases::{chunk_at, query, shelf, text},
+    cases::{chunk_at, project_key, query, text},
 };
 
 /// How long a test waits on a busy machine.
@@ -27,38 +27,45 @@ fn large(number: u32, chunks: usize) -> IndexedText {
 }
 
 /// The number of matches by words in a version of a project.
-async fn found(stage: &InPostgres, shelf: Shelf, edition: i64) -> Result<usize, VectorStoreError> {
-    found_by(stage, shelf, edition, query(&[1]).deadline).await
+async fn found(
+    stage: &InPostgres,
+    project_key: ProjectKey,
+    edition: i64,
+) -> Result<usize, VectorStoreError> {
+    found_by(stage, project_key, edition, query(&[1]).deadline).await
 }
 
 async fn found_by(
     stage: &InPostgres,
-    shelf: Shelf,
+    project_key: ProjectKey,
     edition: i64,
     deadline: Instant,
 ) -> Result<usize, VectorStoreError> {
     let mut query = query(&[1]);
     query.limit = 10_000;
     query.deadline = deadline;
-    let project = shelf.project;
+    let project = project_key.project;
     let asked = [SearchedProject {
         project,
         edition,
         store_id: Uuid::nil(),
         chunks: 0,
     }];
-    let candidates = stage.store.nearest(shelf.tenant, &asked, &query).await?;
+    let candidates = stage
+        .store
+        .nearest(project_key.tenant, &asked, &query)
+        .await?;
     Ok(candidates.sparse.len())
 }
 
-async fn keep(stage: &InPostgres, shelf: Shelf, text: IndexedText) {
-    stage.store.upsert(shelf, &[text]).await.unwrap();
+async fn keep(stage: &InPostgres, project_key: ProjectKey, text: IndexedText) {
+    stage.store.upsert(project_key, &[text]).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_project_is_read_when_its_edition_is_new_and_not_before() {
     let stage = InPostgres::with(Some(2), BUDGET).await;
-    let mine = shelf(1, 1);
+    let mine = project_key(1, 1);
     keep(&stage, mine, large(1, 3)).await;
     assert_eq!(found(&stage, mine, 1).await.unwrap(), 3);
     keep(&stage, mine, large(2, 4)).await;
@@ -70,7 +77,7 @@ async fn a_project_is_read_when_its_edition_is_new_and_not_before() {
 #[tokio::test]
 async fn a_project_that_loads_too_slowly_for_one_call_is_ready_for_the_next() {
     let stage = InPostgres::with(Some(2), BUDGET).await;
-    let mine = shelf(1, 1);
+    let mine = project_key(1, 1);
     keep(&stage, mine, large(1, 3)).await;
     let owner = stage.database.owner();
     let mut owner = PgConnection::connect_with(&owner).await.unwrap();
@@ -93,7 +100,7 @@ async fn a_project_that_loads_too_slowly_for_one_call_is_ready_for_the_next() {
 #[tokio::test]
 async fn evicted_projects_are_read_again() {
     let stage = InPostgres::with(Some(2), BUDGET).await;
-    let (one, other) = (shelf(1, 1), shelf(2, 1));
+    let (one, other) = (project_key(1, 1), project_key(2, 1));
     keep(&stage, one, large(1, 1200)).await;
     keep(&stage, other, large(1, 1300)).await;
     assert_eq!(found(&stage, one, 1).await.unwrap(), 1200);
@@ -112,7 +119,7 @@ async fn evicted_projects_are_read_again() {
 #[tokio::test]
 async fn a_project_larger_than_all_memory_is_refused_and_no_other() {
     let stage = InPostgres::with(Some(2), BUDGET).await;
-    let (one, other) = (shelf(1, 1), shelf(1, 2));
+    let (one, other) = (project_key(1, 1), project_key(1, 2));
     keep(&stage, other, large(1, 5)).await;
     // Too large after reading, and too large to read.
     for chunks in [2500, 10_000] {
@@ -130,7 +137,7 @@ async fn a_project_larger_than_all_memory_is_refused_and_no_other() {
 #[tokio::test]
 async fn without_postgres_cached_projects_answer_and_others_fail() {
     let stage = InPostgres::with(Some(2), BUDGET).await;
-    let (one, other) = (shelf(1, 1), shelf(1, 2));
+    let (one, other) = (project_key(1, 1), project_key(1, 2));
     keep(&stage, one, large(1, 3)).await;
     keep(&stage, other, large(1, 4)).await;
     assert_eq!(found(&stage, one, 1).await.unwrap(), 3);

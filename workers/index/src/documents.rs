@@ -8,7 +8,7 @@ use moka::sync::Cache;
 use tokio::sync::Mutex;
 use tokio::time::Duration;
 
-use archway_store::{Blob, Shelf};
+use archway_store::{Blob, ProjectKey};
 use archway_store::{Document, Source, StoreError, Stores};
 
 /// Memory for the documents of all projects, in KiB.
@@ -68,14 +68,14 @@ const MAX_READS: u64 = 10_000;
 
 /// A cache of the documents of recently searched projects.
 pub(crate) struct DocumentCache {
-    cache: Cache<Shelf, Arc<Documents>>,
+    cache: Cache<ProjectKey, Arc<Documents>>,
     /// Held while a project is read, so that concurrent calls read it once.
-    reading: Cache<Shelf, Arc<Mutex<()>>>,
+    reading: Cache<ProjectKey, Arc<Mutex<()>>>,
 }
 
 impl DocumentCache {
     pub(crate) fn new() -> DocumentCache {
-        let weigh = |_: &Shelf, documents: &Arc<Documents>| {
+        let weigh = |_: &ProjectKey, documents: &Arc<Documents>| {
             u32::try_from(documents.bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX)
         };
         let cache = Cache::builder()
@@ -96,25 +96,25 @@ impl DocumentCache {
     pub(crate) async fn get(
         &self,
         stores: &Stores,
-        shelf: Shelf,
+        project_key: ProjectKey,
         (index, edition): (i64, i64),
     ) -> Result<Arc<Documents>, StoreError> {
-        if let Some(cached) = self.cached(shelf, edition) {
+        if let Some(cached) = self.cached(project_key, edition) {
             return Ok(cached);
         }
-        let alone = self.reading.get_with(shelf, Arc::default);
+        let alone = self.reading.get_with(project_key, Arc::default);
         let _alone = alone.lock().await;
-        if let Some(cached) = self.cached(shelf, edition) {
+        if let Some(cached) = self.cached(project_key, edition) {
             return Ok(cached);
         }
-        let documents = stores.tenant(shelf.tenant).documents(index).await?;
+        let documents = stores.tenant(project_key.tenant).documents(index).await?;
         let documents = Arc::new(Documents::of(edition, documents));
-        self.cache.insert(shelf, Arc::clone(&documents));
+        self.cache.insert(project_key, Arc::clone(&documents));
         Ok(documents)
     }
 
-    fn cached(&self, shelf: Shelf, edition: i64) -> Option<Arc<Documents>> {
-        let cached = self.cache.get(&shelf);
+    fn cached(&self, project_key: ProjectKey, edition: i64) -> Option<Arc<Documents>> {
+        let cached = self.cache.get(&project_key);
         cached.filter(|cached| cached.edition >= edition)
     }
 }

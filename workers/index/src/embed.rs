@@ -8,7 +8,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use archway_store::Shelf;
+use archway_store::ProjectKey;
 use service::{Lane, Service};
 use table::Table;
 
@@ -179,7 +179,7 @@ impl Embedder {
     /// As [`Embedder::texts`].
     pub async fn query(
         &self,
-        shelf: Shelf,
+        project_key: ProjectKey,
         text: &str,
         deadline: Instant,
     ) -> Result<Option<Arc<[f32]>>, EmbedError> {
@@ -187,7 +187,7 @@ impl Embedder {
             Source::Nothing => Ok(None),
             Source::Table(table) => Ok(table.encode(text).map(Arc::from)),
             Source::Service(service, queries) => {
-                if let Some(kept) = queries.get(shelf, text) {
+                if let Some(kept) = queries.get(project_key, text) {
                     self.metrics.query_kept(true);
                     return Ok(Some(kept));
                 }
@@ -195,7 +195,7 @@ impl Embedder {
                 let asked = [text.to_owned()];
                 let made = service.texts(&asked, Lane::Query, deadline).await?;
                 let made = made.into_iter().next().flatten();
-                Ok(made.map(|vector| queries.keep(shelf, text, vector)))
+                Ok(made.map(|vector| queries.keep(project_key, text, vector)))
             }
         }
     }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use archway_proto::chain::Chain;
 use archway_repo::{Mounts, RepoError, Repos};
-use archway_store::{LEASE, Lease, Mounted, Shelf, Stores};
+use archway_store::{LEASE, Lease, MountedProject, ProjectKey, Stores};
 use futures::FutureExt as _;
 use tokio::sync::Notify;
 use tokio::time::{Duration, Instant, sleep_until, timeout};
@@ -134,13 +134,13 @@ impl Indexer {
         let mounted = self.parts.stores.mounted(&folders, &self.parts.made_by);
         let mut mounted = mounted.await?;
         lost::mark(&self.parts, &mut mounted, &mut memory.seen).await;
-        for shelf in memory.begin(&mut mounted) {
-            self.count(shelf, memory);
+        for project_key in memory.begin(&mut mounted) {
+            self.count(project_key, memory);
         }
         for project in mounted {
-            let (shelf, tenant) = (project.shelf, project.shelf.tenant);
+            let (project_key, tenant) = (project.project_key, project.project_key.tenant);
             // After one project had to wait, no other of its tenant starts in this scan.
-            if !memory.is_free(shelf) || memory.waiting.contains(&tenant) {
+            if !memory.is_free(project_key) || memory.waiting.contains(&tenant) {
                 continue;
             }
             let due = self.due(&project, memory).await?;
@@ -152,7 +152,7 @@ impl Indexer {
                 let yields = CancellationToken::new();
                 let asked = yields.clone();
                 let run = async move { indexer.make(&project, stop, asked).boxed().await };
-                memory.run(shelf, yields, run.in_current_span());
+                memory.run(project_key, yields, run.in_current_span());
             } else if due == Due::Documents {
                 memory.wait(tenant);
                 if !memory.has_room() {
@@ -167,11 +167,11 @@ impl Indexer {
     /// What a project needs. Documents: if chunks are lost, or the index is not of HEAD's commit or not
     /// by the present path rules (files that they opened are missing from it). Vectors: if only those
     /// are missing and the embedder is available.
-    async fn due(&self, project: &Mounted, memory: &mut Memory) -> Result<Due, LookError> {
+    async fn due(&self, project: &MountedProject, memory: &mut Memory) -> Result<Due, LookError> {
         let (Some(indexed), Some(rules)) = (&project.indexed, &project.rules) else {
             return Ok(Due::Documents);
         };
-        if memory.is_lost(project.shelf) {
+        if memory.is_lost(project.project_key) {
             return Ok(Due::Documents);
         }
         let (repos, rules) = (Arc::clone(&self.parts.repos), Arc::clone(rules));
@@ -179,24 +179,24 @@ impl Indexer {
         let look = move || repos.head_and_rules(&tenant, &slug, &rules);
         let mut look = tokio::task::spawn_blocking(look);
         let Ok(looked) = timeout(FOLDER, &mut look).await else {
-            memory.stuck(project.shelf, look);
+            memory.stuck(project.project_key, look);
             return Ok(Due::Nothing);
         };
         // A call to the project reports the error; the index stays as it is.
         let (head, rules) = match looked? {
             Ok(standing) => standing,
             Err(error) => {
-                memory.not_read(project.shelf, &error);
+                memory.not_read(project.project_key, &error);
                 return Ok(Due::Nothing);
             }
         };
-        memory.read(project.shelf);
-        let is_other =
-            head.map(|head| head.commit) != *indexed || project.ruled != Some(rules.fingerprint());
-        Ok(if project.is_asked || is_other {
+        memory.read(project.project_key);
+        let is_other = head.map(|head| head.commit) != *indexed
+            || project.rules_fingerprint != Some(rules.fingerprint());
+        Ok(if project.is_requested || is_other {
             Due::Documents
         } else if project.lacks_vectors
-            && memory.may_ask_for_vectors(project.shelf)
+            && memory.may_ask_for_vectors(project.project_key)
             && !self.parts.embedder.is_unavailable()
         {
             Due::Vectors
@@ -207,23 +207,26 @@ impl Indexer {
 
     /// Starts counting a project's chunks. If some are lost, the run that follows counts them again,
     /// under its lease.
-    fn count(self: &Arc<Self>, shelf: Shelf, memory: &mut Memory) {
+    fn count(self: &Arc<Self>, project_key: ProjectKey, memory: &mut Memory) {
         let indexer = Arc::clone(self);
-        let count = async move { (shelf, indexer.is_lost(shelf).await) };
+        let count = async move { (project_key, indexer.is_lost(project_key).await) };
         memory.counts.spawn(count.in_current_span());
     }
 
     /// Whether chunks of a project's index are missing.
-    async fn is_lost(&self, shelf: Shelf) -> bool {
+    async fn is_lost(&self, project_key: ProjectKey) -> bool {
         let counted = async {
-            let store = self.parts.stores.tenant(shelf.tenant);
-            match store.index(shelf.project, &self.parts.made_by).await? {
-                Some(row) => lost::is_lost(&self.parts, shelf, row.id).await,
+            let store = self.parts.stores.tenant(project_key.tenant);
+            match store
+                .index(project_key.project, &self.parts.made_by)
+                .await?
+            {
+                Some(row) => lost::is_lost(&self.parts, project_key, row.id).await,
                 None => Ok(false),
             }
         };
         let told = |error: &RunError| {
-            tracing::debug!(project = %shelf.project, error = %Chain(error), "could not count chunks");
+            tracing::debug!(project = %project_key.project, error = %Chain(error), "could not count chunks");
         };
         // If Postgres or the store is unavailable, the project's next turn counts again.
         counted.await.inspect_err(told).unwrap_or(false)
@@ -233,15 +236,15 @@ impl Indexer {
     /// cancelled.
     async fn make(
         &self,
-        project: &Mounted,
+        project: &MountedProject,
         ends: CancellationToken,
         yields: CancellationToken,
     ) -> Result<(), RunError> {
-        let shelf = project.shelf;
-        let store = self.parts.stores.tenant(shelf.tenant);
+        let project_key = project.project_key;
+        let store = self.parts.stores.tenant(project_key.tenant);
         // A new holder for each run, so that work left over from an earlier run is not mistaken for
         // this one's.
-        let taken = store.take_index(shelf.project, &self.parts.made_by, Uuid::now_v7());
+        let taken = store.acquire_lease(project_key.project, &self.parts.made_by, Uuid::now_v7());
         let lease = taken.await?.ok_or(RunError::Held)?;
         let started = Instant::now();
         let _under_way = self.parts.metrics.under_way();
@@ -265,20 +268,20 @@ impl Indexer {
         let failed = ran.as_ref().err();
         let failed = failed.filter(|error| !matches!(error, RunError::Ended));
         let failure = failed.map(ToString::to_string);
-        store.release_index(lease, failure.as_deref()).await?;
+        store.release_lease(lease, failure.as_deref()).await?;
         ran
     }
 
     /// Renews the lease until it is lost.
     async fn keep(&self, lease: Lease, progress: &Progress) {
-        let store = self.parts.stores.tenant(lease.shelf.tenant);
+        let store = self.parts.stores.tenant(lease.project_key.tenant);
         let mut lost_at = lease.taken + LEASE;
         loop {
             tokio::time::sleep(LEASE / 5).await;
             let (done, total) = progress.read();
             // The lease starts when Postgres receives the renewal, so count from before.
             let said = Instant::now();
-            let kept = store.keep_index(lease, done, total);
+            let kept = store.renew_lease(lease, done, total);
             match tokio::time::timeout_at(lost_at, kept).await {
                 Ok(Ok(true)) => lost_at = said + LEASE,
                 // Postgres may recover before the lease ends.

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use archway_proto::chain::Chain;
-use archway_store::{Blob, Shelf};
+use archway_store::{Blob, ProjectKey};
 use archway_store::{IndexRow, StoreError, Stores};
 use moka::sync::Cache;
 use tokio::sync::Notify;
@@ -42,7 +42,7 @@ pub struct IndexSearch {
     embedder: Arc<Embedder>,
     made_by: String,
     documents: DocumentCache,
-    rows: Cache<Shelf, IndexRow>,
+    rows: Cache<ProjectKey, IndexRow>,
     /// Wakes the indexer.
     wake: Arc<Notify>,
 }
@@ -131,20 +131,20 @@ impl IndexSearch {
     ///
     /// # Errors
     /// If Postgres does not answer and no state is cached.
-    pub async fn row(&self, shelf: Shelf) -> Result<Option<IndexRow>, StoreError> {
-        let store = self.stores.tenant(shelf.tenant);
-        let read = store.index(shelf.project, &self.made_by);
-        let Some(known) = self.rows.get(&shelf) else {
+    pub async fn row(&self, project_key: ProjectKey) -> Result<Option<IndexRow>, StoreError> {
+        let store = self.stores.tenant(project_key.tenant);
+        let read = store.index(project_key.project, &self.made_by);
+        let Some(known) = self.rows.get(&project_key) else {
             let row = read.await?;
-            return Ok(row.inspect(|row| self.rows.insert(shelf, row.clone())));
+            return Ok(row.inspect(|row| self.rows.insert(project_key, row.clone())));
         };
         match timeout(PATIENCE, read).await {
             Ok(Ok(Some(row))) => {
-                self.rows.insert(shelf, row.clone());
+                self.rows.insert(project_key, row.clone());
                 Ok(Some(row))
             }
             Ok(Ok(None)) => {
-                self.rows.invalidate(&shelf);
+                self.rows.invalidate(&project_key);
                 Ok(None)
             }
             Ok(Err(_)) | Err(_) => Ok(Some(known)),
@@ -160,7 +160,7 @@ impl IndexSearch {
             return read;
         }
         let known = projects.iter().filter_map(|&project| {
-            let row = self.rows.get(&Shelf { tenant, project })?;
+            let row = self.rows.get(&ProjectKey { tenant, project })?;
             Some((project, (row.done, row.total)))
         });
         known.collect()
@@ -172,16 +172,19 @@ impl IndexSearch {
     /// As [`IndexSearch::row`].
     pub async fn whole(
         &self,
-        shelf: Shelf,
+        project_key: ProjectKey,
         row: IndexRow,
     ) -> Result<Option<SearchableIndex>, StoreError> {
         if row.edition <= 0 {
             return Ok(None);
         }
         let edition = (row.id, row.edition);
-        let documents = self.documents.get(&self.stores, shelf, edition).await?;
+        let documents = self
+            .documents
+            .get(&self.stores, project_key, edition)
+            .await?;
         Ok(Some(SearchableIndex {
-            project: shelf.project,
+            project: project_key.project,
             row,
             documents,
         }))
@@ -257,13 +260,13 @@ impl IndexSearch {
         if projects.iter().any(|project| project.row.lacks_vectors) {
             return (None, VectorUse::Incomplete);
         }
-        let shelf = Shelf {
+        let project_key = ProjectKey {
             tenant,
             project: first.project,
         };
         let now = Instant::now();
         let until = now + VECTOR.min(query.deadline.saturating_duration_since(now) / 2);
-        match self.embedder.query(shelf, query.text, until).await {
+        match self.embedder.query(project_key, query.text, until).await {
             Ok(Some(vector)) => (Some(vector.to_vec()), VectorUse::Used),
             Ok(None) => (None, VectorUse::None),
             Err(error) => {

@@ -1,7 +1,7 @@
 //! Stores of chunks, which find the nearest ones to a query: Qdrant, or Postgres searched in this
 //! process' memory.
 //!
-//! Every chunk is stored with its [`Shelf`] (tenant and project), and requests are answered only
+//! Every chunk is stored with its [`ProjectKey`] (tenant and project), and requests are answered only
 //! within it. Stores hold neither text nor paths: a chunk is a range of a blob, and callers know
 //! which files have that blob.
 
@@ -11,7 +11,7 @@ mod postgres;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use archway_store::{Blob, Shelf};
+use archway_store::{Blob, ProjectKey};
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -193,43 +193,43 @@ pub enum VectorStoreError {
 ///
 /// ```no_run
 /// # use archway_index::vector_store::VectorStore;
-/// # use archway_store::Shelf;
-/// fn count(store: &dyn VectorStore, shelf: Shelf) {
-///     drop(store.count(shelf));
+/// # use archway_store::ProjectKey;
+/// fn count(store: &dyn VectorStore, project_key: ProjectKey) {
+///     drop(store.count(project_key));
 /// }
 /// ```
 /// ```compile_fail
 /// # use archway_index::vector_store::VectorStore;
-/// # use archway_store::Shelf;
-/// fn count(store: &dyn VectorStore, shelf: Shelf) {
-///     drop(store.count(shelf.project));
+/// # use archway_store::ProjectKey;
+/// fn count(store: &dyn VectorStore, project_key: ProjectKey) {
+///     drop(store.count(project_key.project));
 /// }
 /// ```
 /// ```no_run
 /// # use archway_index::vector_store::VectorStore;
-/// # use archway_store::Shelf;
-/// fn keep(store: &dyn VectorStore, shelf: Shelf) {
-///     drop(store.upsert(shelf, &[]));
+/// # use archway_store::ProjectKey;
+/// fn keep(store: &dyn VectorStore, project_key: ProjectKey) {
+///     drop(store.upsert(project_key, &[]));
 /// }
 /// ```
 /// ```compile_fail
 /// # use archway_index::vector_store::VectorStore;
-/// # use archway_store::Shelf;
-/// fn keep(store: &dyn VectorStore, shelf: Shelf) {
-///     drop(store.upsert(shelf.project, &[]));
+/// # use archway_store::ProjectKey;
+/// fn keep(store: &dyn VectorStore, project_key: ProjectKey) {
+///     drop(store.upsert(project_key.project, &[]));
 /// }
 /// ```
 /// ```no_run
 /// # use archway_index::vector_store::VectorStore;
-/// # use archway_store::Shelf;
-/// fn remove(store: &dyn VectorStore, shelf: Shelf) {
-///     drop(store.remove(shelf, &[]));
+/// # use archway_store::ProjectKey;
+/// fn remove(store: &dyn VectorStore, project_key: ProjectKey) {
+///     drop(store.remove(project_key, &[]));
 /// }
 /// ```
 /// ```compile_fail
 /// # use archway_index::vector_store::VectorStore;
-/// # use archway_store::Shelf;
-/// fn remove(store: &dyn VectorStore, shelf: Shelf) {
+/// # use archway_store::ProjectKey;
+/// fn remove(store: &dyn VectorStore, project_key: ProjectKey) {
 ///     drop(store.remove(&[]));
 /// }
 /// ```
@@ -247,14 +247,14 @@ pub trait VectorStore: Send + Sync + 'static {
     /// Stores texts, replacing those with the same blobs.
     fn upsert<'a>(
         &'a self,
-        shelf: Shelf,
+        project_key: ProjectKey,
         texts: &'a [IndexedText],
     ) -> BoxFuture<'a, Result<(), VectorStoreError>>;
 
     /// Removes texts; missing ones are ignored.
     fn remove<'a>(
         &'a self,
-        shelf: Shelf,
+        project_key: ProjectKey,
         blobs: &'a [Blob],
     ) -> BoxFuture<'a, Result<(), VectorStoreError>>;
 
@@ -268,5 +268,5 @@ pub trait VectorStore: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<Candidates, VectorStoreError>>;
 
     /// How many chunks the project has.
-    fn count(&self, shelf: Shelf) -> BoxFuture<'_, Result<u64, VectorStoreError>>;
+    fn count(&self, project_key: ProjectKey) -> BoxFuture<'_, Result<u64, VectorStoreError>>;
 }

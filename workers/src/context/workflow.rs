@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use archway_proto::{chain::Chain, pass::Pass};
-use archway_store::{Opening, StoreError};
+use archway_store::{NewWorkflow, StoreError};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -93,7 +93,7 @@ impl ToolContext {
     }
 
     /// Opens a workflow for a prompt in the caller's session.
-    pub(crate) async fn open_workflow(&self, opening: &Opening<'_>) {
+    pub(crate) async fn open_workflow(&self, opening: &NewWorkflow<'_>) {
         if let Some(caller) = self.caller() {
             self.shared.workflows.open(caller, opening).await;
         }

@@ -96,7 +96,7 @@ impl Index {
         let parts = IndexerParts {
             repos: Arc::clone(repos),
             mounts: mounts.clone(),
-            stores: self.stores.apart(CONNECTIONS),
+            stores: self.stores.with_own_pool(CONNECTIONS),
             vector_store: Arc::clone(&self.vector_store),
             embedder: Arc::clone(&self.embedder),
             made_by: self.made_by.clone(),

@@ -18,9 +18,9 @@ use uuid::Uuid;
 use super::{StoreError, Stores, TenantStore, failed};
 
 /// How many accesses wait to be written.
-const QUEUE: usize = 4096;
+const QUEUE_LENGTH: usize = 4096;
 /// How long the writer gathers.
-const GATHER: Duration = Duration::from_secs(1);
+const BATCH_TIME: Duration = Duration::from_secs(1);
 
 /// One read of one file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,12 +37,12 @@ pub struct Access {
 
 /// The queue's end that calls hold.
 #[derive(Clone)]
-pub struct Accesses {
+pub struct AccessRecorder {
     queue: mpsc::Sender<Access>,
     dropped: Counter,
 }
 
-impl Accesses {
+impl AccessRecorder {
     /// A queue and its writer, which count in `dropped` what is lost. After `end` the queue takes no more; the writer ends when
     /// everything in it is written, whoever still holds the queue.
     pub fn new(
@@ -50,12 +50,12 @@ impl Accesses {
         end: CancellationToken,
         dropped: Counter,
     ) -> (Self, impl Future<Output = ()> + Send) {
-        let (queue, incoming) = mpsc::channel(QUEUE);
-        let accesses = Accesses {
+        let (queue, receiver) = mpsc::channel(QUEUE_LENGTH);
+        let accesses = AccessRecorder {
             queue,
             dropped: dropped.clone(),
         };
-        let incoming = Incoming { incoming, end };
+        let incoming = AccessQueue { receiver, end };
         (accesses, write(stores, incoming, dropped))
     }
 
@@ -68,39 +68,39 @@ impl Accesses {
 }
 
 /// The queue's end that the writer holds.
-struct Incoming {
-    incoming: mpsc::Receiver<Access>,
+struct AccessQueue {
+    receiver: mpsc::Receiver<Access>,
     end: CancellationToken,
 }
 
-impl Incoming {
+impl AccessQueue {
     /// Moves what is queued to `batch`, waiting for the first; whether there was any. There is
     /// none after the end. Nothing is lost if this is dropped while it waits.
     async fn next(&mut self, batch: &mut Vec<Access>) -> bool {
-        let came = tokio::select! {
-            came = self.incoming.recv_many(batch, QUEUE) => came,
+        let count = tokio::select! {
+            count = self.receiver.recv_many(batch, QUEUE_LENGTH) => count,
             () = self.end.cancelled() => {
-                self.incoming.close();
-                self.incoming.recv_many(batch, QUEUE).await
+                self.receiver.close();
+                self.receiver.recv_many(batch, QUEUE_LENGTH).await
             }
         };
-        came > 0
+        count > 0
     }
 
     /// Moves a second's worth to `batch`, or as much as fits the queue.
-    async fn gather(&mut self, batch: &mut Vec<Access>) -> bool {
+    async fn next_batch(&mut self, batch: &mut Vec<Access>) -> bool {
         let any = self.next(batch).await;
-        let enough = Instant::now() + GATHER;
-        while batch.len() < QUEUE && matches!(timeout_at(enough, self.next(batch)).await, Ok(true))
-        {
-        }
+        let enough = Instant::now() + BATCH_TIME;
+        while batch.len() < QUEUE_LENGTH
+            && matches!(timeout_at(enough, self.next(batch)).await, Ok(true))
+        {}
         any
     }
 }
 
-async fn write(stores: Stores, mut incoming: Incoming, dropped: Counter) {
-    let mut batch = Vec::with_capacity(QUEUE);
-    while incoming.gather(&mut batch).await {
+async fn write(stores: Stores, mut incoming: AccessQueue, dropped: Counter) {
+    let mut batch = Vec::with_capacity(QUEUE_LENGTH);
+    while incoming.next_batch(&mut batch).await {
         for (tenant, counts) in count(batch.drain(..)) {
             let lost = counts.len() as u64;
             if let Err(error) = stores.tenant(tenant).add_accesses(&counts).await {
@@ -173,13 +173,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_writer_tries_what_is_queued_and_ends_though_calls_hold_the_queue() {
-        let nowhere = StoreConfig {
+        let unreachable = StoreConfig {
             url: "postgres://localhost/none?host=/nonexistent".into(),
             max_connections: 1,
         };
         let end = CancellationToken::new();
-        let stores = Stores::connect(&nowhere).unwrap();
-        let (accesses, writer) = Accesses::new(stores, end.clone(), Counter::default());
+        let stores = Stores::connect(&unreachable).unwrap();
+        let (accesses, writer) = AccessRecorder::new(stores, end.clone(), Counter::default());
         accesses.record(access("a"));
         accesses.record(access("b"));
         end.cancel();
@@ -192,15 +192,16 @@ mod tests {
 
     #[tokio::test]
     async fn recording_never_waits_and_counts_what_finds_the_queue_full() {
-        let nowhere = StoreConfig {
+        let unreachable = StoreConfig {
             url: "postgres://localhost/none?host=/nonexistent".into(),
             max_connections: 1,
         };
-        let stores = Stores::connect(&nowhere).unwrap();
+        let stores = Stores::connect(&unreachable).unwrap();
         // Nobody writes: the queue only fills. Recording is no future, so it can't wait.
         let dropped = Counter::default();
-        let (accesses, _writer) = Accesses::new(stores, CancellationToken::new(), dropped.clone());
-        for _ in 0..QUEUE + 7 {
+        let (accesses, _writer) =
+            AccessRecorder::new(stores, CancellationToken::new(), dropped.clone());
+        for _ in 0..QUEUE_LENGTH + 7 {
             accesses.record(access("a"));
         }
         assert_eq!(dropped.get(), 7);

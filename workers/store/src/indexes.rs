@@ -15,12 +15,12 @@ use archway_repo::Rules;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::shelf::{Blob, Shelf, Source};
+use super::keys::{Blob, ProjectKey, Source};
 use super::{NoteId, StoreError, Stores, TenantStore, failed};
 
-pub use lease::{LEASE, Lease, Whole};
-pub use pieces::Pieces;
-pub use texts::{AtHome, Standing};
+pub use lease::{CompletedIndex, LEASE, Lease};
+pub use pieces::EncodedText;
+pub use texts::{StoredText, TextState};
 
 /// How an index stands.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,9 +49,9 @@ pub struct IndexRow {
 
 /// A folder that this worker has, and whose it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mounted {
+pub struct MountedProject {
     /// The tenant and project.
-    pub shelf: Shelf,
+    pub project_key: ProjectKey,
     /// The tenant's slug.
     pub tenant: String,
     /// The project's slug.
@@ -61,11 +61,11 @@ pub struct Mounted {
     /// HEAD's commit when its index was last whole, if it ever was; there may have been none.
     pub indexed: Option<Option<String>>,
     /// The fingerprint of all its path rules then.
-    pub ruled: Option<String>,
+    pub rules_fingerprint: Option<String>,
     /// The store that its texts were brought to.
     pub home: Uuid,
     /// Somebody wants its index to be looked at, or it was not made whole when last tried.
-    pub is_asked: bool,
+    pub is_requested: bool,
     /// Some of its texts have no vectors yet.
     pub lacks_vectors: bool,
 }
@@ -101,7 +101,7 @@ impl Stores {
         &self,
         folders: &[(String, String)],
         made_by: &str,
-    ) -> Result<Vec<Mounted>, StoreError> {
+    ) -> Result<Vec<MountedProject>, StoreError> {
         let (tenants, projects): (Vec<String>, Vec<String>) = folders.iter().cloned().unzip();
         let rows = sqlx::query!(
             r#"select tenant_id as "tenant_id!", tenant as "tenant!",
@@ -118,7 +118,7 @@ impl Stores {
         .await
         .map_err(failed("reading which projects are mounted"))?;
         let plain = Rules::new(&[], &[], None).ok().map(Arc::new);
-        let mounted = rows.into_iter().map(|row| Mounted {
+        let mounted = rows.into_iter().map(|row| MountedProject {
             rules: match (&*row.open_globs, &*row.close_globs, row.allow_globs) {
                 ([], [], None) => plain.clone(),
                 (open, close, allow) => {
@@ -126,16 +126,16 @@ impl Stores {
                     rules.ok().map(Arc::new)
                 }
             },
-            shelf: Shelf {
+            project_key: ProjectKey {
                 tenant: row.tenant_id,
                 project: row.project_id,
             },
             tenant: row.tenant,
             project: row.project,
             indexed: row.is_whole.then_some(row.commit_id),
-            ruled: row.rules,
+            rules_fingerprint: row.rules,
             home: row.home_id.unwrap_or_default(),
-            is_asked: row.is_asked,
+            is_requested: row.is_asked,
             lacks_vectors: row.lacks_vectors,
         });
         Ok(mounted.collect())

@@ -8,21 +8,21 @@ pub type Blob = [u8; 20];
 /// A tenant's project. Nothing is kept, found or counted without one, and none is nobody's:
 ///
 /// ```no_run
-/// # use archway_store::Shelf;
+/// # use archway_store::ProjectKey;
 /// # use uuid::Uuid;
-/// fn shelf(tenant: Uuid, project: Uuid) -> Shelf {
-///     Shelf { tenant, project }
+/// fn shelf(tenant: Uuid, project: Uuid) -> ProjectKey {
+///     ProjectKey { tenant, project }
 /// }
 /// ```
 /// ```compile_fail
-/// # use archway_store::Shelf;
+/// # use archway_store::ProjectKey;
 /// # use uuid::Uuid;
-/// fn shelf(tenant: Uuid, project: Uuid) -> Shelf {
-///     Shelf { project }
+/// fn shelf(tenant: Uuid, project: Uuid) -> ProjectKey {
+///     ProjectKey { project }
 /// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Shelf {
+pub struct ProjectKey {
     /// Whose it is.
     pub tenant: Uuid,
     /// Which of the tenant's.

@@ -14,24 +14,29 @@ use sqlx::{
 use uuid::Uuid;
 
 mod accesses;
-mod files;
+mod tls_files;
 mod indexes;
 pub mod memory;
 mod mounts;
 mod notes;
 mod projects;
 mod reads;
-mod shelf;
+mod keys;
 mod workflows;
 
-pub use accesses::{Access, Accesses};
-pub use files::{DatabaseFileError, UNBELIEVED, is_unbelieved, read_files};
-pub use indexes::{AtHome, Document, IndexRow, LEASE, Lease, Mounted, Pieces, Standing, Whole};
+pub use accesses::{Access, AccessRecorder};
+pub use indexes::{
+    CompletedIndex, Document, EncodedText, IndexRow, LEASE, Lease, MountedProject, StoredText,
+    TextState,
+};
+pub use keys::{Blob, ProjectKey, Source};
 pub use notes::{Note, NoteId};
 pub use projects::ProjectRow;
 pub use reads::FileReads;
-pub use shelf::{Blob, Shelf, Source};
-pub use workflows::{OfSession, Opening, WorkflowRow};
+pub use tls_files::{
+    DatabaseFileError, UNTRUSTED_CERTIFICATE, is_untrusted_certificate, read_files,
+};
+pub use workflows::{NewWorkflow, SessionKey, WorkflowRow};
 
 /// What Postgres calls the end of a statement that took too long.
 const STATEMENT_TIMEOUT: &str = "57014";
@@ -76,17 +81,17 @@ pub enum StoreError {
         source: sqlx::Error,
     },
     /// Who answers is not believed to be Postgres.
-    #[error("{UNBELIEVED}")]
-    Unbelieved(#[source] sqlx::Error),
+    #[error("{UNTRUSTED_CERTIFICATE}")]
+    UntrustedCertificate(#[source] sqlx::Error),
     /// Postgres took longer than the call could wait.
     #[error("{0} took too long")]
-    Late(&'static str),
+    TimedOut(&'static str),
     /// Row-level security does not bind the role.
     #[error(
         "the database role {role} {why}, so row-level security does not bind it: connect as \
          archway_worker, which `archway migrate` makes"
     )]
-    Unbound {
+    UnrestrictedRole {
         /// Who we are to Postgres.
         role: String,
         /// What frees it.
@@ -99,14 +104,14 @@ impl StoreError {
     /// the rows.
     pub fn is_late(&self) -> bool {
         match self {
-            StoreError::Late(_) => true,
+            StoreError::TimedOut(_) => true,
             StoreError::Query { source, .. } => source
                 .as_database_error()
                 .is_some_and(|error| error.code().as_deref() == Some(STATEMENT_TIMEOUT)),
             StoreError::Url
             | StoreError::File(_)
-            | StoreError::Unbelieved(_)
-            | StoreError::Unbound { .. } => false,
+            | StoreError::UntrustedCertificate(_)
+            | StoreError::UnrestrictedRole { .. } => false,
         }
     }
 }
@@ -157,7 +162,7 @@ impl Stores {
 
     /// The same rows, over so many connections of their own: who does much beside the calls leaves
     /// them theirs.
-    pub fn apart(&self, connections: u32) -> Stores {
+    pub fn with_own_pool(&self, connections: u32) -> Stores {
         let options = PgConnectOptions::clone(&self.pool.connect_options());
         Stores {
             pool: pool(options, connections),
@@ -176,7 +181,7 @@ impl Stores {
     /// anything.
     ///
     /// # Errors
-    /// [`StoreError::Unbound`], or [`StoreError::Unbelieved`] or [`StoreError::Query`] while Postgres gives no answer.
+    /// [`StoreError::UnrestrictedRole`], or [`StoreError::UntrustedCertificate`] or [`StoreError::Query`] while Postgres gives no answer.
     pub async fn check_role(&self) -> Result<(), StoreError> {
         let found = sqlx::query!(
             r#"select current_user::text as "role!",
@@ -193,8 +198,8 @@ impl Stores {
         )
         .fetch_one(&self.pool)
         .await
-        .map_err(|source| match is_unbelieved(&source) {
-            true => StoreError::Unbelieved(source),
+        .map_err(|source| match is_untrusted_certificate(&source) {
+            true => StoreError::UntrustedCertificate(source),
             false => failed("reading its own role")(source),
         })?;
         let why = match (found.superuser, found.bypasses, found.owns) {
@@ -203,7 +208,7 @@ impl Stores {
             (_, _, true) => "owns the tables, or may become their owner",
             (false, false, false) => return Ok(()),
         };
-        Err(StoreError::Unbound {
+        Err(StoreError::UnrestrictedRole {
             role: found.role,
             why,
         })

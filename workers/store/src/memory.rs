@@ -4,7 +4,7 @@
 //! which counts, keeps the quota, and does a write once under its key (`migrations/0006_memory.sql`).
 
 mod entries;
-mod refusal;
+mod failure;
 mod discoveries;
 mod search;
 mod words;
@@ -20,14 +20,14 @@ use uuid::Uuid;
 use super::StoreError;
 
 pub use discoveries::NewDiscovery;
-pub use entries::{NewEntry, Whole};
-pub use refusal::unreachable;
-pub use search::{EntryFilter, Place, StoredEntry};
+pub use entries::{MemoryFileContent, NewEntry};
+pub use failure::unreachable;
+pub use search::{EntryFilter, EntryPosition, StoredEntry};
 pub use words::words;
 
 /// How long memory is waited for, whatever the call's deadline: longer than a connection and a
 /// statement may take by themselves.
-const PATIENCE: Duration = Duration::from_secs(8);
+const MEMORY_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// A file that entries are appended to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -62,13 +62,13 @@ impl MemoryFile {
 
 /// Under which key a write is done once, however often it comes.
 #[derive(Clone, Debug)]
-pub struct WriteKey(String);
+pub struct IdempotencyKey(String);
 
-impl WriteKey {
+impl IdempotencyKey {
     /// The client's own key, else the gateway's id of the call, which its retries keep. The two are
     /// told apart: a client can't name somebody's call.
     pub fn new(of_client: Option<&str>, call: Uuid) -> Self {
-        WriteKey(match of_client {
+        IdempotencyKey(match of_client {
             Some(key) => format!("key:{key}"),
             None => format!("call:{call}"),
         })
@@ -81,7 +81,7 @@ pub struct Author<'a> {
     /// The caller.
     pub principal: &'a str,
     /// The key under which the write is done once.
-    pub key: &'a WriteKey,
+    pub key: &'a IdempotencyKey,
 }
 
 /// Why nothing was written, or nothing is known of it.
@@ -106,13 +106,13 @@ pub enum WriteError {
 
 impl WriteError {
     /// What a function of the database says of a write.
-    fn judge(outcome: &str) -> Result<(), WriteError> {
+    fn check_outcome(outcome: &str) -> Result<(), WriteError> {
         match outcome {
             "written" => Ok(()),
             "other_content" => Err(WriteError::OtherContent),
             "quota_exceeded" => Err(WriteError::QuotaExceeded),
             "unknown_discovery" => Err(WriteError::UnknownDiscovery),
-            _ => Err(refused("reading what became of a write")(
+            _ => Err(not_written("reading what became of a write")(
                 sqlx::Error::RowNotFound,
             )),
         }
@@ -120,12 +120,12 @@ impl WriteError {
 }
 
 /// For `map_err`: a statement failed, so its transaction changes nothing.
-fn refused(what: &'static str) -> impl FnOnce(sqlx::Error) -> WriteError {
+fn not_written(what: &'static str) -> impl FnOnce(sqlx::Error) -> WriteError {
     move |source| WriteError::NotWritten(StoreError::Query { what, source })
 }
 
 /// Makes a write last.
-async fn finish(tx: Transaction<'static, Postgres>) -> Result<(), WriteError> {
+async fn commit(tx: Transaction<'static, Postgres>) -> Result<(), WriteError> {
     let what = "committing a write to memory";
     tx.commit()
         .await
@@ -137,9 +137,9 @@ pub async fn read_by<T>(
     deadline: Instant,
     work: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
-    match timeout_at(latest(deadline), work).await {
+    match timeout_at(capped(deadline), work).await {
         Ok(read) => read,
-        Err(_elapsed) => Err(StoreError::Late("reading memory")),
+        Err(_elapsed) => Err(StoreError::TimedOut("reading memory")),
     }
 }
 
@@ -148,12 +148,14 @@ pub async fn write_by<T>(
     deadline: Instant,
     work: impl Future<Output = Result<T, WriteError>>,
 ) -> Result<T, WriteError> {
-    match timeout_at(latest(deadline), work).await {
+    match timeout_at(capped(deadline), work).await {
         Ok(written) => written,
-        Err(_elapsed) => Err(WriteError::Unknown(StoreError::Late("writing to memory"))),
+        Err(_elapsed) => Err(WriteError::Unknown(StoreError::TimedOut(
+            "writing to memory",
+        ))),
     }
 }
 
-fn latest(deadline: Instant) -> Instant {
-    deadline.min(Instant::now() + PATIENCE)
+fn capped(deadline: Instant) -> Instant {
+    deadline.min(Instant::now() + MEMORY_TIMEOUT)
 }

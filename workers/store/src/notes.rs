@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::shelf::Source;
+use super::keys::Source;
 use super::{StoreError, TenantStore, failed};
 
 /// A discovery or an entry, by its id: of an entry its file and number.
@@ -25,7 +25,7 @@ pub struct Note {
     pub written_at: Timestamp,
     /// The discovery that it takes the place of.
     pub supersedes: Option<Uuid>,
-    /// The latest that takes its place.
+    /// The latest that takes its position.
     pub superseded_by: Option<Uuid>,
 }
 
@@ -55,7 +55,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub async fn note_heads(&self, project: Uuid) -> Result<Vec<NoteId>, StoreError> {
+    pub async fn note_ids(&self, project: Uuid) -> Result<Vec<NoteId>, StoreError> {
         let mut tx = self.begin().await?;
         let rows = sqlx::query!(
             r#"select source as "source!", name as "name!"
@@ -88,7 +88,7 @@ impl TenantStore<'_> {
         &self,
         project: Uuid,
         (module, kind): (&str, Option<&str>),
-        most: i64,
+        limit: i64,
     ) -> Result<Vec<NoteId>, StoreError> {
         let mut tx = self.begin().await?;
         // `0` comes after `/`: so begin the names of all that is beneath it, and of nothing else.
@@ -111,7 +111,7 @@ impl TenantStore<'_> {
             project,
             module,
             kind,
-            most
+            limit
         )
         .fetch_all(&mut *tx)
         .await
@@ -127,7 +127,7 @@ impl TenantStore<'_> {
         &self,
         project: Uuid,
         kind: &str,
-        most: i64,
+        limit: i64,
     ) -> Result<Vec<NoteId>, StoreError> {
         let mut tx = self.begin().await?;
         let rows = sqlx::query!(
@@ -142,7 +142,7 @@ impl TenantStore<'_> {
             self.tenant,
             project,
             kind,
-            most
+            limit
         )
         .fetch_all(&mut *tx)
         .await

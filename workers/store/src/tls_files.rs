@@ -22,7 +22,7 @@ const CERTIFICATE: &str = "sslcert";
 const KEY: &str = "sslkey";
 
 /// What to do about a server whose certificate is not trusted.
-pub const UNBELIEVED: &str = "postgres' certificate is not trusted: in the database URL, \
+pub const UNTRUSTED_CERTIFICATE: &str = "postgres' certificate is not trusted: in the database URL, \
                               sslrootcert=FILE names its authority, and the host has to be one that \
                               the certificate is for";
 
@@ -53,7 +53,7 @@ pub enum DatabaseFileError {
         "the database URL names an authority with sslrootcert, which is asked only with \
          sslmode=verify-full (or verify-ca): add that"
     )]
-    Unasked,
+    UnusedAuthority,
 }
 
 /// The same options, with what the files hold in place of their names.
@@ -71,7 +71,7 @@ pub fn read_files(mut options: PgConnectOptions) -> Result<PgConnectOptions, Dat
             continue;
         };
         options = match &*name {
-            AUTHORITY if !checks => return Err(DatabaseFileError::Unasked),
+            AUTHORITY if !checks => return Err(DatabaseFileError::UnusedAuthority),
             AUTHORITY => options.ssl_root_cert_from_pem(certificates(AUTHORITY, path)?),
             CERTIFICATE => options.ssl_client_cert_from_pem(certificates(CERTIFICATE, path)?),
             KEY => options.ssl_client_key_from_pem(read(KEY, &path)?),
@@ -82,7 +82,7 @@ pub fn read_files(mut options: PgConnectOptions) -> Result<PgConnectOptions, Dat
 }
 
 /// Whether a connection failed because the server's certificate is not trusted.
-pub fn is_unbelieved(error: &sqlx::Error) -> bool {
+pub fn is_untrusted_certificate(error: &sqlx::Error) -> bool {
     let sqlx::Error::Io(error) = error else {
         return false;
     };
@@ -146,20 +146,20 @@ mod tests {
         let (ca, key) = (folder.path().join("ca.pem"), folder.path().join("key"));
         std::fs::write(&ca, PEM).unwrap();
         std::fs::write(&key, "-----BEGIN CERTIFICATE-----\nhush").unwrap();
-        let refused = |mode: &str, file: &std::path::Path| {
+        let not_written = |mode: &str, file: &std::path::Path| {
             let query = format!("sslmode={mode}&sslrootcert={}", file.display());
             reading(&query).unwrap_err().to_string()
         };
-        for (said, told) in [
+        for (row, told) in [
             (
-                refused("verify-full", &folder.path().join("none")),
+                not_written("verify-full", &folder.path().join("none")),
                 "none can't be read",
             ),
-            (refused("verify-ca", &key), "holds no certificate"),
-            (refused("require", &ca), "sslmode=verify-full"),
-            (refused("prefer", &ca), "sslmode=verify-full"),
+            (not_written("verify-ca", &key), "holds no certificate"),
+            (not_written("require", &ca), "sslmode=verify-full"),
+            (not_written("prefer", &ca), "sslmode=verify-full"),
         ] {
-            assert!(said.contains(told) && !said.contains("hush"), "{said}");
+            assert!(row.contains(told) && !row.contains("hush"), "{row}");
         }
     }
 }

@@ -13,7 +13,7 @@ const MAX_BYTES: i64 = 64 << 20;
 
 /// Whose workflow it is.
 #[derive(Clone, Copy, Debug)]
-pub struct OfSession<'a> {
+pub struct SessionKey<'a> {
     /// The caller.
     pub principal: &'a str,
     /// The caller's session.
@@ -33,7 +33,7 @@ pub struct WorkflowRow {
 }
 
 /// What a workflow begins with.
-pub struct Opening<'a> {
+pub struct NewWorkflow<'a> {
     /// The prompt's name.
     pub prompt: &'a str,
     /// A JSON object.
@@ -50,8 +50,8 @@ impl TenantStore<'_> {
     /// If Postgres gives no answer.
     pub async fn open_workflow(
         &self,
-        of: OfSession<'_>,
-        opening: &Opening<'_>,
+        key: SessionKey<'_>,
+        workflow: &NewWorkflow<'_>,
     ) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         let what = "opening a workflow";
@@ -69,8 +69,8 @@ impl TenantStore<'_> {
                  order by touched_at limit 1 for update skip locked
              )",
             self.tenant,
-            of.principal,
-            of.session,
+            key.principal,
+            key.session,
             MAX_ROWS
         )
         .execute(&mut *tx)
@@ -85,16 +85,18 @@ impl TenantStore<'_> {
                  results = case when workflows.touched_at > now() - interval '30 minutes'
                                 then workflows.results else '[]' end",
             self.tenant,
-            of.principal,
-            of.session,
-            opening.prompt,
-            opening.arguments,
-            opening.tools
+            key.principal,
+            key.session,
+            workflow.prompt,
+            workflow.arguments,
+            workflow.tools
         )
         .execute(&mut *tx)
         .await
         .map_err(failed(what))?;
-        self.empty_the_oldest(&mut tx).await.map_err(failed(what))?;
+        self.empty_oldest_workflows(&mut tx)
+            .await
+            .map_err(failed(what))?;
         tx.commit().await.map_err(failed(what))
     }
 
@@ -102,7 +104,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub async fn workflow(&self, of: OfSession<'_>) -> Result<Option<WorkflowRow>, StoreError> {
+    pub async fn workflow(&self, key: SessionKey<'_>) -> Result<Option<WorkflowRow>, StoreError> {
         let mut tx = self.begin().await?;
         sqlx::query_as!(
             WorkflowRow,
@@ -112,8 +114,8 @@ impl TenantStore<'_> {
                where tenant_id = $1 and principal = $2 and session = $3
                      and touched_at > now() - interval '30 minutes'"#,
             self.tenant,
-            of.principal,
-            of.session
+            key.principal,
+            key.session
         )
         .fetch_optional(&mut *tx)
         .await
@@ -127,7 +129,7 @@ impl TenantStore<'_> {
     /// If Postgres gives no answer.
     pub async fn change_workflow(
         &self,
-        of: OfSession<'_>,
+        key: SessionKey<'_>,
         change: impl FnOnce(&[String], &str) -> Option<String>,
     ) -> Result<(), StoreError> {
         let what = "keeping a result";
@@ -138,8 +140,8 @@ impl TenantStore<'_> {
                    and touched_at > now() - interval '30 minutes'
              for update",
             self.tenant,
-            of.principal,
-            of.session
+            key.principal,
+            key.session
         )
         .fetch_optional(&mut *tx)
         .await
@@ -151,20 +153,22 @@ impl TenantStore<'_> {
             "update workflows set results = $4, touched_at = now()
              where tenant_id = $1 and principal = $2 and session = $3",
             self.tenant,
-            of.principal,
-            of.session,
+            key.principal,
+            key.session,
             results
         )
         .execute(&mut *tx)
         .await
         .map_err(failed(what))?;
-        self.empty_the_oldest(&mut tx).await.map_err(failed(what))?;
+        self.empty_oldest_workflows(&mut tx)
+            .await
+            .map_err(failed(what))?;
         tx.commit().await.map_err(failed(what))
     }
 
     /// Empties the workflows that rested longest, while all of the tenant's keep too much. One that
     /// another call holds is left to the next.
-    async fn empty_the_oldest(&self, tx: &mut PgConnection) -> Result<(), sqlx::Error> {
+    async fn empty_oldest_workflows(&self, tx: &mut PgConnection) -> Result<(), sqlx::Error> {
         sqlx::query!(
             "update workflows set arguments = '{}', results = '[]'
              where tenant_id = $1 and (principal, session) in (

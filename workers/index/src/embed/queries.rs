@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use moka::{policy::EvictionPolicy, sync::Cache};
 
-use archway_store::Shelf;
+use archway_store::ProjectKey;
 
 /// Short, since a service may replace its model under the same name.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
@@ -18,7 +18,7 @@ const LEAST_BYTES: usize = 1 << 10;
 
 /// A cache of query vectors.
 pub(super) struct Queries {
-    kept: Cache<(Shelf, Box<str>), Arc<[f32]>>,
+    kept: Cache<(ProjectKey, Box<str>), Arc<[f32]>>,
 }
 
 impl Queries {
@@ -28,27 +28,28 @@ impl Queries {
             .max_capacity(MOST_BYTES)
             // Recent queries are the likeliest to be repeated.
             .eviction_policy(EvictionPolicy::lru())
-            .weigher(|(_, text): &(Shelf, Box<str>), vector: &Arc<[f32]>| weight(text, vector))
+            .weigher(|(_, text): &(ProjectKey, Box<str>), vector: &Arc<[f32]>| weight(text, vector))
             .time_to_live(LIFETIME)
             .build();
         Queries { kept }
     }
 
     /// The vector of an earlier query of this project.
-    pub(super) fn get(&self, shelf: Shelf, text: &str) -> Option<Arc<[f32]>> {
-        self.kept.get(&(shelf, Box::from(text)))
+    pub(super) fn get(&self, project_key: ProjectKey, text: &str) -> Option<Arc<[f32]>> {
+        self.kept.get(&(project_key, Box::from(text)))
     }
 
     /// Caches a vector.
-    pub(super) fn keep(&self, shelf: Shelf, text: &str, vector: Vec<f32>) -> Arc<[f32]> {
+    pub(super) fn keep(&self, project_key: ProjectKey, text: &str, vector: Vec<f32>) -> Arc<[f32]> {
         let vector: Arc<[f32]> = vector.into();
-        self.kept.insert((shelf, Box::from(text)), vector.clone());
+        self.kept
+            .insert((project_key, Box::from(text)), vector.clone());
         vector
     }
 }
 
 fn weight(text: &str, vector: &[f32]) -> u32 {
-    let bytes = text.len() + size_of_val(vector) + size_of::<Shelf>();
+    let bytes = text.len() + size_of_val(vector) + size_of::<ProjectKey>();
     u32::try_from(bytes.max(LEAST_BYTES)).unwrap_or(u32::MAX)
 }
 
@@ -58,8 +59,8 @@ mod tests {
 
     use super::*;
 
-    fn shelf() -> Shelf {
-        Shelf {
+    fn project_key() -> ProjectKey {
+        ProjectKey {
             tenant: Uuid::new_v4(),
             project: Uuid::new_v4(),
         }
@@ -67,17 +68,17 @@ mod tests {
 
     #[test]
     fn a_query_of_one_project_is_not_cached_for_another() {
-        let (queries, ours) = (Queries::new(), shelf());
+        let (queries, ours) = (Queries::new(), project_key());
         queries.keep(ours, "where is main", vec![1.0]);
         assert_eq!(
             queries.get(ours, "where is main").as_deref(),
             Some(&[1.0][..])
         );
-        let neighbour = Shelf {
+        let neighbour = ProjectKey {
             project: Uuid::new_v4(),
             ..ours
         };
-        let stranger = Shelf {
+        let stranger = ProjectKey {
             tenant: Uuid::new_v4(),
             ..ours
         };
@@ -88,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_queries_stays_within_the_memory_limit() {
-        let (queries, ours) = (Queries::new(), shelf());
+        let (queries, ours) = (Queries::new(), project_key());
         for number in 0..20_000 {
             queries.keep(ours, &number.to_string(), vec![0.0; 4]);
         }

@@ -10,8 +10,8 @@ use std::collections::{HashMap, HashSet};
 use std::mem;
 
 use archway_proto::chain::Chain;
-use archway_store::Mounted;
-use archway_store::Shelf;
+use archway_store::MountedProject;
+use archway_store::ProjectKey;
 use tokio::time::{Duration, Instant};
 use uuid::Uuid;
 
@@ -30,22 +30,22 @@ const AT_ONCE: usize = 8;
 /// If Postgres does not answer.
 pub(super) async fn is_lost(
     parts: &IndexerParts,
-    shelf: Shelf,
+    project_key: ProjectKey,
     index: i64,
 ) -> Result<bool, RunError> {
     // The record first: chunks uploaded meanwhile are counted before they are recorded.
     let (noted, _) = parts
         .stores
-        .tenant(shelf.tenant)
+        .tenant(project_key.tenant)
         .size_of_index(index)
         .await?;
     let Ok(noted @ 1..) = u64::try_from(noted) else {
         return Ok(false);
     };
-    match parts.vector_store.count(shelf).await {
+    match parts.vector_store.count(project_key).await {
         Ok(counted) => Ok(counted < noted),
         Err(error) => {
-            tracing::debug!(project = %shelf.project, error = %Chain(&error), "could not count chunks");
+            tracing::debug!(project = %project_key.project, error = %Chain(&error), "could not count chunks");
             Ok(false)
         }
     }
@@ -53,7 +53,7 @@ pub(super) async fn is_lost(
 
 /// Marks indexes that were uploaded to another store than the present one: all their chunks are lost.
 /// If the store does not answer, nothing is considered lost.
-pub(super) async fn mark(parts: &IndexerParts, mounted: &mut [Mounted], seen: &mut Seen) {
+pub(super) async fn mark(parts: &IndexerParts, mounted: &mut [MountedProject], seen: &mut Seen) {
     let home = match parts.vector_store.identity().await {
         Ok(home) if seen.is_sure(home) => home,
         Ok(_) => return,
@@ -66,7 +66,7 @@ pub(super) async fn mark(parts: &IndexerParts, mounted: &mut [Mounted], seen: &m
     for project in mounted {
         if project.indexed.is_some() && Some(project.home) != home {
             project.indexed = None;
-            let Shelf { tenant, project } = project.shelf;
+            let ProjectKey { tenant, project } = project.project_key;
             lost.entry(tenant).or_default().push(project);
         }
     }
@@ -74,7 +74,7 @@ pub(super) async fn mark(parts: &IndexerParts, mounted: &mut [Mounted], seen: &m
     for (tenant, projects) in lost {
         let store = parts.stores.tenant(tenant);
         match store
-            .mark_lost_but_in(home, &projects, &parts.made_by)
+            .mark_lost_outside(home, &projects, &parts.made_by)
             .await
         {
             Ok(indexes) => marked += indexes,
@@ -113,23 +113,31 @@ impl Seen {
 #[derive(Default)]
 pub(super) struct Turns {
     /// When a project was last counted.
-    had: HashMap<Shelf, Instant>,
+    had: HashMap<ProjectKey, Instant>,
 }
 
 impl Turns {
     /// Picks the projects to count in this scan, and records that they were: first those that were never
     /// counted, then those that have waited longest.
-    pub(super) fn begin(&mut self, there: &HashSet<Shelf>) -> Vec<Shelf> {
-        self.had.retain(|shelf, _| there.contains(shelf));
+    pub(super) fn begin(&mut self, there: &HashSet<ProjectKey>) -> Vec<ProjectKey> {
+        self.had
+            .retain(|project_key, _| there.contains(project_key));
         let now = Instant::now();
-        let due = there.iter().map(|shelf| (self.had.get(shelf), *shelf));
+        let due = there
+            .iter()
+            .map(|project_key| (self.had.get(project_key), *project_key));
         let due = due.filter(|(had, _)| had.is_none_or(|had| *had + EVERY <= now));
-        let mut due: Vec<(Option<Instant>, Shelf)> =
-            due.map(|(had, shelf)| (had.copied(), shelf)).collect();
+        let mut due: Vec<(Option<Instant>, ProjectKey)> = due
+            .map(|(had, project_key)| (had.copied(), project_key))
+            .collect();
         due.sort_unstable();
         due.truncate(AT_ONCE);
-        let turns: Vec<Shelf> = due.into_iter().map(|(_, shelf)| shelf).collect();
-        self.had.extend(turns.iter().map(|shelf| (*shelf, now)));
+        let turns: Vec<ProjectKey> = due
+            .into_iter()
+            .map(|(_, project_key)| project_key)
+            .collect();
+        self.had
+            .extend(turns.iter().map(|project_key| (*project_key, now)));
         turns
     }
 }
@@ -138,15 +146,15 @@ impl Turns {
 mod tests {
     use super::*;
 
-    fn shelf(number: u128) -> Shelf {
-        Shelf {
+    fn project_key(number: u128) -> ProjectKey {
+        ProjectKey {
             tenant: Uuid::from_u128(1),
             project: Uuid::from_u128(number),
         }
     }
 
-    fn shelves(count: u128) -> HashSet<Shelf> {
-        (0..count).map(shelf).collect()
+    fn project_keys(count: u128) -> HashSet<ProjectKey> {
+        (0..count).map(project_key).collect()
     }
 
     #[test]
@@ -159,7 +167,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn each_project_is_counted_and_then_not_for_a_while() {
-        let (mut turns, there) = (Turns::default(), shelves(20));
+        let (mut turns, there) = (Turns::default(), project_keys(20));
         let looks = [(); 4].map(|()| turns.begin(&there).len());
         assert_eq!(looks, [8, 8, 4, 0]);
         tokio::time::advance(EVERY).await;
@@ -170,14 +178,14 @@ mod tests {
     /// were counted once.
     #[tokio::test(start_paused = true)]
     async fn rounds_over_400_projects_take_50_scans_in_a_stable_order() {
-        let (mut turns, there) = (Turns::default(), shelves(400));
+        let (mut turns, there) = (Turns::default(), project_keys(400));
         let mut rounds = [Vec::new(), Vec::new()];
         for round in &mut rounds {
             for _look in 0..50 {
                 round.extend(turns.begin(&there));
                 tokio::time::advance(Duration::from_secs(2)).await;
             }
-            let counted: HashSet<Shelf> = round.iter().copied().collect();
+            let counted: HashSet<ProjectKey> = round.iter().copied().collect();
             assert_eq!((round.len(), counted.len()), (400, 400));
         }
         let [first, second] = rounds;
@@ -189,13 +197,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn uncounted_projects_come_first_then_the_longest_wait() {
         let mut turns = Turns::default();
-        let two = shelves(2);
-        let first: Vec<Shelf> = turns.begin(&two);
+        let two = project_keys(2);
+        let first: Vec<ProjectKey> = turns.begin(&two);
         tokio::time::advance(Duration::from_secs(5)).await;
-        let late: Vec<Shelf> = turns.begin(&shelves(4));
+        let late: Vec<ProjectKey> = turns.begin(&project_keys(4));
         tokio::time::advance(EVERY).await;
-        let all = turns.begin(&shelves(6));
-        assert_eq!(all[..2], [shelf(4), shelf(5)], "never counted");
+        let all = turns.begin(&project_keys(6));
+        assert_eq!(all[..2], [project_key(4), project_key(5)], "never counted");
         assert_eq!(all[2..4], first, "25 s ago");
         assert_eq!(all[4..], late, "20 s ago");
     }
@@ -203,8 +211,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_removed_project_is_forgotten() {
         let mut turns = Turns::default();
-        assert_eq!(turns.begin(&shelves(5)).len(), 5);
-        turns.begin(&shelves(2));
+        assert_eq!(turns.begin(&project_keys(5)).len(), 5);
+        turns.begin(&project_keys(2));
         assert_eq!(turns.had.len(), 2);
     }
 }

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use archway_proto::chain::Chain;
 use archway_repo::RepoError;
-use archway_store::Mounted;
-use archway_store::Shelf;
+use archway_store::MountedProject;
+use archway_store::ProjectKey;
 use tokio::task::{Id, JoinError, JoinHandle, JoinSet};
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -29,25 +29,25 @@ pub(super) struct Memory {
     /// The active runs.
     pub(super) runs: JoinSet<Result<(), RunError>>,
     running: HashMap<Id, Running>,
-    rests: HashMap<Shelf, Rest>,
+    rests: HashMap<ProjectKey, Rest>,
     /// Back-offs of runs for vectors alone.
-    vectors_rest: HashMap<Shelf, Rest>,
+    vectors_rest: HashMap<ProjectKey, Rest>,
     /// Reads of folders that exceeded their timeout and have not ended.
-    stuck: HashMap<Shelf, JoinHandle<()>>,
+    stuck: HashMap<ProjectKey, JoinHandle<()>>,
     /// The number of the last run of each tenant.
     begun: HashMap<Uuid, u64>,
     /// The number of the last run of each project.
-    had: HashMap<Shelf, u64>,
+    had: HashMap<ProjectKey, u64>,
     runs_begun: u64,
     /// Whether the store was missing.
     pub(super) seen: Seen,
     /// When projects are counted.
     turns: Turns,
     /// Counts in progress; they return whether chunks are lost.
-    pub(super) counts: JoinSet<(Shelf, bool)>,
-    lost: HashSet<Shelf>,
+    pub(super) counts: JoinSet<(ProjectKey, bool)>,
+    lost: HashSet<ProjectKey>,
     /// Projects that could not be read by the last scan.
-    unreadable: HashSet<Shelf>,
+    unreadable: HashSet<ProjectKey>,
     /// Tenants with a project that has waited for a slot since the last scan; the next run that ends
     /// frees one.
     pub(super) waiting: HashSet<Uuid>,
@@ -57,7 +57,7 @@ pub(super) struct Memory {
 
 /// An active run.
 struct Running {
-    shelf: Shelf,
+    project_key: ProjectKey,
     /// Cancelled when another project waits for the slot.
     yields: CancellationToken,
 }
@@ -78,30 +78,37 @@ impl Memory {
     /// Starts a scan: sorts projects by their tenant's waiting time; within a tenant, those that lack
     /// only vectors come last, and the others by their own waiting time. Forgets removed projects.
     /// Returns the projects whose chunks to count, active runs or not.
-    pub(super) fn begin(&mut self, mounted: &mut [Mounted]) -> Vec<Shelf> {
-        let there: HashSet<Shelf> = mounted.iter().map(|project| project.shelf).collect();
-        self.rests.retain(|shelf, _| there.contains(shelf));
-        self.vectors_rest.retain(|shelf, _| there.contains(shelf));
-        self.lost.retain(|shelf| there.contains(shelf));
-        self.unreadable.retain(|shelf| there.contains(shelf));
+    pub(super) fn begin(&mut self, mounted: &mut [MountedProject]) -> Vec<ProjectKey> {
+        let there: HashSet<ProjectKey> =
+            mounted.iter().map(|project| project.project_key).collect();
+        self.rests
+            .retain(|project_key, _| there.contains(project_key));
+        self.vectors_rest
+            .retain(|project_key, _| there.contains(project_key));
+        self.lost.retain(|project_key| there.contains(project_key));
+        self.unreadable
+            .retain(|project_key| there.contains(project_key));
         self.stuck.retain(|_, look| !look.is_finished());
-        let tenants: HashSet<Uuid> = there.iter().map(|shelf| shelf.tenant).collect();
+        let tenants: HashSet<Uuid> = there.iter().map(|project_key| project_key.tenant).collect();
         self.begun.retain(|tenant, _| tenants.contains(tenant));
-        self.had.retain(|shelf, _| there.contains(shelf));
+        self.had
+            .retain(|project_key, _| there.contains(project_key));
         self.waiting.clear();
         mounted.sort_by_cached_key(|project| {
-            let begun = self.begun.get(&project.shelf.tenant).copied();
-            let had = self.had.get(&project.shelf).copied();
+            let begun = self.begun.get(&project.project_key.tenant).copied();
+            let had = self.had.get(&project.project_key).copied();
             (begun, self.lacks_vectors_alone(project), had)
         });
         let counted = self.turns.begin(&there).into_iter();
-        counted.filter(|shelf| !self.is_known(*shelf)).collect()
+        counted
+            .filter(|project_key| !self.is_known(*project_key))
+            .collect()
     }
 
     /// Whether only vectors are missing, as far as known before reading the folder.
-    fn lacks_vectors_alone(&self, project: &Mounted) -> bool {
-        let is_searched = project.indexed.is_some() && !self.is_lost(project.shelf);
-        is_searched && project.lacks_vectors && !project.is_asked
+    fn lacks_vectors_alone(&self, project: &MountedProject) -> bool {
+        let is_searched = project.indexed.is_some() && !self.is_lost(project.project_key);
+        is_searched && project.lacks_vectors && !project.is_requested
     }
 
     /// Whether another run may start.
@@ -112,22 +119,24 @@ impl Memory {
     /// Whether another run of this tenant may start.
     pub(super) fn has_place(&self, tenant: Uuid) -> bool {
         let of_tenant = self.running.values();
-        let of_tenant = of_tenant.filter(|other| other.shelf.tenant == tenant);
+        let of_tenant = of_tenant.filter(|other| other.project_key.tenant == tenant);
         self.has_room() && of_tenant.count() < OF_ONE_TENANT
     }
 
     /// Whether the project itself allows a run: none is active, its folder responds, and no back-off
     /// is in effect.
-    pub(super) fn is_free(&self, shelf: Shelf) -> bool {
-        let rests = self.rests.get(&shelf);
-        !self.is_running(shelf)
-            && !self.stuck.contains_key(&shelf)
+    pub(super) fn is_free(&self, project_key: ProjectKey) -> bool {
+        let rests = self.rests.get(&project_key);
+        !self.is_running(project_key)
+            && !self.stuck.contains_key(&project_key)
             && rests.is_none_or(Rest::is_over)
     }
 
     /// Whether a run for vectors alone may start.
-    pub(super) fn may_ask_for_vectors(&self, shelf: Shelf) -> bool {
-        self.vectors_rest.get(&shelf).is_none_or(Rest::is_over)
+    pub(super) fn may_ask_for_vectors(&self, project_key: ProjectKey) -> bool {
+        self.vectors_rest
+            .get(&project_key)
+            .is_none_or(Rest::is_over)
     }
 
     /// Queues a tenant that has documents to index and no slot. Runs that make vectors stop after their
@@ -136,57 +145,69 @@ impl Memory {
         self.waiting.insert(tenant);
         let has_room = self.has_room();
         for run in self.running.values() {
-            if !has_room || run.shelf.tenant == tenant {
+            if !has_room || run.project_key.tenant == tenant {
                 run.yields.cancel();
             }
         }
     }
 
     /// Whether a count adds nothing: chunks are known to be lost, or a run counts them.
-    fn is_known(&self, shelf: Shelf) -> bool {
-        self.is_lost(shelf) || self.is_running(shelf)
+    fn is_known(&self, project_key: ProjectKey) -> bool {
+        self.is_lost(project_key) || self.is_running(project_key)
     }
 
-    fn is_running(&self, shelf: Shelf) -> bool {
-        self.running.values().any(|other| other.shelf == shelf)
+    fn is_running(&self, project_key: ProjectKey) -> bool {
+        self.running
+            .values()
+            .any(|other| other.project_key == project_key)
     }
 
     /// Starts a run, which makes no more vectors once `yields` is cancelled.
     pub(super) fn run(
         &mut self,
-        shelf: Shelf,
+        project_key: ProjectKey,
         yields: CancellationToken,
         run: impl Future<Output = Result<(), RunError>> + Send + 'static,
     ) {
-        self.lost.remove(&shelf);
+        self.lost.remove(&project_key);
         self.runs_begun += 1;
-        self.begun.insert(shelf.tenant, self.runs_begun);
-        self.had.insert(shelf, self.runs_begun);
+        self.begun.insert(project_key.tenant, self.runs_begun);
+        self.had.insert(project_key, self.runs_begun);
         let id = self.runs.spawn(run).id();
-        self.running.insert(id, Running { shelf, yields });
+        self.running.insert(
+            id,
+            Running {
+                project_key,
+                yields,
+            },
+        );
     }
 
     /// Stops waiting for a folder; it is read again after this read ends.
-    pub(super) fn stuck<T: Send + 'static>(&mut self, shelf: Shelf, look: JoinHandle<T>) {
-        tracing::warn!(project = %shelf.project, "a project's folder does not respond");
+    pub(super) fn stuck<T: Send + 'static>(
+        &mut self,
+        project_key: ProjectKey,
+        look: JoinHandle<T>,
+    ) {
+        tracing::warn!(project = %project_key.project, "a project's folder does not respond");
         let look = tokio::spawn(async move { drop(look.await) });
-        self.stuck.insert(shelf, look);
-        self.unreadable.insert(shelf);
+        self.stuck.insert(project_key, look);
+        self.unreadable.insert(project_key);
     }
 
     /// Records that a project cannot be read; logged once until it can.
-    pub(super) fn not_read(&mut self, shelf: Shelf, error: &RepoError) {
-        if self.unreadable.insert(shelf) {
+    pub(super) fn not_read(&mut self, project_key: ProjectKey, error: &RepoError) {
+        if self.unreadable.insert(project_key) {
             tracing::warn!(
-                project = %shelf.project, error = %Chain(error),
+                project = %project_key.project, error = %Chain(error),
                 "a project can't be read; its index stays as it is"
             );
         }
     }
 
     /// Records that a project was read.
-    pub(super) fn read(&mut self, shelf: Shelf) {
-        self.unreadable.remove(&shelf);
+    pub(super) fn read(&mut self, project_key: ProjectKey) {
+        self.unreadable.remove(&project_key);
     }
 
     /// Number of projects that cannot be read.
@@ -195,14 +216,14 @@ impl Memory {
     }
 
     /// Whether chunks of this project are known to be lost.
-    pub(super) fn is_lost(&self, shelf: Shelf) -> bool {
-        self.lost.contains(&shelf)
+    pub(super) fn is_lost(&self, project_key: ProjectKey) -> bool {
+        self.lost.contains(&project_key)
     }
 
     /// Records the result of a count.
-    pub(super) fn counted(&mut self, counted: Result<(Shelf, bool), JoinError>) {
+    pub(super) fn counted(&mut self, counted: Result<(ProjectKey, bool), JoinError>) {
         match counted {
-            Ok((shelf, true)) => _ = self.lost.insert(shelf),
+            Ok((project_key, true)) => _ = self.lost.insert(project_key),
             Ok((_, false)) => {}
             Err(panicked) => tracing::error!(error = %panicked, "counting chunks panicked"),
         }
@@ -214,57 +235,57 @@ impl Memory {
             Ok((id, _)) => *id,
             Err(panicked) => panicked.id(),
         };
-        let Some(Running { shelf, .. }) = self.running.remove(&id) else {
+        let Some(Running { project_key, .. }) = self.running.remove(&id) else {
             return;
         };
         match ended {
             Ok((_, Ok(()))) => {
-                self.rests.remove(&shelf);
-                self.vectors_rest.remove(&shelf);
+                self.rests.remove(&project_key);
+                self.vectors_rest.remove(&project_key);
             }
-            Ok((_, Err(RunError::Held))) => self.rest(shelf, REST.0, 0),
+            Ok((_, Err(RunError::Held))) => self.rest(project_key, REST.0, 0),
             Ok((_, Err(error @ (RunError::NoVectors(_) | RunError::Unread)))) => {
-                self.without_vectors(shelf, &error);
+                self.without_vectors(project_key, &error);
             }
-            Ok((_, Err(error))) => self.failed(shelf, &Chain(&error)),
-            Err(panicked) => self.failed(shelf, &panicked),
+            Ok((_, Err(error))) => self.failed(project_key, &Chain(&error)),
+            Err(panicked) => self.failed(project_key, &panicked),
         }
     }
 
     /// Backs off, longer with each consecutive failure; the first is logged.
-    fn failed(&mut self, shelf: Shelf, error: &dyn std::fmt::Display) {
-        let failures = self.rests.get(&shelf).map_or(0, |rest| rest.failures);
+    fn failed(&mut self, project_key: ProjectKey, error: &dyn std::fmt::Display) {
+        let failures = self.rests.get(&project_key).map_or(0, |rest| rest.failures);
         if failures == 0 {
-            tracing::warn!(project = %shelf.project, %error, "could not complete the index of a project");
+            tracing::warn!(project = %project_key.project, %error, "could not complete the index of a project");
         }
-        self.rest(shelf, longer(failures), failures.saturating_add(1));
+        self.rest(project_key, longer(failures), failures.saturating_add(1));
     }
 
     /// Backs off from making vectors, longer with each consecutive failure; the first is logged. New
     /// documents are indexed meanwhile.
-    fn without_vectors(&mut self, shelf: Shelf, error: &RunError) {
-        self.rests.remove(&shelf);
+    fn without_vectors(&mut self, project_key: ProjectKey, error: &RunError) {
+        self.rests.remove(&project_key);
         let asked_to_wait = match error {
             RunError::NoVectors(error) => error.retry_after(),
             _ => None,
         };
-        let failures = self.vectors_rest.get(&shelf);
+        let failures = self.vectors_rest.get(&project_key);
         let failures = failures.map_or(0, |rest| rest.failures);
         // A rate limit or an open circuit is logged once elsewhere, not for each project.
         if failures == 0 && asked_to_wait.is_none() {
-            tracing::warn!(project = %shelf.project, error = %Chain(error), "a project has no vectors yet");
+            tracing::warn!(project = %project_key.project, error = %Chain(error), "a project has no vectors yet");
         }
         let rest = longer(failures).max(asked_to_wait.unwrap_or_default());
         let rest = Rest {
             until: Instant::now() + rest.min(REST.1),
             failures: failures.saturating_add(1),
         };
-        self.vectors_rest.insert(shelf, rest);
+        self.vectors_rest.insert(project_key, rest);
     }
 
-    fn rest(&mut self, shelf: Shelf, rest: Duration, failures: u32) {
+    fn rest(&mut self, project_key: ProjectKey, rest: Duration, failures: u32) {
         let until = Instant::now() + rest;
-        self.rests.insert(shelf, Rest { until, failures });
+        self.rests.insert(project_key, Rest { until, failures });
     }
 }
 
@@ -281,9 +302,9 @@ mod tests {
     use super::super::super::embed::EmbedError;
     use super::*;
 
-    fn mounted(tenant: u128, project: u128) -> Mounted {
-        Mounted {
-            shelf: Shelf {
+    fn mounted(tenant: u128, project: u128) -> MountedProject {
+        MountedProject {
+            project_key: ProjectKey {
                 tenant: Uuid::from_u128(tenant),
                 project: Uuid::from_u128(project),
             },
@@ -291,37 +312,38 @@ mod tests {
             project: String::new(),
             rules: None,
             indexed: None,
-            ruled: None,
+            rules_fingerprint: None,
             home: Uuid::nil(),
-            is_asked: false,
+            is_requested: false,
             lacks_vectors: false,
         }
     }
 
     fn begin(
         memory: &mut Memory,
-        shelf: Shelf,
+        project_key: ProjectKey,
         run: impl Future<Output = Result<(), RunError>> + Send + 'static,
     ) -> CancellationToken {
         let yields = CancellationToken::new();
-        memory.run(shelf, yields.clone(), run);
+        memory.run(project_key, yields.clone(), run);
         yields
     }
 
     /// Whether a run of this project could start now.
-    fn may_run(memory: &Memory, shelf: Shelf) -> bool {
-        memory.is_free(shelf) && memory.has_place(shelf.tenant)
+    fn may_run(memory: &Memory, project_key: ProjectKey) -> bool {
+        memory.is_free(project_key) && memory.has_place(project_key.tenant)
     }
 
     /// Starts the runs that a scan starts, which never end; returns their projects.
     fn look(memory: &mut Memory, projects: &[(u128, u128)]) -> Vec<(u128, u128)> {
-        let mut projects: Vec<Mounted> = projects.iter().map(|&(t, p)| mounted(t, p)).collect();
+        let mut projects: Vec<MountedProject> =
+            projects.iter().map(|&(t, p)| mounted(t, p)).collect();
         memory.begin(&mut projects);
         let mut begun = Vec::new();
-        for Mounted { shelf, .. } in projects {
-            if memory.is_free(shelf) && memory.has_place(shelf.tenant) {
-                begin(memory, shelf, pending());
-                begun.push((shelf.tenant.as_u128(), shelf.project.as_u128()));
+        for MountedProject { project_key, .. } in projects {
+            if memory.is_free(project_key) && memory.has_place(project_key.tenant) {
+                begin(memory, project_key, pending());
+                begun.push((project_key.tenant.as_u128(), project_key.project.as_u128()));
             }
         }
         begun
@@ -337,13 +359,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn unindexed_documents_displace_a_run_that_makes_vectors() {
-        let lacking = |project| Mounted {
+        let lacking = |project| MountedProject {
             indexed: Some(None),
             lacks_vectors: true,
             ..mounted(1, project)
         };
         let mut projects = [lacking(1), lacking(2), mounted(1, 3), mounted(2, 1)];
-        let [first, second, third, other] = projects.each_ref().map(|project| project.shelf);
+        let [first, second, third, other] = projects.each_ref().map(|project| project.project_key);
         let mut memory = Memory::default();
         let (end, ends) = tokio::sync::oneshot::channel::<()>();
         let ends = async move {
@@ -368,8 +390,10 @@ mod tests {
         let ended = memory.runs.join_next_with_id().await.unwrap();
         memory.ended(ended);
         memory.begin(&mut projects);
-        let free = projects.iter().map(|project| project.shelf);
-        let free: Vec<Shelf> = free.filter(|shelf| may_run(&memory, *shelf)).collect();
+        let free = projects.iter().map(|project| project.project_key);
+        let free: Vec<ProjectKey> = free
+            .filter(|project_key| may_run(&memory, *project_key))
+            .collect();
         assert_eq!(free, [third, first]);
     }
 
@@ -390,7 +414,7 @@ mod tests {
     async fn with_all_slots_taken_every_run_that_makes_vectors_yields() {
         let mut memory = Memory::default();
         let yields: Vec<_> = (0..8)
-            .map(|tenant| begin(&mut memory, mounted(tenant, 1).shelf, pending()))
+            .map(|tenant| begin(&mut memory, mounted(tenant, 1).project_key, pending()))
             .collect();
         memory.wait(Uuid::from_u128(9));
         assert!(yields.iter().all(CancellationToken::is_cancelled));
@@ -413,39 +437,41 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_panic_backs_off_its_own_project_only() {
-        let (shelf, other) = (mounted(1, 1).shelf, mounted(1, 2).shelf);
+        let (project_key, other) = (mounted(1, 1).project_key, mounted(1, 2).project_key);
         let mut memory = Memory::default();
-        begin(&mut memory, shelf, async { std::panic::panic_any(()) });
+        begin(&mut memory, project_key, async {
+            std::panic::panic_any(())
+        });
         begin(&mut memory, other, pending());
         let ended = memory.runs.join_next_with_id().await.unwrap();
         memory.ended(ended);
-        assert!(!may_run(&memory, shelf));
+        assert!(!may_run(&memory, project_key));
         assert!(memory.is_running(other));
         tokio::time::advance(REST.0).await;
-        assert!(may_run(&memory, shelf));
+        assert!(may_run(&memory, project_key));
     }
 
     #[tokio::test(start_paused = true)]
     async fn back_offs_grow_with_failures_in_a_row_up_to_a_minute() {
-        let shelf = mounted(1, 1).shelf;
+        let project_key = mounted(1, 1).project_key;
         let mut memory = Memory::default();
         let mut rests = Vec::new();
         for _ in 0..8 {
-            begin(&mut memory, shelf, ready(Err(RunError::Lost)));
+            begin(&mut memory, project_key, ready(Err(RunError::Lost)));
             let ended = memory.runs.join_next_with_id().await.unwrap();
             memory.ended(ended);
-            rests.push((memory.rests[&shelf].until - Instant::now()).as_secs());
+            rests.push((memory.rests[&project_key].until - Instant::now()).as_secs());
         }
         assert_eq!(rests, [2, 4, 8, 16, 32, 60, 60, 60]);
-        begin(&mut memory, shelf, ready(Ok(())));
+        begin(&mut memory, project_key, ready(Ok(())));
         let ended = memory.runs.join_next_with_id().await.unwrap();
         memory.ended(ended);
-        assert!(may_run(&memory, shelf));
+        assert!(may_run(&memory, project_key));
     }
 
     #[tokio::test(start_paused = true)]
     async fn missing_vectors_delay_no_words_and_are_retried_ever_later() {
-        let shelf = mounted(1, 1).shelf;
+        let project_key = mounted(1, 1).project_key;
         let mut memory = Memory::default();
         let busy = |seconds| {
             let retry_after = Duration::from_secs(seconds);
@@ -461,32 +487,32 @@ mod tests {
         ];
         let mut rests = Vec::new();
         for error in errors {
-            begin(&mut memory, shelf, ready(Err(error)));
+            begin(&mut memory, project_key, ready(Err(error)));
             let ended = memory.runs.join_next_with_id().await.unwrap();
             memory.ended(ended);
-            assert!(may_run(&memory, shelf), "new documents are indexed");
-            assert!(!memory.may_ask_for_vectors(shelf));
-            rests.push((memory.vectors_rest[&shelf].until - Instant::now()).as_secs());
+            assert!(may_run(&memory, project_key), "new documents are indexed");
+            assert!(!memory.may_ask_for_vectors(project_key));
+            rests.push((memory.vectors_rest[&project_key].until - Instant::now()).as_secs());
         }
         assert_eq!(rests, [2, 20, 8, 16, 32, 60]);
         tokio::time::advance(REST.1).await;
-        assert!(memory.may_ask_for_vectors(shelf));
+        assert!(memory.may_ask_for_vectors(project_key));
     }
 
     #[tokio::test]
     async fn a_stuck_folder_is_read_again_after_it_responds() {
-        let shelf = mounted(1, 1).shelf;
+        let project_key = mounted(1, 1).project_key;
         let mut memory = Memory::default();
         let (answer, hangs) = tokio::sync::oneshot::channel::<()>();
-        memory.stuck(shelf, tokio::spawn(hangs));
+        memory.stuck(project_key, tokio::spawn(hangs));
         memory.begin(&mut [mounted(1, 1)]);
-        assert!(!may_run(&memory, shelf));
+        assert!(!may_run(&memory, project_key));
         assert_eq!(memory.unreadable(), 1, "until it is read or removed");
         answer.send(()).unwrap();
         while memory.stuck.values().any(|look| !look.is_finished()) {
             tokio::task::yield_now().await;
         }
         memory.begin(&mut [mounted(1, 1)]);
-        assert!(may_run(&memory, shelf));
+        assert!(may_run(&memory, project_key));
     }
 }

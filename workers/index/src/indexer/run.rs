@@ -16,7 +16,8 @@ use std::collections::{HashMap, HashSet};
 
 use archway_repo::{Cancel, RepoError};
 use archway_store::{
-    Blob, Document, LEASE, Lease, Mounted, Standing, StoreError, TenantStore, Whole,
+    Blob, CompletedIndex, Document, LEASE, Lease, MountedProject, StoreError, TenantStore,
+    TextState,
 };
 use tokio::time::{Duration, Instant, timeout};
 use tokio_util::sync::CancellationToken;
@@ -67,7 +68,7 @@ pub(crate) enum RunError {
 /// A run in progress.
 pub(super) struct Run<'a> {
     indexer: &'a Indexer,
-    project: &'a Mounted,
+    project: &'a MountedProject,
     lease: Lease,
     progress: &'a Progress,
     stop: CancellationToken,
@@ -78,7 +79,7 @@ pub(super) struct Run<'a> {
 impl<'a> Run<'a> {
     pub(super) fn new(
         indexer: &'a Indexer,
-        project: &'a Mounted,
+        project: &'a MountedProject,
         lease: Lease,
         progress: &'a Progress,
         (stop, yields): (CancellationToken, CancellationToken),
@@ -104,7 +105,7 @@ impl<'a> Run<'a> {
         let there = self.there(home).await?;
         let (lacking, brought) = self.bring(&wanted, &there).await?;
         let (changed, gone) = differences(&had, &wanted.documents);
-        let whole = Whole {
+        let whole = CompletedIndex {
             begun: wanted.begun,
             commit: wanted.commit.as_deref(),
             rules: &wanted.rules,
@@ -126,7 +127,7 @@ impl<'a> Run<'a> {
     }
 
     /// Switches to the new documents, and removes texts that none of them has.
-    async fn complete(&self, whole: &Whole<'_>) -> Result<(), RunError> {
+    async fn complete(&self, whole: &CompletedIndex<'_>) -> Result<(), RunError> {
         self.is_still(whole.home).await?;
         if !self.store().complete_index(self.lease, whole).await? {
             return Err(RunError::Lost);
@@ -136,34 +137,40 @@ impl<'a> Run<'a> {
 
     /// Whether the index is complete but for vectors, and unchanged: it then keeps its edition, since
     /// readers would reload a new one.
-    fn stands(&self, whole: &Whole<'_>) -> bool {
+    fn stands(&self, whole: &CompletedIndex<'_>) -> bool {
         let project = self.project;
         let is_of_commit = project.indexed.as_ref().map(Option::as_deref) == Some(whole.commit);
-        let is_by_rules = project.ruled.as_deref() == Some(whole.rules);
-        let is_known = project.lacks_vectors && is_of_commit && is_by_rules && !project.is_asked;
+        let is_by_rules = project.rules_fingerprint.as_deref() == Some(whole.rules);
+        let is_known =
+            project.lacks_vectors && is_of_commit && is_by_rules && !project.is_requested;
         let is_same = whole.changed.is_empty() && whole.gone.is_empty() && whole.unused.is_empty();
         whole.lacks_vectors && is_known && is_same
     }
 
     fn store(&self) -> TenantStore<'a> {
-        self.indexer.parts.stores.tenant(self.lease.shelf.tenant)
+        self.indexer
+            .parts
+            .stores
+            .tenant(self.lease.project_key.tenant)
     }
 
     /// The texts that the store has, or may have after an interrupted run, and their state. Empty if
     /// they were recorded for another store. If chunks are lost, all are uncertain: the index is then
     /// incomplete until all are uploaded again.
-    async fn there(&self, home: Uuid) -> Result<HashMap<Blob, Standing>, RunError> {
-        let (shelf, index) = (self.lease.shelf, self.lease.index);
+    async fn there(&self, home: Uuid) -> Result<HashMap<Blob, TextState>, RunError> {
+        let (project_key, index) = (self.lease.project_key, self.lease.index);
         let parts = &self.indexer.parts;
         let store = self.store();
-        let noted = store.home_of_index(index).await?;
-        if noted == home && !lost::is_lost(parts, shelf, index).await? {
+        let noted = store.vector_store_of_index(index).await?;
+        if noted == home && !lost::is_lost(parts, project_key, index).await? {
             return Ok(store.texts_of_index(index).await?);
         }
-        let lost = store.lose_texts(self.lease, home, noted != home).await?;
+        let lost = store
+            .mark_texts_lost(self.lease, home, noted != home)
+            .await?;
         // A new index has no texts to lose.
         if lost.ok_or(RunError::Lost)? > 0 {
-            tracing::warn!(project = %shelf.project, "chunks of a project were lost; indexing it again");
+            tracing::warn!(project = %project_key.project, "chunks of a project were lost; indexing it again");
             parts.metrics.lost();
         }
         Ok(store.texts_of_index(index).await?)
@@ -179,7 +186,7 @@ impl<'a> Run<'a> {
     }
 
     fn chunks_lost(&self) -> RunError {
-        let projects = vec![self.lease.shelf.project];
+        let projects = vec![self.lease.project_key.project];
         VectorStoreError::Lost { projects }.into()
     }
 
@@ -188,24 +195,24 @@ impl<'a> Run<'a> {
     async fn forget(&self, unused: &[Blob]) -> Result<(), RunError> {
         let store = self.store();
         for blobs in unused.chunks(BATCH) {
-            if !store.holds_index(self.lease).await? {
+            if !store.holds_lease(self.lease).await? {
                 return Err(RunError::Lost);
             }
             let removed = self
                 .indexer
                 .parts
                 .vector_store
-                .remove(self.lease.shelf, blobs);
+                .remove(self.lease.project_key, blobs);
             let removed = timeout(LEASE / 4, removed).await;
             removed.map_err(|_elapsed| VectorStoreError::Late("forgetting texts"))??;
-            store.drop_texts(self.lease, blobs).await?;
+            store.remove_texts(self.lease, blobs).await?;
         }
         Ok(())
     }
 }
 
 /// The texts that no document has.
-fn unused(there: HashMap<Blob, Standing>, documents: &[Document]) -> Vec<Blob> {
+fn unused(there: HashMap<Blob, TextState>, documents: &[Document]) -> Vec<Blob> {
     let used: HashSet<Blob> = documents.iter().map(|document| document.blob).collect();
     let blobs = there.into_keys();
     blobs.filter(|blob| !used.contains(blob)).collect()

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use archway_proto::chain::Chain;
-use archway_store::{Blob, Shelf};
+use archway_store::{Blob, ProjectKey};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
@@ -95,21 +95,21 @@ impl VectorStore for MeteredStore {
 
     fn upsert<'a>(
         &'a self,
-        shelf: Shelf,
+        project_key: ProjectKey,
         texts: &'a [IndexedText],
     ) -> BoxFuture<'a, Result<(), VectorStoreError>> {
         let request = self.request("upsert", None);
-        let answer = self.store.upsert(shelf, texts);
+        let answer = self.store.upsert(project_key, texts);
         async move { request.finish(answer.await) }.boxed()
     }
 
     fn remove<'a>(
         &'a self,
-        shelf: Shelf,
+        project_key: ProjectKey,
         blobs: &'a [Blob],
     ) -> BoxFuture<'a, Result<(), VectorStoreError>> {
         let request = self.request("remove", None);
-        let answer = self.store.remove(shelf, blobs);
+        let answer = self.store.remove(project_key, blobs);
         async move { request.finish(answer.await) }.boxed()
     }
 
@@ -129,9 +129,9 @@ impl VectorStore for MeteredStore {
         .boxed()
     }
 
-    fn count(&self, shelf: Shelf) -> BoxFuture<'_, Result<u64, VectorStoreError>> {
+    fn count(&self, project_key: ProjectKey) -> BoxFuture<'_, Result<u64, VectorStoreError>> {
         let request = self.request("count", None);
-        let answer = self.store.count(shelf);
+        let answer = self.store.count(project_key);
         async move {
             let answer = answer.await;
             self.outages.lock().observe(&answer);
@@ -199,7 +199,7 @@ mod tests {
 
         fn upsert<'a>(
             &'a self,
-            _: Shelf,
+            _: ProjectKey,
             _: &'a [IndexedText],
         ) -> BoxFuture<'a, Result<(), VectorStoreError>> {
             ready(Ok(())).boxed()
@@ -207,7 +207,7 @@ mod tests {
 
         fn remove<'a>(
             &'a self,
-            _: Shelf,
+            _: ProjectKey,
             _: &'a [Blob],
         ) -> BoxFuture<'a, Result<(), VectorStoreError>> {
             ready(Ok(())).boxed()
@@ -222,7 +222,7 @@ mod tests {
             pending().boxed()
         }
 
-        fn count(&self, _: Shelf) -> BoxFuture<'_, Result<u64, VectorStoreError>> {
+        fn count(&self, _: ProjectKey) -> BoxFuture<'_, Result<u64, VectorStoreError>> {
             let source = "connection refused".into();
             let what = "counting";
             ready(Err(VectorStoreError::Unavailable { what, source })).boxed()
@@ -234,7 +234,7 @@ mod tests {
         let mut registry = Registry::default();
         let metrics = IndexMetrics::registered(&mut registry);
         let store = MeteredStore::new(Arc::new(Unresponsive), metrics);
-        let shelf = Shelf {
+        let project_key = ProjectKey {
             tenant: Uuid::nil(),
             project: Uuid::nil(),
         };
@@ -246,12 +246,12 @@ mod tests {
             deadline: Instant::now() + Duration::from_secs(2),
         };
         for seconds in [1, 3] {
-            let search = store.nearest(shelf.tenant, &[], &query);
+            let search = store.nearest(project_key.tenant, &[], &query);
             let answer = timeout(Duration::from_secs(seconds), search).await;
             assert!(answer.is_err());
         }
-        assert!(store.count(shelf).await.is_err());
-        assert!(store.remove(shelf, &[]).await.is_ok());
+        assert!(store.count(project_key).await.is_err());
+        assert!(store.remove(project_key, &[]).await.is_ok());
         let mut text = String::new();
         encode(&mut text, &registry).unwrap();
         for (operation, outcome) in [

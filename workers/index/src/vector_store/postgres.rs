@@ -14,8 +14,8 @@ mod view_cache;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use archway_store::{Blob, Shelf};
-use archway_store::{Pieces, StoreError, Stores};
+use archway_store::{Blob, ProjectKey};
+use archway_store::{EncodedText, StoreError, Stores};
 use futures::future::BoxFuture;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::time::timeout_at;
@@ -77,11 +77,11 @@ impl PostgresStore {
     ) -> Result<Candidates, VectorStoreError> {
         let mut views = Vec::with_capacity(projects.len());
         for asked in projects {
-            let shelf = Shelf {
+            let project_key = ProjectKey {
                 tenant,
                 project: asked.project,
             };
-            let view = self.views.get(shelf, asked.edition).await?;
+            let view = self.views.get(project_key, asked.edition).await?;
             views.push((asked.project, view));
         }
         let permit = self.searches.acquire(tenant).await.map_err(task_failed)?;
@@ -108,30 +108,30 @@ impl VectorStore for PostgresStore {
 
     fn upsert<'a>(
         &'a self,
-        shelf: Shelf,
+        project_key: ProjectKey,
         texts: &'a [IndexedText],
     ) -> BoxFuture<'a, Result<(), VectorStoreError>> {
         Box::pin(async move {
-            let row = |text: &IndexedText| Pieces {
+            let row = |text: &IndexedText| EncodedText {
                 blob: text.blob,
                 bytes: encoding::encode(&text.chunks, self.is_dense),
                 chunks: i32::try_from(text.chunks.len()).unwrap_or(i32::MAX),
             };
-            let rows: Vec<Pieces> = texts.iter().map(row).collect();
-            let store = self.stores.tenant(shelf.tenant);
-            let put = store.put_pieces(shelf.project, &self.made_by, &rows);
+            let rows: Vec<EncodedText> = texts.iter().map(row).collect();
+            let store = self.stores.tenant(project_key.tenant);
+            let put = store.put_pieces(project_key.project, &self.made_by, &rows);
             put.await.map_err(unavailable)
         })
     }
 
     fn remove<'a>(
         &'a self,
-        shelf: Shelf,
+        project_key: ProjectKey,
         blobs: &'a [Blob],
     ) -> BoxFuture<'a, Result<(), VectorStoreError>> {
         Box::pin(async move {
-            let store = self.stores.tenant(shelf.tenant);
-            let removed = store.remove_pieces(shelf.project, &self.made_by, blobs);
+            let store = self.stores.tenant(project_key.tenant);
+            let removed = store.remove_pieces(project_key.project, &self.made_by, blobs);
             removed.await.map_err(unavailable)
         })
     }
@@ -149,10 +149,10 @@ impl VectorStore for PostgresStore {
         })
     }
 
-    fn count(&self, shelf: Shelf) -> BoxFuture<'_, Result<u64, VectorStoreError>> {
+    fn count(&self, project_key: ProjectKey) -> BoxFuture<'_, Result<u64, VectorStoreError>> {
         Box::pin(async move {
-            let store = self.stores.tenant(shelf.tenant);
-            let chunks = store.count_pieces(shelf.project, &self.made_by).await;
+            let store = self.stores.tenant(project_key.tenant);
+            let chunks = store.count_pieces(project_key.project, &self.made_by).await;
             Ok(u64::try_from(chunks.map_err(unavailable)?).unwrap_or(0))
         })
     }

@@ -8,7 +8,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use archway_store::{Blob, Shelf};
+use archway_store::{Blob, ProjectKey};
 use futures::{FutureExt, future::BoxFuture};
 use tokio::time::Instant;
 use tonic::{Request, Response, Status};
@@ -110,12 +110,12 @@ impl QdrantStore {
 
     async fn upsert_texts(
         &self,
-        shelf: Shelf,
+        project_key: ProjectKey,
         texts: &[IndexedText],
     ) -> Result<(), VectorStoreError> {
-        for batch in batches(shelf, texts, self.collection.is_dense()) {
+        for batch in batches(project_key, texts, self.collection.is_dense()) {
             let context = within(WRITE_TIMEOUT, "storing chunks");
-            let message = batch?.upsert(&self.collection.name, shelf);
+            let message = batch?.upsert(&self.collection.name, project_key);
             let stored = self.send(context, message, |to, request| async move {
                 to.points().update_batch(request).await
             });
@@ -124,10 +124,14 @@ impl QdrantStore {
         Ok(())
     }
 
-    async fn remove_texts(&self, shelf: Shelf, blobs: &[Blob]) -> Result<(), VectorStoreError> {
+    async fn remove_texts(
+        &self,
+        project_key: ProjectKey,
+        blobs: &[Blob],
+    ) -> Result<(), VectorStoreError> {
         for blobs in blobs.chunks(BLOBS_PER_REQUEST) {
             let context = within(WRITE_TIMEOUT, "removing chunks");
-            let message = Scope::project(shelf)
+            let message = Scope::project(project_key)
                 .blobs(blobs)
                 .delete(&self.collection.name);
             let removed = self.send(context, message, |to, request| async move {
@@ -140,10 +144,10 @@ impl QdrantStore {
 
     async fn count_chunks(
         &self,
-        shelf: Shelf,
+        project_key: ProjectKey,
         context: RequestContext,
     ) -> Result<u64, VectorStoreError> {
-        let message = Scope::project(shelf).count(&self.collection.name);
+        let message = Scope::project(project_key).count(&self.collection.name);
         let answer = self.send(context, message, |to, request| async move {
             to.points().count(request).await
         });
@@ -165,18 +169,18 @@ impl VectorStore for QdrantStore {
 
     fn upsert<'a>(
         &'a self,
-        shelf: Shelf,
+        project_key: ProjectKey,
         texts: &'a [IndexedText],
     ) -> BoxFuture<'a, Result<(), VectorStoreError>> {
-        self.upsert_texts(shelf, texts).boxed()
+        self.upsert_texts(project_key, texts).boxed()
     }
 
     fn remove<'a>(
         &'a self,
-        shelf: Shelf,
+        project_key: ProjectKey,
         blobs: &'a [Blob],
     ) -> BoxFuture<'a, Result<(), VectorStoreError>> {
-        self.remove_texts(shelf, blobs).boxed()
+        self.remove_texts(project_key, blobs).boxed()
     }
 
     fn nearest<'a>(
@@ -188,9 +192,9 @@ impl VectorStore for QdrantStore {
         self.find(tenant, projects, query).boxed()
     }
 
-    fn count(&self, shelf: Shelf) -> BoxFuture<'_, Result<u64, VectorStoreError>> {
+    fn count(&self, project_key: ProjectKey) -> BoxFuture<'_, Result<u64, VectorStoreError>> {
         let context = within(COUNT_TIMEOUT, "counting chunks");
-        self.count_chunks(shelf, context).boxed()
+        self.count_chunks(project_key, context).boxed()
     }
 }
 

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use archway_store as store;
-use archway_store::Shelf;
+use archway_store::ProjectKey;
 use futures::{FutureExt, future::LocalBoxFuture};
 use qdrant_client::qdrant::{
     DeleteCollection, ListCollectionsRequest, collections_client::CollectionsClient,
@@ -180,7 +180,7 @@ fn query(time: Duration) -> NearestQuery {
     }
 }
 
-const SHELF: Shelf = Shelf {
+const SHELF: ProjectKey = ProjectKey {
     tenant: Uuid::from_u128(1),
     project: Uuid::from_u128(2),
 };

@@ -274,7 +274,7 @@ async fn vector(
     until: Instant,
 ) -> Option<Vec<f32>> {
     let embedder = cx.meaning().embedder();
-    match embedder.query(cx.shelf(project), query, until).await {
+    match embedder.query(cx.project_key(project), query, until).await {
         Ok(vector) => vector.map(|vector| vector.to_vec()),
         Err(error) => {
             tracing::info!(error = %Chain(&error), "documents are found by their words alone");

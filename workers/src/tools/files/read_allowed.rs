@@ -8,7 +8,9 @@ use archway_repo::{
     Kind, Repo, RepoPath, Rules,
     text::{shown, visible_json},
 };
-use archway_store::memory::{MemoryFile, Whole, read_by, unreachable as memory_unreachable};
+use archway_store::memory::{
+    MemoryFile, MemoryFileContent, read_by, unreachable as memory_unreachable,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -125,9 +127,9 @@ async fn from_store(
     let reading = store.memory_file(project.id, file, MAX_SIZE as u64);
     let stored = read_by(cx.cancel().deadline, reading).await;
     let entries = match stored.map_err(|error| memory_unreachable(&error))? {
-        Whole::Absent => return Ok(None),
-        Whole::TooLarge(size) => return Err(too_long(&path, size)),
-        Whole::Entries(entries) => entries,
+        MemoryFileContent::Absent => return Ok(None),
+        MemoryFileContent::TooLarge(size) => return Err(too_long(&path, size)),
+        MemoryFileContent::Entries(entries) => entries,
     };
     let size_bytes = entries.iter().map(|entry| entry.len() as u64 + 1).sum();
     let mut content = String::new();

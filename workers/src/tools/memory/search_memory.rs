@@ -8,7 +8,7 @@ use archway_history::{SpanEnd, parse_bound};
 use archway_proto::{failure::Failure, fault::Fault};
 use archway_repo::text::shown;
 use archway_store::memory::unreachable;
-use archway_store::memory::{EntryFilter, MemoryFile, Place, StoredEntry, read_by, words};
+use archway_store::memory::{EntryFilter, EntryPosition, MemoryFile, StoredEntry, read_by, words};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -184,11 +184,11 @@ fn cursor(last: &StoredEntry) -> String {
 }
 
 /// Parses a cursor.
-fn parse_cursor(cursor: &str) -> Result<Place, Failure> {
+fn parse_cursor(cursor: &str) -> Result<EntryPosition, Failure> {
     let read = || {
         let (written_at, rest) = cursor.split_once(':')?;
         let (file, number) = rest.split_once(':')?;
-        Some(Place {
+        Some(EntryPosition {
             written_at: written_at.parse().ok()?,
             file: MemoryFile::parse(file)?,
             number: number.parse().ok()?,

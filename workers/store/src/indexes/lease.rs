@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::super::{StoreError, TenantStore, failed};
 use super::{Document, texts};
-use crate::{Blob, Shelf};
+use crate::{Blob, ProjectKey};
 
 /// How long a worker holds an index that says no more of itself.
 pub const LEASE: Duration = Duration::from_secs(20);
@@ -16,14 +16,14 @@ pub struct Lease {
     /// The row's number.
     pub index: i64,
     /// The tenant and project.
-    pub shelf: Shelf,
+    pub project_key: ProjectKey,
     pub(super) holder: Uuid,
     /// Before it was taken.
     pub taken: Instant,
 }
 
 /// What makes an index whole.
-pub struct Whole<'a> {
+pub struct CompletedIndex<'a> {
     /// When it was found out what is to be in it: whoever asks for it since asks for more.
     pub begun: Instant,
     /// HEAD's commit; `None` before the first.
@@ -52,7 +52,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub async fn take_index(
+    pub async fn acquire_lease(
         &self,
         project: Uuid,
         made_by: &str,
@@ -77,13 +77,13 @@ impl TenantStore<'_> {
         .await
         .map_err(failed(what))?;
         tx.commit().await.map_err(failed(what))?;
-        let shelf = Shelf {
+        let project_key = ProjectKey {
             tenant: self.tenant,
             project,
         };
         Ok(row.map(|row| Lease {
             index: row.id,
-            shelf,
+            project_key,
             holder,
             taken,
         }))
@@ -93,7 +93,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub async fn keep_index(
+    pub async fn renew_lease(
         &self,
         lease: Lease,
         done: usize,
@@ -123,7 +123,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub async fn holds_index(&self, lease: Lease) -> Result<bool, StoreError> {
+    pub async fn holds_lease(&self, lease: Lease) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         texts::is_held(&mut tx, lease).await
     }
@@ -132,7 +132,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub async fn release_index(
+    pub async fn release_lease(
         &self,
         lease: Lease,
         failure: Option<&str>,
@@ -161,7 +161,7 @@ impl TenantStore<'_> {
     pub async fn complete_index(
         &self,
         lease: Lease,
-        whole: &Whole<'_>,
+        whole: &CompletedIndex<'_>,
     ) -> Result<bool, StoreError> {
         let what = "making an index whole";
         let mut tx = self.begin().await?;
@@ -195,9 +195,9 @@ impl TenantStore<'_> {
         if held.rows_affected() == 0 {
             return Ok(false);
         }
-        texts::forget(&mut tx, lease, whole.gone).await?;
-        texts::put(&mut tx, lease, whole.changed).await?;
-        texts::give_up(&mut tx, lease, whole.unused).await?;
+        texts::remove_documents(&mut tx, lease, whole.gone).await?;
+        texts::put_documents(&mut tx, lease, whole.changed).await?;
+        texts::mark_unused(&mut tx, lease, whole.unused).await?;
         texts::sum_up(&mut tx, lease, whole.home).await?;
         tx.commit().await.map_err(failed(what))?;
         Ok(true)

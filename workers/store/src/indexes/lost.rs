@@ -12,7 +12,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub async fn home_of_index(&self, index: i64) -> Result<Uuid, StoreError> {
+    pub async fn vector_store_of_index(&self, index: i64) -> Result<Uuid, StoreError> {
         let mut tx = self.begin().await?;
         let home = sqlx::query_scalar!(
             "select home_id from indexes where tenant_id = $1 and id = $2",
@@ -31,7 +31,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub async fn lose_texts(
+    pub async fn mark_texts_lost(
         &self,
         lease: Lease,
         home: Uuid,
@@ -100,7 +100,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub async fn mark_lost_but_in(
+    pub async fn mark_lost_outside(
         &self,
         home: Option<Uuid>,
         projects: &[Uuid],

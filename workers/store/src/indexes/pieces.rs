@@ -6,7 +6,7 @@ use super::super::{StoreError, TenantStore, failed};
 use crate::Blob;
 
 /// A text as it is kept.
-pub struct Pieces {
+pub struct EncodedText {
     /// The text's id.
     pub blob: Blob,
     /// In the form of the home.
@@ -24,7 +24,7 @@ impl TenantStore<'_> {
         &self,
         project: Uuid,
         made_by: &str,
-        texts: &[Pieces],
+        texts: &[EncodedText],
     ) -> Result<(), StoreError> {
         let what = "keeping texts of an index";
         let blobs: Vec<Vec<u8>> = texts.iter().map(|text| text.blob.to_vec()).collect();

@@ -11,7 +11,7 @@ use crate::Blob;
 
 /// A text that is at home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AtHome {
+pub struct StoredText {
     /// The text's id.
     pub blob: Blob,
     /// How many chunks it was cut into.
@@ -24,13 +24,13 @@ pub struct AtHome {
 
 /// How a text of an index stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum TextState {
     /// On its way home or away: it may be there.
-    Unsure,
+    Uncertain,
     /// At home by its words alone: its vectors are still to be made.
-    Words,
+    WithoutVectors,
     /// At home.
-    Whole,
+    Complete,
 }
 
 impl TenantStore<'_> {
@@ -38,7 +38,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub async fn texts_of_index(&self, index: i64) -> Result<HashMap<Blob, Standing>, StoreError> {
+    pub async fn texts_of_index(&self, index: i64) -> Result<HashMap<Blob, TextState>, StoreError> {
         let mut tx = self.begin().await?;
         let rows = sqlx::query!(
             "select blob, is_home, lacks_vectors from index_texts \
@@ -49,16 +49,16 @@ impl TenantStore<'_> {
         .fetch_all(&mut *tx)
         .await
         .map_err(failed("reading which texts are indexed"))?;
-        let standing = |is_home, lacks_vectors| match (is_home, lacks_vectors) {
-            (false, _) => Standing::Unsure,
-            (true, true) => Standing::Words,
-            (true, false) => Standing::Whole,
+        let state = |is_home, lacks_vectors| match (is_home, lacks_vectors) {
+            (false, _) => TextState::Uncertain,
+            (true, true) => TextState::WithoutVectors,
+            (true, false) => TextState::Complete,
         };
         let texts = rows.into_iter();
         Ok(texts
             .filter_map(|row| {
-                let standing = standing(row.is_home, row.lacks_vectors);
-                Some((row.blob.try_into().ok()?, standing))
+                let state = state(row.is_home, row.lacks_vectors);
+                Some((row.blob.try_into().ok()?, state))
             })
             .collect())
     }
@@ -68,7 +68,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub async fn expect_texts(&self, lease: Lease, blobs: &[Blob]) -> Result<bool, StoreError> {
+    pub async fn announce_texts(&self, lease: Lease, blobs: &[Blob]) -> Result<bool, StoreError> {
         let what = "noting which texts are to be indexed";
         let blobs: Vec<Vec<u8>> = blobs.iter().map(|blob| blob.to_vec()).collect();
         let mut tx = self.begin().await?;
@@ -96,7 +96,11 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub async fn note_texts(&self, lease: Lease, texts: &[AtHome]) -> Result<bool, StoreError> {
+    pub async fn record_texts(
+        &self,
+        lease: Lease,
+        texts: &[StoredText],
+    ) -> Result<bool, StoreError> {
         let what = "noting which texts are indexed";
         let blobs: Vec<Vec<u8>> = texts.iter().map(|text| text.blob.to_vec()).collect();
         let chunks: Vec<i32> = texts.iter().map(|text| text.chunks).collect();
@@ -104,7 +108,7 @@ impl TenantStore<'_> {
         let lacking: Vec<bool> = texts.iter().map(|text| text.lacks_vectors).collect();
         let mut tx = self.begin().await?;
         if !is_held(&mut tx, lease).await? {
-            note_late(&mut tx, lease, &blobs, &lacking).await?;
+            record_late_texts(&mut tx, lease, &blobs, &lacking).await?;
             tx.commit().await.map_err(failed(what))?;
             return Ok(false);
         }
@@ -134,7 +138,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub async fn drop_texts(&self, lease: Lease, blobs: &[Blob]) -> Result<(), StoreError> {
+    pub async fn remove_texts(&self, lease: Lease, blobs: &[Blob]) -> Result<(), StoreError> {
         let what = "noting which texts are not indexed";
         let blobs: Vec<Vec<u8>> = blobs.iter().map(|blob| blob.to_vec()).collect();
         let mut tx = self.begin().await?;
@@ -179,7 +183,7 @@ pub(super) async fn is_held(
     let held = sqlx::query_scalar!(
         "select true from indexes \
          where tenant_id = $1 and id = $2 and holder = $3 and held_until > now() for share",
-        lease.shelf.tenant,
+        lease.project_key.tenant,
         lease.index,
         lease.holder
     )
@@ -192,7 +196,7 @@ pub(super) async fn is_held(
 /// Notes texts that were written after the lease ended. The vector store may now have one that the
 /// next holder noted with vectors by its words alone, or one that the next holder removed. Both are
 /// in doubt, and the index is requested, so that its next run writes or removes them.
-async fn note_late(
+async fn record_late_texts(
     tx: &mut Transaction<'_, Postgres>,
     lease: Lease,
     blobs: &[Vec<u8>],
@@ -211,7 +215,7 @@ async fn note_late(
          ) \
          update indexes set asked_at = clock_timestamp() \
          where tenant_id = $1 and id = $2 and exists (select from doubted)",
-        lease.shelf.tenant,
+        lease.project_key.tenant,
         lease.index,
         blobs,
         lacking
@@ -223,7 +227,7 @@ async fn note_late(
 }
 
 /// Takes documents out.
-pub(super) async fn forget(
+pub(super) async fn remove_documents(
     tx: &mut Transaction<'_, Postgres>,
     lease: Lease,
     gone: &[Document],
@@ -232,7 +236,7 @@ pub(super) async fn forget(
     sqlx::query!(
         "delete from index_documents d using unnest($3::smallint[], $4::bytea[]) as g (source, name) \
          where d.tenant_id = $1 and d.index_id = $2 and d.source = g.source and d.name = g.name",
-        lease.shelf.tenant,
+        lease.project_key.tenant,
         lease.index,
         &sources,
         &names
@@ -244,7 +248,7 @@ pub(super) async fn forget(
 }
 
 /// Puts documents in, or gives them their new text.
-pub(super) async fn put(
+pub(super) async fn put_documents(
     tx: &mut Transaction<'_, Postgres>,
     lease: Lease,
     changed: &[Document],
@@ -255,7 +259,7 @@ pub(super) async fn put(
          select $1, $2, source, name, blob \
          from unnest($3::smallint[], $4::bytea[], $5::bytea[]) as c (source, name, blob) \
          on conflict (index_id, source, name) do update set blob = excluded.blob",
-        lease.shelf.tenant,
+        lease.project_key.tenant,
         lease.index,
         &sources,
         &names,
@@ -268,7 +272,7 @@ pub(super) async fn put(
 }
 
 /// Notes that texts are to go: from now on they may be at home, or not.
-pub(super) async fn give_up(
+pub(super) async fn mark_unused(
     tx: &mut Transaction<'_, Postgres>,
     lease: Lease,
     unused: &[Blob],
@@ -277,7 +281,7 @@ pub(super) async fn give_up(
     sqlx::query!(
         "update index_texts set is_home = false, chunks = 0, words = 0 \
          where tenant_id = $1 and index_id = $2 and blob = any($3)",
-        lease.shelf.tenant,
+        lease.project_key.tenant,
         lease.index,
         &blobs
     )
@@ -298,7 +302,7 @@ pub(super) async fn sum_up(
             (select coalesce(sum(t.chunks), 0) from index_texts t \
              where t.tenant_id = $1 and t.index_id = $2) \
          where tenant_id = $1 and id = $2",
-        lease.shelf.tenant,
+        lease.project_key.tenant,
         lease.index,
         home
     )

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{Author, WriteError, finish, refused};
+use super::{Author, WriteError, commit, not_written};
 use crate::TenantStore;
 
 /// A discovery that was checked.
@@ -40,7 +40,7 @@ impl TenantStore<'_> {
     ) -> Result<RecordedDiscovery, WriteError> {
         let what = "recording a discovery";
         let mut tx = self.begin().await.map_err(WriteError::NotWritten)?;
-        let said = sqlx::query!(
+        let row = sqlx::query!(
             r#"select outcome as "outcome!", id,
                       (extract(epoch from created_at) * 1000000)::bigint as created_at
                from record_discovery($1, $2, $3, $4, $5, $6, $7, $8)"#,
@@ -55,13 +55,13 @@ impl TenantStore<'_> {
         )
         .fetch_one(&mut *tx)
         .await
-        .map_err(refused(what))?;
-        WriteError::judge(&said.outcome)?;
-        finish(tx).await?;
-        let (id, created_at) = said
+        .map_err(not_written(what))?;
+        WriteError::check_outcome(&row.outcome)?;
+        commit(tx).await?;
+        let (id, created_at) = row
             .id
-            .zip(said.created_at)
-            .ok_or_else(|| refused(what)(sqlx::Error::RowNotFound))?;
+            .zip(row.created_at)
+            .ok_or_else(|| not_written(what)(sqlx::Error::RowNotFound))?;
         Ok(RecordedDiscovery { id, created_at })
     }
 }

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{Author, MemoryFile, WriteError, finish, refused};
+use super::{Author, MemoryFile, WriteError, commit, not_written};
 use crate::{StoreError, TenantStore, failed};
 
 /// An entry that was checked.
@@ -20,7 +20,7 @@ pub struct NewEntry {
 
 /// A memory file as a whole.
 #[derive(Debug)]
-pub enum Whole {
+pub enum MemoryFileContent {
     /// Nothing was ever appended to it.
     Absent,
     /// It has more bytes than were asked for: so many.
@@ -37,7 +37,7 @@ impl TenantStore<'_> {
         entry: &NewEntry,
     ) -> Result<u64, WriteError> {
         let mut tx = self.begin().await.map_err(WriteError::NotWritten)?;
-        let said = sqlx::query!(
+        let row = sqlx::query!(
             r#"select outcome as "outcome!", coalesce(number, 0) as "number!"
                from append_memory_entry($1, $2, $3, $4, $5, $6)"#,
             entry.project,
@@ -49,10 +49,10 @@ impl TenantStore<'_> {
         )
         .fetch_one(&mut *tx)
         .await
-        .map_err(refused("appending an entry"))?;
-        WriteError::judge(&said.outcome)?;
-        finish(tx).await?;
-        Ok(said.number.unsigned_abs())
+        .map_err(not_written("appending an entry"))?;
+        WriteError::check_outcome(&row.outcome)?;
+        commit(tx).await?;
+        Ok(row.number.unsigned_abs())
     }
 
     /// The whole of a file, if it has at most so many bytes with a line end after each entry.
@@ -60,8 +60,8 @@ impl TenantStore<'_> {
         &self,
         project: Uuid,
         file: MemoryFile,
-        most_bytes: u64,
-    ) -> Result<Whole, StoreError> {
+        max_bytes: u64,
+    ) -> Result<MemoryFileContent, StoreError> {
         let what = "reading a memory file";
         let mut tx = self.begin().await?;
         let size = sqlx::query_scalar!(
@@ -75,8 +75,8 @@ impl TenantStore<'_> {
         .await
         .map_err(failed(what))?;
         match size.map(i64::unsigned_abs) {
-            None => return Ok(Whole::Absent),
-            Some(size) if size > most_bytes => return Ok(Whole::TooLarge(size)),
+            None => return Ok(MemoryFileContent::Absent),
+            Some(size) if size > max_bytes => return Ok(MemoryFileContent::TooLarge(size)),
             Some(_fits) => {}
         }
         let entries = sqlx::query_scalar!(
@@ -89,6 +89,6 @@ impl TenantStore<'_> {
         .fetch_all(&mut *tx)
         .await
         .map_err(failed(what))?;
-        Ok(Whole::Entries(entries))
+        Ok(MemoryFileContent::Entries(entries))
     }
 }

@@ -82,13 +82,15 @@ mod tests {
     #[test]
     fn an_answer_that_took_too_long_is_the_works_doing_and_one_that_never_came_memorys() {
         let blame = |error: &StoreError| unreachable(error).code.blame();
-        assert_eq!(blame(&StoreError::Late("reading memory")), Blame::Work);
+        assert_eq!(blame(&StoreError::TimedOut("reading memory")), Blame::Work);
         let away = StoreError::Query {
             what: "reading entries",
             source: sqlx::Error::PoolTimedOut,
         };
         assert_eq!(blame(&away), Blame::Callee);
-        let unknown = Failure::from(WriteError::Unknown(StoreError::Late("writing to memory")));
+        let unknown = Failure::from(WriteError::Unknown(StoreError::TimedOut(
+            "writing to memory",
+        )));
         assert_eq!(unknown.code, Fault::DeadlineExceeded);
         assert_eq!(unknown.details.get(OUTCOME), Some(&"unknown".into()));
     }

@@ -11,7 +11,7 @@ use super::MemoryFile;
 use crate::{StoreError, TenantStore, failed};
 
 /// How many entries are counted; the rest would cost each page what all of them do.
-const MOST_COUNTED: i64 = 10_000;
+const MAX_COUNTED: i64 = 10_000;
 
 /// A transaction that names its tenant.
 type Tx = Transaction<'static, Postgres>;
@@ -33,7 +33,7 @@ pub struct EntryFilter {
 
 /// Where an entry stands: the next page begins behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct EntryPosition {
     /// When it was written, in microseconds since 1970.
     pub written_at: i64,
     /// The file that it is in.
@@ -62,22 +62,22 @@ impl EntryFilter {
 }
 
 impl TenantStore<'_> {
-    /// How many entries there are, as far as [`MOST_COUNTED`], and at most so many of them behind a
-    /// place.
+    /// How many entries there are, as far as [`MAX_COUNTED`], and at most so many of them behind a
+    /// position.
     pub async fn find_entries(
         &self,
         filter: &EntryFilter,
-        behind: Option<Place>,
-        most: i64,
+        behind: Option<EntryPosition>,
+        limit: i64,
     ) -> Result<(u64, Vec<StoredEntry>), StoreError> {
         let tx = &mut self.begin().await?;
         if filter.words.is_empty() {
             let total = self.count_all(tx, filter).await?;
-            let page = self.page_of_all(tx, filter, behind, most).await?;
+            let page = self.page_of_all(tx, filter, behind, limit).await?;
             Ok((total, page))
         } else {
             let total = count_with_words(tx, filter).await?;
-            let page = self.page_with_words(tx, filter, behind, most).await?;
+            let page = self.page_with_words(tx, filter, behind, limit).await?;
             Ok((total, page))
         }
     }
@@ -95,7 +95,7 @@ impl TenantStore<'_> {
             filter.file(),
             filter.since,
             filter.until,
-            MOST_COUNTED
+            MAX_COUNTED
         )
         .fetch_one(&mut **tx)
         .await
@@ -107,8 +107,8 @@ impl TenantStore<'_> {
         &self,
         tx: &mut Tx,
         filter: &EntryFilter,
-        behind: Option<Place>,
-        most: i64,
+        behind: Option<EntryPosition>,
+        limit: i64,
     ) -> Result<Vec<StoredEntry>, StoreError> {
         sqlx::query_as!(
             StoredEntry,
@@ -126,10 +126,10 @@ impl TenantStore<'_> {
             filter.file(),
             filter.since,
             filter.until,
-            behind.map(|place| place.written_at),
-            behind.map(|place| place.file.name()),
-            behind.map(|place| place.number),
-            most
+            behind.map(|position| position.written_at),
+            behind.map(|position| position.file.name()),
+            behind.map(|position| position.number),
+            limit
         )
         .fetch_all(&mut **tx)
         .await
@@ -140,8 +140,8 @@ impl TenantStore<'_> {
         &self,
         tx: &mut Tx,
         filter: &EntryFilter,
-        behind: Option<Place>,
-        most: i64,
+        behind: Option<EntryPosition>,
+        limit: i64,
     ) -> Result<Vec<StoredEntry>, StoreError> {
         sqlx::query_as!(
             StoredEntry,
@@ -163,10 +163,10 @@ impl TenantStore<'_> {
             filter.file(),
             filter.since,
             filter.until,
-            behind.map(|place| place.written_at),
-            behind.map(|place| place.file.name()),
-            behind.map(|place| place.number),
-            most,
+            behind.map(|position| position.written_at),
+            behind.map(|position| position.file.name()),
+            behind.map(|position| position.number),
+            limit,
             self.tenant
         )
         .fetch_all(&mut **tx)
@@ -184,7 +184,7 @@ async fn count_with_words(tx: &mut Tx, filter: &EntryFilter) -> Result<u64, Stor
         filter.file(),
         filter.since,
         filter.until,
-        MOST_COUNTED
+        MAX_COUNTED
     )
     .fetch_one(&mut **tx)
     .await

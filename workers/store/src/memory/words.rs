@@ -4,14 +4,14 @@
 use std::collections::BTreeSet;
 
 /// Bytes of a word that count: what is longer is data that somebody encoded.
-const LONGEST: usize = 512;
+const MAX_WORD_BYTES: usize = 512;
 
 /// Adds the words of `text`: runs of letters and digits of any script, in lower case.
 pub fn words(text: &str, found: &mut BTreeSet<String>) {
     let runs = text.split(|character: char| !character.is_alphanumeric());
     for run in runs.filter(|run| !run.is_empty()) {
         let mut word = run.to_lowercase();
-        word.truncate(word.floor_char_boundary(LONGEST));
+        word.truncate(word.floor_char_boundary(MAX_WORD_BYTES));
         // A lower-case form may have a mark of its own: it is none of the word.
         word.retain(char::is_alphanumeric);
         found.insert(word);
@@ -43,6 +43,6 @@ mod tests {
     #[test]
     fn a_word_without_end_is_cut_where_a_character_ends() {
         let long = found(&"ä".repeat(2_000));
-        assert_eq!(long, ["ä".repeat(LONGEST / 2)]);
+        assert_eq!(long, ["ä".repeat(MAX_WORD_BYTES / 2)]);
     }
 }

@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Arc;
 
 use archway_repo::{Repo, RepoError, Stopped};
-use archway_store::{AtHome, Blob, Document, Note, NoteId, Standing};
+use archway_store::{Blob, Document, Note, NoteId, StoredText, TextState};
 use tokio::time::{Duration, Instant, timeout, timeout_at};
 
 use super::texts::{Cut, FULL, noted, prepared};
@@ -31,7 +31,7 @@ impl Run<'_> {
     pub(super) async fn bring(
         &self,
         wanted: &Wanted,
-        there: &HashMap<Blob, Standing>,
+        there: &HashMap<Blob, TextState>,
     ) -> Result<(Vec<Document>, usize), RunError> {
         let (new, mut lacking) = divided(&wanted.documents, there);
         let all: HashSet<Blob> = wanted.documents.iter().map(|each| each.blob).collect();
@@ -75,15 +75,15 @@ impl Run<'_> {
         let parts = &self.indexer.parts;
         let store = self.store();
         let blobs: Vec<Blob> = texts.iter().map(|text| text.blob).collect();
-        if !store.expect_texts(self.lease, &blobs).await? {
+        if !store.announce_texts(self.lease, &blobs).await? {
             return Err(RunError::Lost);
         }
-        let brought = parts.vector_store.upsert(self.lease.shelf, texts);
+        let brought = parts.vector_store.upsert(self.lease.project_key, texts);
         let brought = timeout(BATCH_TIME, brought).await;
         brought.map_err(|_elapsed| VectorStoreError::Late("storing texts"))??;
         let noted = texts.iter().map(|text| noted(text, *have_vectors));
-        let noted: Vec<AtHome> = noted.collect();
-        if !store.note_texts(self.lease, &noted).await? {
+        let noted: Vec<StoredText> = noted.collect();
+        if !store.record_texts(self.lease, &noted).await? {
             return Err(RunError::Lost);
         }
         let chunks = texts.iter().map(|text| text.chunks.len()).sum();
@@ -128,7 +128,7 @@ impl Run<'_> {
             return Ok(HashMap::new());
         }
         let store = self.store();
-        let notes = store.notes(self.lease.shelf.project, &ids).await?;
+        let notes = store.notes(self.lease.project_key.project, &ids).await?;
         Ok(notes
             .into_iter()
             .map(|note| (note.id.clone(), note))
@@ -164,7 +164,7 @@ impl Made {
 /// missing. Of several documents with a text the first is taken.
 fn divided(
     documents: &[Document],
-    there: &HashMap<Blob, Standing>,
+    there: &HashMap<Blob, TextState>,
 ) -> (Vec<Document>, Vec<Document>) {
     let mut texts: HashMap<Blob, &Document> = HashMap::new();
     for document in documents {
@@ -173,9 +173,9 @@ fn divided(
     let (mut new, mut lacking) = (Vec::new(), Vec::new());
     for (blob, document) in texts {
         match there.get(&blob) {
-            Some(Standing::Whole) => {}
-            Some(Standing::Words) => lacking.push(document.clone()),
-            Some(Standing::Unsure) | None => new.push(document.clone()),
+            Some(TextState::Complete) => {}
+            Some(TextState::WithoutVectors) => lacking.push(document.clone()),
+            Some(TextState::Uncertain) | None => new.push(document.clone()),
         }
     }
     new.sort_unstable_by_key(|document| document.blob);

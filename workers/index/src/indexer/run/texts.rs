@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use archway_repo::{Cancel, Repo, RepoPath, Stopped};
-use archway_store::{AtHome, Document, Note, NoteId};
+use archway_store::{Document, Note, NoteId, StoredText};
 use gix::ObjectId;
 
 use crate::prepare::Prepared;
@@ -76,13 +76,13 @@ fn file(document: &Document, content: &[u8], cancel: &Cancel) -> Result<Prepared
 }
 
 /// The record of an uploaded text.
-pub(super) fn noted(text: &IndexedText, has_vectors: bool) -> AtHome {
+pub(super) fn noted(text: &IndexedText, has_vectors: bool) -> StoredText {
     let words: i64 = text
         .chunks
         .iter()
         .map(|chunk| i64::from(chunk.terms.length))
         .sum();
-    AtHome {
+    StoredText {
         blob: text.blob,
         chunks: i32::try_from(text.chunks.len()).unwrap_or(i32::MAX),
         words,

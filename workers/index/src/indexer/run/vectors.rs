@@ -54,7 +54,7 @@ impl Run<'_> {
             return Ok(());
         }
         // A search that missed chunks marks the index, whoever holds its lease.
-        Err(match self.store().holds_index(self.lease).await? {
+        Err(match self.store().holds_lease(self.lease).await? {
             true => self.chunks_lost(),
             false => RunError::Lost,
         })

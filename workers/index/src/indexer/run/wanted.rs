@@ -29,8 +29,8 @@ impl Run<'_> {
         let mut wanted = self.files().await?;
         let store = self.store();
         // The version first: a note added in between changes it once more.
-        wanted.notes = store.memory_mark(self.lease.shelf.project).await?;
-        let notes = store.note_heads(self.lease.shelf.project).await?;
+        wanted.notes = store.memory_mark(self.lease.project_key.project).await?;
+        let notes = store.note_ids(self.lease.project_key.project).await?;
         wanted
             .documents
             .extend(notes.into_iter().map(|note| Document {

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use archway_proto::trace;
-use archway_store::Shelf;
+use archway_store::ProjectKey;
 use archway_store::Stores;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
@@ -34,9 +34,9 @@ pub(super) struct ViewCache {
     /// Store, model and format: rows of other combinations are ignored.
     made_by: String,
     budget: MemoryBudget,
-    cached: Cache<Shelf, Arc<View>>,
+    cached: Cache<ProjectKey, Arc<View>>,
     /// Held while a project is read, so that concurrent calls read it once.
-    reading: Cache<Shelf, Arc<Mutex<()>>>,
+    reading: Cache<ProjectKey, Arc<Mutex<()>>>,
     permits: TenantPermits,
     /// KiB of rows that may be read at once, as many as may be cached.
     read_kib: Semaphore,
@@ -68,26 +68,26 @@ impl ViewCache {
     /// The view of a project in this edition or a later one.
     pub(super) async fn get(
         self: &Arc<Self>,
-        shelf: Shelf,
+        project_key: ProjectKey,
         edition: i64,
     ) -> Result<Arc<View>, VectorStoreError> {
-        if let Some(view) = self.cached(shelf, edition) {
+        if let Some(view) = self.cached(project_key, edition) {
             return Ok(view);
         }
-        let alone = self.reading.get_with(shelf, Arc::default);
+        let alone = self.reading.get_with(project_key, Arc::default);
         let alone = alone.lock_owned().await;
-        if let Some(view) = self.cached(shelf, edition) {
+        if let Some(view) = self.cached(project_key, edition) {
             return Ok(view);
         }
         let permit = self
             .permits
-            .acquire(shelf.tenant)
+            .acquire(project_key.tenant)
             .await
             .map_err(task_failed)?;
         let views = Arc::clone(self);
         let reading = tokio::spawn(trace::apart(async move {
             let _until_read = (alone, permit);
-            let read = timeout(READ_TIME, views.refresh(shelf, edition)).await;
+            let read = timeout(READ_TIME, views.refresh(project_key, edition)).await;
             read.unwrap_or(Err(VectorStoreError::Late(
                 "reading the index of a project",
             )))
@@ -95,18 +95,24 @@ impl ViewCache {
         reading.await.map_err(task_failed)?
     }
 
-    fn cached(&self, shelf: Shelf, edition: i64) -> Option<Arc<View>> {
-        let cached = self.cached.get(&shelf);
+    fn cached(&self, project_key: ProjectKey, edition: i64) -> Option<Arc<View>> {
+        let cached = self.cached.get(&project_key);
         cached.filter(|view| view.edition() >= edition)
     }
 
     /// Reads the rows that the cached view lacks, and drops removed ones.
-    async fn refresh(&self, shelf: Shelf, edition: i64) -> Result<Arc<View>, VectorStoreError> {
-        let store = self.stores.tenant(shelf.tenant);
-        let there = store.blobs_of_pieces(shelf.project, &self.made_by).await;
+    async fn refresh(
+        &self,
+        project_key: ProjectKey,
+        edition: i64,
+    ) -> Result<Arc<View>, VectorStoreError> {
+        let store = self.stores.tenant(project_key.tenant);
+        let there = store
+            .blobs_of_pieces(project_key.project, &self.made_by)
+            .await;
         let there = there.map_err(unavailable)?;
         self.check_size(there.iter().map(|(_, bytes)| bytes).sum())?;
-        let mut builder = View::builder(self.cached.get(&shelf), &there);
+        let mut builder = View::builder(self.cached.get(&project_key), &there);
         let needed = kib(builder.bytes());
         let _budget = self
             .read_kib
@@ -114,7 +120,9 @@ impl ViewCache {
             .await
             .map_err(task_failed)?;
         for blobs in builder.missing() {
-            let rows = store.pieces(shelf.project, &self.made_by, &blobs).await;
+            let rows = store
+                .pieces(project_key.project, &self.made_by, &blobs)
+                .await;
             let rows = rows.map_err(unavailable)?;
             builder = blocking(move || builder.add(rows)).await?;
         }
@@ -122,7 +130,7 @@ impl ViewCache {
         // Rows are smaller than the segments made of them.
         self.check_size(view.bytes())?;
         self.budget.used.inc_by(gauge_bytes(&view));
-        self.cached.insert(shelf, Arc::clone(&view));
+        self.cached.insert(project_key, Arc::clone(&view));
         Ok(view)
     }
 

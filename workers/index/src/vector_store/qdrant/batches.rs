@@ -1,6 +1,6 @@
 //! Splits texts into upsert requests of bounded size.
 
-use archway_store::{Blob, Shelf};
+use archway_store::{Blob, ProjectKey};
 
 use super::{point::NewPoint, requests::Batch};
 use crate::vector_store::{IndexedText, VectorStoreError};
@@ -19,13 +19,13 @@ enum Step<'a> {
 
 /// Yields the chunks of all texts, and after each text its number of chunks.
 pub(super) fn batches(
-    shelf: Shelf,
+    project_key: ProjectKey,
     texts: &[IndexedText],
     dense: bool,
 ) -> impl Iterator<Item = Result<Batch, VectorStoreError>> {
     let mut steps = texts
         .iter()
-        .flat_map(move |text| steps(shelf, text))
+        .flat_map(move |text| steps(project_key, text))
         .peekable();
     std::iter::from_fn(move || {
         steps.peek()?;
@@ -43,12 +43,12 @@ pub(super) fn batches(
     })
 }
 
-fn steps(shelf: Shelf, text: &IndexedText) -> impl Iterator<Item = Step<'_>> {
+fn steps(project_key: ProjectKey, text: &IndexedText) -> impl Iterator<Item = Step<'_>> {
     let blob = &text.blob;
     let length = u32::try_from(text.chunks.len()).unwrap_or(u32::MAX);
     let chunks = (0..length).zip(&text.chunks).map(move |(position, chunk)| {
         Step::Chunk(NewPoint {
-            shelf,
+            project_key,
             blob,
             position,
             chunk,
@@ -98,7 +98,7 @@ mod tests {
         vector_store::{ChunkLocation, IndexedChunk},
     };
 
-    const SHELF: Shelf = Shelf {
+    const SHELF: ProjectKey = ProjectKey {
         tenant: Uuid::nil(),
         project: Uuid::nil(),
     };

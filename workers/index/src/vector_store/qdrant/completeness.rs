@@ -6,7 +6,7 @@
 //! counts by visiting each chunk, so a project is counted for each answer only while that is
 //! cheaper than the search; a larger one every few seconds.
 
-use archway_store::Shelf;
+use archway_store::ProjectKey;
 use futures::{StreamExt, TryStreamExt, stream};
 use moka::sync::Cache;
 use tokio::time::Duration;
@@ -25,7 +25,7 @@ const MOST_PROJECTS: u64 = 10_000;
 const CONCURRENT_COUNTS: usize = 4;
 
 /// Large projects, in one edition each, that were recently counted.
-pub(super) struct RecentCounts(Cache<(Shelf, i64), ()>);
+pub(super) struct RecentCounts(Cache<(ProjectKey, i64), ()>);
 
 impl RecentCounts {
     pub(super) fn new() -> Self {
@@ -34,25 +34,25 @@ impl RecentCounts {
     }
 
     /// Whether the project has to be counted for this answer.
-    fn is_due(&self, shelf: Shelf, project: &SearchedProject) -> bool {
+    fn is_due(&self, project_key: ProjectKey, project: &SearchedProject) -> bool {
         match project.chunks {
             0 => false,
             1..=ALWAYS_COUNTED => true,
-            _ => !self.0.contains_key(&(shelf, project.edition)),
+            _ => !self.0.contains_key(&(project_key, project.edition)),
         }
     }
 
     /// A count found all chunks. Recorded only now: an answer that is given while a first count is in
     /// flight must not rely on it.
-    fn insert(&self, shelf: Shelf, project: &SearchedProject) {
+    fn insert(&self, project_key: ProjectKey, project: &SearchedProject) {
         if project.chunks > ALWAYS_COUNTED {
-            self.0.insert((shelf, project.edition), ());
+            self.0.insert((project_key, project.edition), ());
         }
     }
 
     /// A count failed, or found too few chunks.
-    fn remove(&self, shelf: Shelf, project: &SearchedProject) {
-        self.0.invalidate(&(shelf, project.edition));
+    fn remove(&self, project_key: ProjectKey, project: &SearchedProject) {
+        self.0.invalidate(&(project_key, project.edition));
     }
 }
 
@@ -98,17 +98,19 @@ impl QdrantStore {
         project: &SearchedProject,
         context: RequestContext,
     ) -> Result<bool, VectorStoreError> {
-        let shelf = Shelf {
+        let project_key = ProjectKey {
             tenant,
             project: project.project,
         };
-        if !self.recent_counts.is_due(shelf, project) {
+        if !self.recent_counts.is_due(project_key, project) {
             return Ok(true);
         }
-        let counted = self.count_chunks(shelf, context).await;
+        let counted = self.count_chunks(project_key, context).await;
         match counted {
-            Ok(counted) if counted >= project.chunks => self.recent_counts.insert(shelf, project),
-            _ => self.recent_counts.remove(shelf, project),
+            Ok(counted) if counted >= project.chunks => {
+                self.recent_counts.insert(project_key, project)
+            }
+            _ => self.recent_counts.remove(project_key, project),
         }
         Ok(counted? >= project.chunks)
     }
@@ -121,28 +123,29 @@ mod tests {
     #[test]
     fn small_projects_are_counted_for_each_answer_large_ones_rarely() {
         let counted = RecentCounts::new();
-        let shelf = Shelf {
+        let project_key = ProjectKey {
             tenant: Uuid::nil(),
             project: Uuid::nil(),
         };
         let asked = |edition, chunks| SearchedProject {
-            project: shelf.project,
+            project: project_key.project,
             edition,
             store_id: Uuid::nil(),
             chunks,
         };
-        let is_due = |project: &SearchedProject| [(); 2].map(|()| counted.is_due(shelf, project));
+        let is_due =
+            |project: &SearchedProject| [(); 2].map(|()| counted.is_due(project_key, project));
         assert_eq!(is_due(&asked(1, 0)), [false, false], "nothing to lose");
         assert_eq!(is_due(&asked(1, ALWAYS_COUNTED)), [true, true]);
         let large = asked(1, ALWAYS_COUNTED + 1);
         assert_eq!(is_due(&large), [true, true], "no count has ended");
-        counted.insert(shelf, &large);
+        counted.insert(project_key, &large);
         assert_eq!(is_due(&large), [false, false]);
         let newer = asked(2, ALWAYS_COUNTED + 1);
         assert_eq!(is_due(&newer), [true, true], "another edition");
-        counted.remove(shelf, &large);
+        counted.remove(project_key, &large);
         assert_eq!(is_due(&large), [true, true]);
-        counted.insert(shelf, &asked(1, ALWAYS_COUNTED));
+        counted.insert(project_key, &asked(1, ALWAYS_COUNTED));
         assert_eq!(is_due(&asked(1, ALWAYS_COUNTED)), [true, true]);
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use archway_store::{Blob, Shelf};
+use archway_store::{Blob, ProjectKey};
 use qdrant_client::qdrant::{
     DenseVector, NamedVectors, PointId, PointStruct, ScoredPoint, SparseVector, Value, Vector,
     Vectors, point_id::PointIdOptions, value, vector, vectors::VectorsOptions,
@@ -42,7 +42,7 @@ const ID_NAMESPACE: Uuid = Uuid::from_u128(0x1f0c_8a52_6c3e_5d94_a7b1_90de_4c2f_
 /// What a point is made of.
 #[derive(Clone, Copy)]
 pub(super) struct NewPoint<'a> {
-    pub(super) shelf: Shelf,
+    pub(super) project_key: ProjectKey,
     pub(super) blob: &'a Blob,
     pub(super) position: u32,
     pub(super) chunk: &'a IndexedChunk,
@@ -62,7 +62,7 @@ impl NewPoint<'_> {
             vectors.insert(DENSE.to_owned(), named(meaning));
         }
         if !self.chunk.terms.counts.is_empty() {
-            let words = vector::Vector::Sparse(sparse(self.shelf.tenant, &self.chunk.terms));
+            let words = vector::Vector::Sparse(sparse(self.project_key.tenant, &self.chunk.terms));
             vectors.insert(TEXT.to_owned(), named(words));
         }
         Ok(PointStruct {
@@ -90,8 +90,8 @@ impl NewPoint<'_> {
     fn id(&self) -> Option<Uuid> {
         let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
         hasher.update(ID_NAMESPACE.as_bytes());
-        hasher.update(self.shelf.tenant.as_bytes());
-        hasher.update(self.shelf.project.as_bytes());
+        hasher.update(self.project_key.tenant.as_bytes());
+        hasher.update(self.project_key.project.as_bytes());
         hasher.update(self.blob);
         hasher.update(&self.position.to_be_bytes());
         let hash = hasher.try_finalize().ok()?;
@@ -103,9 +103,9 @@ impl NewPoint<'_> {
         let location = &self.chunk.location;
         let mut payload: HashMap<String, Value> = HashMap::with_capacity(11);
         let mut put = |field: &str, value: Value| payload.insert(field.to_owned(), value);
-        put(TENANT, self.shelf.tenant.to_string().into());
-        put(SHELF, shelf_key(self.shelf).into());
-        put(PROJECT, self.shelf.project.to_string().into());
+        put(TENANT, self.project_key.tenant.to_string().into());
+        put(SHELF, shelf_key(self.project_key).into());
+        put(PROJECT, self.project_key.project.to_string().into());
         put(BLOB, hex(self.blob).into());
         put(KIND, kind_name(location.kind).into());
         put(POSITION, i64::from(self.position).into());
@@ -131,8 +131,8 @@ fn named(vector: vector::Vector) -> Vector {
 }
 
 /// Tenant and project as one value to filter by.
-pub(super) fn shelf_key(shelf: Shelf) -> String {
-    format!("{}/{}", shelf.tenant, shelf.project)
+pub(super) fn shelf_key(project_key: ProjectKey) -> String {
+    format!("{}/{}", project_key.tenant, project_key.project)
 }
 
 /// A word's index in the sparse vectors of a tenant. Qdrant walks the posting list of each query
@@ -261,7 +261,7 @@ mod tests {
 
     fn new_point(chunk: &IndexedChunk) -> NewPoint<'_> {
         NewPoint {
-            shelf: Shelf {
+            project_key: ProjectKey {
                 tenant: Uuid::from_u128(1),
                 project: Uuid::from_u128(2),
             },
@@ -275,21 +275,21 @@ mod tests {
     fn an_id_depends_on_tenant_project_blob_and_position_only() {
         let chunk = piece();
         let one = new_point(&chunk);
-        let tenant = Shelf {
+        let tenant = ProjectKey {
             tenant: Uuid::from_u128(9),
-            ..one.shelf
+            ..one.project_key
         };
-        let project = Shelf {
+        let project = ProjectKey {
             project: Uuid::from_u128(9),
-            ..one.shelf
+            ..one.project_key
         };
         let others = [
             NewPoint {
-                shelf: tenant,
+                project_key: tenant,
                 ..one
             },
             NewPoint {
-                shelf: project,
+                project_key: project,
                 ..one
             },
             NewPoint {

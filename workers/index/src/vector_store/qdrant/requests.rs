@@ -3,7 +3,7 @@
 //! A request that searches, counts or deletes is built from a [`Scope`], whose constructors all take
 //! the tenant. The types of such requests are named in this file alone; a test enforces it.
 
-use archway_store::{Blob, Shelf};
+use archway_store::{Blob, ProjectKey};
 use qdrant_client::qdrant::{
     Condition, CountPoints, DeletePoints, DenseVector, Filter, IdfParams, PointStruct,
     PointsSelector, PointsUpdateOperation, Query, QueryBatchPoints, QueryPoints, Range,
@@ -33,21 +33,21 @@ pub(super) struct Scope {
 
 impl Scope {
     /// All chunks of a project.
-    pub(super) fn project(shelf: Shelf) -> Self {
-        Scope::projects(shelf.tenant, &[shelf.project])
+    pub(super) fn project(project_key: ProjectKey) -> Self {
+        Scope::projects(project_key.tenant, &[project_key.project])
     }
 
     /// All chunks of these projects of a tenant, by one condition: with a second one the server would
     /// visit each chunk that matches the first, which takes four times as long.
     pub(super) fn projects(tenant: Uuid, any_of: &[Uuid]) -> Self {
-        let shelves = any_of
+        let project_keys = any_of
             .iter()
-            .map(|&project| shelf_key(Shelf { tenant, project }));
-        let shelves: Vec<String> = shelves.collect();
+            .map(|&project| shelf_key(ProjectKey { tenant, project }));
+        let project_keys: Vec<String> = project_keys.collect();
         // Matching a value is faster than matching a list of one.
-        let condition = match <[String; 1]>::try_from(shelves) {
-            Ok([shelf]) => Condition::matches(SHELF, shelf),
-            Err(shelves) => Condition::matches(SHELF, shelves),
+        let condition = match <[String; 1]>::try_from(project_keys) {
+            Ok([project_key]) => Condition::matches(SHELF, project_key),
+            Err(project_keys) => Condition::matches(SHELF, project_keys),
         };
         Scope {
             tenant,
@@ -214,13 +214,13 @@ pub(super) struct Batch {
 
 impl Batch {
     /// Stores the chunks, and deletes left-over ones.
-    pub(super) fn upsert(self, collection: &str, shelf: Shelf) -> UpdateBatchPoints {
+    pub(super) fn upsert(self, collection: &str, project_key: ProjectKey) -> UpdateBatchPoints {
         let upsert = (!self.points.is_empty()).then_some(Operation::Upsert(PointStructList {
             points: self.points,
             ..PointStructList::default()
         }));
         let delete = (!self.complete.is_empty()).then(|| {
-            let beyond = Scope::project(shelf).past_end(&self.complete);
+            let beyond = Scope::project(project_key).past_end(&self.complete);
             Operation::DeletePoints(DeleteOperation {
                 points: Some(beyond.selector()),
                 ..DeleteOperation::default()

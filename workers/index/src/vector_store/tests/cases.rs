@@ -22,7 +22,7 @@ use super::index::{
     chunk::Kind,
     terms::{AVERAGE, Term, Terms},
 };
-use super::store::{Blob, Shelf};
+use super::store::{Blob, ProjectKey};
 
 pub(crate) mod filters;
 pub(crate) mod storing;
@@ -101,8 +101,8 @@ macro_rules! every_case {
 /// Counts editions of projects.
 static EDITION: AtomicI64 = AtomicI64::new(1);
 
-pub(crate) fn shelf(tenant: u128, project: u128) -> Shelf {
-    Shelf {
+pub(crate) fn project_key(tenant: u128, project: u128) -> ProjectKey {
+    ProjectKey {
         tenant: Uuid::from_u128(tenant),
         project: Uuid::from_u128(project),
     }
@@ -140,8 +140,8 @@ pub(crate) fn text(number: u32, chunks: Vec<IndexedChunk>) -> IndexedText {
     }
 }
 
-async fn upsert(store: &dyn VectorStore, shelf: Shelf, texts: &[IndexedText]) {
-    store.upsert(shelf, texts).await.unwrap();
+async fn upsert(store: &dyn VectorStore, project_key: ProjectKey, texts: &[IndexedText]) {
+    store.upsert(project_key, texts).await.unwrap();
 }
 
 /// A query by these words and the vector at 0 degrees.
@@ -155,29 +155,35 @@ pub(crate) fn query(terms: &[Term]) -> NearestQuery {
     }
 }
 
-async fn search(store: &dyn VectorStore, shelf: Shelf, query: &NearestQuery) -> Candidates {
-    search_all(store, &[shelf], query).await
+async fn search(
+    store: &dyn VectorStore,
+    project_key: ProjectKey,
+    query: &NearestQuery,
+) -> Candidates {
+    search_all(store, &[project_key], query).await
 }
 
 /// Searches several projects of one tenant.
 async fn search_all(
     store: &dyn VectorStore,
-    shelves: &[Shelf],
+    project_keys: &[ProjectKey],
     query: &NearestQuery,
 ) -> Candidates {
     // A new edition, since the projects may have changed.
     let edition = EDITION.fetch_add(1, Ordering::Relaxed);
     let id = store.identity().await.unwrap().unwrap();
     let mut projects = Vec::new();
-    for shelf in shelves {
+    for project_key in project_keys {
         projects.push(SearchedProject {
-            project: shelf.project,
+            project: project_key.project,
             edition,
             store_id: id,
-            chunks: store.count(*shelf).await.unwrap(),
+            chunks: store.count(*project_key).await.unwrap(),
         });
     }
-    let tenant = shelves.first().map_or(Uuid::nil(), |shelf| shelf.tenant);
+    let tenant = project_keys
+        .first()
+        .map_or(Uuid::nil(), |project_key| project_key.tenant);
     store.nearest(tenant, &projects, query).await.unwrap()
 }
 

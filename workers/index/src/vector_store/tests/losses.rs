@@ -8,7 +8,7 @@ use qdrant_client::qdrant::{
 use uuid::Uuid;
 
 use super::{
-    IndexedText, PATIENCE, SHELF, SearchedProject, Shelf, TestServer, VectorStore,
+    IndexedText, PATIENCE, ProjectKey, SHELF, SearchedProject, TestServer, VectorStore,
     VectorStoreError, model, one_text, open, query, search, searched_project, store_chunk,
 };
 
@@ -76,7 +76,7 @@ async fn an_incomplete_project_fails_and_others_still_answer() {
     let server = TestServer::start().await;
     let store = open(&server.config, Some(&model(2)));
     let id = store_chunk(&store).await;
-    let halved = Shelf {
+    let halved = ProjectKey {
         project: Uuid::from_u128(3),
         ..SHELF
     };

@@ -20,9 +20,10 @@ fn within_the_tenant(filter: &Filter) -> bool {
             .r#match
             .as_ref()
             .and_then(|it| it.match_value.as_ref());
-        let is_own = |shelf: &String| shelf.split_once('/').is_some_and(|it| it.0 == tenant);
+        let is_own =
+            |project_key: &String| project_key.split_once('/').is_some_and(|it| it.0 == tenant);
         let is_within = match value {
-            Some(MatchValue::Keyword(shelf)) => is_own(shelf),
+            Some(MatchValue::Keyword(project_key)) => is_own(project_key),
             Some(MatchValue::Keywords(any)) => any.strings.iter().all(is_own),
             _ => false,
         };

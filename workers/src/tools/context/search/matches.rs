@@ -113,13 +113,13 @@ async fn whole_indexes(
 ) -> Result<(Vec<SearchableIndex>, Vec<String>), Failure> {
     let (mut whole_indexes, mut missing) = (Vec::new(), Vec::new());
     for (number, project) in projects.iter().enumerate() {
-        let shelf = cx.shelf(project);
-        let row = cx.meaning().row(shelf).await;
+        let project_key = cx.project_key(project);
+        let row = cx.meaning().row(project_key).await;
         // A project whose indexing has not begun counts as not indexed.
         let row = row
             .map_err(|error| index_unavailable(&error))?
             .unwrap_or_default();
-        let whole = cx.meaning().whole(shelf, row.clone()).await;
+        let whole = cx.meaning().whole(project_key, row.clone()).await;
         match whole.map_err(|error| index_unavailable(&error))? {
             Some(whole) => whole_indexes.push(whole),
             None if number == 0 => return Err(not_ready(row)),

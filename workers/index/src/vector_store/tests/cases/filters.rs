@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use super::{
     Blob, Candidates, Filter, Hit, IndexedChunk, Kind, NearestQuery, VectorStore, blob, chunk_at,
-    identities, query, scores, search, search_all, shelf, text, upsert,
+    identities, project_key, query, scores, search, search_all, text, upsert,
 };
 
 fn of_kind(kind: Kind) -> IndexedChunk {
@@ -31,7 +31,7 @@ fn sorted(hits: &[Hit]) -> Vec<(u32, u32)> {
 }
 
 pub(crate) async fn only_chunks_that_pass_the_filter_match(store: &dyn VectorStore) {
-    let mine = shelf(1, 1);
+    let mine = project_key(1, 1);
     let texts = [
         text(1, vec![of_kind(Kind::Function), of_kind(Kind::Class)]),
         text(2, vec![of_kind(Kind::Class), of_kind(Kind::Section)]),
@@ -56,7 +56,7 @@ pub(crate) async fn only_chunks_that_pass_the_filter_match(store: &dyn VectorSto
 }
 
 pub(crate) async fn a_filter_changes_no_score(store: &dyn VectorStore) {
-    let mine = shelf(1, 1);
+    let mine = project_key(1, 1);
     let others = (0..5).map(|_| chunk_at(0.0, &[(2, 1)]));
     let pieces = others.chain([of_kind(Kind::Class)]);
     upsert(store, mine, &[text(1, pieces.collect())]).await;
@@ -67,7 +67,7 @@ pub(crate) async fn a_filter_changes_no_score(store: &dyn VectorStore) {
 }
 
 pub(crate) async fn a_filter_without_values_matches_nothing(store: &dyn VectorStore) {
-    let mine = shelf(1, 1);
+    let mine = project_key(1, 1);
     upsert(store, mine, &[text(1, vec![of_kind(Kind::Class)])]).await;
     for filter in [filtered(Some(&[]), None), filtered(None, Some(&[]))] {
         assert_eq!(search(store, mine, &filter).await, Candidates::default());
@@ -77,7 +77,7 @@ pub(crate) async fn a_filter_without_values_matches_nothing(store: &dyn VectorSt
 }
 
 pub(crate) async fn a_filter_of_many_blobs_misses_none(store: &dyn VectorStore) {
-    let mine = shelf(1, 1);
+    let mine = project_key(1, 1);
     let pieces = |number: u16| {
         vec![chunk_at(
             f32::from(15 * number).min(180.0),

@@ -2,17 +2,17 @@
 
 use super::{
     Candidates, ChunkLocation, IndexedChunk, Kind, Terms, VectorStore, bm25, chunk_at, identities,
-    near, query, scores, search, shelf, text, upsert,
+    near, project_key, query, scores, search, text, upsert,
 };
 
 pub(crate) async fn an_empty_store_has_no_matches_and_no_chunks(store: &dyn VectorStore) {
-    let candidates = search(store, shelf(1, 1), &query(&[1])).await;
+    let candidates = search(store, project_key(1, 1), &query(&[1])).await;
     assert_eq!(candidates, Candidates::default());
-    assert_eq!(store.count(shelf(1, 1)).await.unwrap(), 0);
+    assert_eq!(store.count(project_key(1, 1)).await.unwrap(), 0);
 }
 
 pub(crate) async fn the_nearest_by_vector_come_first_with_their_cosines(store: &dyn VectorStore) {
-    let mine = shelf(1, 1);
+    let mine = project_key(1, 1);
     let turned = text(
         1,
         vec![
@@ -30,7 +30,7 @@ pub(crate) async fn the_nearest_by_vector_come_first_with_their_cosines(store: &
 }
 
 pub(crate) async fn words_are_ranked_by_bm25(store: &dyn VectorStore) {
-    let mine = shelf(1, 1);
+    let mine = project_key(1, 1);
     let pieces = vec![
         chunk_at(0.0, &[(7, 1), (8, 7)]),
         chunk_at(0.0, &[(7, 1), (9, 2)]),
@@ -48,7 +48,7 @@ pub(crate) async fn words_are_ranked_by_bm25(store: &dyn VectorStore) {
 }
 
 pub(crate) async fn a_rare_word_weighs_more_than_a_common_one(store: &dyn VectorStore) {
-    let mine = shelf(1, 1);
+    let mine = project_key(1, 1);
     let common = (0..9).map(|_| chunk_at(0.0, &[(1, 1)]));
     let pieces = [chunk_at(0.0, &[(2, 1)])].into_iter().chain(common);
     upsert(store, mine, &[text(1, pieces.collect())]).await;
@@ -58,7 +58,7 @@ pub(crate) async fn a_rare_word_weighs_more_than_a_common_one(store: &dyn Vector
 }
 
 pub(crate) async fn a_repeated_query_word_counts_once(store: &dyn VectorStore) {
-    let mine = shelf(1, 1);
+    let mine = project_key(1, 1);
     upsert(store, mine, &[text(1, vec![chunk_at(0.0, &[(3, 1)])])]).await;
     let once = search(store, mine, &query(&[3, 4])).await;
     let twice = search(store, mine, &query(&[3, 4, 3])).await;
@@ -67,7 +67,7 @@ pub(crate) async fn a_repeated_query_word_counts_once(store: &dyn VectorStore) {
 }
 
 pub(crate) async fn results_are_the_best_within_the_limit(store: &dyn VectorStore) {
-    let mine = shelf(1, 1);
+    let mine = project_key(1, 1);
     // The best by vector are the last chunks, and the best by words come before them.
     let numbered = |number: u16| match number {
         20..25 => chunk_at(90.0, &[(1, 2 + number)]),
@@ -93,7 +93,7 @@ pub(crate) async fn results_are_the_best_within_the_limit(store: &dyn VectorStor
 }
 
 pub(crate) async fn a_query_without_vector_or_words_uses_the_other(store: &dyn VectorStore) {
-    let mine = shelf(1, 1);
+    let mine = project_key(1, 1);
     upsert(store, mine, &[text(1, vec![chunk_at(0.0, &[(3, 1)])])]).await;
     let by_vector = search(store, mine, &query(&[])).await;
     assert_eq!((by_vector.dense.len(), by_vector.sparse.len()), (1, 0));
@@ -107,7 +107,7 @@ pub(crate) async fn a_query_without_vector_or_words_uses_the_other(store: &dyn V
 }
 
 pub(crate) async fn chunks_without_vector_or_words_match_by_the_other(store: &dyn VectorStore) {
-    let mine = shelf(1, 1);
+    let mine = project_key(1, 1);
     let wordless = chunk_at(10.0, &[]);
     let mut plain = chunk_at(0.0, &[(3, 1)]);
     plain.dense = None;
@@ -125,7 +125,7 @@ pub(crate) async fn chunks_without_vector_or_words_match_by_the_other(store: &dy
 }
 
 pub(crate) async fn locations_are_returned_as_stored(store: &dyn VectorStore) {
-    let mine = shelf(1, 1);
+    let mine = project_key(1, 1);
     let locations = [
         ChunkLocation {
             kind: Kind::Method,
@@ -161,7 +161,7 @@ pub(crate) async fn locations_are_returned_as_stored(store: &dyn VectorStore) {
 }
 
 pub(crate) async fn a_store_without_vectors_ranks_by_words(store: &dyn VectorStore) {
-    let mine = shelf(1, 1);
+    let mine = project_key(1, 1);
     let pieces = vec![chunk_at(0.0, &[(3, 1)]), chunk_at(0.0, &[(4, 1)])];
     upsert(store, mine, &[text(1, pieces)]).await;
     let candidates = search(store, mine, &query(&[4])).await;

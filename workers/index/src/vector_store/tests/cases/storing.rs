@@ -1,12 +1,12 @@
 //! A stored text exists once, until it is replaced or removed.
 
 use super::{
-    IndexedChunk, IndexedText, VectorStore, blob, chunk_at, identities, query, search, shelf, text,
-    upsert,
+    IndexedChunk, IndexedText, VectorStore, blob, chunk_at, identities, project_key, query, search,
+    text, upsert,
 };
 
 pub(crate) async fn storing_a_text_twice_keeps_one_copy(store: &dyn VectorStore) {
-    let mine = shelf(1, 1);
+    let mine = project_key(1, 1);
     let texts = [text(
         1,
         vec![chunk_at(0.0, &[(1, 1)]), chunk_at(9.0, &[(2, 1)])],
@@ -21,7 +21,7 @@ pub(crate) async fn storing_a_text_twice_keeps_one_copy(store: &dyn VectorStore)
 }
 
 pub(crate) async fn a_replaced_text_loses_its_old_chunks(store: &dyn VectorStore) {
-    let mine = shelf(1, 1);
+    let mine = project_key(1, 1);
     let three = vec![
         chunk_at(0.0, &[(1, 1)]),
         chunk_at(30.0, &[(1, 1)]),
@@ -45,7 +45,7 @@ pub(crate) async fn a_replaced_text_loses_its_old_chunks(store: &dyn VectorStore
 }
 
 pub(crate) async fn a_text_without_chunks_replaces_its_old_chunks(store: &dyn VectorStore) {
-    let mine = shelf(1, 1);
+    let mine = project_key(1, 1);
     let one = vec![chunk_at(0.0, &[(1, 1)])];
     upsert(store, mine, &[text(1, one.clone()), text(2, one)]).await;
     upsert(store, mine, &[text(1, Vec::new()), text(3, Vec::new())]).await;
@@ -59,7 +59,7 @@ pub(crate) async fn a_text_without_chunks_replaces_its_old_chunks(store: &dyn Ve
 }
 
 pub(crate) async fn removing_a_blob_keeps_the_others(store: &dyn VectorStore) {
-    let mine = shelf(1, 1);
+    let mine = project_key(1, 1);
     let two = vec![chunk_at(0.0, &[(1, 1)]), chunk_at(1.0, &[(1, 1)])];
     let texts = [1, 2, 3].map(|number| text(number, two.clone()));
     upsert(store, mine, &texts).await;
@@ -73,7 +73,7 @@ pub(crate) async fn removing_a_blob_keeps_the_others(store: &dyn VectorStore) {
 }
 
 pub(crate) async fn removing_a_missing_blob_is_no_error(store: &dyn VectorStore) {
-    let mine = shelf(1, 1);
+    let mine = project_key(1, 1);
     store.remove(mine, &[blob(1)]).await.unwrap();
     upsert(store, mine, &[text(1, vec![chunk_at(0.0, &[(1, 1)])])]).await;
     store.remove(mine, &[]).await.unwrap();
@@ -82,7 +82,7 @@ pub(crate) async fn removing_a_missing_blob_is_no_error(store: &dyn VectorStore)
 }
 
 pub(crate) async fn many_chunks_are_all_stored(store: &dyn VectorStore) {
-    let mine = shelf(1, 1);
+    let mine = project_key(1, 1);
     let long: Vec<IndexedChunk> = (0..700_u16)
         .map(|number| chunk_at(f32::from(number) / 10.0, &[(u32::from(number), 1)]))
         .collect();
@@ -102,7 +102,7 @@ pub(crate) async fn many_chunks_are_all_stored(store: &dyn VectorStore) {
 }
 
 pub(crate) async fn concurrent_writes_of_a_text_keep_one_copy(store: &dyn VectorStore) {
-    let mine = shelf(1, 1);
+    let mine = project_key(1, 1);
     let texts: Vec<IndexedText> = (1..40)
         .map(|number| {
             text(
@@ -114,8 +114,8 @@ pub(crate) async fn concurrent_writes_of_a_text_keep_one_copy(store: &dyn Vector
     futures::join!(
         upsert(store, mine, &texts),
         upsert(store, mine, &texts),
-        upsert(store, shelf(2, 1), &texts),
+        upsert(store, project_key(2, 1), &texts),
     );
     assert_eq!(store.count(mine).await.unwrap(), 78);
-    assert_eq!(store.count(shelf(2, 1)).await.unwrap(), 78);
+    assert_eq!(store.count(project_key(2, 1)).await.unwrap(), 78);
 }

@@ -2,13 +2,13 @@
 //! chunks.
 
 use super::{
-    VectorStore, blob, bm25, chunk_at, identities, near, query, scores, search, search_all, shelf,
-    text, upsert,
+    VectorStore, blob, bm25, chunk_at, identities, near, project_key, query, scores, search,
+    search_all, text, upsert,
 };
 
 pub(crate) async fn tenants_cannot_find_count_or_remove_anothers_chunks(store: &dyn VectorStore) {
     // With equal project ids, only the tenant separates them.
-    let (mine, theirs) = (shelf(1, 1), shelf(2, 1));
+    let (mine, theirs) = (project_key(1, 1), project_key(2, 1));
     upsert(store, mine, &[text(1, vec![chunk_at(0.0, &[(1, 1)])])]).await;
     upsert(
         store,
@@ -34,42 +34,42 @@ pub(crate) async fn tenants_cannot_find_count_or_remove_anothers_chunks(store: &
 }
 
 pub(crate) async fn words_of_other_tenants_change_no_score(store: &dyn VectorStore) {
-    let mine = shelf(1, 1);
+    let mine = project_key(1, 1);
     let pieces = vec![chunk_at(0.0, &[(1, 1)]), chunk_at(0.0, &[(2, 1)])];
     upsert(store, mine, &[text(1, pieces)]).await;
     let before = search(store, mine, &query(&[1, 2])).await;
     let many = (0..50).map(|_| chunk_at(0.0, &[(1, 1)])).collect();
-    upsert(store, shelf(2, 1), &[text(1, many)]).await;
+    upsert(store, project_key(2, 1), &[text(1, many)]).await;
     let after = search(store, mine, &query(&[1, 2])).await;
     near(&scores(&before.sparse), &[bm25(1, 1, 1, 2); 2]);
     near(&scores(&after.sparse), &scores(&before.sparse));
 }
 
 pub(crate) async fn only_the_named_projects_are_searched(store: &dyn VectorStore) {
-    let shelves = [1, 2, 3].map(|project| shelf(1, project));
-    for (shelf, number) in shelves.into_iter().zip(1..) {
+    let project_keys = [1, 2, 3].map(|project| project_key(1, project));
+    for (project_key, number) in project_keys.into_iter().zip(1..) {
         upsert(
             store,
-            shelf,
+            project_key,
             &[text(number, vec![chunk_at(0.0, &[(1, 1)])])],
         )
         .await;
     }
-    let alone = search(store, shelves[1], &query(&[1])).await;
+    let alone = search(store, project_keys[1], &query(&[1])).await;
     assert_eq!(identities(&alone.dense), [(2, 0)]);
     assert_eq!(identities(&alone.sparse), [(2, 0)]);
-    let together = search_all(store, &[shelves[0], shelves[2]], &query(&[1])).await;
+    let together = search_all(store, &[project_keys[0], project_keys[2]], &query(&[1])).await;
     for mut hits in [together.dense, together.sparse] {
         hits.sort_by_key(|hit| hit.project);
         assert_eq!(identities(&hits), [(1, 0), (3, 0)]);
-        assert_eq!(hits[0].project, shelves[0].project);
-        assert_eq!(hits[1].project, shelves[2].project);
+        assert_eq!(hits[0].project, project_keys[0].project);
+        assert_eq!(hits[1].project, project_keys[2].project);
     }
-    assert_eq!(store.count(shelves[1]).await.unwrap(), 1);
+    assert_eq!(store.count(project_keys[1]).await.unwrap(), 1);
 }
 
 pub(crate) async fn document_frequencies_span_the_searched_projects(store: &dyn VectorStore) {
-    let (one, other) = (shelf(1, 1), shelf(1, 2));
+    let (one, other) = (project_key(1, 1), project_key(1, 2));
     upsert(store, one, &[text(1, vec![chunk_at(0.0, &[(1, 1)])])]).await;
     let pieces = (0..3).map(|_| chunk_at(0.0, &[(2, 1)])).collect();
     upsert(store, other, &[text(2, pieces)]).await;
@@ -80,7 +80,7 @@ pub(crate) async fn document_frequencies_span_the_searched_projects(store: &dyn 
 }
 
 pub(crate) async fn projects_store_a_shared_blob_separately(store: &dyn VectorStore) {
-    let (one, other) = (shelf(1, 1), shelf(1, 2));
+    let (one, other) = (project_key(1, 1), project_key(1, 2));
     let shared = [text(1, vec![chunk_at(0.0, &[(1, 1)])])];
     upsert(store, one, &shared).await;
     upsert(store, other, &shared).await;
