@@ -1,8 +1,8 @@
-//! File accesses: who read which file, counted a day at a time, for ranking.
+//! File accesses: which principal read which file, counted per day, for ranking.
 //!
-//! Recorded off the hot path: a bounded queue and one writer that gathers a second's worth. When
-//! the queue is full or Postgres away, accesses are dropped and counted: losing one costs a
-//! little rank, never an answer.
+//! Accesses are recorded outside of calls: a bounded queue, and one writer that batches one second
+//! of them. If the queue is full or Postgres is down, accesses are dropped and counted. A lost
+//! access costs a little rank, never an answer.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -17,9 +17,9 @@ use uuid::Uuid;
 
 use super::{StoreError, Stores, TenantStore, failed};
 
-/// How many accesses wait to be written.
+/// Maximum number of queued accesses.
 const QUEUE_LENGTH: usize = 4096;
-/// How long the writer gathers.
+/// How long the writer collects a batch.
 const BATCH_TIME: Duration = Duration::from_secs(1);
 
 /// One read of one file.
@@ -35,7 +35,7 @@ pub struct Access {
     pub path: String,
 }
 
-/// The queue's end that calls hold.
+/// The sending side of the queue, for calls.
 #[derive(Clone)]
 pub struct AccessRecorder {
     queue: mpsc::Sender<Access>,
@@ -43,8 +43,9 @@ pub struct AccessRecorder {
 }
 
 impl AccessRecorder {
-    /// A queue and its writer, which count in `dropped` what is lost. After `end` the queue takes no more; the writer ends when
-    /// everything in it is written, whoever still holds the queue.
+    /// Creates the queue and its writer; both count lost accesses in `dropped`. After `end` the
+    /// queue accepts no more, and the writer ends once everything queued is written, even if
+    /// senders remain.
     pub fn new(
         stores: Stores,
         end: CancellationToken,
@@ -59,7 +60,7 @@ impl AccessRecorder {
         (accesses, write(stores, incoming, dropped))
     }
 
-    /// Queues an access, or drops it when the queue is full.
+    /// Queues an access, or drops it if the queue is full.
     pub fn record(&self, access: Access) {
         if self.queue.try_send(access).is_err() {
             self.dropped.inc();
@@ -67,15 +68,15 @@ impl AccessRecorder {
     }
 }
 
-/// The queue's end that the writer holds.
+/// The receiving side of the queue, for the writer.
 struct AccessQueue {
     receiver: mpsc::Receiver<Access>,
     end: CancellationToken,
 }
 
 impl AccessQueue {
-    /// Moves what is queued to `batch`, waiting for the first; whether there was any. There is
-    /// none after the end. Nothing is lost if this is dropped while it waits.
+    /// Waits for an access and moves all queued ones to `batch`. False once the queue is closed and
+    /// empty. Cancel-safe.
     async fn next(&mut self, batch: &mut Vec<Access>) -> bool {
         let count = tokio::select! {
             count = self.receiver.recv_many(batch, QUEUE_LENGTH) => count,
@@ -87,7 +88,7 @@ impl AccessQueue {
         count > 0
     }
 
-    /// Moves a second's worth to `batch`, or as much as fits the queue.
+    /// Collects accesses for [`BATCH_TIME`], or until the batch has the length of the queue.
     async fn next_batch(&mut self, batch: &mut Vec<Access>) -> bool {
         let any = self.next(batch).await;
         let enough = Instant::now() + BATCH_TIME;
@@ -112,8 +113,8 @@ async fn write(stores: Stores, mut incoming: AccessQueue, dropped: Counter) {
     tracing::debug!(dropped = dropped.get(), "access recorder ends");
 }
 
-/// Reads per file and principal, by tenant. The order is the same for every writer, so that two
-/// workers never wait for each other's rows.
+/// Sums reads by tenant, file and principal. The order is the same for every writer, so that two
+/// workers cannot deadlock on rows.
 fn count(batch: impl Iterator<Item = Access>) -> BTreeMap<Uuid, BTreeMap<Access, i64>> {
     let mut tenants: BTreeMap<Uuid, BTreeMap<Access, i64>> = BTreeMap::new();
     for access in batch {
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_writer_tries_what_is_queued_and_ends_though_calls_hold_the_queue() {
+    async fn the_writer_drains_the_queue_and_ends_while_senders_remain() {
         let unreachable = StoreConfig {
             url: "postgres://localhost/none?host=/nonexistent".into(),
             max_connections: 1,
@@ -184,20 +185,20 @@ mod tests {
         accesses.record(access("b"));
         end.cancel();
         writer.await;
-        // Postgres is away: what was tried is what was lost.
+        // Postgres is down, so everything tried is lost.
         assert_eq!(accesses.dropped.get(), 2);
         accesses.record(access("c"));
         assert_eq!(accesses.dropped.get(), 3);
     }
 
     #[tokio::test]
-    async fn recording_never_waits_and_counts_what_finds_the_queue_full() {
+    async fn recording_never_waits_and_counts_drops_at_a_full_queue() {
         let unreachable = StoreConfig {
             url: "postgres://localhost/none?host=/nonexistent".into(),
             max_connections: 1,
         };
         let stores = Stores::connect(&unreachable).unwrap();
-        // Nobody writes: the queue only fills. Recording is no future, so it can't wait.
+        // No writer runs, so the queue only fills. Recording is not a future, so it cannot wait.
         let dropped = Counter::default();
         let (accesses, _writer) =
             AccessRecorder::new(stores, CancellationToken::new(), dropped.clone());
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_of_one_file_are_added_up() {
+    fn reads_of_one_file_are_summed() {
         let counted = count([access("a"), access("b"), access("a")].into_iter());
         let numbers: Vec<i64> = counted[&Uuid::nil()].values().copied().collect();
         assert_eq!(numbers, [2, 1]);

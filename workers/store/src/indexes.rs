@@ -1,7 +1,7 @@
-//! What of a project is indexed, and by whom: rows of `indexes` and what hangs on them.
+//! The state of each project's index: rows of `indexes` and their dependent rows.
 //!
-//! Any number of workers may read them; only who holds the lease makes them whole. A lease runs out
-//! by Postgres' clock, so that a worker that was killed, or froze, is no obstacle for long.
+//! Any number of workers may read an index; only the holder of its lease updates it. Leases expire
+//! by Postgres' clock, so a killed or frozen worker blocks an index only briefly.
 
 mod lease;
 mod lost;
@@ -22,67 +22,69 @@ pub use lease::{CompletedIndex, LEASE, Lease};
 pub use pieces::EncodedText;
 pub use texts::{StoredText, TextState};
 
-/// How an index stands.
+/// The state of an index.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IndexRow {
-    /// The row's number.
+    /// The row's id.
     pub id: i64,
-    /// HEAD's commit when it was last whole; `None`: it never was.
+    /// HEAD's commit when the index was last complete; `None` if it never was.
     pub commit: Option<String>,
-    /// The fingerprint of the path rules then.
+    /// The fingerprint of the path rules at that time.
     pub rules: Option<String>,
-    /// When it was last made whole.
+    /// When it was last completed.
     pub indexed_at: Option<Timestamp>,
-    /// How often it was made whole; below 0 while it is not, since its home lost texts.
+    /// How often it was completed; negative while it is incomplete because its vector store lost
+    /// texts.
     pub edition: i64,
-    /// The store that its texts were brought to.
+    /// The id of the vector store that its texts were written to.
     pub home: Uuid,
-    /// How many chunks it had when it was last whole.
+    /// The number of chunks when it was last complete.
     pub chunks: i64,
-    /// Texts that are at home, of those that are to be.
+    /// Texts in the vector store, out of `total`.
     pub done: i64,
-    /// Texts that it is to have.
+    /// The number of texts to index.
     pub total: i64,
-    /// Some of its texts have no vectors yet: words alone can rank all of them.
+    /// Whether some of its texts have no vectors yet: only words can rank all of them.
     pub lacks_vectors: bool,
 }
 
-/// A folder that this worker has, and whose it is.
+/// A project whose folder this worker can see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MountedProject {
-    /// The tenant and project.
+    /// The tenant's and project's ids.
     pub project_key: ProjectKey,
     /// The tenant's slug.
     pub tenant: String,
     /// The project's slug.
     pub project: String,
-    /// The operator's path rules; `None`: they do not parse.
+    /// The operator's path rules; `None` if they do not parse.
     pub rules: Option<Arc<Rules>>,
-    /// HEAD's commit when its index was last whole, if it ever was; there may have been none.
+    /// HEAD's commit when its index was last complete; the outer `None` if it never was, the inner
+    /// one without commits.
     pub indexed: Option<Option<String>>,
-    /// The fingerprint of all its path rules then.
+    /// The fingerprint of all path rules at that time.
     pub rules_fingerprint: Option<String>,
-    /// The store that its texts were brought to.
+    /// The id of the vector store that its texts were written to.
     pub home: Uuid,
-    /// Somebody wants its index to be looked at, or it was not made whole when last tried.
+    /// Whether a run was requested, or the last one did not complete the index.
     pub is_requested: bool,
-    /// Some of its texts have no vectors yet.
+    /// Whether some of its texts have no vectors yet.
     pub lacks_vectors: bool,
 }
 
-/// A file or an entry, by its name.
+/// An indexed file or note, by its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Document {
     /// File, discovery or entry.
     pub source: Source,
-    /// The bytes of a path, or of an id.
+    /// The bytes of the path or id.
     pub name: Vec<u8>,
-    /// The text that it has.
+    /// The id of its text.
     pub blob: Blob,
 }
 
 impl Document {
-    /// Which note it is, if it is one.
+    /// The note's id, if the document is a note.
     pub fn note(&self) -> Option<NoteId> {
         let name = String::from_utf8(self.name.clone()).ok();
         let name = name.filter(|_| self.source != Source::File)?;
@@ -92,8 +94,8 @@ impl Document {
 }
 
 impl Stores {
-    /// Which projects these folders `(tenant, project)` are, and how the index of each stands that
-    /// was made so; folders that are none are passed over.
+    /// Finds the projects of these folders `(tenant, project)`, each with the state of its index
+    /// made by `made_by`. Folders that are not projects are left out.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -143,7 +145,7 @@ impl Stores {
 }
 
 impl TenantStore<'_> {
-    /// How the index of a project stands that was made so; `None` if there is none.
+    /// The state of a project's index made by `made_by`; `None` if there is none.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -163,7 +165,7 @@ impl TenantStore<'_> {
         )
         .fetch_optional(&mut *tx)
         .await
-        .map_err(failed("reading how an index stands"))?;
+        .map_err(failed("reading the state of an index"))?;
         Ok(row.map(|row| IndexRow {
             id: row.id,
             commit: row.commit_id,
@@ -180,8 +182,8 @@ impl TenantStore<'_> {
         }))
     }
 
-    /// How many texts of these projects' indexes that were made so are at home, and of how many;
-    /// those without an index are left out.
+    /// For each of these projects with an index made by `made_by`: how many texts are in the vector
+    /// store, and how many there are in total.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -200,14 +202,14 @@ impl TenantStore<'_> {
         )
         .fetch_all(&mut *tx)
         .await
-        .map_err(failed("reading how far indexes are"))?;
+        .map_err(failed("reading the progress of indexes"))?;
         let rows = rows.into_iter();
         Ok(rows
             .map(|row| (row.project_id, (row.done, row.total)))
             .collect())
     }
 
-    /// All documents of an index, as of its last edition, by source and name.
+    /// All documents of an index as of its last edition, by source and name.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -221,7 +223,7 @@ impl TenantStore<'_> {
         )
         .fetch_all(&mut *tx)
         .await
-        .map_err(failed("reading what is indexed"))?;
+        .map_err(failed("reading indexed documents"))?;
         let document = |source, name, blob: Vec<u8>| {
             Some(Document {
                 source: Source::of(source)?,

@@ -1,13 +1,11 @@
-//! Whose a row is, of which text, and where that came from.
+//! Identifiers of rows: project, text and origin.
 
 use uuid::Uuid;
 
-/// The id of a blob in git, or of an entry of memory.
+/// The id of a git blob, or of a memory entry's text.
 pub type Blob = [u8; 20];
 
-/// A tenant's project. Nothing is kept, found or counted without one, and none is nobody's:
-///
-/// ```no_run
+/// A tenant's project. Every stored row and query has one, and both parts are required:
 /// # use archway_store::ProjectKey;
 /// # use uuid::Uuid;
 /// fn shelf(tenant: Uuid, project: Uuid) -> ProjectKey {
@@ -23,21 +21,21 @@ pub type Blob = [u8; 20];
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProjectKey {
-    /// Whose it is.
+    /// The tenant.
     pub tenant: Uuid,
-    /// Which of the tenant's.
+    /// The tenant's project.
     pub project: Uuid,
 }
 
-/// Where a document came from.
+/// The origin of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(i16)]
 pub enum Source {
     /// A file of the repository.
     File = 0,
-    /// A discovery of an agent.
+    /// A discovery that an agent recorded.
     Discovery = 1,
-    /// An entry of memory.
+    /// A memory entry.
     Entry = 2,
 }
 

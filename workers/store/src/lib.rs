@@ -1,8 +1,8 @@
-//! Postgres as a worker sees it: always as one tenant.
+//! A worker's access to Postgres, always as one tenant.
 //!
-//! [`Stores`] holds the pool of the role `archway_worker`, which owns nothing and cannot bypass
-//! row-level security. A query runs in a transaction of [`TenantStore::begin`] that names its
-//! tenant, so one that forgot its filter sees nothing of others.
+//! [`Stores`] owns the pool of the role `archway_worker`, which owns no tables and cannot bypass
+//! row-level security. Each query runs in a transaction of [`TenantStore::begin`] that sets its
+//! tenant, so a query that forgets its filter still sees no other tenant's rows.
 
 use std::time::Duration;
 
@@ -38,10 +38,10 @@ pub use tls_files::{
 };
 pub use workflows::{NewWorkflow, SessionKey, WorkflowRow};
 
-/// What Postgres calls the end of a statement that took too long.
+/// Postgres' error code for a statement timeout.
 const STATEMENT_TIMEOUT: &str = "57014";
 
-/// Where a worker's rows are.
+/// The worker's database connection.
 #[derive(Clone, Debug, clap::Args)]
 pub struct StoreConfig {
     /// Postgres, as the role `archway_worker`: `postgres://archway_worker:…@host/archway`.
@@ -62,46 +62,45 @@ pub struct StoreConfig {
     pub max_connections: u32,
 }
 
-/// Why a query gave no answer.
+/// Why a query failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The URL does not parse. It is not shown: it may hold a password.
+    /// The URL does not parse. It is not shown because it may contain a password.
     #[error("the worker's database URL is malformed")]
     Url,
-    /// A file that the URL names is of no use.
+    /// A file that the URL names cannot be used.
     #[error(transparent)]
     File(#[from] DatabaseFileError),
-    /// Postgres refused or did not answer.
+    /// Postgres rejected the query or did not answer.
     #[error("{what}")]
     Query {
-        /// What was asked for.
+        /// The failed operation.
         what: &'static str,
-        /// Postgres's or the pool's word.
+        /// The cause, from Postgres or the pool.
         #[source]
         source: sqlx::Error,
     },
-    /// Who answers is not believed to be Postgres.
+    /// The server's certificate is not trusted.
     #[error("{UNTRUSTED_CERTIFICATE}")]
     UntrustedCertificate(#[source] sqlx::Error),
-    /// Postgres took longer than the call could wait.
+    /// The query did not finish within the call's time limit.
     #[error("{0} took too long")]
     TimedOut(&'static str),
-    /// Row-level security does not bind the role.
+    /// Row-level security does not restrict the role.
     #[error(
         "the database role {role} {why}, so row-level security does not bind it: connect as \
          archway_worker, which `archway migrate` makes"
     )]
     UnrestrictedRole {
-        /// Who we are to Postgres.
+        /// The worker's own role.
         role: String,
-        /// What frees it.
+        /// Why it is unrestricted.
         why: &'static str,
     },
 }
 
 impl StoreError {
-    /// Whether there was an answer to be had, and not in time: too much was asked for, or others kept
-    /// the rows.
+    /// Whether the query timed out: it was too expensive, or other transactions held the rows.
     pub fn is_late(&self) -> bool {
         match self {
             StoreError::TimedOut(_) => true,
@@ -117,7 +116,7 @@ impl StoreError {
 }
 
 impl StoreConfig {
-    /// How to connect, with what the files hold that the URL names.
+    /// Reads the connection options and the files that the URL names.
     pub fn read(&self) -> Result<PgConnectOptions, StoreError> {
         Ok(read_files(self.options()?)?)
     }
@@ -131,25 +130,25 @@ impl StoreConfig {
     }
 }
 
-/// The rows of all tenants; only [`Stores::tenant`] reaches any.
+/// The rows of all tenants; [`Stores::tenant`] gives access to those of one.
 #[derive(Clone)]
 pub struct Stores {
     pool: PgPool,
 }
 
-/// The rows of one tenant. There is no way to ask it about another.
+/// The rows of one tenant. It cannot access another tenant's rows.
 pub struct TenantStore<'a> {
     pool: &'a PgPool,
     tenant: Uuid,
 }
 
 impl Stores {
-    /// A pool that connects when first asked. An outage at start is no reason not to start.
+    /// Creates a pool that connects on first use. A worker starts even while Postgres is down.
     pub fn connect(config: &StoreConfig) -> Result<Self, StoreError> {
         Ok(Stores::with_options(config.read()?, config.max_connections))
     }
 
-    /// The same, where the files of the URL were read before.
+    /// As [`Stores::connect`], with options whose files were already read.
     pub fn with_options(options: PgConnectOptions, connections: u32) -> Self {
         let options = options.application_name("archway-worker").options([
             ("statement_timeout", "5s"),
@@ -160,8 +159,8 @@ impl Stores {
         }
     }
 
-    /// The same rows, over so many connections of their own: who does much beside the calls leaves
-    /// them theirs.
+    /// The same rows through a pool of `connections` of its own, so that background work leaves
+    /// calls their connections.
     pub fn with_own_pool(&self, connections: u32) -> Stores {
         let options = PgConnectOptions::clone(&self.pool.connect_options());
         Stores {
@@ -177,11 +176,12 @@ impl Stores {
         }
     }
 
-    /// Refuses a role that row-level security does not bind: one that owns the tables, or may do
-    /// anything.
+    /// Rejects a role that row-level security does not restrict: a superuser, or one that owns the
+    /// tables or may bypass it.
     ///
     /// # Errors
-    /// [`StoreError::UnrestrictedRole`], or [`StoreError::UntrustedCertificate`] or [`StoreError::Query`] while Postgres gives no answer.
+    /// [`StoreError::UnrestrictedRole`]; [`StoreError::UntrustedCertificate`] or
+    /// [`StoreError::Query`] if Postgres gives no answer.
     pub async fn check_role(&self) -> Result<(), StoreError> {
         let found = sqlx::query!(
             r#"select current_user::text as "role!",
@@ -214,14 +214,14 @@ impl Stores {
         })
     }
 
-    /// Gives the connections back.
+    /// Closes all connections.
     pub async fn close(&self) {
         self.pool.close().await;
     }
 }
 
 impl TenantStore<'_> {
-    /// Begins a transaction in which row-level security shows this tenant's rows alone.
+    /// Begins a transaction in which row-level security shows only this tenant's rows.
     pub(crate) async fn begin(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
         let what = "beginning a transaction";
         let mut tx = self.pool.begin().await.map_err(failed(what))?;
@@ -243,7 +243,7 @@ fn pool(options: PgConnectOptions, connections: u32) -> PgPool {
         .connect_lazy_with(options)
 }
 
-/// For `map_err`: which query it was that failed.
+/// For `map_err`: names the operation that failed.
 fn failed(what: &'static str) -> impl FnOnce(sqlx::Error) -> StoreError {
     move |source| StoreError::Query { what, source }
 }

@@ -1,7 +1,7 @@
-//! What agents remember, as one tenant sees it: entries and discoveries, appended and never changed.
+//! The memory of one tenant's agents: entries and discoveries, appended and never changed.
 //!
-//! The worker's role may read the tables and nothing else: a function of the database appends,
-//! which counts, keeps the quota, and does a write once under its key (`migrations/0006_memory.sql`).
+//! The worker's role may only read the tables. A database function appends: it counts, enforces the
+//! quota, and applies a write once per idempotency key (`migrations/0006_memory.sql`).
 
 mod entries;
 mod failure;
@@ -25,8 +25,8 @@ pub use failure::unreachable;
 pub use search::{EntryFilter, EntryPosition, StoredEntry};
 pub use words::words;
 
-/// How long memory is waited for, whatever the call's deadline: longer than a connection and a
-/// statement may take by themselves.
+/// Time limit for memory, whatever the call's deadline: longer than a connection and a statement
+/// may take by themselves.
 const MEMORY_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// A file that entries are appended to.
@@ -54,19 +54,19 @@ impl MemoryFile {
         }
     }
 
-    /// The file of a name, or `None`.
+    /// The file with this name.
     pub fn parse(name: &str) -> Option<MemoryFile> {
         MemoryFile::ALL.into_iter().find(|file| file.name() == name)
     }
 }
 
-/// Under which key a write is done once, however often it comes.
+/// The key under which a write is applied once, however often it arrives.
 #[derive(Clone, Debug)]
 pub struct IdempotencyKey(String);
 
 impl IdempotencyKey {
-    /// The client's own key, else the gateway's id of the call, which its retries keep. The two are
-    /// told apart: a client can't name somebody's call.
+    /// The client's key, or else the gateway's call id, which stays the same across retries. The
+    /// prefixes keep clients from naming another call.
     pub fn new(of_client: Option<&str>, call: Uuid) -> Self {
         IdempotencyKey(match of_client {
             Some(key) => format!("key:{key}"),
@@ -75,44 +75,44 @@ impl IdempotencyKey {
     }
 }
 
-/// Who writes, and under which key.
+/// The writer, and its idempotency key.
 #[derive(Clone, Copy, Debug)]
 pub struct Author<'a> {
     /// The caller.
     pub principal: &'a str,
-    /// The key under which the write is done once.
+    /// The key under which the write is applied once.
     pub key: &'a IdempotencyKey,
 }
 
-/// Why nothing was written, or nothing is known of it.
+/// Why nothing was written, or the outcome is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// Something else was written under the key.
+    /// Other content was written under the key.
     #[error("other content was written under this key")]
     OtherContent,
-    /// No room is left.
+    /// The quota is used up.
     #[error("the tenant's memory is full")]
     QuotaExceeded,
     /// The project has no such discovery.
     #[error("there is no such discovery to supersede")]
     UnknownDiscovery,
-    /// The database was not asked, or said no.
+    /// The database was not reached, or rejected the write.
     #[error("nothing was written")]
     NotWritten(#[source] StoreError),
-    /// The database was told to make it last, and did not say whether it did.
+    /// The commit was sent, but its outcome is unknown.
     #[error("whether it was written is unknown")]
     Unknown(#[source] StoreError),
 }
 
 impl WriteError {
-    /// What a function of the database says of a write.
+    /// Maps the outcome that the database function returned.
     fn check_outcome(outcome: &str) -> Result<(), WriteError> {
         match outcome {
             "written" => Ok(()),
             "other_content" => Err(WriteError::OtherContent),
             "quota_exceeded" => Err(WriteError::QuotaExceeded),
             "unknown_discovery" => Err(WriteError::UnknownDiscovery),
-            _ => Err(not_written("reading what became of a write")(
+            _ => Err(not_written("reading the outcome of a write")(
                 sqlx::Error::RowNotFound,
             )),
         }
@@ -124,7 +124,7 @@ fn not_written(what: &'static str) -> impl FnOnce(sqlx::Error) -> WriteError {
     move |source| WriteError::NotWritten(StoreError::Query { what, source })
 }
 
-/// Makes a write last.
+/// Commits a write.
 async fn commit(tx: Transaction<'static, Postgres>) -> Result<(), WriteError> {
     let what = "committing a write to memory";
     tx.commit()
@@ -143,7 +143,7 @@ pub async fn read_by<T>(
     }
 }
 
-/// Writes within the call's deadline. Only what was acknowledged is known to be there.
+/// Writes within the call's deadline. Only an acknowledged write is known to be stored.
 pub async fn write_by<T>(
     deadline: Instant,
     work: impl Future<Output = Result<T, WriteError>>,

@@ -1,10 +1,10 @@
-//! What a worker reports about itself: which projects' folders it sees.
+//! A worker's report of the project folders it can see.
 
 use super::{StoreError, Stores, failed};
 
 impl Stores {
-    /// Replaces what the worker `name` at `instance`, of `pool`, reported before: the folders `tenant/project` it
-    /// sees now. Those that are no project are passed over.
+    /// Replaces the last report of the worker `name` at `instance` in `pool` with the folders
+    /// `(tenant, project)` it sees now. Folders that are not projects are ignored.
     pub async fn report_mounts(
         &self,
         name: &str,

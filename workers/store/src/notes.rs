@@ -1,4 +1,4 @@
-//! Discoveries and entries of memory as an index has them: one document each, by its id.
+//! Discoveries and memory entries as the index reads them: one document each, by id.
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -6,30 +6,30 @@ use uuid::Uuid;
 use super::keys::Source;
 use super::{StoreError, TenantStore, failed};
 
-/// A discovery or an entry, by its id: of an entry its file and number.
+/// A discovery or an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Note {
-    /// Source and name.
+    /// Its source and name.
     pub id: NoteId,
     /// `pattern`, `rule`, `decision`, `issue` or `event`.
     pub kind: String,
     /// The text.
     pub content: String,
-    /// The module that it concerns.
+    /// The module concerned.
     pub module: Option<String>,
-    /// The files that it is about, as they may have been named then.
+    /// The files concerned, by their names at that time.
     pub paths: Vec<String>,
     /// The caller that wrote it.
     pub principal: String,
     /// When it was written.
     pub written_at: Timestamp,
-    /// The discovery that it takes the place of.
+    /// The discovery that it replaces.
     pub supersedes: Option<Uuid>,
     /// The latest that takes its position.
     pub superseded_by: Option<Uuid>,
 }
 
-/// Which one.
+/// The id of a note.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NoteId {
     /// Discovery or entry.
@@ -39,7 +39,7 @@ pub struct NoteId {
 }
 
 impl TenantStore<'_> {
-    /// How much was noted of a project, and erased: another number, other notes.
+    /// A mark that changes whenever a note of the project is written or erased.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -48,10 +48,10 @@ impl TenantStore<'_> {
         sqlx::query_scalar!(r#"select own_memory_mark($1) as "mark!""#, project)
             .fetch_one(&mut *tx)
             .await
-            .map_err(failed("reading how much was noted"))
+            .map_err(failed("reading the memory mark"))
     }
 
-    /// All notes of a project that were not erased, by source and name.
+    /// The ids of all notes of a project that are not erased, by source and name.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -79,8 +79,8 @@ impl TenantStore<'_> {
             .collect())
     }
 
-    /// The newest discoveries of a module, and of those beneath it, of this kind if one is given; at
-    /// most `most`.
+    /// The newest discoveries of a module and the modules beneath it, optionally of one kind; at
+    /// most `limit`.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -91,7 +91,8 @@ impl TenantStore<'_> {
         limit: i64,
     ) -> Result<Vec<NoteId>, StoreError> {
         let mut tx = self.begin().await?;
-        // `0` comes after `/`: so begin the names of all that is beneath it, and of nothing else.
+        // `0` is the character after `/`, so this range contains exactly the names beneath the
+        // module.
         let ids = sqlx::query_scalar!(
             r#"select id as "id!" from
                    ((select id, created_at from discoveries
@@ -115,11 +116,11 @@ impl TenantStore<'_> {
         )
         .fetch_all(&mut *tx)
         .await
-        .map_err(failed("reading what was noted of a module"))?;
+        .map_err(failed("reading the notes of a module"))?;
         Ok(ids.into_iter().map(NoteId::discovery).collect())
     }
 
-    /// The newest notes of a kind, of discoveries and of entries at most `most` each.
+    /// The newest notes of a kind: at most `limit` discoveries and `limit` entries.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -146,14 +147,14 @@ impl TenantStore<'_> {
         )
         .fetch_all(&mut *tx)
         .await
-        .map_err(failed("reading what was noted of a kind"))?;
+        .map_err(failed("reading the notes of a kind"))?;
         let ids = rows.into_iter();
         Ok(ids
             .filter_map(|row| NoteId::of(row.source, row.name))
             .collect())
     }
 
-    /// These notes, as far as they are there and were not erased, in no order.
+    /// Those of these notes that exist and are not erased, in no order.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -223,7 +224,7 @@ impl NoteId {
     }
 }
 
-/// A note as it is stored.
+/// A note as stored.
 struct NoteRow {
     source: i16,
     name: String,

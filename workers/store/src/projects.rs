@@ -1,4 +1,4 @@
-//! The tenant's projects. The gateway owns the table; a worker only reads it.
+//! The tenant's projects. The gateway owns the table; workers only read it.
 
 use uuid::Uuid;
 
@@ -12,9 +12,9 @@ pub struct ProjectRow {
     pub slug: String,
     /// The name for people.
     pub name: Option<String>,
-    /// Paths that `read_repo_file` may read; `None`: the default ones.
+    /// Paths that `read_repo_file` may read; `None` means the defaults.
     pub allow_globs: Option<Vec<String>>,
-    /// Paths that are open though their names are blocked.
+    /// Paths that are open although their names are blocked.
     pub open_globs: Vec<String>,
     /// Paths that are closed.
     pub close_globs: Vec<String>,

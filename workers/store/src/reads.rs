@@ -1,25 +1,25 @@
-//! What callers read lately, as far as it says something of what they will want next.
+//! Recent file reads, used to rank results for a caller.
 
 use uuid::Uuid;
 
 use super::{StoreError, TenantStore, failed};
 
-/// How many of a caller's last reads say which modules it works in.
+/// How many of a caller's last reads determine the modules it works in.
 const LAST_READS: i64 = 20;
 
-/// What is known of the reads of one file.
+/// The recent reads of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileReads {
     /// The path within the project.
     pub path: String,
-    /// When the caller last read it, in seconds since 1970, within 7 days.
+    /// When the caller last read it within 7 days, in seconds since 1970.
     pub own_last: Option<i64>,
-    /// On how many days of the last 7 somebody read it, each reader counted apart.
+    /// On how many of the last 7 days it was read, summed over its readers.
     pub times: i64,
 }
 
 impl TenantStore<'_> {
-    /// The reads of these files within 7 days; files without any are left out.
+    /// The reads of these files within 7 days; files without reads are left out.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -47,10 +47,10 @@ impl TenantStore<'_> {
         )
         .fetch_all(&mut *tx)
         .await
-        .map_err(failed("reading who read files lately"))
+        .map_err(failed("reading recent file accesses"))
     }
 
-    /// What the caller read last, within 24 hours.
+    /// The paths that the caller read last, within 24 hours.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -72,6 +72,6 @@ impl TenantStore<'_> {
         )
         .fetch_all(&mut *tx)
         .await
-        .map_err(failed("reading what a caller read lately"))
+        .map_err(failed("reading a caller's recent files"))
     }
 }

@@ -1,10 +1,10 @@
-//! The files that a database URL names: the authority of the server's certificate (`sslrootcert`), and a
-//! certificate of the client's with its key (`sslcert`, `sslkey`).
+//! The files that a database URL names: the server's certificate authority (`sslrootcert`), and a
+//! client certificate with its key (`sslcert`, `sslkey`).
 //!
-//! What a reader would get wrong: sqlx reads them for each connection. A confined worker could not once a
-//! renewed file takes the old one's place, so it keeps what they held when it began. And sqlx takes a file
-//! without a certificate for no authority more, and asks none at all unless the mode is `verify-…`: both are
-//! refused while somebody looks.
+//! sqlx reads these files for each connection. A confined worker could not read a renewed file that
+//! replaces the old one, so the content is read once at start. Also, sqlx accepts a file without a
+//! certificate as an empty authority, and ignores the authority unless the mode is `verify-…`. Both
+//! are rejected at start, while an operator is watching.
 
 use std::{io, path::PathBuf};
 
@@ -21,26 +21,26 @@ const AUTHORITY: &str = "sslrootcert";
 const CERTIFICATE: &str = "sslcert";
 const KEY: &str = "sslkey";
 
-/// What to do about a server whose certificate is not trusted.
+/// The advice for a server whose certificate is not trusted.
 pub const UNTRUSTED_CERTIFICATE: &str = "postgres' certificate is not trusted: in the database URL, \
                               sslrootcert=FILE names its authority, and the host has to be one that \
                               the certificate is for";
 
-/// Why a file that a database URL names is of no use. Carries nothing of what it holds.
+/// Why a file that a database URL names cannot be used. Contains nothing of the file's content.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseFileError {
-    /// It can't be read.
+    /// It cannot be read.
     #[error("{name} of the database URL: {} can't be read", path.display())]
     Read {
         /// The URL's parameter.
         name: &'static str,
         /// The file.
         path: PathBuf,
-        /// The system's word.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// It is another file.
+    /// It contains no certificate.
     #[error("{name} of the database URL: {} holds no certificate in PEM", path.display())]
     NoCertificate {
         /// The URL's parameter.
@@ -48,7 +48,7 @@ pub enum DatabaseFileError {
         /// The file.
         path: PathBuf,
     },
-    /// An authority is named, and nobody would ask it.
+    /// An authority is named but would not be used.
     #[error(
         "the database URL names an authority with sslrootcert, which is asked only with \
          sslmode=verify-full (or verify-ca): add that"
@@ -56,17 +56,17 @@ pub enum DatabaseFileError {
     UnusedAuthority,
 }
 
-/// The same options, with what the files hold in place of their names.
+/// Replaces the files named in the options by their content.
 ///
 /// # Errors
-/// If one can't be read, holds no certificate where one is needed, or would not be used.
+/// If a file cannot be read, contains no certificate where one is required, or would not be used.
 pub fn read_files(mut options: PgConnectOptions) -> Result<PgConnectOptions, DatabaseFileError> {
     let checks = matches!(
         options.get_ssl_mode(),
         PgSslMode::VerifyCa | PgSslMode::VerifyFull
     );
     for (name, value) in options.to_url_lossy().query_pairs() {
-        // As sqlx writes them; what is not a file stands in the URL itself.
+        // sqlx writes file names with this prefix; other values are in the URL itself.
         let Some(path) = value.strip_prefix("file: ").map(PathBuf::from) else {
             continue;
         };
@@ -94,7 +94,7 @@ fn certificates(name: &'static str, path: PathBuf) -> Result<Vec<u8>, DatabaseFi
     let pem = read(name, &path)?;
     let mut found = CertificateDer::pem_slice_iter(&pem);
     match found.next() {
-        // The library's own words hold what it could not read.
+        // The library's errors contain the text that it could not parse.
         Some(Ok(_)) if found.all(|certificate| certificate.is_ok()) => Ok(pem),
         _ => Err(DatabaseFileError::NoCertificate { name, path }),
     }
@@ -112,7 +112,7 @@ fn read(name: &'static str, path: &PathBuf) -> Result<Vec<u8>, DatabaseFileError
 mod tests {
     use super::*;
 
-    /// PEM whose frame is right; nobody looks further before a connection is made.
+    /// PEM with a valid frame; its content is parsed only when a connection is made.
     const PEM: &str = "-----BEGIN CERTIFICATE-----\nc2VzYW1l\n-----END CERTIFICATE-----\n";
 
     fn reading(query: &str) -> Result<PgConnectOptions, DatabaseFileError> {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_read_once_and_may_be_gone_later() {
+    fn files_are_read_once_and_may_be_removed_later() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let (ca, key) = (at("a ca.pem"), at("key.pem"));
@@ -136,12 +136,12 @@ mod tests {
                 "{name}"
             );
         }
-        // Where none is named, none is needed.
+        // Without a named file, none is read.
         reading("sslmode=verify-full").unwrap();
     }
 
     #[test]
-    fn a_file_that_is_missing_another_or_not_asked_is_refused_and_not_told() {
+    fn missing_invalid_and_unused_files_are_rejected_without_their_content() {
         let folder = tempfile::tempdir().unwrap();
         let (ca, key) = (folder.path().join("ca.pem"), folder.path().join("key"));
         std::fs::write(&ca, PEM).unwrap();

@@ -1,4 +1,4 @@
-//! What sessions work on. Rows are ephemeral: 30 minutes after their last use they mean nothing.
+//! Workflows of sessions. Rows are ephemeral: they expire 30 minutes after their last use.
 
 use jiff::Timestamp;
 use sqlx::PgConnection;
@@ -6,12 +6,13 @@ use uuid::Uuid;
 
 use super::{StoreError, Stores, TenantStore, failed};
 
-/// Workflows of a tenant. Whoever opens one more takes the place of the one that rested longest.
+/// Maximum number of workflows of a tenant. One more replaces the least recently used.
 const MAX_ROWS: i64 = 1_000;
-/// Bytes of what a tenant's workflows keep, with arguments. Those that rested longest are emptied.
+/// Maximum size of a tenant's workflow results and arguments, in bytes. The least recently used are
+/// emptied.
 const MAX_BYTES: i64 = 64 << 20;
 
-/// Whose workflow it is.
+/// Identifies the session of a workflow.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionKey<'a> {
     /// The caller.
@@ -20,7 +21,7 @@ pub struct SessionKey<'a> {
     pub session: Uuid,
 }
 
-/// A workflow as it is stored.
+/// A workflow as stored.
 pub struct WorkflowRow {
     /// The prompt's name.
     pub prompt: String,
@@ -32,19 +33,19 @@ pub struct WorkflowRow {
     pub results: String,
 }
 
-/// What a workflow begins with.
+/// A workflow to open.
 pub struct NewWorkflow<'a> {
     /// The prompt's name.
     pub prompt: &'a str,
     /// A JSON object.
     pub arguments: &'a str,
-    /// The tools whose results it keeps.
+    /// The tools whose results it stores.
     pub tools: &'a [String],
 }
 
 impl TenantStore<'_> {
-    /// Opens a session's workflow, or turns it to another prompt: what was kept stays unless it
-    /// ended before.
+    /// Opens a session's workflow, or switches it to another prompt. Stored results stay unless it
+    /// had expired.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -55,7 +56,7 @@ impl TenantStore<'_> {
     ) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         let what = "opening a workflow";
-        // It is counted first, for a count is cheap only because there are never many.
+        // Counting comes first; it is cheap because there are never many.
         sqlx::query!(
             "update workflows set principal = $2, session = $3, results = '[]'
              where tenant_id = $1 and (principal, session) = (
@@ -100,7 +101,7 @@ impl TenantStore<'_> {
         tx.commit().await.map_err(failed(what))
     }
 
-    /// A session's workflow, if it has one that did not end.
+    /// A session's workflow, if it has one that has not expired.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -122,8 +123,8 @@ impl TenantStore<'_> {
         .map_err(failed("reading a workflow"))
     }
 
-    /// Makes of what was kept for a session what `change` makes of it, one at a time. Nothing is
-    /// done without a workflow, or where `change` gives nothing.
+    /// Replaces a session's stored results with what `change` returns, one call at a time. Does
+    /// nothing without a workflow, or if `change` returns `None`.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -132,7 +133,7 @@ impl TenantStore<'_> {
         key: SessionKey<'_>,
         change: impl FnOnce(&[String], &str) -> Option<String>,
     ) -> Result<(), StoreError> {
-        let what = "keeping a result";
+        let what = "storing a workflow's result";
         let mut tx = self.begin().await?;
         let row = sqlx::query!(
             "select tools, results from workflows
@@ -166,8 +167,8 @@ impl TenantStore<'_> {
         tx.commit().await.map_err(failed(what))
     }
 
-    /// Empties the workflows that rested longest, while all of the tenant's keep too much. One that
-    /// another call holds is left to the next.
+    /// Empties the least recently used workflows while the tenant's total is over [`MAX_BYTES`].
+    /// One that another call has locked is left to the next.
     async fn empty_oldest_workflows(&self, tx: &mut PgConnection) -> Result<(), sqlx::Error> {
         sqlx::query!(
             "update workflows set arguments = '{}', results = '[]'
@@ -193,8 +194,8 @@ impl TenantStore<'_> {
 }
 
 impl Stores {
-    /// The sessions whose workflow was opened or added to since, by hash, and until when that is
-    /// known.
+    /// The sessions, by hash, whose workflow was opened or changed since, and the time of the last
+    /// change.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -211,7 +212,7 @@ impl Stores {
         )
         .fetch_all(&self.pool)
         .await
-        .map_err(failed("reading which sessions are at work"))?;
+        .map_err(failed("reading active sessions"))?;
         let rows = rows.into_iter();
         let known = rows.filter_map(|row| {
             let touched = Timestamp::from_millisecond(row.touched_ms).ok()?;
@@ -220,7 +221,7 @@ impl Stores {
         Ok(known.collect())
     }
 
-    /// Erases some of the workflows that ended.
+    /// Erases some of the expired workflows.
     ///
     /// # Errors
     /// If Postgres gives no answer.

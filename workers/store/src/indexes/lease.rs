@@ -1,4 +1,4 @@
-//! The right to make an index whole: one worker's at a time, for as long as it says that it lives.
+//! Leases: the right to update an index, for one worker at a time, as long as it renews.
 
 use tokio::time::{Duration, Instant};
 use uuid::Uuid;
@@ -7,48 +7,49 @@ use super::super::{StoreError, TenantStore, failed};
 use super::{Document, texts};
 use crate::{Blob, ProjectKey};
 
-/// How long a worker holds an index that says no more of itself.
+/// How long a lease lasts without renewal.
 pub const LEASE: Duration = Duration::from_secs(20);
 
-/// An index that this worker holds. It has to say so again before [`LEASE`] is over.
+/// A lease that this worker holds. It must be renewed within [`LEASE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// The row's number.
+    /// The index's id.
     pub index: i64,
     /// The tenant and project.
     pub project_key: ProjectKey,
     pub(super) holder: Uuid,
-    /// Before it was taken.
+    /// The time before it was acquired.
     pub taken: Instant,
 }
 
-/// What makes an index whole.
+/// The data that completes an index.
 pub struct CompletedIndex<'a> {
-    /// When it was found out what is to be in it: whoever asks for it since asks for more.
+    /// When the wanted documents were determined. Requests after this time lead to another run.
     pub begun: Instant,
-    /// HEAD's commit; `None` before the first.
+    /// HEAD's commit; `None` before the first commit.
     pub commit: Option<&'a str>,
-    /// The fingerprint of the path rules that its files were found by.
+    /// The fingerprint of the path rules under which its files were listed.
     pub rules: &'a str,
-    /// How many texts are at home, and how many it has: the others can't be read.
+    /// How many texts are in the vector store, and how many the index has; the others cannot be
+    /// read.
     pub texts: (usize, usize),
-    /// The store that its texts are in.
+    /// The id of the vector store with its texts.
     pub home: Uuid,
-    /// How much was noted when its notes were read, or before.
+    /// The project's memory mark from before its notes were read.
     pub notes: i64,
-    /// Documents that are new, or have another text.
+    /// New documents, and those with a new text.
     pub changed: &'a [Document],
-    /// Documents that are gone.
+    /// Removed documents.
     pub gone: &'a [Document],
-    /// Texts that no document has any longer, which are still at home.
+    /// Texts without a document that are still in the vector store.
     pub unused: &'a [Blob],
-    /// Some of its texts have no vectors yet.
+    /// Whether some of its texts have no vectors yet.
     pub lacks_vectors: bool,
 }
 
 impl TenantStore<'_> {
-    /// Takes the index of a project, making its row if there is none; `None` while another worker
-    /// holds it.
+    /// Acquires the lease of a project's index, and creates the index if needed. `None` while
+    /// another worker holds it.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -58,7 +59,7 @@ impl TenantStore<'_> {
         made_by: &str,
         holder: Uuid,
     ) -> Result<Option<Lease>, StoreError> {
-        let (what, taken) = ("taking an index", Instant::now());
+        let (what, taken) = ("acquiring the lease of an index", Instant::now());
         let mut tx = self.begin().await?;
         let row = sqlx::query!(
             "insert into indexes as i (tenant_id, project_id, made_by, holder, held_until) \
@@ -89,7 +90,7 @@ impl TenantStore<'_> {
         }))
     }
 
-    /// Says that the holder lives, and how far it is; false if the index is no longer its own.
+    /// Renews the lease and records progress. False if the lease is lost.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -99,7 +100,7 @@ impl TenantStore<'_> {
         done: usize,
         total: usize,
     ) -> Result<bool, StoreError> {
-        let what = "keeping an index";
+        let what = "renewing the lease of an index";
         let mut tx = self.begin().await?;
         let kept = sqlx::query!(
             "update indexes set held_until = now() + make_interval(secs => $4), \
@@ -119,7 +120,7 @@ impl TenantStore<'_> {
         Ok(kept.rows_affected() == 1)
     }
 
-    /// Whether the index is still the holder's.
+    /// Whether the lease is still held.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -128,7 +129,7 @@ impl TenantStore<'_> {
         texts::is_held(&mut tx, lease).await
     }
 
-    /// Gives the index back; with why it could not be made whole, if it could not.
+    /// Releases the lease, with the failure if the index could not be completed.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -137,7 +138,7 @@ impl TenantStore<'_> {
         lease: Lease,
         failure: Option<&str>,
     ) -> Result<(), StoreError> {
-        let what = "giving an index back";
+        let what = "releasing the lease of an index";
         let mut tx = self.begin().await?;
         sqlx::query!(
             "update indexes set holder = null, held_until = null, failure = $4 \
@@ -153,8 +154,8 @@ impl TenantStore<'_> {
         tx.commit().await.map_err(failed(what))
     }
 
-    /// Makes the index whole, all at once: who reads it sees what it was before, or all of this.
-    /// False if the index is no longer the holder's, and nothing changed.
+    /// Completes the index atomically: readers see its previous state or all of this. False without
+    /// any change if the lease is lost.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -163,9 +164,10 @@ impl TenantStore<'_> {
         lease: Lease,
         whole: &CompletedIndex<'_>,
     ) -> Result<bool, StoreError> {
-        let what = "making an index whole";
+        let what = "completing an index";
         let mut tx = self.begin().await?;
-        // All documents of a new index are written in one statement, which has most of a lease.
+        // All documents of a new index are written in one statement, which may take most of a
+        // lease.
         sqlx::query("set local statement_timeout = '15s'")
             .execute(&mut *tx)
             .await
@@ -203,14 +205,14 @@ impl TenantStore<'_> {
         Ok(true)
     }
 
-    /// Notes that all texts have their vectors now, in this store: another edition of the same
-    /// documents, whose texts may have other chunks than before. False if the index is no longer the
-    /// holder's, or not whole since its home lost texts, and nothing changed.
+    /// Records that all texts have their vectors in this vector store. This is a new edition of the
+    /// same documents, whose texts may have other chunks than before. False without any change if
+    /// the lease is lost, or the index is incomplete because its store lost texts.
     ///
     /// # Errors
     /// If Postgres gives no answer.
     pub async fn complete_vectors(&self, lease: Lease, home: Uuid) -> Result<bool, StoreError> {
-        let what = "noting that an index has its vectors";
+        let what = "recording the vectors of an index";
         let mut tx = self.begin().await?;
         let held = sqlx::query!(
             "update indexes set edition = edition + 1, lacks_vectors = false, failure = null \
@@ -232,7 +234,7 @@ impl TenantStore<'_> {
     }
 }
 
-/// A number as Postgres has it.
+/// A count as a Postgres integer.
 fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -1,14 +1,15 @@
-//! What is noted of an index whose home lost chunks: it is not whole until all of it is home again.
+//! Records that a vector store lost chunks: the index is incomplete until all of its texts are
+//! stored again.
 
 use uuid::Uuid;
 
 use super::super::{StoreError, TenantStore, failed};
 use super::Lease;
 
-const NOTING: &str = "noting that an index was lost";
+const NOTING: &str = "recording lost texts of an index";
 
 impl TenantStore<'_> {
-    /// The store that the texts of an index were brought to.
+    /// The id of the vector store that an index's texts were written to.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -21,13 +22,14 @@ impl TenantStore<'_> {
         )
         .fetch_optional(&mut *tx)
         .await
-        .map_err(failed("reading where an index is"))?;
+        .map_err(failed("reading the vector store of an index"))?;
         Ok(home.unwrap_or_default())
     }
 
-    /// Notes that no text is surely at home and that the next ones go to this store; the index is not
-    /// whole until it was completed. If they were `elsewhere`, none is in this store; else each may be.
-    /// How many texts there were; `None` if the index is no longer the holder's, and nothing changed.
+    /// Marks all texts as uncertain and directs the next ones to this vector store; the index is
+    /// incomplete until it is completed again. If its texts were `elsewhere`, this store has none
+    /// of them; otherwise it may have any. Returns the number of texts, or `None` without any
+    /// change if the lease is lost.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -38,7 +40,8 @@ impl TenantStore<'_> {
         elsewhere: bool,
     ) -> Result<Option<u64>, StoreError> {
         let mut tx = self.begin().await?;
-        // The number is kept: who holds a copy of a later edition would take it for this one.
+        // Keep the absolute value: a reader with a cached copy of a later edition would mistake
+        // this one for it.
         let held = sqlx::query!(
             "update indexes set edition = -abs(edition), done = 0, home_id = $4 \
              where tenant_id = $1 and id = $2 and holder = $3 and held_until > now()",
@@ -75,8 +78,8 @@ impl TenantStore<'_> {
         Ok(Some(texts.rows_affected()))
     }
 
-    /// Marks an index as not whole, unless it became another edition than this one. The run that
-    /// follows finds out what is lost.
+    /// Marks an index as incomplete, unless it has another edition by now. The next run finds out
+    /// what is lost.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -95,8 +98,8 @@ impl TenantStore<'_> {
         tx.commit().await.map_err(failed(NOTING))
     }
 
-    /// Marks the indexes of these projects as not whole whose texts are in another store than this
-    /// one; `None`: there is no store. How many were whole.
+    /// Marks the indexes of these projects as incomplete whose texts are in another vector store
+    /// than this one; `None` means that there is no store. Returns how many were complete.
     ///
     /// # Errors
     /// If Postgres gives no answer.

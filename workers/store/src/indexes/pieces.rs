@@ -1,22 +1,22 @@
-//! Texts cut into chunks, as the home keeps them that searches in memory.
+//! Texts cut into chunks, as stored for the vector store that searches in memory.
 
 use uuid::Uuid;
 
 use super::super::{StoreError, TenantStore, failed};
 use crate::Blob;
 
-/// A text as it is kept.
+/// A text as stored.
 pub struct EncodedText {
     /// The text's id.
     pub blob: Blob,
-    /// In the form of the home.
+    /// The chunks, encoded by the vector store.
     pub bytes: Vec<u8>,
-    /// How many there are.
+    /// The number of chunks.
     pub chunks: i32,
 }
 
 impl TenantStore<'_> {
-    /// Keeps texts, each in its form; one that is there is replaced.
+    /// Stores texts, replacing those that exist.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -26,7 +26,7 @@ impl TenantStore<'_> {
         made_by: &str,
         texts: &[EncodedText],
     ) -> Result<(), StoreError> {
-        let what = "keeping texts of an index";
+        let what = "storing texts of an index";
         let blobs: Vec<Vec<u8>> = texts.iter().map(|text| text.blob.to_vec()).collect();
         let pieces: Vec<&[u8]> = texts.iter().map(|text| text.bytes.as_slice()).collect();
         let chunks: Vec<i32> = texts.iter().map(|text| text.chunks).collect();
@@ -50,7 +50,7 @@ impl TenantStore<'_> {
         tx.commit().await.map_err(failed(what))
     }
 
-    /// Forgets texts; those that are not there are passed over.
+    /// Deletes texts; missing ones are ignored.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -60,7 +60,7 @@ impl TenantStore<'_> {
         made_by: &str,
         blobs: &[Blob],
     ) -> Result<(), StoreError> {
-        let what = "forgetting texts of an index";
+        let what = "deleting texts of an index";
         let blobs: Vec<Vec<u8>> = blobs.iter().map(|blob| blob.to_vec()).collect();
         let mut tx = self.begin().await?;
         sqlx::query!(
@@ -77,7 +77,7 @@ impl TenantStore<'_> {
         tx.commit().await.map_err(failed(what))
     }
 
-    /// Which texts there are, and how many bytes they have together.
+    /// The ids of all texts, each with its size in bytes.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -96,14 +96,14 @@ impl TenantStore<'_> {
         )
         .fetch_all(&mut *tx)
         .await
-        .map_err(failed("reading which texts an index has"))?;
+        .map_err(failed("reading the texts of an index"))?;
         let text =
             |blob: Vec<u8>, bytes| Some((blob.try_into().ok()?, usize::try_from(bytes).ok()?));
         let texts = rows.into_iter();
         Ok(texts.filter_map(|row| text(row.blob, row.bytes)).collect())
     }
 
-    /// How many chunks all texts have together.
+    /// The total number of chunks.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -118,10 +118,10 @@ impl TenantStore<'_> {
         )
         .fetch_one(&mut *tx)
         .await
-        .map_err(failed("counting what an index has"))
+        .map_err(failed("counting the chunks of an index"))
     }
 
-    /// These texts, each in its form.
+    /// Reads texts by id.
     ///
     /// # Errors
     /// If Postgres gives no answer.

@@ -1,4 +1,4 @@
-//! Which texts are at home, and which documents have them.
+//! The texts of an index in the vector store, and the documents that have them.
 
 use std::collections::HashMap;
 
@@ -9,32 +9,32 @@ use super::super::{StoreError, TenantStore, failed};
 use super::{Document, Lease};
 use crate::Blob;
 
-/// A text that is at home.
+/// A text in the vector store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredText {
     /// The text's id.
     pub blob: Blob,
-    /// How many chunks it was cut into.
+    /// The number of its chunks.
     pub chunks: i32,
-    /// Of all chunks together.
+    /// The number of words in all chunks.
     pub words: i64,
-    /// It went home by its words alone.
+    /// Whether it was stored without vectors.
     pub lacks_vectors: bool,
 }
 
-/// How a text of an index stands.
+/// The state of a text of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextState {
-    /// On its way home or away: it may be there.
+    /// Being written or removed: the vector store may have it.
     Uncertain,
-    /// At home by its words alone: its vectors are still to be made.
+    /// Stored without vectors, which are still to be made.
     WithoutVectors,
-    /// At home.
+    /// Stored with vectors.
     Complete,
 }
 
 impl TenantStore<'_> {
-    /// The texts of an index, and how they stand.
+    /// The texts of an index and their states.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -48,7 +48,7 @@ impl TenantStore<'_> {
         )
         .fetch_all(&mut *tx)
         .await
-        .map_err(failed("reading which texts are indexed"))?;
+        .map_err(failed("reading the texts of an index"))?;
         let state = |is_home, lacks_vectors| match (is_home, lacks_vectors) {
             (false, _) => TextState::Uncertain,
             (true, true) => TextState::WithoutVectors,
@@ -63,13 +63,14 @@ impl TenantStore<'_> {
             .collect())
     }
 
-    /// Notes that texts are about to go home: should nobody note that they are there, they are found
-    /// again, and go once no document has them. False if the index is no longer the holder's.
+    /// Records that texts are about to be written to the vector store. If the run ends before it
+    /// confirms them, a later run finds them and removes those without a document. False if the
+    /// lease is lost.
     ///
     /// # Errors
     /// If Postgres gives no answer.
     pub async fn announce_texts(&self, lease: Lease, blobs: &[Blob]) -> Result<bool, StoreError> {
-        let what = "noting which texts are to be indexed";
+        let what = "announcing texts of an index";
         let blobs: Vec<Vec<u8>> = blobs.iter().map(|blob| blob.to_vec()).collect();
         let mut tx = self.begin().await?;
         if !is_held(&mut tx, lease).await? {
@@ -90,9 +91,9 @@ impl TenantStore<'_> {
         Ok(true)
     }
 
-    /// Notes that texts are at home now; false if the index is no longer the holder's. What this
-    /// holder wrote after its lease may then have replaced what the next one wrote, so the index is
-    /// requested again and the texts are written again.
+    /// Records that texts are in the vector store; false if the lease is lost. Writes after the
+    /// lease may then have replaced those of the next holder, so the index is requested again and
+    /// the texts are written again.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -101,7 +102,7 @@ impl TenantStore<'_> {
         lease: Lease,
         texts: &[StoredText],
     ) -> Result<bool, StoreError> {
-        let what = "noting which texts are indexed";
+        let what = "recording texts of an index";
         let blobs: Vec<Vec<u8>> = texts.iter().map(|text| text.blob.to_vec()).collect();
         let chunks: Vec<i32> = texts.iter().map(|text| text.chunks).collect();
         let words: Vec<i64> = texts.iter().map(|text| text.words).collect();
@@ -134,12 +135,12 @@ impl TenantStore<'_> {
         Ok(true)
     }
 
-    /// Notes that texts are at home no longer, but for those that came back.
+    /// Records that texts were removed, except those that were stored again.
     ///
     /// # Errors
     /// If Postgres gives no answer.
     pub async fn remove_texts(&self, lease: Lease, blobs: &[Blob]) -> Result<(), StoreError> {
-        let what = "noting which texts are not indexed";
+        let what = "removing texts of an index";
         let blobs: Vec<Vec<u8>> = blobs.iter().map(|blob| blob.to_vec()).collect();
         let mut tx = self.begin().await?;
         sqlx::query!(
@@ -155,7 +156,7 @@ impl TenantStore<'_> {
         tx.commit().await.map_err(failed(what))
     }
 
-    /// How many chunks there are in the texts at home, and words in them.
+    /// The number of chunks and of words of all stored texts.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -170,12 +171,12 @@ impl TenantStore<'_> {
         )
         .fetch_one(&mut *tx)
         .await
-        .map_err(failed("reading how large an index is"))?;
+        .map_err(failed("reading the size of an index"))?;
         Ok((row.chunks, row.words))
     }
 }
 
-/// Whether the index is the holder's, as it stays until the transaction ends.
+/// Whether the lease is held. It stays so until the transaction ends.
 pub(super) async fn is_held(
     tx: &mut Transaction<'_, Postgres>,
     lease: Lease,
@@ -189,13 +190,13 @@ pub(super) async fn is_held(
     )
     .fetch_optional(&mut **tx)
     .await
-    .map_err(failed("reading who holds an index"))?;
+    .map_err(failed("reading the lease of an index"))?;
     Ok(held.is_some())
 }
 
-/// Notes texts that were written after the lease ended. The vector store may now have one that the
-/// next holder noted with vectors by its words alone, or one that the next holder removed. Both are
-/// in doubt, and the index is requested, so that its next run writes or removes them.
+/// Records texts that were written after the lease ended. The vector store may now have a text
+/// without vectors that the next holder recorded with them, or one that the next holder removed.
+/// Both become uncertain and the index is requested, so that its next run writes or removes them.
 async fn record_late_texts(
     tx: &mut Transaction<'_, Postgres>,
     lease: Lease,
@@ -223,10 +224,10 @@ async fn record_late_texts(
     .execute(&mut **tx)
     .await
     .map(|_done| ())
-    .map_err(failed("noting texts that were indexed too late"))
+    .map_err(failed("recording late texts of an index"))
 }
 
-/// Takes documents out.
+/// Removes documents.
 pub(super) async fn remove_documents(
     tx: &mut Transaction<'_, Postgres>,
     lease: Lease,
@@ -244,10 +245,10 @@ pub(super) async fn remove_documents(
     .execute(&mut **tx)
     .await
     .map(|_done| ())
-    .map_err(failed("taking documents out of an index"))
+    .map_err(failed("removing documents from an index"))
 }
 
-/// Puts documents in, or gives them their new text.
+/// Inserts documents, or updates their texts.
 pub(super) async fn put_documents(
     tx: &mut Transaction<'_, Postgres>,
     lease: Lease,
@@ -268,10 +269,10 @@ pub(super) async fn put_documents(
     .execute(&mut **tx)
     .await
     .map(|_done| ())
-    .map_err(failed("putting documents into an index"))
+    .map_err(failed("inserting documents into an index"))
 }
 
-/// Notes that texts are to go: from now on they may be at home, or not.
+/// Records that texts are about to be removed: from now on they are uncertain.
 pub(super) async fn mark_unused(
     tx: &mut Transaction<'_, Postgres>,
     lease: Lease,
@@ -288,10 +289,10 @@ pub(super) async fn mark_unused(
     .execute(&mut **tx)
     .await
     .map(|_done| ())
-    .map_err(failed("noting which texts are to go"))
+    .map_err(failed("marking unused texts of an index"))
 }
 
-/// Notes how many chunks the texts have that are at home, and in which store.
+/// Records the vector store and the number of chunks of all texts in it.
 pub(super) async fn sum_up(
     tx: &mut Transaction<'_, Postgres>,
     lease: Lease,
@@ -309,7 +310,7 @@ pub(super) async fn sum_up(
     .execute(&mut **tx)
     .await
     .map(|_done| ())
-    .map_err(failed("summing up an index"))
+    .map_err(failed("updating the totals of an index"))
 }
 
 fn columns(documents: &[Document]) -> (Vec<i16>, Vec<Vec<u8>>, Vec<Vec<u8>>) {

@@ -1,28 +1,28 @@
-//! Discoveries: what an agent found out about a project, recorded for those that come after it.
+//! Discoveries: findings of an agent about a project, recorded for later agents.
 
 use uuid::Uuid;
 
 use super::{Author, WriteError, commit, not_written};
 use crate::TenantStore;
 
-/// A discovery that was checked.
+/// A validated discovery.
 #[derive(Debug)]
 pub struct NewDiscovery {
-    /// The project that it is about.
+    /// The project.
     pub project: Uuid,
     /// `pattern`, `rule`, `decision` or `issue`.
     pub kind: &'static str,
     /// The text.
     pub content: String,
-    /// The module that it is about.
+    /// The module concerned.
     pub module: Option<String>,
-    /// The files that it is about.
+    /// The files concerned.
     pub paths: Vec<String>,
-    /// The discovery of the same project whose place it takes.
+    /// The discovery of the same project that it replaces.
     pub supersedes: Option<Uuid>,
 }
 
-/// A discovery that was recorded.
+/// A recorded discovery.
 #[derive(Debug)]
 pub struct RecordedDiscovery {
     /// The discovery's id.
@@ -32,7 +32,7 @@ pub struct RecordedDiscovery {
 }
 
 impl TenantStore<'_> {
-    /// Records a discovery, once under the author's key.
+    /// Records a discovery, once per idempotency key.
     pub async fn record_discovery(
         &self,
         author: Author<'_>,

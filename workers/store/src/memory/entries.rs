@@ -1,36 +1,36 @@
-//! Entries of memory files: appended one at a time, and read back as the file they make.
+//! Entries of memory files: appended one at a time, and read back as a file.
 
 use uuid::Uuid;
 
 use super::{Author, MemoryFile, WriteError, commit, not_written};
 use crate::{StoreError, TenantStore, failed};
 
-/// An entry that was checked.
+/// A validated entry.
 #[derive(Debug)]
 pub struct NewEntry {
-    /// The project that it is about.
+    /// The project.
     pub project: Uuid,
-    /// The file that it is appended to.
+    /// The file to append to.
     pub file: MemoryFile,
     /// Compact JSON.
     pub text: String,
-    /// The words of its keys and strings, each once.
+    /// The distinct words of its keys and strings.
     pub words: Vec<String>,
 }
 
-/// A memory file as a whole.
+/// The content of a memory file.
 #[derive(Debug)]
 pub enum MemoryFileContent {
-    /// Nothing was ever appended to it.
+    /// Nothing was ever appended.
     Absent,
-    /// It has more bytes than were asked for: so many.
+    /// It is larger than the limit; its size in bytes.
     TooLarge(u64),
-    /// Its entries as they were written, oldest first.
+    /// Its entries as written, oldest first.
     Entries(Vec<String>),
 }
 
 impl TenantStore<'_> {
-    /// Appends an entry, once under the author's key: the number of entries of its file then.
+    /// Appends an entry, once per idempotency key. Returns the number of entries in its file.
     pub async fn append_entry(
         &self,
         author: Author<'_>,
@@ -55,7 +55,7 @@ impl TenantStore<'_> {
         Ok(row.number.unsigned_abs())
     }
 
-    /// The whole of a file, if it has at most so many bytes with a line end after each entry.
+    /// Reads a file of at most `max_bytes`, counting a line end after each entry.
     pub async fn memory_file(
         &self,
         project: Uuid,

@@ -1,4 +1,4 @@
-//! What an agent is told when memory refuses, or can't be reached.
+//! The failures that an agent reads when memory rejects a call or is down.
 
 use std::{sync::LazyLock, time::Duration};
 
@@ -8,9 +8,9 @@ use archway_resilience::LogLimit;
 use super::WriteError;
 use crate::StoreError;
 
-/// How long an agent waits before it asks again.
+/// How long an agent should wait before a retry.
 const RETRY_AFTER_SECONDS: u64 = 5;
-/// The detail that says whether a write may have been done.
+/// The detail that reports whether a write was stored.
 const OUTCOME: &str = "outcome";
 /// An outage fails every call that needs memory.
 static LOG_LIMIT: LazyLock<LogLimit> = LazyLock::new(|| LogLimit::every(Duration::from_secs(60)));
@@ -36,7 +36,7 @@ impl From<WriteError> for Failure {
             WriteError::UnknownDiscovery => Failure::new(
                 Fault::InvalidArguments,
                 "supersedes names no discovery of this project",
-                "give the id that record_discovery or context_search told, of the same project",
+                "give the id that record_discovery or context_search returned, of the same project",
             ),
             WriteError::NotWritten(source) => unreachable(&source).detail(OUTCOME, "not_written"),
             WriteError::Unknown(source) => {
@@ -52,10 +52,10 @@ impl From<WriteError> for Failure {
     }
 }
 
-/// The failure of a call that needs memory while it can't be asked, or that asks too much of it.
+/// The failure of a call whose memory query failed or timed out.
 pub fn unreachable(error: &StoreError) -> Failure {
     if let Some(suppressed) = LOG_LIMIT.allow() {
-        tracing::warn!(error = %Chain(error), suppressed, "memory could not be asked");
+        tracing::warn!(error = %Chain(error), suppressed, "memory query failed");
     }
     if error.is_late() {
         return Failure::new(
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_that_took_too_long_is_the_works_doing_and_one_that_never_came_memorys() {
+    fn timeouts_blame_the_work_and_a_lost_connection_blames_memory() {
         let blame = |error: &StoreError| unreachable(error).code.blame();
         assert_eq!(blame(&StoreError::TimedOut("reading memory")), Blame::Work);
         let away = StoreError::Query {

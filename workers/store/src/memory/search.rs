@@ -1,8 +1,7 @@
-//! Entries by their words and times, newest first, a page at a time.
+//! Finds entries by words and times, newest first, in pages.
 //!
-//! Pages follow one another by place, not by number: what is written meanwhile shifts nothing.
-//! Words are looked up by a function of the database, since beneath row-level security their index
-//! could not be used.
+//! Pages continue after a position, not an offset, so concurrent writes shift nothing. A database
+//! function looks up words, because the words' index cannot be used under row-level security.
 
 use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
@@ -10,35 +9,36 @@ use uuid::Uuid;
 use super::MemoryFile;
 use crate::{StoreError, TenantStore, failed};
 
-/// How many entries are counted; the rest would cost each page what all of them do.
+/// Maximum number of entries counted: counting all would make each page as expensive as all of
+/// them.
 const MAX_COUNTED: i64 = 10_000;
 
-/// A transaction that names its tenant.
+/// A transaction with its tenant set.
 type Tx = Transaction<'static, Postgres>;
 
-/// Which entries are meant.
+/// Selects entries.
 #[derive(Debug)]
 pub struct EntryFilter {
-    /// The project that they are about.
+    /// The project.
     pub project: Uuid,
-    /// Of this file only.
+    /// Only entries of this file.
     pub file: Option<MemoryFile>,
-    /// All of them occur; none: whatever is written.
+    /// Words that all have to occur; empty means any entry.
     pub words: Vec<String>,
-    /// Written then or later, in seconds since 1970.
+    /// Written at or after this time, in seconds since 1970.
     pub since: Option<i64>,
-    /// Written before the end of that second.
+    /// Written before the end of this second.
     pub until: Option<i64>,
 }
 
-/// Where an entry stands: the next page begins behind it.
+/// The position of an entry, after which the next page begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryPosition {
     /// When it was written, in microseconds since 1970.
     pub written_at: i64,
-    /// The file that it is in.
+    /// The entry's file.
     pub file: MemoryFile,
-    /// Its number in that file, from 1.
+    /// Its 1-based number in that file.
     pub number: i64,
 }
 
@@ -47,9 +47,9 @@ pub struct EntryPosition {
 pub struct StoredEntry {
     /// The file's name.
     pub file: String,
-    /// Its number in that file, from 1.
+    /// Its 1-based number in that file.
     pub number: i64,
-    /// In microseconds since 1970.
+    /// When it was written, in microseconds since 1970.
     pub written_at: i64,
     /// Compact JSON.
     pub entry: String,
@@ -62,22 +62,22 @@ impl EntryFilter {
 }
 
 impl TenantStore<'_> {
-    /// How many entries there are, as far as [`MAX_COUNTED`], and at most so many of them behind a
+    /// The number of matching entries, up to [`MAX_COUNTED`], and at most `limit` of them after a
     /// position.
     pub async fn find_entries(
         &self,
         filter: &EntryFilter,
-        behind: Option<EntryPosition>,
+        after: Option<EntryPosition>,
         limit: i64,
     ) -> Result<(u64, Vec<StoredEntry>), StoreError> {
         let tx = &mut self.begin().await?;
         if filter.words.is_empty() {
             let total = self.count_all(tx, filter).await?;
-            let page = self.page_of_all(tx, filter, behind, limit).await?;
+            let page = self.page_of_all(tx, filter, after, limit).await?;
             Ok((total, page))
         } else {
             let total = count_with_words(tx, filter).await?;
-            let page = self.page_with_words(tx, filter, behind, limit).await?;
+            let page = self.page_with_words(tx, filter, after, limit).await?;
             Ok((total, page))
         }
     }
@@ -107,7 +107,7 @@ impl TenantStore<'_> {
         &self,
         tx: &mut Tx,
         filter: &EntryFilter,
-        behind: Option<EntryPosition>,
+        after: Option<EntryPosition>,
         limit: i64,
     ) -> Result<Vec<StoredEntry>, StoreError> {
         sqlx::query_as!(
@@ -126,9 +126,9 @@ impl TenantStore<'_> {
             filter.file(),
             filter.since,
             filter.until,
-            behind.map(|position| position.written_at),
-            behind.map(|position| position.file.name()),
-            behind.map(|position| position.number),
+            after.map(|position| position.written_at),
+            after.map(|position| position.file.name()),
+            after.map(|position| position.number),
             limit
         )
         .fetch_all(&mut **tx)
@@ -140,7 +140,7 @@ impl TenantStore<'_> {
         &self,
         tx: &mut Tx,
         filter: &EntryFilter,
-        behind: Option<EntryPosition>,
+        after: Option<EntryPosition>,
         limit: i64,
     ) -> Result<Vec<StoredEntry>, StoreError> {
         sqlx::query_as!(
@@ -163,9 +163,9 @@ impl TenantStore<'_> {
             filter.file(),
             filter.since,
             filter.until,
-            behind.map(|position| position.written_at),
-            behind.map(|position| position.file.name()),
-            behind.map(|position| position.number),
+            after.map(|position| position.written_at),
+            after.map(|position| position.file.name()),
+            after.map(|position| position.number),
             limit,
             self.tenant
         )
