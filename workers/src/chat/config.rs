@@ -142,25 +142,35 @@ mod tests {
             };
             assert!(config.service().unwrap().is_none());
         }
-        let place = service().service().unwrap().unwrap().endpoint;
-        assert_eq!(place.base, "https://api.openai.com/v1");
+        let endpoint = service().service().unwrap().unwrap().endpoint;
+        assert_eq!(endpoint.base, "https://api.openai.com/v1");
     }
 
     #[test]
     fn errors_name_the_option_and_show_no_secret() {
-        let model = |told: String| assert!(told.contains("--chat-model (ARCHWAY_CHAT_MODEL)"));
+        let model =
+            |message: String| assert!(message.contains("--chat-model (ARCHWAY_CHAT_MODEL)"));
         model(refusal(|config| config.chat_model = None));
         model(refusal(|config| config.chat_model = Some("a b".to_owned())));
-        let told = refusal(|config| config.chat_url = Some("https://sesame@host/v1".to_owned()));
-        assert!(told.contains("--chat-key-file, not into the URL"), "{told}");
-        assert!(!told.contains("sesame"), "{told}");
-        let told = refusal(|config| config.chat_key = Some("se same".into()));
-        assert!(told.contains("the chat model's key"), "{told}");
-        assert!(!told.contains("same\""), "{told}");
+        let message = refusal(|config| config.chat_url = Some("https://sesame@host/v1".to_owned()));
+        assert!(
+            message.contains("--chat-key-file, not into the URL"),
+            "{message}"
+        );
+        assert!(!message.contains("sesame"), "{message}");
+        let message = refusal(|config| config.chat_key = Some("se same".into()));
+        assert!(message.contains("the chat model's key"), "{message}");
+        assert!(!message.contains("same\""), "{message}");
         let nowhere = Some(PathBuf::from("/nowhere/at/all"));
-        let told = refusal(|config| config.chat_key_file = nowhere.clone());
-        assert!(told.contains("--chat-key-file /nowhere/at/all"), "{told}");
-        let told = refusal(|config| config.chat_ca_file = nowhere);
-        assert!(told.contains("--chat-ca-file /nowhere/at/all"), "{told}");
+        let message = refusal(|config| config.chat_key_file = nowhere.clone());
+        assert!(
+            message.contains("--chat-key-file /nowhere/at/all"),
+            "{message}"
+        );
+        let message = refusal(|config| config.chat_ca_file = nowhere);
+        assert!(
+            message.contains("--chat-ca-file /nowhere/at/all"),
+            "{message}"
+        );
     }
 }

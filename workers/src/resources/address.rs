@@ -34,6 +34,8 @@ pub(crate) enum Address {
 }
 
 impl Address {
+    /// Parses a URI.
+    ///
     /// # Errors
     /// If it is not the URI of a resource.
     pub(crate) fn parse(uri: &str) -> Result<Address, Failure> {

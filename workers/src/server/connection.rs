@@ -235,10 +235,13 @@ mod tests {
     use super::*;
 
     async fn connected() -> (Connection<DuplexStream>, DuplexStream) {
-        let (ours, theirs) = duplex(64);
+        let (server_side, gateway_side) = duplex(64);
         let permit = Arc::new(Semaphore::new(1)).acquire_owned().await;
         let open = watch::Sender::new(0);
-        (Connection::new(ours, permit.unwrap(), open), theirs)
+        (
+            Connection::new(server_side, permit.unwrap(), open),
+            gateway_side,
+        )
     }
 
     #[tokio::test(start_paused = true)]

@@ -195,11 +195,11 @@ mod tests {
         let tls = secure(folder.path());
         // Silence, and the beginning of a handshake.
         for hello in [&b""[..], b"\x16\x03\x01\x02"] {
-            let (ours, mut silent) = duplex(64);
+            let (server_side, mut silent) = duplex(64);
             silent.write_all(hello).await.unwrap();
             let open = watch::Sender::new(0);
             let open_connections = open.subscribe();
-            let incoming = accept(TlsListener::new(Once(Some(ours)), &tls), 1, open);
+            let incoming = accept(TlsListener::new(Once(Some(server_side)), &tls), 1, open);
             let (_reporter, service) = tonic_health::server::health_reporter();
             let started = Instant::now();
             tokio::spawn(server().add_service(service).serve_with_incoming(incoming));

@@ -35,7 +35,7 @@ pub(super) fn items_before(cursor: Option<&str>) -> usize {
         .unwrap_or(0)
 }
 
-/// The cursor after `returned` items.
+/// The cursor after `items_before` items.
 pub(super) fn cursor(basis: &str, items_before: usize) -> String {
     format!("{basis}:{items_before}")
 }

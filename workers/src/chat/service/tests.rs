@@ -72,7 +72,7 @@ async fn a_rejected_form_is_replaced_by_a_plainer_one() {
     for _ in 0..3 {
         assert_eq!(ask(&service).await.unwrap(), "aye");
     }
-    let told = text(&service);
+    let output = text(&service);
     for line in [
         r#"chat_requests_total{outcome="refused"} 2"#,
         r#"chat_requests_total{outcome="answered"} 3"#,
@@ -80,7 +80,7 @@ async fn a_rejected_form_is_replaced_by_a_plainer_one() {
         "chat_tokens_total 21",
         "chat_circuit_state 0",
     ] {
-        assert!(told.contains(line), "{line} in {told}");
+        assert!(output.contains(line), "{line} in {output}");
     }
     serving.abort();
 }
@@ -92,9 +92,9 @@ async fn a_request_rejected_in_each_form_does_not_affect_the_next() {
         let refused = ask(&service).await.unwrap_err();
         assert_eq!(refused.code(), "refused");
     }
-    let told = text(&service);
+    let output = text(&service);
     let line = r#"chat_requests_total{outcome="refused"} 8"#;
-    assert!(told.contains(line), "{told}");
+    assert!(output.contains(line), "{output}");
     assert_eq!(service.accepted.first(), 0);
     serving.abort();
 }
@@ -126,8 +126,8 @@ async fn a_failing_service_opens_the_circuit() {
         assert_eq!(ask(&service).await.unwrap_err().code(), "failed");
     }
     assert_eq!(ask(&service).await.unwrap_err().code(), "resting");
-    let told = text(&service);
-    assert!(told.contains("chat_circuit_state 2"), "{told}");
+    let output = text(&service);
+    assert!(output.contains("chat_circuit_state 2"), "{output}");
     serving.abort();
 }
 
@@ -148,13 +148,13 @@ async fn no_text_key_or_answer_is_logged() {
         let (service, serving) = serve(echo).await;
         for _ in 0..6 {
             let error = ask(&service).await.unwrap_err();
-            let told = format!("{error} {error:?}");
-            assert!(!told.contains("sesame"), "{told}");
+            let output = format!("{error} {error:?}");
+            assert!(!output.contains("sesame"), "{output}");
         }
         serving.abort();
     }
-    let told = log.text();
-    let opened = told.matches("the chat model fails").count();
-    assert_eq!(opened, 3, "all but 400 open the circuit: {told}");
-    assert!(!told.contains("sesame"), "{told}");
+    let output = log.text();
+    let opened = output.matches("the chat model fails").count();
+    assert_eq!(opened, 3, "all but 400 open the circuit: {output}");
+    assert!(!output.contains("sesame"), "{output}");
 }

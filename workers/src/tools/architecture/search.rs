@@ -237,7 +237,7 @@ impl Search {
     }
 }
 
-/// The successors of a decision that is no longer in force. Planned successors are not listed.
+/// The successors of a decision that no longer applies. Planned successors are not listed.
 fn successors(document: &Document, project: Option<&str>) -> Vec<String> {
     let record = document.record.as_ref();
     let inactive = record.filter(|record| record.status.is_inactive());

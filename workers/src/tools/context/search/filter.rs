@@ -63,18 +63,18 @@ impl Filter {
     pub(super) async fn blobs(
         filter: &Arc<Filter>,
         cx: &ToolContext,
-        wholes: &[SearchableIndex],
+        indexes: &[SearchableIndex],
     ) -> Result<Arc<HashSet<Blob>>, Failure> {
         let (filter, cancel) = (Arc::clone(filter), cx.cancel().clone());
-        let wholes = wholes.to_vec();
+        let indexes = indexes.to_vec();
         let judge = move || {
             let mut blobs = HashSet::new();
-            for whole in &wholes {
-                for (at, (blob, source, name)) in whole.documents.iter().enumerate() {
+            for index in &indexes {
+                for (at, (blob, source, name)) in index.documents.iter().enumerate() {
                     if at % CHECK_INTERVAL == 0 {
                         cancel.check().map_err(RepoError::Stopped)?;
                     }
-                    if filter.allows(whole.project, source, name) {
+                    if filter.allows(index.project, source, name) {
                         blobs.insert(*blob);
                     }
                 }
@@ -85,10 +85,10 @@ impl Filter {
     }
 
     /// Whether an index was built under other path rules than the current ones.
-    pub(super) fn is_newer(&self, wholes: &[SearchableIndex]) -> bool {
-        wholes.iter().any(|whole| {
-            let rules = self.rules.get(&whole.project);
-            whole.row.rules != rules.map(|rules| rules.fingerprint())
+    pub(super) fn is_newer(&self, indexes: &[SearchableIndex]) -> bool {
+        indexes.iter().any(|index| {
+            let rules = self.rules.get(&index.project);
+            index.row.rules != rules.map(|rules| rules.fingerprint())
         })
     }
 
@@ -129,11 +129,11 @@ impl Filter {
     pub(super) fn documented(
         &self,
         candidate: Candidate,
-        wholes: &[SearchableIndex],
+        indexes: &[SearchableIndex],
     ) -> Option<DocumentMatch> {
         let id = candidate.project;
-        let whole = wholes.iter().find(|whole| whole.project == id)?;
-        let mut documents = whole.documents.of_text(&candidate.blob).iter();
+        let index = indexes.iter().find(|index| index.project == id)?;
+        let mut documents = index.documents.of_text(&candidate.blob).iter();
         let (source, name) = documents.find(|(source, name)| self.allows(id, *source, name))?;
         Some(DocumentMatch {
             project: self.projects.iter().position(|project| project.id == id)?,

@@ -38,18 +38,18 @@ impl IndexMatches {
         request: &Arc<SearchRequest>,
         limit: usize,
     ) -> Result<IndexMatches, Failure> {
-        let (mut whole_indexes, mut missing) = whole_indexes(cx, projects).await?;
+        let (mut indexes, mut missing) = indexes(cx, projects).await?;
         let filter = Arc::new(Filter::of(cx, projects, request).await?);
-        let mut found = find(cx, &whole_indexes, &filter, request).await?;
+        let mut found = find(cx, &indexes, &filter, request).await?;
         if let Err(VectorStoreError::Lost { .. }) = found {
             // Reads them again: the lost ones are marked, and others may have changed meanwhile.
-            (whole_indexes, missing) = self::whole_indexes(cx, projects).await?;
-            found = find(cx, &whole_indexes, &filter, request).await?;
+            (indexes, missing) = self::indexes(cx, projects).await?;
+            found = find(cx, &indexes, &filter, request).await?;
         }
         let found = found.map_err(|error| not_searched(&error))?;
         let candidates = found.candidates.into_iter();
         let documented: Vec<DocumentMatch> = candidates
-            .filter_map(|candidate| filter.documented(candidate, &whole_indexes))
+            .filter_map(|candidate| filter.documented(candidate, &indexes))
             .take(MAX_RESULTS)
             .collect();
         // A hidden match counts as no match. Otherwise the failure would reveal that it exists.
@@ -64,10 +64,10 @@ impl IndexMatches {
         Ok(IndexMatches {
             ranked,
             total,
-            row: whole_indexes
+            row: indexes
                 .into_iter()
                 .next()
-                .map(|whole| whole.row)
+                .map(|index| index.row)
                 .unwrap_or_default(),
             is_hybrid: found.vectors == VectorUse::Used,
             note: note(
@@ -87,13 +87,13 @@ impl IndexMatches {
 /// Queries the index of these projects.
 async fn find(
     cx: &ToolContext,
-    whole_indexes: &[SearchableIndex],
+    indexes: &[SearchableIndex],
     filter: &Arc<Filter>,
     request: &SearchRequest,
 ) -> Result<Result<SearchResults, VectorStoreError>, Failure> {
     // Documents that were closed after indexing must not displace open ones.
-    let blobs = match request.is_filtered() || filter.is_newer(whole_indexes) {
-        true => Some(Filter::blobs(filter, cx, whole_indexes).await?),
+    let blobs = match request.is_filtered() || filter.is_newer(indexes) {
+        true => Some(Filter::blobs(filter, cx, indexes).await?),
         false => None,
     };
     let query = SearchQuery {
@@ -103,15 +103,15 @@ async fn find(
         blobs,
         deadline: cx.cancel().deadline,
     };
-    Ok(cx.meaning().find(cx.tenant(), whole_indexes, &query).await)
+    Ok(cx.meaning().find(cx.tenant(), indexes, &query).await)
 }
 
 /// Returns the indexes of projects, and the slugs of those without one.
-async fn whole_indexes(
+async fn indexes(
     cx: &ToolContext,
     projects: &[Arc<Project>],
 ) -> Result<(Vec<SearchableIndex>, Vec<String>), Failure> {
-    let (mut whole_indexes, mut missing) = (Vec::new(), Vec::new());
+    let (mut indexes, mut missing) = (Vec::new(), Vec::new());
     for (number, project) in projects.iter().enumerate() {
         let project_key = cx.project_key(project);
         let row = cx.meaning().row(project_key).await;
@@ -119,14 +119,14 @@ async fn whole_indexes(
         let row = row
             .map_err(|error| index_unavailable(&error))?
             .unwrap_or_default();
-        let whole = cx.meaning().whole(project_key, row.clone()).await;
-        match whole.map_err(|error| index_unavailable(&error))? {
-            Some(whole) => whole_indexes.push(whole),
+        let index = cx.meaning().whole(project_key, row.clone()).await;
+        match index.map_err(|error| index_unavailable(&error))? {
+            Some(index) => indexes.push(index),
             None if number == 0 => return Err(not_ready(row)),
             None => missing.push(project.slug.clone()),
         }
     }
-    Ok((whole_indexes, missing))
+    Ok((indexes, missing))
 }
 
 /// A candidate, and the document that it is shown as.

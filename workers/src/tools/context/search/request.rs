@@ -55,6 +55,8 @@ pub(super) struct SearchRequest {
 }
 
 impl SearchRequest {
+    /// Validates the arguments.
+    ///
     /// # Errors
     /// If two filters exclude each other, or the glob does not parse.
     pub(super) fn of(args: &SearchArgs) -> Result<SearchRequest, Failure> {

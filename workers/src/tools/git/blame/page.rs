@@ -17,8 +17,8 @@ const FRAME_BYTES: usize = 2048;
 /// Maximum size of the markdown around a line, and around a commit, in bytes.
 const LINE_FRAME_BYTES: usize = 40;
 const COMMIT_FRAME_BYTES: usize = 80;
-/// Fraction of the budget that one message or name may take: one in this many bytes.
-const MAX_SHARE: usize = 8;
+/// A message or a name may take at most 1/8 of the budget.
+const SHARE_DIVISOR: usize = 8;
 
 /// One page.
 pub(super) struct BlamePage {
@@ -95,7 +95,7 @@ impl BlamePage {
     /// Adds a line, with its commit if that is new. Returns false if there is no room. The first
     /// line is cut until it fits.
     pub(super) fn add(&mut self, number: u32, bytes: &[u8], commit_info: &CommitInfo) -> bool {
-        let max_bytes = self.budget / MAX_SHARE;
+        let max_bytes = self.budget / SHARE_DIVISOR;
         let mut line = BlamedLine::new(number, bytes, commit_info, max_bytes);
         let is_new = !self.known_commits.contains(&commit_info.id);
         let commit = is_new.then(|| BlamedCommit::new(commit_info, max_bytes));

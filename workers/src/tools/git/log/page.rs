@@ -15,8 +15,8 @@ use crate::tools::{paging, schema::is_false};
 
 /// Bytes reserved for everything around the commits.
 const FRAME_BYTES: usize = 4096;
-/// Fraction of the budget that a name may take: one in this many bytes.
-const MAX_SHARE: usize = 16;
+/// A name may take at most 1/16 of the budget.
+const SHARE_DIVISOR: usize = 16;
 
 /// One page.
 pub(super) struct LogPage {
@@ -85,7 +85,7 @@ impl LogPage {
 
     /// Adds a commit. Returns false if there is no room. The first commit is cut until it fits.
     pub(super) fn add(&mut self, entry: &LogEntry) -> bool {
-        let mut commit = LoggedCommit::new(entry, self.budget / MAX_SHARE);
+        let mut commit = LoggedCommit::new(entry, self.budget / SHARE_DIVISOR);
         let (data, text) = loop {
             let (data, text) = commit.sizes();
             let (data, text) = (self.data + data, self.text + text);
