@@ -6,10 +6,10 @@
 //! calls for a project, one reads the library and the others wait for it, each up to its own
 //! deadline. If the reading call is cancelled, the next one continues with the cached texts.
 
-mod files;
-mod changes;
-mod left_out;
-mod reading;
+mod candidates;
+mod change_times;
+mod omitted_files;
+mod document_reader;
 mod records;
 mod slugs;
 
@@ -22,10 +22,10 @@ use parking_lot::Mutex;
 use tokio::time::Duration;
 
 use super::document::{Content, Document, Kind};
-use changes::Changes;
-use files::Source;
-use left_out::LeftOut;
-use reading::Reading;
+use candidates::Candidates;
+use change_times::ChangeTimes;
+use document_reader::DocumentReader;
+use omitted_files::OmittedFiles;
 
 /// At most this many files of a project are documents.
 const MAX_FILES: usize = 2000;
@@ -40,7 +40,7 @@ const CACHE_BYTES: u64 = 64 << 20;
 /// holds its texts, so its weight includes them, even if the other cache holds them as well.
 const LIBRARIES_BYTES: u32 = 128 << 20;
 /// At most this many projects have a lock for reading.
-const MAX_READ: u64 = 10_000;
+const MAX_LOCKS: u64 = 10_000;
 /// Entries expire if they are not used for this long.
 const IDLE: Duration = Duration::from_secs(30 * 60);
 
@@ -49,13 +49,13 @@ const IDLE: Duration = Duration::from_secs(30 * 60);
 pub struct Libraries {
     /// Parsed texts by project and blob. The flag says whether a text was parsed as a decision.
     contents: Cache<(Key, ObjectId, bool), Arc<Content>>,
-    libraries: Cache<Key, Arc<Kept>>,
+    libraries: Cache<Key, Arc<CachedLibrary>>,
     /// Held while one call reads the project's library.
-    turns: Cache<Key, Arc<Mutex<()>>>,
+    read_locks: Cache<Key, Arc<Mutex<()>>>,
 }
 
 /// A library with its cache validators.
-struct Kept {
+struct CachedLibrary {
     commit: ObjectId,
     rules: Arc<Rules>,
     folders: Folders,
@@ -66,9 +66,9 @@ struct Kept {
 #[derive(Debug, Default)]
 pub struct Library {
     documents: Vec<Document>,
-    left_out: Vec<String>,
+    omitted: Vec<String>,
     /// When the documents last changed, computed by the first query.
-    changes: Changes,
+    changes: ChangeTimes,
 }
 
 impl Default for Libraries {
@@ -87,14 +87,16 @@ impl Libraries {
         let libraries = Cache::builder()
             .max_capacity(u64::from(LIBRARIES_BYTES))
             // An oversized library is still cached, alone: otherwise each call would read it again.
-            .weigher(|_: &Key, kept: &Arc<Kept>| kept.library.cost().min(LIBRARIES_BYTES))
+            .weigher(|_: &Key, cached: &Arc<CachedLibrary>| {
+                cached.library.cost().min(LIBRARIES_BYTES)
+            })
             .eviction_policy(EvictionPolicy::lru())
             .time_to_idle(IDLE);
         Libraries {
             contents: contents.build(),
             libraries: libraries.build(),
-            turns: Cache::builder()
-                .max_capacity(MAX_READ)
+            read_locks: Cache::builder()
+                .max_capacity(MAX_LOCKS)
                 .time_to_idle(IDLE)
                 .build(),
         }
@@ -111,54 +113,55 @@ impl Libraries {
         let Some(commit) = repo.commit() else {
             return Ok(Arc::new(self.read(repo, folders, cancel)?));
         };
-        let known = || {
-            let kept = self.libraries.get(repo.key())?;
-            let is_of = kept.commit == commit && kept.rules == rules && kept.folders == *folders;
-            is_of.then(|| Arc::clone(&kept.library))
+        let cached = || {
+            let cached = self.libraries.get(repo.key())?;
+            let is_of =
+                cached.commit == commit && cached.rules == rules && cached.folders == *folders;
+            is_of.then(|| Arc::clone(&cached.library))
         };
-        if let Some(library) = known() {
+        if let Some(library) = cached() {
             return Ok(library);
         }
-        let turn = self.turns.get_with_by_ref(repo.key(), Arc::default);
-        let _turn = cancel.lock(&turn)?;
-        if let Some(library) = known() {
+        let lock = self.read_locks.get_with_by_ref(repo.key(), Arc::default);
+        let _turn = cancel.lock(&lock)?;
+        if let Some(library) = cached() {
             return Ok(library);
         }
         let library = Arc::new(self.read(repo, folders, cancel)?);
-        let kept = Kept {
+        let cached = CachedLibrary {
             commit,
             folders: folders.clone(),
             library: Arc::clone(&library),
             rules: Arc::clone(&rules),
         };
-        self.libraries.insert(repo.key().clone(), Arc::new(kept));
+        self.libraries.insert(repo.key().clone(), Arc::new(cached));
         Ok(library)
     }
 
     fn read(&self, repo: &Repo, folders: &Folders, cancel: &Cancel) -> Result<Library, RepoError> {
-        let source = Source::of(repo, folders, cancel)?;
-        let mut reading = Reading {
+        let candidates = Candidates::of(repo, folders, cancel)?;
+        let mut reader = DocumentReader {
             contents: &self.contents,
             repo,
             cancel,
-            left_out: LeftOut::default(),
-            room: MAX_TOTAL,
+            omitted: OmittedFiles::default(),
+            remaining_bytes: MAX_TOTAL,
         };
         let mut documents = Vec::new();
-        let files = source.files(&mut reading.left_out);
+        let files = candidates.files(&mut reader.omitted);
         for file in files {
-            documents.extend(reading.document(file)?);
+            documents.extend(reader.document(file)?);
         }
-        slugs::give(repo.name(), &mut documents);
+        slugs::make_unique(repo.name(), &mut documents);
         records::resolve(&mut documents);
-        let left_out = reading.left_out.said();
-        if !left_out.is_empty() {
-            tracing::warn!(project = repo.name(), ?left_out, "documents are left out");
+        let omitted = reader.omitted.into_messages();
+        if !omitted.is_empty() {
+            tracing::warn!(project = repo.name(), ?omitted, "documents are left out");
         }
         Ok(Library {
             documents,
-            left_out,
-            changes: Changes::default(),
+            omitted,
+            changes: ChangeTimes::default(),
         })
     }
 }
@@ -182,8 +185,8 @@ impl Library {
     }
 
     /// The omitted files with reasons, one sentence each, safe to show.
-    pub fn left_out(&self) -> &[String] {
-        &self.left_out
+    pub fn omitted(&self) -> &[String] {
+        &self.omitted
     }
 
     fn cost(&self) -> u32 {
@@ -198,12 +201,12 @@ fn cost(content: &Arc<Content>) -> u32 {
     let blocks = content.markdown.sections.iter();
     let blocks: usize = blocks.map(|section| section.blocks.len() + 1).sum();
     // The indexed words may take as much again, and a decision has a vector per sentence.
-    let held = if content.adr.is_some() {
+    let positions_bytes = if content.adr.is_some() {
         8 * content.text.len()
     } else {
         0
     };
-    let bytes = 4 * content.text.len() + held + 256 * blocks + 1024;
+    let bytes = 4 * content.text.len() + positions_bytes + 256 * blocks + 1024;
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 

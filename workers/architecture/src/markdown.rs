@@ -5,16 +5,16 @@
 //! returns the source instead. Headings in quotations and lists don't open sections.
 
 // In processing order.
-mod front;
-mod lines;
-mod reader;
+mod front_matter;
+mod line_index;
+mod builder;
 mod sentences;
 
 use std::ops::{Range, RangeInclusive};
 
 use archway_repo::{Cancel, Stopped};
 
-pub(crate) use front::Field;
+pub(crate) use front_matter::Field;
 pub(crate) use sentences::sentences;
 
 /// A parsed document.
@@ -70,7 +70,7 @@ pub(crate) struct Block {
     pub(crate) line: usize,
     pub(crate) links: Vec<Link>,
     /// Offsets of pieces of the text: in the text, and in the document.
-    pub(crate) places: Vec<(usize, usize)>,
+    pub(crate) offsets: Vec<(usize, usize)>,
 }
 
 /// A link in a block's text.
@@ -100,8 +100,8 @@ impl Markdown {
     /// # Errors
     /// If the call is cancelled.
     pub(crate) fn read(text: &str, cancel: &Cancel) -> Result<Markdown, Stopped> {
-        let (front, body) = front::split(text);
-        let (sections, fences) = reader::read(text, body, cancel)?;
+        let (front, body) = front_matter::split(text);
+        let (sections, fences) = builder::build(text, body, cancel)?;
         Ok(Markdown {
             front,
             sections,
@@ -122,7 +122,7 @@ impl Markdown {
     }
 
     /// The title, otherwise the front matter's title.
-    pub(crate) fn called(&self) -> Option<&str> {
+    pub(crate) fn document_title(&self) -> Option<&str> {
         let field = || self.field("title")?.values.first().map(String::as_str);
         self.title().or_else(field)
     }
@@ -131,8 +131,8 @@ impl Markdown {
 impl Block {
     /// The 1-based line of an offset in the text.
     #[cfg(test)]
-    pub(crate) fn line_at(&self, place: usize) -> usize {
-        let before = self.text.as_bytes().get(..place).unwrap_or_default();
+    pub(crate) fn line_at(&self, offset: usize) -> usize {
+        let before = self.text.as_bytes().get(..offset).unwrap_or_default();
         self.line + memchr::memchr_iter(b'\n', before).count()
     }
 
@@ -150,14 +150,14 @@ impl Block {
     /// The source for a range of the text, with whitespace collapsed, and with adjacent emphasis
     /// and link marks.
     pub(crate) fn verbatim(&self, source: &str, range: &Range<usize>) -> String {
-        let start = widened_left(source, self.place_of(range.start));
+        let start = start_with_marks(source, self.source_offset(range.start));
         // The end is mapped by the last character, because marks may stand between two pieces.
         let last = self
             .text
             .get(range.clone())
             .and_then(|text| text.chars().next_back());
         let width = last.map_or(0, char::len_utf8);
-        let end = widened_right(source, self.place_of(range.end - width) + width);
+        let end = end_with_marks(source, self.source_offset(range.end - width) + width);
         let words = source
             .get(start..end)
             .unwrap_or_default()
@@ -165,26 +165,26 @@ impl Block {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    fn place_of(&self, place: usize) -> usize {
-        let after = self.places.partition_point(|(plain, _)| *plain <= place);
-        let piece = after.checked_sub(1).and_then(|at| self.places.get(at));
-        piece.map_or(0, |(plain, source)| source + (place - plain))
+    fn source_offset(&self, offset: usize) -> usize {
+        let after = self.offsets.partition_point(|(plain, _)| *plain <= offset);
+        let piece = after.checked_sub(1).and_then(|at| self.offsets.get(at));
+        piece.map_or(0, |(plain, source)| source + (offset - plain))
     }
 }
 
-/// The start of the emphasis, code or link marks that end at `place`.
-fn widened_left(source: &str, place: usize) -> usize {
-    let before = source.as_bytes().get(..place).unwrap_or_default();
+/// The start of the emphasis, code or link marks that end at `offset`.
+fn start_with_marks(source: &str, offset: usize) -> usize {
+    let before = source.as_bytes().get(..offset).unwrap_or_default();
     let marks = before
         .iter()
         .rev()
         .take_while(|byte| b"*_`[".contains(byte));
-    place - marks.count()
+    offset - marks.count()
 }
 
-/// The end of the emphasis, code or link marks that begin at `place`.
-fn widened_right(source: &str, place: usize) -> usize {
-    let mut end = place;
+/// The end of the emphasis, code or link marks that begin at `offset`.
+fn end_with_marks(source: &str, offset: usize) -> usize {
+    let mut end = offset;
     loop {
         let rest = source.get(end..).unwrap_or_default();
         let marks = rest

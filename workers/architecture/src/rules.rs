@@ -1,9 +1,9 @@
 //! Checks code against the rules in a pattern's document.
 //!
-//! There are two kinds of rules. ast-grep rules in fences ([`stated`], [`structural`]) run as
+//! There are two kinds of rules. ast-grep rules in fences ([`rule_source`], [`structural`]) run as
 //! written. Sentences with RFC 2119 keywords and names in backticks ([`sentences`], [`words`]) are
 //! heuristics: their subject is ignored, and a sentence that is limited to a place, a condition or
-//! a count is reported instead of checked. Document and code are both untrusted; a [`watch`] bounds
+//! a count is reported instead of checked. Document and code are both untrusted; a [`budget`] bounds
 //! the cost of rules.
 //!
 //! Code is compliant only if a rule was checked. A check that was cut short, ran no rule, or ran on
@@ -11,18 +11,18 @@
 //! others.
 
 // In processing order.
-mod stated;
+mod rule_source;
 mod dialect;
-mod reading;
+mod parsed_code;
 mod structural;
-mod watched;
-mod watch;
+mod counted;
+mod budget;
 mod message;
 mod sentences;
 mod clause;
 mod words;
 mod advice;
-mod refusal;
+mod failure;
 
 use archway_repo::{
     Cancel, Stopped,
@@ -30,16 +30,16 @@ use archway_repo::{
 };
 
 use super::markdown::Markdown;
-use reading::Reading;
-use sentences::{Demand, Demands};
-use stated::{Stated, Statements};
-use words::Words;
+use parsed_code::ParsedCode;
+use rule_source::{RuleSource, RuleSources};
+use sentences::{DocumentRequirements, Requirement};
+use words::CodeWords;
 
 /// At most this many violations are reported; all are counted.
 const MAX_VIOLATIONS: usize = 1_000;
 
 /// At most this many of them are of one rule.
-const MAX_OF_A_RULE: usize = 100;
+const MAX_PER_RULE: usize = 100;
 
 /// The severity of a violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,45 +120,50 @@ pub enum RulesError {
 impl Findings {
     /// Whether something was checked completely, on code that parses, without errors.
     pub fn compliant(&self) -> bool {
-        let is_proven = !(self.incomplete || self.broken || self.none_ran);
-        self.checked > 0 && self.errors == 0 && is_proven
+        let is_proof = !(self.incomplete || self.broken || self.none_ran);
+        self.checked > 0 && self.errors == 0 && is_proof
     }
 
     /// Adds the violations of one rule: all are counted, the first ones reported.
     fn add(&mut self, violations: impl IntoIterator<Item = Violation>) {
-        let mut of_it = 0;
-        let mut before = None;
+        let mut count = 0;
+        let mut previous = None;
         for violation in violations {
-            if before.as_ref() == Some(&violation) {
+            if previous.as_ref() == Some(&violation) {
                 continue;
             }
-            of_it += 1;
+            count += 1;
             self.total += 1;
             self.errors += usize::from(violation.severity == Severity::Error);
-            if of_it <= MAX_OF_A_RULE && self.violations.len() < MAX_VIOLATIONS {
+            if count <= MAX_PER_RULE && self.violations.len() < MAX_VIOLATIONS {
                 self.violations.push(violation.clone());
             }
-            before = Some(violation);
+            previous = Some(violation);
         }
     }
 
     /// Checks code against the requirement of a sentence.
-    fn hold(&mut self, demand: &Demand, words: &Words, cancel: &Cancel) -> Result<(), Stopped> {
+    fn check_requirement(
+        &mut self,
+        requirement: &Requirement,
+        words: &CodeWords,
+        cancel: &Cancel,
+    ) -> Result<(), Stopped> {
         self.checked += 1;
         let mut missing = Vec::new();
-        for name in &demand.names {
+        for name in &requirement.names {
             let lines = words.lines_with(name, cancel)?;
-            if demand.forbids {
-                let on = |line| demand.violated(&[name], Some(line));
+            if requirement.forbids {
+                let on = |line| requirement.violated(&[name], Some(line));
                 self.add(lines.into_iter().map(on));
             } else if lines.is_empty() {
                 missing.push(name);
             }
         }
-        if demand.any && missing.len() == demand.names.len() {
-            self.add([demand.violated(&missing, None)]);
-        } else if !demand.any {
-            let violated = |name| demand.violated(&[name], None);
+        if requirement.any && missing.len() == requirement.names.len() {
+            self.add([requirement.violated(&missing, None)]);
+        } else if !requirement.any {
+            let violated = |name| requirement.violated(&[name], None);
             self.add(missing.into_iter().map(violated));
         }
         Ok(())
@@ -179,23 +184,23 @@ pub fn check(
     language: Option<&str>,
     cancel: &Cancel,
 ) -> Result<Findings, RulesError> {
-    let Statements { rules, skipped } = Statements::of(&pattern.fences);
-    let reading = Reading::of(pattern, &rules, (code, language), cancel)?;
-    let is_ours = |rule: &Stated| Some(rule.dialect) == reading.dialect;
-    let (rules, others): (Vec<_>, Vec<_>) = rules.into_iter().partition(is_ours);
-    let mut findings = structural::run(rules, &reading, cancel).map_err(RulesError::Run)?;
+    let RuleSources { rules, skipped } = RuleSources::of(&pattern.fences);
+    let parsed = ParsedCode::of(pattern, &rules, (code, language), cancel)?;
+    let is_for_code = |rule: &RuleSource| Some(rule.dialect) == parsed.dialect;
+    let (rules, other_rules): (Vec<_>, Vec<_>) = rules.into_iter().partition(is_for_code);
+    let mut findings = structural::run(rules, &parsed, cancel).map_err(RulesError::Run)?;
     findings.skipped.splice(0..0, skipped);
     findings.none_ran = findings.checked == 0 && !findings.skipped.is_empty();
-    findings.broken = reading.is_broken();
-    let words = Words::of(code, reading.syntax.as_ref(), cancel)?;
-    let Demands { checked, unchecked } = sentences::demands(pattern);
-    for demand in checked {
-        findings.hold(&demand, &words, cancel)?;
+    findings.broken = parsed.has_syntax_errors();
+    let words = CodeWords::of(code, parsed.syntax.as_ref(), cancel)?;
+    let DocumentRequirements { checked, unchecked } = sentences::requirements(pattern);
+    for requirement in checked {
+        findings.check_requirement(&requirement, &words, cancel)?;
     }
     findings.unchecked = unchecked.len();
-    let in_order = |violation: &Violation| (violation.line.is_none(), violation.line);
-    findings.violations.sort_by_key(in_order);
-    advice::add(&mut findings, &reading, &others, &unchecked);
+    let by_line = |violation: &Violation| (violation.line.is_none(), violation.line);
+    findings.violations.sort_by_key(by_line);
+    advice::add(&mut findings, &parsed, &other_rules, &unchecked);
     Ok(findings)
 }
 

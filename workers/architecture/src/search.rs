@@ -16,22 +16,22 @@ use archway_repo::{Cancel, Stopped};
 use super::document::{Document, Kind};
 use super::library::Library;
 
-pub use vectors::{Lacking, Vectors};
+pub use vectors::{MissingVectors, Vectors};
 
 /// The weight of the best passage's similarity, relative to weight 1 for words.
-const DENSE: f32 = 1.0;
+const VECTOR_WEIGHT: f32 = 1.0;
 /// A document without any word of the query needs at least this cosine similarity,
-const NEAR: f32 = 0.33;
+const MIN_SIMILARITY: f32 = 0.33;
 /// and this much more than the library's median, because models differ in how similar unrelated
 /// texts are.
-const ABOVE: f32 = 0.15;
+const MIN_ABOVE_MEDIAN: f32 = 0.15;
 /// The minimum number of documents for a meaningful median.
-const FEW: usize = 4;
+const MIN_DOCUMENTS_FOR_MEDIAN: usize = 4;
 /// The score factor of superseded, deprecated and rejected decisions: they must match twice as well
 /// to rank before a decision in effect.
-const OVER: f32 = 0.5;
+const INACTIVE_FACTOR: f32 = 0.5;
 /// The approximate cosine similarity of unrelated texts.
-const FAR: f32 = 0.1;
+const UNRELATED_SIMILARITY: f32 = 0.1;
 
 /// A search query.
 pub struct Query {
@@ -67,7 +67,7 @@ impl Query {
         self.vector.as_deref()
     }
 
-    fn takes(&self, document: &Document) -> bool {
+    fn accepts(&self, document: &Document) -> bool {
         self.kind.is_none_or(|kind| document.kind == kind)
     }
 
@@ -79,26 +79,28 @@ impl Query {
     pub fn find<'a>(
         &self,
         library: &'a Library,
-        vectors: Option<&[vectors::OfDocument]>,
+        vectors: Option<&[vectors::DocumentVectors]>,
         cancel: &Cancel,
     ) -> Result<Vec<Match<'a>>, Stopped> {
         let scorer = words::Scorer::of(library, &self.terms, cancel)?;
-        let nearness = vectors
+        let similarities = vectors
             .zip(self.vector())
-            .map(|(all, query)| Nearness::of(all, query));
+            .map(|(all, query)| Similarities::of(all, query));
         let mut found = Vec::new();
         for (at, document) in library.documents().iter().enumerate() {
             cancel.check()?;
-            if !self.takes(document) {
+            if !self.accepts(document) {
                 continue;
             }
             let lexical = scorer.score(at);
-            let near = nearness.as_ref().map(|nearness| nearness.at(at));
-            if lexical > 0.0 || near.is_some_and(|near| near.is_enough) {
-                let score = near.map_or(lexical, |near| fused(lexical, near.cosine));
+            let near = similarities
+                .as_ref()
+                .map(|similarities| similarities.at(at));
+            if lexical > 0.0 || near.is_some_and(|near| near.is_sufficient) {
+                let score = near.map_or(lexical, |near| combined(lexical, near.cosine));
                 found.push(Match {
                     document,
-                    score: score * standing(document),
+                    score: score * status_factor(document),
                     passage: near.and_then(|near| near.passage),
                 });
             }
@@ -115,39 +117,39 @@ impl Query {
 }
 
 /// The factor for a document's score.
-fn standing(document: &Document) -> f32 {
+fn status_factor(document: &Document) -> f32 {
     let record = document.record.as_ref();
     if record.is_some_and(|record| record.status.is_inactive()) {
-        OVER
+        INACTIVE_FACTOR
     } else {
         1.0
     }
 }
 
 /// Combines the scores of words and of similarity.
-fn fused(lexical: f32, cosine: f32) -> f32 {
-    let near = ((cosine - FAR) / (1.0 - FAR)).clamp(0.0, 1.0);
-    (lexical + DENSE * near) / (1.0 + DENSE)
+fn combined(lexical: f32, cosine: f32) -> f32 {
+    let near = ((cosine - UNRELATED_SIMILARITY) / (1.0 - UNRELATED_SIMILARITY)).clamp(0.0, 1.0);
+    (lexical + VECTOR_WEIGHT * near) / (1.0 + VECTOR_WEIGHT)
 }
 
 /// The similarity of documents to a query, by the most similar passage of each.
-struct Nearness {
+struct Similarities {
     nearest: Vec<Option<(usize, f32)>>,
     /// The median cosine similarity.
-    usual: f32,
+    median: f32,
 }
 
 /// The similarity of one document.
 #[derive(Clone, Copy)]
-struct Near {
+struct Similarity {
     passage: Option<usize>,
     cosine: f32,
     /// Whether it is sufficient for a match without common words.
-    is_enough: bool,
+    is_sufficient: bool,
 }
 
-impl Nearness {
-    fn of(all: &[vectors::OfDocument], query: &[f32]) -> Nearness {
+impl Similarities {
+    fn of(all: &[vectors::DocumentVectors], query: &[f32]) -> Similarities {
         let nearest: Vec<_> = all.iter().map(|document| document.nearest(query)).collect();
         let mut cosines: Vec<f32> = nearest
             .iter()
@@ -157,18 +159,18 @@ impl Nearness {
         cosines.sort_unstable_by(f32::total_cmp);
         let middle = cosines
             .get(cosines.len() / 2)
-            .filter(|_| cosines.len() >= FEW);
-        let usual = middle.copied().unwrap_or(f32::NEG_INFINITY);
-        Nearness { nearest, usual }
+            .filter(|_| cosines.len() >= MIN_DOCUMENTS_FOR_MEDIAN);
+        let median = middle.copied().unwrap_or(f32::NEG_INFINITY);
+        Similarities { nearest, median }
     }
 
-    fn at(&self, at: usize) -> Near {
+    fn at(&self, at: usize) -> Similarity {
         let nearest = self.nearest.get(at).copied().flatten();
         let cosine = nearest.map_or(0.0, |(_, cosine)| cosine);
-        Near {
+        Similarity {
             passage: nearest.map(|(passage, _)| passage),
             cosine,
-            is_enough: cosine >= NEAR && cosine >= self.usual + ABOVE,
+            is_sufficient: cosine >= MIN_SIMILARITY && cosine >= self.median + MIN_ABOVE_MEDIAN,
         }
     }
 }

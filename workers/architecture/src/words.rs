@@ -5,9 +5,9 @@ use archway_index::terms::{Term, Terms};
 use super::markdown::Markdown;
 
 /// The weight of a word in a title, relative to 1 in the text.
-pub(crate) const TITLE: u16 = 5;
+pub(crate) const TITLE_WEIGHT: u16 = 5;
 /// The weight in a heading or in front matter.
-const HEADING: u16 = 2;
+const HEADING_WEIGHT: u16 = 2;
 
 #[derive(Debug)]
 pub(crate) struct Words(Terms);
@@ -28,9 +28,13 @@ impl Words {
         for fence in &markdown.fences {
             add(&mut text, &fence.content);
         }
-        let fields = [(title, TITLE), (&headings, HEADING), (&text, 1)];
-        Words(sum(
-            fields.map(|(text, counts)| (Terms::of(&[], text), counts))
+        let fields = [
+            (title, TITLE_WEIGHT),
+            (&headings, HEADING_WEIGHT),
+            (&text, 1),
+        ];
+        Words(merge(
+            fields.map(|(text, weight)| (Terms::of(&[], text), weight)),
         ))
     }
 
@@ -56,19 +60,19 @@ fn add(text: &mut String, more: &str) {
 
 /// Merges fields: each count is multiplied by its field's weight. The length is the unweighted
 /// number of words.
-fn sum<const N: usize>(fields: [(Terms, u16); N]) -> Terms {
+fn merge<const N: usize>(fields: [(Terms, u16); N]) -> Terms {
     let length = fields.iter().map(|(terms, _)| terms.length).sum();
-    let each = fields.iter().flat_map(|(terms, counts)| {
+    let weighted = fields.iter().flat_map(|(terms, weight)| {
         let words = terms.counts.iter();
-        words.map(|(term, count)| (*term, count.saturating_mul(*counts)))
+        words.map(|(term, count)| (*term, count.saturating_mul(*weight)))
     });
-    let mut each: Vec<(Term, u16)> = each.collect();
-    each.sort_unstable();
-    let counts = each.chunk_by(|left, right| left.0 == right.0);
+    let mut weighted: Vec<(Term, u16)> = weighted.collect();
+    weighted.sort_unstable();
+    let counts = weighted.chunk_by(|left, right| left.0 == right.0);
     let counts = counts.filter_map(|same| {
         let count = same
             .iter()
-            .fold(0_u16, |sum, (_, count)| sum.saturating_add(*count));
+            .fold(0_u16, |merge, (_, count)| merge.saturating_add(*count));
         Some((same.first()?.0, count))
     });
     let counts = counts.collect();

@@ -85,10 +85,10 @@ async fn documents(
         let documents = slice.select(documents.map(|it| (it.uri(project), it)))?;
         let documents = documents.into_iter();
         let listed = documents.map(|(uri, it)| {
-            let changed = library.changed(it, repo, (&histories, cancel));
+            let changed = library.last_changed(it, repo, (&histories, cancel));
             (uri, shown(project, it, changed))
         });
-        Ok((listed.collect(), library.left_out().to_vec()))
+        Ok((listed.collect(), library.omitted().to_vec()))
     })
     .await
 }

@@ -13,7 +13,7 @@ struct Parsed {
 
 fn read(text: &str) -> Parsed {
     let markdown = Markdown::read(text, &cancel()).unwrap();
-    let adr = Adr::of(&markdown, markdown.called().unwrap_or_default());
+    let adr = Adr::of(&markdown, markdown.document_title().unwrap_or_default());
     Parsed { markdown, adr }
 }
 

@@ -24,7 +24,7 @@ struct ParsedDecision {
 
 fn parse(text: &'static str) -> ParsedDecision {
     let markdown = Markdown::read(text, &cancel()).unwrap();
-    let adr = Adr::of(&markdown, markdown.called().unwrap());
+    let adr = Adr::of(&markdown, markdown.document_title().unwrap());
     ParsedDecision {
         text,
         positions: Positions::of(&markdown, &adr),

@@ -56,12 +56,12 @@ impl Supersessions {
                 .newer
                 .get_mut(*older)
                 .into_iter()
-                .for_each(|known| known.push(*newer));
+                .for_each(|list| list.push(*newer));
             supersessions
                 .older
                 .get_mut(*newer)
                 .into_iter()
-                .for_each(|known| known.push(*older));
+                .for_each(|list| list.push(*older));
         }
         supersessions
     }
@@ -78,13 +78,13 @@ fn record(documents: &[Document], at: usize, supersessions: &Supersessions) -> O
     };
     let (newer, older) = (supersessions.newer.get(at)?, supersessions.older.get(at)?);
     // A proposed or rejected decision doesn't supersede others.
-    let holds = |newer: &usize| {
+    let is_in_effect = |newer: &usize| {
         let newer = documents.get(*newer).and_then(Document::adr);
         let status = newer.map(|adr| adr.status);
         !matches!(status, Some(Status::Proposed | Status::Rejected))
     };
     let status = match adr.status {
-        Status::Accepted | Status::Unknown if newer.iter().any(holds) => Status::Superseded,
+        Status::Accepted | Status::Unknown if newer.iter().any(is_in_effect) => Status::Superseded,
         status => status,
     };
     let stem = document.slug.split('~').next().unwrap_or_default();

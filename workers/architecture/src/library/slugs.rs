@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::document::{Document, Kind};
 
 /// Appends `~2` to the slug of the second file with a stem, and so on.
-pub(super) fn give(project: &str, documents: &mut [Document]) {
+pub(super) fn make_unique(project: &str, documents: &mut [Document]) {
     // A file whose name has that suffix keeps it.
     let stems: HashSet<(Kind, String)> = documents
         .iter()
@@ -18,8 +18,8 @@ pub(super) fn give(project: &str, documents: &mut [Document]) {
             next.insert(stem, 2);
             continue;
         };
-        let taken = |number: u32| stems.contains(&(stem.0, format!("{}~{number}", stem.1)));
-        while taken(*number) {
+        let is_taken = |number: u32| stems.contains(&(stem.0, format!("{}~{number}", stem.1)));
+        while is_taken(*number) {
             *number += 1;
         }
         document.slug = format!("{}~{number}", stem.1);

@@ -1,7 +1,7 @@
 //! Which files of a project are documents, and their slugs.
 
 mod large;
-mod together;
+mod concurrent;
 
 use archway_repo::testing::{Sandbox, cancel};
 
@@ -174,7 +174,7 @@ fn what_is_hidden_is_no_document() {
         shown(&library),
         ["architecture://adr/0001-a docs/adr/0001-a.md"]
     );
-    assert!(library.left_out().is_empty(), "{:?}", library.left_out());
+    assert!(library.omitted().is_empty(), "{:?}", library.omitted());
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn what_is_left_out_is_said() {
         "docs/adr/0001-large.md is left out: it has more than 1 MiB, or the repository lacks it",
         "docs/adr/0002-binary.md is left out: it is not text",
     ];
-    assert_eq!(library.left_out(), expected);
+    assert_eq!(library.omitted(), expected);
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn what_is_left_out_is_named_without_what_misleads() {
     app.file("docs/adr/0001-\u{202e}gnp.md", b"a\0b")
         .committed();
     assert_eq!(
-        library(&app).left_out(),
+        library(&app).omitted(),
         ["docs/adr/0001-\\u{202e}gnp.md is left out: it is not text"]
     );
 }

@@ -7,12 +7,12 @@
 use std::ops::Range;
 
 /// Abbreviations that never end a sentence; in lower case, without the last full stop.
-const WITHIN: [&str; 17] = [
+const ABBREVIATIONS: [&str; 17] = [
     "approx", "cf", "dr", "e.g", "eg", "esp", "i.e", "ie", "incl", "mr", "mrs", "prof", "resp",
     "u.s", "viz", "vs", "w.r.t",
 ];
 /// Abbreviations that don't end a sentence before a number.
-const BEFORE_NUMBERS: [&str; 10] = [
+const NUMBER_ABBREVIATIONS: [&str; 10] = [
     "art", "ch", "fig", "no", "p", "pp", "sec", "ver", "vol", "v",
 ];
 
@@ -34,24 +34,24 @@ pub(crate) fn sentences(text: &str) -> Vec<Range<usize>> {
         }
         let end = match character {
             '。' | '！' | '？' => Some(at + character.len_utf8()),
-            '.' | '!' | '?' | '…' => end_of(text, start, at, character),
+            '.' | '!' | '?' | '…' => sentence_end(text, start, at, character),
             _ => None,
         };
         if let Some(end) = end {
-            push(&mut found, text, start..end);
+            push_trimmed(&mut found, text, start..end);
             start = end;
             while characters.next_if(|(at, _)| *at < end).is_some() {}
         }
     }
-    push(&mut found, text, start..text.len());
+    push_trimmed(&mut found, text, start..text.len());
     found
 }
 
 /// The end of the sentence if the mark at `at` ends it; `None` if the sentence continues.
-fn end_of(text: &str, start: usize, at: usize, mark: char) -> Option<usize> {
-    let behind = text.get(at + mark.len_utf8()..)?;
+fn sentence_end(text: &str, start: usize, at: usize, mark: char) -> Option<usize> {
+    let rest_of_text = text.get(at + mark.len_utf8()..)?;
     let closing = |c: char| matches!(c, '"' | '\'' | ')' | ']' | '*' | '_' | '”' | '’' | '»');
-    let rest = behind.trim_start_matches(closing);
+    let rest = rest_of_text.trim_start_matches(closing);
     let end = text.len() - rest.len();
     let next = rest.trim_start();
     if next.is_empty() {
@@ -61,26 +61,26 @@ fn end_of(text: &str, start: usize, at: usize, mark: char) -> Option<usize> {
         return None;
     }
     let sentence = text.get(start..at)?;
-    let is_cut_short = mark == '.' && goes_on_behind(sentence, next);
-    (!is_cut_short).then_some(end)
+    let continues = mark == '.' && continues_after(sentence, next);
+    (!continues).then_some(end)
 }
 
 /// Whether a full stop between these words and `next` doesn't end the sentence.
-fn goes_on_behind(sentence: &str, next: &str) -> bool {
+fn continues_after(sentence: &str, next: &str) -> bool {
     let word = sentence.rsplit(|c: char| c.is_whitespace() || "([\"".contains(c));
     let word = word.into_iter().next().unwrap_or_default();
     let lower = word.to_lowercase();
     let is_initial = word.chars().count() == 1 && word.starts_with(char::is_uppercase);
     // "1. Record decisions" is one sentence.
     let is_number = sentence.trim() == word && word.chars().all(|c| c.is_ascii_digit());
-    let numbers = BEFORE_NUMBERS.contains(&lower.as_str());
+    let numbers = NUMBER_ABBREVIATIONS.contains(&lower.as_str());
     is_number
         || (is_initial && word != "I")
-        || WITHIN.contains(&lower.as_str())
+        || ABBREVIATIONS.contains(&lower.as_str())
         || (numbers && next.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-fn push(found: &mut Vec<Range<usize>>, text: &str, range: Range<usize>) {
+fn push_trimmed(found: &mut Vec<Range<usize>>, text: &str, range: Range<usize>) {
     let sentence = text.get(range.clone()).unwrap_or_default();
     let start = range.end - sentence.trim_start().len();
     let end = range.start + sentence.trim_end().len();
@@ -95,7 +95,7 @@ mod tests {
 
     use super::*;
 
-    fn cut(text: &str) -> Vec<&str> {
+    fn split(text: &str) -> Vec<&str> {
         let ranges = sentences(text).into_iter();
         ranges.map(|range| text.get(range).unwrap()).collect()
     }
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn sentences_end_at_stops_and_marks() {
         assert_eq!(
-            cut("We use it. Why? \"It works!\" (Mostly.) And so\non"),
+            split("We use it. Why? \"It works!\" (Mostly.) And so\non"),
             [
                 "We use it.",
                 "Why?",
@@ -112,7 +112,7 @@ mod tests {
                 "And so\non"
             ]
         );
-        assert_eq!(cut("決めた。使う！"), ["決めた。", "使う！"]);
+        assert_eq!(split("決めた。使う！"), ["決めた。", "使う！"]);
     }
 
     #[test]
@@ -126,19 +126,19 @@ mod tests {
             "Kafka vs. RabbitMQ etc. and more.",
             "Version 1.2.3 of node.js it is.",
         ] {
-            assert_eq!(cut(whole), [whole]);
+            assert_eq!(split(whole), [whole]);
         }
     }
 
     #[test]
     fn a_backtick_alone_hides_nothing() {
-        assert_eq!(cut("A ` stands. Alone."), ["A ` stands.", "Alone."]);
+        assert_eq!(split("A ` stands. Alone."), ["A ` stands.", "Alone."]);
     }
 
     #[test]
     fn a_word_that_is_an_abbreviation_elsewhere_ends_a_sentence() {
         assert_eq!(
-            cut("They said no. Within 5 ms. See no. 5 of it."),
+            split("They said no. Within 5 ms. See no. 5 of it."),
             ["They said no.", "Within 5 ms.", "See no. 5 of it."]
         );
     }
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn etc_ends_a_sentence_where_another_begins() {
         assert_eq!(
-            cut("Logs, traces etc. We like them."),
+            split("Logs, traces etc. We like them."),
             ["Logs, traces etc.", "We like them."]
         );
     }
@@ -155,7 +155,7 @@ mod tests {
         #[test]
         fn every_word_is_in_one_sentence(text in "[a-z A-Z.!?`()é。\n]{0,80}") {
             let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-            let joined = cut(&text).join("");
+            let joined = split(&text).join("");
             prop_assert_eq!(words(&joined).concat(), words(&text).concat());
         }
     }

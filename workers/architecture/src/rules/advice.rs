@@ -2,7 +2,9 @@
 
 use archway_repo::text::shown;
 
-use super::{Findings, dialect::Dialect, message::cut, reading::Reading, stated::Stated};
+use super::{
+    Findings, dialect::Dialect, message::cut, parsed_code::ParsedCode, rule_source::RuleSource,
+};
 
 /// At most this many notes of rules are given as advice.
 const MAX_NOTES: usize = 20;
@@ -14,39 +16,39 @@ const MAX_NAMES: usize = 5;
 const MAX_SENTENCES: usize = 10;
 
 /// The longest quotation of a sentence, in bytes.
-const MAX_TOLD: usize = 160;
+const MAX_QUOTE: usize = 160;
 
 /// Adds advice to the findings.
 pub(super) fn add(
     findings: &mut Findings,
-    reading: &Reading<'_>,
-    others: &[Stated],
+    parsed: &ParsedCode<'_>,
+    other_rules: &[RuleSource],
     unchecked: &[String],
 ) {
     findings.advice.truncate(MAX_NOTES);
-    findings.language = reading
+    findings.language = parsed
         .syntax
         .as_ref()
-        .and(reading.dialect)
+        .and(parsed.dialect)
         .map(Dialect::name);
     let heuristic = findings
         .violations
         .iter()
         .any(|violation| violation.heuristic);
-    let said = [
-        (findings.checked == 0 && !findings.incomplete).then(|| NOTHING.to_owned()),
+    let advice = [
+        (findings.checked == 0 && !findings.incomplete).then(|| NOTHING_CHECKED.to_owned()),
         findings.incomplete.then(|| CUT_SHORT.to_owned()),
-        language(reading),
-        mistake(reading),
-        of_others(reading, others),
+        language(parsed),
+        error_line(parsed),
+        skipped_languages(parsed, other_rules),
         skipped(findings),
         heuristic.then(|| HEURISTIC.to_owned()),
-        by_hand(unchecked),
+        uncheckable(unchecked),
     ];
-    findings.advice.extend(said.into_iter().flatten());
+    findings.advice.extend(advice.into_iter().flatten());
 }
 
-const NOTHING: &str = "nothing could be checked: the pattern's document has no ast-grep rule for \
+const NOTHING_CHECKED: &str = "nothing could be checked: the pattern's document has no ast-grep rule for \
     this language that runs, and no sentence with MUST or SHOULD about a name in backticks; read \
     it and compare by yourself";
 
@@ -60,8 +62,8 @@ const HEURISTIC: &str = "violations with `heuristic` were found by words alone: 
 fn skipped(findings: &Findings) -> Option<String> {
     let rules = &findings.skipped;
     let names: Vec<&str> = rules.iter().map(|it| it.rule.as_str()).collect();
-    let told = names.iter().take(MAX_NAMES).copied();
-    let told = told.collect::<Vec<_>>().join(", ");
+    let listed = names.iter().take(MAX_NAMES).copied();
+    let listed = listed.collect::<Vec<_>>().join(", ");
     let more = match names.len().saturating_sub(MAX_NAMES) {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -72,17 +74,17 @@ fn skipped(findings: &Findings) -> Option<String> {
     };
     (!names.is_empty()).then(|| {
         format!(
-            "{which}: {told}{more}; see `skipped` for why, and mend them in the pattern's document"
+            "{which}: {listed}{more}; see `skipped` for why, and mend them in the pattern's document"
         )
     })
 }
 
 /// Quotes the sentences that words can't check.
-fn by_hand(unchecked: &[String]) -> Option<String> {
-    let told: Vec<String> = unchecked
+fn uncheckable(unchecked: &[String]) -> Option<String> {
+    let listed: Vec<String> = unchecked
         .iter()
         .take(MAX_SENTENCES)
-        .map(|sentence| format!("\"{}\"", cut(sentence, MAX_TOLD)))
+        .map(|sentence| format!("\"{}\"", cut(sentence, MAX_QUOTE)))
         .collect();
     let more = match unchecked.len().saturating_sub(MAX_SENTENCES) {
         0 => String::new(),
@@ -96,25 +98,25 @@ fn by_hand(unchecked: &[String]) -> Option<String> {
     Some(format!(
         "{sentences} can't be checked by machine, or not all that is said there; compare by \
          yourself: {}{more}",
-        told.join(", ")
+        listed.join(", ")
     ))
 }
 
 /// Explains how the language was determined.
-fn language(reading: &Reading<'_>) -> Option<String> {
+fn language(parsed: &ParsedCode<'_>) -> Option<String> {
     let names = || Dialect::names().collect::<Vec<_>>().join(", ");
-    match (reading.asked, reading.dialect) {
+    match (parsed.requested, parsed.dialect) {
         (Some(_), Some(_)) => None,
-        (Some(asked), None) => Some(format!(
+        (Some(requested), None) => Some(format!(
             "there is no grammar for the language `{}`, so only names were looked for, in \
              comments and strings, too; known are {}",
-            shown(asked),
+            shown(requested),
             names()
         )),
-        (None, Some(guess)) => Some(format!(
+        (None, Some(assumed)) => Some(format!(
             "the code was read as {}, which the pattern's document names; give `language` if it \
              is another",
-            guess.name()
+            assumed.name()
         )),
         (None, None) => Some(format!(
             "the language is not known, so only names were looked for, in comments and strings, \
@@ -124,9 +126,9 @@ fn language(reading: &Reading<'_>) -> Option<String> {
     }
 }
 
-fn mistake(reading: &Reading<'_>) -> Option<String> {
-    let language = reading.dialect?.name();
-    match (&reading.syntax, reading.mistake) {
+fn error_line(parsed: &ParsedCode<'_>) -> Option<String> {
+    let language = parsed.dialect?.name();
+    match (&parsed.syntax, parsed.error_line) {
         (Some(_), None) => None,
         (Some(_), Some(line)) => Some(format!(
             "line {line} is no {language} as the grammar has it; rules may miss what stands there, \
@@ -139,15 +141,15 @@ fn mistake(reading: &Reading<'_>) -> Option<String> {
     }
 }
 
-fn of_others(reading: &Reading<'_>, others: &[Stated]) -> Option<String> {
-    let mut names: Vec<&str> = others.iter().map(|rule| rule.dialect.name()).collect();
+fn skipped_languages(parsed: &ParsedCode<'_>, other_rules: &[RuleSource]) -> Option<String> {
+    let mut names: Vec<&str> = other_rules.iter().map(|rule| rule.dialect.name()).collect();
     names.sort_unstable();
     names.dedup();
-    let ours = reading.dialect.map_or("not", Dialect::name);
+    let code_language = parsed.dialect.map_or("not", Dialect::name);
     (!names.is_empty()).then(|| {
         format!(
-            "{} of the pattern's rules are for {} and were not run: the code is {ours}",
-            others.len(),
+            "{} of the pattern's rules are for {} and were not run: the code is {code_language}",
+            other_rules.len(),
             names.join(", ")
         )
     })

@@ -9,14 +9,14 @@
 //! [`Requirements`] says that something was left out.
 
 mod limits;
-mod named;
+mod names;
 mod pieces;
 mod verbs;
 
 use super::Severity;
 use limits::{is_limited, is_place, is_qualified, word};
-use named::{Named, Place, named};
-use pieces::{Modal, Piece, before_the_last_joint, modals, pieces};
+use names::{ClauseNames, NamePosition, names_in};
+use pieces::{Keyword, Piece, keywords, object_length, pieces};
 use verbs::{Verb, verb};
 
 /// The requirement of one RFC 2119 keyword.
@@ -34,7 +34,7 @@ pub(super) struct Clause<'s> {
 
 /// The requirements in a sentence.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Said<'s> {
+pub(super) struct Requirements<'s> {
     /// The requirements that words can check.
     pub(super) clauses: Vec<Clause<'s>>,
     /// Whether the sentence requires more than that.
@@ -42,57 +42,71 @@ pub(super) struct Said<'s> {
 }
 
 /// Parses a sentence.
-pub(super) fn clauses(sentence: &str) -> Said<'_> {
+pub(super) fn clauses(sentence: &str) -> Requirements<'_> {
     let pieces = pieces(sentence);
-    let modals = modals(&pieces);
-    let mut said = Said::default();
-    let mut subject = pieces.get(..modals.first().map_or(0, |modal| modal.at));
-    for (nth, modal) in modals.iter().enumerate() {
-        let next = modals.get(nth + 1);
+    let keywords = keywords(&pieces);
+    let mut requirements = Requirements::default();
+    let mut subject = pieces.get(..keywords.first().map_or(0, |keyword| keyword.at));
+    for (nth, keyword) in keywords.iter().enumerate() {
+        let next = keywords.get(nth + 1);
         let end = next.map_or(pieces.len(), |next| next.at);
-        let behind = pieces.get(modal.end..end).unwrap_or_default();
-        let object_len = next.map_or(behind.len(), |_| before_the_last_joint(behind));
-        let (object, rest) = behind.split_at_checked(object_len).unwrap_or((behind, &[]));
-        demanded(modal, subject.unwrap_or_default(), object, &mut said);
+        let after = pieces.get(keyword.end..end).unwrap_or_default();
+        let object_len = next.map_or(after.len(), |_| object_length(after));
+        let (object, rest) = after.split_at_checked(object_len).unwrap_or((after, &[]));
+        add_requirement(
+            keyword,
+            subject.unwrap_or_default(),
+            object,
+            &mut requirements,
+        );
         subject = Some(rest);
     }
-    said
+    requirements
 }
 
 /// The names at the start of an item in a list of required names; `None` if words can't check the
 /// item.
 pub(super) fn listed(entry: &str, forbids: bool) -> Option<Vec<&str>> {
     let pieces = pieces(entry);
-    let named = named(&pieces, forbids, Place::Listed);
-    (!named.is_partial && !named.names.is_empty()).then_some(named.names)
+    let named = names_in(&pieces, forbids, NamePosition::Listed);
+    (!named.is_restricted && !named.names.is_empty()).then_some(named.names)
 }
 
-fn demanded<'s>(modal: &Modal, subject: &[Piece<'s>], object: &[Piece<'s>], said: &mut Said<'s>) {
-    let Some(severity) = modal.severity else {
+fn add_requirement<'s>(
+    keyword: &Keyword,
+    subject: &[Piece<'s>],
+    object: &[Piece<'s>],
+    requirements: &mut Requirements<'s>,
+) {
+    let Some(severity) = keyword.severity else {
         return;
     };
     let verb = verb(object);
-    let forbids = modal.forbids || verb.avoids;
+    let forbids = keyword.forbids || verb.forbids_use;
     let named = names_of(&verb, subject, object, forbids);
-    let ends_open = object.last() == Some(&Piece::Mark(':'));
-    let is_nothing = named.names.is_empty() && !ends_open;
+    let announces_list = object.last() == Some(&Piece::Mark(':'));
+    let has_no_names = named.names.is_empty() && !announces_list;
     // "MUST NOT avoid" doesn't require the thing.
-    let is_free = modal.forbids && verb.avoids;
-    if named.is_partial || is_nothing || is_free || is_limited(subject, forbids) {
-        said.has_more = true;
+    let is_permission = keyword.forbids && verb.forbids_use;
+    if named.is_restricted || has_no_names || is_permission || is_limited(subject, forbids) {
+        requirements.has_more = true;
         return;
     }
     let clause = |names, forbids, any| Clause {
-        word: if forbids { modal.negated } else { modal.word },
+        word: if forbids {
+            keyword.negated
+        } else {
+            keyword.word
+        },
         severity,
         forbids,
         names,
         any,
     };
-    let clauses = &mut said.clauses;
+    let clauses = &mut requirements.clauses;
     clauses.push(clause(named.names, forbids, named.any && !forbids));
-    if !named.instead.is_empty() {
-        clauses.push(clause(named.instead, true, false));
+    if !named.forbidden.is_empty() {
+        clauses.push(clause(named.forbidden, true, false));
     }
 }
 
@@ -102,31 +116,31 @@ fn names_of<'s>(
     subject: &[Piece<'s>],
     object: &[Piece<'s>],
     forbids: bool,
-) -> Named<'s> {
-    let last = if verb.is_turned {
-        named_last(subject, forbids)
+) -> ClauseNames<'s> {
+    let last = if verb.is_passive {
+        last_names(subject, forbids)
     } else {
-        Named::default()
+        ClauseNames::default()
     };
-    let place = if last.names.is_empty() {
-        Place::Behind
+    let position = if last.names.is_empty() {
+        NamePosition::AfterVerb
     } else {
-        Place::Before
+        NamePosition::BeforeKeyword
     };
-    let mut named = named(object, forbids, place);
-    named.is_partial |= verb.is_other && forbids;
+    let mut named = names_in(object, forbids, position);
+    named.is_restricted |= verb.has_other_meaning && forbids;
     if last.names.is_empty() {
         return named;
     }
-    Named {
-        is_partial: named.is_partial || last.is_partial,
+    ClauseNames {
+        is_restricted: named.is_restricted || last.is_restricted,
         ..last
     }
 }
 
 /// The names at the end of a subject, and whether one of them is sufficient.
-fn named_last<'s>(subject: &[Piece<'s>], forbids: bool) -> Named<'s> {
-    let mut found = Named::default();
+fn last_names<'s>(subject: &[Piece<'s>], forbids: bool) -> ClauseNames<'s> {
+    let mut found = ClauseNames::default();
     let mut at = subject.len();
     for (nth, piece) in subject.iter().enumerate().rev() {
         match piece {
@@ -138,14 +152,14 @@ fn named_last<'s>(subject: &[Piece<'s>], forbids: bool) -> Named<'s> {
             Piece::Word("and" | "nor" | "the" | "a" | "an" | "both") | Piece::Mark(',') => {}
             // "`a` of `b`": which name is meant is unclear.
             Piece::Word(_) if found.names.is_empty() => {
-                found.is_partial |= forbids && word(Some(piece)).is_some_and(|it| is_place(&it));
+                found.is_restricted |= forbids && word(Some(piece)).is_some_and(|it| is_place(&it));
             }
             Piece::Mark(_) if found.names.is_empty() => {}
             Piece::Word(_) | Piece::Mark(_) => break,
         }
     }
     let before = subject.get(..at).unwrap_or_default();
-    found.is_partial |= forbids && is_qualified(before, false);
+    found.is_restricted |= forbids && is_qualified(before, false);
     found.names.reverse();
     found
 }
@@ -157,17 +171,17 @@ mod tests {
     /// Formats each clause: its keyword and names.
     fn read(sentence: &str) -> Vec<String> {
         let clauses = clauses(sentence).clauses.into_iter();
-        let said = clauses.map(|clause| {
+        let requirements = clauses.map(|clause| {
             let forbids = if clause.forbids { "-" } else { "+" };
             let joint = if clause.any { "|" } else { "," };
             format!("{forbids}{} {}", clause.word, clause.names.join(joint))
         });
-        said.collect()
+        requirements.collect()
     }
 
     #[test]
     fn names_behind_the_word_are_demanded_and_those_before_it_meant() {
-        for (sentence, said) in [
+        for (sentence, requirements) in [
             ("Handlers MUST call `validate` first.", "+MUST validate"),
             ("Code MUST NOT use `eval` or `exec`.", "-MUST NOT eval,exec"),
             (
@@ -203,17 +217,17 @@ mod tests {
                 "-MUST NOT db",
             ),
         ] {
-            let said: Vec<&str> = Some(said)
-                .filter(|said| !said.is_empty())
+            let requirements: Vec<&str> = Some(requirements)
+                .filter(|requirements| !requirements.is_empty())
                 .into_iter()
                 .collect();
-            assert_eq!(read(sentence), said, "{sentence}");
+            assert_eq!(read(sentence), requirements, "{sentence}");
         }
     }
 
     #[test]
     fn each_word_of_a_sentence_has_its_own_names() {
-        for (sentence, said) in [
+        for (sentence, requirements) in [
             (
                 "Code MUST use `a` and MUST NOT use `b`, and MAY use `c`.",
                 &["+MUST a", "-MUST NOT b"][..],
@@ -232,7 +246,7 @@ mod tests {
                 &["+MUST a", "-MUST NOT b"],
             ),
         ] {
-            assert_eq!(read(sentence), said, "{sentence}");
+            assert_eq!(read(sentence), requirements, "{sentence}");
         }
     }
 
@@ -294,15 +308,15 @@ mod tests {
             "MUST NOT forget `await`",
             "Handlers MUST be small",
         ] {
-            let said = clauses(sentence);
-            assert!(said.has_more, "{sentence}");
-            assert_eq!(said.clauses, [], "{sentence}");
+            let requirements = clauses(sentence);
+            assert!(requirements.has_more, "{sentence}");
+            assert_eq!(requirements.clauses, [], "{sentence}");
         }
     }
 
     #[test]
     fn what_limits_nothing_leaves_a_demand_whole() {
-        for (sentence, said) in [
+        for (sentence, requirements) in [
             ("MUST NOT use `a`, which is slow", "-MUST NOT a"),
             ("MUST NOT use `a` in any form", "-MUST NOT a"),
             ("MUST NOT use `a`, even in tests", "-MUST NOT a"),
@@ -321,7 +335,7 @@ mod tests {
             ("MUST return a typed `a`", "+MUST a"),
             ("MUST call `close` before the end", "+MUST close"),
         ] {
-            assert_eq!(read(sentence), [said], "{sentence}");
+            assert_eq!(read(sentence), [requirements], "{sentence}");
             assert!(!clauses(sentence).has_more, "{sentence}");
         }
     }

@@ -11,7 +11,7 @@ const MAX_SENTENCE: usize = 300;
 
 /// A name that code must have, or must not have.
 #[derive(Debug)]
-pub(super) struct Demand {
+pub(super) struct Requirement {
     /// The keyword: MUST, SHOULD NOT, …
     pub(super) word: &'static str,
     pub(super) severity: Severity,
@@ -24,7 +24,7 @@ pub(super) struct Demand {
     pub(super) sentence: String,
 }
 
-impl Demand {
+impl Requirement {
     /// The violation by a name on a line, or by names that are missing.
     pub(super) fn violated(&self, names: &[&Name], line: Option<usize>) -> Violation {
         let names: Vec<String> = names
@@ -48,137 +48,141 @@ impl Demand {
 
 /// The requirements of a document.
 #[derive(Debug, Default)]
-pub(super) struct Demands {
-    pub(super) checked: Vec<Demand>,
+pub(super) struct DocumentRequirements {
+    pub(super) checked: Vec<Requirement>,
     /// Sentences that words can't check completely.
     pub(super) unchecked: Vec<String>,
 }
 
-pub(super) fn demands(document: &Markdown) -> Demands {
-    let mut found = Demands::default();
+pub(super) fn requirements(document: &Markdown) -> DocumentRequirements {
+    let mut found = DocumentRequirements::default();
     for section in &document.sections {
         let mut open = None;
         for block in &section.blocks {
             if block.kind != BlockKind::Item {
-                found.close(open.take());
+                found.close_open(open.take());
             }
-            let announced = found.read(block, &mut open);
+            let announced = found.add_block(block, &mut open);
             if announced.is_some() {
-                found.close(open.take());
+                found.close_open(open.take());
                 open = announced;
             }
         }
-        found.close(open);
+        found.close_open(open);
     }
-    let over = found
+    let excess = found
         .checked
         .split_off(found.checked.len().min(MAX_DEMANDS));
     found
         .unchecked
-        .extend(over.into_iter().map(|it| it.sentence));
+        .extend(excess.into_iter().map(|it| it.sentence));
     found.unchecked.dedup();
     found
 }
 
 /// A requirement whose names follow in a list.
-struct Open {
-    demand: Demand,
+struct OpenRequirement {
+    requirement: Requirement,
     /// Whether the list has begun.
     has_entries: bool,
 }
 
-impl Demands {
+impl DocumentRequirements {
     /// Adds the requirements of a block, or the names of a list item to the requirement before the
     /// list. Returns the requirement at the end of the block if its names follow.
-    fn read(&mut self, block: &Block, open: &mut Option<Open>) -> Option<Open> {
+    fn add_block(
+        &mut self,
+        block: &Block,
+        open: &mut Option<OpenRequirement>,
+    ) -> Option<OpenRequirement> {
         let mut announced = None;
-        let mut says_nothing = true;
+        let mut has_no_requirement = true;
         for (range, _line) in block.sentences() {
             let sentence = block.text.get(range).unwrap_or_default();
-            let said = clause::clauses(sentence);
-            says_nothing &= said.clauses.is_empty() && !said.has_more;
-            self.close(announced.take());
-            let mut has_more = said.has_more;
-            for clause in said.clauses {
-                let (demand, is_whole) = demand(&clause, sentence);
-                has_more |= !is_whole;
+            let parsed = clause::clauses(sentence);
+            has_no_requirement &= parsed.clauses.is_empty() && !parsed.has_more;
+            self.close_open(announced.take());
+            let mut has_more = parsed.has_more;
+            for clause in parsed.clauses {
+                let (requirement, is_complete) = requirement(&clause, sentence);
+                has_more |= !is_complete;
                 if clause.names.is_empty() {
-                    announced = Some(Open {
-                        demand,
+                    announced = Some(OpenRequirement {
+                        requirement,
                         has_entries: false,
                     });
-                } else if !demand.names.is_empty() {
-                    self.checked.push(demand);
+                } else if !requirement.names.is_empty() {
+                    self.checked.push(requirement);
                 }
             }
             if has_more {
-                self.unchecked.push(told(sentence));
+                self.unchecked.push(shortened(sentence));
             }
         }
-        if let (true, Some(open)) = (says_nothing, open) {
+        if let (true, Some(open)) = (has_no_requirement, open) {
             open.has_entries = true;
-            self.list(&open.demand, block);
+            self.add_item(&open.requirement, block);
         }
         announced
     }
 
     /// Adds the names of a list item to the requirement before the list.
-    fn list(&mut self, open: &Demand, entry: &Block) {
-        let written = clause::listed(&entry.text, open.forbids).unwrap_or_default();
-        let (names, is_whole) = names(&written, open.forbids);
+    fn add_item(&mut self, open: &Requirement, entry: &Block) {
+        let texts = clause::listed(&entry.text, open.forbids).unwrap_or_default();
+        let (names, is_complete) = names(&texts, open.forbids);
         if !names.is_empty() {
-            self.checked.push(Demand {
+            self.checked.push(Requirement {
                 names,
                 any: false,
                 sentence: open.sentence.clone(),
                 ..*open
             });
         }
-        if !is_whole || written.is_empty() {
+        if !is_complete || texts.is_empty() {
             let sentence = format!("{} {}", open.sentence, entry.text);
-            self.unchecked.push(told(&sentence));
+            self.unchecked.push(shortened(&sentence));
         }
     }
 
     /// Records a requirement without the announced list as unchecked.
-    fn close(&mut self, open: Option<Open>) {
-        let alone = open.filter(|open| !open.has_entries);
+    fn close_open(&mut self, open: Option<OpenRequirement>) {
+        let without_list = open.filter(|open| !open.has_entries);
         self.unchecked
-            .extend(alone.map(|open| open.demand.sentence));
+            .extend(without_list.map(|open| open.requirement.sentence));
     }
 }
 
 /// The requirement of a clause, and whether it can be checked completely.
-fn demand(clause: &Clause<'_>, sentence: &str) -> (Demand, bool) {
-    let (mut names, is_whole) = names(&clause.names, clause.forbids);
-    if clause.any && !is_whole {
+fn requirement(clause: &Clause<'_>, sentence: &str) -> (Requirement, bool) {
+    let (mut names, is_complete) = names(&clause.names, clause.forbids);
+    if clause.any && !is_complete {
         // The name that words can't find may be the one that is present.
         names.clear();
     }
-    let demand = Demand {
+    let requirement = Requirement {
         word: clause.word,
         severity: clause.severity,
         forbids: clause.forbids,
         names,
         any: clause.any,
-        sentence: told(sentence),
+        sentence: shortened(sentence),
     };
-    (demand, is_whole)
+    (requirement, is_complete)
 }
 
 /// Parses names, and returns whether all were complete names.
-fn names(written: &[&str], forbids: bool) -> (Vec<Name>, bool) {
+fn names(texts: &[&str], forbids: bool) -> (Vec<Name>, bool) {
     // If a name is missing, so is each use of it. But a prohibition may concern only some uses of a
     // name.
-    let is_meant = |written: &&&str| !forbids || Name::is_all_of(written);
-    let names = written.iter().filter(is_meant);
-    let names: Vec<Name> = names.filter_map(|written| Name::of(written)).collect();
-    let is_whole = names.len() == written.len();
-    (names, is_whole)
+    let is_checkable = |texts: &&&str| !forbids || Name::is_general(texts);
+    let names = texts.iter().filter(is_checkable);
+    let names: Vec<Name> = names.filter_map(|texts| Name::of(texts)).collect();
+    let is_complete = names.len() == texts.len();
+    (names, is_complete)
 }
 
 /// A sentence on one line, shortened for reports.
-fn told(sentence: &str) -> String {
+fn shortened(sentence: &str) -> String {
     let words: Vec<&str> = sentence.split_whitespace().collect();
     cut(&words.join(" "), MAX_SENTENCE)
 }
@@ -191,14 +195,17 @@ mod tests {
 
     fn of(text: &str) -> Vec<(String, String)> {
         let document = Markdown::read(text, &cancel()).unwrap();
-        let said = demands(&document).checked.into_iter().map(|demand| {
-            let names: Vec<&str> = demand.names.iter().map(Name::as_str).collect();
-            (
-                format!("{} {}", demand.word, names.join(",")),
-                demand.sentence,
-            )
-        });
-        said.collect()
+        let parsed = requirements(&document)
+            .checked
+            .into_iter()
+            .map(|requirement| {
+                let names: Vec<&str> = requirement.names.iter().map(Name::as_str).collect();
+                (
+                    format!("{} {}", requirement.word, names.join(",")),
+                    requirement.sentence,
+                )
+            });
+        parsed.collect()
     }
 
     #[test]
@@ -206,9 +213,9 @@ mod tests {
         let text = "# P\n\nFirst. Code MUST NOT\nuse `eval`. Then it SHOULD call `log()`.\n\n\
                     - It MUST use `a`.\n\n| rule |\n|---|\n| MUST NOT use `b` |\n\n\
                     ```js\n// MUST use `c`\n```\n\nSee https://example.com and `MUST use d`.\n";
-        let said: Vec<String> = of(text).into_iter().map(|(said, _)| said).collect();
+        let parsed: Vec<String> = of(text).into_iter().map(|(parsed, _)| parsed).collect();
         assert_eq!(
-            said,
+            parsed,
             ["MUST NOT eval", "SHOULD log", "MUST a", "MUST NOT b"]
         );
         assert_eq!(of(text)[0].1, "Code MUST NOT use `eval`.");
@@ -216,7 +223,7 @@ mod tests {
 
     fn unchecked(text: &str) -> Vec<String> {
         let document = Markdown::read(text, &cancel()).unwrap();
-        demands(&document).unchecked
+        requirements(&document).unchecked
     }
 
     #[test]
@@ -233,8 +240,8 @@ mod tests {
                 "MUST use:",
             ]
         );
-        let said: Vec<String> = of(text).into_iter().map(|(said, _)| said).collect();
-        assert_eq!(said, ["MUST NOT a", "MUST d", "MUST NOT e"]);
+        let parsed: Vec<String> = of(text).into_iter().map(|(parsed, _)| parsed).collect();
+        assert_eq!(parsed, ["MUST NOT a", "MUST d", "MUST NOT e"]);
         assert_eq!(of("MUST use `a` or `--b`."), []);
     }
 
@@ -242,8 +249,8 @@ mod tests {
     fn a_list_that_a_demand_announces_has_its_names() {
         let text = "Code MUST NOT use:\n\n- `eval`, ever\n- `exec` (use `spawn`)\n- other things\n\
                     - but it MUST use `d`\n\nAlso `e`.\n\n- `f`\n";
-        let said: Vec<String> = of(text).into_iter().map(|(said, _)| said).collect();
-        assert_eq!(said, ["MUST NOT eval", "MUST NOT exec", "MUST d"]);
+        let parsed: Vec<String> = of(text).into_iter().map(|(parsed, _)| parsed).collect();
+        assert_eq!(parsed, ["MUST NOT eval", "MUST NOT exec", "MUST d"]);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use archway_repo::{
     text::shown,
 };
 use ast_grep_config::{
-    GlobalRules, RuleConfigError, RuleCore, SerializableRuleConfig, Severity as Stress,
+    GlobalRules, RuleConfigError, RuleCore, SerializableRuleConfig, Severity as AstGrepSeverity,
 };
 use ast_grep_core::{
     AstGrep, Matcher, Node,
@@ -27,31 +27,31 @@ use tokio::time::{Duration, Instant};
 
 use super::{
     Findings, Severity, Skipped, Violation,
+    budget::{Budget, Limit, STACK},
+    counted::CountedDoc,
     dialect::Dialect,
     message::fill,
-    reading::Reading,
-    stated::Stated,
-    watch::{STACK, Spent, Watch},
-    watched::Watched,
+    parsed_code::ParsedCode,
+    rule_source::RuleSource,
 };
 
 /// The maximum number of calls whose rules run at once. Each may take 300 MB if its rules are
 /// hostile.
-const AT_ONCE: usize = 4;
+const MAX_CONCURRENT: usize = 4;
 
 const PARSED_LATE: &str = "the code could not be parsed in time";
 
 /// Fields for rewriting code and for showing matches in a terminal.
-const UNUSED: [&str; 5] = ["fix", "transform", "rewriters", "labels", "metadata"];
+const UNUSED_FIELDS: [&str; 5] = ["fix", "transform", "rewriters", "labels", "metadata"];
 
-static MATCHES: LargeStackThreads = LargeStackThreads::new("rules", STACK, AT_ONCE);
+static WORKERS: LargeStackThreads = LargeStackThreads::new("rules", STACK, MAX_CONCURRENT);
 
 /// The time limit for all rules of a call. It is longer in tests, so that other limits apply first
 /// on a busy machine.
-const MAX_TIME: Duration = Duration::from_secs(if cfg!(test) { 20 } else { 1 });
+const MAX_RULE_TIME: Duration = Duration::from_secs(if cfg!(test) { 20 } else { 1 });
 
 /// The total time limit, including the wait for a thread and the last check on the code.
-const PATIENCE: Duration = MAX_TIME.saturating_add(Duration::from_millis(2_200));
+const MAX_WAIT: Duration = MAX_RULE_TIME.saturating_add(Duration::from_millis(2_200));
 
 /// The reason why a rule can't run.
 #[derive(Debug, thiserror::Error)]
@@ -71,7 +71,7 @@ enum RuleError {
 }
 
 /// A runnable rule.
-struct Rule {
+struct CompiledRule {
     name: String,
     severity: Severity,
     message: String,
@@ -84,34 +84,34 @@ struct Rule {
 /// # Errors
 /// If no thread becomes available, or the call is cancelled.
 pub(super) fn run(
-    rules: Vec<Stated>,
-    reading: &Reading<'_>,
+    rules: Vec<RuleSource>,
+    parsed: &ParsedCode<'_>,
     cancel: &Cancel,
 ) -> Result<Findings, LargeStackError> {
-    let (Some(dialect), false) = (reading.dialect, rules.is_empty()) else {
+    let (Some(dialect), false) = (parsed.dialect, rules.is_empty()) else {
         return Ok(Findings::default());
     };
-    let Some(syntax) = &reading.syntax else {
-        return Ok(cut_short(&rules, Spent::Time, PARSED_LATE));
+    let Some(syntax) = &parsed.syntax else {
+        return Ok(cut_short(&rules, Limit::Time, PARSED_LATE));
     };
-    let (text, tree, call) = (reading.code.to_owned(), syntax.tree(), cancel.clone());
-    let rules: Arc<[Stated]> = rules.into();
+    let (text, tree, call) = (parsed.code.to_owned(), syntax.tree(), cancel.clone());
+    let rules: Arc<[RuleSource]> = rules.into();
     let shared = Arc::clone(&rules);
-    let waiting = cancel.until(Instant::now() + PATIENCE);
-    let ran = MATCHES.run(&waiting, move || {
-        let watch = Watch::new(call.until(Instant::now() + MAX_TIME));
-        on_this_thread(&shared, Watched::new(text, tree, dialect, watch))
+    let waiting = cancel.until(Instant::now() + MAX_WAIT);
+    let ran = WORKERS.run(&waiting, move || {
+        let budget = Budget::new(call.until(Instant::now() + MAX_RULE_TIME));
+        run_rules(&shared, CountedDoc::new(text, tree, dialect, budget))
     });
     match ran {
         Err(LargeStackError::Stopped(Stopped::Deadline)) if cancel.check().is_ok() => {
-            Ok(cut_short(&rules, Spent::Time, Spent::Time.reason()))
+            Ok(cut_short(&rules, Limit::Time, Limit::Time.reason()))
         }
         ran => ran,
     }
 }
 
 /// Findings if no rule was run.
-fn cut_short(rules: &[Stated], spent: Spent, reason: &str) -> Findings {
+fn cut_short(rules: &[RuleSource], exceeded: Limit, reason: &str) -> Findings {
     let skipped = rules.iter().map(|rule| Skipped {
         rule: rule.name.clone(),
         reason: reason.to_owned(),
@@ -119,29 +119,29 @@ fn cut_short(rules: &[Stated], spent: Spent, reason: &str) -> Findings {
     Findings {
         skipped: skipped.collect(),
         incomplete: true,
-        late: spent == Spent::Time,
+        late: exceeded == Limit::Time,
         ..Findings::default()
     }
 }
 
-fn on_this_thread(rules: &[Stated], code: Watched) -> Findings {
+fn run_rules(rules: &[RuleSource], code: CountedDoc) -> Findings {
     let root = AstGrep::doc(code.clone());
-    let watch = code.watch();
-    watch.begin();
+    let budget = code.budget();
+    budget.start_rule();
     let top = root.root();
-    let nodes: Vec<Node<'_, Watched>> = top.dfs().collect();
-    if let Some(spent) = watch.spent() {
-        return cut_short(rules, spent, spent.reason());
+    let nodes: Vec<Node<'_, CountedDoc>> = top.dfs().collect();
+    if let Some(exceeded) = budget.exceeded() {
+        return cut_short(rules, exceeded, exceeded.reason());
     }
     let mut findings = Findings::default();
-    for stated in rules {
-        let outcome = rule(stated)
+    for source in rules {
+        let outcome = compile_caught(source)
             .map_err(|error| shown(&Chain(&error).to_string()).into_owned())
-            .and_then(|rule| apply(&rule, &nodes, watch, &mut findings));
+            .and_then(|rule| match_rule(&rule, &nodes, budget, &mut findings));
         match outcome {
             Ok(()) => findings.checked += 1,
             Err(reason) => findings.skipped.push(Skipped {
-                rule: stated.name.clone(),
+                rule: source.name.clone(),
                 reason,
             }),
         }
@@ -150,21 +150,23 @@ fn on_this_thread(rules: &[Stated], code: Watched) -> Findings {
 }
 
 /// Builds a rule.
-fn rule(stated: &Stated) -> Result<Rule, RuleError> {
-    catch_unwind(AssertUnwindSafe(|| build(stated))).unwrap_or(Err(RuleError::Panicked))
+fn compile_caught(source: &RuleSource) -> Result<CompiledRule, RuleError> {
+    catch_unwind(AssertUnwindSafe(|| compile(source))).unwrap_or(Err(RuleError::Panicked))
 }
 
-fn build(stated: &Stated) -> Result<Rule, RuleError> {
-    let mut yaml = stated.yaml.clone();
+fn compile(source: &RuleSource) -> Result<CompiledRule, RuleError> {
+    let mut yaml = source.yaml.clone();
     if let Some(fields) = yaml.as_object_mut() {
-        fields.retain(|name, _| !UNUSED.contains(&name.as_str()));
+        fields.retain(|name, _| !UNUSED_FIELDS.contains(&name.as_str()));
     }
     let config: SerializableRuleConfig<Dialect> =
         serde_json::from_value(yaml).map_err(RuleError::Shape)?;
     let severity = match config.severity {
-        Stress::Off => return Err(RuleError::Off),
-        Stress::Error => Severity::Error,
-        Stress::Warning | Stress::Info | Stress::Hint => Severity::Warning,
+        AstGrepSeverity::Off => return Err(RuleError::Off),
+        AstGrepSeverity::Error => Severity::Error,
+        AstGrepSeverity::Warning | AstGrepSeverity::Info | AstGrepSeverity::Hint => {
+            Severity::Warning
+        }
     };
     let matcher = config
         .get_matcher(&GlobalRules::default())
@@ -172,8 +174,8 @@ fn build(stated: &Stated) -> Result<Rule, RuleError> {
     if matcher.potential_kinds().is_none() {
         return Err(RuleError::NoKinds);
     }
-    Ok(Rule {
-        name: stated.name.clone(),
+    Ok(CompiledRule {
+        name: source.name.clone(),
         severity,
         message: config.message,
         note: config.note,
@@ -182,45 +184,45 @@ fn build(stated: &Stated) -> Result<Rule, RuleError> {
 }
 
 /// Adds the violations of a rule. Returns the reason if it could not run completely.
-fn apply<'n>(
-    rule: &Rule,
-    nodes: &[Node<'n, Watched>],
-    watch: &Watch,
+fn match_rule<'n>(
+    rule: &CompiledRule,
+    nodes: &[Node<'n, CountedDoc>],
+    budget: &Budget,
     findings: &mut Findings,
 ) -> Result<(), String> {
-    watch.begin();
+    budget.start_rule();
     let kinds = rule.matcher.potential_kinds();
-    let about = |node: &&Node<'n, Watched>| {
+    let is_candidate = |node: &&Node<'n, CountedDoc>| {
         let kind = usize::from(node.kind_id());
         kinds.as_ref().is_none_or(|kinds| kinds.contains(kind))
     };
     let mut found = Vec::new();
-    let mut ended = None;
-    for node in nodes.iter().filter(about) {
+    let mut failure = None;
+    for node in nodes.iter().filter(is_candidate) {
         let matched = catch_unwind(AssertUnwindSafe(|| {
             let matched = rule.matcher.match_node(node.clone())?;
             Some(violation(rule, &matched))
         }));
-        ended = match (watch.spent(), &matched) {
-            (Some(spent), _) => Some(spent.reason().to_owned()),
+        failure = match (budget.exceeded(), &matched) {
+            (Some(exceeded), _) => Some(exceeded.reason().to_owned()),
             (None, Err(_panicked)) => Some(RuleError::Panicked.to_string()),
             (None, Ok(_)) => None,
         };
-        if ended.is_some() {
+        if failure.is_some() {
             break;
         }
         found.extend(matched.into_iter().flatten());
     }
-    findings.incomplete |= watch.spent().is_some();
-    findings.late |= watch.spent() == Some(Spent::Time);
+    findings.incomplete |= budget.exceeded().is_some();
+    findings.late |= budget.exceeded() == Some(Limit::Time);
     if let Some(note) = rule.note.as_deref().filter(|_| !found.is_empty()) {
         findings.advise(&format!("{}: {}", rule.name, note.trim()));
     }
     findings.add(found);
-    ended.map_or(Ok(()), Err)
+    failure.map_or(Ok(()), Err)
 }
 
-fn violation(rule: &Rule, matched: &NodeMatch<'_, Watched>) -> Violation {
+fn violation(rule: &CompiledRule, matched: &NodeMatch<'_, CountedDoc>) -> Violation {
     let message = fill(&rule.message, matched.get_env());
     let description = match message.trim() {
         "" => format!("the code matches the rule `{}`", rule.name),

@@ -2,27 +2,27 @@
 
 mod hostile;
 mod languages;
-mod proof;
-mod whatever;
+mod unchecked;
+mod random_input;
 
 use archway_repo::testing::cancel;
 
 use super::*;
 
 /// Checks code against the rules of a document.
-fn held(document: &str, code: &str, language: Option<&str>) -> Findings {
+fn check_code(document: &str, code: &str, language: Option<&str>) -> Findings {
     let call = cancel();
     let document = Markdown::read(document, &call).unwrap();
     check(&document, code, language, &call).unwrap()
 }
 
 /// A document with one rule in a fence.
-fn stating(rule: &str) -> String {
+fn document_with(rule: &str) -> String {
     format!("# Pattern\n\n```ast-grep\n{rule}\n```\n")
 }
 
 /// Each violation as `rule:line`.
-fn places(findings: &Findings) -> Vec<String> {
+fn lines_of(findings: &Findings) -> Vec<String> {
     let violations = findings.violations.iter();
     let place = |line: Option<usize>| line.map_or_else(|| "-".to_owned(), |line| line.to_string());
     violations
@@ -36,7 +36,7 @@ const NO_LOG: &str = "id: no-log\nlanguage: TypeScript\nseverity: error\nmessage
 #[test]
 fn a_rule_of_ast_grep_says_where_it_is_broken_and_why() {
     let code = "const a = 1;\nconsole.log(a, 'b');\n// console.log(c)\nother(a);\n";
-    let findings = held(&stating(NO_LOG), code, Some("ts"));
+    let findings = check_code(&document_with(NO_LOG), code, Some("ts"));
     assert_eq!(
         findings.violations,
         [Violation {
@@ -54,7 +54,7 @@ fn a_rule_of_ast_grep_says_where_it_is_broken_and_why() {
     );
     assert_eq!(findings.language, Some("typescript"));
     assert_eq!(findings.advice, ["no-log: Use the logger."]);
-    assert!(held(&stating(NO_LOG), "other(a);", Some("ts")).compliant());
+    assert!(check_code(&document_with(NO_LOG), "other(a);", Some("ts")).compliant());
 }
 
 #[test]
@@ -64,8 +64,8 @@ fn constraints_utils_and_relations_are_ast_greps() {
                 for_statement}, {kind: while_statement}]\nconstraints:\n  CALL: {regex: ^fetch}\n";
     let code = "await fetch(1);\nfor (;;) {\n  await fetch(2);\n  await other(3);\n}\n\
                 while (x) { if (y) { await fetchAll(4) } }\n";
-    let findings = held(&stating(rule), code, Some("javascript"));
-    assert_eq!(places(&findings), ["await-in-loop:3", "await-in-loop:6"]);
+    let findings = check_code(&document_with(rule), code, Some("javascript"));
+    assert_eq!(lines_of(&findings), ["await-in-loop:3", "await-in-loop:6"]);
     assert!(
         findings.compliant(),
         "a hint is a warning, and warnings alone are compliant"
@@ -77,7 +77,7 @@ fn constraints_utils_and_relations_are_ast_greps() {
 fn fix_and_transform_make_no_difference() {
     let rule = "id: a\nlanguage: ts\nmessage: $A and $NEW\nfix: b($NEW)\ntransform:\n  NEW: \
                 {replace: {source: $A, replace: '((', by: x}}\nrule: {pattern: a($A)}\n";
-    let findings = held(&stating(rule), "a(1)", Some("ts"));
+    let findings = check_code(&document_with(rule), "a(1)", Some("ts"));
     assert_eq!(findings.skipped, []);
     assert_eq!(findings.violations[0].description, "1 and $NEW");
 }
@@ -95,10 +95,10 @@ fn a_rule_that_errs_is_told_and_the_rest_run() {
         "id: yaml\nrule: [",
         "id: off\nlanguage: ts\nseverity: off\nrule: {pattern: a}",
     ];
-    let document = bad
-        .iter()
-        .fold(stating(NO_LOG), |text, rule| text + &stating(rule));
-    let findings = held(&document, "console.log(1)", Some("ts"));
+    let document = bad.iter().fold(document_with(NO_LOG), |text, rule| {
+        text + &document_with(rule)
+    });
+    let findings = check_code(&document, "console.log(1)", Some("ts"));
     let mut skipped: Vec<&str> = findings.skipped.iter().map(|it| it.rule.as_str()).collect();
     skipped.sort_unstable();
     let mut ids: Vec<&str> = bad
@@ -107,7 +107,7 @@ fn a_rule_that_errs_is_told_and_the_rest_run() {
         .collect();
     ids.sort_unstable();
     assert_eq!(skipped, ids, "{:#?}", findings.skipped);
-    assert_eq!(places(&findings), ["no-log:1"]);
+    assert_eq!(lines_of(&findings), ["no-log:1"]);
     assert_eq!(findings.checked, 1);
     let reason = |id| {
         &findings
@@ -134,12 +134,12 @@ fn a_rule_that_errs_is_told_and_the_rest_run() {
 fn a_rule_that_ast_grep_fails_on_ends_nothing() {
     // The number overflows in ast-grep's parser, which panics only with overflow checks.
     let rule = "id: overflow\nlanguage: ts\nrule: {kind: identifier, nthChild: 99999999999n}";
-    let findings = held(&stating(rule), "f(a)", Some("ts"));
-    let is_told = findings
+    let findings = check_code(&document_with(rule), "f(a)", Some("ts"));
+    let is_reported = findings
         .skipped
         .iter()
         .any(|skipped| skipped.rule == "overflow");
-    assert_eq!(is_told, cfg!(debug_assertions), "{findings:?}");
+    assert_eq!(is_reported, cfg!(debug_assertions), "{findings:?}");
 }
 
 #[test]
@@ -148,9 +148,9 @@ fn sentences_are_heuristics_with_the_severity_of_their_word() {
                     implement `find_by_id()` and `save`, and SHOULD call `audit` or `trace`.\n";
     let code =
         "function find_by_id(id) {\n  var x = eval(id); eval(x);\n  return 'save'; // save\n}\n";
-    let findings = held(document, code, Some("javascript"));
+    let findings = check_code(document, code, Some("javascript"));
     assert_eq!(
-        places(&findings),
+        lines_of(&findings),
         [
             "MUST NOT `eval`:2",
             "SHOULD NOT `var`:2",
@@ -168,8 +168,8 @@ fn sentences_are_heuristics_with_the_severity_of_their_word() {
     let sentence = "`eval` stands here: Code MUST NOT use `eval`.";
     assert_eq!(findings.violations[0].description, sentence);
     let good = "function find_by_id() { save(); trace() }";
-    assert!(held(document, good, Some("javascript")).compliant());
-    let warned = held(
+    assert!(check_code(document, good, Some("javascript")).compliant());
+    let warned = check_code(
         document,
         "let find_by_id = save; var x;",
         Some("javascript"),
@@ -184,7 +184,7 @@ fn nothing_to_check_is_no_compliance_and_says_so() {
         "# Title\n\nUse `a`, must be good.\n",
         "```yaml\nid: a\n```\n",
     ] {
-        let findings = held(document, "let a = 1;", Some("ts"));
+        let findings = check_code(document, "let a = 1;", Some("ts"));
         assert!(!findings.compliant(), "{document}");
         assert_eq!(findings.checked, 0, "{document}");
         assert!(
@@ -199,12 +199,12 @@ fn a_language_is_given_or_guessed_or_said_to_be_unknown() {
     let python = NO_LOG
         .replace("TypeScript", "python")
         .replace("no-log", "py");
-    let both = stating(NO_LOG) + &stating(&python) + "\nMUST NOT use `eval`.\n";
+    let both = document_with(NO_LOG) + &document_with(&python) + "\nMUST NOT use `eval`.\n";
     let of = |code: &str, language| {
-        let findings = held(&both, code, language);
+        let findings = check_code(&both, code, language);
         (
             findings.language,
-            places(&findings),
+            lines_of(&findings),
             findings.advice.join("\n"),
         )
     };
@@ -229,7 +229,7 @@ fn a_language_is_given_or_guessed_or_said_to_be_unknown() {
         advice.contains("no grammar for the language `cobol`"),
         "{advice}"
     );
-    let plain = held("MUST NOT use `eval`.", "# eval", None);
+    let plain = check_code("MUST NOT use `eval`.", "# eval", None);
     assert_eq!((plain.language, plain.total), (None, 1));
     assert!(
         plain
@@ -238,24 +238,24 @@ fn a_language_is_given_or_guessed_or_said_to_be_unknown() {
             .contains("the language is not known")
     );
     let example = "MUST NOT use `eval`.\n\n```python\nprint(1)\n```\n";
-    let guessed = held(example, "# eval", None);
+    let guessed = check_code(example, "# eval", None);
     assert_eq!((guessed.language, guessed.total), (Some("python"), 0));
 }
 
 #[test]
 fn code_with_mistakes_is_checked_and_the_first_is_told() {
-    for document in [stating(NO_LOG), "MUST NOT use `eval`.\n".to_owned()] {
-        assert!(held(&document, "f(1);", Some("ts")).compliant());
-        let broken = held(&document, "}{ f(1 =>", Some("ts"));
+    for document in [document_with(NO_LOG), "MUST NOT use `eval`.\n".to_owned()] {
+        assert!(check_code(&document, "f(1);", Some("ts")).compliant());
+        let broken = check_code(&document, "}{ f(1 =>", Some("ts"));
         assert_eq!((broken.total, broken.compliant()), (0, false));
         assert!(broken.advice.join("\n").contains("compliance is not known"));
     }
-    let findings = held(
-        &stating(NO_LOG),
+    let findings = check_code(
+        &document_with(NO_LOG),
         "console.log(1);\n\nconst = ;\n",
         Some("ts"),
     );
-    assert_eq!(places(&findings), ["no-log:1"]);
+    assert_eq!(lines_of(&findings), ["no-log:1"]);
     assert!(
         findings
             .advice
@@ -267,11 +267,11 @@ fn code_with_mistakes_is_checked_and_the_first_is_told() {
 
 #[test]
 fn a_hundred_violations_of_a_rule_are_told_and_all_are_counted() {
-    let document = stating(NO_LOG) + "\nMUST NOT use `last`.\n";
+    let document = document_with(NO_LOG) + "\nMUST NOT use `last`.\n";
     let code = "console.log(1);\n".repeat(500) + "last();\n";
-    let findings = held(&document, &code, Some("ts"));
-    let found = places(&findings);
-    assert_eq!(found.len(), MAX_OF_A_RULE + 1);
+    let findings = check_code(&document, &code, Some("ts"));
+    let found = lines_of(&findings);
+    assert_eq!(found.len(), MAX_PER_RULE + 1);
     assert_eq!(
         found.last().map(String::as_str),
         Some("MUST NOT `last`:501")

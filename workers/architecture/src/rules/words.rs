@@ -13,7 +13,7 @@ use archway_repo::{
 const MAX_NAME: usize = 100;
 
 /// File extensions: a name with one is a path, which code doesn't contain.
-const FILES: [&str; 24] = [
+const FILE_EXTENSIONS: [&str; 24] = [
     "c", "cc", "cpp", "cs", "css", "go", "h", "hpp", "html", "java", "js", "json", "jsx", "md",
     "php", "py", "rb", "rs", "sql", "toml", "ts", "tsx", "yaml", "yml",
 ];
@@ -23,7 +23,7 @@ const FILES: [&str; 24] = [
 pub(super) struct Name(String);
 
 /// Code with comments and strings replaced by spaces.
-pub(super) struct Words(String);
+pub(super) struct CodeWords(String);
 
 impl Name {
     /// Parses the text between backticks as a name: `f(x)` is `f`, `Vec<T>` is `Vec`. Returns
@@ -35,7 +35,7 @@ impl Name {
         let begins = |c: char| c.is_alphanumeric() || "_.@#$*".contains(c);
         let is_file = name
             .rsplit_once('.')
-            .is_some_and(|(stem, suffix)| !stem.is_empty() && FILES.contains(&suffix));
+            .is_some_and(|(stem, suffix)| !stem.is_empty() && FILE_EXTENSIONS.contains(&suffix));
         let is_name = name.len() <= MAX_NAME
             && name.starts_with(begins)
             && name.chars().all(is_part)
@@ -46,7 +46,7 @@ impl Name {
 
     /// Whether the text stands for each use of its name: `f(x)` and `Vec<T>` mean any `f` and any
     /// `Vec`, but `f(debug=True)` and `Vec<u8>` don't.
-    pub(super) fn is_all_of(written: &str) -> bool {
+    pub(super) fn is_general(written: &str) -> bool {
         let end = written.find(['(', '<']).unwrap_or(written.len());
         let rest = written.get(end..).unwrap_or_default();
         let rest = rest.trim().trim_end_matches(';');
@@ -73,7 +73,7 @@ impl Name {
     }
 }
 
-impl Words {
+impl CodeWords {
     /// Blanks comments and strings in `code`, if there is a syntax tree.
     ///
     /// # Errors
@@ -82,13 +82,15 @@ impl Words {
         code: &str,
         syntax: Option<&Syntax<'_>>,
         cancel: &Cancel,
-    ) -> Result<Words, Stopped> {
+    ) -> Result<CodeWords, Stopped> {
         let mut text = code.as_bytes().to_vec();
         if let Some(syntax) = syntax {
-            syntax.walk(syntax.root(), cancel, |node| blank(node, code, &mut text))?;
+            syntax.walk(syntax.root(), cancel, |node| {
+                blank_literals(node, code, &mut text)
+            })?;
         }
         // Only whole characters are blanked, so the conversion is lossless.
-        Ok(Words(String::from_utf8_lossy(&text).into_owned()))
+        Ok(CodeWords(String::from_utf8_lossy(&text).into_owned()))
     }
 
     /// The 1-based lines that contain the name, without duplicates.
@@ -101,12 +103,12 @@ impl Words {
             if nth.is_multiple_of(1024) {
                 cancel.check()?;
             }
-            let is_there = if name.is_glob() {
-                words(line).any(|word| fits(&name.0, word))
+            let is_present = if name.is_glob() {
+                words_of(line).any(|word| matches_pattern(&name.0, word))
             } else {
                 has_word(line, &name.0)
             };
-            if is_there {
+            if is_present {
                 lines.push(nth + 1);
             }
         }
@@ -123,13 +125,13 @@ fn is_placeholder(argument: &str) -> bool {
 }
 
 /// Blanks a comment or a string. Restores code that is interpolated into a string.
-fn blank(node: Node<'_>, code: &str, text: &mut [u8]) -> Walk {
+fn blank_literals(node: Node<'_>, code: &str, text: &mut [u8]) -> Walk {
     let kind = node.kind();
     if !node.is_named() {
         return Walk::Into;
     }
     if kind.contains("interpolation") || kind.contains("substitution") {
-        copy(code, node.byte_range(), text);
+        restore(code, node.byte_range(), text);
         return Walk::Into;
     }
     let is_comment = kind.contains("comment");
@@ -143,7 +145,7 @@ fn blank(node: Node<'_>, code: &str, text: &mut [u8]) -> Walk {
     if is_comment { Walk::Past } else { Walk::Into }
 }
 
-fn copy(code: &str, range: Range<usize>, text: &mut [u8]) {
+fn restore(code: &str, range: Range<usize>, text: &mut [u8]) {
     if let (Some(from), Some(to)) = (code.as_bytes().get(range.clone()), text.get_mut(range)) {
         to.copy_from_slice(from);
     }
@@ -168,7 +170,7 @@ fn is_string(kind: &str) -> bool {
         )
 }
 
-fn words(line: &str) -> impl Iterator<Item = &str> {
+fn words_of(line: &str) -> impl Iterator<Item = &str> {
     line.split(|c| !is_word(c)).filter(|word| !word.is_empty())
 }
 
@@ -179,19 +181,19 @@ fn is_word(c: char) -> bool {
 fn has_word(line: &str, name: &str) -> bool {
     line.match_indices(name).any(|(at, _)| {
         let before = line.get(..at).and_then(|text| text.chars().next_back());
-        let behind = line
+        let after = line
             .get(at + name.len()..)
             .and_then(|text| text.chars().next());
-        let goes_on = |inside: Option<char>, outside: Option<char>| {
+        let continues = |inside: Option<char>, outside: Option<char>| {
             inside.is_some_and(is_word) && outside.is_some_and(is_word)
         };
-        !goes_on(name.chars().next(), before) && !goes_on(name.chars().next_back(), behind)
+        !continues(name.chars().next(), before) && !continues(name.chars().next_back(), after)
     })
 }
 
 /// Whether a word matches a pattern with `*`. Each part matches as early as possible, which leaves
 /// the most for the rest, so no backtracking is needed.
-fn fits(pattern: &str, word: &str) -> bool {
+fn matches_pattern(pattern: &str, word: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| word.strip_prefix(first)) else {
         return false;
@@ -201,7 +203,7 @@ fn fits(pattern: &str, word: &str) -> bool {
     };
     for part in parts {
         match rest.split_once(part) {
-            Some((_, behind)) => rest = behind,
+            Some((_, after)) => rest = after,
             None => return false,
         }
     }
@@ -255,7 +257,7 @@ mod tests {
             "Map<K, V>",
             "f(x);",
         ] {
-            assert!(Name::is_all_of(written), "{written}");
+            assert!(Name::is_general(written), "{written}");
         }
         for written in [
             "f(0)",
@@ -265,13 +267,13 @@ mod tests {
             "f().g()",
             "Vec<u8>",
         ] {
-            assert!(!Name::is_all_of(written), "{written}");
+            assert!(!Name::is_general(written), "{written}");
         }
     }
 
     #[test]
     fn only_whole_words_count() {
-        for (line, name, is_there) in [
+        for (line, name, is_present) in [
             ("eval(x)", "eval", true),
             ("x.eval", "eval", true),
             ("medieval()", "eval", false),
@@ -284,7 +286,7 @@ mod tests {
             ("eprintln!(x)", "println!", false),
             ("größe(x)", "größ", false),
         ] {
-            assert_eq!(has_word(line, name), is_there, "{line}");
+            assert_eq!(has_word(line, name), is_present, "{line}");
         }
     }
 
@@ -303,7 +305,7 @@ mod tests {
             ("*a*b*", "xbxax", false),
             ("ab*ba", "aba", false),
         ] {
-            assert_eq!(fits(pattern, word), fit, "{pattern} {word}");
+            assert_eq!(matches_pattern(pattern, word), fit, "{pattern} {word}");
         }
     }
 }

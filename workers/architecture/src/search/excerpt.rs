@@ -46,8 +46,8 @@ fn sentences<'a>(document: &'a Document, query: &[Term]) -> Vec<Sentence<'a>> {
         let texts = texts(section);
         texts.filter_map(move |(block, range, text)| {
             // A link to a successor contains the successor's name.
-            let is_said = !document.is_status_line(at, block, &range);
-            is_said.then_some((at, (block, text)))
+            let is_content = !document.is_status_line(at, block, &range);
+            is_content.then_some((at, (block, text)))
         })
     });
     let sentences = sentences
@@ -93,7 +93,7 @@ fn best(sentences: &[Sentence<'_>]) -> Option<Range<usize>> {
                 break;
             }
             let new = sentence.terms.iter();
-            found.extend(new.filter(|term| !are_in(sentences, start..at, **term)));
+            found.extend(new.filter(|term| !contains_term(sentences, start..at, **term)));
             let is_better = best.as_ref().is_none_or(|(most, shortest, _)| {
                 found.len() > *most || (found.len() == *most && length < *shortest)
             });
@@ -103,17 +103,17 @@ fn best(sentences: &[Sentence<'_>]) -> Option<Range<usize>> {
         }
     }
     let (_, _, range) = best?;
-    Some(widened(sentences, range))
+    Some(extended(sentences, range))
 }
 
 /// Whether one of these sentences has the word.
-fn are_in(sentences: &[Sentence<'_>], range: Range<usize>, term: Term) -> bool {
+fn contains_term(sentences: &[Sentence<'_>], range: Range<usize>, term: Term) -> bool {
     let before = sentences.get(range).unwrap_or_default();
     before.iter().any(|sentence| sentence.terms.contains(&term))
 }
 
 /// Extends a range by the sentences that follow in its section, up to the maximum length.
-fn widened(sentences: &[Sentence<'_>], range: Range<usize>) -> Range<usize> {
+fn extended(sentences: &[Sentence<'_>], range: Range<usize>) -> Range<usize> {
     let own = sentences.get(range.clone()).unwrap_or_default();
     let section = own.first().map(|sentence| sentence.section);
     let mut length: usize = own.iter().map(|sentence| sentence.text.len() + 1).sum();
@@ -142,7 +142,7 @@ fn first_of(
         })
     };
     let start = sentences.iter().position(is_within)?;
-    Some(widened(sentences, start..start + 1))
+    Some(extended(sentences, start..start + 1))
 }
 
 /// Shortens a long sentence at word boundaries, around the first word of the query.

@@ -7,7 +7,7 @@ use archway_index::chunk_text;
 use crate::document::Document;
 
 /// A passage ends when it has this many bytes.
-const FULL: usize = 800;
+const MAX_PASSAGE: usize = 800;
 /// The maximum number of passages per document. Later text is found by words only.
 const MAX_PASSAGES: usize = 64;
 
@@ -23,9 +23,9 @@ pub(super) fn passages(document: &Document) -> Vec<Passage> {
     for (at, section) in document.sections().iter().enumerate() {
         let (mut start, mut length) = (0, 0);
         for (block, text) in section.blocks.iter().enumerate() {
-            let is_said = !tells_standing(document, at, block);
-            length += if is_said { text.text.len() } else { 0 };
-            if length >= FULL {
+            let is_content = !is_status_only(document, at, block);
+            length += if is_content { text.text.len() } else { 0 };
+            if length >= MAX_PASSAGE {
                 found.push(Passage {
                     section: at,
                     blocks: start..block + 1,
@@ -45,7 +45,7 @@ pub(super) fn passages(document: &Document) -> Vec<Passage> {
 }
 
 /// Whether a block states only the decision's status.
-fn tells_standing(document: &Document, section: usize, block: usize) -> bool {
+fn is_status_only(document: &Document, section: usize, block: usize) -> bool {
     let text = document.sections().get(section);
     let text = text.and_then(|section| section.blocks.get(block));
     text.is_some_and(|text| {
@@ -57,20 +57,23 @@ fn tells_standing(document: &Document, section: usize, block: usize) -> bool {
 }
 
 /// The text to embed for each passage. A document without text has its title embedded.
-pub(super) fn readings(document: &Document) -> Vec<String> {
+pub(super) fn embedding_texts(document: &Document) -> Vec<String> {
     let passages = passages(document);
     if passages.is_empty() {
         return vec![chunk_text::embedding_text(None, Some(&document.title), "")];
     }
-    let readings = passages.iter().filter_map(|passage| {
+    let embedding_texts = passages.iter().filter_map(|passage| {
         let section = document.sections().get(passage.section)?;
         let blocks = section.blocks.get(passage.blocks.clone())?;
-        let said = passage.blocks.clone().zip(blocks);
-        let said = said.filter(|(at, _)| !tells_standing(document, passage.section, *at));
-        let texts: Vec<&str> = said.map(|(_, block)| block.text.as_str()).collect();
+        let content_blocks = passage.blocks.clone().zip(blocks);
+        let content_blocks =
+            content_blocks.filter(|(at, _)| !is_status_only(document, passage.section, *at));
+        let texts: Vec<&str> = content_blocks
+            .map(|(_, block)| block.text.as_str())
+            .collect();
         let heading = (section.heading != document.title).then_some(section.heading.as_str());
         let (title, text) = (Some(document.title.as_str()), texts.join("\n"));
         Some(chunk_text::embedding_text(heading, title, &text))
     });
-    readings.collect()
+    embedding_texts.collect()
 }

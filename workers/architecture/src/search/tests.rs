@@ -114,9 +114,9 @@ fn lines_that_say_where_a_decision_stands_are_no_passages() {
     let text = format!("# A\n\nStatus: {status}\n\nWe use it.\n\n## Status\n\n{status}\n");
     app.file("docs/adr/a.md", text).committed();
     let library = Libraries::new().of(&app.repo(), &cancel()).unwrap();
-    let readings = passages::readings(&library.documents()[0]);
-    let [reading] = readings.as_slice() else {
-        panic!("{readings:?}")
+    let embedding_texts = passages::embedding_texts(&library.documents()[0]);
+    let [reading] = embedding_texts.as_slice() else {
+        panic!("{embedding_texts:?}")
     };
     assert!(reading.contains("We use it.") && !reading.contains("PostgreSQL"));
 }
@@ -201,12 +201,12 @@ fn with_vectors_a_word_still_finds_and_scores_stay_between_0_and_1() {
 fn what_is_usual_in_a_library_is_not_near() {
     let like = |cosine: f32| {
         let other = (1.0 - cosine * cosine).sqrt();
-        vectors::OfDocument::of(vec![None, Some(vec![cosine, other])])
+        vectors::DocumentVectors::of(vec![None, Some(vec![cosine, other])])
     };
     let near = |cosines: &[f32]| {
         let all: Vec<_> = cosines.iter().map(|cosine| like(*cosine)).collect();
-        let nearness = Nearness::of(&all, &[1.0, 0.0]);
-        let near = (0..all.len()).filter(|at| nearness.at(*at).is_enough);
+        let similarities = Similarities::of(&all, &[1.0, 0.0]);
+        let near = (0..all.len()).filter(|at| similarities.at(*at).is_sufficient);
         near.collect::<Vec<_>>()
     };
     assert_eq!(near(&[0.7, 0.72, 0.95, 0.74, 0.71]), [2]);

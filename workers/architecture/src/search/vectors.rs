@@ -28,15 +28,15 @@ const MAX_BYTES: usize = 32 << 20;
 /// The number of texts in one request to a service.
 const BATCH: usize = 64;
 /// At most this many projects have a lock for requests.
-const MAX_ASKED: u64 = 1000;
+const MAX_LOCKS: u64 = 1000;
 
 /// The vectors of one document's passages, in order.
 #[derive(Clone, Debug)]
-pub struct OfDocument(Arc<[Option<Vec<f32>>]>);
+pub struct DocumentVectors(Arc<[Option<Vec<f32>>]>);
 
-impl OfDocument {
-    pub(super) fn of(passages: Vec<Option<Vec<f32>>>) -> OfDocument {
-        OfDocument(passages.into())
+impl DocumentVectors {
+    pub(super) fn of(passages: Vec<Option<Vec<f32>>>) -> DocumentVectors {
+        DocumentVectors(passages.into())
     }
 
     /// The passage that is most similar to a vector, and the cosine.
@@ -50,18 +50,18 @@ impl OfDocument {
 }
 
 /// The cache key: project, blob, whether it was parsed as a decision, and title.
-type Name = (Key, ObjectId, bool, String);
+type CacheKey = (Key, ObjectId, bool, String);
 
 /// The cached vectors. Cheap to clone.
 #[derive(Clone)]
 pub struct Vectors {
-    kept: Cache<Name, OfDocument>,
+    cache: Cache<CacheKey, DocumentVectors>,
     /// Held while one call requests a project's vectors. The next call finds most of them cached.
-    asking: Cache<Key, Arc<Mutex<()>>>,
+    request_locks: Cache<Key, Arc<Mutex<()>>>,
 }
 
 /// Documents without vectors yet.
-pub struct Lacking {
+pub struct MissingVectors {
     project: Key,
     documents: Vec<Document>,
 }
@@ -70,18 +70,18 @@ impl Vectors {
     /// Creates an empty cache.
     #[expect(clippy::new_without_default, reason = "it has a size")]
     pub fn new() -> Vectors {
-        let weigh = |_: &Name, vectors: &OfDocument| {
+        let weigh = |_: &CacheKey, vectors: &DocumentVectors| {
             let numbers = vectors.0.iter().flatten().map(Vec::len).sum::<usize>();
             u32::try_from(size_of::<f32>() * numbers + 512).unwrap_or(u32::MAX)
         };
         Vectors {
-            kept: Cache::builder()
+            cache: Cache::builder()
                 .max_capacity(CACHE_BYTES)
                 .weigher(weigh)
                 .time_to_idle(IDLE)
                 .build(),
-            asking: Cache::builder()
-                .max_capacity(MAX_ASKED)
+            request_locks: Cache::builder()
+                .max_capacity(MAX_LOCKS)
                 .time_to_idle(IDLE)
                 .build(),
         }
@@ -99,91 +99,99 @@ impl Vectors {
         library: &Library,
         embedder: &Embedder,
         cancel: &Cancel,
-    ) -> Result<Result<Option<Vec<OfDocument>>, Lacking>, Stopped> {
+    ) -> Result<Result<Option<Vec<DocumentVectors>>, MissingVectors>, Stopped> {
         let Some(model) = embedder.model() else {
             return Ok(Ok(None));
         };
         let mut all = Vec::with_capacity(library.documents().len());
-        let mut lacking = Vec::new();
-        let mut room = MAX_BYTES;
+        let mut missing = Vec::new();
+        let mut remaining_bytes = MAX_BYTES;
         for document in library.documents() {
             cancel.check()?;
-            let known = self.kept.get(&key(project, document));
-            let made = known.or_else(|| {
-                let vectors = embedder.at_once(&passages::readings(document))?;
-                Some(self.keep(project, document, vectors))
+            let cached = self.cache.get(&key(project, document));
+            let vectors = cached.or_else(|| {
+                let vectors = embedder.at_once(&passages::embedding_texts(document))?;
+                Some(self.store(project, document, vectors))
             });
-            let count = made
-                .as_ref()
-                .map_or_else(|| passages::passages(document).len(), |made| made.0.len());
-            let left = room.checked_sub(count * model.dimensions * size_of::<f32>());
+            let count = vectors.as_ref().map_or_else(
+                || passages::passages(document).len(),
+                |vectors| vectors.0.len(),
+            );
+            let left = remaining_bytes.checked_sub(count * model.dimensions * size_of::<f32>());
             let Some(left) = left else {
                 // Too large: all documents are found by words.
                 return Ok(Ok(None));
             };
-            room = left;
-            match made {
+            remaining_bytes = left;
+            match vectors {
                 Some(vectors) => all.push(vectors),
-                None => lacking.push(document.clone()),
+                None => missing.push(document.clone()),
             }
         }
-        Ok(match lacking.is_empty() {
+        Ok(match missing.is_empty() {
             true => Ok(Some(all)),
-            false => Err(Lacking {
+            false => Err(MissingVectors {
                 project: project.clone(),
-                documents: lacking,
+                documents: missing,
             }),
         })
     }
 
     /// Requests missing vectors from a service. Returns whether all are available now.
-    pub async fn fetch(&self, lacking: Lacking, embedder: &Embedder, until: Instant) -> bool {
-        let asking = self.asking.get_with_by_ref(&lacking.project, Arc::default);
-        let Ok(_one_at_a_time) = timeout_at(until, asking.lock()).await else {
+    pub async fn fetch(
+        &self,
+        missing: MissingVectors,
+        embedder: &Embedder,
+        until: Instant,
+    ) -> bool {
+        let request_locks = self
+            .request_locks
+            .get_with_by_ref(&missing.project, Arc::default);
+        let Ok(_one_at_a_time) = timeout_at(until, request_locks.lock()).await else {
             return false;
         };
-        let documents = lacking.documents.iter();
+        let documents = missing.documents.iter();
         let documents: Vec<&Document> = documents
-            .filter(|document| !self.kept.contains_key(&key(&lacking.project, document)))
+            .filter(|document| !self.cache.contains_key(&key(&missing.project, document)))
             .collect();
         for batch in batches(documents) {
-            let readings: Vec<String> = batch
+            let embedding_texts: Vec<String> = batch
                 .iter()
-                .flat_map(|(_, readings)| readings.clone())
+                .flat_map(|(_, embedding_texts)| embedding_texts.clone())
                 .collect();
-            let made = timeout_at(until, embedder.texts(&readings, until)).await;
-            let made = match made {
-                Ok(Ok(made)) => made,
+            let vectors = timeout_at(until, embedder.texts(&embedding_texts, until)).await;
+            let vectors = match vectors {
+                Ok(Ok(vectors)) => vectors,
                 Ok(Err(error)) => {
                     tracing::info!(error = %Chain(&error), "documents are found by their words alone");
                     return false;
                 }
                 Err(_elapsed) => return false,
             };
-            let mut made = made.into_iter();
-            for (document, readings) in batch {
-                let vectors = made.by_ref().take(readings.len()).collect();
-                self.keep(&lacking.project, document, vectors);
+            let mut vectors = vectors.into_iter();
+            for (document, embedding_texts) in batch {
+                let vectors = vectors.by_ref().take(embedding_texts.len()).collect();
+                self.store(&missing.project, document, vectors);
             }
         }
         true
     }
 
-    fn keep(
+    fn store(
         &self,
         project: &Key,
         document: &Document,
         vectors: Vec<Option<Vec<f32>>>,
-    ) -> OfDocument {
-        let vectors = OfDocument::of(vectors);
-        self.kept.insert(key(project, document), vectors.clone());
+    ) -> DocumentVectors {
+        let vectors = DocumentVectors::of(vectors);
+        self.cache.insert(key(project, document), vectors.clone());
         vectors
     }
 }
 
 /// The title is part of the key because vectors depend on it: a document without a heading has its
 /// file name as title.
-fn key(project: &Key, document: &Document) -> Name {
+fn key(project: &Key, document: &Document) -> CacheKey {
     let (blob, title) = (document.blob, document.title.clone());
     (project.clone(), blob, document.adr().is_some(), title)
 }
@@ -193,14 +201,14 @@ fn batches(documents: Vec<&Document>) -> Vec<Vec<(&Document, Vec<String>)>> {
     let mut batches: Vec<Vec<(&Document, Vec<String>)>> = Vec::new();
     let mut texts = BATCH;
     for document in documents {
-        let readings = passages::readings(document);
-        if texts + readings.len() > BATCH {
+        let embedding_texts = passages::embedding_texts(document);
+        if texts + embedding_texts.len() > BATCH {
             batches.push(Vec::new());
             texts = 0;
         }
-        texts += readings.len();
+        texts += embedding_texts.len();
         if let Some(batch) = batches.last_mut() {
-            batch.push((document, readings));
+            batch.push((document, embedding_texts));
         }
     }
     batches

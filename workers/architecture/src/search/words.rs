@@ -4,12 +4,12 @@ use archway_index::terms::{self, Term};
 
 use crate::document::{Content, Document};
 use crate::library::Library;
-use crate::words::{TITLE, Words};
+use crate::words::{TITLE_WEIGHT, Words};
 
 use archway_repo::{Cancel, Stopped};
 
 /// The maximum weight of a word: the limit of [`terms::weight`] for many occurrences.
-const MOST: f32 = 2.5;
+const MAX_TERM_WEIGHT: f32 = 2.5;
 
 /// The scores of a library's documents.
 pub(super) struct Scorer(Vec<f32>);
@@ -21,29 +21,29 @@ impl Scorer {
         query: &[Term],
         cancel: &Cancel,
     ) -> Result<Scorer, Stopped> {
-        let mut called = Vec::with_capacity(library.documents().len());
+        let mut documents = Vec::with_capacity(library.documents().len());
         for document in library.documents() {
             cancel.check()?;
-            called.push(Called::of(document));
+            documents.push(IndexedDocument::of(document));
         }
-        let average = average(&called);
-        let mut scores = vec![0.0; called.len()];
-        let mut most = 0.0;
+        let average = average(&documents);
+        let mut scores = vec![0.0; documents.len()];
+        let mut max_score = 0.0;
         for term in query {
             cancel.check()?;
-            let counts: Vec<u16> = called.iter().map(|one| one.count(*term)).collect();
+            let counts: Vec<u16> = documents.iter().map(|one| one.count(*term)).collect();
             let with = counts.iter().filter(|count| **count > 0).count();
-            let idf = terms::idf(wide(called.len()), wide(with.max(1)));
-            most += idf * MOST;
-            for ((score, one), count) in scores.iter_mut().zip(&called).zip(counts) {
+            let idf = terms::idf(as_u64(documents.len()), as_u64(with.max(1)));
+            max_score += idf * MAX_TERM_WEIGHT;
+            for ((score, one), count) in scores.iter_mut().zip(&documents).zip(counts) {
                 if count > 0 {
                     *score += idf * terms::weight(count, one.words.length(), average);
                 }
             }
         }
         for score in &mut scores {
-            *score = if most > 0.0 {
-                (*score / most).min(1.0)
+            *score = if max_score > 0.0 {
+                (*score / max_score).min(1.0)
             } else {
                 0.0
             };
@@ -58,14 +58,14 @@ impl Scorer {
 }
 
 /// A document's words, and those of its file name.
-struct Called<'a> {
+struct IndexedDocument<'a> {
     words: &'a Words,
     slug: Vec<Term>,
 }
 
-impl<'a> Called<'a> {
-    fn of(document: &'a Document) -> Called<'a> {
-        Called {
+impl<'a> IndexedDocument<'a> {
+    fn of(document: &'a Document) -> IndexedDocument<'a> {
+        IndexedDocument {
             words: document.content.words(),
             slug: terms::query_terms(&document.slug),
         }
@@ -74,13 +74,13 @@ impl<'a> Called<'a> {
     /// The weighted count of a word. The file name counts if the title lacks the word.
     fn count(&self, term: Term) -> u16 {
         match self.words.count(term) {
-            0 if self.slug.binary_search(&term).is_ok() => TITLE,
+            0 if self.slug.binary_search(&term).is_ok() => TITLE_WEIGHT,
             count => count,
         }
     }
 }
 
-fn average(documents: &[Called<'_>]) -> f32 {
+fn average(documents: &[IndexedDocument<'_>]) -> f32 {
     let lengths = documents.iter().map(|one| u64::from(one.words.length()));
     #[expect(
         clippy::cast_precision_loss,
@@ -90,7 +90,7 @@ fn average(documents: &[Called<'_>]) -> f32 {
     average
 }
 
-fn wide(count: usize) -> u64 {
+fn as_u64(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }
 
@@ -98,7 +98,7 @@ impl Content {
     /// The document's words, counted on first use.
     pub(super) fn words(&self) -> &Words {
         self.words.get_or_init(|| {
-            let title = self.markdown.called().unwrap_or_default();
+            let title = self.markdown.document_title().unwrap_or_default();
             Words::of(&self.markdown, title)
         })
     }

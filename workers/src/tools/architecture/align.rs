@@ -117,7 +117,7 @@ impl Tool for CheckAdrAlignment {
         let check_by_rules = move |repo: &Repo, cancel: &Cancel| checker.run(repo, cancel);
         let mut snapshot = cx.read(&project, check_by_rules).await?;
         let refined = check.refine(cx, &mut snapshot.value).await;
-        let left_out = snapshot.value.library.left_out().to_vec();
+        let left_out = snapshot.value.library.omitted().to_vec();
         let mut files = Vec::new();
         let reply = Reply::from_snapshot(snapshot, |checked| {
             let aligned = check.shown(checked);

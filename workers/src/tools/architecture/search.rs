@@ -5,7 +5,7 @@ use std::sync::Arc;
 use archway_architecture::{
     document::{Document, Kind, uri},
     library::{Libraries, Library},
-    search::{Lacking, Match, Query, Vectors},
+    search::{MissingVectors, Match, Query, Vectors},
 };
 use archway_index::embed::Embedder;
 use archway_proto::chain::Chain;
@@ -105,7 +105,7 @@ struct SearchOutcome {
     files: Vec<String>,
     left_out: Vec<String>,
     /// Vectors that must be computed first, if any.
-    missing_vectors: Option<Lacking>,
+    missing_vectors: Option<MissingVectors>,
 }
 
 impl Tool for SearchArchitecture {
@@ -205,7 +205,7 @@ impl Search {
         Ok(SearchOutcome {
             files: files.map(|found| found.document.path.display()).collect(),
             documents,
-            left_out: library.left_out().to_vec(),
+            left_out: library.omitted().to_vec(),
             missing_vectors,
         })
     }

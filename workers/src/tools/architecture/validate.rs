@@ -103,7 +103,7 @@ impl Tool for ValidatePattern {
             let language = args.language.as_deref();
             let document = &pattern.content.markdown;
             let findings = rules::check(document, &args.code, language, cancel)?;
-            let left_out = library.left_out().to_vec();
+            let left_out = library.omitted().to_vec();
             Ok(CheckedPattern {
                 pattern: pattern.slug.clone(),
                 path: pattern.path.display(),

@@ -54,7 +54,7 @@ const COUNTS: [&str; 27] = [
 ];
 
 /// The same after the counted name, and words that combine several names.
-const COUNTS_BEHIND: [&str; 11] = [
+const COUNTS_AFTER: [&str; 11] = [
     "once",
     "twice",
     "times",
@@ -69,7 +69,7 @@ const COUNTS_BEHIND: [&str; 11] = [
 ];
 
 /// Words before a name that don't restrict which of its uses are meant.
-const PLAIN: [&str; 84] = [
+const PLAIN_WORDS: [&str; 84] = [
     "a",
     "an",
     "the",
@@ -202,8 +202,8 @@ pub(super) fn is_condition(word: &str) -> bool {
 }
 
 /// Whether the words after a condition's word turn it into a wish: "where possible".
-pub(super) fn is_wish(behind: &[Piece<'_>]) -> bool {
-    word(behind.first()).is_some_and(|word| WISHES.contains(&word.as_str()))
+pub(super) fn is_wish(after: &[Piece<'_>]) -> bool {
+    word(after.first()).is_some_and(|word| WISHES.contains(&word.as_str()))
 }
 
 /// Whether this word begins an exception.
@@ -217,8 +217,8 @@ pub(super) fn is_place(word: &str) -> bool {
 }
 
 /// Whether the words after a place's word mean all code.
-pub(super) fn is_everywhere(behind: &[Piece<'_>]) -> bool {
-    let mut words = behind.iter().map_while(|piece| word(Some(piece)));
+pub(super) fn is_everywhere(after: &[Piece<'_>]) -> bool {
+    let mut words = after.iter().map_while(|piece| word(Some(piece)));
     let place = words.find(|word| !DETERMINERS.contains(&word.as_str()));
     place.is_some_and(|place| EVERYWHERE.contains(&place.as_str()))
 }
@@ -229,8 +229,8 @@ pub(super) fn is_count(word: &str) -> bool {
 }
 
 /// Whether the word is a count of the name before it, or combines it with another.
-pub(super) fn is_count_behind(word: &str) -> bool {
-    COUNTS_BEHIND.contains(&word)
+pub(super) fn is_count_after(word: &str) -> bool {
+    COUNTS_AFTER.contains(&word)
 }
 
 /// Whether a subject limits the requirement to a condition or a place. Subjects are otherwise
@@ -241,33 +241,33 @@ pub(super) fn is_limited(subject: &[Piece<'_>], forbids: bool) -> bool {
         .into_iter()
         .any(|word| is_condition(&word) || (forbids && is_exception(&word)));
     let opening = word(subject.first()).unwrap_or_default();
-    let behind = subject.get(1..).unwrap_or_default();
-    let is_at_a_place =
-        forbids && OPENING_PLACES.contains(&opening.as_str()) && !is_everywhere(behind);
-    has_condition || OPENINGS.contains(&opening.as_str()) || is_at_a_place
+    let after = subject.get(1..).unwrap_or_default();
+    let begins_with_place =
+        forbids && OPENING_PLACES.contains(&opening.as_str()) && !is_everywhere(after);
+    has_condition || OPENINGS.contains(&opening.as_str()) || begins_with_place
 }
 
 /// Whether words before a name restrict which of its uses are meant: "a bare `except`". If the
 /// words begin with a verb (`has_verb`), the verb is no restriction.
 pub(super) fn is_qualified(before: &[Piece<'_>], has_verb: bool) -> bool {
-    let (mut run, mut joint) = (Vec::new(), false);
+    let (mut qualifiers, mut is_at_joint) = (Vec::new(), false);
     for piece in before.iter().rev() {
         match word(Some(piece)) {
-            Some(word) if JOINTS.contains(&word.as_str()) => joint = true,
-            Some(word) => run.push(word),
-            None => joint = true,
+            Some(word) if JOINTS.contains(&word.as_str()) => is_at_joint = true,
+            Some(word) => qualifiers.push(word),
+            None => is_at_joint = true,
         }
-        if joint {
+        if is_at_joint {
             break;
         }
     }
-    if has_verb && !joint {
-        // The verb's words are last, because `run` is reversed.
-        while run.pop().is_some_and(|word| is_adverb(&word)) {}
+    if has_verb && !is_at_joint {
+        // The verb's words are last, because `qualifiers` is reversed.
+        while qualifiers.pop().is_some_and(|word| is_adverb(&word)) {}
     }
-    run.iter().any(|word| {
+    qualifiers.iter().any(|word| {
         let word = word.as_str();
-        !(PLAIN.contains(&word) || VERBS.contains(&word) || word.ends_with("ing"))
+        !(PLAIN_WORDS.contains(&word) || VERBS.contains(&word) || word.ends_with("ing"))
     })
 }
 

@@ -4,7 +4,7 @@
 use crate::rules::Severity;
 
 /// The keywords with their negations and severities; `None` requires nothing.
-const MODALS: [(&str, &str, Option<Severity>); 8] = [
+const KEYWORDS: [(&str, &str, Option<Severity>); 8] = [
     ("MUST", "MUST NOT", Some(Severity::Error)),
     ("SHALL", "SHALL NOT", Some(Severity::Error)),
     ("REQUIRED", "", Some(Severity::Error)),
@@ -24,7 +24,7 @@ pub(super) enum Piece<'s> {
 }
 
 /// An RFC 2119 keyword and its position.
-pub(super) struct Modal {
+pub(super) struct Keyword {
     pub(super) at: usize,
     pub(super) end: usize,
     /// As written, with NOT.
@@ -60,28 +60,28 @@ pub(super) fn pieces(sentence: &str) -> Vec<Piece<'_>> {
 }
 
 /// The RFC 2119 keywords. They count only in upper case, as the RFC requires.
-pub(super) fn modals(pieces: &[Piece<'_>]) -> Vec<Modal> {
-    let modal = |(at, piece): (usize, &Piece<'_>)| match piece {
-        Piece::Word(word) => modal(pieces, at, word),
+pub(super) fn keywords(pieces: &[Piece<'_>]) -> Vec<Keyword> {
+    let keyword = |(at, piece): (usize, &Piece<'_>)| match piece {
+        Piece::Word(word) => keyword(pieces, at, word),
         Piece::Name(_) | Piece::Mark(_) => None,
     };
-    pieces.iter().enumerate().filter_map(modal).collect()
+    pieces.iter().enumerate().filter_map(keyword).collect()
 }
 
-fn modal(pieces: &[Piece<'_>], at: usize, written: &str) -> Option<Modal> {
+fn keyword(pieces: &[Piece<'_>], at: usize, word_text: &str) -> Option<Keyword> {
     let is_not = |at: Option<usize>| {
         let piece = at.and_then(|at| pieces.get(at));
         matches!(piece, Some(Piece::Word(word))
             if word.eq_ignore_ascii_case("not") || word.eq_ignore_ascii_case("never"))
     };
-    let (word, negated, severity) = MODALS.iter().find(|(word, ..)| *word == written)?;
+    let (word, negated, severity) = KEYWORDS.iter().find(|(word, ..)| *word == word_text)?;
     // "NOT RECOMMENDED", but "MUST NOT".
     let is_adjective = negated.is_empty() || negated.starts_with("NOT");
-    let (before, behind) = (is_not(at.checked_sub(1)), is_not(Some(at + 1)));
-    let forbids = if is_adjective { before } else { behind };
-    Some(Modal {
+    let (before, after) = (is_not(at.checked_sub(1)), is_not(Some(at + 1)));
+    let forbids = if is_adjective { before } else { after };
+    Some(Keyword {
         at: at - usize::from(is_adjective && before),
-        end: at + 1 + usize::from(!is_adjective && behind),
+        end: at + 1 + usize::from(!is_adjective && after),
         word: if forbids { negated } else { word },
         negated: if negated.is_empty() {
             "MUST NOT"
@@ -95,7 +95,7 @@ fn modal(pieces: &[Piece<'_>], at: usize, written: &str) -> Option<Modal> {
 }
 
 /// The number of pieces before the subject of the next keyword.
-pub(super) fn before_the_last_joint(pieces: &[Piece<'_>]) -> usize {
+pub(super) fn object_length(pieces: &[Piece<'_>]) -> usize {
     let is_joint = |piece: &Piece<'_>| match piece {
         Piece::Mark(mark) => matches!(mark, ',' | ';' | '—' | '–'),
         Piece::Word(word) => ["and", "but", "while", "whereas"].contains(word),

@@ -3,7 +3,7 @@
 use super::pieces::Piece;
 
 /// Participles that say in a passive sentence that a name is used.
-const USES: [&str; 35] = [
+const USE_PARTICIPLES: [&str; 35] = [
     "used",
     "called",
     "invoked",
@@ -55,7 +55,7 @@ const ADVERBS: [&str; 9] = [
 ];
 
 /// Verbs that turn a requirement into a prohibition: "MUST avoid", "SHOULD be avoided".
-const AVOIDING: [&str; 18] = [
+const AVOIDANCE_VERBS: [&str; 18] = [
     "avoid",
     "refrain",
     "remove",
@@ -77,7 +77,7 @@ const AVOIDING: [&str; 18] = [
 ];
 
 /// Verbs with other meanings than use: after "MUST NOT modify `a`", `a` may still be used.
-const OTHER: [&str; 27] = [
+const OTHER_VERBS: [&str; 27] = [
     "mix",
     "combine",
     "nest",
@@ -110,11 +110,11 @@ const OTHER: [&str; 27] = [
 /// The properties of a verb.
 pub(super) struct Verb {
     /// Whether the subject is required: "… be used", "… appear".
-    pub(super) is_turned: bool,
+    pub(super) is_passive: bool,
     /// Whether the absence of something is required.
-    pub(super) avoids: bool,
+    pub(super) forbids_use: bool,
     /// Whether the verb has another meaning than use.
-    pub(super) is_other: bool,
+    pub(super) has_other_meaning: bool,
 }
 
 /// The verb at the start of the words after a keyword.
@@ -127,17 +127,17 @@ pub(super) fn verb(object: &[Piece<'_>]) -> Verb {
     let first = verbs.next().unwrap_or_default();
     if first == "be" {
         let second = verbs.next().unwrap_or_default();
-        let avoids = AVOIDING.contains(&second);
+        let forbids_use = AVOIDANCE_VERBS.contains(&second);
         return Verb {
-            is_turned: avoids || USES.contains(&second),
-            avoids,
-            is_other: false,
+            is_passive: forbids_use || USE_PARTICIPLES.contains(&second),
+            forbids_use,
+            has_other_meaning: false,
         };
     }
     Verb {
-        is_turned: ["appear", "occur", "exist"].contains(&first),
-        avoids: AVOIDING.contains(&first),
-        is_other: OTHER.contains(&first),
+        is_passive: ["appear", "occur", "exist"].contains(&first),
+        forbids_use: AVOIDANCE_VERBS.contains(&first),
+        has_other_meaning: OTHER_VERBS.contains(&first),
     }
 }
 

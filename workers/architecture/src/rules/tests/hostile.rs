@@ -6,13 +6,13 @@ use super::*;
 
 /// The time limit of a call with the rule limits in tests, on a busy machine. Without limits these
 /// rules would run for hours.
-const MOST: Duration = Duration::from_secs(40);
+const TIME_LIMIT: Duration = Duration::from_secs(40);
 
 fn bounded(document: &str, code: &str, language: &str) -> Findings {
     let began = Instant::now();
-    let findings = held(document, code, Some(language));
+    let findings = check_code(document, code, Some(language));
     let took = began.elapsed();
-    assert!(took < MOST, "{took:?}");
+    assert!(took < TIME_LIMIT, "{took:?}");
     findings
 }
 
@@ -47,11 +47,11 @@ fn rules_that_look_at_every_node_for_every_node_end() {
         for code in [wide(), deep()] {
             let stated = format!("id: hostile\nlanguage: js\nrule: {rule}\n");
             let next = NO_LOG.replace("TypeScript", "js");
-            let document = stating(&stated) + &stating(&next);
+            let document = document_with(&stated) + &document_with(&next);
             let code = format!("console.log(1);\n{code}");
             let findings = bounded(&document, &code, "js");
             assert!(
-                places(&findings).contains(&"no-log:1".to_owned()),
+                lines_of(&findings).contains(&"no-log:1".to_owned()),
                 "the next rule ran: {rule} {:?}",
                 findings.skipped
             );
@@ -63,7 +63,7 @@ fn rules_that_look_at_every_node_for_every_node_end() {
 fn a_rule_that_was_ended_is_told_and_compliance_is_not_known() {
     let rule = "id: slow\nlanguage: js\nrule: {kind: identifier, not: {inside: {stopBy: end, kind: \
                 program, has: {stopBy: end, pattern: nowhere}}}}\n";
-    let findings = bounded(&stating(rule), &wide(), "js");
+    let findings = bounded(&document_with(rule), &wide(), "js");
     assert!(findings.incomplete && !findings.compliant());
     assert_eq!(findings.checked, 0);
     assert_eq!(findings.skipped[0].rule, "slow");
@@ -93,7 +93,7 @@ fn rules_that_ask_for_themselves_end_and_leave_the_process_alive() {
                 "id: itself\nlanguage: js\nutils:\n  {utils}\nrule: {{any: [{{kind: identifier}}, \
                  {{kind: array}}, {{kind: program}}], matches: a}}\n"
             );
-            bounded(&stating(&rule), &code, "js");
+            bounded(&document_with(&rule), &code, "js");
         }
     }
 }
@@ -112,7 +112,7 @@ fn rules_nested_as_deep_as_yaml_goes_end() {
             nested(depth, around, inside)
         };
         let rule = format!("id: deep\nlanguage: js\nrule: {{kind: array, all: [{open}]}}\n");
-        bounded(&stating(&rule), &deep(), "js");
+        bounded(&document_with(&rule), &deep(), "js");
     }
 }
 
@@ -131,7 +131,7 @@ fn patterns_and_expressions_are_bounded() {
     ] {
         for code in [wide(), deep(), "f(".repeat(10_000)] {
             let stated = format!("id: hostile\nlanguage: js\nrule: {rule}\n");
-            bounded(&stating(&stated), &code, "js");
+            bounded(&document_with(&stated), &code, "js");
         }
     }
 }
@@ -141,7 +141,7 @@ fn a_message_is_short_whatever_it_repeats() {
     let message = "$A".repeat(5_000);
     let rule = format!("id: loud\nlanguage: js\nmessage: {message}\nrule: {{pattern: f($A)}}\n");
     let code = format!("f('{}')", "x".repeat(40_000));
-    let findings = bounded(&stating(&rule), &code, "js");
+    let findings = bounded(&document_with(&rule), &code, "js");
     assert!(findings.violations[0].description.len() < 600);
 }
 
@@ -155,7 +155,7 @@ fn fifty_usual_rules_are_run_on_usual_code_and_one_on_fifty_thousand_characters(
     };
     let line = "console.log(a, 7);\nfunction g(b) { return f(b, [c, d], { e: 1 }); }\n";
     for (rules, lines) in [(50, 60), (8, 720)] {
-        let document = stating(&(0..rules).map(rule).collect::<String>());
+        let document = document_with(&(0..rules).map(rule).collect::<String>());
         let findings = bounded(&document, &line.repeat(lines), "js");
         let counted = (findings.checked, findings.total, findings.incomplete);
         assert_eq!(counted, (rules, lines, false), "{:?}", findings.skipped);
@@ -167,7 +167,7 @@ fn a_cancelled_call_stops_at_once() {
     let rule = "id: slow\nlanguage: js\nrule: {kind: identifier, not: {inside: {stopBy: end, kind: \
                 program, has: {stopBy: end, pattern: nowhere}}}}\n";
     let run = |call: &Cancel| {
-        let document = Markdown::read(&stating(rule), call).unwrap();
+        let document = Markdown::read(&document_with(rule), call).unwrap();
         check(&document, &wide(), Some("js"), call)
     };
     let whole = cancel();

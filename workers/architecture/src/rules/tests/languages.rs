@@ -71,11 +71,11 @@ const CODE: [(&str, &str, &str); 12] = [
 fn every_language_has_its_rules_its_comments_and_its_strings() {
     for (language, pattern, code) in CODE {
         let rule = format!("id: found\nlanguage: {language}\nrule:\n  pattern: {pattern}\n");
-        let document = stating(&rule) + "\nCode MUST NOT use `banned`.\n";
-        for given in [Some(language), None] {
-            let findings = held(&document, code, given);
+        let document = document_with(&rule) + "\nCode MUST NOT use `banned`.\n";
+        for language_argument in [Some(language), None] {
+            let findings = check_code(&document, code, language_argument);
             assert_eq!(findings.language, Some(language), "{language}");
-            let found = places(&findings);
+            let found = lines_of(&findings);
             assert_eq!(
                 found,
                 ["found:2", "MUST NOT `banned`:5"],
@@ -91,10 +91,10 @@ fn every_language_has_its_rules_its_comments_and_its_strings() {
 
 #[test]
 fn php_is_read_with_and_without_its_tag() {
-    let rule = stating("id: dump\nlanguage: PHP\nrule: {pattern: var_dump($A)}\n");
+    let rule = document_with("id: dump\nlanguage: PHP\nrule: {pattern: var_dump($A)}\n");
     for code in ["var_dump($x);", "<?php var_dump($x);"] {
         assert_eq!(
-            places(&held(&rule, code, Some("php"))),
+            lines_of(&check_code(&rule, code, Some("php"))),
             ["dump:1"],
             "{code}"
         );
@@ -105,7 +105,7 @@ fn php_is_read_with_and_without_its_tag() {
 fn an_empty_text_is_code_of_any_language() {
     for (language, ..) in CODE {
         for code in ["", "\n", "\u{feff}", "\0"] {
-            let findings = held("MUST NOT use `a`.", code, Some(language));
+            let findings = check_code("MUST NOT use `a`.", code, Some(language));
             assert_eq!(findings.total, 0, "{language} {code:?}");
         }
     }

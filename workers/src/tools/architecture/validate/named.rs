@@ -21,7 +21,7 @@ pub(super) fn pattern<'l>(library: &'l Library, name: &str) -> Result<&'l Docume
     let found = library.get(Kind::Pattern, name).or_else(any_case);
     found.or_else(|| titled(library, name)).ok_or_else(|| {
         let failure = missing(name, library.of_kind(Kind::Pattern));
-        with_left_out(with_other_kind(failure, library, name), library.left_out())
+        with_left_out(with_other_kind(failure, library, name), library.omitted())
     })
 }
 

@@ -17,15 +17,15 @@ use crate::document::Document;
 
 /// The time limit for reading history, once per commit of HEAD. Listing documents must be fast, and
 /// a change that is not found in time is an old one.
-const PATIENCE: Duration = Duration::from_millis(100);
+const HISTORY_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The computed change times.
 #[derive(Debug, Default)]
-pub(super) struct Changes(OnceLock<HashMap<RepoPath, Timestamp>>);
+pub(super) struct ChangeTimes(OnceLock<HashMap<RepoPath, Timestamp>>);
 
 impl Library {
     /// When a document last changed, if that is known or found in time.
-    pub fn changed(
+    pub fn last_changed(
         &self,
         document: &Document,
         repo: &Repo,
@@ -36,7 +36,7 @@ impl Library {
         }
         let changes = &self.changes.0;
         if changes.get().is_none() {
-            let found = self.found(repo, histories, cancel).unwrap_or_else(|error| {
+            let found = self.read_history(repo, histories, cancel).unwrap_or_else(|error| {
                 tracing::debug!(error = %Chain(&error), "when documents were changed is not told");
                 HashMap::new()
             });
@@ -48,18 +48,18 @@ impl Library {
         changes.get()?.get(&document.path).copied()
     }
 
-    fn found(
+    fn read_history(
         &self,
         repo: &Repo,
         histories: &Histories,
         cancel: &Cancel,
     ) -> Result<HashMap<RepoPath, Timestamp>, HistoryError> {
         let history = History::of(repo, histories, cancel)?;
-        let until = cancel.deadline.min(Instant::now() + PATIENCE);
-        let soon = Cancel::new(until, cancel.token.clone());
+        let until = cancel.deadline.min(Instant::now() + HISTORY_TIMEOUT);
+        let bounded = Cancel::new(until, cancel.token.clone());
         let documents = self.documents.iter();
         let files: Vec<_> = documents.map(|it| (&it.path, it.blob)).collect();
-        let changes = history.last_changes(&files, &soon)?;
+        let changes = history.last_changes(&files, &bounded)?;
         let changes = files.into_iter().zip(changes);
         let changes = changes.filter_map(|((path, _), seconds)| {
             let time = Timestamp::from_second(seconds?).ok()?;

@@ -1,55 +1,55 @@
-//! Nodes that count each visit in the [`Watch`] before it happens.
+//! Nodes that count each visit in the [`Budget`] before it happens.
 
 use std::{borrow::Cow, ops::Range};
 
 use ast_grep_core::{Position, source::SgNode};
 use tree_sitter::{Node, TreeCursor};
 
-use crate::rules::watch::Watch;
+use crate::rules::budget::Budget;
 
-pub(in crate::rules) struct Seen<'r> {
+pub(in crate::rules) struct CountedNode<'r> {
     node: Node<'r>,
-    watch: &'r Watch,
+    budget: &'r Budget,
 }
 
 struct Children<'r> {
     cursor: TreeCursor<'r>,
     left: u32,
-    watch: &'r Watch,
+    budget: &'r Budget,
 }
 
 /// A node and its descendants, in source order.
-struct Descent<'r> {
+struct DepthFirst<'r> {
     cursor: TreeCursor<'r>,
     depth: usize,
     done: bool,
-    watch: &'r Watch,
+    budget: &'r Budget,
 }
 
-impl Clone for Seen<'_> {
+impl Clone for CountedNode<'_> {
     fn clone(&self) -> Self {
-        self.watch.copy();
-        Seen { ..*self }
+        self.budget.copy();
+        CountedNode { ..*self }
     }
 }
 
-impl<'r> Seen<'r> {
-    pub(super) fn new(node: Node<'r>, watch: &'r Watch) -> Seen<'r> {
-        Seen { node, watch }
+impl<'r> CountedNode<'r> {
+    pub(super) fn new(node: Node<'r>, budget: &'r Budget) -> CountedNode<'r> {
+        CountedNode { node, budget }
     }
 
     pub(super) fn bytes(&self) -> Range<usize> {
         self.node.byte_range()
     }
 
-    fn at(&self, node: Option<Node<'r>>) -> Option<Seen<'r>> {
-        let watch = self.watch;
-        node.map(|node| Seen { node, watch })
+    fn wrap(&self, node: Option<Node<'r>>) -> Option<CountedNode<'r>> {
+        let budget = self.budget;
+        node.map(|node| CountedNode { node, budget })
     }
 
-    fn all(&self) -> Children<'r> {
+    fn child_iter(&self) -> Children<'r> {
         let mut cursor = self.node.walk();
-        let has_children = self.watch.step() && cursor.goto_first_child();
+        let has_children = self.budget.visit() && cursor.goto_first_child();
         Children {
             cursor,
             left: if has_children {
@@ -57,22 +57,24 @@ impl<'r> Seen<'r> {
             } else {
                 0
             },
-            watch: self.watch,
+            budget: self.budget,
         }
     }
 
-    fn siblings(&self) -> impl Iterator<Item = Seen<'r>> {
-        self.parent().into_iter().flat_map(|parent| parent.all())
+    fn siblings(&self) -> impl Iterator<Item = CountedNode<'r>> {
+        self.parent()
+            .into_iter()
+            .flat_map(|parent| parent.child_iter())
     }
 }
 
-impl<'r> SgNode<'r> for Seen<'r> {
+impl<'r> SgNode<'r> for CountedNode<'r> {
     fn parent(&self) -> Option<Self> {
-        self.at(self.node.parent().filter(|_| self.watch.climb()))
+        self.wrap(self.node.parent().filter(|_| self.budget.visit_expensive()))
     }
 
     fn children(&self) -> impl ExactSizeIterator<Item = Self> {
-        self.all()
+        self.child_iter()
     }
 
     fn kind(&self) -> Cow<'_, str> {
@@ -92,13 +94,13 @@ impl<'r> SgNode<'r> for Seen<'r> {
     }
 
     fn start_pos(&self) -> Position {
-        let place = self.node.start_position();
-        Position::new(place.row, place.column, self.node.start_byte())
+        let position = self.node.start_position();
+        Position::new(position.row, position.column, self.node.start_byte())
     }
 
     fn end_pos(&self) -> Position {
-        let place = self.node.end_position();
-        Position::new(place.row, place.column, self.node.end_byte())
+        let position = self.node.end_position();
+        Position::new(position.row, position.column, self.node.end_byte())
     }
 
     /// Nearest first.
@@ -106,37 +108,45 @@ impl<'r> SgNode<'r> for Seen<'r> {
         let mut above = Vec::new();
         let mut next = Some(root.node);
         while let Some(node) = next.filter(|node| node.id() != self.node.id()) {
-            if !self.watch.climb() {
+            if !self.budget.visit_expensive() {
                 above.clear();
                 break;
             }
             next = node.child_with_descendant(self.node);
             above.push(node);
         }
-        let watch = self.watch;
+        let budget = self.budget;
         let above = above.into_iter().rev();
-        above.map(move |node| Seen { node, watch })
+        above.map(move |node| CountedNode { node, budget })
     }
 
     fn dfs(&self) -> impl Iterator<Item = Self> {
-        Descent {
+        DepthFirst {
             cursor: self.node.walk(),
             depth: 0,
             done: false,
-            watch: self.watch,
+            budget: self.budget,
         }
     }
 
     fn child(&self, nth: usize) -> Option<Self> {
-        self.all().nth(nth)
+        self.child_iter().nth(nth)
     }
 
     fn next(&self) -> Option<Self> {
-        self.at(self.node.next_sibling().filter(|_| self.watch.climb()))
+        self.wrap(
+            self.node
+                .next_sibling()
+                .filter(|_| self.budget.visit_expensive()),
+        )
     }
 
     fn prev(&self) -> Option<Self> {
-        self.at(self.node.prev_sibling().filter(|_| self.watch.climb()))
+        self.wrap(
+            self.node
+                .prev_sibling()
+                .filter(|_| self.budget.visit_expensive()),
+        )
     }
 
     fn next_all(&self) -> impl Iterator<Item = Self> {
@@ -179,11 +189,11 @@ impl<'r> SgNode<'r> for Seen<'r> {
 
     fn field(&self, name: &str) -> Option<Self> {
         let child = self.node.child_by_field_name(name);
-        self.at(child.filter(|_| self.watch.step()))
+        self.wrap(child.filter(|_| self.budget.visit()))
     }
 
     fn field_children(&self, field_id: Option<u16>) -> impl Iterator<Item = Self> {
-        let mut children = self.all();
+        let mut children = self.child_iter();
         std::iter::from_fn(move || {
             loop {
                 let field = children.cursor.field_id().map(|id| id.get());
@@ -197,23 +207,23 @@ impl<'r> SgNode<'r> for Seen<'r> {
 
     fn child_by_field_id(&self, field_id: u16) -> Option<Self> {
         let child = self.node.child_by_field_id(field_id);
-        self.at(child.filter(|_| self.watch.step()))
+        self.wrap(child.filter(|_| self.budget.visit()))
     }
 }
 
 impl<'r> Iterator for Children<'r> {
-    type Item = Seen<'r>;
+    type Item = CountedNode<'r>;
 
-    fn next(&mut self) -> Option<Seen<'r>> {
-        if self.left == 0 || !self.watch.step() {
+    fn next(&mut self) -> Option<CountedNode<'r>> {
+        if self.left == 0 || !self.budget.visit() {
             self.left = 0;
             return None;
         }
         self.left -= 1;
         let node = self.cursor.node();
         self.cursor.goto_next_sibling();
-        let watch = self.watch;
-        Some(Seen { node, watch })
+        let budget = self.budget;
+        Some(CountedNode { node, budget })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -224,7 +234,7 @@ impl<'r> Iterator for Children<'r> {
 
 impl ExactSizeIterator for Children<'_> {}
 
-impl Descent<'_> {
+impl DepthFirst<'_> {
     /// Moves to the next node, or sets `done`.
     fn advance(&mut self) {
         if self.cursor.goto_first_child() {
@@ -244,17 +254,17 @@ impl Descent<'_> {
     }
 }
 
-impl<'r> Iterator for Descent<'r> {
-    type Item = Seen<'r>;
+impl<'r> Iterator for DepthFirst<'r> {
+    type Item = CountedNode<'r>;
 
-    fn next(&mut self) -> Option<Seen<'r>> {
-        if self.done || !self.watch.step() {
+    fn next(&mut self) -> Option<CountedNode<'r>> {
+        if self.done || !self.budget.visit() {
             self.done = true;
             return None;
         }
         let node = self.cursor.node();
         self.advance();
-        let watch = self.watch;
-        Some(Seen { node, watch })
+        let budget = self.budget;
+        Some(CountedNode { node, budget })
     }
 }

@@ -6,78 +6,78 @@ use std::ops::Range;
 use archway_repo::{Cancel, Stopped};
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
-use super::lines::Lines;
+use super::line_index::LineIndex;
 use super::{Block, BlockKind, Fence, Link, Section};
 
 /// Cancellation is checked once per this many events.
 const BETWEEN_CHECKS: usize = 4096;
 /// At most this many headings, blocks and fences of a document are kept.
-const MAX_BLOCKS: usize = 20_000;
+const MAX_PARTS: usize = 20_000;
 
 /// Parses the text from the offset `body`.
-pub(super) fn read(
+pub(super) fn build(
     text: &str,
     body: usize,
     cancel: &Cancel,
 ) -> Result<(Vec<Section>, Vec<Fence>), Stopped> {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let mut reader = Reader::new(text, body);
+    let mut builder = MarkdownBuilder::new(text, body);
     let events = Parser::new_ext(text.get(body..).unwrap_or_default(), options);
     for (number, (event, bytes)) in events.into_offset_iter().enumerate() {
         if number.is_multiple_of(BETWEEN_CHECKS) {
             cancel.check()?;
         }
-        if reader.kept > MAX_BLOCKS {
+        if builder.count > MAX_PARTS {
             break;
         }
-        reader.take(event, bytes.start + body..bytes.end + body);
+        builder.handle(event, bytes.start + body..bytes.end + body);
     }
-    Ok(reader.done(text))
+    Ok(builder.finish(text))
 }
 
-struct Reader {
-    lines: Lines,
+struct MarkdownBuilder {
+    lines: LineIndex,
     sections: Vec<Section>,
     fences: Vec<Fence>,
     /// The open heading.
     heading: Option<Section>,
     /// The open block.
-    open: Option<Block>,
+    block: Option<Block>,
     /// The open code block.
     fence: Option<Fence>,
     /// The open link: the offset of its text, and its target.
     link: Option<(usize, String)>,
-    /// The nesting depth in quotations and footnotes (`quotes`), and in lists (`lists`).
-    quotes: usize,
-    lists: u8,
+    /// The nesting depth in quotations and footnotes (`quote_depth`), and in lists (`list_depth`).
+    quote_depth: usize,
+    list_depth: u8,
     /// Whether the next block is the first of a list item.
     begins_item: bool,
     /// The nesting depth in strikethrough.
-    crossed: usize,
-    kept: usize,
+    strikethrough_depth: usize,
+    count: usize,
 }
 
-impl Reader {
-    fn new(text: &str, body: usize) -> Reader {
+impl MarkdownBuilder {
+    fn new(text: &str, body: usize) -> MarkdownBuilder {
         let first = Section::new(0, body..body);
-        Reader {
-            lines: Lines::of(text),
+        MarkdownBuilder {
+            lines: LineIndex::of(text),
             sections: vec![first],
             fences: Vec::new(),
             heading: None,
-            open: None,
+            block: None,
             fence: None,
             link: None,
-            quotes: 0,
-            lists: 0,
+            quote_depth: 0,
+            list_depth: 0,
             begins_item: false,
-            crossed: 0,
-            kept: 0,
+            strikethrough_depth: 0,
+            count: 0,
         }
     }
 
-    fn take(&mut self, event: Event<'_>, bytes: Range<usize>) {
+    fn handle(&mut self, event: Event<'_>, bytes: Range<usize>) {
         match event {
             Event::Start(tag) => self.begin(tag, bytes),
             Event::End(tag) => self.end(tag),
@@ -91,30 +91,30 @@ impl Reader {
 
     fn begin(&mut self, tag: Tag<'_>, bytes: Range<usize>) {
         match tag {
-            Tag::Heading { level, .. } if self.quotes == 0 && self.lists == 0 => {
-                self.close();
-                self.heading = Some(Section::new(number(level), bytes));
+            Tag::Heading { level, .. } if self.quote_depth == 0 && self.list_depth == 0 => {
+                self.close_block();
+                self.heading = Some(Section::new(level_number(level), bytes));
             }
-            Tag::Paragraph | Tag::Heading { .. } | Tag::HtmlBlock => self.close(),
+            Tag::Paragraph | Tag::Heading { .. } | Tag::HtmlBlock => self.close_block(),
             Tag::BlockQuote(_) | Tag::FootnoteDefinition(_) => {
-                self.close();
-                self.quotes += 1;
+                self.close_block();
+                self.quote_depth += 1;
             }
             Tag::List(_) => {
-                self.close();
-                self.lists = self.lists.saturating_add(1);
+                self.close_block();
+                self.list_depth = self.list_depth.saturating_add(1);
             }
             Tag::Item => {
-                self.close();
+                self.close_block();
                 self.begins_item = true;
             }
             Tag::TableHead => self.begin_row(BlockKind::Head, &bytes),
             Tag::TableRow => self.begin_row(BlockKind::Row, &bytes),
             Tag::TableCell => self.begin_cell(),
             Tag::CodeBlock(kind) => self.begin_code(&kind, &bytes),
-            Tag::Strikethrough => self.crossed += 1,
+            Tag::Strikethrough => self.strikethrough_depth += 1,
             Tag::Link { dest_url, .. } => {
-                let start = self.open.as_ref().map_or(0, |block| block.text.len());
+                let start = self.block.as_ref().map_or(0, |block| block.text.len());
                 self.link = Some((start, dest_url.into_string()));
             }
             _ => {}
@@ -124,21 +124,25 @@ impl Reader {
     fn end(&mut self, tag: TagEnd) {
         match tag {
             TagEnd::Heading(_) => self.end_heading(),
-            TagEnd::Paragraph | TagEnd::Item | TagEnd::TableHead | TagEnd::TableRow => self.close(),
+            TagEnd::Paragraph | TagEnd::Item | TagEnd::TableHead | TagEnd::TableRow => {
+                self.close_block()
+            }
             TagEnd::BlockQuote(_) | TagEnd::FootnoteDefinition => {
-                self.close();
-                self.quotes = self.quotes.saturating_sub(1);
+                self.close_block();
+                self.quote_depth = self.quote_depth.saturating_sub(1);
             }
             TagEnd::List(_) => {
-                self.close();
-                self.lists = self.lists.saturating_sub(1);
+                self.close_block();
+                self.list_depth = self.list_depth.saturating_sub(1);
                 self.begins_item = false;
             }
             TagEnd::CodeBlock => {
                 self.fences.extend(self.fence.take());
-                self.kept += 1;
+                self.count += 1;
             }
-            TagEnd::Strikethrough => self.crossed = self.crossed.saturating_sub(1),
+            TagEnd::Strikethrough => {
+                self.strikethrough_depth = self.strikethrough_depth.saturating_sub(1)
+            }
             TagEnd::Link => self.end_link(),
             _ => {}
         }
@@ -150,22 +154,22 @@ impl Reader {
                 fence.line = self.lines.at(bytes.start);
             }
             fence.content.push_str(words);
-        } else if self.crossed > 0 {
+        } else if self.strikethrough_depth > 0 {
             // Strikethrough text is obsolete.
         } else if let Some(heading) = &mut self.heading {
             let words = if words == "\n" { " " } else { words };
             heading.heading.push_str(words);
         } else {
-            let (line, depth) = (self.lines.at(bytes.start), self.lists);
+            let (line, depth) = (self.lines.at(bytes.start), self.list_depth);
             let begins_item = mem::take(&mut self.begins_item);
             let kind = if begins_item {
                 BlockKind::Item
             } else {
                 BlockKind::Paragraph
             };
-            let open = &mut self.open;
-            let block = open.get_or_insert_with(|| Block::new(kind, depth, line));
-            block.places.push((block.text.len(), bytes.start));
+            let block = &mut self.block;
+            let block = block.get_or_insert_with(|| Block::new(kind, depth, line));
+            block.offsets.push((block.text.len(), bytes.start));
             block.text.push_str(words);
             if let Some(cell) = block.cells.last_mut() {
                 cell.push_str(words);
@@ -174,13 +178,13 @@ impl Reader {
     }
 
     fn begin_row(&mut self, kind: BlockKind, bytes: &Range<usize>) {
-        self.close();
+        self.close_block();
         let line = self.lines.at(bytes.start);
-        self.open = Some(Block::new(kind, self.lists, line));
+        self.block = Some(Block::new(kind, self.list_depth, line));
     }
 
     fn begin_cell(&mut self) {
-        if let Some(block) = &mut self.open {
+        if let Some(block) = &mut self.block {
             if !block.cells.is_empty() {
                 block.text.push_str(" | ");
             }
@@ -189,7 +193,7 @@ impl Reader {
     }
 
     fn begin_code(&mut self, kind: &CodeBlockKind<'_>, bytes: &Range<usize>) {
-        self.close();
+        self.close_block();
         let (info, opening) = match kind {
             CodeBlockKind::Fenced(info) => (info.trim().to_owned(), 1),
             CodeBlockKind::Indented => (String::new(), 0),
@@ -204,15 +208,15 @@ impl Reader {
 
     fn end_heading(&mut self) {
         let Some(mut heading) = self.heading.take() else {
-            return self.close();
+            return self.close_block();
         };
         heading.heading = heading.heading.trim().to_owned();
         self.sections.push(heading);
-        self.kept += 1;
+        self.count += 1;
     }
 
     fn end_link(&mut self) {
-        let (Some((start, target)), Some(block)) = (self.link.take(), &mut self.open) else {
+        let (Some((start, target)), Some(block)) = (self.link.take(), &mut self.block) else {
             return;
         };
         // A link that began in another block has no text in this one.
@@ -221,20 +225,20 @@ impl Reader {
     }
 
     /// Closes the open block.
-    fn close(&mut self) {
-        let Some(block) = self.open.take() else {
+    fn close_block(&mut self) {
+        let Some(block) = self.block.take() else {
             return;
         };
         if let Some(section) = self.sections.last_mut()
             && !block.text.trim().is_empty()
         {
             section.blocks.push(block);
-            self.kept += 1;
+            self.count += 1;
         }
     }
 
-    fn done(mut self, text: &str) -> (Vec<Section>, Vec<Fence>) {
-        self.close();
+    fn finish(mut self, text: &str) -> (Vec<Section>, Vec<Fence>) {
+        self.close_block();
         let mut end = text.len();
         for section in self.sections.iter_mut().rev() {
             section.bytes.end = end;
@@ -258,7 +262,7 @@ impl Reader {
 }
 
 impl Section {
-    /// An empty section. `done` sets its end.
+    /// An empty section. `finish` sets its end.
     fn new(level: u8, bytes: Range<usize>) -> Section {
         Section {
             heading: String::new(),
@@ -279,12 +283,12 @@ impl Block {
             cells: Vec::new(),
             line,
             links: Vec::new(),
-            places: Vec::new(),
+            offsets: Vec::new(),
         }
     }
 }
 
-fn number(level: HeadingLevel) -> u8 {
+fn level_number(level: HeadingLevel) -> u8 {
     match level {
         HeadingLevel::H1 => 1,
         HeadingLevel::H2 => 2,

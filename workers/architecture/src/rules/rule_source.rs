@@ -21,7 +21,7 @@ const MAX_REGEX: usize = 256 << 10;
 
 /// A rule as its document states it.
 #[derive(Debug)]
-pub(super) struct Stated {
+pub(super) struct RuleSource {
     /// The rule's id, or its line.
     pub(super) name: String,
     /// The language of the rule.
@@ -31,14 +31,14 @@ pub(super) struct Stated {
 
 /// The rules of a document, and the texts that are not valid rules.
 #[derive(Debug, Default)]
-pub(super) struct Statements {
-    pub(super) rules: Vec<Stated>,
+pub(super) struct RuleSources {
+    pub(super) rules: Vec<RuleSource>,
     pub(super) skipped: Vec<Skipped>,
 }
 
 /// The reason why a text is not a valid rule.
 #[derive(Debug, thiserror::Error)]
-enum StatedError {
+enum RuleSourceError {
     #[error("it is not YAML: {0}")]
     Yaml(String),
     #[error("it has more than {MAX_RULE} bytes")]
@@ -55,54 +55,57 @@ enum StatedError {
     Language(String),
 }
 
-impl Statements {
+impl RuleSources {
     /// Parses the fences of a document.
-    pub(super) fn of(fences: &[Fence]) -> Statements {
-        let mut found = Statements::default();
-        let mut over = 0;
-        for (fence, is_meant) in fences
+    pub(super) fn of(fences: &[Fence]) -> RuleSources {
+        let mut found = RuleSources::default();
+        let mut omitted = 0;
+        for (fence, is_marked) in fences
             .iter()
-            .filter_map(|fence| Some((fence, meant(fence)?)))
+            .filter_map(|fence| Some((fence, fence_marking(fence)?)))
         {
-            for (line, text) in documents(fence) {
-                let read = read(text);
-                let is_rule = is_meant || read.as_ref().map_or_else(|_| looks_like(text), is_rule);
-                match read {
+            for (line, text) in yaml_documents(fence) {
+                let parse = parse(text);
+                let is_rule = is_marked
+                    || parse
+                        .as_ref()
+                        .map_or_else(|_| looks_like_rule(text), is_rule);
+                match parse {
                     Ok(Value::Null) => {}
                     _ if !is_rule => {}
-                    _ if found.rules.len() >= MAX_RULES => over += 1,
-                    read => found.add(line, text, read),
+                    _ if found.rules.len() >= MAX_RULES => omitted += 1,
+                    parse => found.add(line, text, parse),
                 }
             }
         }
-        if over > 0 {
+        if omitted > 0 {
             found.skipped.push(Skipped {
-                rule: format!("{over} more"),
+                rule: format!("{omitted} more"),
                 reason: format!("a document has at most {MAX_RULES} rules"),
             });
         }
         found
     }
 
-    fn add(&mut self, line: usize, text: &str, read: Result<Value, StatedError>) {
-        let place = || format!("rule at line {line}");
-        let named = |yaml: &Value| yaml.get("id").and_then(Value::as_str).map(str::to_owned);
-        let id = read.as_ref().ok().and_then(named);
+    fn add(&mut self, line: usize, text: &str, parse: Result<Value, RuleSourceError>) {
+        let fallback_name = || format!("rule at line {line}");
+        let id_of = |yaml: &Value| yaml.get("id").and_then(Value::as_str).map(str::to_owned);
+        let id = parse.as_ref().ok().and_then(id_of);
         let id = id.or_else(|| line_of(text, "id:").map(str::to_owned));
         let id = id.filter(|id| !id.is_empty());
-        let name = id.map_or_else(place, |id| shown(&id).into_owned());
-        let stated = read.and_then(|yaml| {
-            check(&yaml)?;
+        let name = id.map_or_else(fallback_name, |id| shown(&id).into_owned());
+        let source = parse.and_then(|yaml| {
+            check_limits(&yaml)?;
             let dialect = dialect(&yaml)?;
             let name = name.clone();
-            Ok(Stated {
+            Ok(RuleSource {
                 name,
                 dialect,
                 yaml,
             })
         });
-        match stated {
-            Ok(stated) => self.rules.push(stated),
+        match source {
+            Ok(source) => self.rules.push(source),
             Err(error) => self.skipped.push(Skipped {
                 rule: name,
                 reason: error.to_string(),
@@ -113,7 +116,7 @@ impl Statements {
 
 /// Whether the info string marks a fence as rules. YAML without a mark (`false`) may hold rules;
 /// `None` means that it can't.
-fn meant(fence: &Fence) -> Option<bool> {
+fn fence_marking(fence: &Fence) -> Option<bool> {
     let mut words = fence
         .info
         .split(|c: char| c.is_whitespace() || matches!(c, ',' | '{' | '}'))
@@ -128,30 +131,30 @@ fn meant(fence: &Fence) -> Option<bool> {
 
 /// The YAML documents in a fence, each with its first line. By YAML's grammar, `---` separates
 /// documents wherever it is.
-fn documents(fence: &Fence) -> Vec<(usize, &str)> {
-    let mut documents = Vec::new();
+fn yaml_documents(fence: &Fence) -> Vec<(usize, &str)> {
+    let mut yaml_documents = Vec::new();
     let (mut start, mut at, mut first) = (0, 0, fence.line);
     for (number, line) in fence.content.split_inclusive('\n').enumerate() {
         let next = at + line.len();
         let mark = line.trim_end();
         if mark == "---" || mark == "..." || line.starts_with("--- ") {
-            documents.push((first, fence.content.get(start..at).unwrap_or_default()));
+            yaml_documents.push((first, fence.content.get(start..at).unwrap_or_default()));
             (start, first) = (next, fence.line + number + 1);
         }
         at = next;
     }
-    documents.push((first, fence.content.get(start..).unwrap_or_default()));
-    documents
+    yaml_documents.push((first, fence.content.get(start..).unwrap_or_default()));
+    yaml_documents
 }
 
-fn read(text: &str) -> Result<Value, StatedError> {
+fn parse(text: &str) -> Result<Value, RuleSourceError> {
     if text.len() > MAX_RULE {
-        return Err(StatedError::TooLong);
+        return Err(RuleSourceError::TooLong);
     }
     ast_grep_config::from_str(text).map_err(|error| {
         let message = error.to_string();
         let first = message.lines().find(|line| !line.trim().is_empty());
-        StatedError::Yaml(shown(first.unwrap_or_default()).into_owned())
+        RuleSourceError::Yaml(shown(first.unwrap_or_default()).into_owned())
     })
 }
 
@@ -160,7 +163,7 @@ fn is_rule(yaml: &Value) -> bool {
 }
 
 /// Whether a text that is not valid YAML was meant as a rule.
-fn looks_like(text: &str) -> bool {
+fn looks_like_rule(text: &str) -> bool {
     line_of(text, "id:").is_some() && line_of(text, "rule:").is_some()
 }
 
@@ -169,23 +172,23 @@ fn line_of<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     Some(value.trim().trim_matches(['"', '\'']))
 }
 
-fn dialect(yaml: &Value) -> Result<Dialect, StatedError> {
-    let named = yaml.get("language").and_then(Value::as_str);
-    let named = named.ok_or(StatedError::NoLanguage)?;
-    let unknown = || StatedError::Language(shown(named).into_owned());
-    Dialect::named(named).ok_or_else(unknown)
+fn dialect(yaml: &Value) -> Result<Dialect, RuleSourceError> {
+    let id_of = yaml.get("language").and_then(Value::as_str);
+    let id_of = id_of.ok_or(RuleSourceError::NoLanguage)?;
+    let unknown = || RuleSourceError::Language(shown(id_of).into_owned());
+    Dialect::named(id_of).ok_or_else(unknown)
 }
 
 /// Checks limits that the length of a rule doesn't imply.
-fn check(yaml: &Value) -> Result<(), StatedError> {
+fn check_limits(yaml: &Value) -> Result<(), RuleSourceError> {
     if yaml.get("rule").is_none() {
-        return Err(StatedError::NoRule);
+        return Err(RuleSourceError::NoRule);
     }
     let (mut values, mut next) = (0, vec![yaml]);
     while let Some(value) = next.pop() {
         values += 1;
         if values > MAX_VALUES {
-            return Err(StatedError::TooManyValues);
+            return Err(RuleSourceError::TooManyValues);
         }
         match value {
             Value::Array(items) => next.extend(items),
@@ -202,7 +205,7 @@ fn check(yaml: &Value) -> Result<(), StatedError> {
 }
 
 /// ast-grep compiles regular expressions with a larger size limit, which could cost too much time.
-fn check_regex(regex: &str) -> Result<(), StatedError> {
+fn check_regex(regex: &str) -> Result<(), RuleSourceError> {
     let built = RegexMatcherBuilder::new()
         .size_limit(MAX_REGEX)
         .build(regex);
@@ -212,7 +215,7 @@ fn check_regex(regex: &str) -> Result<(), StatedError> {
             let message = error.to_string();
             let last = message.lines().rfind(|line| !line.trim().is_empty());
             let reason = shown(last.unwrap_or_default()).into_owned();
-            Err(StatedError::Regex(reason))
+            Err(RuleSourceError::Regex(reason))
         }
     }
 }
@@ -231,7 +234,7 @@ mod tests {
     }
 
     fn of(info: &str, content: &str) -> (Vec<String>, Vec<(String, String)>) {
-        let found = Statements::of(&[fence(info, content)]);
+        let found = RuleSources::of(&[fence(info, content)]);
         let rules = found.rules.into_iter().map(|rule| rule.name).collect();
         let skipped = found.skipped.into_iter().map(|it| (it.rule, it.reason));
         (rules, skipped.collect())

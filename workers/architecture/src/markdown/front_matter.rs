@@ -18,7 +18,7 @@ pub(crate) struct Field {
 impl Field {
     /// Whether the field has this name; case, `-` and `_` are ignored.
     pub(crate) fn is(&self, name: &str) -> bool {
-        self.name == normal(name)
+        self.name == normalized_name(name)
     }
 
     /// The value; commas separate the values of a list.
@@ -31,7 +31,7 @@ impl Field {
 pub(super) fn split(text: &str) -> (Vec<Field>, usize) {
     let mut lines = text.split_inclusive('\n');
     let first = lines.next().unwrap_or_default();
-    let (close, parting): (&[&str], char) = match first.trim_end() {
+    let (closing_lines, separator): (&[&str], char) = match first.trim_end() {
         "---" => (&["---", "..."], ':'),
         "+++" => (&["+++"], '='),
         _ => return (Vec::new(), 0),
@@ -41,16 +41,16 @@ pub(super) fn split(text: &str) -> (Vec<Field>, usize) {
     for line in lines.take(MAX_LINES - 1) {
         end += line.len();
         let line = line.trim_end();
-        if close.contains(&line) {
+        if closing_lines.contains(&line) {
             return (fields, end);
         }
-        add(&mut fields, line, parting);
+        add(&mut fields, line, separator);
     }
     // Without a closing line it is a thematic break followed by text.
     (Vec::new(), 0)
 }
 
-fn add(fields: &mut Vec<Field>, line: &str, parting: char) {
+fn add(fields: &mut Vec<Field>, line: &str, separator: char) {
     let trimmed = line.trim();
     if trimmed.is_empty() || trimmed.starts_with('#') {
         return;
@@ -61,7 +61,10 @@ fn add(fields: &mut Vec<Field>, line: &str, parting: char) {
         return;
     }
     // Indented lines belong to an ignored nested field.
-    let Some((name, rest)) = line.split_once(parting).filter(|_| !line.starts_with(' ')) else {
+    let Some((name, rest)) = line
+        .split_once(separator)
+        .filter(|_| !line.starts_with(' '))
+    else {
         return;
     };
     let rest = rest.trim();
@@ -75,7 +78,7 @@ fn add(fields: &mut Vec<Field>, line: &str, parting: char) {
         None => value(rest).into_iter().collect(),
     };
     fields.push(Field {
-        name: normal(name),
+        name: normalized_name(name),
         values,
     });
 }
@@ -97,7 +100,7 @@ fn value(text: &str) -> Option<String> {
     (!is_empty).then(|| value.to_owned())
 }
 
-fn normal(name: &str) -> String {
+fn normalized_name(name: &str) -> String {
     let name = name.trim().trim_matches(['"', '\'']).to_lowercase();
     name.replace(['_', ' '], "-")
 }

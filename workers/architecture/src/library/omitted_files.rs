@@ -9,15 +9,15 @@ const MAX_NAMED: usize = 10;
 
 /// Files that are in a document folder but are not read as documents.
 #[derive(Default)]
-pub(super) struct LeftOut {
+pub(super) struct OmittedFiles {
     named: Vec<String>,
-    unnamed: usize,
-    known: HashSet<RepoPath>,
+    unnamed_count: usize,
+    known_paths: HashSet<RepoPath>,
 }
 
-impl LeftOut {
+impl OmittedFiles {
     pub(super) fn add(&mut self, path: &RepoPath, why: &str) {
-        if !self.known.insert(path.clone()) {
+        if !self.known_paths.insert(path.clone()) {
             return;
         }
         if self.named.len() < MAX_NAMED {
@@ -25,14 +25,16 @@ impl LeftOut {
             self.named
                 .push(format!("{} is left out: {why}", shown(&path)));
         } else {
-            self.unnamed += 1;
+            self.unnamed_count += 1;
         }
     }
 
-    pub(super) fn said(mut self) -> Vec<String> {
-        if self.unnamed > 0 {
-            self.named
-                .push(format!("{} more documents are left out", self.unnamed));
+    pub(super) fn into_messages(mut self) -> Vec<String> {
+        if self.unnamed_count > 0 {
+            self.named.push(format!(
+                "{} more documents are left out",
+                self.unnamed_count
+            ));
         }
         self.named
     }

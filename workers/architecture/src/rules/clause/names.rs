@@ -2,14 +2,14 @@
 
 use super::{
     limits::{
-        is_condition, is_count, is_count_behind, is_everywhere, is_exception, is_place,
+        is_condition, is_count, is_count_after, is_everywhere, is_exception, is_place,
         is_qualified, is_wish, word,
     },
     pieces::Piece,
 };
 
 /// Words that begin a reason or a contrast.
-const ASIDES: [&str; 6] = ["because", "since", "but", "see", "instead", "rather"];
+const REASONS_AND_CONTRASTS: [&str; 6] = ["because", "since", "but", "see", "instead", "rather"];
 
 /// Words that begin an advice after a name.
 const ADVICE: [&str; 3] = ["use", "prefer", "call"];
@@ -19,33 +19,33 @@ const EXAMPLES: [&str; 4] = ["such", "like", "example", "e"];
 
 /// The names of a clause.
 #[derive(Default)]
-pub(super) struct Named<'s> {
+pub(super) struct ClauseNames<'s> {
     pub(super) names: Vec<&'s str>,
     /// The names after "instead of": forbidden where `names` are required.
-    pub(super) instead: Vec<&'s str>,
+    pub(super) forbidden: Vec<&'s str>,
     pub(super) any: bool,
     /// Whether the requirement is limited to a place, a condition or a count.
-    pub(super) is_partial: bool,
+    pub(super) is_restricted: bool,
 }
 
 /// The position of the names that a requirement applies to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum NamePosition {
     /// After the verb.
-    Behind,
+    AfterVerb,
     /// Before the keyword.
-    Before,
+    BeforeKeyword,
     /// In a list item, which has no verb.
     Listed,
 }
 
 /// Scans the words after an RFC 2119 keyword.
-struct Reader<'p, 's> {
+struct NameScanner<'p, 's> {
     object: &'p [Piece<'s>],
     forbids: bool,
-    place: Place,
-    found: Named<'s>,
-    is_instead: bool,
+    position: NamePosition,
+    found: ClauseNames<'s>,
+    in_instead: bool,
     /// Whether a name was found, here or before the keyword.
     has_names: bool,
     /// Whether a comma follows the names.
@@ -53,26 +53,30 @@ struct Reader<'p, 's> {
 }
 
 /// The names after an RFC 2119 keyword, or in a list item.
-pub(super) fn named<'s>(object: &[Piece<'s>], forbids: bool, place: Place) -> Named<'s> {
-    let mut reader = Reader {
+pub(super) fn names_in<'s>(
+    object: &[Piece<'s>],
+    forbids: bool,
+    position: NamePosition,
+) -> ClauseNames<'s> {
+    let mut scanner = NameScanner {
         object,
         forbids,
-        place,
-        found: Named::default(),
-        is_instead: false,
-        has_names: place == Place::Before,
+        position,
+        found: ClauseNames::default(),
+        in_instead: false,
+        has_names: position == NamePosition::BeforeKeyword,
         has_comma: false,
     };
     let mut at = 0;
-    while let Some(next) = reader.step(at) {
+    while let Some(next) = scanner.step(at) {
         at = next;
     }
     let mut words = object.iter().filter_map(|piece| word(Some(piece)));
-    reader.found.is_partial |= forbids && words.any(|word| is_exception(&word));
-    reader.found
+    scanner.found.is_restricted |= forbids && words.any(|word| is_exception(&word));
+    scanner.found
 }
 
-impl<'s> Reader<'_, 's> {
+impl<'s> NameScanner<'_, 's> {
     /// Handles the piece at an index, and returns the next index; `None` if the rest doesn't
     /// concern the names.
     fn step(&mut self, at: usize) -> Option<usize> {
@@ -81,7 +85,7 @@ impl<'s> Reader<'_, 's> {
             Piece::Mark(';') => return None,
             Piece::Mark('(') if self.has_names => {
                 let first = word(self.object.get(at + 1)).unwrap_or_default();
-                self.found.is_partial |= self.limits(&first, at + 1);
+                self.found.is_restricted |= self.restricts(&first, at + 1);
                 return None;
             }
             Piece::Mark('—' | '–' | ':') if self.has_names => return None,
@@ -93,11 +97,12 @@ impl<'s> Reader<'_, 's> {
 
     fn name(&mut self, name: &'s str, at: usize) {
         let before = self.object.get(..at).unwrap_or_default();
-        self.found.is_partial |= self.forbids && is_qualified(before, self.place != Place::Listed);
+        self.found.is_restricted |=
+            self.forbids && is_qualified(before, self.position != NamePosition::Listed);
         self.has_names = true;
         self.has_comma = false;
-        match self.is_instead {
-            true => self.found.instead.push(name),
+        match self.in_instead {
+            true => self.found.forbidden.push(name),
             false => self.found.names.push(name),
         }
     }
@@ -106,28 +111,28 @@ impl<'s> Reader<'_, 's> {
         let word = word(self.object.get(at))?;
         let next = self.next_word(at);
         if self.has_names && !self.forbids && is_instead_of(&word, &next) {
-            self.is_instead = true;
+            self.in_instead = true;
             return Some(at + 2);
         }
         if word == "even" && self.has_names {
             return None;
         }
-        if word == "one" || is_count(&word) || (self.has_names && is_count_behind(&word)) {
+        if word == "one" || is_count(&word) || (self.has_names && is_count_after(&word)) {
             self.count(&word, at);
             return Some(at + 1);
         }
-        if self.limits(&word, at) {
-            self.found.is_partial = true;
+        if self.restricts(&word, at) {
+            self.found.is_restricted = true;
             return None;
         }
         let is_count = word == "at" && (next == "most" || next == "least");
-        let is_over = is_condition(&word)
-            || ASIDES.contains(&word.as_str())
+        let ends = is_condition(&word)
+            || REASONS_AND_CONTRASTS.contains(&word.as_str())
             || (self.has_names && ADVICE.contains(&word.as_str()))
             || (self.has_names && is_place(&word) && !is_count)
             || (!self.forbids && EXAMPLES.contains(&word.as_str()));
         self.found.any |= word == "or" && self.has_names;
-        (!is_over).then_some(at + 1)
+        (!ends).then_some(at + 1)
     }
 
     /// Handles a count: "one of" the names and "at least one" are checkable, other counts are not.
@@ -137,22 +142,22 @@ impl<'s> Reader<'_, 's> {
         let is_first = !self.has_names && word == "one";
         match is_first && !self.forbids && (is_least || self.next_word(at) == "of") {
             true => self.found.any |= self.next_word(at) == "of",
-            false => self.found.is_partial |= !is_least,
+            false => self.found.is_restricted |= !is_least,
         }
     }
 
     /// Whether this word begins a limit on the requirement.
-    fn limits(&self, word: &str, at: usize) -> bool {
-        let behind = self.object.get(at + 1..).unwrap_or_default();
+    fn restricts(&self, word: &str, at: usize) -> bool {
+        let after = self.object.get(at + 1..).unwrap_or_default();
         // "`a` MUST NOT be used by `b`" states a subject.
-        let is_who = word == "by" && self.place == Place::Before;
-        let is_for_some = self.forbids
+        let is_agent = word == "by" && self.position == NamePosition::BeforeKeyword;
+        let is_limited_place = self.forbids
             && self.has_names
-            && !(self.has_comma || is_who)
+            && !(self.has_comma || is_agent)
             && is_place(word)
-            && !is_everywhere(behind);
-        let is_at_times = is_condition(word) && !is_wish(behind);
-        is_at_times || is_for_some
+            && !is_everywhere(after);
+        let is_limited_condition = is_condition(word) && !is_wish(after);
+        is_limited_condition || is_limited_place
     }
 
     fn next_word(&self, at: usize) -> String {

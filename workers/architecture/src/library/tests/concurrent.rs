@@ -37,14 +37,16 @@ fn calls_that_come_together_get_the_library_that_one_of_them_read() {
 fn who_waits_gives_up_when_its_own_time_is_up() {
     let (app, libraries) = (project(), Libraries::new());
     let repo = app.repo();
-    let turn = libraries.turns.get_with_by_ref(repo.key(), Arc::default);
-    let reading = turn.lock();
+    let lock = libraries
+        .read_locks
+        .get_with_by_ref(repo.key(), Arc::default);
+    let reader = lock.lock();
     let left = libraries.of(&repo, &cancel().cancel_at_check(3));
     assert!(
         matches!(left, Err(RepoError::Stopped(Stopped::Cancelled))),
         "{left:?}"
     );
-    drop(reading);
+    drop(reader);
     assert_eq!(
         libraries.of(&repo, &cancel()).unwrap().documents().len(),
         20
@@ -61,11 +63,15 @@ fn a_caller_that_goes_leaves_what_it_read_to_the_next() {
     libraries.contents.run_pending_tasks();
     let read = libraries.contents.entry_count();
     assert!(read > 0 && read < 20, "{read}");
-    let kept: Vec<_> = libraries.contents.iter().map(|(_, kept)| kept).collect();
+    let cached: Vec<_> = libraries
+        .contents
+        .iter()
+        .map(|(_, cached)| cached)
+        .collect();
     let library = libraries.of(&repo, &cancel()).unwrap();
-    let is_used = |kept: &Arc<Content>| {
+    let is_used = |cached: &Arc<Content>| {
         let mut documents = library.documents().iter();
-        documents.any(|document| Arc::ptr_eq(&document.content, kept))
+        documents.any(|document| Arc::ptr_eq(&document.content, cached))
     };
-    assert!(kept.iter().all(is_used));
+    assert!(cached.iter().all(is_used));
 }

@@ -8,8 +8,8 @@ fn what_words_can_not_check_is_told_and_not_counted() {
                     `unwrap`.\n- `print` outside of `main` MUST NOT be used.\n- `open` without \
                     `close` MUST NOT appear.\n- It MUST NOT use `eval`.\n";
     let code = "try:\n    print(open(x).unwrap())\nexcept ValueError:\n    pass\n";
-    let findings = held(document, code, Some("python"));
-    assert_eq!(places(&findings), [""; 0]);
+    let findings = check_code(document, code, Some("python"));
+    assert_eq!(lines_of(&findings), [""; 0]);
     assert_eq!((findings.checked, findings.unchecked), (1, 4));
     assert!(findings.compliant());
     let advice = findings.advice.join("\n");
@@ -21,7 +21,7 @@ fn what_words_can_not_check_is_told_and_not_counted() {
     let many: String = (0..800)
         .map(|nth| format!("It MUST be {nth}.\n\n"))
         .collect();
-    let many = held(&many, "", None);
+    let many = check_code(&many, "", None);
     let advice = many.advice.join("\n");
     assert!(advice.contains(" and 790 more"), "{advice}");
     assert!(advice.len() < 3_000 && !many.compliant());
@@ -29,15 +29,15 @@ fn what_words_can_not_check_is_told_and_not_counted() {
 
 #[test]
 fn a_rule_that_errs_leaves_compliance_to_the_rest_and_none_that_ran_to_nobody() {
-    let bad = stating("id: bad\nlanguage: ts\nrule: {kind: no_such_kind}");
-    let some = held(&(stating(NO_LOG) + &bad), "f(1)", Some("ts"));
+    let bad = document_with("id: bad\nlanguage: ts\nrule: {kind: no_such_kind}");
+    let some = check_code(&(document_with(NO_LOG) + &bad), "f(1)", Some("ts"));
     assert!(some.compliant());
     let advice = some.advice.join("\n");
     assert!(
         advice.contains("not all rules were run, or not to their end: bad"),
         "{advice}"
     );
-    let none = held(&(bad + "\nMUST NOT use `eval`.\n"), "f(1)", Some("ts"));
+    let none = check_code(&(bad + "\nMUST NOT use `eval`.\n"), "f(1)", Some("ts"));
     assert_eq!((none.checked, none.total, none.compliant()), (1, 0, false));
     assert!(
         none.advice

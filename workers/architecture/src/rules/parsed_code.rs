@@ -6,74 +6,74 @@ use archway_repo::{
     syntax::{Syntax, SyntaxError},
 };
 
-use super::{RulesError, dialect::Dialect, stated::Stated};
+use super::{RulesError, dialect::Dialect, rule_source::RuleSource};
 use crate::markdown::Markdown;
 
 /// At most this many languages are tried if the document names several.
 const MAX_GUESSES: usize = 4;
 
 /// Parsed code.
-pub(super) struct Reading<'c> {
+pub(super) struct ParsedCode<'c> {
     pub(super) code: &'c str,
     /// The language that the caller named, which may be unsupported.
-    pub(super) asked: Option<&'c str>,
+    pub(super) requested: Option<&'c str>,
     pub(super) dialect: Option<Dialect>,
     /// `None` without a language, or if parsing took too long.
     pub(super) syntax: Option<Syntax<'c>>,
     /// The line of the first syntax error.
-    pub(super) mistake: Option<usize>,
+    pub(super) error_line: Option<usize>,
 }
 
-impl<'c> Reading<'c> {
+impl<'c> ParsedCode<'c> {
     /// Parses code, whose language the caller may have named.
     ///
     /// # Errors
     /// If parsing is not possible now, or the call is cancelled.
     pub(super) fn of(
         pattern: &Markdown,
-        rules: &[Stated],
-        (code, asked): (&'c str, Option<&'c str>),
+        rules: &[RuleSource],
+        (code, requested): (&'c str, Option<&'c str>),
         cancel: &Cancel,
-    ) -> Result<Reading<'c>, RulesError> {
-        let dialects = match asked {
+    ) -> Result<ParsedCode<'c>, RulesError> {
+        let dialects = match requested {
             Some(name) => Vec::from_iter(Dialect::named(name)),
-            None => named(pattern, rules),
+            None => named_languages(pattern, rules),
         };
-        let mut reading = Reading {
+        let mut parsed = ParsedCode {
             code,
-            asked,
+            requested,
             dialect: dialects.first().copied(),
             syntax: None,
-            mistake: None,
+            error_line: None,
         };
         for &dialect in dialects.iter().take(MAX_GUESSES) {
             let syntax = parse(dialect, code, cancel)?;
-            let mistake = match &syntax {
+            let error_line = match &syntax {
                 Some(syntax) => syntax.error_line(cancel)?,
                 None => None,
             };
-            let is_sound = syntax.is_some() && mistake.is_none();
-            if is_sound || reading.syntax.is_none() {
-                reading.dialect = Some(dialect);
-                reading.syntax = syntax;
-                reading.mistake = mistake;
+            let is_sound = syntax.is_some() && error_line.is_none();
+            if is_sound || parsed.syntax.is_none() {
+                parsed.dialect = Some(dialect);
+                parsed.syntax = syntax;
+                parsed.error_line = error_line;
             }
             if is_sound {
                 break;
             }
         }
-        Ok(reading)
+        Ok(parsed)
     }
 
     /// Whether the code has syntax errors, or took too long to parse.
-    pub(super) fn is_broken(&self) -> bool {
-        self.dialect.is_some() && (self.syntax.is_none() || self.mistake.is_some())
+    pub(super) fn has_syntax_errors(&self) -> bool {
+        self.dialect.is_some() && (self.syntax.is_none() || self.error_line.is_some())
     }
 }
 
 /// The languages that a document names: those of its rules, otherwise that of its examples if they
 /// have only one.
-fn named(pattern: &Markdown, rules: &[Stated]) -> Vec<Dialect> {
+fn named_languages(pattern: &Markdown, rules: &[RuleSource]) -> Vec<Dialect> {
     let mut dialects = Vec::new();
     for rule in rules {
         if !dialects.contains(&rule.dialect) {
