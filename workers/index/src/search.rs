@@ -282,7 +282,7 @@ impl SearchableIndex {
         SearchedProject {
             project: self.project,
             edition: self.row.edition,
-            store_id: self.row.home,
+            store_id: self.row.store_id,
             chunks: u64::try_from(self.row.chunks).unwrap_or(0),
         }
     }

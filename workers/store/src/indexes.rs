@@ -37,7 +37,7 @@ pub struct IndexRow {
     /// texts.
     pub edition: i64,
     /// The id of the vector store that its texts were written to.
-    pub home: Uuid,
+    pub store_id: Uuid,
     /// The number of chunks when it was last complete.
     pub chunks: i64,
     /// Texts in the vector store, out of `total`.
@@ -65,7 +65,7 @@ pub struct MountedProject {
     /// The fingerprint of all path rules at that time.
     pub rules_fingerprint: Option<String>,
     /// The id of the vector store that its texts were written to.
-    pub home: Uuid,
+    pub store_id: Uuid,
     /// Whether a run was requested, or the last one did not complete the index.
     pub is_requested: bool,
     /// Whether some of its texts have no vectors yet.
@@ -136,7 +136,7 @@ impl Stores {
             project: row.project,
             indexed: row.is_whole.then_some(row.commit_id),
             rules_fingerprint: row.rules,
-            home: row.home_id.unwrap_or_default(),
+            store_id: row.home_id.unwrap_or_default(),
             is_requested: row.is_asked,
             lacks_vectors: row.lacks_vectors,
         });
@@ -174,7 +174,7 @@ impl TenantStore<'_> {
                 .indexed_ms
                 .and_then(|ms| Timestamp::from_millisecond(ms).ok()),
             edition: row.edition,
-            home: row.home_id,
+            store_id: row.home_id,
             chunks: row.chunks,
             done: row.done,
             total: row.total,

@@ -6,16 +6,18 @@ use uuid::Uuid;
 pub type Blob = [u8; 20];
 
 /// A tenant's project. Every stored row and query has one, and both parts are required:
+///
+/// ```no_run
 /// # use archway_store::ProjectKey;
 /// # use uuid::Uuid;
-/// fn shelf(tenant: Uuid, project: Uuid) -> ProjectKey {
+/// fn key(tenant: Uuid, project: Uuid) -> ProjectKey {
 ///     ProjectKey { tenant, project }
 /// }
 /// ```
 /// ```compile_fail
 /// # use archway_store::ProjectKey;
 /// # use uuid::Uuid;
-/// fn shelf(tenant: Uuid, project: Uuid) -> ProjectKey {
+/// fn key(tenant: Uuid, project: Uuid) -> ProjectKey {
 ///     ProjectKey { project }
 /// }
 /// ```

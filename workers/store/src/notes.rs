@@ -25,7 +25,7 @@ pub struct Note {
     pub written_at: Timestamp,
     /// The discovery that it replaces.
     pub supersedes: Option<Uuid>,
-    /// The latest that takes its position.
+    /// The latest discovery that replaces it.
     pub superseded_by: Option<Uuid>,
 }
 

@@ -64,7 +64,7 @@ pub(super) async fn mark(parts: &IndexerParts, mounted: &mut [MountedProject], s
     };
     let mut lost: HashMap<Uuid, Vec<Uuid>> = HashMap::new();
     for project in mounted {
-        if project.indexed.is_some() && Some(project.home) != home {
+        if project.indexed.is_some() && Some(project.store_id) != home {
             project.indexed = None;
             let ProjectKey { tenant, project } = project.project_key;
             lost.entry(tenant).or_default().push(project);

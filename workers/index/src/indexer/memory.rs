@@ -313,7 +313,7 @@ mod tests {
             rules: None,
             indexed: None,
             rules_fingerprint: None,
-            home: Uuid::nil(),
+            store_id: Uuid::nil(),
             is_requested: false,
             lacks_vectors: false,
         }

@@ -110,7 +110,7 @@ impl<'a> Run<'a> {
             commit: wanted.commit.as_deref(),
             rules: &wanted.rules,
             texts: self.progress.read(),
-            home,
+            store_id: home,
             notes: wanted.notes,
             changed: &changed,
             gone: &gone,
@@ -128,7 +128,7 @@ impl<'a> Run<'a> {
 
     /// Switches to the new documents, and removes texts that none of them has.
     async fn complete(&self, whole: &CompletedIndex<'_>) -> Result<(), RunError> {
-        self.is_still(whole.home).await?;
+        self.is_still(whole.store_id).await?;
         if !self.store().complete_index(self.lease, whole).await? {
             return Err(RunError::Lost);
         }

@@ -34,7 +34,7 @@ pub struct CompletedIndex<'a> {
     /// read.
     pub texts: (usize, usize),
     /// The id of the vector store with its texts.
-    pub home: Uuid,
+    pub store_id: Uuid,
     /// The project's memory mark from before its notes were read.
     pub notes: i64,
     /// New documents, and those with a new text.
@@ -200,7 +200,7 @@ impl TenantStore<'_> {
         texts::remove_documents(&mut tx, lease, whole.gone).await?;
         texts::put_documents(&mut tx, lease, whole.changed).await?;
         texts::mark_unused(&mut tx, lease, whole.unused).await?;
-        texts::sum_up(&mut tx, lease, whole.home).await?;
+        texts::sum_up(&mut tx, lease, whole.store_id).await?;
         tx.commit().await.map_err(failed(what))?;
         Ok(true)
     }
@@ -211,7 +211,7 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub async fn complete_vectors(&self, lease: Lease, home: Uuid) -> Result<bool, StoreError> {
+    pub async fn complete_vectors(&self, lease: Lease, store_id: Uuid) -> Result<bool, StoreError> {
         let what = "recording the vectors of an index";
         let mut tx = self.begin().await?;
         let held = sqlx::query!(
@@ -228,7 +228,7 @@ impl TenantStore<'_> {
         if held.rows_affected() == 0 {
             return Ok(false);
         }
-        texts::sum_up(&mut tx, lease, home).await?;
+        texts::sum_up(&mut tx, lease, store_id).await?;
         tx.commit().await.map_err(failed(what))?;
         Ok(true)
     }

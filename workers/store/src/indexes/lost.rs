@@ -15,7 +15,7 @@ impl TenantStore<'_> {
     /// If Postgres gives no answer.
     pub async fn vector_store_of_index(&self, index: i64) -> Result<Uuid, StoreError> {
         let mut tx = self.begin().await?;
-        let home = sqlx::query_scalar!(
+        let store_id = sqlx::query_scalar!(
             "select home_id from indexes where tenant_id = $1 and id = $2",
             self.tenant,
             index
@@ -23,7 +23,7 @@ impl TenantStore<'_> {
         .fetch_optional(&mut *tx)
         .await
         .map_err(failed("reading the vector store of an index"))?;
-        Ok(home.unwrap_or_default())
+        Ok(store_id.unwrap_or_default())
     }
 
     /// Marks all texts as uncertain and directs the next ones to this vector store; the index is
@@ -36,7 +36,7 @@ impl TenantStore<'_> {
     pub async fn mark_texts_lost(
         &self,
         lease: Lease,
-        home: Uuid,
+        store_id: Uuid,
         elsewhere: bool,
     ) -> Result<Option<u64>, StoreError> {
         let mut tx = self.begin().await?;
@@ -48,7 +48,7 @@ impl TenantStore<'_> {
             self.tenant,
             lease.index,
             lease.holder,
-            home
+            store_id
         )
         .execute(&mut *tx)
         .await
@@ -105,7 +105,7 @@ impl TenantStore<'_> {
     /// If Postgres gives no answer.
     pub async fn mark_lost_outside(
         &self,
-        home: Option<Uuid>,
+        store_id: Option<Uuid>,
         projects: &[Uuid],
         made_by: &str,
     ) -> Result<u64, StoreError> {
@@ -117,7 +117,7 @@ impl TenantStore<'_> {
             self.tenant,
             projects,
             made_by,
-            home
+            store_id
         )
         .execute(&mut *tx)
         .await

@@ -296,7 +296,7 @@ pub(super) async fn mark_unused(
 pub(super) async fn sum_up(
     tx: &mut Transaction<'_, Postgres>,
     lease: Lease,
-    home: Uuid,
+    store_id: Uuid,
 ) -> Result<(), StoreError> {
     sqlx::query!(
         "update indexes set home_id = $3, chunks = \
@@ -305,7 +305,7 @@ pub(super) async fn sum_up(
          where tenant_id = $1 and id = $2",
         lease.project_key.tenant,
         lease.index,
-        home
+        store_id
     )
     .execute(&mut **tx)
     .await
