@@ -23,8 +23,8 @@ pub struct Settings {
     pub probes: u32,
     /// The wait stated to calls that arrive while all probes are running.
     pub probe_wait: Duration,
-    /// A probe that runs longer holds its slot no more. `None` if calls have a time limit of about
-    /// the open time themselves.
+    /// After this time another probe is admitted, although the last one still runs. `None` for calls
+    /// with short deadlines of their own.
     pub longest_probe: Option<Duration>,
 }
 

@@ -1,7 +1,7 @@
 //! What Archway does about services that fail: circuits that stop calling them, buckets
 //! that bound a rate, and limits on the log lines about them.
 //!
-//! Gateway and workers share this crate. It knows neither of them, and nothing of what is called.
+//! Gateway and workers share this crate, and it depends on neither.
 
 mod breaker;
 mod bucket;

@@ -1,7 +1,7 @@
 //! Log lines about a service that keeps failing: one when the outage begins, at most one a minute
 //! while it lasts, and one when it is over.
 //!
-//! Otherwise each retry and each call would repeat the line, and hide the one that says what to do.
+//! Without this, each retry and each call would repeat the line and hide others.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -13,11 +13,11 @@ use super::LogLimit;
 /// Between two lines about failures. Failures that come and go share it.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// What was logged of one kind of failure.
+/// The log state of one kind of failure.
 #[derive(Debug)]
 pub struct Outage {
     lines: LogLimit,
-    /// Whether the end of what was logged is still to be logged.
+    /// A failure was logged, and its end is not logged yet.
     lasts: AtomicBool,
 }
 
