@@ -89,7 +89,7 @@ impl Admin {
     fn refusal(&self) -> Option<&'static str> {
         if self.draining.is_cancelled() {
             Some("draining")
-        } else if self.catalog.snapshot().is_none() {
+        } else if self.catalog.tools().is_none() {
             Some("no worker was seen yet")
         } else if let Some(refusal) = self.stores.health().refusal(self.grace) {
             Some(refusal)

@@ -29,7 +29,7 @@ use crate::{
 };
 use address::{Source, TrustedProxies};
 use error::AuthError;
-use failures::{FailedCredentials, FailureReason, TooManyFailures};
+use failed_credentials::{FailedCredentials, FailureReason, TooManyFailures};
 use issuers::{Issuer, Issuers};
 use lookup::{Keys, LookupError};
 use lookup_slots::Origin;
@@ -48,7 +48,7 @@ pub(crate) use metadata::Metadata;
 mod config;
 mod error;
 mod address;
-mod failures;
+mod failed_credentials;
 mod key;
 mod lookup;
 mod lookup_slots;

@@ -65,7 +65,7 @@ impl Tool {
 }
 
 /// A whole catalogue, as one worker sent it.
-pub(crate) struct Snapshot {
+pub(crate) struct ToolSet {
     source: Bytes,
     /// Whether a worker of the default pool sent it: only that pool's catalogue is stored for the
     /// next start.
@@ -74,10 +74,10 @@ pub(crate) struct Snapshot {
     by_name: HashMap<Arc<str>, usize>,
 }
 
-impl Snapshot {
+impl ToolSet {
     fn parse(source: Bytes) -> Result<Self, CatalogError> {
         let list: ToolList = serde_json::from_slice(&source)?;
-        let mut snapshot = Snapshot {
+        let mut tool_set = ToolSet {
             source,
             from_default_pool: false,
             tools: Vec::with_capacity(list.tools.len()),
@@ -92,14 +92,14 @@ impl Snapshot {
                     source,
                 }
             })?;
-            if snapshot
+            if tool_set
                 .by_name
-                .insert(label.clone(), snapshot.tools.len())
+                .insert(label.clone(), tool_set.tools.len())
                 .is_some()
             {
                 return Err(CatalogError::Duplicate(entry.name));
             }
-            snapshot.tools.push(Arc::new(Tool {
+            tool_set.tools.push(Arc::new(Tool {
                 input_schema: Arc::new(entry.input_schema.clone()),
                 output_schema: Arc::new(entry.output_schema.clone()),
                 label,
@@ -107,7 +107,7 @@ impl Snapshot {
                 entry,
             }));
         }
-        Ok(snapshot)
+        Ok(tool_set)
     }
 
     /// The tool of this name if the caller may call it, without a reason otherwise.
@@ -182,7 +182,7 @@ fn check_entry(entry: &ToolEntry) -> Result<(), CatalogError> {
 
 /// The current catalogue, if any worker was ever seen.
 pub(crate) struct Catalog {
-    current: watch::Sender<Option<Arc<Snapshot>>>,
+    current: watch::Sender<Option<Arc<ToolSet>>>,
     /// Whether a worker has sent one since the start.
     fetched: watch::Sender<bool>,
 }
@@ -197,7 +197,7 @@ impl Catalog {
 
     /// The current catalogue; `None` if no worker was ever seen, by this gateway or by another that
     /// stored its catalogue.
-    pub(crate) fn snapshot(&self) -> Option<Arc<Snapshot>> {
+    pub(crate) fn tools(&self) -> Option<Arc<ToolSet>> {
         self.current.borrow().clone()
     }
 
@@ -225,10 +225,10 @@ impl Catalog {
     }
 
     /// Sets the catalogue if there is none. Returns whether it did.
-    fn set_if_none(&self, snapshot: Snapshot) -> bool {
+    fn set_if_none(&self, tool_set: ToolSet) -> bool {
         self.current.send_if_modified(|current| {
             let is_none = current.is_none();
-            current.get_or_insert_with(|| Arc::new(snapshot));
+            current.get_or_insert_with(|| Arc::new(tool_set));
             is_none
         })
     }
@@ -266,15 +266,15 @@ impl Catalog {
 
     async fn refresh(&self, upstream: &Upstream) -> Result<(), CatalogError> {
         let fetched = upstream.catalog().await?;
-        let is_known = |current: &Arc<Snapshot>| {
+        let is_known = |current: &Arc<ToolSet>| {
             current.source == fetched.tools
                 && current.from_default_pool >= fetched.from_default_pool
         };
-        if !self.snapshot().as_ref().is_some_and(is_known) {
-            let mut snapshot = Snapshot::parse(fetched.tools)?;
-            snapshot.from_default_pool = fetched.from_default_pool;
-            tracing::info!(tools = snapshot.tools.len(), "catalogue updated");
-            self.current.send_replace(Some(Arc::new(snapshot)));
+        if !self.tools().as_ref().is_some_and(is_known) {
+            let mut tool_set = ToolSet::parse(fetched.tools)?;
+            tool_set.from_default_pool = fetched.from_default_pool;
+            tracing::info!(tools = tool_set.tools.len(), "catalogue updated");
+            self.current.send_replace(Some(Arc::new(tool_set)));
         }
         self.fetched.send_replace(true);
         Ok(())
@@ -297,13 +297,13 @@ mod tests {
         })
     }
 
-    impl Snapshot {
+    impl ToolSet {
         /// A catalogue of `hello`, and of `plain`, which has no output schema.
         pub(crate) fn for_tests() -> Self {
             let hello = entry("hello", "basics", Scope::ToolsRead);
             let mut plain = entry("plain", "basics", Scope::ToolsRead);
             plain.as_object_mut().unwrap().remove("outputSchema");
-            snapshot(&[hello, plain]).unwrap()
+            tool_set(&[hello, plain]).unwrap()
         }
     }
 
@@ -313,18 +313,18 @@ mod tests {
             let catalog = Catalog::new();
             catalog
                 .current
-                .send_replace(Some(Arc::new(snapshot(entries).unwrap())));
+                .send_replace(Some(Arc::new(tool_set(entries).unwrap())));
             catalog
         }
     }
 
-    fn snapshot(entries: &[Value]) -> Result<Snapshot, CatalogError> {
-        Snapshot::parse(Bytes::from(json!({ "tools": entries }).to_string()))
+    fn tool_set(entries: &[Value]) -> Result<ToolSet, CatalogError> {
+        ToolSet::parse(Bytes::from(json!({ "tools": entries }).to_string()))
     }
 
     #[test]
     fn a_caller_sees_and_calls_what_its_scopes_and_families_cover() {
-        let catalog = snapshot(&[
+        let catalog = tool_set(&[
             entry("hello", "basics", Scope::ToolsRead),
             entry("grep", "search", Scope::ToolsRead),
             entry("write", "memory", Scope::MemoryWrite),
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn an_unknown_tool_suggests_only_a_tool_that_the_caller_may_call() {
-        let catalog = snapshot(&[
+        let catalog = tool_set(&[
             entry("read_file", "files", Scope::ToolsRead),
             entry("read_memory", "memory", Scope::ToolsRead),
             entry("write_memory", "files", Scope::MemoryWrite),
@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn a_catalogue_with_an_invalid_name_is_refused_and_the_name_escaped() {
-        let named = |name: &str| snapshot(&[entry(name, "basics", Scope::ToolsRead)]);
+        let named = |name: &str| tool_set(&[entry(name, "basics", Scope::ToolsRead)]);
         let longest = "a".repeat(LONGEST_NAME);
         for name in ["a", "read_file2", longest.as_str()] {
             assert!(named(name).is_ok(), "{name}");
@@ -402,7 +402,7 @@ mod tests {
             let mut tool = entry("hello", "basics", Scope::ToolsRead);
             tool["weight"] = json!(weight);
             tool["perMinute"] = json!(per_minute);
-            snapshot(&[tool])
+            tool_set(&[tool])
         };
         for (weight, per_minute) in [(1, 0), (1_000, terms::MOST)] {
             assert!(priced(weight, per_minute).is_ok());
@@ -420,10 +420,10 @@ mod tests {
     #[test]
     fn a_catalogue_with_a_repeated_name_or_bad_schema_is_refused() {
         let hello = entry("hello", "basics", Scope::ToolsRead);
-        let twice = snapshot(&[hello.clone(), hello.clone()]);
+        let twice = tool_set(&[hello.clone(), hello.clone()]);
         assert!(matches!(twice, Err(CatalogError::Duplicate(_))));
         let mut bad = hello;
         bad["inputSchema"] = json!({ "type": "nonsense" });
-        assert!(matches!(snapshot(&[bad]), Err(CatalogError::Schema { .. })));
+        assert!(matches!(tool_set(&[bad]), Err(CatalogError::Schema { .. })));
     }
 }

@@ -116,13 +116,13 @@ impl ChangeListener {
         if let Err(error) = polled.read(self).await {
             tracing::debug!(error = %Chain(&error), "changed sessions could not be polled either");
         }
-        self.sessions.listening(None);
+        self.sessions.set_read_up_to(None);
     }
 
     /// Tells the caches whether notifications arrive, and until when sessions were read.
     fn listening(&self, until: Option<i64>) {
         self.auth.listening(until.is_some());
-        self.sessions.listening(until);
+        self.sessions.set_read_up_to(until);
         self.metrics.listening(until.is_some());
     }
 
@@ -203,7 +203,7 @@ impl SessionCursor {
             let changed = changes.stores.session_changes(since).await?;
             let (count, latest) = (changed.len(), changed.last().map(|last| last.written));
             self.until = self.until.max(latest.unwrap_or(0));
-            changes.sessions.take(changed);
+            changes.sessions.apply(changed);
             changes.metrics.sessions_kept(changes.sessions.len());
             match latest {
                 // A full page: there may be more.

@@ -187,7 +187,7 @@ impl Mcp {
 
     /// Executes the message if the caller can pay for it.
     async fn pay(&self, who: Principal, message: Message, request: ReceivedRequest) -> Response {
-        let catalog = self.calls.catalog.snapshot();
+        let catalog = self.calls.catalog.tools();
         let price = price::of(&message.envelope, &who, catalog.as_deref());
         let (id, session) = (message.envelope.id.clone(), message.session.key);
         match self.limits.spend(&who, Some(session), &price).await {

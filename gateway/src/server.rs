@@ -111,7 +111,10 @@ pub(crate) fn stack(stops: StackParts) -> Stack {
     let stack = ServiceBuilder::new()
         .layer(from_fn(connection_close::close_if_unread))
         .layer(from_fn_with_state(metrics, count))
-        .layer(from_fn_with_state(guard.clone(), guard::check_names))
+        .layer(from_fn_with_state(
+            guard.clone(),
+            guard::check_host_and_origin,
+        ))
         .layer(from_fn_with_state(auth.clone(), cors::admit_preflight))
         .layer(cors::layer(guard))
         .layer(from_fn_with_state(auth.clone(), well_known::answer))

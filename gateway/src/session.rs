@@ -70,7 +70,7 @@ pub(crate) struct Sessions {
     changed: ChangedSessions,
     /// How far changes were read, in microseconds since 1970 by Postgres' clock; `None` while no
     /// notifications arrive.
-    read: watch::Sender<Option<i64>>,
+    read_up_to: watch::Sender<Option<i64>>,
     labels: Labels,
 }
 
@@ -80,7 +80,7 @@ impl Sessions {
             secret,
             stores,
             changed: ChangedSessions::default(),
-            read: watch::Sender::new(None),
+            read_up_to: watch::Sender::new(None),
             labels: Labels::new(),
         }
     }
@@ -133,7 +133,7 @@ impl Sessions {
             .tenant(who.tenant_id())
             .end_session(who.name(), handle.id(), handle.issued(), handle.expires())
             .await;
-        self.note(written).await
+        self.await_notification(written).await
     }
 
     /// Sets the minimum level of the log messages that the session's client receives.
@@ -148,7 +148,7 @@ impl Sessions {
             .tenant(who.tenant_id())
             .set_log_level(who.name(), session.id, session.expires, level)
             .await;
-        self.note(written).await
+        self.await_notification(written).await
     }
 
     /// The minimum level that an older client set, if any.
@@ -158,10 +158,11 @@ impl Sessions {
     }
 
     /// Applies changes that any gateway wrote to Postgres.
-    pub(crate) fn take(&self, changes: Vec<SessionChange>) {
+    pub(crate) fn apply(&self, changes: Vec<SessionChange>) {
         let latest = changes.iter().map(|change| change.written).max();
-        self.changed.take(changes);
-        self.read.send_modify(|read| *read = (*read).max(latest));
+        self.changed.apply(changes);
+        self.read_up_to
+            .send_modify(|read| *read = (*read).max(latest));
     }
 
     /// Drops expired sessions.
@@ -170,8 +171,8 @@ impl Sessions {
     }
 
     /// Records whether change notifications arrive: up to when changes were read, or `None`.
-    pub(crate) fn listening(&self, until: Option<i64>) {
-        self.read.send_replace(until);
+    pub(crate) fn set_read_up_to(&self, until: Option<i64>) {
+        self.read_up_to.send_replace(until);
     }
 
     /// Number of sessions stored because they differ from their handle.
@@ -181,12 +182,15 @@ impl Sessions {
 
     /// Waits for the notification of a written change, and a little longer for the other gateways,
     /// since the client's next request may reach any of them.
-    async fn note(&self, written: Result<SessionChange, StoreError>) -> Result<(), GatewayError> {
+    async fn await_notification(
+        &self,
+        written: Result<SessionChange, StoreError>,
+    ) -> Result<(), GatewayError> {
         match written {
             Ok(change) => {
                 let own = change.written;
-                self.changed.take(vec![change]);
-                let mut read = self.read.subscribe();
+                self.changed.apply(vec![change]);
+                let mut read = self.read_up_to.subscribe();
                 let notified = read.wait_for(|read| read.is_none_or(|read| own <= read));
                 // The change is written, so a late notification must not fail the request.
                 tokio::time::timeout(NOTIFICATION_TIMEOUT, notified)

@@ -1,7 +1,7 @@
 //! The closed list of failures, and one table of what each means at every boundary.
 //!
 //! A worker sends a fault either inside a tool result (the agent can act on it) or as a gRPC status. The
-//! gateway maps it to a tool error or an HTTP status. A new variant does not compile until every column
+//! gateway maps it to a tool result or a JSON-RPC error. A new variant does not compile until every column
 //! is decided.
 
 use std::fmt;

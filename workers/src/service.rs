@@ -153,7 +153,11 @@ impl WorkerService {
         let running = self.metrics.start(request.label(&registry));
         let end = self.end.clone();
         async move {
-            let recorder = request.workflow_recorder(&cx).await;
+            let recorder = request.workflow_recorder(&cx);
+            let recorder = tokio::time::timeout_at(latest, recorder)
+                .await
+                .ok()
+                .flatten();
             let (code, outcome) = tokio::select! {
                 biased;
                 outcome = request.answer(cx, registry) => (Code::Ok, outcome),

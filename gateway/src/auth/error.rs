@@ -1,6 +1,6 @@
 //! Why a request is not authenticated.
 
-use super::{failures::FailureReason, lookup::LookupError};
+use super::{failed_credentials::FailureReason, lookup::LookupError};
 
 /// Why a request has no [`Principal`](crate::caller::Principal).
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use archway_proto::catalog::Scope;
 
-use super::{AuthError, failures::FailureReason};
+use super::{AuthError, failed_credentials::FailureReason};
 use crate::metrics::Metrics;
 use config::IssuerConfig;
 use fetch::KeySource;

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use super::{
     AuthError,
-    failures::FailureReason,
+    failed_credentials::FailureReason,
     issuers::{Issuer, Issuers, UnverifiedToken, VerifiedClaims},
     lookup::LookupError,
     principals::{PrincipalRecord, Principals},

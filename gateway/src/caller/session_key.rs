@@ -20,7 +20,7 @@ impl SessionKey {
         &self.0
     }
 
-    /// The same as a number, as the pass carries it.
+    /// The same as a number, as the call context carries it.
     pub(crate) fn as_number(self) -> u128 {
         u128::from_be_bytes(self.0)
     }

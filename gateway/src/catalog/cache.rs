@@ -11,7 +11,7 @@ use archway_proto::chain::Chain;
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
-use super::{Catalog, FIRST_RETRY, LONGEST_RETRY, Snapshot};
+use super::{Catalog, FIRST_RETRY, LONGEST_RETRY, ToolSet};
 use crate::store::{LARGEST_CATALOG, StoreError, Stores};
 
 /// Delay after Postgres failed to store a catalogue, which is not urgent.
@@ -43,7 +43,7 @@ impl CatalogCache {
     /// once a worker's catalogue is current.
     async fn load(&self, catalog: &Catalog) -> Option<Bytes> {
         let mut wait = FIRST_RETRY;
-        while catalog.snapshot().is_none() {
+        while catalog.tools().is_none() {
             match self.stores.catalog(&self.pool).await {
                 Ok(Some(stored)) => {
                     let stored = Bytes::from(stored);
@@ -94,10 +94,10 @@ impl CatalogCache {
 
 /// A stored catalogue is validated like one from a worker.
 fn use_stored(catalog: &Catalog, stored: Bytes) {
-    match Snapshot::parse(stored) {
-        Ok(snapshot) => {
-            let tools = snapshot.tools.len();
-            if catalog.set_if_none(snapshot) {
+    match ToolSet::parse(stored) {
+        Ok(tool_set) => {
+            let tools = tool_set.tools.len();
+            if catalog.set_if_none(tool_set) {
                 tracing::info!(
                     tools,
                     "no worker was reached yet: listing the stored catalogue"

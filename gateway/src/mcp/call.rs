@@ -18,7 +18,7 @@ use super::{
     notifications::NotificationFilter,
     outcome::{OutcomeRecorder, RecordSubject, Stage},
     request::{RequestInfo, arguments, idempotency_key, tool_name},
-    settlement::{EventMessage, SMALL_EVENTS, Settlement},
+    settlement::{EventMessage, SMALL_EVENTS_BYTES, Settlement},
 };
 use crate::{
     audit::Audit,
@@ -68,7 +68,7 @@ impl Calls {
         );
         let mut recorder = recorder.await;
         let name = tool_name(&message).inspect_err(|_refused| recorder.refused())?;
-        let Some(catalog) = self.catalog.snapshot() else {
+        let Some(catalog) = self.catalog.tools() else {
             let settlement = self.settlement(recorder, info);
             return Ok(settlement.respond(Err(upstream::unavailable())));
         };
@@ -166,7 +166,7 @@ impl Calls {
         settlement.permit = Some(permit);
         settlement.recorder.reached(Stage::Admitted);
         let events = self.upstream.call(call, CallGuard::new(bulkhead)).await?;
-        first(events, settlement).await
+        first_event(events, settlement).await
     }
 
     fn settlement(&self, recorder: OutcomeRecorder, info: RequestInfo) -> Settlement {
@@ -223,7 +223,10 @@ enum FirstEvent {
 
 /// The first event, which decides the form of the answer: the result, or a notification that the
 /// client wants.
-async fn first(mut events: WorkerCall, settlement: &mut Settlement) -> Result<FirstEvent, Failure> {
+async fn first_event(
+    mut events: WorkerCall,
+    settlement: &mut Settlement,
+) -> Result<FirstEvent, Failure> {
     loop {
         match events.next().await? {
             Step::Result(result) => {
@@ -235,7 +238,7 @@ async fn first(mut events: WorkerCall, settlement: &mut Settlement) -> Result<Fi
                         message,
                         reservation: events.take_reservation(),
                     };
-                    settlement.reservation = events.reserve_for_events(SMALL_EVENTS).await?;
+                    settlement.reservation = events.reserve_answer(SMALL_EVENTS_BYTES).await?;
                     events.passed_on();
                     return Ok(FirstEvent::Event(message, Box::new(events)));
                 }

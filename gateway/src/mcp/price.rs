@@ -12,13 +12,13 @@ use serde_json::Value;
 use super::{envelope::Envelope, method::Method};
 use crate::{
     caller::Principal,
-    catalog::Snapshot,
+    catalog::ToolSet,
     limits::{CountedTool, MessageCost},
     terms::{PROMPTS, PROMPTS_PER_MINUTE},
 };
 
 /// The price of a message by the current catalogue, if there is one.
-pub(super) fn of(message: &Envelope, who: &Principal, catalog: Option<&Snapshot>) -> MessageCost {
+pub(super) fn of(message: &Envelope, who: &Principal, catalog: Option<&ToolSet>) -> MessageCost {
     let tool = match message.method {
         Some(Method::Worker(method)) => match method {
             WorkerMethod::ToolsCall => message.params.get("name").and_then(Value::as_str),

@@ -202,7 +202,7 @@ impl TracedRequest<'_> {
     fn tool(&self, message: &Message) -> Option<String> {
         let called = message.envelope.method == Some(Method::TOOLS_CALL);
         let name = message.envelope.params.get("name").filter(|_| called)?;
-        let known = self.catalog.snapshot()?.find(self.who, name.as_str()?);
+        let known = self.catalog.tools()?.find(self.who, name.as_str()?);
         Some(known.ok()?.entry.name.clone())
     }
 }

@@ -230,7 +230,7 @@ impl ServerHandler for Handler {
         let era = parts.and_then(|parts| parts.extensions.get::<Era>());
         let who = parts.and_then(|parts| parts.extensions.get::<Principal>());
         let who = who.ok_or_else(|| ErrorData::internal_error("no principal", None))?;
-        let catalog = self.catalog.snapshot().ok_or_else(|| {
+        let catalog = self.catalog.tools().ok_or_else(|| {
             let message = "no worker was seen yet: try again in 2 seconds";
             ErrorData::new(ErrorCode(NOT_READY), message, None)
         })?;
@@ -277,7 +277,7 @@ mod tests {
     use archway_proto::catalog::Scope;
 
     use super::*;
-    use crate::catalog::Snapshot;
+    use crate::catalog::ToolSet;
 
     #[test]
     fn params_deeper_than_the_sdk_reads_are_cut_off() {
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_tool_is_shown_as_the_contract_says() {
-        let catalog = Snapshot::for_tests();
+        let catalog = ToolSet::for_tests();
         let who = Principal::for_tests(&[Scope::ToolsRead], None);
         for (name, has_output) in [("hello", true), ("plain", false)] {
             let tool = catalog.find(&who, name).unwrap();

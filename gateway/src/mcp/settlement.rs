@@ -38,7 +38,7 @@ use crate::{
 /// large ones have a reservation of their own.
 const MOST_UNREAD: usize = 16;
 /// Reserved bytes for the small events of one call that wait.
-pub(super) const SMALL_EVENTS: usize = 64 * 1024;
+pub(super) const SMALL_EVENTS_BYTES: usize = 64 * 1024;
 
 /// Turns the outcome of one call into its answer, and records it.
 pub(super) struct Settlement {
@@ -164,7 +164,7 @@ impl Settlement {
         let messages = stream::iter([first]).chain(notifications).chain(answer);
         let body = messages.map(|message: EventMessage| Ok::<_, Infallible>(message.event()));
         let response = events::response(Body::from_stream(body));
-        reservation::attach(reservation, SMALL_EVENTS, response)
+        reservation::attach(reservation, SMALL_EVENTS_BYTES, response)
     }
 
     /// Follows the call to its end. If the client disconnects, the call is cancelled.

@@ -138,7 +138,7 @@ impl Guard {
 }
 
 /// Refuses unlisted host names and origins.
-pub(crate) async fn check_names(
+pub(crate) async fn check_host_and_origin(
     State(guard): State<Arc<Guard>>,
     request: Request,
     next: Next,

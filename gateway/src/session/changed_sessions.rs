@@ -71,10 +71,10 @@ impl ChangedSessions {
     }
 
     /// Applies changes read from Postgres.
-    pub(super) fn take(&self, changes: Vec<SessionChange>) {
+    pub(super) fn apply(&self, changes: Vec<SessionChange>) {
         let mut state = self.state.write();
         for change in changes {
-            state.take(change);
+            state.apply(change);
         }
     }
 
@@ -94,7 +94,7 @@ impl SessionTable {
         self.owners.get(&tenant)?.get(principal)
     }
 
-    fn take(&mut self, change: SessionChange) {
+    fn apply(&mut self, change: SessionChange) {
         let full = self.rows >= MOST_ROWS;
         let owners = self.owners.entry(change.tenant_id).or_default();
         let owner = owners.entry(change.principal).or_default();
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn an_end_applies_only_to_its_owners_session() {
         let (changed, handle) = (ChangedSessions::default(), Handle::issue());
-        changed.take(vec![ended(handle.id())]);
+        changed.apply(vec![ended(handle.id())]);
         assert!(changed.is_ended(TENANT, "key:1", handle));
         assert!(!changed.is_ended(TENANT, "key:2", handle));
         assert!(!changed.is_ended(Uuid::from_u128(2), "key:1", handle));
@@ -202,13 +202,13 @@ mod tests {
     fn a_floor_ends_older_sessions_and_replaces_their_rows() {
         let changed = ChangedSessions::default();
         let old: Vec<_> = (0..5).map(|_| Handle::issue()).collect();
-        changed.take(old.iter().map(|handle| ended(handle.id())).collect());
+        changed.apply(old.iter().map(|handle| ended(handle.id())).collect());
         let floor = SessionChange {
             id: None,
             moment: handle::now() + 1,
             ..ended(Uuid::nil())
         };
-        changed.take(vec![floor]);
+        changed.apply(vec![floor]);
         assert!(
             old.iter()
                 .all(|&old| changed.is_ended(TENANT, "key:1", old))
@@ -223,7 +223,7 @@ mod tests {
             principal: format!("key:other-{}", number / 1000),
             ..ended(Uuid::now_v7())
         });
-        changed.take(others.collect());
+        changed.apply(others.collect());
         assert_eq!(changed.len(), MOST_ROWS);
         changed
     }
@@ -233,14 +233,14 @@ mod tests {
         let changed = full();
         let (before, alive) = (Handle::issue(), Handle::issue());
         let end = ended(before.id());
-        changed.take(vec![end.clone()]);
+        changed.apply(vec![end.clone()]);
         assert_eq!(changed.len(), MOST_ROWS);
         assert!(changed.is_ended(TENANT, "key:1", before));
         assert!(!changed.is_ended(TENANT, "key:other-0", alive));
 
         // Reading the row again ends no newer session.
         let newer = Handle::issued_at_for_tests(end.written.unsigned_abs() / 1000 + 2);
-        changed.take(vec![end]);
+        changed.apply(vec![end]);
         assert!(!changed.is_ended(TENANT, "key:1", newer));
     }
 
@@ -248,7 +248,7 @@ mod tests {
     fn too_many_ends_of_one_owner_become_one_floor() {
         let changed = ChangedSessions::default();
         let ends: Vec<_> = (0..=MOST_OF_ONE).map(|_| Handle::issue()).collect();
-        changed.take(ends.iter().map(|end| ended(end.id())).collect());
+        changed.apply(ends.iter().map(|end| ended(end.id())).collect());
         assert!(changed.len() <= 1, "{}", changed.len());
         assert!(
             ends.iter()
@@ -268,8 +268,8 @@ mod tests {
         let levels: Vec<_> = (0..=MOST_OF_ONE as i64).map(level).collect();
         let (first, last) = (levels[0].id.unwrap(), levels[MOST_OF_ONE].id.unwrap());
         let end = ended(Uuid::now_v7());
-        changed.take(levels);
-        changed.take(vec![end]);
+        changed.apply(levels);
+        changed.apply(vec![end]);
         assert_eq!(changed.len(), MOST_OF_ONE);
         assert_eq!(changed.log_level(TENANT, "key:1", first), None);
         assert_eq!(
@@ -288,7 +288,7 @@ mod tests {
             written: end.written - 1,
             ..end.clone()
         };
-        changed.take(vec![end, before]);
+        changed.apply(vec![end, before]);
         assert!(changed.is_ended(TENANT, "key:1", handle));
     }
 
@@ -299,7 +299,7 @@ mod tests {
             moment: handle::now() - 1,
             ..ended(Uuid::now_v7())
         };
-        changed.take(vec![gone]);
+        changed.apply(vec![gone]);
         changed.sweep();
         assert_eq!(changed.len(), 0);
     }

@@ -78,7 +78,7 @@ impl WorkerCall {
     }
 
     /// Reserves memory for the small events of a streamed answer.
-    pub(crate) async fn reserve_for_events(
+    pub(crate) async fn reserve_answer(
         &mut self,
         bytes: usize,
     ) -> Result<Option<Reservation>, Failure> {
@@ -149,7 +149,7 @@ impl WorkerCall {
     /// Reserves memory for the answer to a message of this length, and lets the message through.
     async fn make_room(&mut self, length: usize) -> Result<(), Failure> {
         self.reservation = None;
-        self.reservation = self.reserve_for_events(MOST_GROWTH * length).await?;
+        self.reservation = self.reserve_answer(MOST_GROWTH * length).await?;
         if let Some(valve) = &self.attempt.valve {
             valve.open();
         }

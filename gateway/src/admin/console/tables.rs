@@ -153,7 +153,7 @@ type DefaultLimit = Option<(Option<u32>, u32)>;
 /// The known tools: their calls, and their default limits.
 pub(super) fn tools(admin: &Admin, sums: &BTreeMap<Arc<str>, ToolSums>) -> Markup {
     let terms = Terms::new(1, Vec::new());
-    let known = admin.catalog.snapshot();
+    let known = admin.catalog.tools();
     let known = known.iter().flat_map(|it| it.all()).map(|tool| {
         let limit = terms.of_tool(Level::Key, &tool.entry.name, tool.entry.per_minute);
         let limit = Some((limit.per_minute, tool.entry.weight));

@@ -9,7 +9,7 @@ use archway_proto::catalog::Scope;
 use serde_json::{Map, Value};
 
 use super::{
-    super::{failures::FailureReason, identity::Identity},
+    super::{failed_credentials::FailureReason, identity::Identity},
     config::{IssuerConfig, TenantRule},
 };
 
