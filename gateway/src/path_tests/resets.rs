@@ -33,15 +33,15 @@ const A_SECOND: usize = 500;
 const BATCH: usize = 50;
 
 /// A gateway's last stop and the worker that it calls, without limits and bulkheads before it.
-struct Fixture {
+struct UpstreamFixture {
     upstream: Upstream,
     seen: mpsc::Receiver<ObservedCall>,
     who: Principal,
     owner: AnswerOwner,
 }
 
-impl Fixture {
-    async fn start() -> Fixture {
+impl UpstreamFixture {
+    async fn start() -> UpstreamFixture {
         let minter = PassMinter::generate().unwrap();
         let (tell, seen) = mpsc::channel(4 * BATCH);
         let verifier = PassVerifier::new(&[minter.public_key()], "shared");
@@ -55,7 +55,7 @@ impl Fixture {
             Metrics::new(),
             Principal::for_tests(&[Scope::ToolsRead], None),
         );
-        Fixture {
+        UpstreamFixture {
             upstream: Upstream::new(&config, minter, metrics.upstream()).unwrap(),
             seen,
             owner: AnswerOwner {
@@ -105,7 +105,7 @@ impl Fixture {
 
 #[tokio::test]
 async fn cancelled_calls_are_reset_at_half_of_the_pace_that_workers_allow() {
-    let mut fixture = Fixture::start().await;
+    let mut fixture = UpstreamFixture::start().await;
     let (begun, mut resets) = (Instant::now(), 0);
     while resets < BURST + 2 * A_SECOND {
         fixture.cancel_batch().await;

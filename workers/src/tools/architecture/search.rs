@@ -5,7 +5,7 @@ use std::sync::Arc;
 use archway_architecture::{
     document::{Document, Kind, uri},
     library::{Libraries, Library},
-    search::{MissingVectors, Match, Query, Vectors},
+    search::{Match, MissingVectors, Query, Vectors},
 };
 use archway_index::embed::Embedder;
 use archway_proto::chain::Chain;
