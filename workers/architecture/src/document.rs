@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_uri_names_the_project_only_where_it_is_not_the_default() {
+    fn a_uri_names_only_a_non_default_project() {
         assert_eq!(
             uri(None, Kind::Adr, "0007-use-postgres"),
             "architecture://adr/0007-use-postgres"
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_meaning_in_uris_is_escaped() {
+    fn reserved_characters_are_escaped_in_uris() {
         assert_eq!(
             uri(None, Kind::Pattern, "a b/c%?ä"),
             "architecture://pattern/a%20b%2Fc%25%3F%C3%A4"

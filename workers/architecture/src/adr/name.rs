@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_title_is_parted_from_its_number() {
+    fn a_title_is_split_from_its_number() {
         for (title, number, plain) in [
             ("ADR-012: Use Postgres", Some("012"), "Use Postgres"),
             (
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stem_has_the_number_it_begins_with_and_a_date_is_none() {
+    fn a_stem_may_begin_with_a_number_but_not_a_date() {
         for (stem, number) in [
             ("0007-use-it", Some("0007")),
             ("7", Some("7")),
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_and_indexes_are_told_by_their_names_or_titles() {
+    fn templates_and_indexes_are_recognized() {
         for stem in [
             "template",
             "adr-template",

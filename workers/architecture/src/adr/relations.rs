@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_may_say_several_things() {
+    fn a_line_may_state_several_relations() {
         let line = "Accepted, supersedes ADR-1; superseded by ADR-9";
         let mentions: Vec<_> = mentions(line)
             .into_iter()

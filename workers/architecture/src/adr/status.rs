@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_where_a_decision_stands() {
+    fn a_line_states_a_status() {
         for (line, status) in [
             ("Accepted", Status::Accepted),
             (" *accepted* on 2020-01-01 (was proposed)", Status::Accepted),

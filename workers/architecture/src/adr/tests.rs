@@ -102,7 +102,7 @@ fn options_in_a_table() {
 }
 
 #[test]
-fn alternatives_are_turned_down_and_options_may_be_headings_or_numbers() {
+fn alternatives_are_rejected_and_options_may_be_numbered() {
     let alternatives = read(
         "# Use gRPC\n\n## Decision\n\nWe will use gRPC.\n\n## Alternatives considered\n\n\
          **REST**: no streams.\n\n- GraphQL - too much\n",
@@ -126,7 +126,7 @@ fn alternatives_are_turned_down_and_options_may_be_headings_or_numbers() {
 }
 
 #[test]
-fn what_is_chosen_instead_of_something_does_not_choose_that() {
+fn an_option_after_instead_of_is_not_chosen() {
     let read = read(
         "# Database\n\n## Considered Options\n\n1. MySQL\n2. Postgres\n\n## Decision\n\n\
          We will use Postgres instead of MySQL.\n",
@@ -138,7 +138,7 @@ fn what_is_chosen_instead_of_something_does_not_choose_that() {
 }
 
 #[test]
-fn what_is_denied_is_not_chosen() {
+fn a_negated_option_is_not_chosen() {
     let read = read(
         "# Queue\n\n## Options\n\n- Kafka\n- NATS\n\n## Decision\n\n\
          We will not use Kafka. NATS is enough.\n",
@@ -150,7 +150,7 @@ fn what_is_denied_is_not_chosen() {
 }
 
 #[test]
-fn a_name_ends_where_something_is_said_of_it() {
+fn an_options_name_ends_before_its_description() {
     let read = read(
         "# X\n\n## Considered Options\n\nThese were looked at.\n\n\
          * Number (i.e. 0001 - as it is): short\n* Add `a: b` - long\n* Use the name. It is long.\n\n\
@@ -166,7 +166,7 @@ fn a_name_ends_where_something_is_said_of_it() {
 }
 
 #[test]
-fn a_y_statement_beside_options_says_what_became_of_them() {
+fn a_y_statement_sets_the_outcome_of_listed_options() {
     let read = read(
         "# X\n\n## Options\n\n- Signed cookies\n- Sticky sessions\n\n## Decision\n\nIn the context of \
          the shop, we decided for signed cookies and neglected sticky sessions.\n",
@@ -179,7 +179,7 @@ fn a_y_statement_beside_options_says_what_became_of_them() {
 }
 
 #[test]
-fn a_history_of_statuses_holds_its_latest() {
+fn the_latest_status_of_a_history_counts() {
     let read = read(
         "# X\n\n## Status\n\n- Proposed 2020-01-01\n- Accepted 2020-02-01\n- Deprecated 2021-02-01\n",
     );
@@ -187,7 +187,7 @@ fn a_history_of_statuses_holds_its_latest() {
 }
 
 #[test]
-fn a_record_without_headings_has_its_decision_in_its_sentences() {
+fn without_headings_sentences_state_the_decision() {
     let read = read("# Linting\n\nCode differs. We will use one formatter. It is fast.\n");
     assert_eq!(
         read.texts(&read.adr.decision),
@@ -197,7 +197,7 @@ fn a_record_without_headings_has_its_decision_in_its_sentences() {
 }
 
 #[test]
-fn a_page_that_lists_records_is_none() {
+fn a_list_of_records_is_not_a_record() {
     let list = read("# Decisions\n\n- [1](1.md)\n- [2](2.md)\n- [3](3.md)\n");
     assert!(list.adr.is_record_list(&list.markdown));
     let record = read(styles::MADR_2);
@@ -205,7 +205,7 @@ fn a_page_that_lists_records_is_none() {
 }
 
 #[test]
-fn passages_tell_their_lines_and_their_words() {
+fn passages_have_lines_and_verbatim_text() {
     let text = "# X\n\n## Decision\n\nWe *will* use\nit. Not `y`.\n";
     let read = read(text);
     let sentences = read.adr.decision[0].sentences(&read.markdown);
@@ -223,7 +223,7 @@ fn passages_tell_their_lines_and_their_words() {
 }
 
 #[test]
-fn any_text_is_taken_apart() {
+fn malformed_records_do_not_panic() {
     for text in [
         "",
         "#",
@@ -236,7 +236,7 @@ fn any_text_is_taken_apart() {
 }
 
 #[test]
-fn a_hostile_record_is_taken_apart_in_bounds() {
+fn a_hostile_record_stays_within_limits() {
     let line = "supersedes [1](1.md) amends ".repeat(10_000);
     let lines = "- supersedes ADR-1, replaced by 2\n".repeat(5_000);
     let options = (0..5_000).map(|number| format!("- option {number}x: a\n"));

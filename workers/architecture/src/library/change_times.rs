@@ -37,7 +37,7 @@ impl Library {
         let changes = &self.changes.0;
         if changes.get().is_none() {
             let found = self.read_history(repo, histories, cancel).unwrap_or_else(|error| {
-                tracing::debug!(error = %Chain(&error), "when documents were changed is not told");
+                tracing::debug!(error = %Chain(&error), "change times of documents could not be read");
                 HashMap::new()
             });
             // A cancelled search says nothing about the documents.

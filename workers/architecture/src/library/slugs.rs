@@ -28,7 +28,7 @@ pub(super) fn make_unique(project: &str, documents: &mut [Document]) {
             project,
             path = %document.path,
             slug = document.slug,
-            "two documents have one name"
+            "two documents have the same name"
         );
     }
 }

@@ -25,7 +25,7 @@ fn shown(library: &Library) -> Vec<String> {
 }
 
 #[test]
-fn documents_stand_in_their_folders_at_head() {
+fn documents_are_in_the_configured_folders_at_head() {
     let app = Sandbox::new();
     app.file("docs/adr/0002-b.md", "# B")
         .file("docs/adr/0001-a.md", "# A");
@@ -52,7 +52,7 @@ fn documents_stand_in_their_folders_at_head() {
 }
 
 #[test]
-fn without_a_commit_they_are_what_the_work_tree_lists() {
+fn without_a_commit_documents_come_from_the_work_tree() {
     let app = Sandbox::new();
     app.file("docs/adr/0001-a.md", "# A")
         .file("docs/adr/.gitignore", "b.md\n");
@@ -67,7 +67,7 @@ fn without_a_commit_they_are_what_the_work_tree_lists() {
 }
 
 #[test]
-fn the_repository_names_its_folders_kind_by_kind() {
+fn the_repository_configures_folders_by_kind() {
     let app = Sandbox::new();
     app.file(".archway.toml", "[architecture]\nadr = ['late', 'early']\n");
     app.file("early/1-a.md", "# A")
@@ -84,7 +84,7 @@ fn the_repository_names_its_folders_kind_by_kind() {
 }
 
 #[test]
-fn of_two_files_of_one_name_the_first_folder_has_it() {
+fn equal_stems_get_unique_slugs_in_folder_order() {
     let app = Sandbox::new();
     app.file("docs/adr/0001-a.md", "# One")
         .file("doc/adr/0001-a.md", "# Two");
@@ -101,7 +101,7 @@ fn of_two_files_of_one_name_the_first_folder_has_it() {
 }
 
 #[test]
-fn templates_and_pages_that_list_others_are_no_decisions() {
+fn templates_and_lists_are_not_decisions() {
     let app = Sandbox::new();
     for name in [
         "README",
@@ -131,7 +131,7 @@ fn templates_and_pages_that_list_others_are_no_decisions() {
 }
 
 #[test]
-fn a_decision_in_a_folder_of_its_own_is_called_by_the_folder() {
+fn a_decision_in_its_own_folder_has_the_folders_name() {
     let app = Sandbox::new();
     let record = "# Use Postgres\n\n## Status\n\nAccepted\n";
     let whole = "# Logs\n\nStatus: accepted\n\n## Decision\n\nWe write logs.\n";
@@ -163,7 +163,7 @@ fn a_decision_in_a_folder_of_its_own_is_called_by_the_folder() {
 }
 
 #[test]
-fn what_is_hidden_is_no_document() {
+fn hidden_files_are_not_documents() {
     let app = Sandbox::new();
     app.file(".archway.toml", "deny = ['docs/adr/0002*']\n");
     app.file("docs/adr/0001-a.md", "# A")
@@ -178,7 +178,7 @@ fn what_is_hidden_is_no_document() {
 }
 
 #[test]
-fn what_is_left_out_is_said() {
+fn omitted_files_are_listed_with_reasons() {
     let app = Sandbox::new();
     let large = "x".repeat(usize::try_from(MAX_BYTES).unwrap() + 1);
     app.file("docs/adr/0001-large.md", large)
@@ -200,7 +200,7 @@ fn what_is_left_out_is_said() {
 }
 
 #[test]
-fn a_library_is_kept_until_the_commit_or_the_rules_are_others() {
+fn a_library_is_cached_until_the_commit_or_rules_change() {
     let app = Sandbox::new();
     app.file("docs/adr/0001-a.md", "# A")
         .file("docs/adr/0002-b.md", "# B")
@@ -227,7 +227,7 @@ fn a_library_is_kept_until_the_commit_or_the_rules_are_others() {
 }
 
 #[test]
-fn decisions_know_who_takes_whose_place_whichever_says_it() {
+fn supersession_is_resolved_from_either_record() {
     let app = Sandbox::new();
     app.file("docs/adr/0001-a.md", "# 1. A\n\n## Status\n\nAccepted\n");
     app.file(
@@ -289,7 +289,7 @@ fn a_bare_repository_has_the_documents_of_its_head() {
 }
 
 #[test]
-fn what_is_left_out_is_named_without_what_misleads() {
+fn omitted_paths_are_escaped() {
     let app = Sandbox::new();
     app.file("docs/adr/0001-\u{202e}gnp.md", b"a\0b")
         .committed();

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_a_value_and_no_list() {
+    fn a_link_is_a_value_not_a_list() {
         let text = "---\nstatus: superseded by [ADR 5](0005-b.md)\nby: [ADR 5](0005-b.md)\n---\n";
         let expected = [
             field("status", &["superseded by [ADR 5](0005-b.md)"]),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_at_the_start_is_no_front_matter() {
+    fn a_thematic_break_at_the_start_is_not_front_matter() {
         assert_eq!(
             split("---\nText that goes on\n\n# Title\n"),
             (Vec::new(), 0)

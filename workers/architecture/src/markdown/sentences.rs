@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn abbreviations_numbers_and_code_are_not_cut() {
+    fn abbreviations_numbers_and_code_are_not_split() {
         for whole in [
             "Use a store, e.g. Redis, i.e. Something fast.",
             "It needs 3.5 GB on v. 2 of it.",
@@ -131,12 +131,12 @@ mod tests {
     }
 
     #[test]
-    fn a_backtick_alone_hides_nothing() {
+    fn an_unclosed_backtick_hides_no_full_stop() {
         assert_eq!(split("A ` stands. Alone."), ["A ` stands.", "Alone."]);
     }
 
     #[test]
-    fn a_word_that_is_an_abbreviation_elsewhere_ends_a_sentence() {
+    fn an_abbreviation_for_numbers_may_end_a_sentence() {
         assert_eq!(
             split("They said no. Within 5 ms. See no. 5 of it."),
             ["They said no.", "Within 5 ms.", "See no. 5 of it."]
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn etc_ends_a_sentence_where_another_begins() {
+    fn etc_ends_a_sentence_before_a_capital() {
         assert_eq!(
             split("Logs, traces etc. We like them."),
             ["Logs, traces etc.", "We like them."]

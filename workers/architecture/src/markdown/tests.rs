@@ -28,7 +28,7 @@ fn block(kind: BlockKind, depth: u8, text: &str, line: usize) -> (BlockKind, u8,
 }
 
 #[test]
-fn a_section_goes_from_its_heading_to_the_next() {
+fn a_section_spans_from_its_heading_to_the_next() {
     let text = "before\n\n# One `x` *y*\ntext\n\n## Two\n\nThree\n-----\nlast\n";
     let sections = read(text).sections;
     let shown: Vec<_> = sections
@@ -56,7 +56,7 @@ fn a_section_goes_from_its_heading_to_the_next() {
 }
 
 #[test]
-fn front_matter_is_no_text_and_a_rule_no_front_matter() {
+fn front_matter_is_not_text_and_a_thematic_break_not_front_matter() {
     let document = read("---\nstatus: accepted\n---\n# T\n\na\n\n---\n\nb: c\n\n---\n");
     assert_eq!(document.field("Status").unwrap().value(), "accepted");
     assert_eq!(document.title(), Some("T"));
@@ -64,13 +64,13 @@ fn front_matter_is_no_text_and_a_rule_no_front_matter() {
 }
 
 #[test]
-fn what_lists_and_quotations_hold_opens_no_section() {
+fn headings_in_lists_and_quotations_open_no_section() {
     let text = "# One\n\n> # quoted\n\n- # listed\n\n```\n# code\n```\n";
     assert_eq!(headings(text), [(1, "One".to_owned())]);
 }
 
 #[test]
-fn paragraphs_and_entries_are_plain_text_with_their_lines() {
+fn paragraphs_and_items_are_plain_text_with_line_numbers() {
     use BlockKind::{Item, Paragraph};
     let text = "a **b** [c](d.md)\nsecond `e*f`\n\n* one\n  * two ~~gone~~\n* [x] three\n\n  more\n\n\
                 <!-- no -->\n> quoted <b>x</b>\n";
@@ -86,7 +86,7 @@ fn paragraphs_and_entries_are_plain_text_with_their_lines() {
 }
 
 #[test]
-fn links_say_what_is_linked_and_where_it_leads() {
+fn links_have_a_text_range_and_a_target() {
     let document = read("See [ADR `5`](0005-b.md#x) and <https://a.b>.\n");
     let block = &document.sections[0].blocks[0];
     let links: Vec<_> = block
@@ -124,7 +124,7 @@ fn rows_of_a_table_have_cells() {
 }
 
 #[test]
-fn code_has_its_info_and_the_line_of_its_first_line() {
+fn fences_have_an_info_string_and_a_first_line() {
     let document =
         read("# A\n\n```ast-grep \nid: x\nrule: y\n```\n\n- entry\n\n  ~~~\n  deep\n  ~~~\n");
     let fence = |info: &str, content: &str, line| Fence {
@@ -141,7 +141,7 @@ fn code_has_its_info_and_the_line_of_its_first_line() {
 }
 
 #[test]
-fn a_place_in_a_text_is_on_the_line_where_it_stands() {
+fn sentences_have_line_numbers() {
     let document = read("# A\n\nOne is here.\nTwo is\nthere. Three.\n");
     let block = &document.sections[0].blocks[0];
     let lines: Vec<_> = block.sentences().map(|(_, line)| line).collect();
@@ -149,7 +149,7 @@ fn a_place_in_a_text_is_on_the_line_where_it_stands() {
 }
 
 #[test]
-fn what_stands_in_the_document_is_given_back_with_its_marks() {
+fn verbatim_text_includes_marks() {
     let text = "We *decided*.\n\n- **Use `x`  of\n  [it](a.md).** More is [here](b.md)\n";
     let document = read(text);
     let verbatim: Vec<_> = document.sections[0]
@@ -170,7 +170,7 @@ fn what_stands_in_the_document_is_given_back_with_its_marks() {
 }
 
 #[test]
-fn a_document_of_nothing_has_no_sections() {
+fn an_empty_document_has_no_sections() {
     assert!(read("").sections.is_empty());
     assert!(read("<!-- only this -->\n").sections.is_empty());
     assert_eq!(read("").title(), None);
@@ -186,7 +186,7 @@ fn the_title_is_the_first_heading_of_the_highest_level() {
 }
 
 #[test]
-fn hostile_documents_are_read_in_bounds() {
+fn hostile_documents_stay_within_limits() {
     let nested = "> ".repeat(50_000) + "x";
     let lists = (0..2000)
         .map(|at| format!("{}- x\n", " ".repeat(at)))

@@ -50,13 +50,13 @@ pub(super) fn add(
 
 const NOTHING_CHECKED: &str = "nothing could be checked: the pattern's document has no ast-grep rule for \
     this language that runs, and no sentence with MUST or SHOULD about a name in backticks; read \
-    it and compare by yourself";
+    it and check the code yourself";
 
 const CUT_SHORT: &str = "the check was cut short, so compliance is not known; give less code, or \
     have the rules in `skipped` narrowed";
 
-const HEURISTIC: &str = "violations with `heuristic` were found by words alone: look whether the \
-    code is what the sentence means";
+const HEURISTIC: &str = "violations with `heuristic` were found by comparing words only: check whether \
+    the code is what the sentence means";
 
 /// Names the rules that were not run completely.
 fn skipped(findings: &Findings) -> Option<String> {
@@ -74,7 +74,7 @@ fn skipped(findings: &Findings) -> Option<String> {
     };
     (!names.is_empty()).then(|| {
         format!(
-            "{which}: {listed}{more}; see `skipped` for why, and mend them in the pattern's document"
+            "{which}: {listed}{more}; see `skipped` for the reasons, and fix them in the pattern's document"
         )
     })
 }
@@ -96,7 +96,7 @@ fn uncheckable(unchecked: &[String]) -> Option<String> {
         many => format!("{many} sentences of the pattern"),
     };
     Some(format!(
-        "{sentences} can't be checked by machine, or not all that is said there; compare by \
+        "{sentences} can't be checked by machine, or not completely; check the code \
          yourself: {}{more}",
         listed.join(", ")
     ))
@@ -131,8 +131,8 @@ fn error_line(parsed: &ParsedCode<'_>) -> Option<String> {
     match (&parsed.syntax, parsed.error_line) {
         (Some(_), None) => None,
         (Some(_), Some(line)) => Some(format!(
-            "line {line} is no {language} as the grammar has it; rules may miss what stands there, \
-             so compliance is not known: give code that parses, whole functions or classes"
+            "line {line} is no {language} by its grammar; rules may miss code there, so \
+             compliance is not known: give code that parses, whole functions or classes"
         )),
         (None, _) => Some(format!(
             "the code could not be read as {language} in time, so compliance is not known; give \

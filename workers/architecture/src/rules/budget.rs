@@ -59,9 +59,9 @@ impl Limit {
     /// The reason, for the rule's author.
     pub(super) fn reason(self) -> &'static str {
         match self {
-            Limit::Nodes => "it looks at too many parts of the code; narrow it by `kind`",
+            Limit::Nodes => "it visits too many nodes of the code; narrow it by `kind`",
             Limit::Time => "it took too long; narrow it by `kind`, or give less code",
-            Limit::Stack => "it asks for itself again and again",
+            Limit::Stack => "it refers to itself without end",
             Limit::Cancelled => "the call was cancelled",
         }
     }
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_may_look_at_half_of_what_the_rules_before_it_left() {
+    fn a_rule_may_use_half_of_the_remaining_visits() {
         let budget = Budget::new(cancel());
         for left in [MAX_VISITS / 2, MAX_VISITS / 4] {
             budget.start_rule();
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_call_ends_a_rule_within_a_few_looks() {
+    fn a_cancelled_call_ends_a_rule_within_64_visits() {
         let call = cancel();
         let budget = Budget::new(call.clone());
         budget.start_rule();
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_and_copies_are_counted_too() {
+    fn long_texts_and_copies_are_counted() {
         let text = "x".repeat(BYTES_PER_VISIT * 1000);
         let budget = Budget::new(cancel());
         budget.start_rule();

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn names_behind_the_word_are_demanded_and_those_before_it_meant() {
+    fn names_after_the_keyword_are_required() {
         for (sentence, requirements) in [
             ("Handlers MUST call `validate` first.", "+MUST validate"),
             ("Code MUST NOT use `eval` or `exec`.", "-MUST NOT eval,exec"),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn each_word_of_a_sentence_has_its_own_names() {
+    fn each_keyword_has_its_own_names() {
         for (sentence, requirements) in [
             (
                 "Code MUST use `a` and MUST NOT use `b`, and MAY use `c`.",
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_asks_for_nothing_that_words_could_check_is_left_aside() {
+    fn uncheckable_sentences_have_no_clauses() {
         for sentence in [
             "Code must use `a`.",
             "Must use `a`",
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_only_somewhere_sometimes_or_so_often_is_left_aside_and_told() {
+    fn limited_requirements_are_left_out_and_flagged() {
         for sentence in [
             "MUST NOT use a bare `except`",
             "Bare `except` MUST NOT be used",
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_limits_nothing_leaves_a_demand_whole() {
+    fn unlimited_requirements_are_complete() {
         for (sentence, requirements) in [
             ("MUST NOT use `a`, which is slow", "-MUST NOT a"),
             ("MUST NOT use `a` in any form", "-MUST NOT a"),
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_demand_that_ends_with_a_colon_is_open_to_the_list_behind_it() {
+    fn a_colon_announces_a_list_of_names() {
         assert_eq!(read("Code MUST NOT use:"), ["-MUST NOT "]);
         assert_eq!(read("Code MUST NOT use any of:"), ["-MUST NOT "]);
         assert_eq!(listed("`eval` (use `parse`)", true).unwrap(), ["eval"]);

@@ -54,7 +54,7 @@ impl Doc for CountedDoc {
     }
 
     fn do_edit(&mut self, _edit: &Edit<String>) -> Result<(), String> {
-        Err("code that is checked is not changed".to_owned())
+        Err("checked code is read-only".to_owned())
     }
 
     fn root_node(&self) -> CountedNode<'_> {

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_language_goes_by_every_name_people_use() {
+    fn a_language_is_found_by_common_names() {
         for (name, said) in [
             ("ts", "typescript"),
             ("TypeScript", "typescript"),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn every_language_has_a_grammar_and_is_found_by_each_of_its_names() {
+    fn every_language_has_a_grammar_and_unique_names() {
         for (language, names) in LANGUAGES {
             for name in names {
                 let dialect = Dialect::named(name).unwrap();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_of_many_brackets_is_refused() {
+    fn an_overlong_pattern_is_rejected() {
         let deep = "(".repeat(MAX_PATTERN + 1);
         let language = Dialect(SupportLang::JavaScript);
         assert!(Pattern::try_new(&deep, language).is_err());

@@ -243,7 +243,7 @@ mod tests {
     const RULE: &str = "id: a\nlanguage: rust\nrule: {kind: block}\n";
 
     #[test]
-    fn rules_stand_in_fences_of_ast_grep_and_in_yaml_that_has_id_and_rule() {
+    fn rules_are_in_ast_grep_fences_and_yaml_with_id_and_rule() {
         for info in ["ast-grep", "AST-GREP", "yaml", "yml", "yaml title=x"] {
             assert_eq!(of(info, RULE), (vec!["a".to_owned()], vec![]), "{info}");
         }
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_holds_several_rules_and_a_bad_one_leaves_the_rest() {
+    fn an_invalid_rule_in_a_fence_does_not_affect_the_others() {
         let next = RULE.replace("id: a", "id: c");
         let text = format!("---\n{RULE}---\nid: b\nrule: [\n--- # next\n{next}");
         let (rules, skipped) = of("yaml", &text);
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_name_is_called_by_its_line() {
+    fn a_rule_without_an_id_is_named_by_its_line() {
         let (rules, skipped) = of(
             "ast-grep",
             "language: go\nrule: {kind: a}\n---\nlanguage: go\n",
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_or_of_no_known_language_is_refused() {
+    fn oversized_rules_and_unknown_languages_are_rejected() {
         let aliases: String = (1..9).fold("a0: &a0 [x, x, x, x, x, x]\n".to_owned(), |text, n| {
             let before = format!("*a{}", n - 1);
             text + &format!("a{n}: &a{n} [{}]\n", [before.as_str(); 6].join(", "))
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn fifty_rules_are_run_and_the_rest_counted() {
+    fn at_most_50_rules_run_and_the_rest_are_counted() {
         let text = format!("{RULE}---\n").repeat(MAX_RULES + 7);
         let (rules, skipped) = of("ast-grep", &text);
         assert_eq!(rules.len(), MAX_RULES);

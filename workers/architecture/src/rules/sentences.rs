@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_of_paragraphs_lists_and_tables_are_read_and_code_is_not() {
+    fn sentences_outside_of_code_are_parsed() {
         let text = "# P\n\nFirst. Code MUST NOT\nuse `eval`. Then it SHOULD call `log()`.\n\n\
                     - It MUST use `a`.\n\n| rule |\n|---|\n| MUST NOT use `b` |\n\n\
                     ```js\n// MUST use `c`\n```\n\nSee https://example.com and `MUST use d`.\n";
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_words_can_not_check_is_told() {
+    fn uncheckable_sentences_are_reported() {
         let text = "MUST be kind. MUST NOT use `a` or `--b`. MAY use `c`. MUST use `d`.\n\n\
                     MUST NOT use:\n\n- `e`\n- bare `f`\n- things\n\nMUST use:\n\nNothing.\n";
         assert_eq!(
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_a_demand_announces_has_its_names() {
+    fn an_announced_list_has_the_names() {
         let text = "Code MUST NOT use:\n\n- `eval`, ever\n- `exec` (use `spawn`)\n- other things\n\
                     - but it MUST use `d`\n\nAlso `e`.\n\n- `f`\n";
         let parsed: Vec<String> = of(text).into_iter().map(|(parsed, _)| parsed).collect();
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_of_a_thousand_demands_has_two_hundred() {
+    fn at_most_200_requirements_are_checked() {
         let text = "MUST use `a`.\n\n".repeat(1_000);
         assert_eq!(of(&text).len(), MAX_DEMANDS);
         assert_eq!(unchecked(&text), ["MUST use `a`."]);

@@ -56,12 +56,12 @@ const MAX_WAIT: Duration = MAX_RULE_TIME.saturating_add(Duration::from_millis(2_
 /// The reason why a rule can't run.
 #[derive(Debug, thiserror::Error)]
 enum RuleError {
-    #[error("it has not the shape of a rule")]
+    #[error("it does not have the shape of a rule")]
     Shape(#[source] serde_json::Error),
-    #[error("it is no rule of ast-grep")]
+    #[error("it is not a valid ast-grep rule")]
     Rule(#[source] RuleConfigError),
     #[error(
-        "nothing says which kinds of nodes it is about; add `kind`, or whole code as `pattern`"
+        "it does not say which kinds of nodes it matches; add `kind`, or whole code as `pattern`"
     )]
     NoKinds,
     #[error("it is turned off (`severity: off`)")]

@@ -34,7 +34,7 @@ const NO_LOG: &str = "id: no-log\nlanguage: TypeScript\nseverity: error\nmessage
                       note: Use the logger.\nrule:\n  pattern: $OBJ.log($$$ARGS)\n";
 
 #[test]
-fn a_rule_of_ast_grep_says_where_it_is_broken_and_why() {
+fn an_ast_grep_violation_has_a_line_and_a_message() {
     let code = "const a = 1;\nconsole.log(a, 'b');\n// console.log(c)\nother(a);\n";
     let findings = check_code(&document_with(NO_LOG), code, Some("ts"));
     assert_eq!(
@@ -58,7 +58,7 @@ fn a_rule_of_ast_grep_says_where_it_is_broken_and_why() {
 }
 
 #[test]
-fn constraints_utils_and_relations_are_ast_greps() {
+fn constraints_utils_and_relations_are_supported() {
     let rule = "id: await-in-loop\nlanguage: js\nrule:\n  pattern: await $CALL\n  \
                 inside: {matches: loop, stopBy: end}\nutils:\n  loop:\n    any: [{kind: \
                 for_statement}, {kind: while_statement}]\nconstraints:\n  CALL: {regex: ^fetch}\n";
@@ -74,7 +74,7 @@ fn constraints_utils_and_relations_are_ast_greps() {
 }
 
 #[test]
-fn fix_and_transform_make_no_difference() {
+fn fix_and_transform_are_ignored() {
     let rule = "id: a\nlanguage: ts\nmessage: $A and $NEW\nfix: b($NEW)\ntransform:\n  NEW: \
                 {replace: {source: $A, replace: '((', by: x}}\nrule: {pattern: a($A)}\n";
     let findings = check_code(&document_with(rule), "a(1)", Some("ts"));
@@ -83,7 +83,7 @@ fn fix_and_transform_make_no_difference() {
 }
 
 #[test]
-fn a_rule_that_errs_is_told_and_the_rest_run() {
+fn a_failing_rule_is_reported_and_the_others_run() {
     let bad = [
         "id: kind\nlanguage: ts\nrule: {kind: no_such_kind}",
         "id: language\nlanguage: cobol\nrule: {kind: a}",
@@ -131,7 +131,7 @@ fn a_rule_that_errs_is_told_and_the_rest_run() {
 }
 
 #[test]
-fn a_rule_that_ast_grep_fails_on_ends_nothing() {
+fn a_panic_in_ast_grep_fails_only_its_rule() {
     // The number overflows in ast-grep's parser, which panics only with overflow checks.
     let rule = "id: overflow\nlanguage: ts\nrule: {kind: identifier, nthChild: 99999999999n}";
     let findings = check_code(&document_with(rule), "f(a)", Some("ts"));
@@ -143,7 +143,7 @@ fn a_rule_that_ast_grep_fails_on_ends_nothing() {
 }
 
 #[test]
-fn sentences_are_heuristics_with_the_severity_of_their_word() {
+fn sentences_are_heuristics_with_their_keywords_severity() {
     let document = "# Repository\n\nCode MUST NOT use `eval`. It SHOULD NOT use `var`. A repository MUST \
                     implement `find_by_id()` and `save`, and SHOULD call `audit` or `trace`.\n";
     let code =
@@ -178,7 +178,7 @@ fn sentences_are_heuristics_with_the_severity_of_their_word() {
 }
 
 #[test]
-fn nothing_to_check_is_no_compliance_and_says_so() {
+fn without_checks_code_is_not_compliant() {
     for document in [
         "",
         "# Title\n\nUse `a`, must be good.\n",
@@ -195,7 +195,7 @@ fn nothing_to_check_is_no_compliance_and_says_so() {
 }
 
 #[test]
-fn a_language_is_given_or_guessed_or_said_to_be_unknown() {
+fn a_language_is_given_inferred_or_unknown() {
     let python = NO_LOG
         .replace("TypeScript", "python")
         .replace("no-log", "py");
@@ -243,7 +243,7 @@ fn a_language_is_given_or_guessed_or_said_to_be_unknown() {
 }
 
 #[test]
-fn code_with_mistakes_is_checked_and_the_first_is_told() {
+fn code_with_syntax_errors_is_checked_but_not_compliant() {
     for document in [document_with(NO_LOG), "MUST NOT use `eval`.\n".to_owned()] {
         assert!(check_code(&document, "f(1);", Some("ts")).compliant());
         let broken = check_code(&document, "}{ f(1 =>", Some("ts"));
@@ -266,7 +266,7 @@ fn code_with_mistakes_is_checked_and_the_first_is_told() {
 }
 
 #[test]
-fn a_hundred_violations_of_a_rule_are_told_and_all_are_counted() {
+fn at_most_100_violations_of_a_rule_are_reported() {
     let document = document_with(NO_LOG) + "\nMUST NOT use `last`.\n";
     let code = "console.log(1);\n".repeat(500) + "last();\n";
     let findings = check_code(&document, &code, Some("ts"));

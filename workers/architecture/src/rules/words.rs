@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_what_code_may_have() {
+    fn names_in_backticks_are_parsed() {
         for (written, name) in [
             ("eval", Some("eval")),
             ("find_by_id()", Some("find_by_id")),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_may_be_a_few_of_what_a_name_stands_for() {
+    fn calls_with_literal_arguments_are_not_general() {
         for written in [
             "eval",
             "f()",
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_stands_for_any_part_of_a_word() {
+    fn a_star_matches_any_part_of_a_word() {
         for (pattern, word, fit) in [
             ("*Repository", "UserRepository", true),
             ("*Repository", "Repository", true),

@@ -45,7 +45,7 @@ fn words(text: &str) -> Query {
 }
 
 #[test]
-fn any_word_finds_a_document_and_titles_weigh_more() {
+fn any_word_matches_and_titles_weigh_more() {
     let app = project();
     let found = by_words(&app, &words("where do orders go"));
     assert_eq!(slugs(&found), ["0001-orders", "0002-events"]);
@@ -70,7 +70,7 @@ fn a_file_is_found_by_its_name() {
 }
 
 #[test]
-fn scores_lie_between_0_and_1_and_more_words_score_more() {
+fn scores_are_between_0_and_1_and_grow_with_words() {
     let app = project();
     for text in [
         "log",
@@ -89,7 +89,7 @@ fn scores_lie_between_0_and_1_and_more_words_score_more() {
 }
 
 #[test]
-fn a_kind_is_asked_for_and_others_are_not_found() {
+fn a_query_for_a_kind_matches_only_that_kind() {
     let app = project();
     let of = |kind| by_words(&app, &Query::new("log repository orders", Some(kind), None));
     assert_eq!(slugs(&of(Kind::Guideline)), ["logs"]);
@@ -98,7 +98,7 @@ fn a_kind_is_asked_for_and_others_are_not_found() {
 }
 
 #[test]
-fn equals_stand_in_the_librarys_order() {
+fn ties_keep_the_librarys_order() {
     let app = Sandbox::new();
     for name in ["b", "a", "c"] {
         app.file(&format!("docs/adr/{name}.md"), "# Same\n\nSame words.\n");
@@ -108,7 +108,7 @@ fn equals_stand_in_the_librarys_order() {
 }
 
 #[test]
-fn lines_that_say_where_a_decision_stands_are_no_passages() {
+fn status_lines_are_not_in_passages() {
     let app = Sandbox::new();
     let status = "Superseded by [Use PostgreSQL](b.md)";
     let text = format!("# A\n\nStatus: {status}\n\nWe use it.\n\n## Status\n\n{status}\n");
@@ -122,7 +122,7 @@ fn lines_that_say_where_a_decision_stands_are_no_passages() {
 }
 
 #[test]
-fn a_decision_that_is_over_counts_half_of_its_equals_that_hold() {
+fn a_decision_not_in_effect_has_half_the_score() {
     let app = Sandbox::new();
     let statuses = [
         "Superseded",
@@ -165,7 +165,7 @@ fn hybrid(app: &Sandbox, text: &str) -> Vec<(String, f32)> {
 }
 
 #[test]
-fn vectors_find_what_means_the_same_in_other_words() {
+fn vectors_match_synonyms() {
     let app = project();
     let text = "purchase storage";
     assert!(by_words(&app, &words(text)).is_empty());
@@ -180,7 +180,7 @@ fn vectors_find_what_means_the_same_in_other_words() {
 }
 
 #[test]
-fn with_vectors_a_word_still_finds_and_scores_stay_between_0_and_1() {
+fn with_vectors_words_still_match() {
     let app = project();
     for text in ["orders", "log", "Store orders in Postgres", "accepted"] {
         let (lexical, hybrid) = (by_words(&app, &words(text)), hybrid(&app, text));
@@ -198,7 +198,7 @@ fn with_vectors_a_word_still_finds_and_scores_stay_between_0_and_1() {
 }
 
 #[test]
-fn what_is_usual_in_a_library_is_not_near() {
+fn a_median_similarity_is_no_match() {
     let like = |cosine: f32| {
         let other = (1.0 - cosine * cosine).sqrt();
         vectors::DocumentVectors::of(vec![None, Some(vec![cosine, other])])

@@ -163,7 +163,7 @@ impl Vectors {
             let vectors = match vectors {
                 Ok(Ok(vectors)) => vectors,
                 Ok(Err(error)) => {
-                    tracing::info!(error = %Chain(&error), "documents are found by their words alone");
+                    tracing::info!(error = %Chain(&error), "document vectors could not be fetched; searching by words only");
                     return false;
                 }
                 Err(_elapsed) => return false,

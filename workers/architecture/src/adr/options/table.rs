@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_says_what_became_of_an_option_in_whole_words() {
+    fn a_cell_states_an_outcome_in_whole_words() {
         for cell in [
             "no",
             "No, too slow",

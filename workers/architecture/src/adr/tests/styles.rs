@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn nygards_form_as_adr_tools_writes_it() {
+fn nygards_form_by_adr_tools() {
     let read = read(
         "# 9. Store orders in Postgres\n\nDate: 2021-03-04\n\n## Status\n\nAccepted\n\n\
          Supercedes [3. Store orders in files](0003-files.md)\n\n\
@@ -40,7 +40,7 @@ fn nygards_form_as_adr_tools_writes_it() {
 }
 
 #[test]
-fn one_that_adr_tools_superseded() {
+fn a_superseded_record_by_adr_tools() {
     let read = read(
         "# 3. Store orders in files\n\nDate: 2020-01-01\n\n## Status\n\n\
          Superceded by [9. Store orders in Postgres](0009-store.md)\n\n## Decision\n\nFiles.\n",

@@ -18,7 +18,7 @@ fn project() -> Sandbox {
 }
 
 #[test]
-fn calls_that_come_together_get_the_library_that_one_of_them_read() {
+fn concurrent_calls_share_one_library() {
     let (app, libraries, together) = (project(), Libraries::new(), Barrier::new(10));
     let read = || {
         let repo = app.repo();
@@ -34,7 +34,7 @@ fn calls_that_come_together_get_the_library_that_one_of_them_read() {
 }
 
 #[test]
-fn who_waits_gives_up_when_its_own_time_is_up() {
+fn a_waiting_call_ends_when_it_is_cancelled() {
     let (app, libraries) = (project(), Libraries::new());
     let repo = app.repo();
     let lock = libraries
@@ -54,7 +54,7 @@ fn who_waits_gives_up_when_its_own_time_is_up() {
 }
 
 #[test]
-fn a_caller_that_goes_leaves_what_it_read_to_the_next() {
+fn a_cancelled_call_leaves_cached_texts_to_the_next() {
     let (app, libraries) = (project(), Libraries::new());
     let (repo, whole) = (app.repo(), cancel());
     Libraries::new().of(&repo, &whole).unwrap();

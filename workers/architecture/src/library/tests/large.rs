@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn of_very_many_that_take_ones_place_some_are_named() {
+fn at_most_50_superseding_decisions_are_listed() {
     let app = Sandbox::new();
     app.file("docs/adr/0000-old.md", "# Old\n\n## Status\n\nAccepted\n");
     for number in 1..=60 {
@@ -19,7 +19,7 @@ fn of_very_many_that_take_ones_place_some_are_named() {
 }
 
 #[test]
-fn a_library_of_the_largest_size_is_kept() {
+fn a_library_of_the_maximum_size_is_cached() {
     let app = Sandbox::new();
     let half = "Orders are kept in a store of their own.\n\n".repeat((1 << 19) / 42 - 1);
     for number in 0..16 {

@@ -33,7 +33,7 @@ fn deep() -> String {
 const EVERY: &str = "{kind: identifier}";
 
 #[test]
-fn rules_that_look_at_every_node_for_every_node_end() {
+fn quadratic_rules_end_and_later_rules_run() {
     let has = "kind: program, stopBy: end, has";
     let any = "{any: [{kind: identifier}, {kind: array}, {kind: program}], has: {stopBy: end, ";
     let all_pairs = format!("{any} any: [{{kind: no}}]}}}}").replace("{kind: no}", EVERY);
@@ -60,7 +60,7 @@ fn rules_that_look_at_every_node_for_every_node_end() {
 }
 
 #[test]
-fn a_rule_that_was_ended_is_told_and_compliance_is_not_known() {
+fn an_ended_rule_is_reported_and_code_is_not_compliant() {
     let rule = "id: slow\nlanguage: js\nrule: {kind: identifier, not: {inside: {stopBy: end, kind: \
                 program, has: {stopBy: end, pattern: nowhere}}}}\n";
     let findings = bounded(&document_with(rule), &wide(), "js");
@@ -80,7 +80,7 @@ fn a_rule_that_was_ended_is_told_and_compliance_is_not_known() {
 }
 
 #[test]
-fn rules_that_ask_for_themselves_end_and_leave_the_process_alive() {
+fn recursive_rules_end_without_a_crash() {
     for utils in [
         "a: {any: [{has: {any: [{inside: {matches: a}}]}}, {inside: {has: {matches: a}}}]}",
         "a: {has: {stopBy: {matches: a}, matches: a}}",
@@ -99,7 +99,7 @@ fn rules_that_ask_for_themselves_end_and_leave_the_process_alive() {
 }
 
 #[test]
-fn rules_nested_as_deep_as_yaml_goes_end() {
+fn deeply_nested_rules_end() {
     for around in ["all", "any", "not", "has", "inside"] {
         let list = matches!(around, "all" | "any");
         let inside = if list { "[{kind: array}]" } else { EVERY };
@@ -117,7 +117,7 @@ fn rules_nested_as_deep_as_yaml_goes_end() {
 }
 
 #[test]
-fn patterns_and_expressions_are_bounded() {
+fn slow_patterns_and_regexes_end() {
     let brackets = "[".repeat(4_000);
     let ellipses = (0..9).fold("$$$A".to_owned(), |inner, _| {
         format!("f($$$, f({inner}, $$$B), $$$C)")
@@ -137,7 +137,7 @@ fn patterns_and_expressions_are_bounded() {
 }
 
 #[test]
-fn a_message_is_short_whatever_it_repeats() {
+fn a_message_with_repeated_variables_is_short() {
     let message = "$A".repeat(5_000);
     let rule = format!("id: loud\nlanguage: js\nmessage: {message}\nrule: {{pattern: f($A)}}\n");
     let code = format!("f('{}')", "x".repeat(40_000));
@@ -146,7 +146,7 @@ fn a_message_is_short_whatever_it_repeats() {
 }
 
 #[test]
-fn fifty_usual_rules_are_run_on_usual_code_and_one_on_fifty_thousand_characters() {
+fn usual_rules_run_completely_on_large_code() {
     let rule = |nth: usize| {
         format!(
             "id: r{nth}\nlanguage: js\nrule:\n  pattern: console.log($A, {nth})\n  not: {{inside: \
@@ -163,7 +163,7 @@ fn fifty_usual_rules_are_run_on_usual_code_and_one_on_fifty_thousand_characters(
 }
 
 #[test]
-fn a_cancelled_call_stops_at_once() {
+fn a_cancelled_call_ends_early() {
     let rule = "id: slow\nlanguage: js\nrule: {kind: identifier, not: {inside: {stopBy: end, kind: \
                 program, has: {stopBy: end, pattern: nowhere}}}}\n";
     let run = |call: &Cancel| {
@@ -179,6 +179,6 @@ fn a_cancelled_call_stops_at_once() {
     let looks = cancelled.checks();
     assert!(
         looks < 1_100,
-        "{looks}: it went on after it was told to stop"
+        "{looks}: the rule continued after the cancellation"
     );
 }

@@ -68,7 +68,7 @@ const CODE: [(&str, &str, &str); 12] = [
 ];
 
 #[test]
-fn every_language_has_its_rules_its_comments_and_its_strings() {
+fn rules_comments_and_strings_work_in_each_language() {
     for (language, pattern, code) in CODE {
         let rule = format!("id: found\nlanguage: {language}\nrule:\n  pattern: {pattern}\n");
         let document = document_with(&rule) + "\nCode MUST NOT use `banned`.\n";
@@ -90,7 +90,7 @@ fn every_language_has_its_rules_its_comments_and_its_strings() {
 }
 
 #[test]
-fn php_is_read_with_and_without_its_tag() {
+fn php_is_parsed_with_and_without_its_tag() {
     let rule = document_with("id: dump\nlanguage: PHP\nrule: {pattern: var_dump($A)}\n");
     for code in ["var_dump($x);", "<?php var_dump($x);"] {
         assert_eq!(
@@ -102,7 +102,7 @@ fn php_is_read_with_and_without_its_tag() {
 }
 
 #[test]
-fn an_empty_text_is_code_of_any_language() {
+fn an_empty_text_is_valid_in_each_language() {
     for (language, ..) in CODE {
         for code in ["", "\n", "\u{feff}", "\0"] {
             let findings = check_code("MUST NOT use `a`.", code, Some(language));

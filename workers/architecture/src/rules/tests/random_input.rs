@@ -8,7 +8,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn whatever_document_and_code_lines_are_in_the_code(
+    fn reported_lines_exist_in_random_code(
         document in "(MUST|NOT|SHOULD|`[a-z.*(]{0,5}`|[ ,.;:()—]|\n|be used|```|ast-grep\n|- |\\PC){0,60}",
         code in "([a-z]{1,3}|[ .;(){}\"'/*#]|\n|\\PC){0,80}",
         language in prop::option::of(prop::sample::select(
@@ -24,7 +24,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_rule_is_stated_the_next_one_runs(
+    fn a_random_rule_does_not_affect_the_next_one(
         rule in "(rule:|pattern:|kind:|any:|all:|not:|has:|inside:|stopBy: end|regex:|matches:|\
                  utils:|\\$[A-Z]|\\$\\$\\$|[a-z]{1,4}| |  |- |\n|\n  |[\\[\\]{},'\"&*|>]){0,40}",
     ) {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_words_can_not_check_is_told_and_not_counted() {
+fn uncheckable_sentences_are_reported_but_not_counted() {
     let document = "# P\n\n- Code MUST NOT use a bare `except`.\n- It MUST have at most one \
                     `unwrap`.\n- `print` outside of `main` MUST NOT be used.\n- `open` without \
                     `close` MUST NOT appear.\n- It MUST NOT use `eval`.\n";
@@ -28,7 +28,7 @@ fn what_words_can_not_check_is_told_and_not_counted() {
 }
 
 #[test]
-fn a_rule_that_errs_leaves_compliance_to_the_rest_and_none_that_ran_to_nobody() {
+fn code_is_not_compliant_if_every_rule_fails() {
     let bad = document_with("id: bad\nlanguage: ts\nrule: {kind: no_such_kind}");
     let some = check_code(&(document_with(NO_LOG) + &bad), "f(1)", Some("ts"));
     assert!(some.compliant());

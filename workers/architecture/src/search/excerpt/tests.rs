@@ -22,7 +22,7 @@ fn excerpt(text: &str, query: &Query) -> String {
 }
 
 #[test]
-fn an_excerpt_is_whole_sentences_around_the_best_of_one_section() {
+fn an_excerpt_is_whole_sentences_of_one_section() {
     let long = "Nothing of it here. ".repeat(30);
     let text = format!(
         "# T\n\nOrders.\n\n## A\n\n{long}\n\nAn order is kept.\nIt is kept in a `store. Really`. Then it goes.\n\n## B\n\nStores.\n"
@@ -41,7 +41,7 @@ fn an_excerpt_is_whole_sentences_around_the_best_of_one_section() {
 }
 
 #[test]
-fn lines_that_say_where_a_decision_stands_are_no_excerpt() {
+fn status_lines_are_not_in_excerpts() {
     let superseded = "Superseded by [Use PostgreSQL](0002-use-postgresql.md)";
     for text in [
         format!("# Use MySQL\n\n## Status\n\n{superseded}\n\n## Decision\n\nWe use MySQL.\n"),
@@ -64,7 +64,7 @@ fn lines_that_say_where_a_decision_stands_are_no_excerpt() {
 }
 
 #[test]
-fn without_a_word_an_excerpt_begins_with_the_passage_that_is_near() {
+fn without_a_word_an_excerpt_begins_at_the_best_passage() {
     let app = Sandbox::new();
     let first = "Nothing of it here. ".repeat(50);
     let text = format!("# T\n\n{first}\n\nThis is near.\n");
@@ -79,7 +79,7 @@ fn without_a_word_an_excerpt_begins_with_the_passage_that_is_near() {
 }
 
 #[test]
-fn a_sentence_that_is_too_long_is_cut_between_words_around_what_was_looked_for() {
+fn a_long_sentence_is_cut_between_words_around_the_match() {
     let text = format!(
         "# T\n\n{}the needle is {}end.\n",
         "hay ".repeat(300),
