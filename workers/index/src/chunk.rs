@@ -1,12 +1,12 @@
-//! Texts cut into chunks: what is found and shown as one.
+//! Cuts texts into chunks, the units of search.
 //!
-//! Source code is cut into its declarations, a document at its headings, any other text into
-//! windows of lines; so is code that can't be parsed. The chunks of a text come in its order and
-//! never share a byte, and the same bytes under the same extension give the same chunks. Not all
-//! of a text is in one: blank lines, imports, licences and lone brackets are what nobody looks for.
-//! Two chunks may share a line, where two declarations do.
+//! Source code is cut into its declarations, a document at its headings, and any other text, or code
+//! that cannot be parsed, into windows of lines. Chunks are in the order of the text and share no
+//! bytes, and the same bytes under the same extension give the same chunks. Some bytes are in no
+//! chunk, since nobody searches for them: blank lines, imports, licences and lone brackets. Two
+//! chunks may share a line if two declarations do.
 
-// From the text to its parts: code first, then the others, then what they share.
+// From the text to its parts: code first, then other texts, then their common parts.
 mod code;
 mod found;
 mod declared;
@@ -31,31 +31,31 @@ use archway_repo::{
 };
 use cutter::{Cutter, Label};
 
-/// How many chunks a file has at most: twice those of a mebibyte of ordinary code. What comes
-/// after them in a longer file is not found by its meaning.
+/// Chunks per file, at most: twice those of a mebibyte of ordinary code. The rest of a longer file
+/// is not searchable.
 const MAX_CHUNKS: usize = 4_000;
 
-/// The same for a text that is neither code nor a document: half a megabyte of it. What is longer
-/// is data, a log, a list of locked versions, rather than what someone wrote.
+/// Chunks of a text that is neither code nor a document, at most: half a megabyte of it. Longer ones
+/// are data, logs or lock files, rather than written by people.
 const MAX_WINDOWS: usize = 250;
 
-/// The same for a text whose lines are too long to be read: packed for machines. Its start may
-/// still say what it is.
+/// Chunks of a text whose lines are too long to read, at most: it is packed for machines, but its
+/// start may still say what it is.
 const MAX_DENSE: usize = 10;
 
-/// Texts of so many bytes are dense, if their lines have [`DENSE_LINE`] on the average.
+/// Texts of at least this many bytes are dense if their lines have [`DENSE_LINE`] bytes on average.
 const DENSE_FROM: usize = 8 << 10;
-/// A line that is not read: a paragraph on one line is shorter, together with the empty line
+/// Too long for a line to be read: a paragraph on one line is shorter, together with the empty line
 /// after it.
 const DENSE_LINE: usize = 1_000;
 
-/// In how many bytes at the start a binary file shows a NUL.
+/// A NUL in this many bytes at the start marks a binary file.
 const BINARY_LOOK: usize = 8 << 10;
 
-/// How much of a name is kept, in bytes.
+/// Longest name, in bytes; longer ones are cut.
 const MAX_NAME: usize = 200;
 
-/// What a chunk is.
+/// The kind of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// A function, or a macro that is used like one.
@@ -72,12 +72,12 @@ pub enum Kind {
     Section,
     /// Lines of any other text.
     Lines,
-    /// What was discovered, or written to memory.
+    /// A discovery, or an entry of the project's memory.
     Entry,
 }
 
 impl Kind {
-    /// All there are, in no order that means anything.
+    /// All kinds, in arbitrary order.
     pub(crate) const ALL: [Kind; 8] = [
         Kind::Function,
         Kind::Class,
@@ -90,30 +90,30 @@ impl Kind {
     ];
 }
 
-/// A part of a text.
+/// A range of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// What it is called, or its heading.
+    /// Its name, or its heading.
     pub symbol: Option<String>,
-    /// The type, module or heading that it belongs to.
+    /// The type, module or heading that contains it.
     pub parent: Option<String>,
-    /// Where it stands in the text, its doc comment included.
+    /// Its range in the text, doc comment included.
     pub bytes: Range<usize>,
-    /// The same in lines, from 1.
+    /// Its first and last line, from 1.
     pub(crate) lines: RangeInclusive<usize>,
-    /// Where its doc comment stands in the text.
+    /// The range of its doc comment.
     pub doc: Option<Range<usize>>,
 }
 
-/// Cuts `text` into chunks, as the extension of `path` says. A binary file has none.
+/// Cuts `text` into chunks, by the extension of `path`. A binary file has none.
 ///
-/// Bytes that are not UTF-8 are cut like any other, and stand as `?` in symbols. Parses on a
-/// thread of its own, so that a caller needs no large stack.
+/// Bytes that are not UTF-8 become `?` in symbols. Parses on a separate thread, so callers need no
+/// large stack.
 ///
 /// # Errors
-/// If the call has to stop.
+/// If `cancel` stops the work.
 pub fn chunks(path: &RepoPath, text: &[u8], cancel: &Cancel) -> Result<Vec<Chunk>, Stopped> {
     let start = text.get(..BINARY_LOOK).unwrap_or(text);
     if memchr(0, start).is_some() {
@@ -129,7 +129,7 @@ pub fn chunks(path: &RepoPath, text: &[u8], cancel: &Cancel) -> Result<Vec<Chunk
             Ok(chunks) => Ok(chunks),
             Err(SyntaxError::Stopped(stopped)) => Err(stopped),
             Err(error) => {
-                tracing::debug!(error = %Chain(&error), "a file is indexed by windows of lines");
+                tracing::debug!(error = %Chain(&error), "cutting a file into windows of lines");
                 Ok(windows(text, MAX_CHUNKS))
             }
         };
@@ -140,7 +140,7 @@ pub fn chunks(path: &RepoPath, text: &[u8], cancel: &Cancel) -> Result<Vec<Chunk
     Ok(windows(text, MAX_WINDOWS))
 }
 
-/// The text with a `?` for each byte that is not UTF-8, so that all places stay where they are.
+/// The text with `?` for each byte that is not UTF-8, so that offsets are unchanged.
 fn readable(text: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(text) {
         return Cow::Borrowed(text);
@@ -164,7 +164,7 @@ fn is_markdown(path: &RepoPath) -> bool {
     endings.iter().any(|ending| name.ends_with(ending))
 }
 
-/// The text by windows of lines.
+/// Cuts a text into windows of lines.
 fn windows(text: &str, most: usize) -> Vec<Chunk> {
     let label = Label {
         kind: Kind::Lines,
@@ -176,13 +176,13 @@ fn windows(text: &str, most: usize) -> Vec<Chunk> {
     cutter.done()
 }
 
-/// A name on one line, of bounded length; `None` if nothing is left of it.
+/// A name on one line, of bounded length; `None` if it is blank.
 fn name(text: &str) -> Option<String> {
     let words: Vec<&str> = start(text).split_whitespace().collect();
     Some(words.join(" ")).filter(|name| !name.is_empty())
 }
 
-/// As much of a text as a name may have.
+/// The start of a text, as long as a name may be.
 fn start(text: &str) -> &str {
     text.get(..text.floor_char_boundary(MAX_NAME))
         .unwrap_or_default()

@@ -1,7 +1,7 @@
-//! The words of a text, as code is read: `parseHttpHeader` is also parse, http and header.
+//! The words of a text, as readers of code see them: `parseHttpHeader` is also parse, http and header.
 //!
-//! A word is kept by its hash, and so in Postgres and Qdrant: what [`words`] makes of a text, and
-//! the hash, can change only together with all that was ever indexed. Tests pin both.
+//! Postgres and Qdrant store words by their hashes. So neither [`words`] nor the hash can change
+//! without indexing everything again; tests pin both.
 
 mod bm25;
 mod stem;
@@ -9,20 +9,20 @@ mod words;
 
 pub use bm25::{AVERAGE, idf, weight};
 
-/// A word, by its hash: what Qdrant calls an index of a sparse vector.
+/// The hash of a word, used as an index of Qdrant's sparse vectors.
 pub type Term = u32;
 
-/// Which words a text has, and how often.
+/// The words of a text and their counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// Each word once, in order, and how often it occurs.
+    /// Each distinct word and its count, sorted.
     pub counts: Vec<(Term, u16)>,
-    /// How many words there are in all.
+    /// Total number of words.
     pub length: u32,
 }
 
 impl Terms {
-    /// The words of a chunk: of its header (path, parent, name) and of its text.
+    /// The words of a chunk: of its header (path, parent, name) and its text.
     pub fn of(header: &[&str], text: &str) -> Self {
         let mut terms = Vec::with_capacity(text.len() / 4);
         for part in header.iter().chain([&text]) {
@@ -42,7 +42,7 @@ impl Terms {
     }
 }
 
-/// The words of a query, each once, in order. There are none in a query of stop words alone.
+/// The distinct words of a query, sorted; empty if it has only stop words.
 pub fn query_terms(query: &str) -> Vec<Term> {
     let mut terms = Vec::new();
     words::each(query, |word| terms.push(term(word)));
@@ -51,12 +51,12 @@ pub fn query_terms(query: &str) -> Vec<Term> {
     terms
 }
 
-/// A text of megabytes may have a word more often than can be counted; BM25 is flat long before.
+/// Saturates, for texts of megabytes; BM25 is flat long before.
 fn count(occurrences: usize) -> u16 {
     u16::try_from(occurrences).unwrap_or(u16::MAX)
 }
 
-/// FNV-1a of 32 bits over UTF-8: one in a hundred thousand words shares its hash with another.
+/// FNV-1a of 32 bits over UTF-8: one in a hundred thousand words collides.
 pub fn term(word: &str) -> Term {
     word.bytes().fold(0x811c_9dc5, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_term_is_the_hash_that_was_persisted() {
+    fn a_term_is_the_fnv_1a_hash_of_its_word() {
         // The published values of 32-bit FNV-1a.
         for (word, hash) in [
             ("", 0x811c_9dc5),
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_terms_of_a_chunk_are_those_that_were_persisted() {
+    fn the_terms_of_a_chunk_stay_as_stored() {
         let header = ["src/cache.rs", "QueryCache", "get"];
         let terms = Terms::of(&header, "fn get(&self, keys: &[Key]) -> Option<utf8>");
         let words = "cach cach get get key key option query querycache rs src utf utf8";
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_occurs_too_often_to_be_counted_is_counted_as_far_as_can_be() {
+    fn the_count_of_a_word_saturates() {
         let terms = Terms::of(&[], &"word ".repeat(70_000));
         assert_eq!(terms.counts, [(term("word"), u16::MAX)]);
         assert_eq!(terms.length, u32::from(u16::MAX));
@@ -119,7 +119,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_found_by_each_of_its_words(text in "[a-zA-Z_0-9 éÉß设置缓存/.-]*") {
+        fn any_text_matches_each_of_its_words(text in "[a-zA-Z_0-9 éÉß设置缓存/.-]*") {
             let terms: Vec<_> = Terms::of(&[], &text).counts.into_iter().map(|(term, _)| term).collect();
             prop_assert_eq!(terms, query_terms(&text));
         }

@@ -1,8 +1,8 @@
-//! Source code, cut into its declarations.
+//! Cuts source code into its declarations.
 //!
-//! Chunks never share a byte. A declaration within another takes its bytes out of it: a class is
-//! its head, its methods stand alone, and what stands between them is the class again. Between
-//! declarations that belong to nobody (constants, statements) are lines.
+//! Chunks share no bytes: a nested declaration takes its bytes out of the outer one. Of a class with
+//! methods remain its head and the parts between methods. Code outside declarations (constants,
+//! statements) becomes chunks of lines.
 
 use archway_repo::{
     Cancel, RepoPath, Stopped,
@@ -21,7 +21,7 @@ use super::{
 /// The chunks of a source file.
 ///
 /// # Errors
-/// If the file has no tree, or the call has to stop.
+/// If the file cannot be parsed, or `cancel` stops the work.
 pub(super) fn declarations(
     path: &RepoPath,
     text: &str,
@@ -37,7 +37,7 @@ pub(super) fn declarations(
     let items = if flaws == 0 {
         found::items(text, language, &syntax, cancel)?
     } else {
-        // A header may be C++, in which C's grammar finds mistakes.
+        // A header may be C++, which is full of errors to the grammar of C.
         let other = parsed(Language::Cpp, text, cancel)?;
         if self::flaws(&other, cancel)? < flaws {
             found::items(text, Language::Cpp, &other, cancel)?
@@ -48,8 +48,7 @@ pub(super) fn declarations(
     Ok(laid_out(text, &items))
 }
 
-/// A tree, as soon as others are parsed: that many are parsed now says nothing about this text,
-/// which is to be cut the same way each time.
+/// Parses a text, waiting while the parser is busy: load must not change how a text is cut.
 fn parsed<'a>(
     language: Language,
     text: &'a str,
@@ -63,7 +62,7 @@ fn parsed<'a>(
     }
 }
 
-/// How many bytes are not as the grammar has it.
+/// Number of bytes that the grammar does not accept.
 fn flaws(syntax: &Syntax<'_>, cancel: &Cancel) -> Result<usize, Stopped> {
     let mut bytes = 0;
     syntax.walk(syntax.root(), cancel, |node: Node<'_>| {
@@ -77,16 +76,16 @@ fn flaws(syntax: &Syntax<'_>, cancel: &Cancel) -> Result<usize, Stopped> {
     Ok(bytes)
 }
 
-/// Where a text is being gone through: what it is, and where that ends.
+/// An item that the layout is inside of.
 struct Open<'a> {
     /// `None` for the file itself.
     item: Option<&'a Item>,
     end: usize,
-    /// Whether no part of it was added.
+    /// Whether none of its parts was added yet.
     is_new: bool,
 }
 
-/// Goes through a text from its start, and gives each byte to the innermost declaration round it.
+/// Walks a text from its start, and assigns each byte to the innermost declaration around it.
 struct Layout<'a> {
     text: &'a str,
     cutter: Cutter<'a>,
@@ -121,7 +120,7 @@ fn laid_out(text: &str, items: &[Item]) -> Vec<Chunk> {
 }
 
 impl<'a> Layout<'a> {
-    /// Goes to the ends of all declarations that end by `at`.
+    /// Leaves all items that end by `at`.
     fn close(&mut self, at: usize) {
         while let Some(end) = self.open.last().map(|open| open.end)
             && end <= at
@@ -131,7 +130,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Gives what is between here and `to` to what is open.
+    /// Assigns the bytes up to `to` to the innermost open item.
     fn advance(&mut self, to: usize) {
         let bytes = self.at..to.max(self.at);
         self.at = bytes.end;
@@ -174,7 +173,7 @@ impl Item {
         }
     }
 
-    /// What its own bytes are called. Those of a module or an `impl` belong to it, and are not it.
+    /// The label of its own bytes. The bytes of a module or an `impl` belong to it, but are not it.
     fn label(&self) -> Label {
         let kind = self.kind();
         let (symbol, parent) = match kind {

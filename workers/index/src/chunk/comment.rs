@@ -1,4 +1,4 @@
-//! Which comment belongs to a declaration: the one directly above it, or the string it begins with.
+//! Finds the comment of a declaration: directly above it, or a string at the start of its body.
 
 use std::ops::Range;
 
@@ -6,23 +6,23 @@ use tree_sitter::Node;
 
 use archway_repo::syntax::Language;
 
-/// Lines of comments and attributes that stand directly above each other.
+/// Adjacent lines of comments and attributes.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) bytes: Range<usize>,
-    /// The comments among them.
+    /// The range of its comments.
     pub(super) doc: Option<Range<usize>>,
-    /// The row, from 0, of its last line.
+    /// Its last row, from 0.
     row: usize,
 }
 
-/// What stands above the node that is visited next.
+/// The comments directly above the next node.
 #[derive(Debug, Default)]
 pub(super) struct Above {
     run: Option<Run>,
     /// Whether anything but comments was visited.
     has_begun: bool,
-    /// Whether `run` says who may use the file.
+    /// Whether `run` is a licence.
     is_licence: bool,
 }
 
@@ -30,13 +30,13 @@ pub(super) fn is_comment(kind: &str) -> bool {
     matches!(kind, "comment" | "line_comment" | "block_comment")
 }
 
-/// Whether a node belongs to what comes after it.
+/// Whether a node belongs to the declaration after it.
 pub(super) fn is_attribute(kind: &str) -> bool {
     matches!(kind, "attribute_item" | "decorator")
 }
 
 impl Above {
-    /// Notes a comment; gives what came before it, if it was a licence.
+    /// Adds a comment. Returns the range of the comments before it if they were a licence.
     pub(super) fn comment(
         &mut self,
         node: Node<'_>,
@@ -60,15 +60,15 @@ impl Above {
         licence
     }
 
-    /// Notes an attribute, which may stand among comments.
+    /// Adds an attribute, which may be between comments.
     pub(super) fn attribute(&mut self, node: Node<'_>, text: &str) {
         self.has_begun = true;
         self.extend(node, text, false);
     }
 
-    /// Notes that code begins; gives what came before it, if it was a licence.
+    /// Records the start of code. Returns the range of the comments before it if they were a licence.
     pub(super) fn code(&mut self, node: Node<'_>, is_import: bool) -> Option<Range<usize>> {
-        // These stand before all else, licences included.
+        // These come first in a file, even before licences.
         let is_mark = matches!(node.kind(), "php_tag" | "hash_bang_line");
         if self.has_begun || is_mark || !node.is_named() {
             return None;
@@ -85,7 +85,7 @@ impl Above {
         self.is_licence = false;
     }
 
-    /// What stands directly above `node`, where only words of the same line may come before it.
+    /// Takes the comments directly above `node`; only code on the same line may be in between.
     pub(super) fn take(&mut self, node: Node<'_>, text: &str) -> Option<Run> {
         let is_next = self.is_next(node);
         let between = |run: &Run| {
@@ -103,7 +103,7 @@ impl Above {
         Some(run.bytes)
     }
 
-    /// Whether `node` begins on the line after the run, or on its last.
+    /// Whether `node` starts on the last row of the run or the one after.
     fn is_next(&self, node: Node<'_>) -> bool {
         let row = node.start_position().row;
         self.run.as_ref().is_some_and(|run| row <= run.row + 1)
@@ -112,7 +112,7 @@ impl Above {
     fn extend(&mut self, node: Node<'_>, text: &str, is_doc: bool) {
         let words = text.get(node.byte_range()).unwrap_or_default();
         let bytes = node.start_byte()..node.start_byte() + words.trim_end().len();
-        // A comment of a line may end where the next line starts.
+        // The node of a line comment may end at the start of the next line.
         let end = node.end_position();
         let row = if end.column == 0 {
             end.row.saturating_sub(1)
@@ -124,7 +124,7 @@ impl Above {
             text.get(run.bytes.end..node.start_byte())
                 .unwrap_or_default()
         };
-        // An attribute may have been that of a field between them.
+        // Code in between ends the run: the attribute was that of a field, for example.
         let goes_on = |run: &Run| next && between(run).trim_start().is_empty();
         let mut run = self.run.take().filter(goes_on).unwrap_or(Run {
             bytes: bytes.clone(),
@@ -141,7 +141,7 @@ impl Above {
     }
 }
 
-/// The string that Python's functions and classes begin with.
+/// The string at the start of a Python function or class.
 pub(super) fn docstring(body: Node<'_>) -> Option<Range<usize>> {
     if body.kind() != "block" {
         return None;
@@ -154,15 +154,14 @@ pub(super) fn docstring(body: Node<'_>) -> Option<Range<usize>> {
     (string.kind() == "string").then(|| string.byte_range())
 }
 
-/// Whether nothing but white space stands before `at` on its line.
+/// Whether only white space precedes `at` on its line.
 fn is_first_on_line(text: &str, at: usize) -> bool {
     let before = text.get(..at).unwrap_or_default();
     let before = before.trim_end_matches([' ', '\t', '\u{feff}']);
     before.is_empty() || before.ends_with('\n')
 }
 
-/// Whether a comment at the start of a file is its licence: the same in all files, so that it
-/// tells nothing about any.
+/// Whether a comment at the start of a file is a licence, which says nothing about the file.
 fn says_who_may_use_it(words: &str) -> bool {
     let words = words.to_ascii_lowercase();
     words.contains("licen") || words.contains("copyright")

@@ -1,4 +1,4 @@
-//! Ranges of a text made into chunks: trimmed, cut where they are too long, with their lines.
+//! Turns ranges of a text into chunks: trims them, cuts long ones, and counts lines.
 
 use std::ops::Range;
 
@@ -6,10 +6,10 @@ use memchr::memchr_iter;
 
 use super::{Chunk, Kind, size::Size};
 
-/// How many letters and digits make a text worth finding: a constant's name and value.
+/// Least number of letters and digits of a chunk: those of a constant's name and value.
 const SUBSTANCE: usize = 20;
 
-/// What the parts of a range have in common.
+/// What all parts of a range have in common.
 #[derive(Clone, Debug)]
 pub(super) struct Label {
     pub(super) kind: Kind,
@@ -17,13 +17,13 @@ pub(super) struct Label {
     pub(super) parent: Option<String>,
 }
 
-/// The chunks of one text, made from its start to its end.
+/// Collects the chunks of a text, from its start to its end.
 pub(super) struct Cutter<'a> {
     text: &'a str,
-    /// How many chunks there are at most.
+    /// Number of chunks, at most.
     most: usize,
     chunks: Vec<Chunk>,
-    /// Up to where lines were counted, and how many began there.
+    /// The offset up to which lines were counted, and the line there.
     counted: (usize, usize),
 }
 
@@ -37,12 +37,12 @@ impl<'a> Cutter<'a> {
         }
     }
 
-    /// Whether no further chunk is taken.
+    /// Whether it ignores further ranges.
     pub(super) fn is_full(&self) -> bool {
         self.chunks.len() >= self.most
     }
 
-    /// Adds `range`, which begins where the last one ended or later.
+    /// Adds `range`, which must not start before the end of the previous one.
     pub(super) fn add(
         &mut self,
         range: Range<usize>,
@@ -82,7 +82,7 @@ impl<'a> Cutter<'a> {
         });
     }
 
-    /// The line of a place that is no earlier than the last one asked for.
+    /// The line of an offset, which must not be smaller than in the previous call.
     fn line(&mut self, at: usize) -> usize {
         let (from, line) = self.counted;
         let between = self.text.as_bytes().get(from..at).unwrap_or_default();
@@ -91,8 +91,8 @@ impl<'a> Cutter<'a> {
     }
 }
 
-/// `range` without the empty lines at its start and the white space at its end. The indentation of
-/// its first line stays.
+/// `range` without leading empty lines and trailing white space. Keeps the indentation of its first
+/// line.
 pub(super) fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     let inside = text.get(range.clone()).unwrap_or_default();
     let inside = inside.trim_end();
@@ -105,7 +105,7 @@ pub(super) fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     range.start + skipped.max(mark).min(inside.len())..range.start + inside.len()
 }
 
-/// Whether a range of code says anything that one may look for.
+/// Whether a range of code is worth finding.
 pub(super) fn has_substance(text: &str) -> bool {
     let letters = text
         .bytes()
@@ -113,7 +113,7 @@ pub(super) fn has_substance(text: &str) -> bool {
     letters.take(SUBSTANCE).count() == SUBSTANCE
 }
 
-/// White space, and the mark at the start of a file that says in which order its bytes are.
+/// White space, or a byte order mark.
 fn is_blank(character: char) -> bool {
     character.is_whitespace() || character == '\u{feff}'
 }

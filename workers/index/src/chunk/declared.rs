@@ -1,9 +1,9 @@
 //! What a node of a syntax tree declares, language by language.
 //!
-//! Each grammar has its own names for the same things; here they become a [`Role`], a name, and
-//! the part that may hold further declarations.
+//! Maps each grammar's node kinds to a [`Role`], a name, and the part that may contain further
+//! declarations.
 
-// Languages where a table is not enough.
+// Languages that need more than a table.
 mod binding;
 mod declarator;
 mod receiver;
@@ -13,38 +13,38 @@ use tree_sitter::Node;
 
 use super::{name, start};
 
-/// What a declaration is to what is found in it.
+/// How a declaration treats the declarations inside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// A function or method: what is in it is a part of it, unless it is long.
+    /// A function or method: they are part of it, unless it is long.
     Function,
-    /// A class: functions in it are its methods.
+    /// A class: functions are its methods.
     Class,
-    /// The same, where those without a body are a part of it.
+    /// As a class, but functions without a body are part of it.
     Interface,
-    /// A name for a type.
+    /// A named type.
     Type,
-    /// An `impl`, a mixin or an object: no chunk, yet functions in it are methods of what it is
-    /// called.
+    /// An `impl`, a mixin or an object: not a chunk itself, but functions in it are methods of its
+    /// name.
     Extension,
-    /// A module: no chunk, its name says where things belong.
+    /// A module: not a chunk itself, but the parent of its content.
     Module,
 }
 
 /// A declaration.
 #[derive(Debug)]
 pub(super) struct Declared<'t> {
-    /// The node that declares it, within what is wrapped round it.
+    /// The declaring node, without wrappers around it.
     pub(super) node: Node<'t>,
     pub(super) role: Role,
     pub(super) symbol: Option<String>,
-    /// What it belongs to, where that is written at the declaration itself.
+    /// Its owner, if the declaration itself names it.
     pub(super) parent: Option<String>,
-    /// What it does or holds; none where it is only announced.
+    /// Its body; `None` for a mere signature.
     pub(super) body: Option<Node<'t>>,
 }
 
-/// What is read to tell.
+/// Reads declarations of a text.
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'a> {
     pub(super) language: Language,
@@ -52,7 +52,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl Role {
-    /// Whether a function in it is a method.
+    /// Whether functions in it are methods.
     pub(super) fn is_type(self) -> bool {
         matches!(self, Role::Class | Role::Interface | Role::Extension)
     }
@@ -76,9 +76,9 @@ impl<'t> Declared<'t> {
 }
 
 impl Reader<'_> {
-    /// What `node` declares, what is wrapped round it (`export`, decorators, `template`) included.
+    /// What `node` declares, possibly inside wrappers (`export`, decorators, `template`).
     pub(super) fn declared<'t>(&self, node: Node<'t>) -> Option<Declared<'t>> {
-        // A keyword may be called like a node.
+        // A keyword may have the kind of a node.
         if !node.is_named() {
             return None;
         }
@@ -130,10 +130,10 @@ impl Reader<'_> {
         self.text(node.child_by_field_name(field)?)
     }
 
-    /// A node's text, as a name. Only its start is looked at: a node may be as long as the file.
+    /// A node's text, as a name. Reads only its start, since a node may be as long as the file.
     fn text(&self, node: Node<'_>) -> Option<String> {
         let text = self.text.get(node.byte_range())?;
-        // A name may be a string.
+        // Names may be string literals.
         name(start(text).trim_matches(['"', '\'', '`']))
     }
 
@@ -156,17 +156,17 @@ impl Reader<'_> {
         self.named(node, role)
     }
 
-    /// A type's own name, without its path, its arguments, and how it is referred to.
+    /// A type's own name, without path, arguments, references and pointers.
     fn base(&self, of: Node<'_>) -> Option<String> {
         let mut node = of;
-        // Deeper types than this are nobody's name.
+        // No name is nested deeper.
         for _ in 0..8 {
             let inner = match node.kind() {
                 "generic_type" | "reference_type" | "pointer_type" => "type",
                 "scoped_type_identifier" | "qualified_type" => "name",
                 _ => break,
             };
-            // Go's pointer has its type as its only child.
+            // A pointer type of Go has its target as its only child.
             let found = node
                 .child_by_field_name(inner)
                 .or_else(|| node.named_child(0));
@@ -201,10 +201,10 @@ impl Reader<'_> {
     }
 }
 
-/// What is declared by a node that only adds to a declaration.
+/// The declaration inside wrapper nodes.
 fn unwrapped(node: Node<'_>) -> Node<'_> {
     let mut inner = node;
-    // `export default`, a decorator, a template of a template: never many.
+    // `export default`, a decorator, a template of a template: few levels.
     for _ in 0..4 {
         let next = match inner.kind() {
             "export_statement" => inner
@@ -231,7 +231,7 @@ fn last_named(node: Node<'_>) -> Option<Node<'_>> {
     node.named_child(u32::try_from(last).ok()?)
 }
 
-/// The accessors of a property, if any of them does something.
+/// The accessors of a property, if any has a body.
 fn accessor(property: Node<'_>) -> Option<Node<'_>> {
     if let Some(value) = property.child_by_field_name("value") {
         return (value.kind() == "arrow_expression_clause").then_some(value);

@@ -1,4 +1,4 @@
-//! The declarations of a source file, in the order of the text, each with the comment above it.
+//! Collects the declarations of a source file, in the order of the text, with their comments.
 
 use std::ops::Range;
 
@@ -15,42 +15,42 @@ use super::{
     size::STRUCTURED,
 };
 
-/// How deep declarations are told apart; what is nested deeper is a part of what it stands in.
+/// Deepest nesting of declarations; deeper ones are part of their owner.
 const MAX_DEPTH: usize = 16;
 
-/// From how many bytes on a function within a long one stands alone: a handler of a few lines is
-/// better read where it is used.
+/// Least size in bytes of a separate chunk for a function inside a long one: a handler of a few lines
+/// is better read where it is used.
 const NESTED: usize = 400;
 
-/// A declaration, or a range that is not worth finding.
+/// A declaration, or a range to leave out.
 #[derive(Debug)]
 pub(super) struct Item {
-    /// What it is; `None` for what is left out.
+    /// `None` for a range to leave out.
     pub(super) role: Option<Role>,
     pub(super) symbol: Option<String>,
     pub(super) parent: Option<String>,
     /// Whether `parent` is a type.
     pub(super) is_member: bool,
-    /// From its comment to the end of its last line.
+    /// From the start of its comment to the end of its last line.
     pub(super) bytes: Range<usize>,
     pub(super) doc: Option<Range<usize>>,
 }
 
-/// What was found so far.
+/// The items found so far.
 struct Finder<'a> {
     reader: Reader<'a>,
     items: Vec<Item>,
-    /// The items that the walk is in, by index.
+    /// Indexes of the items around the present node.
     open: Vec<usize>,
-    /// The node whose declaration was taken by what is wrapped round it.
+    /// The node whose declaration was already taken with its wrapper.
     taken: Option<usize>,
     above: Above,
 }
 
-/// The declarations of `text`, whose tree is `syntax`, none of them before the one that holds it.
+/// The declarations of `text`, each after the one that contains it.
 ///
 /// # Errors
-/// If the call has to stop.
+/// If `cancel` stops the work.
 pub(super) fn items(
     text: &str,
     language: Language,
@@ -91,7 +91,7 @@ impl Finder<'_> {
         }
         self.leave(node.start_byte());
         let owner = self.owner().and_then(|owner| owner.role);
-        // What one function uses is a part of it.
+        // An import inside a function is part of it.
         let is_import = owner != Some(Role::Function) && is_import(node, &self.reader);
         let licence = self.above.code(node, is_import);
         self.skip(licence);
@@ -106,14 +106,14 @@ impl Finder<'_> {
         }
     }
 
-    /// Closes what ends by `at`.
+    /// Leaves items that end by `at`.
     fn leave(&mut self, at: usize) {
         while self.owner().is_some_and(|owner| owner.bytes.end <= at) {
             self.open.pop();
         }
     }
 
-    /// The innermost declaration that the walk is in.
+    /// The innermost declaration around the present node.
     fn owner(&self) -> Option<&Item> {
         self.items.get(*self.open.last()?)
     }
@@ -122,7 +122,7 @@ impl Finder<'_> {
         self.items.extend(bytes.map(Item::skipped));
     }
 
-    /// Takes what `node` declares, if it is more than a part of what it stands in.
+    /// Adds a declaration, unless it is just part of its owner.
     fn take(&mut self, node: Node<'_>, declared: Declared<'_>) -> Walk {
         self.taken = Some(declared.node.id());
         let owner = self.owner();
@@ -151,7 +151,7 @@ impl Finder<'_> {
         Walk::Into
     }
 
-    /// Where a declaration stands, and its comment.
+    /// The range of a declaration, and its comment.
     fn extent(
         &mut self,
         node: Node<'_>,
@@ -181,30 +181,30 @@ impl Item {
     }
 }
 
-/// What opens a module or an `impl`: its name is said with all that is in it.
+/// The head of a module or an `impl`, to leave out: its content repeats the name.
 fn head(declared: &Declared<'_>) -> Option<Range<usize>> {
     let (node, body) = (declared.node, declared.body?);
     let end = match body.kind() {
         "object" => return None,
-        // Ruby's modules have no bracket: the comment of what is in them may come before the body.
+        // Ruby's modules have no bracket: a comment may precede the node of the body.
         "body_statement" => node.child_by_field_name("name")?.end_byte(),
         _ => body.start_byte() + 1,
     };
     Some(node.start_byte()..end)
 }
 
-/// Whether declarations are looked for in what `node` declares.
+/// Whether to look for declarations inside this one.
 fn may_hold_others(role: Role, node: Node<'_>, language: Language) -> bool {
     match role {
         Role::Function => !STRUCTURED.holds(node.end_byte() - node.start_byte()),
         Role::Type => false,
-        // A struct in a struct is how its field is laid out.
+        // A struct inside a struct is the layout of a field.
         Role::Class => language != Language::C,
         Role::Interface | Role::Extension | Role::Module => true,
     }
 }
 
-/// Whether a declaration is more than a part of its `owner`.
+/// Whether a declaration is more than a part of its owner.
 fn stands_alone(node: Node<'_>, declared: &Declared<'_>, owner: Option<Role>) -> bool {
     match (owner, declared.role) {
         (Some(Role::Function), _) => node.end_byte() - node.start_byte() >= NESTED,
@@ -214,7 +214,7 @@ fn stands_alone(node: Node<'_>, declared: &Declared<'_>, owner: Option<Role>) ->
     }
 }
 
-/// Whether a node only says what a file uses, or what it belongs to.
+/// Whether a node just names what a file uses, or where it belongs.
 fn is_import(node: Node<'_>, reader: &Reader<'_>) -> bool {
     match node.kind() {
         "use_declaration"
@@ -243,7 +243,7 @@ fn is_import(node: Node<'_>, reader: &Reader<'_>) -> bool {
     }
 }
 
-/// The start of the line, if nothing but white space stands before `at`.
+/// The start of the line, if only white space precedes `at`.
 fn line_start(text: &str, at: usize) -> usize {
     let before = text.get(..at).unwrap_or_default();
     let indented = before.trim_end_matches([' ', '\t']);
@@ -254,7 +254,7 @@ fn line_start(text: &str, at: usize) -> usize {
     }
 }
 
-/// The end of the line, if nothing but what ends a statement, or a comment, stands behind `at`.
+/// The end of the line, if only a comment or the end of a statement follows `at`.
 fn line_end(text: &str, at: usize) -> usize {
     let line = text.get(at..).unwrap_or_default();
     let line = line.split('\n').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Documents, cut before each heading.
+//! Cuts documents before each heading.
 
 use std::ops::Range;
 
@@ -12,23 +12,23 @@ use super::{
     size::STRUCTURED,
 };
 
-/// What a file may begin with, to say in which order its bytes are.
+/// The byte order mark.
 const MARK: char = '\u{feff}';
 
-/// How many events are read between two looks at the clock.
+/// Events between two checks for cancellation.
 const BETWEEN_CHECKS: usize = 4096;
 
-/// A heading of the document itself, not of what it quotes or lists.
+/// A heading of the document itself, not of a quotation or list in it.
 struct Heading {
     level: HeadingLevel,
     title: String,
     bytes: Range<usize>,
 }
 
-/// The sections of a document: a heading and what follows, up to the next heading of any level.
+/// The sections of a document: a heading and all up to the next heading of any level.
 ///
 /// # Errors
-/// If the call has to stop.
+/// If `cancel` stops the work.
 pub(super) fn sections(text: &str, cancel: &Cancel) -> Result<Vec<Chunk>, Stopped> {
     let headings = headings(text, cancel)?;
     let mut cutter = Cutter::new(text, MAX_CHUNKS);
@@ -47,7 +47,7 @@ pub(super) fn sections(text: &str, cancel: &Cancel) -> Result<Vec<Chunk>, Stoppe
         let end = headings
             .get(at + 1)
             .map_or(text.len(), |next| next.bytes.start);
-        // A heading alone says no more than those beneath it, which name it.
+        // A heading without text is not a section; those below it name it as their parent.
         let body = text.get(heading.bytes.end..end).unwrap_or_default();
         if !body.trim().is_empty() {
             let label = Label {
@@ -63,11 +63,11 @@ pub(super) fn sections(text: &str, cancel: &Cancel) -> Result<Vec<Chunk>, Stoppe
 }
 
 fn headings(text: &str, cancel: &Cancel) -> Result<Vec<Heading>, Stopped> {
-    // Without this, front matter would be taken for a heading, underlined.
+    // Without this, front matter would be parsed as an underlined heading.
     let options = Options::ENABLE_YAML_STYLE_METADATA_BLOCKS
         | Options::ENABLE_PLUSES_DELIMITED_METADATA_BLOCKS;
     let (mut found, mut depth, mut open) = (Vec::new(), 0_usize, None);
-    // No heading would be found behind the mark.
+    // The parser finds no heading directly after the mark.
     let mark = if text.starts_with(MARK) {
         MARK.len_utf8()
     } else {

@@ -1,34 +1,34 @@
-//! How long chunks are, and where a longer text is cut.
+//! How long chunks are, and where longer texts are cut.
 //!
-//! A vector is made of at most 512 pieces of words, which is what about 2,500 bytes of code have:
-//! of a longer chunk the end would not be found by its meaning. A shorter one says less of what it
-//! is about, and is one more to keep. Most functions are shorter and stay whole.
+//! A vector covers at most 512 word pieces, about 2,500 bytes of code: the end of a longer chunk would
+//! not be found by its meaning. Shorter chunks say less about their topic, and take more memory. Most
+//! functions are shorter and stay whole.
 //!
-//! A cut falls where the text is indented least: there a statement of the outermost block begins,
-//! in any language, and in data and configuration an outer key.
+//! Texts are cut where they are indented least. There a statement of the outermost block begins, in
+//! any language, and in data and configuration an outer key.
 
 use std::ops::Range;
 
 use memchr::memchr_iter;
 
-/// How long the parts of a text become.
+/// The size of chunks.
 pub(super) struct Size {
-    /// A text of at most so many bytes stays whole.
+    /// Texts up to this many bytes stay whole.
     whole: usize,
-    /// What the parts of a longer one come close to, in bytes.
+    /// Target size of the parts of a longer text, in bytes.
     aim: usize,
-    /// How many lines a part has at most.
+    /// Lines of a part, at most.
     lines: usize,
 }
 
-/// A declaration, or a section of a document: whole as long as its vector can hold it.
+/// A declaration, or a section of a document: whole as long as one vector covers it.
 pub(super) const STRUCTURED: Size = Size {
     whole: 2_500,
     aim: 2_000,
     lines: usize::MAX,
 };
 
-/// A text whose structure is not known: about a screen of it.
+/// A text of unknown structure: about a screen.
 pub(super) const WINDOW: Size = Size {
     whole: 2_000,
     aim: 2_000,
@@ -36,12 +36,12 @@ pub(super) const WINDOW: Size = Size {
 };
 
 impl Size {
-    /// Whether a declaration so long stays in one piece.
+    /// Whether a declaration of this size stays whole.
     pub(super) fn holds(&self, bytes: usize) -> bool {
         bytes <= self.whole
     }
 
-    /// Where the first part of `rest` ends; all of it, if it is short enough.
+    /// End of the first part of `rest`; the end of `rest` if it is short enough.
     pub(super) fn part_end(&self, text: &str, rest: &Range<usize>) -> usize {
         let most = rest.start + self.whole.min(rest.len());
         let borders = borders(text, rest.start..most);
@@ -65,7 +65,7 @@ impl Size {
     }
 }
 
-/// Where lines of `range` begin, but for the first.
+/// The starts of lines in `range`, except the first.
 fn borders(text: &str, range: Range<usize>) -> Vec<usize> {
     let bytes = text.as_bytes().get(range.clone()).unwrap_or_default();
     memchr_iter(b'\n', bytes)
@@ -73,8 +73,8 @@ fn borders(text: &str, range: Range<usize>) -> Vec<usize> {
         .collect()
 }
 
-/// How ill a cut before the line at `border` is: least before a line that is indented little and
-/// stands after an empty one. What closes a block belongs to what it closes.
+/// The cost of a cut before the line at `border`: lowest before a line of little indentation that
+/// follows an empty one. A closing bracket belongs to its block.
 fn cost(text: &str, border: usize) -> (bool, usize, bool) {
     let line = text.get(border..).unwrap_or_default();
     let start = line.trim_start_matches([' ', '\t']);
@@ -85,7 +85,7 @@ fn cost(text: &str, border: usize) -> (bool, usize, bool) {
     (is_empty || closes, line.len() - start.len(), !after_empty)
 }
 
-/// A place within a line that is longer than a part, between two characters.
+/// An offset within an overlong line, between two characters.
 fn inside_line(text: &str, rest: &Range<usize>, most: usize) -> usize {
     let at = text.floor_char_boundary(most);
     if at > rest.start { at } else { rest.end }

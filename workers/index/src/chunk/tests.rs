@@ -1,4 +1,4 @@
-//! What texts are cut into.
+//! How texts are cut.
 
 mod documents;
 mod hostile;
@@ -14,7 +14,7 @@ fn cut(name: &str, text: &[u8]) -> Vec<Chunk> {
     chunks(&path(name), text, &cancel()).unwrap()
 }
 
-/// A line a chunk: `Method Type.name 3-5 doc "/// Says."`.
+/// One line per chunk: `Method Type.name 3-5 doc "/// Says."`.
 fn outline(name: &str, text: &str) -> Vec<String> {
     let line = |chunk: Chunk| {
         let parent = chunk.parent.map(|parent| format!("{parent}."));

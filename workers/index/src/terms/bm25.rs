@@ -1,24 +1,24 @@
-//! BM25: how much a word that is in both says of how well a chunk answers a query.
+//! BM25: how well a chunk matches a query by their common words.
 //!
-//! A chunk's score is the sum of [`weight`] × [`idf`] over the query's words. The first depends on
-//! the chunk and can be kept with it; the second on all that are searched, so that it is for the
-//! home to know. The form is Robertson's and Zaragoza's, with Lucene's + 1 in the logarithm, which
-//! keeps a word that most chunks have above 0; Qdrant's IDF modifier is the same.
+//! A chunk's score is the sum of [`weight`] × [`idf`] over the query's words. The weight depends on
+//! the chunk alone and can be stored with it; the IDF depends on all searched chunks, so the store
+//! computes it. The formula is Robertson's and Zaragoza's, with Lucene's + 1 in the logarithm, which
+//! keeps words of most chunks above 0. Qdrant's IDF modifier is the same.
 
-/// How soon further occurrences of a word count for nothing.
+/// How soon repetitions of a word stop to count (`k1`).
 const SATURATION: f32 = 1.5;
-/// How much of a word's weight a long chunk loses, 0 … 1.
+/// How much a long chunk reduces a word's weight, 0 to 1 (`b`).
 const NORMALISATION: f32 = 0.75;
 
-/// How many words a chunk is taken to have on average, in every project and at every home.
+/// The average number of words per chunk that all projects and stores assume.
 ///
-/// Qdrant keeps weights with their chunks. By a project's own average they would depend on what it
-/// was when each came, and drift with each commit. Chunks are cut to a size, so that projects differ
-/// little from one another: git's own repository has 63.
+/// Qdrant stores weights with their chunks. With a project's own average they would depend on the
+/// time of indexing and drift with each commit. Since chunks are cut to size, projects differ
+/// little: git's own repository has 63.
 pub const AVERAGE: f32 = 60.0;
 
-/// What a word weighs that occurs `count` times in a chunk of `length` words, where a chunk has
-/// `average` words: 0 … 2.5. An average that is no number above 0 counts as the chunk's own length.
+/// The weight of a word that occurs `count` times in a chunk of `length` words, 0 to 2.5. If `average`
+/// is not a finite number above 0, the chunk's own length is taken.
 pub fn weight(count: u16, length: u32, average: f32) -> f32 {
     let count = f32::from(count);
     #[expect(
@@ -35,7 +35,7 @@ pub fn weight(count: u16, length: u32, average: f32) -> f32 {
     count * (SATURATION + 1.0) / (count + norm)
 }
 
-/// How telling a word is that is in `with` of `all` chunks, above 0.
+/// The rarity of a word that occurs in `with` of `all` chunks, above 0.
 pub fn idf(all: u64, with: u64) -> f32 {
     #[expect(
         clippy::cast_precision_loss,
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_weighs_what_the_formula_says() {
+    fn a_weight_follows_the_formula() {
         // 2 · 2.5 / (2 + 1.5 · (0.25 + 0.75 · 60 / 40))
         assert!(near(weight(2, 60, 40.0), 5.0 / 4.0625));
         assert!(near(weight(1, 40, 40.0), 1.0));
@@ -62,21 +62,21 @@ mod tests {
     }
 
     #[test]
-    fn a_word_weighs_more_when_it_occurs_more_often_and_less_in_a_longer_chunk() {
+    fn weights_grow_with_repetition_and_shrink_with_length() {
         assert!(weight(3, 40, 40.0) > weight(2, 40, 40.0));
         assert!(weight(2, 80, 40.0) < weight(2, 40, 40.0));
         assert!(weight(u16::MAX, 40, 40.0) <= 2.5);
     }
 
     #[test]
-    fn an_average_that_is_none_divides_nothing() {
+    fn an_invalid_average_is_ignored() {
         for average in [0.0, -1.0, f32::NAN, f32::INFINITY] {
             assert!(near(weight(1, 40, average), 1.0), "{average}");
         }
     }
 
     #[test]
-    fn a_rare_word_tells_more_and_one_that_all_have_still_something() {
+    fn rare_words_weigh_more_and_common_ones_above_0() {
         // ln((10 − 2 + 0.5) / (2 + 0.5) + 1)
         assert!(near(idf(10, 2), 4.4_f32.ln()));
         assert!(idf(1000, 1) > idf(1000, 10));
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn more_chunks_with_a_word_than_there_are_is_all_of_them() {
+    fn more_chunks_with_a_word_than_chunks_count_as_all() {
         assert!(near(idf(3, 5), idf(5, 5)));
     }
 }

@@ -1,14 +1,14 @@
-//! Plurals, made one with their singulars.
+//! Reduces plurals to their singulars.
 //!
-//! Not a stemmer of English: `parsing` and `parsed` stay apart from `parse`. Made one, they find no
-//! more in ten repositories (`cargo bench --bench meaning`). What comes out need not be a word, as
-//! long as singular and plural come out alike.
+//! Not an English stemmer: `parsing` and `parsed` stay distinct from `parse`, since merging them finds
+//! no more in ten repositories (`cargo bench --bench meaning`). The result need not be a word, as long
+//! as singular and plural have the same.
 
-/// What a plural in `es` leaves behind where the singular has no `e`.
+/// Endings of plurals in `es` without their `s`, whose singular has no `e`.
 const ENDINGS: [&str; 6] = ["sse", "use", "iase", "xe", "che", "she"];
 
-/// Takes from a lower-case word what makes it a plural: `queries` is `query`, `matches` is `match`,
-/// and both `caches` and `cache` are `cach`.
+/// Removes the plural ending of a lower-case word: `queries` becomes `query`, `matches` becomes
+/// `match`, and both `caches` and `cache` become `cach`.
 pub(super) fn singular(word: &mut String) {
     let plural = word.len() > 2
         && word.ends_with('s')
@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plural_is_its_singular() {
+    fn plural_and_singular_are_equal() {
         for (one, many) in [
             ("file", "files"),
             ("id", "ids"),
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_only_look_alike_stay_apart() {
+    fn similar_words_stay_distinct() {
         for (left, right) in [
             ("parse", "par"),
             ("state", "stat"),

@@ -1,17 +1,16 @@
-//! A text cut into words: what is typed to find it.
+//! Splits a text into words, as people type them to find it.
 //!
-//! An identifier is cut where its parts meet (`parseHTTPHeader2`, `parse_http_header`), and kept as
-//! a whole beside them, without its underscores: however it is spelled, it is the same. Words are
-//! lower-cased, in the singular, without those that all texts have. Letters of any script make
-//! words; where a script puts no space between words, each two neighbours are one.
+//! An identifier is split into its parts (`parseHTTPHeader2`, `parse_http_header`), and also kept
+//! whole without underscores, so that all spellings agree. Words are lower-cased and singular, without
+//! stop words. Letters of any script form words; in scripts without spaces, each pair of neighbouring
+//! letters is a word.
 
 use super::stem;
 
-/// The longest word, in bytes: nobody types a longer one, and what has them is data.
+/// Longest word, in bytes: nobody types longer ones, and texts with them are data.
 const LONGEST: usize = 64;
 
-/// Words that tell nothing of a text: English's, and those that code of many languages has.
-/// Sorted, for they are looked up.
+/// Stop words: those of English, and keywords of many languages. Sorted, for binary search.
 #[rustfmt::skip]
 const STOP: &[&str] = &[
     "about", "also", "am", "an", "and", "any", "are", "aren", "as", "at", "be", "been", "being",
@@ -35,7 +34,7 @@ pub(super) fn each(text: &str, mut take: impl FnMut(&str)) {
     }
 }
 
-/// An identifier's parts, and itself where it has several.
+/// The parts of an identifier, and the whole if there are several.
 fn cut(identifier: &str, word: &mut String, take: &mut impl FnMut(&str)) {
     let (mut parts, mut spaced) = (0_usize, true);
     for (class, part) in Parts(identifier) {
@@ -45,13 +44,13 @@ fn cut(identifier: &str, word: &mut String, take: &mut impl FnMut(&str)) {
             pairs(part, take);
         } else if lower(part, word) && !is_stop(word) {
             stem::singular(word);
-            // What "returns" and "consts" leave is as common as what they are of.
+            // The singulars of "returns" and "consts" are stop words, too.
             if !is_stop(word) {
                 take(word);
             }
         }
     }
-    // A sentence without spaces that has an identifier in it is none itself.
+    // A sentence without spaces is not an identifier, even if it contains one.
     if parts > 1 && spaced && lower(identifier, word) {
         take(word);
     }
@@ -61,7 +60,7 @@ fn is_stop(word: &str) -> bool {
     STOP.binary_search(&word).is_ok()
 }
 
-/// Makes `word` the lower case of `text`, without underscores. `false` where that is no word: a
+/// Sets `word` to `text` in lower case, without underscores. Returns `false` if it is no word: a
 /// single letter, or too long.
 fn lower(text: &str, word: &mut String) -> bool {
     if text.len() > LONGEST {
@@ -76,7 +75,7 @@ fn lower(text: &str, word: &mut String) -> bool {
     word.len() > 1
 }
 
-/// Each two neighbours in a text without spaces; a letter that stands alone is a word.
+/// Each pair of neighbours in a text without spaces; a single letter is a word by itself.
 fn pairs(text: &str, take: &mut impl FnMut(&str)) {
     let mut before = None;
     for (at, letter) in text.char_indices() {
@@ -91,7 +90,7 @@ fn pairs(text: &str, take: &mut impl FnMut(&str)) {
     }
 }
 
-/// What is left of an identifier to be cut into parts.
+/// The rest of an identifier, which is split into parts.
 struct Parts<'a>(&'a str);
 
 impl<'a> Iterator for Parts<'a> {
@@ -106,7 +105,7 @@ impl<'a> Iterator for Parts<'a> {
     }
 }
 
-/// Where the first part of `rest` ends.
+/// End of the first part of `rest`.
 fn end(rest: &str) -> usize {
     let mut before = None;
     for (at, letter) in rest.char_indices() {
@@ -119,7 +118,7 @@ fn end(rest: &str) -> usize {
     rest.len()
 }
 
-/// Whether one part ends and another begins between two letters; `rest` begins with the second.
+/// Whether a part ends between two letters; `rest` starts with the second.
 fn meet(before: Class, class: Class, rest: &str) -> bool {
     match (before, class) {
         (Class::Upper, Class::Upper) => begins_word(rest),
@@ -128,8 +127,8 @@ fn meet(before: Class, class: Class, rest: &str) -> bool {
     }
 }
 
-/// Whether the capital that `rest` begins with belongs to what follows: the S of `HTTPServer`, not
-/// the L of `URLs`.
+/// Whether the capital at the start of `rest` begins the next word, like the S of `HTTPServer`, but
+/// not the L of `URLs`.
 fn begins_word(rest: &str) -> bool {
     let mut after = rest.chars().skip(1);
     let is_lower = |letter: Option<char>| letter.map(class) == Some(Class::Lower);
@@ -139,10 +138,10 @@ fn begins_word(rest: &str) -> bool {
     }
 }
 
-/// What a letter is to its neighbours.
+/// The class of a letter, by which identifiers are split.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
-    /// A small letter, or one of a script that has only one kind.
+    /// A small letter, or one of a script without case.
     Lower,
     /// A capital.
     Upper,
@@ -168,8 +167,8 @@ fn class(letter: char) -> Class {
     }
 }
 
-/// Thai to Burmese, Khmer, Hangul, Kana and Han, by Unicode's blocks. Korean has spaces, but hangs
-/// particles on its words, so that pairs find what words would not.
+/// Thai to Burmese, Khmer, Hangul, Kana and Han, by Unicode blocks. Korean has spaces, but attaches
+/// particles to words, so pairs match better than words.
 fn unspaced(letter: char) -> bool {
     matches!(letter,
         '\u{0e00}'..='\u{0eff}'
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identifier_is_its_parts_and_itself_however_it_is_spelled() {
+    fn an_identifier_gives_its_parts_and_itself_in_any_spelling() {
         for identifier in ["parseHttpHeader", "ParseHTTPHeader", "parse_http_header"] {
             let expected = ["parse", "http", "header", "parsehttpheader"];
             assert_eq!(words(identifier), expected, "{identifier}");
@@ -208,14 +207,14 @@ mod tests {
     }
 
     #[test]
-    fn digits_are_parts_and_stay_in_the_whole() {
+    fn digits_separate_parts_and_stay_in_the_whole() {
         assert_eq!(words("sha256sum"), ["sha", "256", "sum", "sha256sum"]);
         assert_eq!(words("utf8"), ["utf", "utf8"]);
         assert_eq!(words("HTTP2Frame"), ["http", "frame", "http2frame"]);
     }
 
     #[test]
-    fn an_acronym_ends_before_the_word_that_follows_and_keeps_its_plural() {
+    fn an_acronym_ends_before_the_next_word_and_keeps_its_plural() {
         assert_eq!(words("HTTPServer"), ["http", "server", "httpserver"]);
         assert_eq!(words("URLs"), ["url"]);
         assert_eq!(words("IDsOf"), ["id", "idsof"]);
@@ -223,13 +222,13 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_its_names() {
+    fn a_path_gives_its_names() {
         let expected = ["src", "user", "service", "userservice", "spec", "ts"];
         assert_eq!(words("src/user_service.spec.ts"), expected);
     }
 
     #[test]
-    fn stop_words_and_single_letters_are_no_words_but_stay_in_the_whole() {
+    fn stop_words_and_single_letters_count_only_in_the_whole() {
         assert_eq!(words("what is the x of a file?"), ["file"]);
         assert_eq!(words("is_empty"), ["empty", "isempty"]);
         assert_eq!(words("Returns this size"), ["size"]);
@@ -253,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_without_spaces_makes_pairs() {
+    fn scripts_without_spaces_give_pairs() {
         assert_eq!(words("设置缓存"), ["设置", "置缓", "缓存"]);
         assert_eq!(words("猫"), ["猫"]);
         assert_eq!(words("猫 と"), ["猫", "と"]);
@@ -261,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_to_be_typed_is_no_word() {
+    fn overlong_words_are_skipped() {
         let long = "a".repeat(LONGEST + 1);
         assert!(words(&long).is_empty());
         assert_eq!(words(&format!("name_{long}")), ["name"]);

@@ -1,10 +1,10 @@
-//! JavaScript and TypeScript: functions have the names that they are bound to.
+//! JavaScript and TypeScript: functions take the names of their bindings.
 
 use tree_sitter::Node;
 
 use super::{Declared, Reader, Role};
 
-/// What has no name of its own: what is bound to it is bound to the module.
+/// Objects without a name of their own: their members belong to the module.
 const NAMELESS: [&str; 6] = [
     "exports",
     "module",
@@ -15,7 +15,7 @@ const NAMELESS: [&str; 6] = [
 ];
 
 impl Reader<'_> {
-    /// What `node` is, which may be exported without a name.
+    /// What `node` declares; an export may have no name.
     pub(super) fn script<'t>(&self, node: Node<'t>, is_exported: bool) -> Option<Declared<'t>> {
         let role = match node.kind() {
             "function_declaration"
@@ -35,13 +35,13 @@ impl Reader<'_> {
         self.named(node, role)
     }
 
-    /// What the value of a binding is, under the name that it is bound to.
+    /// The value of a binding, under the binding's name.
     fn bound<'t>(&self, node: Node<'t>, key: &str, value: &str) -> Option<Declared<'t>> {
         let value = node.child_by_field_name(value)?;
         self.value(node, value, self.field(node, key))
     }
 
-    /// What `node` declares by giving `value` a name.
+    /// What `node` declares by binding `value` to a name.
     fn value<'t>(
         &self,
         node: Node<'t>,
@@ -63,7 +63,7 @@ impl Reader<'_> {
         Some(Declared::new(node, role, symbol, body))
     }
 
-    /// A function in an object or a class. One of a line is a part of what it stands in.
+    /// A function in an object or class. One of a single line is part of its owner.
     fn member<'t>(&self, node: Node<'t>) -> Option<Declared<'t>> {
         let key = match node.kind() {
             "pair" => "key",
@@ -91,7 +91,7 @@ impl Reader<'_> {
         }
         let symbol = self.field(left, "property")?;
         let object = left.child_by_field_name("object")?;
-        // `module.exports = function` has the name of its file, if it has none of its own.
+        // `module.exports = function` exports under the file's name, unless the function has one.
         let own = right
             .child_by_field_name("name")
             .and_then(|own| self.text(own));
@@ -110,7 +110,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether an object has functions of its own.
+/// Whether an object has methods.
 fn holds_functions(object: Node<'_>) -> bool {
     let mut cursor = object.walk();
     object.named_children(&mut cursor).any(|member| {

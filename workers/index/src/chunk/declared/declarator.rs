@@ -1,11 +1,11 @@
-//! C and C++: the name of what is declared stands within what it is declared as.
+//! C and C++: the name of a declaration is nested in its declarator.
 
 use tree_sitter::Node;
 
 use super::{Declared, Reader, Role};
 use crate::chunk::name;
 
-/// How deep a name may stand in its declarator: a pointer to a function that returns one needs 6.
+/// Deepest nesting of a name in a declarator: a pointer to a function that returns one needs 6.
 const MAX_DEPTH: usize = 16;
 
 impl Reader<'_> {
@@ -15,14 +15,14 @@ impl Reader<'_> {
             "function_definition" => self.function(node),
             "class_specifier" | "struct_specifier" | "union_specifier" | "enum_specifier" => {
                 let symbol = self.field(node, "name");
-                // Without a body it is a use.
+                // Without a body it is not a definition.
                 body.and(symbol)
                     .map(|symbol| Declared::new(node, Role::Class, Some(symbol), body))
             }
             "type_definition" => self.typedef(node),
             "alias_declaration" | "concept_definition" => self.named(node, Role::Type),
             "namespace_definition" => self.named(node, Role::Module),
-            // A macro of one line is listed with its neighbours.
+            // A macro of one line stays with its neighbours.
             "preproc_function_def" if is_long(node) => self.named(node, Role::Function),
             _ => None,
         }
@@ -33,7 +33,7 @@ impl Reader<'_> {
         let (parent, mut symbol) = self.declarator(declarator);
         let is_macro = |name: &String| name.bytes().all(|byte| !byte.is_ascii_lowercase());
         if node.child_by_field_name("type").is_none() && symbol.as_ref().is_some_and(is_macro) {
-            // `TEST(Suite, does_this) {…}`: the macro makes its name of what it is given.
+            // `TEST(Suite, does_this) {…}`: the macro derives its name from the arguments.
             symbol = self.text(declarator);
         }
         let body = node.child_by_field_name("body");
@@ -41,7 +41,7 @@ impl Reader<'_> {
         Some(Declared { parent, ..function })
     }
 
-    /// `typedef struct {…} Name` is the class of that name.
+    /// `typedef struct {…} Name` declares a class of that name.
     fn typedef<'t>(&self, node: Node<'t>) -> Option<Declared<'t>> {
         let declarator = node.child_by_field_name("declarator")?;
         let (_, symbol) = self.declarator(declarator);
@@ -52,11 +52,11 @@ impl Reader<'_> {
         } else {
             Role::Type
         };
-        // A struct that has another name besides is not declared twice.
+        // Returns the inner node, so that a struct with a second name is not declared twice.
         Some(Declared::new(of, role, symbol, body))
     }
 
-    /// The name in a declarator, and the type it is qualified with: `b` and `A` of `int *ns::A::b()`.
+    /// The qualifying type and the name in a declarator: `A` and `b` of `int *ns::A::b()`.
     fn declarator(&self, declarator: Node<'_>) -> (Option<String>, Option<String>) {
         let (mut node, mut scope) = (declarator, None);
         for _ in 0..MAX_DEPTH {
@@ -86,15 +86,15 @@ impl Reader<'_> {
     fn declared_name(&self, node: Node<'_>) -> Option<String> {
         let text = self.text(node)?;
         match (node.kind(), text.split_once('(')) {
-            // `operator bool() const` has no other name than its type.
+            // `operator bool() const` is named after its type.
             ("operator_cast", Some((operator, _))) => name(operator),
             _ => Some(text),
         }
     }
 }
 
-/// Whether a macro goes on after its first line.
+/// Whether a macro has more than one line.
 fn is_long(node: Node<'_>) -> bool {
-    // The line's end is a part of the node.
+    // The node includes the line's end.
     node.end_position().row > node.start_position().row + 1
 }

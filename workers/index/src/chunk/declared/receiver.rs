@@ -1,4 +1,4 @@
-//! Go: a method says at its own declaration whose it is.
+//! Go: a method names its type in its own declaration.
 
 use tree_sitter::Node;
 

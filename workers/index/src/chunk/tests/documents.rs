@@ -41,7 +41,7 @@ Text.
 }
 
 #[test]
-fn front_matter_and_a_byte_order_mark_are_no_headings() {
+fn front_matter_and_a_byte_order_mark_are_not_headings() {
     let text = "---\ntitle: a title\n---\n\n# One\nText.\n";
     assert_eq!(outline("a.md", text), ["Section  1-3", "Section One 5-6"]);
     let marked = "\u{feff}# One\nText.\n";
@@ -50,7 +50,7 @@ fn front_matter_and_a_byte_order_mark_are_no_headings() {
 }
 
 #[test]
-fn a_long_section_is_cut_between_paragraphs_under_its_one_heading() {
+fn a_long_section_is_cut_between_paragraphs() {
     let paragraph = format!("{}end.\n\n", "Some words in a line.\n".repeat(20));
     let text = format!("# Long\n\n{}", paragraph.repeat(12));
     let parts = texts("a.md", &text);
@@ -87,7 +87,7 @@ fn a_window_ends_where_the_text_is_indented_least() {
 }
 
 #[test]
-fn a_long_function_is_cut_between_statements_under_its_one_name() {
+fn a_long_function_is_cut_between_statements() {
     let step = "    if ready {\n        go_on_with_the_next_step();\n    }\n";
     let text = format!("/// Works.\nfn work() {{\n{}}}\n", step.repeat(120));
     let lines = outline("a.rs", &text);
@@ -105,7 +105,7 @@ fn a_long_function_is_cut_between_statements_under_its_one_name() {
 }
 
 #[test]
-fn a_function_within_a_long_one_stands_alone_if_it_is_more_than_a_few_lines() {
+fn a_long_nested_function_is_a_chunk_of_its_own() {
     let body = "    go_on_with_the_next_step_of_the_work();\n".repeat(80);
     let inner = "      and_on_with_the_inner_part();\n".repeat(15);
     let text = format!(
@@ -125,7 +125,7 @@ fn a_function_within_a_long_one_stands_alone_if_it_is_more_than_a_few_lines() {
 }
 
 #[test]
-fn a_comment_on_a_line_of_code_or_above_an_empty_line_is_nobodys_doc() {
+fn a_detached_comment_is_not_a_doc_comment() {
     let text = "int first; // of all\nint find() { return 1; }\n\n// Apart.\n\nint other() { return 2; }\n";
     assert_eq!(
         outline("a.c", text),
@@ -134,7 +134,7 @@ fn a_comment_on_a_line_of_code_or_above_an_empty_line_is_nobodys_doc() {
 }
 
 #[test]
-fn what_is_left_between_declarations_is_a_chunk_if_it_says_something() {
+fn code_between_declarations_is_a_chunk_if_long_enough() {
     let text =
         "fn a() {}\n\nlet_there_be!(something_that_is_long, enough);\n\nfn b() {}\n\nmod c;\n;;;\n";
     let lines = ["Function a 1-1", "Lines  3-3", "Function b 5-5"];
@@ -142,7 +142,7 @@ fn what_is_left_between_declarations_is_a_chunk_if_it_says_something() {
 }
 
 #[test]
-fn a_licence_at_the_start_of_a_file_is_no_chunk_and_any_other_comment_is() {
+fn only_a_licence_at_the_start_of_a_file_is_left_out() {
     let licence = "Copyright of somebody, under a licence that is long enough.";
     let other = "What the functions beneath are for, and why they are here.";
     for (name, before, after) in [

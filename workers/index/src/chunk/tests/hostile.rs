@@ -1,4 +1,4 @@
-//! Texts that are made to take too much, or that are not what they seem.
+//! Hostile and malformed texts.
 
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -26,7 +26,7 @@ fn a_binary_file_has_no_chunks() {
 }
 
 #[test]
-fn line_ends_marks_and_a_missing_newline_change_nothing_but_places() {
+fn line_ends_and_byte_order_marks_change_only_offsets() {
     let plain = "/// Says.\nfn a() {}\n\nstruct B;";
     let lines = [r#"Function a 1-2 doc "/// Says.""#, "Class B 4-4"];
     assert_eq!(outline("a.rs", plain), lines);
@@ -36,7 +36,7 @@ fn line_ends_marks_and_a_missing_newline_change_nothing_but_places() {
 }
 
 #[test]
-fn bytes_that_are_not_utf_8_keep_their_places() {
+fn bytes_that_are_not_utf_8_keep_their_offsets() {
     let text = b"# caf\xe9\nText \xff\xfe.\n\n# Next\nMore.\n";
     let chunks = cut("a.md", text);
     assert_eq!(chunks[0].symbol.as_deref(), Some("caf?"));
@@ -59,7 +59,7 @@ fn a_text_too_large_to_be_parsed_is_cut_into_windows() {
 }
 
 #[test]
-fn no_text_makes_more_chunks_than_its_kind_may_have() {
+fn each_kind_of_text_has_its_limit_of_chunks() {
     let most = |name: &str, text: &str| cut(name, text.as_bytes()).len();
     let data = "{\n  \"key\": \"value\"\n},\n".repeat(450_000);
     assert_eq!(most("a.json", &data), MAX_WINDOWS);
@@ -70,7 +70,7 @@ fn no_text_makes_more_chunks_than_its_kind_may_have() {
 }
 
 #[test]
-fn a_name_is_never_longer_than_is_kept() {
+fn a_long_name_is_cut() {
     let name = "\u{e9}".repeat(500);
     for (file, text) in [
         ("a.md", format!("# {name}\ntext\n")),
@@ -83,7 +83,7 @@ fn a_name_is_never_longer_than_is_kept() {
     }
 }
 
-/// Texts that would take a naive reader's stack, memory or time.
+/// Texts that would exhaust a naive parser's stack, memory or time.
 fn hostile() -> Vec<String> {
     let lines = |text: &str, n: usize| format!("{text}\n").repeat(n);
     vec![
@@ -105,8 +105,8 @@ fn hostile() -> Vec<String> {
 }
 
 #[test]
-fn hostile_texts_take_neither_the_stack_nor_more_than_their_time() {
-    // A smaller stack than a blocking thread's.
+fn hostile_texts_exhaust_neither_stack_nor_time() {
+    // Smaller than the stack of a blocking thread.
     let work = || {
         for (number, text) in hostile().iter().enumerate() {
             for ending in ENDINGS.iter().chain(&["md", "txt"]) {
@@ -126,7 +126,7 @@ fn hostile_texts_take_neither_the_stack_nor_more_than_their_time() {
 }
 
 #[test]
-fn a_mebibyte_of_brackets_is_cut_in_its_time() {
+fn a_mebibyte_of_brackets_is_cut_in_bounded_time() {
     let text = "{[\n".repeat(350_000);
     for ending in ["rs", "js", "cpp", "md", "json"] {
         let began = Instant::now();
@@ -137,7 +137,7 @@ fn a_mebibyte_of_brackets_is_cut_in_its_time() {
 }
 
 #[test]
-fn a_cancelled_call_cuts_nothing() {
+fn a_cancelled_call_returns_no_chunks() {
     let token = CancellationToken::new();
     token.cancel();
     let call = Cancel::new(Instant::now() + Duration::from_secs(60), token);

@@ -1,4 +1,4 @@
-//! What is told apart in each language that is compiled.
+//! Declarations of compiled languages.
 
 use super::*;
 
@@ -154,7 +154,7 @@ record Point(int x) { Point {} }
 }
 
 #[test]
-fn c_names_are_found_within_their_declarators() {
+fn c_names_are_found_in_their_declarators() {
     let text = "#include <stdio.h>
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
 #define LONG(a) \\
@@ -195,7 +195,7 @@ int announced_only(struct thing *first, int second);
 }
 
 #[test]
-fn cpp_members_belong_to_their_class_wherever_they_are_defined() {
+fn cpp_members_belong_to_their_class_wherever_defined() {
     let text = "namespace outer { namespace inner {
 /// A list.
 template <typename T>
@@ -234,19 +234,19 @@ extern \"C\" { void plain(void) {} }
 }
 
 #[test]
-fn a_header_is_cpp_where_c_makes_no_sense_of_it() {
+fn a_header_is_cpp_if_c_cannot_parse_it() {
     let text = "class Thing {\n public:\n  int tell() { return 1; }\n};\n";
     assert_eq!(
         outline("a.h", text),
         ["Class Thing 1-2", "Method Thing.tell 3-3"]
     );
     let text = "/* Tells. */\nint tell(int class) { return class; }\n";
-    let told = [r#"Function tell 1-2 doc "/* Tells. */""#];
-    assert_eq!(outline("a.h", text), told);
+    let outlined = [r#"Function tell 1-2 doc "/* Tells. */""#];
+    assert_eq!(outline("a.h", text), outlined);
 }
 
 #[test]
-fn c_sharp_properties_are_methods_if_they_do_something() {
+fn c_sharp_properties_with_a_body_are_methods() {
     let text = "using System;
 namespace N.M {
   /// <summary>A thing.</summary>

@@ -1,10 +1,10 @@
-//! What all chunks have in common, whatever text they are of.
+//! Invariants of all chunks.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// What makes up code, in an order that no compiler would take.
+/// Fragments of code, combined at random.
 const PIECES: [&str; 40] = [
     "fn a() {",
     "}",
@@ -53,7 +53,7 @@ const NAMES: [&str; 17] = [
     "a.rb", "a.php", "a.md", "a.txt", "a.json", "Makefile",
 ];
 
-/// Chunks come in order and share no byte; what they say of themselves is so.
+/// Asserts that chunks are in order, share no bytes, and have correct lines.
 fn check(name: &str, text: &[u8]) {
     let chunks = cut(name, text);
     assert_eq!(chunks, cut(name, text), "the same text is cut the same way");
@@ -90,7 +90,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn chunks_of_any_code_are_in_order_and_say_where_they_are(
+    fn chunks_of_any_code_are_in_order_with_correct_lines(
         name in prop::sample::select(&NAMES[..]),
         pieces in prop::collection::vec(prop::sample::select(&PIECES[..]), 0..200),
     ) {
@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn chunks_of_any_bytes_are_in_order_and_say_where_they_are(
+    fn chunks_of_any_bytes_are_in_order_with_correct_lines(
         name in prop::sample::select(&NAMES[..]),
         bytes in prop::collection::vec(any::<u8>(), 0..600),
         times in 1..40_usize,
@@ -109,7 +109,7 @@ proptest! {
 }
 
 #[test]
-fn every_word_of_a_text_that_is_not_code_is_in_a_chunk() {
+fn every_word_of_an_unstructured_text_is_in_a_chunk() {
     let line = |n: usize| format!("{}word{n}\n", " ".repeat(n % 7));
     let text: String = (0..1_000).map(line).collect();
     let found = texts("a.txt", &text).join("\n");

@@ -1,9 +1,9 @@
-//! What is told apart in each language that is not compiled, or hardly.
+//! Declarations of scripting languages.
 
 use super::*;
 
 #[test]
-fn javascript_functions_have_the_names_that_they_are_bound_to() {
+fn javascript_functions_take_the_names_of_their_bindings() {
     let text = "const { isAbsolute, normalize } = require('node:path');
 /** Adds. */
 export const add = async (a, b) => a + b;
