@@ -8,8 +8,8 @@
 
 // From the text to its parts: code first, then other texts, then their common parts.
 mod code;
-mod found;
-mod declared;
+mod items;
+mod declaration;
 mod comment;
 mod markdown;
 mod cutter;
@@ -50,7 +50,7 @@ const DENSE_FROM: usize = 8 << 10;
 const DENSE_LINE: usize = 1_000;
 
 /// A NUL in this many bytes at the start marks a binary file.
-const BINARY_LOOK: usize = 8 << 10;
+const BINARY_PREFIX: usize = 8 << 10;
 
 /// Longest name, in bytes; longer ones are cut.
 const MAX_NAME: usize = 200;
@@ -115,7 +115,7 @@ pub struct Chunk {
 /// # Errors
 /// If `cancel` stops the work.
 pub fn chunks(path: &RepoPath, text: &[u8], cancel: &Cancel) -> Result<Vec<Chunk>, Stopped> {
-    let start = text.get(..BINARY_LOOK).unwrap_or(text);
+    let start = text.get(..BINARY_PREFIX).unwrap_or(text);
     if memchr(0, start).is_some() {
         return Ok(Vec::new());
     }

@@ -9,7 +9,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use archway_store::ProjectKey;
-use service::{Lane, Service};
+use service::{RequestKind, Service};
 use table::Table;
 
 pub use config::{EmbedderConfig, EmbedderConfigError, EmbedderKind};
@@ -17,15 +17,15 @@ pub use service::AnswerError;
 
 mod config;
 mod metrics;
-mod queries;
+mod query_cache;
 mod service;
 pub mod table;
 
 pub(crate) use metrics::EmbedderMetrics;
-use queries::Queries;
+use query_cache::QueryCache;
 
 /// Texts that the table encodes before it yields: about a millisecond of work.
-const TURN: usize = 64;
+const TEXTS_PER_YIELD: usize = 64;
 
 /// The model of a vector: vectors of different models cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -38,15 +38,15 @@ pub struct Model {
 
 /// Makes the vectors of one model.
 pub struct Embedder {
-    source: Source,
+    backend: Backend,
     metrics: EmbedderMetrics,
 }
 
-enum Source {
+enum Backend {
     /// Words alone rank the texts.
-    Nothing,
+    None,
     Table(Box<Table>),
-    Service(Box<Service>, Queries),
+    Service(Box<Service>, QueryCache),
 }
 
 /// Why there are no vectors. Carries neither texts nor keys nor the service's answer.
@@ -117,41 +117,41 @@ impl Embedder {
     /// If something is missing or invalid.
     pub fn open(config: &EmbedderConfig) -> Result<Self, EmbedderConfigError> {
         let metrics = EmbedderMetrics::default();
-        let source = match config.kind() {
-            EmbedderKind::None => Source::Nothing,
-            EmbedderKind::Table => Source::Table(Box::new(Table::built_in()?)),
+        let backend = match config.kind() {
+            EmbedderKind::None => Backend::None,
+            EmbedderKind::Table => Backend::Table(Box::new(Table::built_in()?)),
             EmbedderKind::Service => {
                 let service = Service::open(&config.service()?, &metrics)?;
-                Source::Service(Box::new(service), Queries::new())
+                Backend::Service(Box::new(service), QueryCache::new())
             }
         };
-        Ok(Embedder { source, metrics })
+        Ok(Embedder { backend, metrics })
     }
 
     /// The model of its vectors; `None` if no embedder is configured.
     pub fn model(&self) -> Option<&Model> {
-        match &self.source {
-            Source::Nothing => None,
-            Source::Table(table) => Some(table.model()),
-            Source::Service(service, _) => Some(service.model()),
+        match &self.backend {
+            Backend::None => None,
+            Backend::Table(table) => Some(table.model()),
+            Backend::Service(service, _) => Some(service.model()),
         }
     }
 
     /// Whether the service would reject a request now, because of failures or a requested pause.
     pub(crate) fn is_unavailable(&self) -> bool {
-        match &self.source {
-            Source::Nothing | Source::Table(_) => false,
-            Source::Service(service, _) => service.is_unavailable(),
+        match &self.backend {
+            Backend::None | Backend::Table(_) => false,
+            Backend::Service(service, _) => service.is_unavailable(),
         }
     }
 
     /// The vectors of texts, as [`Embedder::texts`], made on the calling thread; `None` if a service has
     /// to make them.
-    pub fn at_once(&self, texts: &[String]) -> Option<Vec<Option<Vec<f32>>>> {
-        match &self.source {
-            Source::Nothing => Some(vec![None; texts.len()]),
-            Source::Table(table) => Some(texts.iter().map(|text| table.encode(text)).collect()),
-            Source::Service(..) => None,
+    pub fn embed_locally(&self, texts: &[String]) -> Option<Vec<Option<Vec<f32>>>> {
+        match &self.backend {
+            Backend::None => Some(vec![None; texts.len()]),
+            Backend::Table(table) => Some(texts.iter().map(|text| table.encode(text)).collect()),
+            Backend::Service(..) => None,
         }
     }
 
@@ -165,10 +165,12 @@ impl Embedder {
         texts: &[String],
         deadline: Instant,
     ) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
-        match &self.source {
-            Source::Nothing => Ok(vec![None; texts.len()]),
-            Source::Table(table) => encode(table, texts, deadline).await,
-            Source::Service(service, _) => service.texts(texts, Lane::Index, deadline).await,
+        match &self.backend {
+            Backend::None => Ok(vec![None; texts.len()]),
+            Backend::Table(table) => encode(table, texts, deadline).await,
+            Backend::Service(service, _) => {
+                service.texts(texts, RequestKind::Index, deadline).await
+            }
         }
     }
 
@@ -183,19 +185,19 @@ impl Embedder {
         text: &str,
         deadline: Instant,
     ) -> Result<Option<Arc<[f32]>>, EmbedError> {
-        match &self.source {
-            Source::Nothing => Ok(None),
-            Source::Table(table) => Ok(table.encode(text).map(Arc::from)),
-            Source::Service(service, queries) => {
-                if let Some(kept) = queries.get(project_key, text) {
-                    self.metrics.query_kept(true);
-                    return Ok(Some(kept));
+        match &self.backend {
+            Backend::None => Ok(None),
+            Backend::Table(table) => Ok(table.encode(text).map(Arc::from)),
+            Backend::Service(service, queries) => {
+                if let Some(cached) = queries.get(project_key, text) {
+                    self.metrics.query_lookup(true);
+                    return Ok(Some(cached));
                 }
-                self.metrics.query_kept(false);
-                let asked = [text.to_owned()];
-                let made = service.texts(&asked, Lane::Query, deadline).await?;
+                self.metrics.query_lookup(false);
+                let texts = [text.to_owned()];
+                let made = service.texts(&texts, RequestKind::Query, deadline).await?;
                 let made = made.into_iter().next().flatten();
-                Ok(made.map(|vector| queries.keep(project_key, text, vector)))
+                Ok(made.map(|vector| queries.insert(project_key, text, vector)))
             }
         }
     }
@@ -212,11 +214,11 @@ async fn encode(
     deadline: Instant,
 ) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
     let mut vectors = Vec::with_capacity(texts.len());
-    for turn in texts.chunks(TURN) {
+    for part in texts.chunks(TEXTS_PER_YIELD) {
         if Instant::now() >= deadline {
             return Err(EmbedError::Late);
         }
-        vectors.extend(turn.iter().map(|text| table.encode(text)));
+        vectors.extend(part.iter().map(|text| table.encode(text)));
         tokio::task::yield_now().await;
     }
     Ok(vectors)

@@ -12,17 +12,17 @@ use uuid::Uuid;
 use super::vector_store::{Candidates, ChunkLocation, Hit};
 
 /// Weight of the vectors' list; the words' list has 1.
-const DENSE: f32 = 2.0;
+const VECTOR_WEIGHT: f32 = 2.0;
 /// Least cosine of a match by vector alone.
-const LEAST_COSINE: f32 = 0.2;
+const MIN_COSINE: f32 = 0.2;
 /// Boost of documents that the caller read within a day.
-const RECENT: f32 = 1.5;
+const RECENCY_BOOST: f32 = 1.5;
 /// Boost of documents in a module of which the caller read one.
-const SAME_MODULE: f32 = 1.3;
+const MODULE_BOOST: f32 = 1.3;
 /// Highest additional boost of documents read often within a week,
-const FREQUENT: f32 = 0.2;
+const FREQUENCY_BOOST: f32 = 0.2;
 /// reached with this many reads.
-const OFTEN: f32 = 20.0;
+const FREQUENT_READS: f32 = 20.0;
 
 /// A chunk that matches a query, before boosts.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,11 +69,11 @@ impl Boosts {
     /// The factors for these reads.
     pub fn of(reads: Reads) -> Boosts {
         #[expect(clippy::cast_precision_loss, reason = "capped at 20")]
-        let often = (reads.times as f32 / OFTEN).min(1.0);
+        let often = (reads.times as f32 / FREQUENT_READS).min(1.0);
         Boosts {
-            recency: if reads.is_recent { RECENT } else { 1.0 },
-            module: if reads.is_near { SAME_MODULE } else { 1.0 },
-            frequency: 1.0 + FREQUENT * often,
+            recency: if reads.is_recent { RECENCY_BOOST } else { 1.0 },
+            module: if reads.is_near { MODULE_BOOST } else { 1.0 },
+            frequency: 1.0 + FREQUENCY_BOOST * often,
         }
     }
 
@@ -86,20 +86,18 @@ impl Boosts {
 /// dissimilar; else it must share a word with the query or be near it.
 pub(crate) fn fuse(candidates: Candidates, is_hybrid: bool, all: bool) -> Vec<Candidate> {
     let dense = candidates.dense.into_iter();
-    let dense: Vec<Hit> = dense
-        .filter(|hit| all || hit.score >= LEAST_COSINE)
-        .collect();
-    let (near, fitting) = (Spread::of(&dense), Spread::of(&candidates.sparse));
+    let dense: Vec<Hit> = dense.filter(|hit| all || hit.score >= MIN_COSINE).collect();
+    let (near, fitting) = (ScoreRange::of(&dense), ScoreRange::of(&candidates.sparse));
     let mut found: HashMap<(Uuid, Blob, u32), Candidate> = HashMap::new();
     for hit in dense {
-        let fused = DENSE * near.at(hit.score) / (1.0 + DENSE);
+        let fused = VECTOR_WEIGHT * near.scale(hit.score) / (1.0 + VECTOR_WEIGHT);
         let candidate = Candidate::of(&hit, Some(hit.score), 0.0, fused);
         found.insert(key(&hit), candidate);
     }
     for hit in candidates.sparse {
-        let lexical = fitting.at(hit.score);
+        let lexical = fitting.scale(hit.score);
         let share = if is_hybrid {
-            lexical / (1.0 + DENSE)
+            lexical / (1.0 + VECTOR_WEIGHT)
         } else {
             lexical
         };
@@ -111,7 +109,7 @@ pub(crate) fn fuse(candidates: Candidates, is_hybrid: bool, all: bool) -> Vec<Ca
     let mut found: Vec<Candidate> = found.into_values().collect();
     found.sort_unstable_by(|a, b| {
         let better = b.fused.total_cmp(&a.fused);
-        better.then_with(|| a.stand().cmp(&b.stand()))
+        better.then_with(|| a.identity().cmp(&b.identity()))
     });
     found
 }
@@ -145,7 +143,7 @@ impl Candidate {
     }
 
     /// Breaks ties.
-    fn stand(&self) -> (Uuid, Blob, u32) {
+    fn identity(&self) -> (Uuid, Blob, u32) {
         (self.project, self.blob, self.position)
     }
 }
@@ -155,22 +153,22 @@ fn key(hit: &Hit) -> (Uuid, Blob, u32) {
 }
 
 /// The range of a list's scores.
-struct Spread {
+struct ScoreRange {
     least: f32,
     most: f32,
 }
 
-impl Spread {
-    fn of(hits: &[Hit]) -> Spread {
+impl ScoreRange {
+    fn of(hits: &[Hit]) -> ScoreRange {
         let scores = || hits.iter().map(|hit| hit.score);
-        Spread {
+        ScoreRange {
             least: scores().fold(f32::INFINITY, f32::min),
             most: scores().fold(f32::NEG_INFINITY, f32::max),
         }
     }
 
     /// The score scaled to 0 to 1; 1 if all are equal.
-    fn at(&self, score: f32) -> f32 {
+    fn scale(&self, score: f32) -> f32 {
         match self.most - self.least {
             span if span > 0.0 => (score - self.least) / span,
             _ => 1.0,

@@ -5,9 +5,9 @@
 //! completed by a [`run`]. One thread of low priority does all work on texts, one project after
 //! the other.
 
-mod clock;
-mod lost;
-mod memory;
+mod schedule;
+mod chunk_loss;
+mod state;
 mod run;
 
 use std::mem;
@@ -24,26 +24,26 @@ use tracing::Instrument as _;
 use uuid::Uuid;
 
 use super::embed::Embedder;
-use super::metrics::{IndexMetrics, Ran};
-use super::thread::Thread;
+use super::metrics::{IndexMetrics, RunOutcome};
+use super::thread::WorkThread;
 use super::vector_store::VectorStore;
-use clock::Clock;
-use memory::Memory;
 use run::{Progress, Run, RunError};
+use schedule::ScanSchedule;
+use state::IndexerState;
 
 /// Projects that one worker scans, at most.
-const MOST_PROJECTS: usize = 10_000;
+const MAX_PROJECTS: usize = 10_000;
 /// How long a scan waits for one project's folder.
-const FOLDER: Duration = Duration::from_secs(1);
+const FOLDER_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long cancelled runs may take to release their leases.
-const FAREWELL: Duration = Duration::from_secs(1);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Completes outdated indexes.
 pub struct Indexer {
     pub(super) parts: IndexerParts,
     wake: Arc<Notify>,
     /// Cuts and reads texts.
-    pub(super) thread: Thread,
+    pub(super) thread: WorkThread,
 }
 
 /// Dependencies of an indexer.
@@ -71,7 +71,7 @@ impl Indexer {
     /// # Errors
     /// If the thread cannot be started.
     pub fn new(parts: IndexerParts, wake: Arc<Notify>) -> Result<Indexer, RepoError> {
-        let thread = Thread::start()?;
+        let thread = WorkThread::start()?;
         parts.metrics.indexing();
         Ok(Indexer {
             thread,
@@ -83,7 +83,7 @@ impl Indexer {
     /// Indexes until `stop` is cancelled. Runs in flight are then abandoned: their uploaded texts remain,
     /// and the next run continues from them, on any worker.
     pub async fn run(self: Arc<Self>, stop: CancellationToken) {
-        let (mut clock, mut memory) = (Clock::start(), Memory::default());
+        let (mut clock, mut state) = (ScanSchedule::start(), IndexerState::default());
         loop {
             tokio::select! {
                 () = stop.cancelled() => break,
@@ -92,125 +92,129 @@ impl Indexer {
                     clock.wake();
                     continue;
                 }
-                Some(ended) = memory.runs.join_next_with_id() => {
-                    memory.ended(ended);
-                    if !mem::take(&mut memory.waiting).is_empty() {
+                Some(ended) = state.runs.join_next_with_id() => {
+                    state.run_ended(ended);
+                    if !mem::take(&mut state.waiting).is_empty() {
                         clock.wake();
                     }
                     continue;
                 }
-                Some(counted) = memory.counts.join_next() => {
-                    memory.counted(counted);
+                Some(counted) = state.counts.join_next() => {
+                    state.count_ended(counted);
                     continue;
                 }
             }
             let started = Instant::now();
-            let looked = tokio::select! {
+            let scanned = tokio::select! {
                 () = stop.cancelled() => break,
-                looked = self.look(&mut memory, &stop) => looked,
+                scanned = self.scan(&mut state, &stop) => scanned,
             };
-            if let (Err(error), false) = (&looked, memory.is_away) {
+            if let (Err(error), false) = (&scanned, state.is_away) {
                 tracing::warn!(error = %Chain(&**error), "projects could not be scanned");
             }
-            memory.is_away = looked.is_err();
-            if !memory.is_away {
-                self.parts.metrics.looked();
+            state.is_away = scanned.is_err();
+            if !state.is_away {
+                self.parts.metrics.scanned();
             }
-            clock.looked(started);
+            clock.scanned(started);
         }
-        let given_up = async { while memory.runs.join_next().await.is_some() {} };
-        timeout(FAREWELL, given_up).await.ok();
+        let given_up = async { while state.runs.join_next().await.is_some() {} };
+        timeout(RELEASE_TIMEOUT, given_up).await.ok();
         self.parts.stores.close().await;
     }
 
     /// Scans all projects and starts a run for each outdated index.
-    async fn look(
+    async fn scan(
         self: &Arc<Self>,
-        memory: &mut Memory,
+        state: &mut IndexerState,
         stop: &CancellationToken,
-    ) -> Result<(), LookError> {
+    ) -> Result<(), ScanError> {
         let mounts = self.parts.mounts.clone();
-        let folders = tokio::task::spawn_blocking(move || mounts.names(MOST_PROJECTS)).await??;
+        let folders = tokio::task::spawn_blocking(move || mounts.names(MAX_PROJECTS)).await??;
         let mounted = self.parts.stores.mounted(&folders, &self.parts.made_by);
         let mut mounted = mounted.await?;
-        lost::mark(&self.parts, &mut mounted, &mut memory.seen).await;
-        for project_key in memory.begin(&mut mounted) {
-            self.count(project_key, memory);
+        chunk_loss::mark_lost_indexes(&self.parts, &mut mounted, &mut state.store_presence).await;
+        for project_key in state.begin_scan(&mut mounted) {
+            self.count(project_key, state);
         }
         for project in mounted {
             let (project_key, tenant) = (project.project_key, project.project_key.tenant);
             // After one project had to wait, no other of its tenant starts in this scan.
-            if !memory.is_free(project_key) || memory.waiting.contains(&tenant) {
+            if !state.is_ready(project_key) || state.waiting.contains(&tenant) {
                 continue;
             }
-            let due = self.due(&project, memory).await?;
-            if due == Due::Nothing {
+            let due = self.due_work(&project, state).await?;
+            if due == Work::Nothing {
                 continue;
             }
-            if memory.has_place(tenant) {
+            if state.has_tenant_slot(tenant) {
                 let (indexer, stop) = (Arc::clone(self), stop.clone());
                 let yields = CancellationToken::new();
-                let asked = yields.clone();
-                let run = async move { indexer.make(&project, stop, asked).boxed().await };
-                memory.run(project_key, yields, run.in_current_span());
-            } else if due == Due::Documents {
-                memory.wait(tenant);
-                if !memory.has_room() {
+                let run_yields = yields.clone();
+                let run = async move { indexer.complete(&project, stop, run_yields).boxed().await };
+                state.start_run(project_key, yields, run.in_current_span());
+            } else if due == Work::Documents {
+                state.queue_tenant(tenant);
+                if !state.has_slot() {
                     break;
                 }
             }
         }
-        self.parts.metrics.unreadable(memory.unreadable());
+        self.parts.metrics.unreadable(state.unreadable());
         Ok(())
     }
 
     /// What a project needs. Documents: if chunks are lost, or the index is not of HEAD's commit or not
     /// by the present path rules (files that they opened are missing from it). Vectors: if only those
     /// are missing and the embedder is available.
-    async fn due(&self, project: &MountedProject, memory: &mut Memory) -> Result<Due, LookError> {
+    async fn due_work(
+        &self,
+        project: &MountedProject,
+        state: &mut IndexerState,
+    ) -> Result<Work, ScanError> {
         let (Some(indexed), Some(rules)) = (&project.indexed, &project.rules) else {
-            return Ok(Due::Documents);
+            return Ok(Work::Documents);
         };
-        if memory.is_lost(project.project_key) {
-            return Ok(Due::Documents);
+        if state.is_lost(project.project_key) {
+            return Ok(Work::Documents);
         }
         let (repos, rules) = (Arc::clone(&self.parts.repos), Arc::clone(rules));
         let (tenant, slug) = (project.tenant.clone(), project.project.clone());
-        let look = move || repos.head_and_rules(&tenant, &slug, &rules);
-        let mut look = tokio::task::spawn_blocking(look);
-        let Ok(looked) = timeout(FOLDER, &mut look).await else {
-            memory.stuck(project.project_key, look);
-            return Ok(Due::Nothing);
+        let scan = move || repos.head_and_rules(&tenant, &slug, &rules);
+        let mut scan = tokio::task::spawn_blocking(scan);
+        let Ok(scanned) = timeout(FOLDER_TIMEOUT, &mut scan).await else {
+            state.stuck(project.project_key, scan);
+            return Ok(Work::Nothing);
         };
         // A call to the project reports the error; the index stays as it is.
-        let (head, rules) = match looked? {
+        let (head, rules) = match scanned? {
             Ok(standing) => standing,
             Err(error) => {
-                memory.not_read(project.project_key, &error);
-                return Ok(Due::Nothing);
+                state.mark_unreadable(project.project_key, &error);
+                return Ok(Work::Nothing);
             }
         };
-        memory.read(project.project_key);
-        let is_other = head.map(|head| head.commit) != *indexed
+        state.mark_read(project.project_key);
+        let is_outdated = head.map(|head| head.commit) != *indexed
             || project.rules_fingerprint != Some(rules.fingerprint());
-        Ok(if project.is_requested || is_other {
-            Due::Documents
+        Ok(if project.is_requested || is_outdated {
+            Work::Documents
         } else if project.lacks_vectors
-            && memory.may_ask_for_vectors(project.project_key)
+            && state.may_make_vectors(project.project_key)
             && !self.parts.embedder.is_unavailable()
         {
-            Due::Vectors
+            Work::Vectors
         } else {
-            Due::Nothing
+            Work::Nothing
         })
     }
 
     /// Starts counting a project's chunks. If some are lost, the run that follows counts them again,
     /// under its lease.
-    fn count(self: &Arc<Self>, project_key: ProjectKey, memory: &mut Memory) {
+    fn count(self: &Arc<Self>, project_key: ProjectKey, state: &mut IndexerState) {
         let indexer = Arc::clone(self);
         let count = async move { (project_key, indexer.is_lost(project_key).await) };
-        memory.counts.spawn(count.in_current_span());
+        state.counts.spawn(count.in_current_span());
     }
 
     /// Whether chunks of a project's index are missing.
@@ -221,20 +225,20 @@ impl Indexer {
                 .index(project_key.project, &self.parts.made_by)
                 .await?
             {
-                Some(row) => lost::is_lost(&self.parts, project_key, row.id).await,
+                Some(row) => chunk_loss::is_lost(&self.parts, project_key, row.id).await,
                 None => Ok(false),
             }
         };
-        let told = |error: &RunError| {
+        let log = |error: &RunError| {
             tracing::debug!(project = %project_key.project, error = %Chain(error), "could not count chunks");
         };
         // If Postgres or the store is unavailable, the project's next turn counts again.
-        counted.await.inspect_err(told).unwrap_or(false)
+        counted.await.inspect_err(log).unwrap_or(false)
     }
 
     /// Completes a project's index, unless another worker does. Makes no more vectors once `yields` is
     /// cancelled.
-    async fn make(
+    async fn complete(
         &self,
         project: &MountedProject,
         ends: CancellationToken,
@@ -245,45 +249,45 @@ impl Indexer {
         // A new holder for each run, so that work left over from an earlier run is not mistaken for
         // this one's.
         let taken = store.acquire_lease(project_key.project, &self.parts.made_by, Uuid::now_v7());
-        let lease = taken.await?.ok_or(RunError::Held)?;
+        let lease = taken.await?.ok_or(RunError::LeaseHeld)?;
         let started = Instant::now();
-        let _under_way = self.parts.metrics.under_way();
+        let _under_way = self.parts.metrics.active_run();
         let stop = CancellationToken::new();
         let progress = Progress::default();
         let run = Run::new(self, project, lease, &progress, (stop.clone(), yields));
         let ran = tokio::select! {
             ran = run.finish().boxed() => ran,
-            () = self.keep(lease, &progress).boxed() => Err(RunError::Lost),
-            () = ends.cancelled() => Err(RunError::Ended),
+            () = self.renew_lease(lease, &progress).boxed() => Err(RunError::LeaseLost),
+            () = ends.cancelled() => Err(RunError::Stopped),
         };
         // The thread then stops working for this run.
         stop.cancel();
         let how = match &ran {
-            Ok(()) => Ran::Whole,
-            Err(RunError::Lost) => Ran::Lost,
-            Err(RunError::Ended) => Ran::Ended,
-            Err(_told) => Ran::Failed,
+            Ok(()) => RunOutcome::Complete,
+            Err(RunError::LeaseLost) => RunOutcome::LeaseLost,
+            Err(RunError::Stopped) => RunOutcome::Stopped,
+            Err(_reported) => RunOutcome::Failed,
         };
-        self.parts.metrics.ran(how, started.elapsed());
+        self.parts.metrics.run_ended(how, started.elapsed());
         let failed = ran.as_ref().err();
-        let failed = failed.filter(|error| !matches!(error, RunError::Ended));
+        let failed = failed.filter(|error| !matches!(error, RunError::Stopped));
         let failure = failed.map(ToString::to_string);
         store.release_lease(lease, failure.as_deref()).await?;
         ran
     }
 
     /// Renews the lease until it is lost.
-    async fn keep(&self, lease: Lease, progress: &Progress) {
+    async fn renew_lease(&self, lease: Lease, progress: &Progress) {
         let store = self.parts.stores.tenant(lease.project_key.tenant);
         let mut lost_at = lease.taken + LEASE;
         loop {
             tokio::time::sleep(LEASE / 5).await;
             let (done, total) = progress.read();
             // The lease starts when Postgres receives the renewal, so count from before.
-            let said = Instant::now();
-            let kept = store.renew_lease(lease, done, total);
-            match tokio::time::timeout_at(lost_at, kept).await {
-                Ok(Ok(true)) => lost_at = said + LEASE,
+            let renewed_at = Instant::now();
+            let renewed = store.renew_lease(lease, done, total);
+            match tokio::time::timeout_at(lost_at, renewed).await {
+                Ok(Ok(true)) => lost_at = renewed_at + LEASE,
                 // Postgres may recover before the lease ends.
                 Ok(Err(_away)) if Instant::now() < lost_at => {}
                 Ok(_) | Err(_) => return,
@@ -294,7 +298,7 @@ impl Indexer {
 
 /// What a project needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Due {
+enum Work {
     Nothing,
     /// Only vectors are missing; words alone rank the project.
     Vectors,
@@ -302,4 +306,4 @@ enum Due {
 }
 
 /// Why a scan failed; only logged.
-type LookError = Box<dyn std::error::Error + Send + Sync>;
+type ScanError = Box<dyn std::error::Error + Send + Sync>;

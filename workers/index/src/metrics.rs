@@ -11,15 +11,15 @@ use prometheus_client::registry::{Registry, Unit};
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Ran {
+pub(crate) enum RunOutcome {
     /// The index is complete.
-    Whole,
+    Complete,
     /// The index is as before.
     Failed,
     /// Another worker took the lease.
-    Lost,
+    LeaseLost,
     /// The worker stopped first.
-    Ended,
+    Stopped,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -120,68 +120,68 @@ impl IndexMetrics {
     }
 
     /// Records a scan of all projects.
-    pub(crate) fn looked(&self) {
+    pub(crate) fn scanned(&self) {
         self.looked.set(jiff::Timestamp::now().as_second());
     }
 
     /// Counts an active run until the guard is dropped.
-    pub(crate) fn under_way(&self) -> Left {
-        Left::of(&self.under_way, 1)
+    pub(crate) fn active_run(&self) -> GaugeShare {
+        GaugeShare::of(&self.under_way, 1)
     }
 
     /// Counts an index that lost chunks.
-    pub(crate) fn lost(&self) {
+    pub(crate) fn chunks_lost(&self) {
         self.lost.inc();
     }
 
-    pub(crate) fn ran(&self, how: Ran, took: Duration) {
+    pub(crate) fn run_ended(&self, how: RunOutcome, took: Duration) {
         let outcome = match how {
-            Ran::Whole => "whole",
-            Ran::Failed => "failed",
-            Ran::Lost => "lost",
-            Ran::Ended => "ended",
+            RunOutcome::Complete => "whole",
+            RunOutcome::Failed => "failed",
+            RunOutcome::LeaseLost => "lost",
+            RunOutcome::Stopped => "ended",
         };
         let runs = self.runs.get_or_create(&RunLabel { outcome });
         runs.observe(took.as_secs_f64());
     }
 
     /// Counts texts to upload, until the guard is dropped.
-    pub(crate) fn left(&self, texts: usize) -> Left {
-        Left::of(&self.left, texts)
+    pub(crate) fn remaining_texts(&self, texts: usize) -> GaugeShare {
+        GaugeShare::of(&self.left, texts)
     }
 
     /// Counts uploaded texts and their chunks.
-    pub(crate) fn brought(&self, texts: usize, chunks: usize) {
+    pub(crate) fn uploaded(&self, texts: usize, chunks: usize) {
         self.texts.inc_by(texts as u64);
         self.chunks.inc_by(chunks as u64);
     }
 }
 
 /// A share of a gauge, taken back on drop: the texts that a run has still to upload, or the run.
-pub(crate) struct Left {
+pub(crate) struct GaugeShare {
     gauge: Gauge,
     count: i64,
 }
 
-impl Left {
-    fn of(gauge: &Gauge, count: usize) -> Left {
+impl GaugeShare {
+    fn of(gauge: &Gauge, count: usize) -> GaugeShare {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         gauge.inc_by(count);
-        Left {
+        GaugeShare {
             gauge: gauge.clone(),
             count,
         }
     }
 
     /// Reduces the share by uploaded texts.
-    pub(crate) fn brought(&mut self, texts: usize) {
+    pub(crate) fn uploaded(&mut self, texts: usize) {
         let texts = i64::try_from(texts).unwrap_or(i64::MAX).min(self.count);
         self.gauge.dec_by(texts);
         self.count -= texts;
     }
 }
 
-impl Drop for Left {
+impl Drop for GaugeShare {
     fn drop(&mut self) {
         self.gauge.dec_by(self.count);
     }

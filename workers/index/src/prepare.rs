@@ -9,13 +9,13 @@ use super::terms::Terms;
 use super::vector_store::{ChunkLocation, IndexedChunk, IndexedText};
 
 /// A text whose vectors are still missing.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedText {
     pub(crate) text: IndexedText,
     /// The embedder's input, for each chunk.
-    pub(crate) readings: Vec<String>,
+    pub(crate) inputs: Vec<String>,
 }
 
-impl Prepared {
+impl PreparedText {
     /// The chunks of a file. Its path is among the words of each chunk, but not in the embedder's input,
     /// so vectors outlive renames.
     ///
@@ -26,10 +26,10 @@ impl Prepared {
         path: &RepoPath,
         content: &[u8],
         cancel: &Cancel,
-    ) -> Result<Prepared, Stopped> {
+    ) -> Result<PreparedText, Stopped> {
         let chunks = chunk::chunks(path, content, cancel)?;
         let name = path.display();
-        let mut prepared = Prepared::empty(blob);
+        let mut prepared = PreparedText::empty(blob);
         for chunk in chunks {
             let text = content.get(chunk.bytes.clone()).unwrap_or_default();
             prepared.push(&name, chunk, &String::from_utf8_lossy(text));
@@ -38,8 +38,8 @@ impl Prepared {
     }
 
     /// A note, as one chunk.
-    pub(crate) fn note(blob: Blob, note: &Note) -> Prepared {
-        let mut prepared = Prepared::empty(blob);
+    pub(crate) fn note(blob: Blob, note: &Note) -> PreparedText {
+        let mut prepared = PreparedText::empty(blob);
         let text = &note.content;
         let chunk = Chunk {
             kind: Kind::Entry,
@@ -54,20 +54,20 @@ impl Prepared {
     }
 
     /// A text without chunks.
-    pub(crate) fn empty(blob: Blob) -> Prepared {
-        Prepared {
+    pub(crate) fn empty(blob: Blob) -> PreparedText {
+        PreparedText {
             text: IndexedText {
                 blob,
                 chunks: Vec::new(),
             },
-            readings: Vec::new(),
+            inputs: Vec::new(),
         }
     }
 
     fn push(&mut self, name: &str, chunk: Chunk, text: &str) {
         let (symbol, parent) = (chunk.symbol.as_deref(), chunk.parent.as_deref());
         let terms = Terms::of(&chunk_text::header(name, parent, symbol), text);
-        self.readings
+        self.inputs
             .push(chunk_text::embedding_text(parent, symbol, text));
         self.text.chunks.push(IndexedChunk {
             location: ChunkLocation {
@@ -95,7 +95,7 @@ impl Prepared {
 }
 
 /// A note's stand-in for a blob id. Notes are immutable, so it is derived from the note's own id.
-pub(super) fn blob_of(note: &NoteId) -> Blob {
+pub(super) fn note_blob(note: &NoteId) -> Blob {
     let name = format!("archway note {}", note.name);
     let hash =
         gix::objs::compute_hash(gix::hash::Kind::Sha1, gix::objs::Kind::Tag, name.as_bytes());

@@ -26,12 +26,12 @@ use super::vector_store::{Filter, NearestQuery, SearchedProject, VectorStore, Ve
 /// Candidates in each list.
 const CANDIDATES: usize = 100;
 /// How long a query waits for Postgres if it has a cached state.
-const PATIENCE: Duration = Duration::from_millis(250);
+const STATE_TIMEOUT: Duration = Duration::from_millis(250);
 /// How long a state is cached.
-const REMEMBERED: Duration = Duration::from_secs(10 * 60);
+const STATE_LIFETIME: Duration = Duration::from_secs(10 * 60);
 /// How long a query waits for its vector, at most half of its remaining time: the words still have
 /// to be searched.
-const VECTOR: Duration = Duration::from_secs(4);
+const VECTOR_TIMEOUT: Duration = Duration::from_secs(4);
 /// Projects with a cached state.
 const MAX_PROJECTS: u64 = 10_000;
 
@@ -104,7 +104,7 @@ impl IndexSearch {
         wake: Arc<Notify>,
     ) -> IndexSearch {
         let rows = Cache::builder()
-            .time_to_live(REMEMBERED)
+            .time_to_live(STATE_LIFETIME)
             .max_capacity(MAX_PROJECTS);
         IndexSearch {
             stores,
@@ -123,7 +123,7 @@ impl IndexSearch {
     }
 
     /// Wakes the indexer after a write to the project's memory.
-    pub fn was_written(&self) {
+    pub fn memory_changed(&self) {
         self.wake.notify_one();
     }
 
@@ -134,11 +134,11 @@ impl IndexSearch {
     pub async fn row(&self, project_key: ProjectKey) -> Result<Option<IndexRow>, StoreError> {
         let store = self.stores.tenant(project_key.tenant);
         let read = store.index(project_key.project, &self.made_by);
-        let Some(known) = self.rows.get(&project_key) else {
+        let Some(cached) = self.rows.get(&project_key) else {
             let row = read.await?;
             return Ok(row.inspect(|row| self.rows.insert(project_key, row.clone())));
         };
-        match timeout(PATIENCE, read).await {
+        match timeout(STATE_TIMEOUT, read).await {
             Ok(Ok(Some(row))) => {
                 self.rows.insert(project_key, row.clone());
                 Ok(Some(row))
@@ -147,7 +147,7 @@ impl IndexSearch {
                 self.rows.invalidate(&project_key);
                 Ok(None)
             }
-            Ok(Err(_)) | Err(_) => Ok(Some(known)),
+            Ok(Err(_)) | Err(_) => Ok(Some(cached)),
         }
     }
 
@@ -156,21 +156,21 @@ impl IndexSearch {
     pub async fn progress(&self, tenant: Uuid, projects: &[Uuid]) -> HashMap<Uuid, (i64, i64)> {
         let store = self.stores.tenant(tenant);
         let read = store.progress_of_indexes(projects, &self.made_by);
-        if let Ok(Ok(read)) = timeout(PATIENCE, read).await {
+        if let Ok(Ok(read)) = timeout(STATE_TIMEOUT, read).await {
             return read;
         }
-        let known = projects.iter().filter_map(|&project| {
+        let cached = projects.iter().filter_map(|&project| {
             let row = self.rows.get(&ProjectKey { tenant, project })?;
             Some((project, (row.done, row.total)))
         });
-        known.collect()
+        cached.collect()
     }
 
     /// The searchable index of a project; `None` if it was never complete.
     ///
     /// # Errors
     /// As [`IndexSearch::row`].
-    pub async fn whole(
+    pub async fn searchable(
         &self,
         project_key: ProjectKey,
         row: IndexRow,
@@ -214,15 +214,16 @@ impl IndexSearch {
             limit: CANDIDATES,
             deadline: query.deadline,
         };
-        let asked: Vec<SearchedProject> = projects.iter().map(SearchableIndex::asked).collect();
-        let candidates = self.vector_store.nearest(tenant, &asked, &nearest);
+        let searched: Vec<SearchedProject> =
+            projects.iter().map(SearchableIndex::as_searched).collect();
+        let candidates = self.vector_store.nearest(tenant, &searched, &nearest);
         let candidates = timeout_at(query.deadline, candidates).await;
         let candidates = candidates.map_err(|_elapsed| VectorStoreError::Late("searching it"))?;
         if let Err(VectorStoreError::Lost { projects: lost }) = &candidates {
             let lost = projects
                 .iter()
                 .filter(|whole| lost.contains(&whole.project));
-            self.lose(tenant, lost).await;
+            self.mark_lost(tenant, lost).await;
         }
         let candidates = candidates?;
         Ok(SearchResults {
@@ -233,10 +234,10 @@ impl IndexSearch {
 
     /// Marks indexes as incomplete and wakes the indexer. An index with a newer edition is left alone:
     /// the missing chunks may be ones that it no longer has.
-    async fn lose(&self, tenant: Uuid, lost: impl Iterator<Item = &SearchableIndex>) {
+    async fn mark_lost(&self, tenant: Uuid, lost: impl Iterator<Item = &SearchableIndex>) {
         let store = self.stores.tenant(tenant);
         for SearchableIndex { row, .. } in lost {
-            match timeout(PATIENCE, store.mark_lost(row.id, row.edition)).await {
+            match timeout(STATE_TIMEOUT, store.mark_lost(row.id, row.edition)).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {
                     tracing::debug!(error = %Chain(&error), "could not mark a lost index");
@@ -265,7 +266,7 @@ impl IndexSearch {
             project: first.project,
         };
         let now = Instant::now();
-        let until = now + VECTOR.min(query.deadline.saturating_duration_since(now) / 2);
+        let until = now + VECTOR_TIMEOUT.min(query.deadline.saturating_duration_since(now) / 2);
         match self.embedder.query(project_key, query.text, until).await {
             Ok(Some(vector)) => (Some(vector.to_vec()), VectorUse::Used),
             Ok(None) => (None, VectorUse::None),
@@ -278,7 +279,7 @@ impl IndexSearch {
 }
 
 impl SearchableIndex {
-    fn asked(&self) -> SearchedProject {
+    fn as_searched(&self) -> SearchedProject {
         SearchedProject {
             project: self.project,
             edition: self.row.edition,

@@ -9,23 +9,23 @@ use tokio::sync::oneshot;
 use archway_repo::{RepoError, thread_pool};
 
 /// Its niceness, above that of the threads that answer calls: see sched(7).
-const PATIENCE: i32 = 10;
+const NICENESS: i32 = 10;
 
 /// A thread of low priority.
-pub(super) struct Thread(ThreadPool);
+pub(super) struct WorkThread(ThreadPool);
 
 /// The work panicked; in a bare thread pool this would abort the process.
 #[derive(Debug, thiserror::Error)]
 #[error("processing a text panicked: this is a bug")]
 pub(crate) struct Panicked;
 
-impl Thread {
+impl WorkThread {
     /// Starts the thread, confined if the calling thread is.
     ///
     /// # Errors
     /// If it cannot be started.
-    pub(super) fn start() -> Result<Thread, RepoError> {
-        thread_pool("index", NonZeroUsize::MIN, PATIENCE).map(Thread)
+    pub(super) fn start() -> Result<WorkThread, RepoError> {
+        thread_pool("index", NonZeroUsize::MIN, NICENESS).map(WorkThread)
     }
 
     /// Queues `work` and waits for its result. The work runs even if the caller stops waiting.
@@ -39,7 +39,7 @@ impl Thread {
         let (done, result) = oneshot::channel();
         self.0.spawn(move || {
             // The receiver is gone if the run was abandoned.
-            done.send(caught(work)).ok();
+            done.send(catch_panic(work)).ok();
         });
         result.await.unwrap_or(Err(Panicked))
     }
@@ -49,8 +49,8 @@ impl Thread {
 ///
 /// # Errors
 /// If it panicked.
-pub(super) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|_told| Panicked)
+pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|_payload| Panicked)
 }
 
 #[cfg(test)]
@@ -59,7 +59,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_fails_its_work_and_the_next_runs() {
-        let thread = Thread::start().unwrap();
+        let thread = WorkThread::start().unwrap();
         let failed = thread.run(|| std::panic::panic_any(())).await;
         assert!(failed.is_err());
         let name = || std::thread::current().name().map(str::to_owned);

@@ -149,7 +149,7 @@ fn table() -> Embedder {
 /// Slugs and scores of a search by words and vectors.
 fn hybrid(app: &Sandbox, text: &str) -> Vec<(String, f32)> {
     let (table, vectors) = (table(), Vectors::new());
-    let vector = table.at_once(&[text.to_owned()]).unwrap().remove(0);
+    let vector = table.embed_locally(&[text.to_owned()]).unwrap().remove(0);
     let repo = app.repo();
     let library = Libraries::new().of(&repo, &cancel()).unwrap();
     let all = vectors.of(repo.key(), &library, &table, &cancel()).unwrap();

@@ -110,7 +110,7 @@ impl Vectors {
             cancel.check()?;
             let cached = self.cache.get(&key(project, document));
             let vectors = cached.or_else(|| {
-                let vectors = embedder.at_once(&passages::embedding_texts(document))?;
+                let vectors = embedder.embed_locally(&passages::embedding_texts(document))?;
                 Some(self.store(project, document, vectors))
             });
             let count = vectors.as_ref().map_or_else(

@@ -13,8 +13,8 @@ use tree_sitter::Node;
 use super::{
     Chunk, Kind, MAX_CHUNKS,
     cutter::{Cutter, Label, has_substance, trimmed},
-    declared::Role,
-    found::{self, Item},
+    declaration::Role,
+    items::{self, Item},
     size::STRUCTURED,
 };
 
@@ -29,23 +29,23 @@ pub(super) fn declarations(
     cancel: &Cancel,
 ) -> Result<Vec<Chunk>, SyntaxError> {
     let syntax = parsed(language, text, cancel)?;
-    let flaws = if path.name().ends_with(b".h") {
-        flaws(&syntax, cancel)?
+    let syntax_errors = if path.name().ends_with(b".h") {
+        syntax_errors(&syntax, cancel)?
     } else {
         0
     };
-    let items = if flaws == 0 {
-        found::items(text, language, &syntax, cancel)?
+    let items = if syntax_errors == 0 {
+        items::items(text, language, &syntax, cancel)?
     } else {
         // A header may be C++, which is full of errors to the grammar of C.
         let other = parsed(Language::Cpp, text, cancel)?;
-        if self::flaws(&other, cancel)? < flaws {
-            found::items(text, Language::Cpp, &other, cancel)?
+        if self::syntax_errors(&other, cancel)? < syntax_errors {
+            items::items(text, Language::Cpp, &other, cancel)?
         } else {
-            found::items(text, language, &syntax, cancel)?
+            items::items(text, language, &syntax, cancel)?
         }
     };
-    Ok(laid_out(text, &items))
+    Ok(layout(text, &items))
 }
 
 /// Parses a text, waiting while the parser is busy: load must not change how a text is cut.
@@ -63,7 +63,7 @@ fn parsed<'a>(
 }
 
 /// Number of bytes that the grammar does not accept.
-fn flaws(syntax: &Syntax<'_>, cancel: &Cancel) -> Result<usize, Stopped> {
+fn syntax_errors(syntax: &Syntax<'_>, cancel: &Cancel) -> Result<usize, Stopped> {
     let mut bytes = 0;
     syntax.walk(syntax.root(), cancel, |node: Node<'_>| {
         if node.is_error() || node.is_missing() {
@@ -77,7 +77,7 @@ fn flaws(syntax: &Syntax<'_>, cancel: &Cancel) -> Result<usize, Stopped> {
 }
 
 /// An item that the layout is inside of.
-struct Open<'a> {
+struct OpenItem<'a> {
     /// `None` for the file itself.
     item: Option<&'a Item>,
     end: usize,
@@ -89,12 +89,12 @@ struct Open<'a> {
 struct Layout<'a> {
     text: &'a str,
     cutter: Cutter<'a>,
-    open: Vec<Open<'a>>,
+    open: Vec<OpenItem<'a>>,
     at: usize,
 }
 
-fn laid_out(text: &str, items: &[Item]) -> Vec<Chunk> {
-    let file = Open {
+fn layout(text: &str, items: &[Item]) -> Vec<Chunk> {
+    let file = OpenItem {
         item: None,
         end: text.len(),
         is_new: true,
@@ -109,7 +109,7 @@ fn laid_out(text: &str, items: &[Item]) -> Vec<Chunk> {
         layout.close(item.bytes.start);
         layout.advance(item.bytes.start);
         let around = layout.open.last().map_or(text.len(), |open| open.end);
-        layout.open.push(Open {
+        layout.open.push(OpenItem {
             item: Some(item),
             end: item.bytes.end.min(around),
             is_new: true,

@@ -8,7 +8,7 @@ use archway_repo::syntax::Language;
 
 /// Adjacent lines of comments and attributes.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct CommentRun {
     pub(super) bytes: Range<usize>,
     /// The range of its comments.
     pub(super) doc: Option<Range<usize>>,
@@ -18,8 +18,8 @@ pub(super) struct Run {
 
 /// The comments directly above the next node.
 #[derive(Debug, Default)]
-pub(super) struct Above {
-    run: Option<Run>,
+pub(super) struct CommentsAbove {
+    run: Option<CommentRun>,
     /// Whether anything but comments was visited.
     has_begun: bool,
     /// Whether `run` is a licence.
@@ -35,7 +35,7 @@ pub(super) fn is_attribute(kind: &str) -> bool {
     matches!(kind, "attribute_item" | "decorator")
 }
 
-impl Above {
+impl CommentsAbove {
     /// Adds a comment. Returns the range of the comments before it if they were a licence.
     pub(super) fn comment(
         &mut self,
@@ -56,7 +56,7 @@ impl Above {
             return licence;
         }
         self.extend(node, text, true);
-        self.is_licence |= !self.has_begun && says_who_may_use_it(words);
+        self.is_licence |= !self.has_begun && mentions_licence(words);
         licence
     }
 
@@ -86,9 +86,9 @@ impl Above {
     }
 
     /// Takes the comments directly above `node`; only code on the same line may be in between.
-    pub(super) fn take(&mut self, node: Node<'_>, text: &str) -> Option<Run> {
+    pub(super) fn take(&mut self, node: Node<'_>, text: &str) -> Option<CommentRun> {
         let is_next = self.is_next(node);
-        let between = |run: &Run| {
+        let between = |run: &CommentRun| {
             text.get(run.bytes.end..node.start_byte())
                 .unwrap_or_default()
         };
@@ -120,13 +120,13 @@ impl Above {
             end.row
         };
         let next = self.is_next(node);
-        let between = |run: &Run| {
+        let between = |run: &CommentRun| {
             text.get(run.bytes.end..node.start_byte())
                 .unwrap_or_default()
         };
         // Code in between ends the run: the attribute was that of a field, for example.
-        let goes_on = |run: &Run| next && between(run).trim_start().is_empty();
-        let mut run = self.run.take().filter(goes_on).unwrap_or(Run {
+        let goes_on = |run: &CommentRun| next && between(run).trim_start().is_empty();
+        let mut run = self.run.take().filter(goes_on).unwrap_or(CommentRun {
             bytes: bytes.clone(),
             doc: None,
             row,
@@ -162,7 +162,7 @@ fn is_first_on_line(text: &str, at: usize) -> bool {
 }
 
 /// Whether a comment at the start of a file is a licence, which says nothing about the file.
-fn says_who_may_use_it(words: &str) -> bool {
+fn mentions_licence(words: &str) -> bool {
     let words = words.to_ascii_lowercase();
     words.contains("licen") || words.contains("copyright")
 }

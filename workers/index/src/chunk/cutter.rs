@@ -7,7 +7,7 @@ use memchr::memchr_iter;
 use super::{Chunk, Kind, size::Size};
 
 /// Least number of letters and digits of a chunk: those of a constant's name and value.
-const SUBSTANCE: usize = 20;
+const MIN_LETTERS: usize = 20;
 
 /// What all parts of a range have in common.
 #[derive(Clone, Debug)]
@@ -110,7 +110,7 @@ pub(super) fn has_substance(text: &str) -> bool {
     let letters = text
         .bytes()
         .filter(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii());
-    letters.take(SUBSTANCE).count() == SUBSTANCE
+    letters.take(MIN_LETTERS).count() == MIN_LETTERS
 }
 
 /// White space, or a byte order mark.

@@ -16,7 +16,7 @@ use super::{
 const MARK: char = '\u{feff}';
 
 /// Events between two checks for cancellation.
-const BETWEEN_CHECKS: usize = 4096;
+const EVENTS_PER_CHECK: usize = 4096;
 
 /// A heading of the document itself, not of a quotation or list in it.
 struct Heading {
@@ -77,7 +77,7 @@ fn headings(text: &str, cancel: &Cancel) -> Result<Vec<Heading>, Stopped> {
     let events = Parser::new_ext(marked, options).into_offset_iter();
     for (number, (event, bytes)) in events.enumerate() {
         let bytes = bytes.start + mark..bytes.end + mark;
-        if number.is_multiple_of(BETWEEN_CHECKS) {
+        if number.is_multiple_of(EVENTS_PER_CHECK) {
             cancel.check()?;
         }
         match event {

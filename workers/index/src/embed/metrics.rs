@@ -55,8 +55,8 @@ impl EmbedderMetrics {
     }
 
     /// Counts a look-up in the cache of query vectors.
-    pub(crate) fn query_kept(&self, is_there: bool) {
-        let outcome = if is_there { "hit" } else { "miss" };
+    pub(crate) fn query_lookup(&self, is_hit: bool) {
+        let outcome = if is_hit { "hit" } else { "miss" };
         self.queries.get_or_create(&OutcomeLabel { outcome }).inc();
     }
 }

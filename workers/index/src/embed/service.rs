@@ -5,8 +5,8 @@
 //! repository.
 
 // In the order of a request's way.
-mod halving;
-mod wire;
+mod bisection;
+mod request;
 mod answer;
 
 use std::sync::{Arc, atomic::AtomicBool};
@@ -21,17 +21,17 @@ use super::metrics::EmbedderMetrics;
 use super::{EmbedError, EmbedderConfigError, Model, config::ServiceConfig};
 use crate::chunk_text::short_hash;
 use crate::openai::{FIRST_WAIT, ServiceGate, Unavailable};
-use wire::Wire;
+use request::EmbeddingsApi;
 
 pub use answer::AnswerError;
 
 /// Concurrent requests of the indexer. More would not be faster if the service's limits or hardware
 /// decide, and one project must not use them up.
-const INDEX_PLACES: usize = 3;
+const INDEX_SLOTS: usize = 3;
 /// Concurrent requests for queries.
-const QUERY_PLACES: usize = 16;
+const QUERY_SLOTS: usize = 16;
 /// Logged when the circuit opens.
-const MEANWHILE: &str =
+const OPEN_MESSAGE: &str =
     "the embedding service fails: texts are found by their words alone meanwhile";
 
 /// Why a request failed.
@@ -39,7 +39,7 @@ type Failure = crate::openai::Failure<AnswerError>;
 
 /// Who sends a request.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Lane {
+pub(super) enum RequestKind {
     /// The indexer, in the background.
     Index,
     /// A call that waits.
@@ -49,7 +49,7 @@ pub(super) enum Lane {
 /// A client of the embedding service.
 pub(super) struct Service {
     model: Model,
-    wire: Wire,
+    api: EmbeddingsApi,
     batch: usize,
     text_chars: usize,
     query_prefix: String,
@@ -59,7 +59,7 @@ pub(super) struct Service {
     gate: ServiceGate,
     metrics: EmbedderMetrics,
     /// Whether a rejected text was logged.
-    was_told: AtomicBool,
+    is_rejection_logged: AtomicBool,
 }
 
 impl Service {
@@ -72,16 +72,16 @@ impl Service {
                 name: name(config),
                 dimensions: config.dimensions,
             },
-            wire: Wire::new(config)?,
+            api: EmbeddingsApi::new(config)?,
             batch: config.batch,
             text_chars: config.text_chars,
             query_prefix: config.query_prefix.clone(),
             document_prefix: config.document_prefix.clone(),
-            index: Arc::new(Semaphore::new(INDEX_PLACES)),
-            queries: Arc::new(Semaphore::new(QUERY_PLACES)),
-            gate: ServiceGate::new(config.timeout, metrics.requests(), MEANWHILE),
+            index: Arc::new(Semaphore::new(INDEX_SLOTS)),
+            queries: Arc::new(Semaphore::new(QUERY_SLOTS)),
+            gate: ServiceGate::new(config.timeout, metrics.requests(), OPEN_MESSAGE),
             metrics: metrics.clone(),
-            was_told: AtomicBool::new(false),
+            is_rejection_logged: AtomicBool::new(false),
         })
     }
 
@@ -99,12 +99,12 @@ impl Service {
     pub(super) async fn texts(
         &self,
         texts: &[String],
-        lane: Lane,
+        kind: RequestKind,
         deadline: Instant,
     ) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
-        let prefix = match lane {
-            Lane::Index => &self.document_prefix,
-            Lane::Query => &self.query_prefix,
+        let prefix = match kind {
+            RequestKind::Index => &self.document_prefix,
+            RequestKind::Query => &self.query_prefix,
         };
         let room = self.text_chars.saturating_sub(prefix.chars().count());
         let sent: Vec<String> = texts
@@ -113,9 +113,9 @@ impl Service {
             .map(|text| format!("{prefix}{}", cut(text, room)))
             .collect();
         let batches = sent.chunks(self.batch);
-        let asked = batches.map(|batch| self.made(batch, lane, deadline).boxed());
+        let asked = batches.map(|batch| self.vectors(batch, kind, deadline).boxed());
         let asked: Vec<_> = asked.collect();
-        let asked = stream::iter(asked).buffered(INDEX_PLACES);
+        let asked = stream::iter(asked).buffered(INDEX_SLOTS);
         let made: Vec<_> = asked.try_collect().await?;
         let mut made = made.into_iter().flatten();
         let vectors = texts.iter().map(|text| {
@@ -128,16 +128,16 @@ impl Service {
         Ok(vectors.collect())
     }
 
-    async fn made(
+    async fn vectors(
         &self,
         texts: &[String],
-        lane: Lane,
+        kind: RequestKind,
         deadline: Instant,
     ) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
-        match lane {
-            Lane::Index => self.halving(texts, deadline).await,
-            Lane::Query => {
-                let made = self.batch(texts, lane, deadline).await?;
+        match kind {
+            RequestKind::Index => self.bisected(texts, deadline).await,
+            RequestKind::Query => {
+                let made = self.batch(texts, kind, deadline).await?;
                 Ok(made.into_iter().map(Some).collect())
             }
         }
@@ -146,15 +146,15 @@ impl Service {
     async fn batch(
         &self,
         texts: &[String],
-        lane: Lane,
+        kind: RequestKind,
         deadline: Instant,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let places = match lane {
-            Lane::Index => &self.index,
-            Lane::Query => &self.queries,
+        let slots = match kind {
+            RequestKind::Index => &self.index,
+            RequestKind::Query => &self.queries,
         };
-        let place = timeout_at(deadline, places.acquire()).await;
-        let _place = place.map_err(|_elapsed| EmbedError::Late)?;
+        let slot = timeout_at(deadline, slots.acquire()).await;
+        let _slot = slot.map_err(|_elapsed| EmbedError::Late)?;
         let mut attempts = 0;
         loop {
             self.gate.wait_for_pause(deadline).await?;
@@ -177,7 +177,7 @@ impl Service {
         deadline: Instant,
     ) -> Result<Result<Vec<Vec<f32>>, Failure>, EmbedError> {
         let asking = async {
-            let answer = self.wire.ask(texts).await?;
+            let answer = self.api.send(texts).await?;
             let tokens = answer.tokens();
             let vectors = answer.vectors(texts.len(), self.model.dimensions)?;
             self.metrics.read(texts.len(), tokens);
@@ -185,7 +185,7 @@ impl Service {
         };
         Ok(self
             .gate
-            .attempt(asking, deadline, || self.wire.span())
+            .attempt(asking, deadline, || self.api.span())
             .await?)
     }
 }

@@ -20,7 +20,7 @@ const NAME: &str = "archway-code-256";
 
 const MAGIC: &[u8] = b"SEM1";
 /// Largest number of rows and of dimensions, far above any table's: their product cannot overflow.
-const LARGEST: usize = 1 << 24;
+const MAX_SIZE: usize = 1 << 24;
 
 /// Why a table cannot be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -85,7 +85,7 @@ impl Table {
         let rest = bytes.strip_prefix(MAGIC).ok_or(TableError::Form)?;
         let (rows, rest) = number(rest, "number of rows")?;
         let (dimensions, rest) = number(rest, "number of dimensions")?;
-        if !(1..=LARGEST).contains(&rows) || !(1..=LARGEST).contains(&dimensions) {
+        if !(1..=MAX_SIZE).contains(&rows) || !(1..=MAX_SIZE).contains(&dimensions) {
             return Err(TableError::Size { rows, dimensions });
         }
         let (scales, rest) = part(rest, rows * 4, "scales")?;

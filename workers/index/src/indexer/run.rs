@@ -6,11 +6,11 @@
 //! embedding service delays none of this: vectors that do not arrive within seconds follow at the
 //! end ([`vectors`]), and until then words alone rank the project.
 
-mod bring;
+mod upload;
 mod vectors;
 mod progress;
 mod texts;
-mod wanted;
+mod desired;
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,16 +26,17 @@ use uuid::Uuid;
 use crate::documents::differences;
 use crate::embed::EmbedError;
 use crate::indexer::Indexer;
-use crate::indexer::lost;
+use crate::indexer::chunk_loss;
 use crate::thread::Panicked;
 use crate::vector_store::VectorStoreError;
+use desired::DesiredIndex;
 pub(super) use progress::Progress;
-use wanted::Wanted;
 
 /// Texts per upload, at most: fewer if they have many chunks.
-const BATCH: usize = 64;
-/// Timeout of reading and cutting a batch, of embedding [`FULL`](texts::FULL) chunks, and of uploading.
-const BATCH_TIME: Duration = Duration::from_secs(120);
+const BATCH_TEXTS: usize = 64;
+/// Timeout of reading and cutting a batch, of embedding [`BATCH_CHUNKS`](texts::BATCH_CHUNKS)
+/// chunks, and of uploading.
+const BATCH_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Why an index was not completed. Stored in Postgres and shown to callers, so no variant names a
 /// path or a host.
@@ -46,23 +47,23 @@ pub(crate) enum RunError {
     #[error("the index can't be written to Postgres")]
     Store(#[from] StoreError),
     #[error(transparent)]
-    Home(#[from] VectorStoreError),
+    VectorStore(#[from] VectorStoreError),
     #[error("only words are indexed so far: {0}")]
     NoVectors(#[from] EmbedError),
     #[error("only words are indexed so far: a text can't be read again to make its vectors")]
-    Unread,
+    TextUnreadable,
     #[error("another worker is indexing it")]
-    Held,
+    LeaseHeld,
     #[error("another worker took the index over")]
-    Lost,
+    LeaseLost,
     #[error("the worker stopped")]
-    Ended,
+    Stopped,
     #[error(transparent)]
     Bug(#[from] Panicked),
     #[error("the repository is not used: {0}")]
-    Refused(&'static str),
+    RepositoryRejected(&'static str),
     #[error("a path rule of the project is invalid: set it again with `archway project set`")]
-    NoRules,
+    InvalidRules,
 }
 
 /// A run in progress.
@@ -99,45 +100,45 @@ impl<'a> Run<'a> {
     /// # Errors
     /// If the index stays as it was, except for uploaded texts; or if vectors are missing.
     pub(super) async fn finish(self) -> Result<(), RunError> {
-        let wanted = self.wanted().await?;
+        let desired = self.desired().await?;
         let had = self.store().documents(self.lease.index).await?;
         let home = self.indexer.parts.vector_store.prepare().await?;
-        let there = self.there(home).await?;
-        let (lacking, brought) = self.bring(&wanted, &there).await?;
-        let (changed, gone) = differences(&had, &wanted.documents);
+        let there = self.stored_texts(home).await?;
+        let (lacking, brought) = self.upload(&desired, &there).await?;
+        let (changed, gone) = differences(&had, &desired.documents);
         let whole = CompletedIndex {
-            begun: wanted.begun,
-            commit: wanted.commit.as_deref(),
-            rules: &wanted.rules,
+            begun: desired.begun,
+            commit: desired.commit.as_deref(),
+            rules: &desired.rules,
             texts: self.progress.read(),
             store_id: home,
-            notes: wanted.notes,
+            notes: desired.notes,
             changed: &changed,
             gone: &gone,
-            unused: &unused(there, &wanted.documents),
+            unused: &unused(there, &desired.documents),
             lacks_vectors: !lacking.is_empty(),
         };
-        if brought > 0 || !self.stands(&whole) {
+        if brought > 0 || !self.is_unchanged(&whole) {
             self.complete(&whole).await?;
         }
         if lacking.is_empty() {
             return Ok(());
         }
-        self.bring_vectors(&wanted.repo, &lacking, home).await
+        self.upload_vectors(&desired.repo, &lacking, home).await
     }
 
     /// Switches to the new documents, and removes texts that none of them has.
     async fn complete(&self, whole: &CompletedIndex<'_>) -> Result<(), RunError> {
-        self.is_still(whole.store_id).await?;
+        self.verify_store(whole.store_id).await?;
         if !self.store().complete_index(self.lease, whole).await? {
-            return Err(RunError::Lost);
+            return Err(RunError::LeaseLost);
         }
-        self.forget(whole.unused).await
+        self.remove_unused(whole.unused).await
     }
 
     /// Whether the index is complete but for vectors, and unchanged: it then keeps its edition, since
     /// readers would reload a new one.
-    fn stands(&self, whole: &CompletedIndex<'_>) -> bool {
+    fn is_unchanged(&self, whole: &CompletedIndex<'_>) -> bool {
         let project = self.project;
         let is_of_commit = project.indexed.as_ref().map(Option::as_deref) == Some(whole.commit);
         let is_by_rules = project.rules_fingerprint.as_deref() == Some(whole.rules);
@@ -157,28 +158,28 @@ impl<'a> Run<'a> {
     /// The texts that the store has, or may have after an interrupted run, and their state. Empty if
     /// they were recorded for another store. If chunks are lost, all are uncertain: the index is then
     /// incomplete until all are uploaded again.
-    async fn there(&self, home: Uuid) -> Result<HashMap<Blob, TextState>, RunError> {
+    async fn stored_texts(&self, home: Uuid) -> Result<HashMap<Blob, TextState>, RunError> {
         let (project_key, index) = (self.lease.project_key, self.lease.index);
         let parts = &self.indexer.parts;
         let store = self.store();
         let noted = store.vector_store_of_index(index).await?;
-        if noted == home && !lost::is_lost(parts, project_key, index).await? {
+        if noted == home && !chunk_loss::is_lost(parts, project_key, index).await? {
             return Ok(store.texts_of_index(index).await?);
         }
         let lost = store
             .mark_texts_lost(self.lease, home, noted != home)
             .await?;
         // A new index has no texts to lose.
-        if lost.ok_or(RunError::Lost)? > 0 {
+        if lost.ok_or(RunError::LeaseLost)? > 0 {
             tracing::warn!(project = %project_key.project, "chunks of a project were lost; indexing it again");
-            parts.metrics.lost();
+            parts.metrics.chunks_lost();
         }
         Ok(store.texts_of_index(index).await?)
     }
 
     /// Verifies that the uploads went to this store: it may have been lost meanwhile, and recreated by
     /// another worker.
-    async fn is_still(&self, home: Uuid) -> Result<(), RunError> {
+    async fn verify_store(&self, home: Uuid) -> Result<(), RunError> {
         match self.indexer.parts.vector_store.identity().await? == Some(home) {
             true => Ok(()),
             false => Err(self.chunks_lost()),
@@ -192,11 +193,11 @@ impl<'a> Run<'a> {
 
     /// Removes texts that no document has, while the lease is held: after its end another worker may have
     /// uploaded one of them again.
-    async fn forget(&self, unused: &[Blob]) -> Result<(), RunError> {
+    async fn remove_unused(&self, unused: &[Blob]) -> Result<(), RunError> {
         let store = self.store();
-        for blobs in unused.chunks(BATCH) {
+        for blobs in unused.chunks(BATCH_TEXTS) {
             if !store.holds_lease(self.lease).await? {
-                return Err(RunError::Lost);
+                return Err(RunError::LeaseLost);
             }
             let removed = self
                 .indexer
@@ -220,5 +221,5 @@ fn unused(there: HashMap<Blob, TextState>, documents: &[Document]) -> Vec<Blob> 
 
 /// Cancels work after its timeout, or when its run is abandoned.
 fn cancel(stop: CancellationToken) -> Cancel {
-    Cancel::new(Instant::now() + BATCH_TIME, stop)
+    Cancel::new(Instant::now() + BATCH_TIMEOUT, stop)
 }

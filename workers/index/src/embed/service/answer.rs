@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::openai::Unreadable;
 
 /// A shorter vector has no direction.
-const SHORTEST: f32 = 1e-12;
+const MIN_LENGTH: f32 = 1e-12;
 
 /// The parts of an answer that are used.
 #[derive(Debug, Deserialize)]
@@ -95,17 +95,17 @@ impl Answer {
         let mut vectors: Vec<Vec<f32>> = vec![Vec::new(); texts];
         for (position, item) in self.data.into_iter().enumerate() {
             let index = item.index.unwrap_or(position);
-            let place = vectors.get_mut(index).filter(|place| place.is_empty());
+            let slot = vectors.get_mut(index).filter(|slot| slot.is_empty());
             let last = texts.saturating_sub(1);
-            let place = place.ok_or(AnswerError::Order { last })?;
-            *place = directed(item.embedding, index, dimensions)?;
+            let slot = slot.ok_or(AnswerError::Order { last })?;
+            *slot = normalized(item.embedding, index, dimensions)?;
         }
         Ok(vectors)
     }
 }
 
 /// Scales a vector to length 1.
-fn directed(
+fn normalized(
     mut vector: Vec<f32>,
     index: usize,
     dimensions: usize,
@@ -122,7 +122,7 @@ fn directed(
         reason = "lengths of f32 vectors, rounded"
     )]
     let length = square.sqrt() as f32;
-    if !length.is_finite() || length < SHORTEST {
+    if !length.is_finite() || length < MIN_LENGTH {
         return Err(AnswerError::Direction { index });
     }
     vector.iter_mut().for_each(|number| *number /= length);
@@ -197,7 +197,7 @@ mod tests {
         #[test]
         fn every_vector_has_length_1(numbers in prop::collection::vec(-1e30f32..1e30, 1..64)) {
             let dimensions = numbers.len();
-            if let Ok(vector) = directed(numbers, 0, dimensions) {
+            if let Ok(vector) = normalized(numbers, 0, dimensions) {
                 let length: f32 = vector.iter().map(|number| number * number).sum();
                 prop_assert!((length - 1.0).abs() < 1e-4, "{length}");
             }

@@ -35,7 +35,7 @@ fn open(config: &EmbedderConfig) -> (Service, EmbedderMetrics) {
 async fn ask(service: &Service) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
     let deadline = Instant::now() + Duration::from_secs(5);
     service
-        .texts(&[TEXT.to_owned()], Lane::Index, deadline)
+        .texts(&[TEXT.to_owned()], RequestKind::Index, deadline)
         .await
 }
 

@@ -12,10 +12,10 @@ use std::collections::HashMap;
 use super::TableError;
 
 /// Pieces of a text that count, at most.
-const MOST: usize = 512;
+const MAX_PIECES: usize = 512;
 const BITS: usize = 5;
 /// Letters of a piece, at most: as many as fit into a key besides the mark.
-const LONGEST: usize = 25;
+const MAX_LETTERS: usize = 25;
 /// Marks a piece that continues a word.
 const CONTINUES: u128 = 1 << 127;
 
@@ -37,10 +37,10 @@ impl Pieces {
 
     /// The rows of a text's pieces, in order, up to 512.
     pub(super) fn of(&self, text: &str) -> Vec<u32> {
-        let mut rows = Vec::with_capacity(MOST.min(text.len()));
+        let mut rows = Vec::with_capacity(MAX_PIECES.min(text.len()));
         let mut rest = text.as_bytes();
         while let Some((word, after)) = next_word(rest) {
-            if rows.len() == MOST {
+            if rows.len() == MAX_PIECES {
                 break;
             }
             if word.len() > 1 {
@@ -55,7 +55,7 @@ impl Pieces {
         let before = rows.len();
         let mut rest = word;
         let mut mark = 0;
-        while !rest.is_empty() && rows.len() < MOST {
+        while !rest.is_empty() && rows.len() < MAX_PIECES {
             let Some((row, length)) = self.longest(rest, mark) else {
                 rows.truncate(before);
                 return;
@@ -68,7 +68,7 @@ impl Pieces {
 
     /// The longest piece that is a prefix of `letters`, and its length.
     fn longest(&self, letters: &[u8], mark: u128) -> Option<(u32, usize)> {
-        let most = letters.len().min(LONGEST);
+        let most = letters.len().min(MAX_LETTERS);
         let mut key = letters.get(..most).map(pack)?;
         for length in (1..=most).rev() {
             if let Some(&row) = self.0.get(&(key | mark)) {
@@ -86,7 +86,7 @@ fn key(piece: &str) -> Option<u128> {
         Some(letters) => (letters, CONTINUES),
         None => (piece, 0),
     };
-    let fits = (1..=LONGEST).contains(&letters.len())
+    let fits = (1..=MAX_LETTERS).contains(&letters.len())
         && letters.bytes().all(|letter| letter.is_ascii_lowercase());
     fits.then(|| pack(letters.as_bytes()) | mark)
 }

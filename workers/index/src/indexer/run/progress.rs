@@ -17,7 +17,7 @@ impl Progress {
     }
 
     /// Adds uploaded texts.
-    pub(super) fn brought(&self, texts: usize) {
+    pub(super) fn add(&self, texts: usize) {
         self.done.fetch_add(texts, Ordering::Relaxed);
     }
 

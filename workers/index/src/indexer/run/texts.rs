@@ -6,57 +6,57 @@ use archway_repo::{Cancel, Repo, RepoPath, Stopped};
 use archway_store::{Document, Note, NoteId, StoredText};
 use gix::ObjectId;
 
-use crate::prepare::Prepared;
-use crate::thread::caught;
+use crate::prepare::PreparedText;
+use crate::thread::catch_panic;
 use crate::vector_store::IndexedText;
 
 /// Largest file to index, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
 /// Number of chunks that fill a batch.
-pub(super) const FULL: usize = 512;
+pub(super) const BATCH_CHUNKS: usize = 512;
 
 /// Texts that were cut.
-pub(super) struct Cut {
-    pub(super) texts: Vec<Prepared>,
+pub(super) struct ChunkedTexts {
+    pub(super) texts: Vec<PreparedText>,
     /// Number of documents read; some texts may be missing because they cannot be read now. Those are
     /// not recorded, so the next run retries them.
     pub(super) taken: usize,
 }
 
-/// Cuts the texts of these documents until they have [`FULL`] chunks. A text that is too large gets
-/// no chunks.
-pub(super) fn prepared(
+/// Cuts the texts of these documents until they have [`BATCH_CHUNKS`] chunks. A text that is too
+/// large gets no chunks.
+pub(super) fn cut_batch(
     repo: &Repo,
     batch: &[Document],
     notes: &HashMap<NoteId, Note>,
     cancel: &Cancel,
-) -> Result<Cut, Stopped> {
+) -> Result<ChunkedTexts, Stopped> {
     let text = |document: &Document| {
         cancel.check()?;
         let blob = document.blob;
         if let Some(id) = document.note() {
-            let note = notes.get(&id).map(|note| Prepared::note(blob, note));
-            return Ok(Some(note.unwrap_or_else(|| Prepared::empty(blob))));
+            let note = notes.get(&id).map(|note| PreparedText::note(blob, note));
+            return Ok(Some(note.unwrap_or_else(|| PreparedText::empty(blob))));
         }
         let id = ObjectId::from(blob);
         if let Some(content) = repo.blob(id, MAX_FILE) {
             return file(document, &content, cancel).map(Some);
         }
         let is_too_large = repo.blob_size(id).is_some_and(|size| size > MAX_FILE);
-        Ok(is_too_large.then(|| Prepared::empty(blob)))
+        Ok(is_too_large.then(|| PreparedText::empty(blob)))
     };
-    let mut cut = Cut {
+    let mut cut = ChunkedTexts {
         texts: Vec::new(),
         taken: 0,
     };
     let mut chunks = 0;
     for document in batch {
         let text = text(document)?;
-        chunks += text.as_ref().map_or(0, |text| text.readings.len());
+        chunks += text.as_ref().map_or(0, |text| text.inputs.len());
         cut.texts.extend(text);
         cut.taken += 1;
-        if chunks >= FULL {
+        if chunks >= BATCH_CHUNKS {
             break;
         }
     }
@@ -65,13 +65,13 @@ pub(super) fn prepared(
 
 /// Cuts a file. One that makes the parser panic gets no chunks, and is logged; the others stay
 /// searchable.
-fn file(document: &Document, content: &[u8], cancel: &Cancel) -> Result<Prepared, Stopped> {
+fn file(document: &Document, content: &[u8], cancel: &Cancel) -> Result<PreparedText, Stopped> {
     let path = RepoPath::trusted(&document.name);
-    let cut = caught(|| Prepared::file(document.blob, &path, content, cancel));
+    let cut = catch_panic(|| PreparedText::file(document.blob, &path, content, cancel));
     cut.unwrap_or_else(|error| {
         let blob = ObjectId::from(document.blob);
         tracing::error!(%blob, %error, "could not index a file");
-        Ok(Prepared::empty(document.blob))
+        Ok(PreparedText::empty(document.blob))
     })
 }
 

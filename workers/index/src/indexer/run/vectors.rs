@@ -8,55 +8,55 @@ use archway_store::Document;
 use tokio::time::{Duration, Instant};
 use uuid::Uuid;
 
-use super::{BATCH, Run, RunError};
+use super::{BATCH_TEXTS, Run, RunError};
 
 /// How long a run makes vectors before another run indexes new documents, by words first.
-const ROUND: Duration = Duration::from_secs(60);
+const VECTOR_TIME: Duration = Duration::from_secs(60);
 
 impl Run<'_> {
-    /// Makes the vectors of these documents' texts, and uploads them to this store, until [`ROUND`] is
-    /// over. If others wait for the run's slot, it stops after one batch.
+    /// Makes the vectors of these documents' texts, and uploads them to this store, until
+    /// [`VECTOR_TIME`] is over. If others wait for the run's slot, it stops after one batch.
     ///
     /// # Errors
     /// Why vectors are still missing.
-    pub(super) async fn bring_vectors(
+    pub(super) async fn upload_vectors(
         &self,
         repo: &Repo,
         lacking: &[Document],
         home: Uuid,
     ) -> Result<(), RunError> {
-        let until = Instant::now() + ROUND;
-        let mut left = self.indexer.parts.metrics.left(lacking.len());
+        let until = Instant::now() + VECTOR_TIME;
+        let mut remaining = self.indexer.parts.metrics.remaining_texts(lacking.len());
         let mut unread = 0;
         let mut rest = lacking;
         while !rest.is_empty() {
             if Instant::now() >= until {
                 return Ok(());
             }
-            let batch = rest.get(..BATCH).unwrap_or(rest);
-            let made = self.made(repo, batch).await?;
+            let batch = rest.get(..BATCH_TEXTS).unwrap_or(rest);
+            let made = self.prepare(repo, batch).await?;
             let taken = made.taken();
             let vectors = self.vectors(&made).await?;
             let texts = made.with(vectors).texts();
             unread += taken - texts.0.len();
-            self.bring_home(&texts).await?;
-            left.brought(taken);
+            self.upload_texts(&texts).await?;
+            remaining.uploaded(taken);
             rest = rest.get(taken..).unwrap_or_default();
             if self.yields.is_cancelled() && !rest.is_empty() {
                 return Ok(());
             }
         }
         if unread > 0 {
-            return Err(RunError::Unread);
+            return Err(RunError::TextUnreadable);
         }
-        self.is_still(home).await?;
+        self.verify_store(home).await?;
         if self.store().complete_vectors(self.lease, home).await? {
             return Ok(());
         }
         // A search that missed chunks marks the index, whoever holds its lease.
         Err(match self.store().holds_lease(self.lease).await? {
             true => self.chunks_lost(),
-            false => RunError::Lost,
+            false => RunError::LeaseLost,
         })
     }
 }

@@ -119,7 +119,7 @@ async fn indexes(
         let row = row
             .map_err(|error| index_unavailable(&error))?
             .unwrap_or_default();
-        let index = cx.meaning().whole(project_key, row.clone()).await;
+        let index = cx.meaning().searchable(project_key, row.clone()).await;
         match index.map_err(|error| index_unavailable(&error))? {
             Some(index) => indexes.push(index),
             None if number == 0 => return Err(not_ready(row)),

@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::{Declared, Reader, Role};
+use super::{Declaration, Reader, Role};
 
 /// Objects without a name of their own: their members belong to the module.
 const NAMELESS: [&str; 6] = [
@@ -16,7 +16,7 @@ const NAMELESS: [&str; 6] = [
 
 impl Reader<'_> {
     /// What `node` declares; an export may have no name.
-    pub(super) fn script<'t>(&self, node: Node<'t>, is_exported: bool) -> Option<Declared<'t>> {
+    pub(super) fn script<'t>(&self, node: Node<'t>, is_exported: bool) -> Option<Declaration<'t>> {
         let role = match node.kind() {
             "function_declaration"
             | "generator_function_declaration"
@@ -36,7 +36,7 @@ impl Reader<'_> {
     }
 
     /// The value of a binding, under the binding's name.
-    fn bound<'t>(&self, node: Node<'t>, key: &str, value: &str) -> Option<Declared<'t>> {
+    fn bound<'t>(&self, node: Node<'t>, key: &str, value: &str) -> Option<Declaration<'t>> {
         let value = node.child_by_field_name(value)?;
         self.value(node, value, self.field(node, key))
     }
@@ -47,7 +47,7 @@ impl Reader<'_> {
         node: Node<'t>,
         value: Node<'t>,
         symbol: Option<String>,
-    ) -> Option<Declared<'t>> {
+    ) -> Option<Declaration<'t>> {
         let role = match value.kind() {
             "function_expression" | "arrow_function" | "generator_function" => Role::Function,
             "class" => Role::Class,
@@ -60,11 +60,11 @@ impl Reader<'_> {
         } else {
             body
         };
-        Some(Declared::new(node, role, symbol, body))
+        Some(Declaration::new(node, role, symbol, body))
     }
 
     /// A function in an object or class. One of a single line is part of its owner.
-    fn member<'t>(&self, node: Node<'t>) -> Option<Declared<'t>> {
+    fn member<'t>(&self, node: Node<'t>) -> Option<Declaration<'t>> {
         let key = match node.kind() {
             "pair" => "key",
             "field_definition" => "property",
@@ -76,7 +76,7 @@ impl Reader<'_> {
     }
 
     /// `exports.name = function`, `Type.prototype.name = function`.
-    fn assigned<'t>(&self, node: Node<'t>) -> Option<Declared<'t>> {
+    fn assigned<'t>(&self, node: Node<'t>) -> Option<Declaration<'t>> {
         let left = node.child_by_field_name("left")?;
         let mut right = node.child_by_field_name("right")?;
         // `exports.a = exports.b = function`: more than two are rare.
@@ -106,7 +106,7 @@ impl Reader<'_> {
             _ => self.text(object),
         };
         let parent = owner.filter(|owner| !NAMELESS.contains(&owner.as_str()));
-        Some(Declared { parent, ..declared })
+        Some(Declaration { parent, ..declared })
     }
 }
 

@@ -2,14 +2,14 @@
 
 use tree_sitter::Node;
 
-use super::{Declared, Reader, Role};
+use super::{Declaration, Reader, Role};
 use crate::chunk::name;
 
 /// Deepest nesting of a name in a declarator: a pointer to a function that returns one needs 6.
 const MAX_DEPTH: usize = 16;
 
 impl Reader<'_> {
-    pub(super) fn c<'t>(&self, node: Node<'t>) -> Option<Declared<'t>> {
+    pub(super) fn c<'t>(&self, node: Node<'t>) -> Option<Declaration<'t>> {
         let body = node.child_by_field_name("body");
         match node.kind() {
             "function_definition" => self.function(node),
@@ -17,7 +17,7 @@ impl Reader<'_> {
                 let symbol = self.field(node, "name");
                 // Without a body it is not a definition.
                 body.and(symbol)
-                    .map(|symbol| Declared::new(node, Role::Class, Some(symbol), body))
+                    .map(|symbol| Declaration::new(node, Role::Class, Some(symbol), body))
             }
             "type_definition" => self.typedef(node),
             "alias_declaration" | "concept_definition" => self.named(node, Role::Type),
@@ -28,7 +28,7 @@ impl Reader<'_> {
         }
     }
 
-    fn function<'t>(&self, node: Node<'t>) -> Option<Declared<'t>> {
+    fn function<'t>(&self, node: Node<'t>) -> Option<Declaration<'t>> {
         let declarator = node.child_by_field_name("declarator")?;
         let (parent, mut symbol) = self.declarator(declarator);
         let is_macro = |name: &String| name.bytes().all(|byte| !byte.is_ascii_lowercase());
@@ -37,12 +37,12 @@ impl Reader<'_> {
             symbol = self.text(declarator);
         }
         let body = node.child_by_field_name("body");
-        let function = Declared::new(node, Role::Function, symbol, body);
-        Some(Declared { parent, ..function })
+        let function = Declaration::new(node, Role::Function, symbol, body);
+        Some(Declaration { parent, ..function })
     }
 
     /// `typedef struct {…} Name` declares a class of that name.
-    fn typedef<'t>(&self, node: Node<'t>) -> Option<Declared<'t>> {
+    fn typedef<'t>(&self, node: Node<'t>) -> Option<Declaration<'t>> {
         let declarator = node.child_by_field_name("declarator")?;
         let (_, symbol) = self.declarator(declarator);
         let of = node.child_by_field_name("type")?;
@@ -53,7 +53,7 @@ impl Reader<'_> {
             Role::Type
         };
         // Returns the inner node, so that a struct with a second name is not declared twice.
-        Some(Declared::new(of, role, symbol, body))
+        Some(Declaration::new(of, role, symbol, body))
     }
 
     /// The qualifying type and the name in a declarator: `A` and `b` of `int *ns::A::b()`.

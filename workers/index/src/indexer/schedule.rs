@@ -3,26 +3,26 @@
 use tokio::time::{Duration, Instant};
 
 /// Interval of scans: a push has to be picked up within 5 s.
-const LOOK: Duration = Duration::from_secs(2);
+const INTERVAL: Duration = Duration::from_secs(2);
 /// Scans take at most 1/20 of the time, however many projects there are.
 const SHARE: u32 = 20;
 /// The longest interval: a scan that was slow because of Postgres must not delay the next one for
 /// minutes.
-const LONGEST: Duration = Duration::from_secs(10);
+const MAX_INTERVAL: Duration = Duration::from_secs(10);
 /// The shortest interval before a scan that was requested by a wake-up.
-const SHORTEST: Duration = Duration::from_millis(100);
+const MIN_WAKE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// When the next scan starts, and when at the earliest.
-pub(super) struct Clock {
+pub(super) struct ScanSchedule {
     next: Instant,
     earliest: Instant,
 }
 
-impl Clock {
+impl ScanSchedule {
     /// The first scan is due now.
-    pub(super) fn start() -> Clock {
+    pub(super) fn start() -> ScanSchedule {
         let now = Instant::now();
-        Clock {
+        ScanSchedule {
             next: now,
             earliest: now,
         }
@@ -38,11 +38,11 @@ impl Clock {
     }
 
     /// Schedules the next scan after one that began at `started`.
-    pub(super) fn looked(&mut self, started: Instant) {
+    pub(super) fn scanned(&mut self, started: Instant) {
         let now = Instant::now();
         let took = now - started;
-        self.next = now + (took * SHARE).clamp(LOOK, LONGEST);
-        self.earliest = now + took.clamp(SHORTEST, LONGEST);
+        self.next = now + (took * SHARE).clamp(INTERVAL, MAX_INTERVAL);
+        self.earliest = now + took.clamp(MIN_WAKE_INTERVAL, MAX_INTERVAL);
     }
 }
 
@@ -52,10 +52,10 @@ mod tests {
 
     /// The wait after a scan of this duration, without and with a wake-up.
     async fn pauses(took: Duration) -> (Duration, Duration) {
-        let mut clock = Clock::start();
+        let mut clock = ScanSchedule::start();
         let started = Instant::now();
         tokio::time::advance(took).await;
-        clock.looked(started);
+        clock.scanned(started);
         let next = clock.next() - Instant::now();
         clock.wake();
         (next, clock.next() - Instant::now())
@@ -71,7 +71,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn waking_never_delays_a_scan() {
-        let mut clock = Clock::start();
+        let mut clock = ScanSchedule::start();
         let due = clock.next();
         tokio::time::advance(Duration::from_secs(1)).await;
         clock.wake();

@@ -10,8 +10,8 @@ use tree_sitter::Node;
 
 use super::{
     MAX_CHUNKS,
-    comment::{self, Above},
-    declared::{Declared, Reader, Role},
+    comment::{self, CommentsAbove},
+    declaration::{Declaration, Reader, Role},
     size::STRUCTURED,
 };
 
@@ -20,7 +20,7 @@ const MAX_DEPTH: usize = 16;
 
 /// Least size in bytes of a separate chunk for a function inside a long one: a handler of a few lines
 /// is better read where it is used.
-const NESTED: usize = 400;
+const MIN_NESTED: usize = 400;
 
 /// A declaration, or a range to leave out.
 #[derive(Debug)]
@@ -37,14 +37,14 @@ pub(super) struct Item {
 }
 
 /// The items found so far.
-struct Finder<'a> {
+struct ItemCollector<'a> {
     reader: Reader<'a>,
     items: Vec<Item>,
     /// Indexes of the items around the present node.
     open: Vec<usize>,
     /// The node whose declaration was already taken with its wrapper.
     taken: Option<usize>,
-    above: Above,
+    above: CommentsAbove,
 }
 
 /// The declarations of `text`, each after the one that contains it.
@@ -57,24 +57,24 @@ pub(super) fn items(
     syntax: &Syntax<'_>,
     cancel: &Cancel,
 ) -> Result<Vec<Item>, Stopped> {
-    let mut finder = Finder {
+    let mut collector = ItemCollector {
         reader: Reader { language, text },
         items: Vec::new(),
         open: Vec::new(),
         taken: None,
-        above: Above::default(),
+        above: CommentsAbove::default(),
     };
     let root = syntax.root();
     syntax.walk(root, cancel, |node| {
         if node == root {
             return Walk::Into;
         }
-        finder.visit(node)
+        collector.visit(node)
     })?;
-    Ok(finder.items)
+    Ok(collector.items)
 }
 
-impl Finder<'_> {
+impl ItemCollector<'_> {
     fn visit(&mut self, node: Node<'_>) -> Walk {
         let Reader { text, language } = self.reader;
         if comment::is_comment(node.kind()) {
@@ -100,7 +100,7 @@ impl Finder<'_> {
             self.skip(Some(node.byte_range()));
             return Walk::Past;
         }
-        match self.reader.declared(node) {
+        match self.reader.declaration(node) {
             Some(declared) if self.taken != Some(declared.node.id()) => self.take(node, declared),
             _ => Walk::Into,
         }
@@ -123,11 +123,11 @@ impl Finder<'_> {
     }
 
     /// Adds a declaration, unless it is just part of its owner.
-    fn take(&mut self, node: Node<'_>, declared: Declared<'_>) -> Walk {
+    fn take(&mut self, node: Node<'_>, declared: Declaration<'_>) -> Walk {
         self.taken = Some(declared.node.id());
         let owner = self.owner();
         let role = owner.and_then(|owner| owner.role);
-        if !stands_alone(node, &declared, role) || self.open.len() >= MAX_DEPTH {
+        if !is_separate(node, &declared, role) || self.open.len() >= MAX_DEPTH {
             return Walk::Past;
         }
         let is_member = role.is_some_and(Role::is_type) || declared.parent.is_some();
@@ -182,7 +182,7 @@ impl Item {
 }
 
 /// The head of a module or an `impl`, to leave out: its content repeats the name.
-fn head(declared: &Declared<'_>) -> Option<Range<usize>> {
+fn head(declared: &Declaration<'_>) -> Option<Range<usize>> {
     let (node, body) = (declared.node, declared.body?);
     let end = match body.kind() {
         "object" => return None,
@@ -205,9 +205,9 @@ fn may_hold_others(role: Role, node: Node<'_>, language: Language) -> bool {
 }
 
 /// Whether a declaration is more than a part of its owner.
-fn stands_alone(node: Node<'_>, declared: &Declared<'_>, owner: Option<Role>) -> bool {
+fn is_separate(node: Node<'_>, declared: &Declaration<'_>, owner: Option<Role>) -> bool {
     match (owner, declared.role) {
-        (Some(Role::Function), _) => node.end_byte() - node.start_byte() >= NESTED,
+        (Some(Role::Function), _) => node.end_byte() - node.start_byte() >= MIN_NESTED,
         (Some(owner), Role::Function) if owner.is_type() => declared.body.is_some(),
         (Some(owner), Role::Type) => !owner.is_type(),
         _ => true,

@@ -2,17 +2,17 @@
 
 use tree_sitter::Node;
 
-use super::{Declared, Reader, Role};
+use super::{Declaration, Reader, Role};
 
 impl Reader<'_> {
-    pub(super) fn go<'t>(&self, node: Node<'t>) -> Option<Declared<'t>> {
+    pub(super) fn go<'t>(&self, node: Node<'t>) -> Option<Declaration<'t>> {
         match node.kind() {
             "function_declaration" => self.named(node, Role::Function),
             "method_declaration" => {
                 let parent = node.child_by_field_name("receiver");
                 let parent = parent.and_then(|receiver| self.receiver(receiver));
                 let method = self.named(node, Role::Function)?;
-                Some(Declared { parent, ..method })
+                Some(Declaration { parent, ..method })
             }
             "type_spec" => {
                 let is = node.child_by_field_name("type").map(|of| of.kind());

@@ -33,7 +33,7 @@ pub(super) enum Role {
 
 /// A declaration.
 #[derive(Debug)]
-pub(super) struct Declared<'t> {
+pub(super) struct Declaration<'t> {
     /// The declaring node, without wrappers around it.
     pub(super) node: Node<'t>,
     pub(super) role: Role,
@@ -58,14 +58,14 @@ impl Role {
     }
 }
 
-impl<'t> Declared<'t> {
+impl<'t> Declaration<'t> {
     fn new(
         node: Node<'t>,
         role: Role,
         symbol: Option<String>,
         body: Option<Node<'t>>,
-    ) -> Declared<'t> {
-        Declared {
+    ) -> Declaration<'t> {
+        Declaration {
             node,
             role,
             symbol,
@@ -77,7 +77,7 @@ impl<'t> Declared<'t> {
 
 impl Reader<'_> {
     /// What `node` declares, possibly inside wrappers (`export`, decorators, `template`).
-    pub(super) fn declared<'t>(&self, node: Node<'t>) -> Option<Declared<'t>> {
+    pub(super) fn declaration<'t>(&self, node: Node<'t>) -> Option<Declaration<'t>> {
         // A keyword may have the kind of a node.
         if !node.is_named() {
             return None;
@@ -94,7 +94,7 @@ impl Reader<'_> {
             Language::Python | Language::Java | Language::Ruby | Language::Php => {
                 if inner.kind() == "type_alias_statement" {
                     let symbol = self.field(inner, "left");
-                    return Some(Declared::new(inner, Role::Type, symbol, None));
+                    return Some(Declaration::new(inner, Role::Type, symbol, None));
                 }
                 let role = match self.language {
                     Language::Python => python(inner.kind()),
@@ -115,9 +115,9 @@ impl Reader<'_> {
     }
 
     /// A declaration whose grammar has the fields `name` and `body`.
-    fn named<'t>(&self, node: Node<'t>, role: Role) -> Option<Declared<'t>> {
+    fn named<'t>(&self, node: Node<'t>, role: Role) -> Option<Declaration<'t>> {
         let symbol = self.field(node, "name");
-        Some(Declared::new(
+        Some(Declaration::new(
             node,
             role,
             symbol,
@@ -137,7 +137,7 @@ impl Reader<'_> {
         name(start(text).trim_matches(['"', '\'', '`']))
     }
 
-    fn rust<'t>(&self, node: Node<'t>) -> Option<Declared<'t>> {
+    fn rust<'t>(&self, node: Node<'t>) -> Option<Declaration<'t>> {
         let role = match node.kind() {
             "function_item" | "function_signature_item" | "macro_definition" => Role::Function,
             "struct_item" | "enum_item" | "union_item" => Role::Class,
@@ -149,7 +149,7 @@ impl Reader<'_> {
                     .child_by_field_name("type")
                     .and_then(|of| self.base(of));
                 let body = node.child_by_field_name("body");
-                return Some(Declared::new(node, Role::Extension, symbol, body));
+                return Some(Declaration::new(node, Role::Extension, symbol, body));
             }
             _ => return None,
         };
@@ -175,7 +175,7 @@ impl Reader<'_> {
         self.text(node)
     }
 
-    fn c_sharp<'t>(&self, node: Node<'t>) -> Option<Declared<'t>> {
+    fn c_sharp<'t>(&self, node: Node<'t>) -> Option<Declaration<'t>> {
         let role = match node.kind() {
             "class_declaration" | "struct_declaration" | "record_declaration"
             | "enum_declaration" => Role::Class,
@@ -189,11 +189,16 @@ impl Reader<'_> {
             "operator_declaration" => {
                 let symbol = self.field(node, "operator");
                 let body = node.child_by_field_name("body");
-                return Some(Declared::new(node, Role::Function, symbol, body));
+                return Some(Declaration::new(node, Role::Function, symbol, body));
             }
             "property_declaration" | "indexer_declaration" => {
                 let symbol = self.field(node, "name").or_else(|| name("this[]"));
-                return Some(Declared::new(node, Role::Function, symbol, accessor(node)));
+                return Some(Declaration::new(
+                    node,
+                    Role::Function,
+                    symbol,
+                    accessor(node),
+                ));
             }
             _ => return None,
         };

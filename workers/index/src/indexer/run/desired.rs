@@ -10,7 +10,7 @@ use super::{Run, RunError, cancel};
 use crate::prepare;
 
 /// The desired content of an index.
-pub(super) struct Wanted {
+pub(super) struct DesiredIndex {
     /// When it was determined.
     pub(super) begun: Instant,
     pub(super) repo: Repo,
@@ -25,24 +25,24 @@ pub(super) struct Wanted {
 
 impl Run<'_> {
     /// All files of HEAD's commit that callers may read, and all notes.
-    pub(super) async fn wanted(&self) -> Result<Wanted, RunError> {
-        let mut wanted = self.files().await?;
+    pub(super) async fn desired(&self) -> Result<DesiredIndex, RunError> {
+        let mut desired = self.files().await?;
         let store = self.store();
         // The version first: a note added in between changes it once more.
-        wanted.notes = store.memory_mark(self.lease.project_key.project).await?;
+        desired.notes = store.memory_mark(self.lease.project_key.project).await?;
         let notes = store.note_ids(self.lease.project_key.project).await?;
-        wanted
+        desired
             .documents
             .extend(notes.into_iter().map(|note| Document {
                 source: note.source,
-                blob: prepare::blob_of(&note),
+                blob: prepare::note_blob(&note),
                 name: note.name.into_bytes(),
             }));
-        Ok(wanted)
+        Ok(desired)
     }
 
-    async fn files(&self) -> Result<Wanted, RunError> {
-        let rules = self.project.rules.clone().ok_or(RunError::NoRules)?;
+    async fn files(&self) -> Result<DesiredIndex, RunError> {
+        let rules = self.project.rules.clone().ok_or(RunError::InvalidRules)?;
         let repos = Arc::clone(&self.indexer.parts.repos);
         let (tenant, slug) = (self.project.tenant.clone(), self.project.project.clone());
         let had_commit = matches!(self.project.indexed, Some(Some(_)));
@@ -51,7 +51,7 @@ impl Run<'_> {
             let repo = repos.open(&tenant, &slug, rules)?;
             // A repository that is rejected for a moment must not empty its index.
             if let Some(why) = repo.git_refused().filter(|_| had_commit) {
-                return Err(RunError::Refused(why));
+                return Err(RunError::RepositoryRejected(why));
             }
             let files = repo.committed(&cancel(stop))?.into_iter();
             let files = files.filter_map(|file| {
@@ -61,7 +61,7 @@ impl Run<'_> {
                     blob: file.blob.as_slice().try_into().ok()?,
                 })
             });
-            Ok(Wanted {
+            Ok(DesiredIndex {
                 begun,
                 documents: files.collect(),
                 commit: repo.head().map(|head| head.commit),

@@ -16,18 +16,18 @@ const NUMBER_BYTES: usize = 48;
 const FRAME_BYTES: usize = 64 << 10;
 
 /// Sends requests.
-pub(super) struct Wire {
+pub(super) struct EmbeddingsApi {
     client: Client,
     model: String,
     /// Requested dimensions; `None` for the model's own.
     dimensions: Option<u32>,
 }
 
-impl Wire {
+impl EmbeddingsApi {
     pub(super) fn new(config: &ServiceConfig) -> Result<Self, EmbedderConfigError> {
         let most = config.batch * (config.dimensions * NUMBER_BYTES) + FRAME_BYTES;
         let dimensions = u32::try_from(config.dimensions).ok();
-        Ok(Wire {
+        Ok(EmbeddingsApi {
             client: client(&config.endpoint, most)?,
             model: config.endpoint.model.clone(),
             dimensions: dimensions.filter(|_| config.ask_dimensions),
@@ -40,7 +40,7 @@ impl Wire {
     }
 
     /// Sends one request. The caller bounds its time.
-    pub(super) async fn ask(&self, texts: &[String]) -> Result<Answer, Failure> {
+    pub(super) async fn send(&self, texts: &[String]) -> Result<Answer, Failure> {
         let request = CreateEmbeddingRequest {
             model: self.model.clone(),
             input: EmbeddingInput::StringArray(texts.to_vec()),

@@ -19,9 +19,10 @@ use crate::indexer::IndexerParts;
 use crate::indexer::run::RunError;
 
 /// How often the chunks of an idle project are counted.
-const EVERY: Duration = Duration::from_secs(20);
-/// Projects counted per scan. With more than fit into [`EVERY`], each is counted less often.
-const AT_ONCE: usize = 8;
+const COUNT_INTERVAL: Duration = Duration::from_secs(20);
+/// Projects counted per scan. Each project is counted less often if there are more than fit into
+/// [`COUNT_INTERVAL`].
+const COUNTS_PER_SCAN: usize = 8;
 
 /// Whether the store has fewer chunks of a project than recorded. If it cannot count, nothing is
 /// considered lost: runs proceed, and the next turn counts again.
@@ -53,9 +54,13 @@ pub(super) async fn is_lost(
 
 /// Marks indexes that were uploaded to another store than the present one: all their chunks are lost.
 /// If the store does not answer, nothing is considered lost.
-pub(super) async fn mark(parts: &IndexerParts, mounted: &mut [MountedProject], seen: &mut Seen) {
+pub(super) async fn mark_lost_indexes(
+    parts: &IndexerParts,
+    mounted: &mut [MountedProject],
+    presence: &mut StorePresence,
+) {
     let home = match parts.vector_store.identity().await {
-        Ok(home) if seen.is_sure(home) => home,
+        Ok(home) if presence.is_confirmed(home) => home,
         Ok(_) => return,
         Err(error) => {
             tracing::debug!(error = %Chain(&error), "could not read the store's identity");
@@ -94,51 +99,51 @@ pub(super) async fn mark(parts: &IndexerParts, mounted: &mut [MountedProject], s
 
 /// Remembers whether the store was missing at its last answer.
 #[derive(Default)]
-pub(super) struct Seen {
-    is_none: bool,
+pub(super) struct StorePresence {
+    was_missing: bool,
 }
 
-impl Seen {
+impl StorePresence {
     /// Whether to believe the answer: a missing store has to be reported twice in a row. A single report
     /// may be a mistake, of a proxy or a starting node, and would cost all indexes. Meanwhile, searches
     /// verify their answers.
-    fn is_sure(&mut self, home: Option<Uuid>) -> bool {
-        let was_none = mem::replace(&mut self.is_none, home.is_none());
-        home.is_some() || was_none
+    fn is_confirmed(&mut self, home: Option<Uuid>) -> bool {
+        let was_missing = mem::replace(&mut self.was_missing, home.is_none());
+        home.is_some() || was_missing
     }
 }
 
 /// When projects are counted: each scan counts those that have waited longest. So a round over all
-/// projects takes one scan for each [`AT_ONCE`] of them.
+/// projects takes one scan for each [`COUNTS_PER_SCAN`] of them.
 #[derive(Default)]
-pub(super) struct Turns {
+pub(super) struct CountTurns {
     /// When a project was last counted.
-    had: HashMap<ProjectKey, Instant>,
+    last_counted: HashMap<ProjectKey, Instant>,
 }
 
-impl Turns {
+impl CountTurns {
     /// Picks the projects to count in this scan, and records that they were: first those that were never
     /// counted, then those that have waited longest.
-    pub(super) fn begin(&mut self, there: &HashSet<ProjectKey>) -> Vec<ProjectKey> {
-        self.had
-            .retain(|project_key, _| there.contains(project_key));
+    pub(super) fn begin(&mut self, projects: &HashSet<ProjectKey>) -> Vec<ProjectKey> {
+        self.last_counted
+            .retain(|project_key, _| projects.contains(project_key));
         let now = Instant::now();
-        let due = there
+        let due = projects
             .iter()
-            .map(|project_key| (self.had.get(project_key), *project_key));
-        let due = due.filter(|(had, _)| had.is_none_or(|had| *had + EVERY <= now));
+            .map(|project_key| (self.last_counted.get(project_key), *project_key));
+        let due = due.filter(|(had, _)| had.is_none_or(|had| *had + COUNT_INTERVAL <= now));
         let mut due: Vec<(Option<Instant>, ProjectKey)> = due
             .map(|(had, project_key)| (had.copied(), project_key))
             .collect();
         due.sort_unstable();
-        due.truncate(AT_ONCE);
-        let turns: Vec<ProjectKey> = due
+        due.truncate(COUNTS_PER_SCAN);
+        let counted: Vec<ProjectKey> = due
             .into_iter()
             .map(|(_, project_key)| project_key)
             .collect();
-        self.had
-            .extend(turns.iter().map(|project_key| (*project_key, now)));
-        turns
+        self.last_counted
+            .extend(counted.iter().map(|project_key| (*project_key, now)));
+        counted
     }
 }
 
@@ -159,49 +164,49 @@ mod tests {
 
     #[test]
     fn a_missing_store_is_believed_when_reported_twice_in_a_row() {
-        let (mut seen, some) = (Seen::default(), Some(Uuid::from_u128(1)));
-        let told = [None, some, None, None, None, some];
-        let sure = told.map(|home| seen.is_sure(home));
-        assert_eq!(sure, [false, true, false, true, true, true]);
+        let (mut presence, some) = (StorePresence::default(), Some(Uuid::from_u128(1)));
+        let answers = [None, some, None, None, None, some];
+        let confirmed = answers.map(|home| presence.is_confirmed(home));
+        assert_eq!(confirmed, [false, true, false, true, true, true]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn each_project_is_counted_and_then_not_for_a_while() {
-        let (mut turns, there) = (Turns::default(), project_keys(20));
-        let looks = [(); 4].map(|()| turns.begin(&there).len());
-        assert_eq!(looks, [8, 8, 4, 0]);
-        tokio::time::advance(EVERY).await;
-        assert_eq!(turns.begin(&there).len(), 8);
+        let (mut turns, projects) = (CountTurns::default(), project_keys(20));
+        let scans = [(); 4].map(|()| turns.begin(&projects).len());
+        assert_eq!(scans, [8, 8, 4, 0]);
+        tokio::time::advance(COUNT_INTERVAL).await;
+        assert_eq!(turns.begin(&projects).len(), 8);
     }
 
-    /// More projects than can be counted within [`EVERY`]: the first are due again before the last
-    /// were counted once.
+    /// More projects than can be counted within [`COUNT_INTERVAL`]: the first are due again before the
+    /// last were counted once.
     #[tokio::test(start_paused = true)]
     async fn rounds_over_400_projects_take_50_scans_in_a_stable_order() {
-        let (mut turns, there) = (Turns::default(), project_keys(400));
+        let (mut turns, projects) = (CountTurns::default(), project_keys(400));
         let mut rounds = [Vec::new(), Vec::new()];
         for round in &mut rounds {
-            for _look in 0..50 {
-                round.extend(turns.begin(&there));
+            for _scan in 0..50 {
+                round.extend(turns.begin(&projects));
                 tokio::time::advance(Duration::from_secs(2)).await;
             }
             let counted: HashSet<ProjectKey> = round.iter().copied().collect();
             assert_eq!((round.len(), counted.len()), (400, 400));
         }
         let [first, second] = rounds;
-        for (look, (before, again)) in first.chunks(8).zip(second.chunks(8)).enumerate() {
-            assert_eq!(before, again, "scan {look}");
+        for (scan, (before, again)) in first.chunks(8).zip(second.chunks(8)).enumerate() {
+            assert_eq!(before, again, "scan {scan}");
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn uncounted_projects_come_first_then_the_longest_wait() {
-        let mut turns = Turns::default();
+        let mut turns = CountTurns::default();
         let two = project_keys(2);
         let first: Vec<ProjectKey> = turns.begin(&two);
         tokio::time::advance(Duration::from_secs(5)).await;
         let late: Vec<ProjectKey> = turns.begin(&project_keys(4));
-        tokio::time::advance(EVERY).await;
+        tokio::time::advance(COUNT_INTERVAL).await;
         let all = turns.begin(&project_keys(6));
         assert_eq!(all[..2], [project_key(4), project_key(5)], "never counted");
         assert_eq!(all[2..4], first, "25 s ago");
@@ -210,9 +215,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_removed_project_is_forgotten() {
-        let mut turns = Turns::default();
+        let mut turns = CountTurns::default();
         assert_eq!(turns.begin(&project_keys(5)).len(), 5);
         turns.begin(&project_keys(2));
-        assert_eq!(turns.had.len(), 2);
+        assert_eq!(turns.last_counted.len(), 2);
     }
 }

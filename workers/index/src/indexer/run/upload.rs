@@ -8,41 +8,41 @@ use archway_repo::{Repo, RepoError, Stopped};
 use archway_store::{Blob, Document, Note, NoteId, StoredText, TextState};
 use tokio::time::{Duration, Instant, timeout, timeout_at};
 
-use super::texts::{Cut, FULL, noted, prepared};
-use super::{BATCH, BATCH_TIME, Run, RunError, Wanted, cancel};
+use super::texts::{BATCH_CHUNKS, ChunkedTexts, cut_batch, noted};
+use super::{BATCH_TEXTS, BATCH_TIMEOUT, DesiredIndex, Run, RunError, cancel};
 use crate::embed::EmbedError;
 use crate::vector_store::{IndexedText, VectorStoreError};
 
 /// How long a run's documents wait for vectors, all texts together. Documents with vectors are
 /// ranked by both from the start; others by their words meanwhile.
-const PATIENCE: Duration = Duration::from_secs(10);
+const VECTOR_WAIT: Duration = Duration::from_secs(10);
 
 /// Texts that were read and cut, with the vectors of their chunks if no service was needed.
-pub(super) struct Made {
-    cut: Cut,
+pub(super) struct PreparedBatch {
+    cut: ChunkedTexts,
     /// The input of the embedder.
-    readings: Vec<String>,
+    inputs: Vec<String>,
     vectors: Option<Vec<Option<Vec<f32>>>>,
 }
 
 impl Run<'_> {
     /// Uploads the texts that the store lacks; with words alone once vectors are late or failed. Returns
     /// the documents whose texts lack vectors, and the number of uploaded texts.
-    pub(super) async fn bring(
+    pub(super) async fn upload(
         &self,
-        wanted: &Wanted,
+        desired: &DesiredIndex,
         there: &HashMap<Blob, TextState>,
     ) -> Result<(Vec<Document>, usize), RunError> {
-        let (new, mut lacking) = divided(&wanted.documents, there);
-        let all: HashSet<Blob> = wanted.documents.iter().map(|each| each.blob).collect();
+        let (new, mut lacking) = missing_and_lacking(&desired.documents, there);
+        let all: HashSet<Blob> = desired.documents.iter().map(|each| each.blob).collect();
         self.progress.begin(all.len() - new.len(), all.len());
-        let mut left = self.indexer.parts.metrics.left(new.len());
-        let mut vectors_until = Some(Instant::now() + PATIENCE);
+        let mut remaining = self.indexer.parts.metrics.remaining_texts(new.len());
+        let mut vectors_until = Some(Instant::now() + VECTOR_WAIT);
         let mut brought = 0;
         let mut rest = &new[..];
         while !rest.is_empty() {
-            let batch = rest.get(..BATCH).unwrap_or(rest);
-            let mut made = self.made(&wanted.repo, batch).await?;
+            let batch = rest.get(..BATCH_TEXTS).unwrap_or(rest);
+            let mut made = self.prepare(&desired.repo, batch).await?;
             let taken = made.cut.taken;
             if let (None, Some(until)) = (&made.vectors, vectors_until) {
                 // Dropping the request says nothing about the service, which may be slow but healthy.
@@ -56,11 +56,11 @@ impl Run<'_> {
                 }
             }
             let texts = made.texts();
-            let blobs = self.bring_home(&texts).await?;
+            let blobs = self.upload_texts(&texts).await?;
             let batch = batch.iter().take(taken);
             lacking.extend(batch.filter(|each| blobs.contains(&each.blob)).cloned());
-            left.brought(taken);
-            self.progress.brought(texts.0.len());
+            remaining.uploaded(taken);
+            self.progress.add(texts.0.len());
             brought += texts.0.len();
             rest = rest.get(taken..).unwrap_or_default();
         }
@@ -68,7 +68,7 @@ impl Run<'_> {
     }
 
     /// Uploads texts and records them. Returns those that lack vectors.
-    pub(super) async fn bring_home(
+    pub(super) async fn upload_texts(
         &self,
         (texts, have_vectors): &(Vec<IndexedText>, bool),
     ) -> Result<HashSet<Blob>, RunError> {
@@ -76,36 +76,40 @@ impl Run<'_> {
         let store = self.store();
         let blobs: Vec<Blob> = texts.iter().map(|text| text.blob).collect();
         if !store.announce_texts(self.lease, &blobs).await? {
-            return Err(RunError::Lost);
+            return Err(RunError::LeaseLost);
         }
         let brought = parts.vector_store.upsert(self.lease.project_key, texts);
-        let brought = timeout(BATCH_TIME, brought).await;
+        let brought = timeout(BATCH_TIMEOUT, brought).await;
         brought.map_err(|_elapsed| VectorStoreError::Late("storing texts"))??;
         let noted = texts.iter().map(|text| noted(text, *have_vectors));
         let noted: Vec<StoredText> = noted.collect();
         if !store.record_texts(self.lease, &noted).await? {
-            return Err(RunError::Lost);
+            return Err(RunError::LeaseLost);
         }
         let chunks = texts.iter().map(|text| text.chunks.len()).sum();
-        parts.metrics.brought(texts.len(), chunks);
+        parts.metrics.uploaded(texts.len(), chunks);
         let lacking = noted.iter().filter(|text| text.lacks_vectors);
         Ok(lacking.map(|text| text.blob).collect())
     }
 
     /// Reads and cuts the first of these texts, until the batch has enough chunks.
-    pub(super) async fn made(&self, repo: &Repo, batch: &[Document]) -> Result<Made, RunError> {
+    pub(super) async fn prepare(
+        &self,
+        repo: &Repo,
+        batch: &[Document],
+    ) -> Result<PreparedBatch, RunError> {
         let notes = self.notes(batch).await?;
         let (repo, batch, stop) = (repo.clone(), batch.to_vec(), self.stop.clone());
         let embedder = Arc::clone(&self.indexer.parts.embedder);
         let prepare = move || {
-            let mut cut = prepared(&repo, &batch, &notes, &cancel(stop))?;
+            let mut cut = cut_batch(&repo, &batch, &notes, &cancel(stop))?;
             let texts = cut.texts.iter_mut();
-            let readings = texts.map(|text| mem::take(&mut text.readings));
-            let readings: Vec<String> = readings.flatten().collect();
-            let vectors = embedder.at_once(&readings);
-            Ok::<_, Stopped>(Made {
+            let inputs = texts.map(|text| mem::take(&mut text.inputs));
+            let inputs: Vec<String> = inputs.flatten().collect();
+            let vectors = embedder.embed_locally(&inputs);
+            Ok::<_, Stopped>(PreparedBatch {
                 cut,
-                readings,
+                inputs,
                 vectors,
             })
         };
@@ -114,11 +118,14 @@ impl Run<'_> {
     }
 
     /// Vectors from the service; the timeout grows with the number of chunks.
-    pub(super) async fn vectors(&self, made: &Made) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
-        let batches = u32::try_from(made.readings.len() / FULL).unwrap_or(u32::MAX);
-        let expected = Instant::now() + BATCH_TIME * batches.saturating_add(1);
+    pub(super) async fn vectors(
+        &self,
+        made: &PreparedBatch,
+    ) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
+        let batches = u32::try_from(made.inputs.len() / BATCH_CHUNKS).unwrap_or(u32::MAX);
+        let expected = Instant::now() + BATCH_TIMEOUT * batches.saturating_add(1);
         let embedder = &self.indexer.parts.embedder;
-        embedder.texts(&made.readings, expected).await
+        embedder.texts(&made.inputs, expected).await
     }
 
     /// The notes among these documents.
@@ -136,15 +143,15 @@ impl Run<'_> {
     }
 }
 
-impl Made {
+impl PreparedBatch {
     /// Number of documents in the batch.
     pub(super) fn taken(&self) -> usize {
         self.cut.taken
     }
 
     /// Adds vectors.
-    pub(super) fn with(self, vectors: Vec<Option<Vec<f32>>>) -> Made {
-        Made {
+    pub(super) fn with(self, vectors: Vec<Option<Vec<f32>>>) -> PreparedBatch {
+        PreparedBatch {
             vectors: Some(vectors),
             ..self
         }
@@ -162,7 +169,7 @@ impl Made {
 
 /// One document for each text that the store lacks, sorted by text, and one for each whose vectors are
 /// missing. Of several documents with a text the first is taken.
-fn divided(
+fn missing_and_lacking(
     documents: &[Document],
     there: &HashMap<Blob, TextState>,
 ) -> (Vec<Document>, Vec<Document>) {

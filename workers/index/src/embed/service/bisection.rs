@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use tokio::time::Instant;
 
-use super::{EmbedError, Lane, Service};
+use super::{EmbedError, RequestKind, Service};
 use crate::openai::blames_input;
 
 /// A text that every correctly configured service accepts.
@@ -16,17 +16,17 @@ const PLAIN: &str = "text";
 
 impl Service {
     /// The vectors of a batch of the indexer; `None` for texts that the service rejects.
-    pub(super) async fn halving(
+    pub(super) async fn bisected(
         &self,
         texts: &[String],
         deadline: Instant,
     ) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
         let mut vectors = Vec::with_capacity(texts.len());
-        let mut is_right = false;
+        let mut is_configured = false;
         // A stack: the next part is last.
         let mut parts = vec![texts];
         while let Some(part) = parts.pop() {
-            let status = match self.batch(part, Lane::Index, deadline).await {
+            let status = match self.batch(part, RequestKind::Index, deadline).await {
                 Ok(made) => {
                     vectors.extend(made.into_iter().map(Some));
                     continue;
@@ -34,15 +34,15 @@ impl Service {
                 Err(EmbedError::Refused { status }) if blames_input(status) => status,
                 Err(error) => return Err(error),
             };
-            is_right = is_right || self.takes_texts(deadline).await;
-            if !is_right {
+            is_configured = is_configured || self.accepts_texts(deadline).await;
+            if !is_configured {
                 return Err(EmbedError::Refused { status });
             }
             if part.len() > 1 {
                 let (first, second) = part.split_at(part.len() / 2);
                 parts.extend([second, first]);
             } else {
-                self.left_out(status);
+                self.count_rejected(status);
                 vectors.push(None);
             }
         }
@@ -50,15 +50,17 @@ impl Service {
     }
 
     /// Whether the service accepts any text at all.
-    async fn takes_texts(&self, deadline: Instant) -> bool {
+    async fn accepts_texts(&self, deadline: Instant) -> bool {
         let plain = [format!("{}{PLAIN}", self.document_prefix)];
-        self.batch(&plain, Lane::Index, deadline).await.is_ok()
+        self.batch(&plain, RequestKind::Index, deadline)
+            .await
+            .is_ok()
     }
 
     /// Counts a text without a vector; the first one is logged.
-    fn left_out(&self, status: u16) {
+    fn count_rejected(&self, status: u16) {
         self.metrics.text_refused();
-        if !self.was_told.swap(true, Ordering::Relaxed) {
+        if !self.is_rejection_logged.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 status,
                 "the embedding service rejects a text, which matches by its words alone; further \
