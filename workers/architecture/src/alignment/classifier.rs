@@ -4,9 +4,11 @@
 //! conflicts with or supports the decision. Both use weighted sums whose weights were learned
 //! ([`weights`]). The ground for a label is then chosen from the evidence for it.
 
+mod maxima;
 mod weights;
 
 use super::evidence::{Evidence, ParsedProposal, Relations};
+pub(super) use maxima::Maxima;
 use weights::{
     LABEL_BIASES, LABEL_WEIGHTS, RELEVANCE_BIAS, RELEVANCE_THRESHOLD, RELEVANCE_WEIGHTS,
 };
@@ -81,38 +83,6 @@ const MIN_BOUND: f32 = 1.2;
 const MIN_TITLE: f32 = 0.6;
 /// The minimum contradiction score for the ground of a conflict.
 const MIN_CONTRADICTION: f32 = 0.15;
-
-/// The maxima of each kind of evidence over all decisions; the two highest values for some.
-#[derive(Debug, Default)]
-pub(super) struct Maxima {
-    title: f32,
-    technical: f32,
-    nearest: f32,
-    similarity: f32,
-    total: [f32; 2],
-    decided: [f32; 2],
-}
-
-impl Maxima {
-    pub(super) fn of(all: &[Evidence]) -> Maxima {
-        let maximum = |of: fn(&Evidence) -> f32| all.iter().map(of).fold(0.0, f32::max);
-        let top_two = |of: fn(&Evidence) -> f32| {
-            let raise = |[maximum, second]: [f32; 2], score: f32| match score > maximum {
-                true => [score, maximum],
-                false => [maximum, second.max(score)],
-            };
-            all.iter().map(of).fold([0.0; 2], raise)
-        };
-        Maxima {
-            title: maximum(|evidence| evidence.title),
-            technical: maximum(|evidence| evidence.technical),
-            nearest: maximum(|evidence| evidence.semantic.nearest()),
-            similarity: maximum(|evidence| evidence.semantic.similarity),
-            total: top_two(|evidence| evidence.semantic.total),
-            decided: top_two(|evidence| evidence.semantic.decided()),
-        }
-    }
-}
 
 /// The log-odds that a decision concerns the same subject, minus the threshold: positive means
 /// relevant.
