@@ -137,16 +137,14 @@ impl Worker {
         verifier: PassVerifier,
         parts: WorkerParts,
     ) -> Result<Self, WorkerError> {
-        let max_connections = config.store.max_connections;
-        let stores = Stores::with_options(parts.database.clone(), max_connections);
-        let accesses_closed = CancellationToken::new();
+        let stores = Stores::with_options(parts.database.clone(), config.store.max_connections);
+        let (accesses_closed, end) = (CancellationToken::new(), CancellationToken::new());
         let metrics = Arc::new(parts.metrics());
         let dropped = metrics.accesses_dropped();
         let (accesses, recorder) =
             AccessRecorder::new(stores.clone(), accesses_closed.clone(), dropped);
         let threads = config.search_threads();
-        let cache = config.cache_folder(&mounts)?;
-        let histories = Histories::start(cache, metrics.history())
+        let histories = Histories::start(config.cache_folder(&mounts)?, metrics.history())
             .map_err(WorkerError::start("thread that writes commit-graphs"))?;
         let repos = Repos::new(mounts.clone(), threads, config.search_cache_bytes)?;
         let repos = Arc::new(repos);
@@ -170,7 +168,6 @@ impl Worker {
             max_result_bytes: config.max_result_bytes,
         };
         let admin = Admin::new(metrics.clone(), &mounts);
-        let end = CancellationToken::new();
         Ok(Worker {
             service: WorkerService::new(tools::registry()?, shared, verifier, metrics, end.clone()),
             stores,

@@ -38,16 +38,15 @@ impl ConfinedWorker {
         let stop = CancellationToken::new();
         let (ready, started) = mpsc::sync_channel(1);
         let (stopped, ended) = (stop.clone(), CancellationToken::new());
-        let ends = ended.clone().drop_guard();
-        let name = name.map(str::to_owned);
+        let (ends, name) = (ended.clone().drop_guard(), name.map(str::to_owned));
         let thread = std::thread::Builder::new()
             .name("archway-worker".to_owned())
             .spawn(move || -> Result<(), WorkerError> {
                 let _ends = ends;
                 let parts = WorkerParts::read(&config)?;
                 let cache = config.cache_folder(&mounts)?;
-                let own = cache.as_ref().map(CacheFolder::path);
-                let confinement = confine(&mounts.folders(), own)?;
+                let confinement =
+                    confine(&mounts.folders(), cache.as_ref().map(CacheFolder::path))?;
                 let runtime = tokio::runtime::Builder::new_current_thread()
                     .enable_all()
                     .build()
