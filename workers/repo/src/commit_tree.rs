@@ -3,6 +3,8 @@
 //! It answers the same queries as a work tree, from git's trees. Nothing is ignored: a committed
 //! file is not ignored. A submodule has no files. All times are the commit's.
 
+mod source;
+
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -12,7 +14,6 @@ use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use super::cancel::Cancel;
-use super::content_cache::Loaded;
 use super::error::RepoError;
 use super::file::RepoFile;
 use super::folder::{MAX_ENTRIES, MAX_NAMES};
@@ -21,8 +22,6 @@ use super::links;
 use super::listing::{Entry, EntryKind, Listing, Stat};
 use super::path::RepoPath;
 use super::rules::{Kind, Rules};
-use super::scan::MAX_FILE;
-use super::search::FileSource;
 
 /// The operation named in errors.
 pub(super) const READING: &str = "reading a commit's files";
@@ -149,32 +148,6 @@ impl CommitTree {
             size,
             modified: commit.time,
         })
-    }
-}
-
-impl FileSource for CommitTree {
-    fn load<'a>(&self, path: &RepoPath, buffer: &'a mut Vec<u8>) -> Option<Loaded<'a>> {
-        let commit = self.commit.as_ref()?;
-        let repository = commit.git.objects();
-        let node = commit.node(&repository, path).ok()??;
-        let size = repository.find_header(node.id).ok()?.size();
-        if size > MAX_FILE || !is_file(node.mode) {
-            return None;
-        }
-        *buffer = repository.find_blob(node.id).ok()?.take_data();
-        Some(Loaded::Read(buffer))
-    }
-
-    fn is_too_large(&self, path: &RepoPath) -> bool {
-        let size = |commit: &Commit| {
-            let repository = commit.git.objects();
-            let node = commit.node(&repository, path).ok()??;
-            Some(repository.find_header(node.id).ok()?.size())
-        };
-        self.commit
-            .as_ref()
-            .and_then(size)
-            .is_some_and(|size| size > MAX_FILE)
     }
 }
 

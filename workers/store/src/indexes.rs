@@ -3,6 +3,7 @@
 //! Any number of workers may read an index; only the holder of its lease updates it. Leases expire
 //! by Postgres' clock, so a killed or frozen worker blocks an index only briefly.
 
+mod documents;
 mod lease;
 mod lost;
 mod pieces;

@@ -4,7 +4,7 @@ use tokio::time::{Duration, Instant};
 use uuid::Uuid;
 
 use super::super::{StoreError, TenantStore, failed};
-use super::{Document, texts};
+use super::{Document, documents, texts};
 use crate::{Blob, ProjectKey};
 
 /// How long a lease lasts without renewal.
@@ -197,8 +197,8 @@ impl TenantStore<'_> {
         if held.rows_affected() == 0 {
             return Ok(false);
         }
-        texts::remove_documents(&mut tx, lease, whole.gone).await?;
-        texts::put_documents(&mut tx, lease, whole.changed).await?;
+        documents::remove(&mut tx, lease, whole.gone).await?;
+        documents::put(&mut tx, lease, whole.changed).await?;
         texts::mark_unused(&mut tx, lease, whole.unused).await?;
         texts::sum_up(&mut tx, lease, whole.store_id).await?;
         tx.commit().await.map_err(failed(what))?;

@@ -1,4 +1,4 @@
-//! The texts of an index in the vector store, and the documents that have them.
+//! The texts of an index, and their states in the vector store.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
 use super::super::{StoreError, TenantStore, failed};
-use super::{Document, Lease};
+use super::Lease;
 use crate::Blob;
 
 /// A text in the vector store.
@@ -227,51 +227,6 @@ async fn record_late_texts(
     .map_err(failed("recording late texts of an index"))
 }
 
-/// Removes documents.
-pub(super) async fn remove_documents(
-    tx: &mut Transaction<'_, Postgres>,
-    lease: Lease,
-    gone: &[Document],
-) -> Result<(), StoreError> {
-    let (sources, names, _) = columns(gone);
-    sqlx::query!(
-        "delete from index_documents d using unnest($3::smallint[], $4::bytea[]) as g (source, name) \
-         where d.tenant_id = $1 and d.index_id = $2 and d.source = g.source and d.name = g.name",
-        lease.project_key.tenant,
-        lease.index,
-        &sources,
-        &names
-    )
-    .execute(&mut **tx)
-    .await
-    .map(|_done| ())
-    .map_err(failed("removing documents from an index"))
-}
-
-/// Inserts documents, or updates their texts.
-pub(super) async fn put_documents(
-    tx: &mut Transaction<'_, Postgres>,
-    lease: Lease,
-    changed: &[Document],
-) -> Result<(), StoreError> {
-    let (sources, names, blobs) = columns(changed);
-    sqlx::query!(
-        "insert into index_documents (tenant_id, index_id, source, name, blob) \
-         select $1, $2, source, name, blob \
-         from unnest($3::smallint[], $4::bytea[], $5::bytea[]) as c (source, name, blob) \
-         on conflict (index_id, source, name) do update set blob = excluded.blob",
-        lease.project_key.tenant,
-        lease.index,
-        &sources,
-        &names,
-        &blobs
-    )
-    .execute(&mut **tx)
-    .await
-    .map(|_done| ())
-    .map_err(failed("inserting documents into an index"))
-}
-
 /// Records that texts are about to be removed: from now on they are uncertain.
 pub(super) async fn mark_unused(
     tx: &mut Transaction<'_, Postgres>,
@@ -311,11 +266,4 @@ pub(super) async fn sum_up(
     .await
     .map(|_done| ())
     .map_err(failed("updating the totals of an index"))
-}
-
-fn columns(documents: &[Document]) -> (Vec<i16>, Vec<Vec<u8>>, Vec<Vec<u8>>) {
-    let sources = documents.iter().map(|document| document.source as i16);
-    let names = documents.iter().map(|document| document.name.clone());
-    let blobs = documents.iter().map(|document| document.blob.to_vec());
-    (sources.collect(), names.collect(), blobs.collect())
 }
