@@ -45,17 +45,17 @@ pub fn client(endpoint: &Endpoint, most: usize) -> Result<Client, EndpointError>
     let client = Client::build(http.clone(), ClientConfig::new(endpoint)?);
     Ok(client.with_http_service(Transport { http, most }))
 }
+
 /// Sends a request. The caller bounds its time.
-/// What a request came to. The time that it may take is the caller's to bound.
 pub async fn send<T>(
     request: impl Future<Output = Result<T, OpenAIError>>,
 ) -> Result<T, Failure<Unreadable>> {
-    // The client would write answers that it does not understand to the log.
+    // `async_openai` logs answers that it does not understand.
     let unlogged = tracing::Dispatch::none();
     request.with_subscriber(unlogged).await.map_err(failure)
 }
+
 /// The span of one request. `operation` is one of OpenTelemetry's `gen_ai.operation.name` values.
-/// conventions for generative AI.
 pub fn request_span(client: &Client, operation: &'static str, model: &str) -> Span {
     Span::child(|| {
         let mut attributes = vec![
@@ -72,8 +72,8 @@ pub fn request_span(client: &Client, operation: &'static str, model: &str) -> Sp
             .with_attributes(attributes)
     })
 }
+
 /// Deserialization errors come from `async_openai`, all others from [`Transport`].
-/// Only what can't be read comes from the client itself: all else is the transport's word.
 fn failure(error: OpenAIError) -> Failure<Unreadable> {
     match error {
         OpenAIError::Boxed(error) => match error.downcast::<Failure<Unreadable>>() {
