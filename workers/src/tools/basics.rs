@@ -6,10 +6,9 @@ use archway_proto::failure::Failure;
 use archway_repo::Head;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Reply, Tool, ToolContext, paging, reply, schema::is_false};
+use super::{Reply, Tool, ToolContext, paging, schema::is_false};
 use crate::projects::Project;
 
 /// Answers with a greeting, so that a client knows its connection works.
@@ -74,10 +73,25 @@ struct ListedProject {
     name: String,
     /// Whether calls without `project` mean this one.
     default: bool,
-    /// `{id, dirty?}` of HEAD; null without git.
-    commit: Value,
-    /// `{indexed, total}`, in texts: files of one content are one; null without an index.
-    indexed: Value,
+    /// HEAD; null without git.
+    commit: Option<HeadCommit>,
+    /// Null without an index.
+    indexed: Option<IndexedTexts>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct HeadCommit {
+    id: String,
+    /// Whether the work tree differs from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dirty: Option<bool>,
+}
+
+/// In texts: files of one content are one.
+#[derive(Serialize, JsonSchema)]
+struct IndexedTexts {
+    indexed: i64,
+    total: i64,
 }
 
 impl Tool for ListProjects {
@@ -110,11 +124,13 @@ impl Tool for ListProjects {
         let total_count = listed.len();
         let entry = |(project, head): (Arc<Project>, Option<Head>)| ListedProject {
             default: default.as_deref() == Some(&project.slug),
-            commit: head.as_ref().map_or(Value::Null, reply::commit),
-            indexed: indexes.get(&project.id).map_or(
-                Value::Null,
-                |(indexed, total)| json!({ "indexed": indexed, "total": total }),
-            ),
+            commit: head.map(|head| HeadCommit {
+                id: head.commit,
+                dirty: head.dirty,
+            }),
+            indexed: indexes
+                .get(&project.id)
+                .map(|&(indexed, total)| IndexedTexts { indexed, total }),
             slug: project.slug.clone(),
             name: project.name.clone(),
         };

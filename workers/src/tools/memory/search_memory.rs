@@ -12,7 +12,7 @@ use archway_store::memory::{EntryFilter, EntryPosition, MemoryFile, StoredEntry,
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::rfc3339;
@@ -75,7 +75,7 @@ struct MemoryEntry {
     /// By the server's clock, RFC 3339 in UTC.
     written_at: String,
     /// As written; `{erased_at}` if the operator erased it.
-    entry: Value,
+    entry: Map<String, Value>,
 }
 
 impl Tool for SearchMemory {
