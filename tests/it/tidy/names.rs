@@ -2,21 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use super::{Source, assert_none, dependencies};
+use super::{assert_none, dependencies};
 
 /// How often a crate may declare types of one name. With more, the name says too little.
 const MOST_OF_A_NAME: usize = 3;
 /// Letters of the longest name of a test.
 const LONGEST_TEST_NAME: usize = 69;
-/// The workers' crates still have names from before these rules. Remove this line with the last of them.
-const NOT_YET: &str = "workers";
 /// What declares a type.
 const DECLARATIONS: [&str; 4] = ["struct ", "enum ", "trait ", "type "];
 
 #[test]
 fn no_type_name_occurs_more_than_three_times_in_a_crate() {
     let mut violations = Vec::new();
-    for (name, crate_sources) in crates() {
+    for (name, crate_sources) in dependencies::crates(&dependencies::metadata()) {
         let mut files_by_type: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for source in &crate_sources {
             for declared in declared_types(&source.text) {
@@ -43,7 +41,8 @@ fn no_type_name_occurs_more_than_three_times_in_a_crate() {
 #[test]
 fn test_names_have_fewer_than_seventy_letters() {
     let mut violations = Vec::new();
-    for source in crates().into_values().flatten() {
+    let crates = dependencies::crates(&dependencies::metadata());
+    for source in crates.into_values().flatten() {
         for name in tests(&source.text) {
             let letters = name.chars().count();
             if letters > LONGEST_TEST_NAME {
@@ -52,13 +51,6 @@ fn test_names_have_fewer_than_seventy_letters() {
         }
     }
     assert_none(&violations);
-}
-
-/// The sources of each crate that follows the rules, by its folder.
-fn crates() -> BTreeMap<String, Vec<Source>> {
-    let mut crates = dependencies::crates(&dependencies::metadata());
-    crates.retain(|folder, _| !folder.starts_with(NOT_YET));
-    crates
 }
 
 /// The names of the types that a source declares, as often as it does. Associated types of an `impl` or
@@ -130,7 +122,7 @@ fn declared_types_and_tests_are_found() {
                 async fn it_waits(\n    ) {}\n    fn helper() {}\n}\n// struct E;\n";
     assert_eq!(declared_types(text), ["A", "C", "Row", "D"]);
     assert_eq!(tests(text), ["it_is_short", "it_waits"]);
-    let crates = crates();
+    let crates = dependencies::crates(&dependencies::metadata());
     for folder in ["proto", "resilience", "gateway", "cli", "tests", "benches"] {
         assert!(!crates[folder].is_empty(), "{folder}");
     }
