@@ -18,7 +18,7 @@ mod embedder;
 mod freshness;
 mod history;
 mod history_differential;
-mod homes;
+mod vector_stores;
 mod hostile;
 mod isolation;
 mod issuers;

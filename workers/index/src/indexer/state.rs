@@ -5,8 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use archway_proto::chain::Chain;
 use archway_repo::RepoError;
-use archway_store::MountedProject;
-use archway_store::ProjectKey;
+use archway_store::{MountedProject, ProjectKey};
 use tokio::task::{Id, JoinError, JoinHandle, JoinSet};
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -81,19 +80,15 @@ impl IndexerState {
     pub(super) fn begin_scan(&mut self, mounted: &mut [MountedProject]) -> Vec<ProjectKey> {
         let there: HashSet<ProjectKey> =
             mounted.iter().map(|project| project.project_key).collect();
-        self.backoffs
-            .retain(|project_key, _| there.contains(project_key));
-        self.vector_backoffs
-            .retain(|project_key, _| there.contains(project_key));
-        self.lost.retain(|project_key| there.contains(project_key));
-        self.unreadable
-            .retain(|project_key| there.contains(project_key));
+        self.backoffs.retain(|key, _| there.contains(key));
+        self.vector_backoffs.retain(|key, _| there.contains(key));
+        self.lost.retain(|key| there.contains(key));
+        self.unreadable.retain(|key| there.contains(key));
         self.stuck.retain(|_, read| !read.is_finished());
-        let tenants: HashSet<Uuid> = there.iter().map(|project_key| project_key.tenant).collect();
+        let tenants: HashSet<Uuid> = there.iter().map(|key| key.tenant).collect();
         self.last_tenant_run
             .retain(|tenant, _| tenants.contains(tenant));
-        self.last_project_run
-            .retain(|project_key, _| there.contains(project_key));
+        self.last_project_run.retain(|key, _| there.contains(key));
         self.waiting.clear();
         mounted.sort_by_cached_key(|project| {
             let begun = self
@@ -104,9 +99,7 @@ impl IndexerState {
             (begun, self.lacks_vectors_alone(project), had)
         });
         let counted = self.count_turns.begin(&there).into_iter();
-        counted
-            .filter(|project_key| !self.is_count_useless(*project_key))
-            .collect()
+        counted.filter(|key| !self.is_count_useless(*key)).collect()
     }
 
     /// Whether only vectors are missing, as far as known before reading the folder.

@@ -48,7 +48,7 @@ async fn lexical(harness: Harness) -> BTreeMap<String, f64> {
 }
 
 #[tokio::test]
-async fn words_weigh_the_same_at_both_homes_though_the_first_texts_were_short() {
+async fn words_weigh_the_same_in_both_stores_though_the_first_texts_were_short() {
     let rows = lexical(Harness::new().indexing()).await;
     let qdrant = Qdrant::start().await;
     let points = lexical(Harness::new().qdrant(&qdrant)).await;
