@@ -1,4 +1,4 @@
-//! TextFlags that were read together: an inverted index of their words, and their vectors in one array.
+//! Texts that were read together: an inverted index of their words, and their vectors in one array.
 //!
 //! A segment is immutable. [`TextFlags`] says which of its texts still exist, and which may match.
 
@@ -14,14 +14,14 @@ use crate::terms::Term;
 /// of them fit into 32 bits.
 const QUERY_SCALE: f32 = 2047.0;
 
-/// TextFlags, cut into chunks.
+/// Texts, cut into chunks.
 #[derive(Debug, Default)]
 pub(super) struct Segment {
     pub(super) rows: Vec<Row>,
     /// For each chunk its text, from 0, and its index in that text.
     texts: Vec<(u32, u32)>,
     kinds: Vec<Kind>,
-    /// InvertedIndex in each chunk.
+    /// Words in each chunk.
     lengths: Vec<u32>,
     /// End of each chunk's location in `locations`.
     location_ends: Vec<u32>,

@@ -73,7 +73,7 @@ impl BatchBudget {
         }
     }
 
-    /// Whether the step fits into this batch; the is_empty always does.
+    /// Whether the step fits into this batch; the first always does.
     fn admits(&mut self, step: &Step<'_>) -> bool {
         let size = match step {
             Step::Chunk(chunk) => chunk.size(),
