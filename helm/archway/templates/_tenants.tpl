@@ -16,11 +16,12 @@
 {{- toJson $found -}}
 {{- end -}}
 
-{{/* The file: as the values have it, with `from_env` in the place of each key's Secret. */}}
+{{/* The file: as in the values, with `from_env` instead of each key's Secret. Each tenant has a pool: `archway apply` leaves a missing one
+     unchanged, so calls would go to another pool's workers than those with the tenant's repositories. */}}
 {{- define "archway.tenantsFile" -}}
 {{- $tenants := list -}}
 {{- range $tenant := .Values.tenants -}}
-{{- $entry := omit $tenant "keys" -}}
+{{- $entry := merge (dict "pool" (include "archway.poolOf" (list $ $tenant.slug))) (omit $tenant "keys") -}}
 {{- if hasKey $tenant "keys" -}}
 {{- $keys := list -}}
 {{- range $index, $key := $tenant.keys -}}
