@@ -145,13 +145,19 @@ pub fn mistakes(listed: &[Value]) -> Vec<String> {
             ));
             continue;
         };
+        if samples.arguments.is_empty() {
+            mistakes.push(format!(
+                "`{name}` has no sample call. Add `.call(json!({{ … }}))` to its entry in \
+                 tests/src/sample_calls.rs."
+            ));
+        }
         let stated = samples.path.map(PathArgument::name);
         let takes = |argument: &&str| !tool["inputSchema"]["properties"][*argument].is_null();
         for argument in PATHS.iter().chain(&stated).filter(|it| takes(it)) {
             if stated != Some(*argument) {
                 mistakes.push(format!(
-                    "`{name}` takes `{argument}`. Add `.path(Opened(\"{argument}\"))` or \
-                     `.path(InHistory(\"{argument}\"))` to its entry in tests/src/sample_calls.rs."
+                    "`{name}` takes `{argument}`. Add `.path(PathArgument::Opened(\"{argument}\"))`, \
+                     or `InHistory` if it reads commits only, to its entry in tests/src/sample_calls.rs."
                 ));
             }
         }
@@ -161,9 +167,9 @@ pub fn mistakes(listed: &[Value]) -> Vec<String> {
             ));
         }
     }
-    let is_listed =
+    let is_unlisted =
         |samples: &&SampleCalls| !listed.iter().any(|tool| tool["name"] == samples.tool);
-    mistakes.extend(table.iter().filter(is_listed).map(|samples| {
+    mistakes.extend(table.iter().filter(is_unlisted).map(|samples| {
         let tool = samples.tool;
         format!("The gateway lists no `{tool}`. Delete its entry in tests/src/sample_calls.rs.")
     }));

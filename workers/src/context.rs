@@ -40,7 +40,7 @@ pub(crate) struct SharedState {
     pub(crate) histories: Histories,
     pub(crate) projects: Projects,
     pub(crate) stores: Stores,
-    pub(crate) meaning: Arc<IndexSearch>,
+    pub(crate) index: Arc<IndexSearch>,
     pub(crate) accesses: AccessRecorder,
     /// The imports of files, cached after parsing.
     pub(crate) imports: ImportCache,
@@ -268,8 +268,8 @@ impl ToolContext {
         }
     }
     /// The search index.
-    pub(crate) fn meaning(&self) -> &IndexSearch {
-        &self.shared.meaning
+    pub(crate) fn index(&self) -> &IndexSearch {
+        &self.shared.index
     }
 
     /// The chat model, if one is configured.
@@ -412,7 +412,7 @@ mod tests {
             let config = IndexConfig::default();
             let parts = IndexParts::read(&config).unwrap();
             let shared = SharedState {
-                meaning: Arc::new(Index::open(&config, &stores, parts, &metrics.index()).meaning()),
+                index: Arc::new(Index::open(&config, &stores, parts, &metrics.index()).search()),
                 repos: Arc::new(Repos::new(mounts, permits, 0).unwrap()),
                 histories: Histories::start(None, metrics.history()).unwrap(),
                 projects: Projects::new(stores.clone()),

@@ -156,7 +156,7 @@ impl Worker {
             repos,
             histories,
             projects: Projects::new(stores.clone()),
-            meaning: Arc::new(index.meaning()),
+            index: Arc::new(index.search()),
             stores: stores.clone(),
             accesses,
             imports: ImportCache::new(),

@@ -1,8 +1,7 @@
 //! The tools: the [`Tool`] trait and the [`registry`].
 //!
 //! A tool is a unit struct with typed arguments and output. The field docs of both form the schema
-//! that a model reads. To add a tool, edit its family's file, one line of [`registry`], and its
-//! test.
+//! that a model reads. ARCHITECTURE.md, "Adding a tool", has the steps.
 
 use std::{collections::BTreeMap, pin::pin};
 

@@ -170,9 +170,14 @@ async fn every_answer_fits_the_schema_that_was_advertised_for_it() {
         let tool = samples.tool;
         assert_eq!(entry["name"], tool);
         let schema = jsonschema::validator_for(&entry["outputSchema"]).unwrap();
-        assert!(!samples.arguments.is_empty(), "{tool} has no sample call");
         for arguments in &samples.arguments {
             let reply = client.call(tool, arguments.clone()).await;
+            let commit = reply.meta("commit");
+            assert_eq!(
+                samples.names_commit,
+                commit.is_object(),
+                "{tool}: correct `.names_commit()` in tests/src/sample_calls.rs"
+            );
             let errors: Vec<String> = schema
                 .iter_errors(reply.structured())
                 .map(|error| error.to_string())
@@ -185,13 +190,13 @@ async fn every_answer_fits_the_schema_that_was_advertised_for_it() {
 #[test]
 fn a_tool_without_sample_calls_fails_with_what_to_write_and_where() {
     let schema = json!({ "properties": { "file_path": {} } });
-    let new = json!({ "name": "count_lines", "inputSchema": schema });
+    let new = json!({ "name": "not_in_the_table", "inputSchema": schema });
     let blame = json!({ "name": "git_blame", "inputSchema": { "properties": { "path": {} } } });
     let mistakes = sample_calls::mistakes(&[new, blame]).join("\n");
     for part in [
-        r#"Write `SampleCalls::of("count_lines")"#,
+        r#"Write `SampleCalls::of("not_in_the_table")"#,
         "in tests/src/sample_calls.rs",
-        r#"`git_blame` takes `path`. Add `.path(Opened("path"))`"#,
+        r#"`git_blame` takes `path`. Add `.path(PathArgument::Opened("path"))`"#,
         "The gateway lists no `hello`. Delete its entry",
     ] {
         assert!(mistakes.contains(part), "{part}: {mistakes}");

@@ -67,7 +67,9 @@ async fn every_optional_argument_states_its_default_if_it_has_one() {
             stale.retain(|row| !rows.contains(row));
             match about.get("default") {
                 None if !is_required(argument) && !is_without => {
-                    wrong.push(format!("{name}.{argument} says no default"));
+                    wrong.push(format!(
+                        "{name}.{argument} says no default: give it one, or a row in WITHOUT_DEFAULT"
+                    ));
                 }
                 Some(default) if is_required(argument) || is_without => {
                     wrong.push(format!("{name}.{argument} says the default {default}"));

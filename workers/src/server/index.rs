@@ -73,7 +73,7 @@ impl Index {
     }
 
     /// The search that calls use.
-    pub(crate) fn meaning(&self) -> IndexSearch {
+    pub(crate) fn search(&self) -> IndexSearch {
         IndexSearch::new(
             self.stores.clone(),
             Arc::clone(&self.vector_store),

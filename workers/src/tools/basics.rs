@@ -120,7 +120,7 @@ impl Tool for ListProjects {
         let listed: Vec<_> = readable.into_iter().filter(matches).collect();
         let heads = cx.heads(&listed).await?;
         let ids: Vec<Uuid> = listed.iter().map(|project| project.id).collect();
-        let indexes = cx.meaning().progress(cx.tenant(), &ids).await;
+        let indexes = cx.index().progress(cx.tenant(), &ids).await;
         let total_count = listed.len();
         let entry = |(project, head): (Arc<Project>, Option<Head>)| ListedProject {
             default: default.as_deref() == Some(&project.slug),

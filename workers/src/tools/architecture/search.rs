@@ -133,7 +133,7 @@ impl Tool for SearchArchitecture {
             budget: cx.max_result_bytes(),
             libraries: cx.libraries().clone(),
             vectors: cx.vectors().clone(),
-            embedder: Arc::clone(cx.meaning().embedder()),
+            embedder: Arc::clone(cx.index().embedder()),
         });
         let mut snapshot = search.search_once(cx, &project).await?;
         if let Some(missing_vectors) = snapshot.value.missing_vectors.take()
@@ -273,7 +273,7 @@ async fn vector(
     query: &str,
     until: Instant,
 ) -> Option<Vec<f32>> {
-    let embedder = cx.meaning().embedder();
+    let embedder = cx.index().embedder();
     match embedder.query(cx.project_key(project), query, until).await {
         Ok(vector) => vector.map(|vector| vector.to_vec()),
         Err(error) => {

@@ -103,7 +103,7 @@ async fn find(
         blobs,
         deadline: cx.cancel().deadline,
     };
-    Ok(cx.meaning().find(cx.tenant(), indexes, &query).await)
+    Ok(cx.index().find(cx.tenant(), indexes, &query).await)
 }
 
 /// Returns the indexes of projects, and the slugs of those without one.
@@ -114,12 +114,12 @@ async fn indexes(
     let (mut indexes, mut missing) = (Vec::new(), Vec::new());
     for (number, project) in projects.iter().enumerate() {
         let project_key = cx.project_key(project);
-        let row = cx.meaning().row(project_key).await;
+        let row = cx.index().row(project_key).await;
         // A project whose indexing has not begun counts as not indexed.
         let row = row
             .map_err(|error| index_unavailable(&error))?
             .unwrap_or_default();
-        let index = cx.meaning().searchable(project_key, row.clone()).await;
+        let index = cx.index().searchable(project_key, row.clone()).await;
         match index.map_err(|error| index_unavailable(&error))? {
             Some(index) => indexes.push(index),
             None if number == 0 => return Err(not_ready(row)),
