@@ -1,17 +1,16 @@
-//! Host names that stand for several machines, resolved again and again.
+//! Host names that stand for several machines, resolved periodically.
 //!
-//! Below the path: upstream discovery finds workers by such names, and limits count gateways by
-//! them. While a name cannot be resolved, its last addresses stay valid. A name that becomes
-//! unknown is treated as a resolver fault, too: otherwise a restart of the cluster's DNS would
-//! empty every pool.
+//! Upstream discovery finds workers by such names, and limits count gateways by them. While a name
+//! cannot be resolved, its last addresses stay valid. A name that becomes unknown is treated as a
+//! resolver fault, too: otherwise a restart of the cluster's DNS would empty every pool.
 //!
-//! What a reader would get wrong: a name with addresses of both families lists each machine twice.
-//! So only one family is used: the one with more addresses, or on a tie the one used last. The
-//! resolver queries each family separately, so an answer without the family in use may be half an
-//! answer. Only if that lasts a minute are they other machines.
+//! A name with addresses of both families lists each machine twice. So only one family is used: the
+//! one with more addresses, or on a tie the one used last. The resolver queries each family
+//! separately, so an answer without the family in use may be incomplete. It is accepted only after
+//! a minute of such answers.
 //!
-//! A look-up that timed out continues: the system resolver occupies a thread until it ends. So
-//! there is never a second look-up of the same name; the next attempt waits for the first.
+//! A lookup that timed out continues: the system resolver occupies a thread until it ends. So a
+//! name never has two lookups at once; the next attempt waits for the first.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -20,7 +19,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::absence_log::{AbsenceLog, Severity};
 
-/// Interval between look-ups of a name.
+/// Interval between lookups of a name that has addresses.
 pub(crate) const REFRESH: Duration = Duration::from_secs(5);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a name must have only addresses of the other family before they are used.
@@ -43,7 +42,7 @@ pub(crate) struct HostName {
     host: String,
     port: u16,
     addresses: Vec<SocketAddr>,
-    /// The look-up in progress.
+    /// The lookup in progress.
     pending: Option<Lookup>,
     /// Since when all its addresses belong to the family that is not in use.
     other_since: Option<Instant>,
@@ -71,7 +70,7 @@ impl HostName {
     /// Resolves the name, waiting at most 2 s. Returns whether the answer was accepted. Logs the
     /// first failure of each outage; a name that never had an address is a warning only after a
     /// while.
-    pub(crate) async fn ask(&mut self, resolver: &Resolver) -> bool {
+    pub(crate) async fn resolve(&mut self, resolver: &Resolver) -> bool {
         let pending = self
             .pending
             .get_or_insert_with(|| resolver(self.host.clone(), self.port));
@@ -111,7 +110,8 @@ impl HostName {
             self.other_since = None;
             return Err(io::ErrorKind::NotFound.into());
         }
-        let other = in_use.is_some_and(|sixth| addresses.iter().all(|it| it.is_ipv6() != sixth));
+        let other =
+            in_use.is_some_and(|ipv6| addresses.iter().all(|address| address.is_ipv6() != ipv6));
         if other && now < *self.other_since.get_or_insert(now) + OTHER_FAMILY {
             return Err(io::Error::other(
                 "all its addresses are of the other family",
@@ -128,11 +128,11 @@ impl HostName {
 fn of_one_family(mut addresses: Vec<SocketAddr>, ipv6_in_use: bool) -> Vec<SocketAddr> {
     addresses.sort_unstable();
     addresses.dedup();
-    let (fourth, sixth): (Vec<_>, Vec<_>) = addresses.into_iter().partition(SocketAddr::is_ipv4);
-    if sixth.len() > fourth.len() || (ipv6_in_use && sixth.len() == fourth.len()) {
-        sixth
+    let (ipv4, ipv6): (Vec<_>, Vec<_>) = addresses.into_iter().partition(SocketAddr::is_ipv4);
+    if ipv6.len() > ipv4.len() || (ipv6_in_use && ipv6.len() == ipv4.len()) {
+        ipv6
     } else {
-        fourth
+        ipv4
     }
 }
 
@@ -185,17 +185,17 @@ mod tests {
         let mut name = HostName::new("workers.test".to_owned(), 7);
         assert!(name.addresses().is_empty());
         for answered in [true, false, false, false] {
-            assert_eq!(name.ask(&resolver).await, answered);
+            assert_eq!(name.resolve(&resolver).await, answered);
             assert_eq!(name.addresses(), list(&["10.0.0.1:7"]));
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_hanging_look_up_is_awaited_and_not_started_twice() {
-        let (answer, asked) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
-        let (answered, questions) = (answer.clone(), asked.clone());
+    async fn a_hanging_lookup_is_awaited_and_not_started_twice() {
+        let (answer, started) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
+        let (answered, lookups) = (answer.clone(), started.clone());
         let resolver: Resolver = Arc::new(move |_host, _port| {
-            questions.fetch_add(1, Ordering::Relaxed);
+            lookups.fetch_add(1, Ordering::Relaxed);
             let answered = answered.clone();
             Box::pin(async move {
                 answered.notified().await;
@@ -205,19 +205,19 @@ mod tests {
         let mut name = HostName::new("workers.test".to_owned(), 7);
         for _ in 0..10 {
             let began = Instant::now();
-            assert!(!name.ask(&resolver).await);
+            assert!(!name.resolve(&resolver).await);
             assert_eq!(began.elapsed(), ANSWER_TIMEOUT);
         }
-        assert_eq!(asked.load(Ordering::Relaxed), 1);
+        assert_eq!(started.load(Ordering::Relaxed), 1);
         answer.notify_one();
-        assert!(name.ask(&resolver).await);
+        assert!(name.resolve(&resolver).await);
         answer.notify_one();
-        assert!(name.ask(&resolver).await);
-        assert_eq!(asked.load(Ordering::Relaxed), 2);
+        assert!(name.resolve(&resolver).await);
+        assert_eq!(started.load(Ordering::Relaxed), 2);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn half_an_answer_replaces_no_machine_until_it_lasts_a_minute() {
+    async fn addresses_of_the_other_family_are_used_after_a_minute() {
         let answer = Arc::new(Mutex::new(Vec::new()));
         let answers = answer.clone();
         let resolver: Resolver = Arc::new(move |_host, _port| {
@@ -225,33 +225,33 @@ mod tests {
             Box::pin(async { Ok(answer) })
         });
         let mut name = HostName::new("workers.test".to_owned(), 7);
-        let (fourth, sixth) = (list(&["10.0.0.1:7"]), list(&["[fd00::1]:7", "[fd00::2]:7"]));
-        let mut ask = async |said: &Vec<SocketAddr>| {
-            answer.lock().clone_from(said);
+        let (ipv4, ipv6) = (list(&["10.0.0.1:7"]), list(&["[fd00::1]:7", "[fd00::2]:7"]));
+        let mut resolve = async |resolved: &Vec<SocketAddr>| {
+            answer.lock().clone_from(resolved);
             tokio::time::advance(REFRESH).await;
-            (name.ask(&resolver).await, name.addresses().to_vec())
+            (name.resolve(&resolver).await, name.addresses().to_vec())
         };
-        assert_eq!(ask(&fourth).await, (true, fourth.clone()));
+        assert_eq!(resolve(&ipv4).await, (true, ipv4.clone()));
         for _ in 0..12 {
-            assert_eq!(ask(&sixth).await, (false, fourth.clone()));
+            assert_eq!(resolve(&ipv6).await, (false, ipv4.clone()));
         }
-        assert_eq!(ask(&fourth).await, (true, fourth.clone()));
+        assert_eq!(resolve(&ipv4).await, (true, ipv4.clone()));
         for _ in 0..12 {
-            assert_eq!(ask(&sixth).await, (false, fourth.clone()));
+            assert_eq!(resolve(&ipv6).await, (false, ipv4.clone()));
         }
-        assert_eq!(ask(&sixth).await, (true, sixth.clone()));
-        assert_eq!(ask(&fourth).await, (false, sixth.clone()));
+        assert_eq!(resolve(&ipv6).await, (true, ipv6.clone()));
+        assert_eq!(resolve(&ipv4).await, (false, ipv6.clone()));
         // Both families: a complete answer.
-        let both = [fourth, sixth.clone()].concat();
-        assert_eq!(ask(&both).await, (true, sixth));
+        let both = [ipv4, ipv6.clone()].concat();
+        assert_eq!(resolve(&both).await, (true, ipv6));
     }
 
     #[tokio::test]
     async fn the_system_resolves_localhost_and_no_invalid_name() {
-        let mut itself = HostName::new("localhost".to_owned(), 7);
-        assert!(itself.ask(&system()).await);
-        assert!(itself.addresses().iter().all(|one| one.port() == 7));
-        let mut nobody = HostName::new("gateways.invalid".to_owned(), 7);
-        assert!(!nobody.ask(&system()).await);
+        let mut localhost = HostName::new("localhost".to_owned(), 7);
+        assert!(localhost.resolve(&system()).await);
+        assert!(localhost.addresses().iter().all(|one| one.port() == 7));
+        let mut invalid = HostName::new("gateways.invalid".to_owned(), 7);
+        assert!(!invalid.resolve(&system()).await);
     }
 }

@@ -43,6 +43,7 @@ use acceptor::Acceptor;
 use answer::AnswerGuard;
 use connection::Activity;
 use guard::Guard;
+use request_body::RequestBody;
 use streams::Streams;
 use tracked_socket::TrackedSocket;
 
@@ -52,6 +53,7 @@ mod connection;
 mod tracked_socket;
 mod answer;
 mod read_progress;
+mod request_body;
 mod streams;
 mod connection_close;
 mod cors;
@@ -242,7 +244,7 @@ pub(crate) async fn serve_connection<S>(
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
         let answering = AnswerGuard::begin(&answered);
         let (version, activity) = (request.version(), answered.clone());
-        let mut request = request.map(Body::new);
+        let mut request = request.map(|body| Body::new(RequestBody::new(body, answered.clone())));
         request.extensions_mut().insert(peer);
         request.extensions_mut().insert(space.clone());
         let answer = stack.clone().oneshot(request);

@@ -60,7 +60,7 @@ impl GatewayCount {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            if name.ask(resolver).await {
+            if name.resolve(resolver).await {
                 self.set(u32::try_from(name.addresses().len()).unwrap_or(u32::MAX));
             }
         }

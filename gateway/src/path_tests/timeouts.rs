@@ -203,6 +203,28 @@ async fn a_streamed_answer_may_pause_longer_than_the_idle_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn headers_begun_during_an_answer_have_10_seconds_from_its_end() {
+    let piece = Bytes::from_static(b"piece");
+    let served = ServedConnection::by(answering(piece, Duration::from_secs(5))).await;
+    let pieces = ["GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET / HT"];
+    let (answer, took) = talk(served.socket, &pieces).await;
+    assert!(answer.ends_with("0\r\n\r\n"), "{answer}");
+    assert_about(took, 4 * 5 + 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_read_after_its_head_does_not_start_the_next_header_timeout() {
+    let (socket, key) = connect().await;
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\
+         Content-Type: application/json\r\nContent-Length: 2\r\n\r\n"
+    );
+    let (answer, took) = talk(socket, &[&head, "{}"]).await;
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    assert_about(took, 3 + 75);
+}
+
+#[tokio::test(start_paused = true)]
 async fn after_a_streamed_http2_answer_the_connection_is_idle() {
     let served = ServedConnection::by(answering(Bytes::from_static(b"piece"), SLOW)).await;
     let io = TokioIo::new(served.socket);

@@ -1,12 +1,11 @@
-//! An answer, from the moment its request is complete until the last byte of its body is handed
-//! over.
+//! An answer, from the moment its request's head is complete until the last byte of its body is
+//! handed over.
 //!
-//! What a reader would get wrong: hyper hands over a body as fast as the client reads it. So an
-//! answer waits either for the gateway (a worker is slow) or for the client (it does not read), and
-//! only the first keeps a connection from being idle. Answers are handed over in small pieces, each
-//! after the socket accepted the one before. Over HTTP/2 a body ends only once its last piece was
-//! sent, so that its stream can be reset until then. A small answer over HTTP/1 is passed through
-//! unchanged.
+//! hyper hands over a body as fast as the client reads it. So an answer waits either for the
+//! gateway (a worker is slow) or for the client (it does not read), and only the first keeps a
+//! connection from being idle. Answers are handed over in small pieces, each after the socket
+//! accepted the one before. Over HTTP/2 a body ends only once its last piece was sent, so that its
+//! stream can be reset until then. A small answer over HTTP/1 is passed through unchanged.
 
 use std::{
     pin::Pin,
@@ -27,8 +26,8 @@ const PIECE: usize = 16 * 1024;
 /// Marks a request as being answered until it is dropped.
 pub(super) struct AnswerGuard {
     activity: Activity,
-    /// The client waits for the gateway.
-    owing: bool,
+    /// Whether the client waits for the gateway.
+    is_waiting: bool,
 }
 
 impl AnswerGuard {
@@ -36,7 +35,7 @@ impl AnswerGuard {
         activity.begin_answer();
         AnswerGuard {
             activity: activity.clone(),
-            owing: true,
+            is_waiting: true,
         }
     }
 
@@ -47,13 +46,13 @@ impl AnswerGuard {
         version: Version,
         reservation: Option<Arc<Reservation>>,
     ) -> AnswerBody {
-        self.give();
+        self.end_wait();
         let in_stream = version == Version::HTTP_2;
-        let followed = (in_stream || reservation.is_some()) && !body.is_end_stream();
-        let progress = followed.then(|| ReadProgress::new(reservation));
+        let is_tracked = (in_stream || reservation.is_some()) && !body.is_end_stream();
+        let progress = is_tracked.then(|| ReadProgress::new(reservation));
         match &progress {
             Some(progress) if in_stream => streams::begin(progress),
-            Some(progress) => self.activity.follow(progress.watch()),
+            Some(progress) => self.activity.watch_large_response(progress.watch()),
             None => {}
         }
         AnswerBody {
@@ -65,20 +64,20 @@ impl AnswerGuard {
         }
     }
 
-    fn give(&mut self) {
-        self.activity.give(std::mem::take(&mut self.owing));
+    fn end_wait(&mut self) {
+        self.activity.end_wait(std::mem::take(&mut self.is_waiting));
     }
 
-    fn owe(&mut self) {
-        if !std::mem::replace(&mut self.owing, true) {
-            self.activity.owe();
+    fn begin_wait(&mut self) {
+        if !std::mem::replace(&mut self.is_waiting, true) {
+            self.activity.begin_wait();
         }
     }
 }
 
 impl Drop for AnswerGuard {
     fn drop(&mut self) {
-        self.activity.end_answer(self.owing);
+        self.activity.end_answer(self.is_waiting);
     }
 }
 
@@ -137,16 +136,16 @@ impl hyper::body::Body for AnswerBody {
         let frame = if this.rest.is_empty() {
             let polled = Pin::new(&mut this.body).poll_frame(cx);
             if polled.is_pending() {
-                this.answering.owe();
+                this.answering.begin_wait();
                 if let Some(progress) = &this.progress {
-                    progress.owe();
+                    progress.begin_wait();
                 }
             }
             ready!(polled)
         } else {
             Some(Ok(Frame::data(std::mem::take(&mut this.rest))))
         };
-        this.answering.give();
+        this.answering.end_wait();
         let pieces = |frame: Frame<Bytes>| frame.map_data(|data| this.piece(data));
         Poll::Ready(frame.map(|frame| frame.map(pieces)))
     }

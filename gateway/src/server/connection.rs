@@ -1,14 +1,16 @@
 //! The timeouts of one connection.
 //!
-//! hyper's own header timeout also ends a connection that is merely idle, and its protocol
-//! detection has no timeout at all, so the timeouts are kept here:
+//! hyper's header timeout also closes idle connections, and its protocol detection has no timeout.
+//! So Archway enforces its own:
 //!
 //! - Between requests a connection may be idle for as long as its port allows.
-//! - Once the first bytes of an HTTP/1 request arrive, its headers must be complete within 10 s.
+//! - Once the first bytes of an HTTP/1 request arrive, its headers must be complete within 10 s. A
+//!   head that arrives during an answer has 10 s from the answer's end. If it arrives in the same
+//!   read as the end of the request before, only the idle timeout bounds it: hyper has its bytes.
 //! - No timeout runs while a client waits for the gateway: the body has its own limit, the call its
 //!   deadline.
-//! - Only requests count as activity. Pings are answered but keep nothing open.
-//! - A socket that accepts no outgoing bytes for 30 s is closed. A large HTTP/1 answer has its own
+//! - Only requests count as activity. Pings are answered but do not keep a connection open.
+//! - A socket that accepts no outgoing bytes for 30 s is closed. A large HTTP/1 response has its own
 //!   clock in addition (`read_progress`).
 
 use std::{
@@ -33,7 +35,7 @@ const LINGER: Duration = Duration::from_secs(1);
 /// Opens every HTTP/2 connection (RFC 9113, 3.4); no HTTP/1 method is PRI.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// What a connection is doing, as far as its timeouts depend on it.
+/// The connection state on which the timeouts depend. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Activity(Arc<Mutex<ConnectionState>>);
 
@@ -43,17 +45,22 @@ struct ConnectionState {
     /// Requests whose answers have not ended.
     unfinished: usize,
     /// How many of them wait for the gateway rather than for a client to read.
-    owing: usize,
-    /// When the headers of the next request began to arrive.
+    awaiting_gateway: usize,
+    /// When the headers of the next request began to arrive, or when the answer ended during which
+    /// they did.
     headers_since: Option<Instant>,
+    /// The current HTTP/1 request was read to its end, so that further bytes begin the next one.
+    request_read: bool,
+    /// Bytes of the next HTTP/1 request arrived during an answer.
+    next_request_begun: bool,
     /// When a piece of an answer was last handed over or an answer ended.
-    last: Instant,
+    last_activity: Instant,
     draining_since: Option<Instant>,
     protocol: Protocol,
     /// Since when the socket has not accepted outgoing bytes.
     blocked_since: Option<Instant>,
-    /// The last large HTTP/1 answer.
-    answer: Option<WeakReadProgress>,
+    /// The last large HTTP/1 response.
+    large_response: Option<WeakReadProgress>,
 }
 
 /// The protocol of a connection, detected from its first bytes in however many reads they arrive.
@@ -62,20 +69,20 @@ enum Protocol {
     /// This many bytes arrived, and all match the HTTP/2 preface.
     Opening(usize),
     Http1,
-    /// Sends frames of its own between requests, which begin no headers.
+    /// HTTP/2 sends control frames between requests; they do not start the header timeout.
     Http2,
 }
 
 impl Protocol {
     fn after(self, bytes: &[u8]) -> Protocol {
-        let Protocol::Opening(seen) = self else {
+        let Protocol::Opening(matched) = self else {
             return self;
         };
-        let missing = PREFACE.get(seen..).unwrap_or_default();
+        let missing = PREFACE.get(matched..).unwrap_or_default();
         if bytes.starts_with(missing) {
             Protocol::Http2
         } else if missing.starts_with(bytes) {
-            Protocol::Opening(seen + bytes.len())
+            Protocol::Opening(matched + bytes.len())
         } else {
             Protocol::Http1
         }
@@ -88,13 +95,15 @@ impl Activity {
         let state = ConnectionState {
             idle_timeout,
             unfinished: 0,
-            owing: 0,
+            awaiting_gateway: 0,
             headers_since: None,
-            last: Instant::now(),
+            request_read: false,
+            next_request_begun: false,
+            last_activity: Instant::now(),
             draining_since: None,
             protocol: Protocol::Opening(0),
             blocked_since: None,
-            answer: None,
+            large_response: None,
         };
         Activity(Arc::new(Mutex::new(state)))
     }
@@ -109,44 +118,55 @@ impl Activity {
         self.0.lock().draining_since.is_some()
     }
 
-    /// Whether a request may be on its way. HTTP/1 announces its end in an answer, and none is in
-    /// flight.
+    /// Whether the client may still send a request. HTTP/1 can only announce a close in a response,
+    /// and none is in flight.
     pub(super) fn may_receive_request(&self) -> bool {
         let state = self.0.lock();
         state.protocol == Protocol::Http1 && state.unfinished == 0
     }
 
-    /// A request is complete: its client waits for the gateway.
+    /// The request's head is complete: its client waits for the gateway.
     pub(super) fn begin_answer(&self) {
         let mut state = self.0.lock();
         state.unfinished += 1;
-        state.owing += 1;
+        state.awaiting_gateway += 1;
         state.headers_since = None;
+        state.request_read = false;
+        state.next_request_begun = false;
+    }
+
+    /// The request's body was read to its end.
+    pub(super) fn request_read(&self) {
+        self.0.lock().request_read = true;
     }
 
     /// A client that has read everything so far waits for the gateway again.
-    pub(super) fn owe(&self) {
-        self.0.lock().owing += 1;
+    pub(super) fn begin_wait(&self) {
+        self.0.lock().awaiting_gateway += 1;
     }
 
-    /// There are bytes for a client to read. `owed`: whether it had to wait for them.
-    pub(super) fn give(&self, owed: bool) {
+    /// There are bytes for a client to read. `was_waiting`: whether it had to wait for them.
+    pub(super) fn end_wait(&self, was_waiting: bool) {
         let mut state = self.0.lock();
-        state.owing -= usize::from(owed);
-        state.last = Instant::now();
+        state.awaiting_gateway -= usize::from(was_waiting);
+        state.last_activity = Instant::now();
     }
 
-    /// An answer ended. `owed`: whether its client still waited for some of it.
-    pub(super) fn end_answer(&self, owed: bool) {
+    /// An answer ended. `was_waiting`: whether its client still waited for some of it.
+    pub(super) fn end_answer(&self, was_waiting: bool) {
         let mut state = self.0.lock();
+        let now = Instant::now();
         state.unfinished -= 1;
-        state.owing -= usize::from(owed);
-        state.last = Instant::now();
+        state.awaiting_gateway -= usize::from(was_waiting);
+        state.last_activity = now;
+        if state.next_request_begun {
+            state.headers_since = Some(now);
+        }
     }
 
-    /// Ends the (HTTP/1) connection when this answer is overdue.
-    pub(super) fn follow(&self, answer: WeakReadProgress) {
-        self.0.lock().answer = Some(answer);
+    /// Ends the (HTTP/1) connection when this response is overdue.
+    pub(super) fn watch_large_response(&self, response: WeakReadProgress) {
+        self.0.lock().large_response = Some(response);
     }
 
     /// Whether a timeout passed because the client does not read.
@@ -157,7 +177,8 @@ impl Activity {
 
     /// Records whether the socket accepts outgoing bytes.
     pub(super) fn blocked(&self, blocked: bool) {
-        self.0.lock().blocked_since = blocked.then(Instant::now);
+        let since = &mut self.0.lock().blocked_since;
+        *since = blocked.then(|| since.unwrap_or_else(Instant::now));
     }
 
     pub(super) fn received(&self, bytes: &[u8]) {
@@ -166,13 +187,15 @@ impl Activity {
         if state.protocol == Protocol::Http2 {
             // Part of the preface may have looked like the start of headers.
             state.headers_since = None;
-        } else if state.unfinished == 0 && state.headers_since.is_none() {
-            state.headers_since = Some(Instant::now());
+        } else if state.unfinished == 0 {
+            state.headers_since.get_or_insert_with(Instant::now);
+        } else if state.request_read {
+            state.next_request_begun = true;
         }
     }
 
-    /// When the connection must be closed unless something happens first, or at the latest be
-    /// checked again: HTTP/2 answers end in tasks of their own, which do not wake this one.
+    /// Next time to check the timeouts. May be early: HTTP/2 responses end in their own tasks,
+    /// which do not wake this one.
     fn deadline(&self) -> Instant {
         let state = self.0.lock();
         let quiet = state.quiet_until();
@@ -181,31 +204,32 @@ impl Activity {
 }
 
 impl ConnectionState {
-    /// When it must be closed or checked again because its client does not read.
+    /// When the connection must be closed or checked again because its client does not read.
     fn unread_until(&self) -> Option<Instant> {
         let blocked = self.blocked_since.map(|since| since + BLOCKED_TIMEOUT);
-        let answer = match self.answer.as_ref().map(WeakReadProgress::status) {
+        let response = self.large_response.as_ref().map(WeakReadProgress::status);
+        let response = match response {
             None | Some(ReadStatus::Waiting) => None,
             Some(ReadStatus::CheckAt(until)) => Some(until),
             Some(ReadStatus::Overdue) => Some(Instant::now()),
         };
-        blocked.into_iter().chain(answer).min()
+        blocked.into_iter().chain(response).min()
     }
 
-    /// When it must be closed or checked again because no request arrives.
+    /// When the connection must be closed or checked again because no request arrives.
     fn quiet_until(&self) -> Instant {
         let draining = self.draining_since;
-        let patience = draining.map_or(self.idle_timeout, |_| LINGER);
-        let asked_again = Instant::now() + patience;
-        if self.owing > 0 {
-            return asked_again;
+        let grace = draining.map_or(self.idle_timeout, |_| LINGER);
+        let recheck_at = Instant::now() + grace;
+        if self.awaiting_gateway > 0 {
+            return recheck_at;
         }
         let quiet = match draining {
-            Some(since) if self.unfinished == 0 => self.last.max(since) + LINGER,
-            _ => self.last + self.idle_timeout,
+            Some(since) if self.unfinished == 0 => self.last_activity.max(since) + LINGER,
+            _ => self.last_activity + self.idle_timeout,
         };
         let headers = self.headers_since.map(|since| since + HEADER_TIMEOUT);
-        headers.map_or(quiet, |end| end.min(quiet)).min(asked_again)
+        headers.map_or(quiet, |end| end.min(quiet)).min(recheck_at)
     }
 }
 
@@ -217,14 +241,14 @@ pub(crate) async fn run<F: Future>(
     let mut timer = pin!(sleep_until(activity.deadline()));
     poll_fn(|cx| match connection.as_mut().poll(cx) {
         Poll::Ready(end) => Poll::Ready(Some(end)),
-        Poll::Pending => expire(timer.as_mut(), activity, cx).map(|()| None),
+        Poll::Pending => poll_timeout(timer.as_mut(), activity, cx).map(|()| None),
     })
     .await
 }
 
-/// Ready once the deadline has passed. Resets the timer only if it must fire earlier or fired too
-/// early, so not on every request.
-fn expire(mut timer: Pin<&mut Sleep>, activity: &Activity, cx: &mut Context<'_>) -> Poll<()> {
+/// Ready once the deadline has passed. Resets the timer only to an earlier deadline or after an
+/// early fire, to avoid a reset per request.
+fn poll_timeout(mut timer: Pin<&mut Sleep>, activity: &Activity, cx: &mut Context<'_>) -> Poll<()> {
     loop {
         let deadline = activity.deadline();
         if deadline < timer.deadline() {
@@ -274,6 +298,37 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_head_begun_during_an_answer_has_10_seconds_from_its_end() {
+        for request_read in [true, false] {
+            let activity = fresh();
+            activity.received(b"POST /mcp HTTP/1.1\r\n\r\n");
+            activity.begin_answer();
+            if request_read {
+                activity.request_read();
+            }
+            // Otherwise these bytes belong to the request's body.
+            activity.received(b"POST /m");
+            tokio::time::advance(Duration::from_secs(60)).await;
+            activity.end_answer(true);
+            let expected = if request_read {
+                HEADER_TIMEOUT
+            } else {
+                IDLE_TIMEOUT
+            };
+            assert!(about(expected)(ends_after(&activity).await));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_socket_that_stays_blocked_keeps_its_30_seconds() {
+        let activity = fresh();
+        activity.blocked(true);
+        tokio::time::advance(Duration::from_secs(20)).await;
+        activity.blocked(true);
+        assert!(about(Duration::from_secs(10))(ends_after(&activity).await));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn no_timeout_runs_while_a_request_is_being_answered() {
         let activity = fresh();
         activity.received(b"POST /mcp HTTP/1.1\r\n\r\n");
@@ -289,7 +344,7 @@ mod tests {
         let activity = fresh();
         activity.begin_answer();
         tokio::time::advance(Duration::from_secs(500)).await;
-        activity.give(true);
+        activity.end_wait(true);
         assert!(about(IDLE_TIMEOUT)(ends_after(&activity).await));
     }
 
@@ -303,10 +358,10 @@ mod tests {
         let answering = fresh();
         answering.begin_answer();
         answering.drain();
-        for owed in [true, false] {
+        for was_waiting in [true, false] {
             let slow = tokio::time::sleep(Duration::from_secs(20));
             assert!(run(pin!(slow), &answering).await.is_some());
-            answering.give(owed);
+            answering.end_wait(was_waiting);
         }
         answering.end_answer(false);
         assert!(about(LINGER)(ends_after(&answering).await));

@@ -5,7 +5,7 @@
 //! that is read at less than 4 KiB/s ends later. Nothing else on its connection counts. While other
 //! answers wait for space, an answer ends 5 s after its last byte was sent.
 //!
-//! What a reader would get wrong: bytes count as read once the socket has accepted them, not when
+//! Bytes count as read once the socket has accepted them, not when
 //! hyper has. Each piece of an answer reports when it is dropped.
 
 use std::{
@@ -76,7 +76,7 @@ impl ReadClock {
         }
     }
 
-    fn give(&mut self, bytes: usize, now: Instant) {
+    fn hand_over(&mut self, bytes: usize, now: Instant) {
         self.since.get_or_insert(now);
         self.out += bytes;
     }
@@ -90,7 +90,7 @@ impl ReadClock {
     }
 
     /// Stops the clock if nothing is left to read.
-    fn owe(&mut self, now: Instant) {
+    fn begin_wait(&mut self, now: Instant) {
         if self.out == 0 {
             self.settle(now);
             self.since = None;
@@ -136,7 +136,7 @@ impl ReadProgress {
 
     /// Hands over bytes that report when they are sent.
     pub(super) fn hand_over(&self, bytes: Bytes) -> Bytes {
-        self.0.clock.lock().give(bytes.len(), Instant::now());
+        self.0.clock.lock().hand_over(bytes.len(), Instant::now());
         Bytes::from_owner(Piece {
             bytes,
             answer: self.0.clone(),
@@ -144,8 +144,8 @@ impl ReadProgress {
     }
 
     /// There is nothing to hand over at the moment.
-    pub(super) fn owe(&self) {
-        self.0.clock.lock().owe(Instant::now());
+    pub(super) fn begin_wait(&self) {
+        self.0.clock.lock().begin_wait(Instant::now());
     }
 
     /// Ready once everything handed over was sent.
@@ -292,11 +292,11 @@ mod tests {
     async fn the_clock_stops_while_an_answer_waits_for_the_gateway() {
         let progress = ReadProgress::new(None);
         drop(piece(&progress));
-        progress.owe();
+        progress.begin_wait();
         advance(1_000 * SECOND).await;
         assert_eq!(progress.status(), ReadStatus::Waiting);
         let _piece = piece(&progress);
-        progress.owe();
+        progress.begin_wait();
         assert_eq!(
             ends_after(&progress).await,
             CREDIT,
