@@ -49,7 +49,8 @@ async fn alignment(client: &Client, proposal: &str, slug: &str) -> Value {
 async fn a_search_finds_our_own_record_of_a_topic_first() {
     let (_stack, client) = serve(own_documents()).await;
     for (topic, slug) in [
-        ("governor crate", "limits-are-our-own-gcra"),
+        ("governor crate", "governor-bounds-single-buckets"),
+        ("six buckets of a call", "limits-are-our-own-gcra"),
         (
             "retry of a call whose worker died",
             "retries-depend-on-how-a-try-ended",

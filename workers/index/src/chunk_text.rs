@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn the_words_of_path_parent_and_name_count() {
-        let terms = Terms::of(&header("src/book.rs", Some("ProjectKey"), Some("lend")), "");
+        let terms = Terms::of(&header("src/book.rs", Some("Shelf"), Some("lend")), "");
         for query in ["book", "shelf", "lend"] {
             let term = query_terms(query)[0];
             assert!(
