@@ -250,7 +250,9 @@ impl Catalog {
                     REFRESH
                 }
                 Err(error) => {
-                    error.log(absence.missing());
+                    // Without a ready worker the log of workers says why.
+                    let is_absence = upstream.has_ready_worker();
+                    error.log(is_absence.then(|| absence.missing()).flatten());
                     wait = (wait * 2).min(LONGEST_RETRY);
                     wait
                 }

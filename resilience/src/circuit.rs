@@ -105,6 +105,8 @@ pub struct Circuit<R: OpenRule> {
     epoch: u64,
     /// The current open time, or the last one.
     open_time: Duration,
+    /// When it last opened from closed.
+    opened_at: Option<Instant>,
     rule: R,
 }
 
@@ -130,6 +132,7 @@ impl<R: OpenRule> Circuit<R> {
             phase: Phase::Closed,
             epoch: 0,
             open_time: settings.first_open_time,
+            opened_at: None,
             rule: R::new(now),
         }
     }
@@ -208,6 +211,7 @@ impl<R: OpenRule> Circuit<R> {
                 if R::is_success(rating) || !self.rule.should_open(now) {
                     return None;
                 }
+                self.opened_at = Some(now);
                 self.open(self.settings.first_open_time, now);
             }
             Phase::HalfOpen {
@@ -258,6 +262,11 @@ impl<R: OpenRule> Circuit<R> {
             Phase::Open { until } if until > now => Some(until - now),
             _ => None,
         }
+    }
+
+    /// When it last opened from closed. `None` if it never did.
+    pub fn opened_at(&self) -> Option<Instant> {
+        self.opened_at
     }
 
     /// The rule, with the calls that it counted.
@@ -385,6 +394,8 @@ mod tests {
     #[test]
     fn a_failed_probe_doubles_the_open_time_up_to_a_minute() {
         let mut fixture = Fixture::opened();
+        let opened_at = fixture.circuit.opened_at();
+        assert_eq!(opened_at, Some(fixture.now));
         for (rest, rating) in [
             (5, Outcome::Failure),
             (10, Outcome::Outage),
@@ -401,8 +412,10 @@ mod tests {
         fixture.wait(60 * SECOND);
         fixture.calls(3, Outcome::Success);
         assert_eq!(fixture.state(), CircuitState::Closed);
+        assert_eq!(fixture.circuit.opened_at(), opened_at, "it opened once");
         fixture.calls(LIMIT, Outcome::Failure);
         assert_eq!(fixture.rest(), 5 * SECOND, "it closed in between");
+        assert_eq!(fixture.circuit.opened_at(), Some(fixture.now));
     }
 
     #[test]

@@ -31,7 +31,7 @@ enum TenantCommand {
         #[arg(long, value_name = "NAME")]
         pool: Option<String>,
     },
-    /// List all tenants.
+    /// List all tenants. `--json` includes their ids, which logs call `tenant.id`.
     List,
     /// Change a tenant's name or worker pool. Gateways apply a new pool within a second.
     #[command(group(ArgGroup::new("change").args(["name", "pool"]).multiple(true).required(true)))]
@@ -228,6 +228,7 @@ struct TenantList {
 
 #[derive(Serialize)]
 struct ListedTenant {
+    id: Uuid,
     slug: String,
     name: String,
     pool: String,
@@ -240,6 +241,7 @@ struct ListedTenant {
 impl From<Tenant> for ListedTenant {
     fn from(tenant: Tenant) -> Self {
         ListedTenant {
+            id: tenant.id,
             slug: tenant.slug,
             name: tenant.name,
             pool: tenant.pool,

@@ -53,6 +53,7 @@ fn a_tenant_is_made_listed_disabled_and_enabled() {
     let list = installation.json("tenant list");
     assert_eq!(list["tenants"][0]["name"], "Acme & Co.");
     assert_eq!(list["tenants"][0]["disabled_at"], json!(null));
+    assert!(list["tenants"][0]["id"].is_string(), "{list}");
 }
 
 #[test]

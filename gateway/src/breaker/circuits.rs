@@ -230,6 +230,10 @@ impl CircuitPermit {
                 slow,
             } = change.counts;
             let open_s = change.open_time.map(|time| time.as_secs());
+            let message = match change.since_opening.is_zero() {
+                true => "circuit opened",
+                false => "circuit opened again: a trial call failed",
+            };
             tracing::warn!(
                 pool,
                 family,
@@ -239,10 +243,18 @@ impl CircuitPermit {
                 faults,
                 slow,
                 open_s,
-                "circuit opened"
+                "{message}"
             );
         } else {
-            tracing::info!(pool, family, circuit, tenant.id = tenant, "circuit closed");
+            let after_s = change.since_opening.as_secs();
+            tracing::info!(
+                pool,
+                family,
+                circuit,
+                tenant.id = tenant,
+                after_s,
+                "circuit closed"
+            );
         }
     }
 }

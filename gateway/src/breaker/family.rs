@@ -49,6 +49,9 @@ pub(super) enum CallEnd {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StateChange {
     pub(super) state: CircuitState,
+    /// Since it opened from closed: zero if it opened so now, more if a failed probe opened it
+    /// again or it closed.
+    pub(super) since_opening: Duration,
     /// The calls of the last ten seconds.
     pub(super) counts: CallCounts,
     /// How long it stays open; `None` if it closed.
@@ -219,8 +222,10 @@ fn settled(
     now: Instant,
 ) -> Option<StateChange> {
     let state = circuit.settle(admission, rating, now)?;
+    let opened_at = circuit.opened_at().unwrap_or(now);
     Some(StateChange {
         state,
+        since_opening: now.saturating_duration_since(opened_at),
         counts: circuit.rule().counts(now),
         open_time: circuit.retry_after(now),
     })

@@ -6,7 +6,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use archway_proto::{context::INSTANCE, v1::worker_server::SERVICE_NAME};
+use archway_proto::{chain::Chain, context::INSTANCE, v1::worker_server::SERVICE_NAME};
 use tokio::time::{sleep, timeout};
 use tonic::{Code, Status, Streaming};
 use tonic_health::pb::{
@@ -71,9 +71,15 @@ async fn listen(pool: &Pool, replica: &Replica, epoch: u64, heard: &mut bool) {
             report_state(WorkerState::Ready);
             return sleep(LONGEST_RETRY).await;
         }
-        Ok(Err(_)) | Err(_) => {
+        failed => {
             // Lost, if it was ready in this epoch; otherwise this is no change.
             pool.record_loss(replica, epoch);
+            // A frozen process still accepts connections; one that ended refuses them.
+            let late = format_args!("no report within {FIRST_REPORT_TIMEOUT:?}");
+            match &failed {
+                Ok(Err(status)) => replica.log_absence(pool.name(), &Chain(status)),
+                _ => replica.log_absence(pool.name(), &late),
+            }
             return report_state(WorkerState::Away);
         }
     };

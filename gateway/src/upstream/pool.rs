@@ -190,16 +190,12 @@ impl Pool {
 
     /// A worker reported its state, or could not be asked.
     pub(super) fn report_state(&self, replica: &Replica, epoch: u64, reported: WorkerState) {
-        let is_change = replica.report_state(epoch, reported).is_some();
+        if replica.report_state(epoch, reported).is_none() {
+            return;
+        }
         let (pool, worker) = (self.name.as_str(), replica.address());
         match reported {
-            WorkerState::Starting | WorkerState::Away => {
-                replica.log_absence(pool);
-                if is_change {
-                    self.request_lookup();
-                }
-            }
-            _ if !is_change => return,
+            WorkerState::Starting | WorkerState::Away => self.request_lookup(),
             WorkerState::Ready => tracing::info!(pool, worker, "worker ready"),
             WorkerState::Draining => tracing::info!(pool, worker, "worker takes no more calls"),
         }

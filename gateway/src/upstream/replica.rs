@@ -1,8 +1,11 @@
 //! One worker of a pool: its connection, its state, and its calls.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, AtomicUsize, Ordering},
+use std::{
+    fmt::Display,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
 };
 
 use archway_proto::{MAX_MESSAGE_BYTES, v1::worker_client::WorkerClient};
@@ -163,20 +166,24 @@ impl Replica {
         if before.is_some() || self.state_cell.epoch() == epoch {
             self.process.lock().note_loss(epoch);
         }
-        if before.is_some() {
-            // The caller logs the loss.
+        if before == Some(WorkerState::Draining) {
+            // It had announced its end, so the log does not warn that it is unreachable.
             self.absence.lock().missing();
         }
         before
     }
 
-    /// Logs that it is unreachable, if that is new. Called after each failed attempt, since the log
-    /// decides by their number when to warn.
-    pub(super) fn log_absence(&self, pool: &str) {
+    /// Logs that it is unreachable and why, if that is new. Called after each failed attempt, since
+    /// only a lasting absence is a warning.
+    pub(super) fn log_absence(&self, pool: &str, cause: &dyn Display) {
         let (worker, severity) = (self.address(), self.absence.lock().missing());
         match severity {
-            Some(Severity::Note) => tracing::info!(pool, worker, "worker can't be reached yet"),
-            Some(Severity::Warning) => tracing::warn!(pool, worker, "worker can't be reached"),
+            Some(Severity::Note) => {
+                tracing::info!(pool, worker, %cause, "worker can't be reached yet");
+            }
+            Some(Severity::Warning) => {
+                tracing::warn!(pool, worker, %cause, "worker can't be reached");
+            }
             None => {}
         }
     }

@@ -273,9 +273,11 @@ impl RetriedCall {
         if !lost {
             return Ok(());
         }
+        let tenant = self.crash_guard.tenant.map(tracing::field::display);
         tracing::error!(
-            trace.id = %self.context.trace.trace_id(), tenant.id = ?self.crash_guard.tenant,
-            "a call ended two workers: it is refused for ten minutes"
+            trace.id = %self.context.trace.trace_id(), tenant.id = tenant,
+            "a call was in flight at two lost connections: it is refused for ten minutes, or until \
+             one of these workers comes back as the same process"
         );
         self.pool.metrics().crashing_call_refused();
         let left = self.crash_guard.refused(self.method, &self.params);
