@@ -1,4 +1,4 @@
-//! Fixtures that unit tests share.
+//! Histories, graphs, ledgers and queries for unit tests.
 
 use archway_repo::{
     Repo,
@@ -11,18 +11,17 @@ use super::ledger::{self, Ledger};
 use super::{Histories, History, LogQuery};
 
 /// A history with empty caches.
-pub(super) fn history(app: &Sandbox) -> History {
-    history_of(&app.repo())
+pub(super) fn history(sandbox: &Sandbox) -> History {
+    history_of(&sandbox.repo())
 }
 
-/// [`history`] of a repository under rules of its own.
+/// Like [`history`], for a [`Repo`] with its own path rules.
 pub(super) fn history_of(repo: &Repo) -> History {
     History::of(repo, &Histories::new(), &cancel()).unwrap()
 }
 
-/// Commits all files.
-pub(super) fn commit(app: &Sandbox, message: &str) {
-    app.git(&["add", "-A"]).git(&["commit", "-qm", message]);
+pub(super) fn commit(sandbox: &Sandbox, message: &str) {
+    sandbox.git(&["add", "-A"]).git(&["commit", "-qm", message]);
 }
 
 /// A graph of the whole repository.
@@ -37,10 +36,10 @@ pub(super) fn ledger(git: &gix::Repository, graph: &Graph) -> Ledger {
     Ledger::checked(built.unwrap().0, &cancel()).unwrap()
 }
 
-/// A query for all commits, or those of one path.
-pub(super) fn log_query(name: Option<&str>) -> LogQuery {
+/// A query for all commits, or those of one path. `now` is 1970, so relative dates make no sense.
+pub(super) fn log_query(file_path: Option<&str>) -> LogQuery {
     LogQuery {
-        path: name.map(path),
+        path: file_path.map(path),
         since: None,
         until: None,
         author: None,

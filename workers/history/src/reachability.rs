@@ -80,7 +80,7 @@ impl History {
         let head = self.head.into_iter().collect();
         let mut reached = walks.from_head.reached_from(commits, head, self, cancel)?;
         if reached.len() < commits.len() {
-            let tips = walks.tips.now(&self.git, cancel)?;
+            let tips = walks.tips.current(&self.git, cancel)?;
             let tips = tips.iter().copied().chain(self.head).collect();
             reached = walks.from_all.reached_from(commits, tips, self, cancel)?;
         }

@@ -1,8 +1,9 @@
 //! The targets of branches, remote branches and tags: where histories begin, in addition to HEAD.
 //!
 //! Reading ten thousand loose references takes a second, so the targets are cached until one of
-//! their files changes ([`sources`]); that takes one `stat` per file. Folder times are not enough:
-//! git replaces a reference's file, which its folder shows, but other tools write into the file.
+//! their files changes ([`sources`]); that takes one `stat` per file. The mtime of a folder is not
+//! enough: git replaces a reference's file, which updates it, but other tools write in place, which
+//! does not.
 
 mod sources;
 
@@ -23,7 +24,7 @@ const READING: &str = "reading references";
 /// The prefixes of served references, beneath git's folder.
 pub(super) const PREFIXES: [&str; 3] = ["refs/heads/", "refs/remotes/", "refs/tags/"];
 
-/// The targets of references when they were last read. The default was never read.
+/// Cached reference targets. Empty until the first read.
 #[derive(Debug, Default)]
 pub(super) struct Tips(Option<CachedTips>);
 
@@ -34,11 +35,11 @@ struct CachedTips {
 }
 
 impl Tips {
-    /// The commits and tags that references name now. Unreadable references are skipped, as in git.
+    /// The current target of each reference, with symbolic references followed and tags not peeled.
     ///
     /// # Errors
-    /// If references can't be read, or the call has to stop.
-    pub(super) fn now(
+    /// If references can't be listed, or the call has to stop.
+    pub(super) fn current(
         &mut self,
         repository: &gix::Repository,
         cancel: &Cancel,
@@ -49,12 +50,11 @@ impl Tips {
             return Ok(Arc::clone(&cached.ids));
         }
         self.0 = None;
-        // The state is recorded before references are read: a change in between shows as a
-        // difference.
+        // The state is recorded before references are read, so that a change in between is noticed.
         let sources = Sources::of(repository, cancel)?;
-        let (ids, is_complete) = read(repository, cancel)?;
+        let (ids, can_be_cached) = read_targets(repository, cancel)?;
         let ids = Arc::new(ids);
-        self.0 = sources.filter(|_| is_complete).map(|sources| CachedTips {
+        self.0 = sources.filter(|_| can_be_cached).map(|sources| CachedTips {
             sources,
             ids: Arc::clone(&ids),
         });
@@ -62,32 +62,43 @@ impl Tips {
     }
 }
 
-/// The targets of references, and whether [`Sources`] cover everything that they were read from.
+/// Reads the targets of references. Returns whether they can be cached, too: every file was read,
+/// and [`Sources`] covers it.
+///
+/// As in git, a reference that is malformed, dangling or unreadable is skipped.
 ///
 /// # Errors
-/// If references can't be read, or the call has to stop.
-pub(super) fn read(
+/// If references can't be listed, or the call has to stop.
+pub(super) fn read_targets(
     repository: &gix::Repository,
     cancel: &Cancel,
 ) -> Result<(HashSet<ObjectId>, bool), HistoryError> {
     let store = &repository.refs;
     // Reopened each time: a cached buffer may miss what was written within a tick of the clock.
     let packed = store.open_packed_buffer().map_err(git(READING))?;
-    let (mut ids, mut is_complete) = (HashSet::new(), true);
+    let (mut ids, mut can_be_cached) = (HashSet::new(), true);
     for prefix in PREFIXES {
         let prefix = prefix.try_into().map_err(git(READING))?;
         let all = store.iter_prefixed_packed(prefix, packed.as_ref());
         for reference in all.map_err(git(READING))? {
             cancel.check()?;
-            let Ok(mut reference) = reference else {
-                continue;
-            };
-            is_complete &= !points_elsewhere(&reference);
-            let id = reference.follow_to_object_packed(store, packed.as_ref());
-            ids.extend(id.ok());
+            let target = reference.and_then(|mut reference| {
+                can_be_cached &= !points_elsewhere(&reference);
+                reference.follow_to_object_packed(store, packed.as_ref())
+            });
+            match target {
+                Ok(id) => _ = ids.insert(id),
+                Err(error) => can_be_cached &= !is_io_error(&error),
+            }
         }
     }
-    Ok((ids, is_complete))
+    Ok((ids, can_be_cached))
+}
+
+/// Whether reading failed for a reason that may pass without a change of the file, such as too many
+/// open files.
+fn is_io_error(error: &gix::Error) -> bool {
+    error.downcast_any_ref::<std::io::Error>().is_some()
 }
 
 /// Whether the reference is symbolic and points outside the served prefixes.
@@ -103,63 +114,74 @@ fn points_elsewhere(reference: &Reference) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use archway_repo::testing::{Sandbox, cancel, git};
-    use tokio::time::{Duration, Instant};
 
     use super::*;
 
     struct Project {
-        app: Sandbox,
+        sandbox: Sandbox,
         tips: Tips,
     }
 
     impl Project {
-        /// A project with so many branches at one commit, each in a file of its own.
+        /// A project with this number of branches at one commit, each in its own file.
         fn new(branches: u32) -> Project {
-            let app = Sandbox::new();
-            app.file("a", "1").committed();
+            let sandbox = Sandbox::new();
+            sandbox.file("a", "1").committed();
             let commands = |at| format!("create refs/heads/some/{at} HEAD\n");
             let commands: String = (0..branches).map(commands).collect();
-            app.feed(&["update-ref", "--stdin"], &commands);
+            sandbox.feed(&["update-ref", "--stdin"], &commands);
             let tips = Tips::default();
-            Project { app, tips }
+            Project { sandbox, tips }
         }
 
-        /// A new commit that nothing reaches.
-        fn lost(&self, message: &str) -> ObjectId {
+        /// Creates a commit that no reference reaches.
+        fn unreachable_commit(&self, message: &str) -> ObjectId {
             let id = git(
-                &self.app.root(),
+                &self.sandbox.root(),
                 &["commit-tree", "-m", message, "HEAD^{tree}"],
             );
             id.parse().unwrap()
         }
 
-        fn now(&mut self) -> Arc<HashSet<ObjectId>> {
-            let repository = self.app.repo().git().unwrap();
-            self.tips.now(&repository, &cancel()).unwrap()
+        fn current(&mut self) -> Arc<HashSet<ObjectId>> {
+            let repository = self.sandbox.repo().git().unwrap();
+            self.tips.current(&repository, &cancel()).unwrap()
         }
 
-        fn names(&mut self, id: ObjectId) -> bool {
-            self.now().contains(&id)
+        fn contains(&mut self, id: ObjectId) -> bool {
+            self.current().contains(&id)
         }
 
-        fn point(&self, name: &str, id: ObjectId) {
-            self.app.git(&["update-ref", name, &id.to_string()]);
+        fn update_ref(&self, name: &str, id: ObjectId) {
+            self.sandbox.git(&["update-ref", name, &id.to_string()]);
+        }
+
+        /// Waits until all files are old enough that a later change would be noticed.
+        fn wait_until_cacheable(&self) {
+            let repository = self.sandbox.repo().git().unwrap();
+            let deadline = Instant::now() + Duration::from_secs(30);
+            while Sources::of(&repository, &cancel()).unwrap().is_none() {
+                assert!(Instant::now() < deadline, "files never become old");
+                std::thread::sleep(Duration::from_millis(2));
+            }
         }
 
         /// Reads until the cached targets are reused.
         fn wait_until_cached(&mut self) -> Arc<HashSet<ObjectId>> {
-            let last = Instant::now() + Duration::from_secs(30);
-            let mut before = self.now();
-            while Instant::now() < last {
-                let now = self.now();
-                if Arc::ptr_eq(&before, &now) {
-                    return now;
+            let deadline = Instant::now() + Duration::from_secs(30);
+            let mut before = self.current();
+            while Instant::now() < deadline {
+                let current = self.current();
+                if Arc::ptr_eq(&before, &current) {
+                    return current;
                 }
-                before = now;
+                before = current;
                 std::thread::sleep(Duration::from_millis(2));
             }
-            panic!("references are never cached");
+            panic!("references were never cached");
         }
     }
 
@@ -167,47 +189,49 @@ mod tests {
     fn references_are_cached_until_any_change() {
         let mut project = Project::new(2000);
         let [new, moved, written, tagged] =
-            ["new", "moved", "written", "tagged"].map(|it| project.lost(it));
+            ["new", "moved", "written", "tagged"].map(|it| project.unreachable_commit(it));
         let cached = project.wait_until_cached();
-        assert!(Arc::ptr_eq(&cached, &project.now()), "nothing changed");
-        project.point("refs/heads/new", new);
-        assert!(project.names(new));
+        assert!(Arc::ptr_eq(&cached, &project.current()), "nothing changed");
+        project.update_ref("refs/heads/new", new);
+        assert!(project.contains(new));
         project.wait_until_cached();
-        project.point("refs/heads/some/7", moved);
-        assert!(project.names(moved));
+        project.update_ref("refs/heads/some/7", moved);
+        assert!(project.contains(moved));
         project.wait_until_cached();
-        // Unlike git: the folder's time stays the same.
-        let file = project.app.root().join(".git/refs/heads/some/8");
+        // Unlike git, this leaves the folder's mtime as it is.
+        let file = project.sandbox.root().join(".git/refs/heads/some/8");
         std::fs::write(file, format!("{written}\n")).unwrap();
-        assert!(project.names(written));
+        assert!(project.contains(written));
         project.wait_until_cached();
-        project.point("refs/tags/deep/er", tagged);
-        assert!(project.names(tagged));
+        project.update_ref("refs/tags/deep/er", tagged);
+        assert!(project.contains(tagged));
         project.wait_until_cached();
-        project.app.git(&["branch", "-qD", "new"]);
-        assert!(!project.names(new) && project.names(moved));
-        project.app.git(&["pack-refs", "--all", "--prune"]);
+        project.sandbox.git(&["branch", "-qD", "new"]);
+        assert!(!project.contains(new) && project.contains(moved));
+        project.sandbox.git(&["pack-refs", "--all", "--prune"]);
         let packed = project.wait_until_cached();
         assert!(
             [moved, written, tagged]
                 .iter()
                 .all(|id| packed.contains(id))
         );
-        project.app.git(&["update-ref", "-d", "refs/heads/some/7"]);
-        assert!(!project.names(moved) && project.names(written));
+        project
+            .sandbox
+            .git(&["update-ref", "-d", "refs/heads/some/7"]);
+        assert!(!project.contains(moved) && project.contains(written));
     }
 
     #[test]
     fn changes_within_a_clock_tick_are_noticed() {
         let mut project = Project::new(1);
-        let ids = ["first", "second"].map(|it| project.lost(it));
-        let file = project.app.root().join(".git/refs/heads/some/0");
+        let ids = ["first", "second"].map(|it| project.unreachable_commit(it));
+        let file = project.sandbox.root().join(".git/refs/heads/some/0");
         for round in 0..200 {
             for (id, other) in [(0, 1), (1, 0)] {
                 std::fs::write(&file, format!("{}\n", ids[id])).unwrap();
-                let now = project.now();
+                let current = project.current();
                 assert!(
-                    now.contains(&ids[id]) && !now.contains(&ids[other]),
+                    current.contains(&ids[id]) && !current.contains(&ids[other]),
                     "round {round}"
                 );
             }
@@ -217,21 +241,35 @@ mod tests {
     #[test]
     fn symbolic_references_outside_the_prefixes_are_not_cached() {
         let mut project = Project::new(1);
-        let ids = ["first", "second"].map(|it| project.lost(it));
+        let ids = ["first", "second"].map(|it| project.unreachable_commit(it));
         project
-            .app
+            .sandbox
             .git(&["symbolic-ref", "refs/heads/link", "refs/pull/1/head"]);
-        project.point("refs/pull/1/head", ids[0]);
-        let repository = project.app.repo().git().unwrap();
-        let last = Instant::now() + Duration::from_secs(30);
-        // Waits until all recorded files are old enough to be cached.
-        while Sources::of(&repository, &cancel()).unwrap().is_none() {
-            assert!(Instant::now() < last);
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        assert!(project.names(ids[0]) && project.tips.0.is_none());
-        project.point("refs/pull/1/head", ids[1]);
-        let now = project.now();
-        assert!(now.contains(&ids[1]) && !now.contains(&ids[0]));
+        project.update_ref("refs/pull/1/head", ids[0]);
+        project.wait_until_cacheable();
+        assert!(project.contains(ids[0]) && project.tips.0.is_none());
+        project.update_ref("refs/pull/1/head", ids[1]);
+        let current = project.current();
+        assert!(current.contains(&ids[1]) && !current.contains(&ids[0]));
+    }
+
+    #[test]
+    fn targets_are_not_cached_after_an_io_error() {
+        let mut project = Project::new(1);
+        let head = git(&project.sandbox.root(), &["rev-parse", "HEAD"]);
+        let head = head.parse().unwrap();
+        let folder = project.sandbox.root().join(".git/refs/heads");
+        let write = |name, content: &str| std::fs::write(folder.join(name), content).unwrap();
+        write("malformed", "neither an id nor a name\n");
+        write("dangling", "ref: refs/heads/absent\n");
+        project.wait_until_cacheable();
+        assert!(project.contains(head) && project.tips.0.is_some());
+        // `open` fails with `ENAMETOOLONG`, for every user.
+        write(
+            "unreadable",
+            &format!("ref: refs/heads/{}\n", "x".repeat(256)),
+        );
+        project.wait_until_cacheable();
+        assert!(project.contains(head) && project.tips.0.is_none());
     }
 }

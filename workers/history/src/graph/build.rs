@@ -96,7 +96,7 @@ pub(crate) fn build(
 
 /// The commits at which histories begin.
 fn tips(git: &gix::Repository, cancel: &Cancel) -> Result<Vec<ObjectId>, HistoryError> {
-    let (named, _) = tips::read(git, cancel)?;
+    let (named, _) = tips::read_targets(git, cancel)?;
     let mut tips = Vec::new();
     for id in named
         .into_iter()

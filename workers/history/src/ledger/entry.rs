@@ -16,10 +16,10 @@ pub(super) const MAX_PATHS: usize = 1 << (32 - STATUS_BITS);
 /// The only word of a commit whose files are unknown.
 pub(super) const UNKNOWN: u32 = 0;
 
-/// What a commit did to a file. Paths are numbers inside a ledger, and names outside.
+/// A commit's change of a file. `P` is a path's number inside a ledger, its name outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry<P> {
-    pub path: P,
+    pub(super) path: P,
     /// The old path of a rename, by `-M`.
     pub(super) old_path: Option<P>,
     pub(super) status: Status,
@@ -143,7 +143,7 @@ fn status(word: u32) -> Option<Status> {
         .find(|status| self::code(*status) == Some(code))
 }
 
-/// The code of a status. A copy has none: only a followed file can be one.
+/// The code of a status. `None` for a copy, because only `--follow` finds copies.
 fn code(status: Status) -> Option<u32> {
     match status {
         Status::Added => Some(1),
