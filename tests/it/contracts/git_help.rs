@@ -43,8 +43,8 @@ async fn a_misspelt_revision_suggests_the_nearest_served_names() {
         ),
         ("main", "HEAD's branch is `trunk`. Or give "),
         ("master~2", "HEAD's branch is `trunk`. Or give "),
-        ("pull/1/feature-logan", "give what HEAD, "),
-        ("nothing-like-it", "give what HEAD, "),
+        ("pull/1/feature-logan", "give a commit that HEAD, "),
+        ("nothing-like-it", "give a commit that HEAD, "),
     ] {
         let reply = refused(&client, given).await;
         assert_eq!(reply.code(), "revision_not_found", "{given}");
@@ -77,8 +77,8 @@ async fn a_missing_parent_is_explained_unless_the_commit_is_not_served() {
         ("v2.0.0^3", &no_merge),
         ("HEAD~3", &no_more),
         ("HEAD~2^", &no_more),
-        (&format!("{lost}~1"), "give what HEAD, "),
-        (&format!("{lost}^2"), "give what HEAD, "),
+        (&format!("{lost}~1"), "give a commit that HEAD, "),
+        (&format!("{lost}^2"), "give a commit that HEAD, "),
     ] {
         let reply = refused(&client, given).await;
         assert_eq!(reply.code(), "revision_not_found", "{given}");

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::adr::{Adr, Status};
 use super::alignment::Positions;
 use super::markdown::{Markdown, Section};
-use super::words::Words;
+use super::words::WordCounts;
 
 /// The kind of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,8 +84,8 @@ pub struct Content {
     pub markdown: Markdown,
     /// The extracted decision, for a decision record.
     pub(crate) adr: Option<Adr>,
-    /// The words, indexed by the first search.
-    pub(super) words: OnceLock<Words>,
+    /// The word counts, computed by the first search.
+    pub(super) words: OnceLock<WordCounts>,
     /// The decision's positions, analysed by the first alignment.
     pub(super) positions: OnceLock<Positions>,
 }

@@ -86,7 +86,8 @@ impl Libraries {
             .time_to_idle(IDLE);
         let libraries = Cache::builder()
             .max_capacity(u64::from(LIBRARIES_BYTES))
-            // An oversized library is still cached, alone: otherwise each call would read it again.
+            // An oversized library is still cached, as the only one: otherwise each call would read
+            // it again.
             .weigher(|_: &Key, cached: &Arc<CachedLibrary>| {
                 cached.library.cost().min(LIBRARIES_BYTES)
             })
@@ -115,15 +116,15 @@ impl Libraries {
         };
         let cached = || {
             let cached = self.libraries.get(repo.key())?;
-            let is_of =
+            let is_current =
                 cached.commit == commit && cached.rules == rules && cached.folders == *folders;
-            is_of.then(|| Arc::clone(&cached.library))
+            is_current.then(|| Arc::clone(&cached.library))
         };
         if let Some(library) = cached() {
             return Ok(library);
         }
         let lock = self.read_locks.get_with_by_ref(repo.key(), Arc::default);
-        let _turn = cancel.lock(&lock)?;
+        let _guard = cancel.lock(&lock)?;
         if let Some(library) = cached() {
             return Ok(library);
         }

@@ -9,7 +9,7 @@ use gix::{ObjectId, objs::tree::EntryMode};
 pub struct Change {
     /// The path after the change, or before it if the file was deleted.
     pub path: RepoPath,
-    /// What happened to the file.
+    /// The kind of change.
     pub kind: ChangeKind,
     /// The file before. `None` if it was added.
     pub old: Option<Side>,
@@ -17,7 +17,7 @@ pub struct Change {
     pub new: Option<Side>,
 }
 
-/// What happened to a file.
+/// The kind of change of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
     /// The file is new.

@@ -11,7 +11,7 @@ pub struct ChangedFile {
     pub path: RepoPath,
     /// The source path of a rename or copy.
     pub old_path: Option<RepoPath>,
-    /// What the commit did to the file.
+    /// The kind of change.
     pub status: Status,
 }
 

@@ -106,7 +106,7 @@ fn at_revision(revision: Option<&str>) -> String {
     revision.map_or_else(String::new, |revision| format!(" at {}", shown(revision)))
 }
 
-/// Suffix of a message: what was found instead of a file.
+/// Suffix of a message: a folder was found instead of a file.
 fn folder_note(is_folder: bool) -> &'static str {
     match is_folder {
         true => ": it is a folder",

@@ -20,7 +20,7 @@ pub(super) struct FollowedFile {
     limiter: PathLimiter,
 }
 
-/// What a commit did to the file.
+/// The effect of a commit on the followed file.
 pub(super) enum CommitEffect {
     Nothing,
     /// The name is a folder, and was no file.
@@ -49,7 +49,7 @@ impl FollowedFile {
         self.limiter = PathLimiter::of(path);
     }
 
-    /// What a commit did to the file, before rename detection.
+    /// The effect of a commit on the file, before rename detection.
     ///
     /// # Errors
     /// If an object can't be read.

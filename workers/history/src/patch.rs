@@ -1,9 +1,9 @@
-//! What changed in a file, by lines: counted, or written as a patch.
+//! The changed lines of a file: their number, or a patch.
 //!
 //! Hunks are those that git finds, by the same algorithm (Myers' with git's shortcuts) and the same
-//! preference among equal answers, unless too many lines differ ([`hunks`]). A patch begins with its
-//! first `@@`: the lines above it in git's output follow from paths, status and modes. `git apply`
-//! accepts the patch after these lines (`a`, `b`: the paths before and after):
+//! preference among equal answers, unless too many lines differ ([`hunks`]). A patch begins with
+//! its first `@@`: the lines above it in git's output follow from paths, status and modes. `git
+//! apply` accepts the patch after these lines (`a`, `b`: the paths before and after):
 //!
 //! ```text
 //! diff --git a/… b/…

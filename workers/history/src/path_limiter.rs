@@ -35,8 +35,8 @@ impl PathLimiter {
         &self.path
     }
 
-    /// Whether graph or ledger prove that the commit leaves the path as its first parent has it.
-    /// For a root: that it lacks the path.
+    /// Whether graph or ledger prove that the path is the same in the commit and its first parent,
+    /// or that a root lacks it.
     pub(super) fn is_proven_same(&self, history: &History, key: CommitKey) -> bool {
         let (graph, ledger) = (history.graph(), history.ledger());
         let filtered = match key {

@@ -7,7 +7,8 @@ use super::HistoryError;
 const DATE_OR_REVISION: &str = "give a date, such as \"2025-01-01\", \"30 days ago\" or \
     \"yesterday\", or a revision, such as \"HEAD~3\"";
 
-const REACHABLE_REVISION: &str = "give what HEAD, a branch or a tag reaches; git_log shows commits";
+const REACHABLE_REVISION: &str =
+    "give a commit that HEAD, a branch or a tag reaches; git_log shows commits";
 
 /// Suggestion for a path that was not a file at a revision: no tool lists the files of one.
 pub const ABSENT_AT_REVISION: &str = "call git_log with it as file_path: it follows renames, and \

@@ -22,7 +22,7 @@ const MAX_ENTRIES: usize = 20_000;
 pub enum EmptyLogReason {
     /// `since` is after `until`.
     Reversed,
-    /// None of these commits, at which the log began, has the path.
+    /// The path is absent from all of these commits, where the log began.
     Absent(Vec<ObjectId>),
 }
 
@@ -92,7 +92,7 @@ impl History {
         path: &RepoPath,
         cancel: &Cancel,
     ) -> Option<String> {
-        // A suggestion is optional: failures yield none.
+        // A suggestion is optional, so failures are ignored.
         let files = self.files(commit, cancel).ok()?;
         let same_name = |file: &&RepoPath| file.name().eq_ignore_ascii_case(path.name());
         let named: Vec<String> = files.iter().filter(same_name).map(shown).collect();

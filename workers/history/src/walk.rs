@@ -3,7 +3,7 @@
 //! Visiting a commit queues its parents, and the youngest queued commit is visited next. Nothing is
 //! sorted: where clocks were wrong, the order is git's and not that of time. A walk limited to a
 //! folder follows git's history simplification: a merge whose folder equals that of one parent is
-//! not shown, and the walk continues with that parent alone.
+//! not shown, and the walk continues with that parent only.
 
 use archway_repo::{Cancel, RepoPath};
 use gix::ObjectId;
@@ -28,7 +28,7 @@ pub(super) struct Plan {
 /// A span of committer times, in seconds since 1970. Both ends belong to the span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Dates {
-    /// Excludes an older commit, and all that is reached through it alone.
+    /// Excludes an older commit, and commits that are reached only through it.
     pub(super) since: Option<i64>,
     /// Hides a younger commit.
     pub(super) until: Option<i64>,

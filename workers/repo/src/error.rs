@@ -69,7 +69,7 @@ pub enum RepoError {
     /// The tools' contract fixes the first words, which clients look for.
     #[error("Invalid {what}: {}: {}", shown(pattern), shown(message))]
     InvalidPattern {
-        /// What the pattern is: a regular expression or a text.
+        /// The kind of pattern: a regular expression or a text.
         what: &'static str,
         /// The pattern as given.
         pattern: String,

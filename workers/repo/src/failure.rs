@@ -41,7 +41,7 @@ fn with_absence(absence: Absence, mut failure: Failure) -> Failure {
     };
     if !is_new {
         let suggestion =
-            "ask the operator for the folder; list_projects tells what else you may read";
+            "ask the operator for the folder; list_projects lists the projects that you can read";
         failure.suggestion = suggestion.to_owned();
     }
     failure
@@ -53,8 +53,8 @@ fn missing_object(error: &RepoError) -> Failure {
     tracing::warn!(error = %Chain(error), "a repository lacks an object");
     Failure::new(
         Fault::FileNotFound,
-        format!("{error}: the repository lacks an object of it"),
-        "it was cloned in part and is not fetched from here; the operator must fetch the rest",
+        format!("{error}: the repository lacks one of its objects"),
+        "the clone is partial, and Archway never fetches; an operator must fetch the rest",
     )
 }
 

@@ -1,9 +1,9 @@
 //! The manifest of a repository: `.archway.toml`.
 //!
-//! Whoever writes the repository writes the manifest, so it mostly restricts. `deny` closes paths,
-//! also those the operator opened. `allow` extends the list of `read_repo_file` to what `read_file`
-//! shows anyway. `linked_projects` names projects; a caller gets those it may read.
-//! `[architecture]` names the folders of its documents.
+//! Anyone with write access to the repository can change the manifest, so it mostly restricts.
+//! `deny` closes paths, also those the operator opened. `allow` extends the list of
+//! `read_repo_file` to what `read_file` shows anyway. `linked_projects` names projects; a caller
+//! gets those it may read. `[architecture]` names the folders of its documents.
 //!
 //! An error in the file, such as an unknown key or an invalid glob, is a warning and affects
 //! nothing else. If the file is not TOML (a typo, a merge conflict), whatever is still recognisable
@@ -78,10 +78,11 @@ impl Manifest {
         }
     }
 
-    /// A file that is too large. What its beginning clearly denies is denied, so that a long
-    /// comment cannot open it.
+    /// The manifest of a file that is too large. Paths that its first 64 KiB clearly deny stay
+    /// closed, so that a long comment cannot open them.
     pub(super) fn from_prefix(bytes: &[u8]) -> Manifest {
-        let what = "it is larger than 64 KiB; only what its beginning clearly denies holds";
+        let what =
+            "it is larger than 64 KiB; only the recognisable `deny` globs at its beginning apply";
         Manifest {
             deny: Globs::new(salvaged_denials(&String::from_utf8_lossy(bytes))),
             ..Manifest::from_warning(what)
@@ -125,7 +126,9 @@ impl Manifest {
 /// Why the file is not valid TOML, if it is not.
 fn not_toml(bytes: &[u8], text: &str, errors: &[toml::de::Error]) -> Option<String> {
     if std::str::from_utf8(bytes).is_err() {
-        return Some("it is not text in UTF-8; only what it clearly denies holds".to_owned());
+        return Some(
+            "it is not text in UTF-8; only its recognisable `deny` globs apply".to_owned(),
+        );
     }
     let start = |error: &toml::de::Error| error.span().map_or(0, |span| span.start);
     let error = errors.iter().min_by_key(|error| start(error))?;
@@ -134,7 +137,7 @@ fn not_toml(bytes: &[u8], text: &str, errors: &[toml::de::Error]) -> Option<Stri
     let line = 1 + memchr::memchr_iter(b'\n', before).count();
     let what = shown(error.message());
     Some(format!(
-        "it is not TOML at line {line} ({what}); only what it clearly denies holds"
+        "it is not TOML at line {line} ({what}); only its recognisable `deny` globs apply"
     ))
 }
 

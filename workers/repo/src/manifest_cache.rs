@@ -63,7 +63,7 @@ impl ManifestCache {
     /// The current manifest of a work tree.
     ///
     /// # Errors
-    /// If the file exists and cannot be read: what it closes is then unknown.
+    /// If the file exists and cannot be read, because the paths that it closes are then unknown.
     pub(crate) fn of_work_tree(
         &self,
         project: &str,
@@ -171,7 +171,9 @@ impl ManifestFile {
             Err(RepoError::NotFound { .. }) => return Ok(ManifestFile::Missing),
             // Only a link can lead to a hidden path: the manifest's own name was not checked.
             Err(RepoError::Outside { .. } | RepoError::Blocked { .. }) => {
-                return Ok(ManifestFile::Refused("it is a link to what can't be read"));
+                return Ok(ManifestFile::Refused(
+                    "it is a link to a file that can't be read",
+                ));
             }
             Err(error) => return Err(error),
         };
@@ -336,7 +338,10 @@ mod tests {
             let repo = app.repo();
             assert!(opens(&repo, "a"), "{target}");
             assert_eq!(repo.manifest().warnings().len(), 1, "{target}");
-            assert!(repo.manifest().warnings()[0].ends_with("it is a link to what can't be read"));
+            assert!(
+                repo.manifest().warnings()[0]
+                    .ends_with("it is a link to a file that can't be read")
+            );
             fs::remove_file(app.root().join(NAME)).unwrap();
         }
         let large = format!("deny = ['a']\n#{}", "x".repeat(MAX_BYTES));

@@ -1,4 +1,4 @@
-//! One project as one call sees it: what tools list, open and search.
+//! One project as one call sees it: its files, to list, open and search.
 //!
 //! The commit is pinned, the work tree is not. After reading, a call checks [`Repo::moved`] to find
 //! out whether it saw one state.
@@ -197,8 +197,8 @@ impl Repo {
         self.shared.pool.install(times)
     }
 
-    /// What git could track at each of these paths in the work tree. Path rules do not apply and
-    /// links are not followed. In a bare repository, all are `None`.
+    /// Returns the kind of entry that git could track at each of these paths in the work tree. Path
+    /// rules do not apply and links are not followed. In a bare repository, all are `None`.
     ///
     /// # Errors
     /// [`RepoError::Stopped`], [`RepoError::Unreadable`], or a failure of the file system.

@@ -5,7 +5,7 @@
 //! Only names are checked, before anything is looked up: an existing and an invented path get the
 //! same answer. If a link is involved, rules are checked for the requested path and for its target.
 //!
-//! Nothing opens `.git`. A blocked folder may contain a path that was opened by name; then the
+//! No rule opens `.git`. A blocked folder may contain a path that was opened by name; then the
 //! folder is walked, and only that path is visible in it.
 
 mod admit;
@@ -16,7 +16,7 @@ use super::globs::Globs;
 use super::manifest::Manifest;
 use super::path::RepoPath;
 
-/// What `read_repo_file` reads by default.
+/// Globs of the paths that `read_repo_file` reads by default.
 const DEFAULT_ALLOW: [&str; 5] = [
     "paths/**",
     "docs/**",
@@ -35,7 +35,7 @@ pub struct Rules {
     allow: Vec<Glob>,
 }
 
-/// What a path is expected to be.
+/// The expected kind of a path's target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A file, or a link to one.
@@ -84,7 +84,7 @@ impl Rules {
         })
     }
 
-    /// These rules with the manifest's added: it closes paths, opens none, and extends what
+    /// Adds the rules of a manifest. They close paths, never open one, and extend what
     /// [`Rules::allows_reading`] admits.
     pub(super) fn with(&self, manifest: &Manifest) -> Rules {
         let mut rules = self.clone();

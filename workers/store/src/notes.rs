@@ -72,7 +72,7 @@ impl TenantStore<'_> {
         )
         .fetch_all(&mut *tx)
         .await
-        .map_err(failed("reading what was noted"))?;
+        .map_err(failed("reading notes"))?;
         let ids = rows.into_iter();
         Ok(ids
             .filter_map(|row| NoteId::of(row.source, row.name))

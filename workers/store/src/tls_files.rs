@@ -50,8 +50,8 @@ pub enum DatabaseFileError {
     },
     /// An authority is named but would not be used.
     #[error(
-        "the database URL names an authority with sslrootcert, which is asked only with \
-         sslmode=verify-full (or verify-ca): add that"
+        "the database URL names a certificate authority with sslrootcert, which \
+         is used only with sslmode=verify-full or verify-ca: add one of them"
     )]
     UnusedAuthority,
 }
@@ -130,13 +130,13 @@ mod tests {
         let query = format!("sslmode=verify-full&sslrootcert={ca}&sslcert={ca}&sslkey={key}");
         let url = reading(&query).unwrap().to_url_lossy();
         let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
-        for (name, held) in [(AUTHORITY, PEM), (CERTIFICATE, PEM), (KEY, "hush")] {
+        for (name, content) in [(AUTHORITY, PEM), (CERTIFICATE, PEM), (KEY, "hush")] {
             assert!(
-                pairs.contains(&(name.to_owned(), held.to_owned())),
+                pairs.contains(&(name.to_owned(), content.to_owned())),
                 "{name}"
             );
         }
-        // Without a named file, none is read.
+        // The URL names no files.
         reading("sslmode=verify-full").unwrap();
     }
 
@@ -146,20 +146,23 @@ mod tests {
         let (ca, key) = (folder.path().join("ca.pem"), folder.path().join("key"));
         std::fs::write(&ca, PEM).unwrap();
         std::fs::write(&key, "-----BEGIN CERTIFICATE-----\nhush").unwrap();
-        let not_written = |mode: &str, file: &std::path::Path| {
+        let error_for = |mode: &str, file: &std::path::Path| {
             let query = format!("sslmode={mode}&sslrootcert={}", file.display());
             reading(&query).unwrap_err().to_string()
         };
-        for (row, told) in [
+        for (error, expected) in [
             (
-                not_written("verify-full", &folder.path().join("none")),
+                error_for("verify-full", &folder.path().join("none")),
                 "none can't be read",
             ),
-            (not_written("verify-ca", &key), "holds no certificate"),
-            (not_written("require", &ca), "sslmode=verify-full"),
-            (not_written("prefer", &ca), "sslmode=verify-full"),
+            (error_for("verify-ca", &key), "holds no certificate"),
+            (error_for("require", &ca), "sslmode=verify-full"),
+            (error_for("prefer", &ca), "sslmode=verify-full"),
         ] {
-            assert!(row.contains(told) && !row.contains("hush"), "{row}");
+            assert!(
+                error.contains(expected) && !error.contains("hush"),
+                "{error}"
+            );
         }
     }
 }

@@ -74,7 +74,7 @@ pub(super) struct Term {
     pub(super) end: usize,
 }
 
-/// What a clause does with a term.
+/// The role of a term in a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Uses, has or does it.
@@ -197,7 +197,7 @@ fn answers_no(tokens: &[Token]) -> bool {
     (0..tokens.len()).any(|at| no(at) && ends(at))
 }
 
-/// Whether the words alone reject the preceding text: "GPL: never".
+/// Whether the words by themselves reject the preceding text: "GPL: never".
 fn is_rejection(tokens: &[Token]) -> bool {
     let words = tokens.iter().map(|token| token.lower.as_str());
     let forbids = [

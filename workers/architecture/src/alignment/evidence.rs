@@ -60,7 +60,7 @@ pub(super) struct Evidence {
     pub(super) title: f32,
     /// The same with similar words matched by embedding.
     pub(super) semantic: SemanticEvidence,
-    /// What the proposal does with the decision's terms.
+    /// How the proposal treats the decision's terms.
     pub(super) relations: Relations,
 }
 

@@ -52,7 +52,7 @@ impl Alternatives {
 pub(super) struct Product {
     /// The main name.
     pub(super) main_name: &'static str,
-    /// What it is: a database, a language.
+    /// For example a database or a language.
     pub(super) kind: &'static str,
     pub(super) alternatives: Alternatives,
 }

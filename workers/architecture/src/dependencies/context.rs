@@ -102,7 +102,7 @@ pub(super) fn parent(path: &RepoPath) -> RepoPath {
     path.parent().unwrap_or_else(RepoPath::root)
 }
 
-/// Resolves `text` against `folder` by names alone; `None` if the result is outside of the project.
+/// Resolves `text` against `folder` by names only. `None` if the result is outside of the project.
 pub(super) fn relative(folder: &RepoPath, text: &str) -> Option<RepoPath> {
     let mut names: Vec<&[u8]> = folder.components().collect();
     for name in text.split('/') {

@@ -56,11 +56,11 @@ pub(super) fn find_imports(
             };
         }
         let mut cursor = node.walk();
-        let (mut name, mut all) = (None, false);
+        let (mut name, mut is_wildcard) = (None, false);
         for child in node.named_children(&mut cursor) {
             match child.kind() {
                 "scoped_identifier" | "identifier" => name = syntax.text(child),
-                "asterisk" => all = true,
+                "asterisk" => is_wildcard = true,
                 _ => {}
             }
         }
@@ -68,7 +68,7 @@ pub(super) fn find_imports(
         let names: Vec<String> = names.map(|name| name.trim().to_owned()).collect();
         let import = match kind {
             "package_declaration" => JavaImport::Package(names),
-            _ if all => JavaImport::Wildcard(names),
+            _ if is_wildcard => JavaImport::Wildcard(names),
             _ => JavaImport::Class(names),
         };
         collector.add([super::Import::Java(import)]);
@@ -81,12 +81,12 @@ pub(super) fn source_roots(
     imports: &[super::Import],
     context: &ImportContext<'_>,
 ) -> Vec<RepoPath> {
-    let own = imports.iter().find_map(|import| match import {
+    let package = imports.iter().find_map(|import| match import {
         super::Import::Java(JavaImport::Package(package)) => Some(package.as_slice()),
         _ => None,
     });
     // A file without a package is in a source root.
-    let own = package_root(own.unwrap_or_default(), context);
+    let own_root = package_root(package.unwrap_or_default(), context);
     let mut conventional_roots: Vec<RepoPath> = Vec::new();
     for entry in &context.listing.entries {
         if !entry.path.name().ends_with(b".java") {
@@ -108,7 +108,8 @@ pub(super) fn source_roots(
     let shared = |root: &RepoPath| common_names(root, context.from);
     conventional_roots.sort_by_key(|root| std::cmp::Reverse(shared(root)));
     let root = RepoPath::root();
-    own.into_iter()
+    own_root
+        .into_iter()
         .chain(conventional_roots)
         .chain([root])
         .collect()
@@ -137,8 +138,8 @@ fn conventional_root(path: &RepoPath) -> Option<RepoPath> {
 }
 
 fn common_names(one: &RepoPath, other: &RepoPath) -> usize {
-    let both = one.components().zip(other.components());
-    both.take_while(|(one, other)| one == other).count()
+    let pairs = one.components().zip(other.components());
+    pairs.take_while(|(one, other)| one == other).count()
 }
 
 pub(super) fn resolve(
@@ -171,10 +172,10 @@ fn class_file(
     source_roots: &[RepoPath],
     context: &ImportContext<'_>,
 ) -> Option<RepoPath> {
-    let around = (1..=names.len())
+    let prefixes = (1..=names.len())
         .rev()
         .filter_map(|length| names.get(..length));
-    let mut candidates = around.flat_map(|names| {
+    let mut candidates = prefixes.flat_map(|names| {
         let file = move |root: &RepoPath| with_suffix(&beneath(root, names), ".java");
         source_roots.iter().map(file)
     });
@@ -193,8 +194,8 @@ fn is_source(name: &[u8]) -> bool {
     let Some(stem) = name.strip_suffix(b".java") else {
         return false;
     };
-    let ends: [&[u8]; 3] = [b"Test", b"Tests", b"TestCase"];
-    !stem.starts_with(b"Test") && !ends.iter().any(|end| stem.ends_with(end))
+    let suffixes: [&[u8]; 3] = [b"Test", b"Tests", b"TestCase"];
+    !stem.starts_with(b"Test") && !suffixes.iter().any(|suffix| stem.ends_with(suffix))
 }
 
 #[cfg(test)]

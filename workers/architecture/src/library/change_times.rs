@@ -1,4 +1,4 @@
-//! When documents last changed, according to history, if that is found in time.
+//! The times of the documents' last changes, read from history within a time limit.
 //!
 //! A file's modification time is the time of its checkout, which for most mounts is when the worker
 //! fetched it. So it is used only in a project without commits.
@@ -16,7 +16,7 @@ use super::Library;
 use crate::document::Document;
 
 /// The time limit for reading history, once per commit of HEAD. Listing documents must be fast, and
-/// a change that is not found in time is an old one.
+/// recent changes are found first.
 const HISTORY_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The computed change times.
@@ -24,7 +24,7 @@ const HISTORY_TIMEOUT: Duration = Duration::from_millis(100);
 pub(super) struct ChangeTimes(OnceLock<HashMap<RepoPath, Timestamp>>);
 
 impl Library {
-    /// When a document last changed, if that is known or found in time.
+    /// The time of a document's last change. `None` if history did not yield it in time.
     pub fn last_changed(
         &self,
         document: &Document,
@@ -36,14 +36,14 @@ impl Library {
         }
         let changes = &self.changes.0;
         if changes.get().is_none() {
-            let found = self.read_history(repo, histories, cancel).unwrap_or_else(|error| {
+            let times = self.read_history(repo, histories, cancel).unwrap_or_else(|error| {
                 tracing::debug!(error = %Chain(&error), "change times of documents could not be read");
                 HashMap::new()
             });
             // A cancelled search says nothing about the documents.
             cancel.check().ok()?;
             // A concurrent call may have stored the same result first.
-            _ = changes.set(found);
+            _ = changes.set(times);
         }
         changes.get()?.get(&document.path).copied()
     }

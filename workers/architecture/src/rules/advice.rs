@@ -1,4 +1,4 @@
-//! Advice for the caller: what was not checked, and what to do next.
+//! Advice for the caller: the unchecked parts, and the next step.
 
 use archway_repo::text::shown;
 

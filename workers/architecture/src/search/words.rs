@@ -4,7 +4,7 @@ use archway_index::terms::{self, Term};
 
 use crate::document::{Content, Document};
 use crate::library::Library;
-use crate::words::{TITLE_WEIGHT, Words};
+use crate::words::{TITLE_WEIGHT, WordCounts};
 
 use archway_repo::{Cancel, Stopped};
 
@@ -59,7 +59,7 @@ impl Scorer {
 
 /// A document's words, and those of its file name.
 struct IndexedDocument<'a> {
-    words: &'a Words,
+    words: &'a WordCounts,
     slug: Vec<Term>,
 }
 
@@ -96,10 +96,10 @@ fn as_u64(count: usize) -> u64 {
 
 impl Content {
     /// The document's words, counted on first use.
-    pub(super) fn words(&self) -> &Words {
+    pub(super) fn words(&self) -> &WordCounts {
         self.words.get_or_init(|| {
             let title = self.markdown.document_title().unwrap_or_default();
-            Words::of(&self.markdown, title)
+            WordCounts::from_markdown(&self.markdown, title)
         })
     }
 }

@@ -31,7 +31,7 @@ pub struct CacheFolder {
     path: PathBuf,
 }
 
-/// What is saved of a project.
+/// The files that are saved for a project.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Part {
     Graph,

@@ -1,8 +1,8 @@
 //! The graph of each project: the repository's own, or one that this worker built.
 //!
-//! The repository's own graph is used if it has filters and HEAD's commit: then somebody maintains
-//! it. Otherwise one is built in the background, and each build extends the last one. Builds never
-//! start from a repository's own graph: errors in it must not spread.
+//! The repository's own graph is used if it has filters and HEAD's commit, which shows that it is
+//! maintained. Otherwise a graph is built in the background, and each build extends the last one.
+//! Builds never start from a repository's own graph: errors in it must not spread.
 
 use std::sync::Arc;
 

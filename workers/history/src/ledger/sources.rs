@@ -5,11 +5,11 @@
 //! other file influences the choice:
 //! - Identical files: the best one, the first by path among equals, stays the best and first of any
 //!   subset that contains it, as long as the set is within the search limit.
-//! - A similar file that was deleted is found whatever else is hidden, if at most three others are
-//!   as similar, and none of those was deleted: it always gets one of the four slots.
+//! - A deleted file that is similar is found no matter which other files are hidden, if at most
+//!   three others are as similar, and all of those remain: it always gets one of the four slots.
 //! - A similar file that remains is found if no similar file was deleted, and no other is as
 //!   similar.
-//! - If nothing is similar among all files, nothing is among a subset.
+//! - If no file is similar among all files, none is among a subset.
 //!
 //! Any other case is left to each request.
 

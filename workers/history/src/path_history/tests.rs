@@ -1,4 +1,4 @@
-//! Path histories: what logs share, and what they do after an interruption.
+//! Logs share a path history, and resume it after an interruption.
 
 use std::os::unix::ffi::OsStrExt as _;
 

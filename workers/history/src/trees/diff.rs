@@ -41,7 +41,7 @@ pub(super) struct TreeDiff<'a> {
     folders: Vec<Folder>,
     found: Vec<Difference>,
     limits: Limits,
-    /// What is left of [`MAX_PATH_BYTES`].
+    /// Bytes of paths that may still be stored, of [`MAX_PATH_BYTES`].
     bytes_left: usize,
 }
 

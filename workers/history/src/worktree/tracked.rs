@@ -34,17 +34,17 @@ pub(super) struct TrackedFile {
     trust: Trust,
 }
 
-/// What proves that a file is as in the index.
+/// The condition under which a file equals its index entry, so that its content need not be read.
 #[derive(Clone, Copy, Debug)]
 enum Trust {
-    /// Nothing is needed: git was told to assume it.
+    /// None: the user set `assume-unchanged` or `skip-worktree`.
     Always,
-    /// That the file is absent: it is outside of a sparse checkout. If it exists all the same it is
-    /// read, as git does.
+    /// The file is absent, because it is outside of a sparse checkout. If it exists all the same,
+    /// it is read, as git does.
     IfAbsent,
-    /// That its `stat` is equal.
+    /// Its `stat` is equal.
     IfUnchanged(Stat),
-    /// Nothing does: it must be read.
+    /// The file must always be read.
     Never,
 }
 

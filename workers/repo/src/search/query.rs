@@ -1,9 +1,9 @@
-//! What a search looks for, in which files, and which matches it returns.
+//! The query of a search: pattern, files and limits.
 
 use crate::glob::Glob;
 use crate::path::RepoPath;
 
-/// What to search for, and in which files.
+/// The pattern to search for, and the files to search.
 #[derive(Clone, Debug)]
 pub struct Query {
     /// A regular expression, or plain text.

@@ -1,7 +1,7 @@
 //! Recent search usage of each tenant: heavy users yield to the others.
 //!
-//! A tenant's usage grows by the time during which a search of it runs, and shrinks at the same
-//! rate while none does. A tenant that searches for less than half of the time soon has no usage,
+//! A tenant's usage grows while one of its searches runs, by the elapsed time, and shrinks at the
+//! same rate otherwise. A tenant that searches for less than half of the time soon has no usage,
 //! however often it searches. Each search that begins while another of its tenant runs adds
 //! [`CONCURRENT_COST`]: many concurrent searches are short on an idle machine, and their usage
 //! would vanish before the next ones. All times are passed in.

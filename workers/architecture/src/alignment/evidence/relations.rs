@@ -1,4 +1,4 @@
-//! What the clauses of a proposal do with the terms of a decision.
+//! How the clauses of a proposal treat the terms of a decision.
 
 use super::overlap::Overlap;
 use super::rejected_options::name_share;
@@ -13,7 +13,7 @@ const SINGLE_WORD: f32 = 0.85;
 /// The highest score, and the index of the statement or option that has it.
 pub(in crate::alignment) type TopScore = (f32, Option<usize>);
 
-/// What the proposal's clauses do with the decision's terms: the maximum over all clauses.
+/// How the proposal's clauses treat the decision's terms: the maximum over all clauses.
 #[derive(Debug, Default)]
 pub(in crate::alignment) struct Relations {
     /// Weight that a clause states as the decision does.

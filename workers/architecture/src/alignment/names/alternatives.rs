@@ -10,7 +10,7 @@ mod operations;
 mod services;
 mod techniques;
 
-/// What a group's products are, and their names.
+/// The kind of a group's products, and their names.
 pub(super) type Group = (&'static str, &'static str);
 
 /// All groups, in a fixed order.

@@ -75,7 +75,7 @@ pub(in crate::alignment) const TECHNICAL: &[&str] = &[
     "users", "utf", "version", "webhook", "webhooks", "websocket", "worker", "workers", "workflow", "workflows",
 ];
 
-/// What offices talk about besides software.
+/// Words of office talk that is not about software.
 pub(in crate::alignment) const EVERYDAY: &str = "party lunch dinner canteen kitchen coffee fence paint painted \
 furniture desk chair bench window door garden travel hotel train flight car van bike parking office lease rent landlord contract \
 price discount invoice insurance salary holiday leave hiring interview candidate colleague visitor guest training course workshop \

@@ -88,7 +88,7 @@ fn keyword(pieces: &[Piece<'_>], at: usize, word_text: &str) -> Option<Keyword> 
         } else {
             negated
         },
-        // What is not required is optional.
+        // A negated requirement makes its subject optional.
         severity: severity.filter(|_| !forbids || !negated.is_empty()),
         forbids,
     })
