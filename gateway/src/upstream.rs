@@ -230,11 +230,6 @@ impl Upstream {
         self.end.cancel();
     }
 
-    /// Whether any pool has a ready worker.
-    pub(crate) fn has_ready_worker(&self) -> bool {
-        self.pools.values().any(|pool| pool.is_ready())
-    }
-
     /// Waits until a worker is lost.
     pub(crate) async fn lost(&self) {
         self.lost.notified().await;

@@ -259,17 +259,14 @@ impl RetriedCall {
     /// Counts the loss of a worker against the call, unless the worker had announced its shutdown.
     /// Fails if it was the second loss.
     fn count_crash(&self, flight: &InFlight) -> Result<(), Failure> {
-        let digest = self.digest();
-        let Some(digest) = digest.filter(|_| !flight.replica.announced_shutdown(flight.epoch))
-        else {
+        let is_crash = !flight.replica.announced_shutdown(flight.epoch);
+        let Some(digest) = self.digest().filter(|_| is_crash) else {
             return Ok(());
         };
         let now = Instant::now();
-        let lost = self
-            .crash_guard
-            .crashing_calls
-            .lock()
-            .lost(digest, flight.epoch, now);
+        let mut crashing_calls = self.crash_guard.crashing_calls.lock();
+        let lost = crashing_calls.lost(digest, flight.epoch, now);
+        drop(crashing_calls);
         if !lost {
             return Ok(());
         }

@@ -57,6 +57,11 @@ impl Upstream {
         })
     }
 
+    /// Whether any pool has a ready worker.
+    pub(crate) fn has_ready_worker(&self) -> bool {
+        self.pools.values().any(|pool| pool.is_ready())
+    }
+
     /// The pool to ask: a ready one if there is one, else one that has workers.
     fn pool_for_catalog(&self) -> Option<&Arc<Pool>> {
         let first = self.pools.get(&self.default_pool);
