@@ -1,9 +1,9 @@
-//! The optional chat model. Each request asks it one thing, and its answer is unverified text.
+//! The optional chat model. Each request has one task, and the answer is unverified text.
 //!
 //! A request waits for a permit: few run at once, one tenant holds at most half of the permits, and
-//! they are granted round robin over tenants. What a reader would get wrong: each caller has an
-//! answer of its own already. So requests are not retried, no pause that the service asked for is
-//! waited out, and half of a call's time is left to the call whatever the service does.
+//! they are granted round robin over tenants. Each caller also has a
+//! fallback that needs no model. So requests are not retried, a `Retry-After` is not waited out,
+//! and half of a call's time is left to the call whatever the service does.
 
 mod config;
 mod metrics;
@@ -46,7 +46,7 @@ pub(crate) struct Chat {
 
 /// A request to the chat model.
 pub(crate) struct ChatRequest {
-    /// What to do with the data. It contains only Archway's own text.
+    /// Instructions for the data. They contain only Archway's own text.
     pub(crate) instructions: &'static str,
     /// Text that others wrote. It is sent as JSON, so that it can't end a string early.
     pub(crate) data: Value,

@@ -52,7 +52,7 @@ struct CompletionContext {
     arguments: BTreeMap<String, String>,
 }
 
-/// The values that match.
+/// The answer to `completion/complete`.
 #[derive(Serialize)]
 pub(crate) struct Completions {
     completion: Completion,
@@ -61,7 +61,9 @@ pub(crate) struct Completions {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Completion {
+    /// At most [`MAX_VALUES`].
     values: Vec<String>,
+    /// The number of all values that match.
     total: usize,
     has_more: bool,
 }
@@ -72,54 +74,63 @@ pub(crate) async fn complete(
     args: CompleteArgs,
 ) -> Result<Reply<Completions>, Failure> {
     let name = args.argument.name.as_str();
-    let all = match &args.r#ref {
+    let candidates = match &args.r#ref {
         Reference::Resource { uri } => {
             let variable = variables(cx, uri)
-                .ok_or_else(|| unknown("resource template", uri))?
+                .ok_or_else(|| unknown_name("resource template", uri))?
                 .iter()
-                .find(|(chosen, _)| *chosen == name);
-            let (_, variable) = variable.ok_or_else(|| unknown("variable", name))?;
-            of_variable(cx, *variable, &args.context.arguments).await?
+                .find(|(declared, _)| *declared == name);
+            let (_, variable) = variable.ok_or_else(|| unknown_name("variable", name))?;
+            values_of_variable(cx, *variable, &args.context.arguments).await?
         }
         Reference::Prompt { name: prompt } => {
             let (owner, names) = prompts::arguments_of(cx, prompt).await?;
-            if !names.iter().any(|chosen| chosen == name) {
-                return Err(unknown("argument", name));
+            if !names.iter().any(|declared| declared == name) {
+                return Err(unknown_name("argument", name));
             }
-            of_argument(cx, name, owner).await?
+            values_of_argument(cx, name, owner).await?
         }
     };
     Ok(Reply::new(Completions {
-        completion: matching(all, &args.argument.value),
+        completion: matching(candidates, &args.argument.value),
     }))
 }
 
-async fn of_variable(
+async fn values_of_variable(
     cx: &ToolContext,
     variable: Variable,
-    chosen: &BTreeMap<String, String>,
+    context: &BTreeMap<String, String>,
 ) -> Result<Vec<String>, Failure> {
     match variable {
         Variable::Project => slugs(cx).await,
         Variable::Kind => Ok(Kind::ALL.map(|kind| kind.name().to_owned()).to_vec()),
         Variable::Slug => {
-            let project = match cx.project(chosen.get("project").map(String::as_str)).await {
+            let project = match cx.project(context.get("project").map(String::as_str)).await {
                 Ok(project) => project,
-                // The client has not chosen a project yet.
+                // No project was chosen, or one that the caller cannot read: nothing to suggest.
                 Err(failure) if failure.code.blame() == archway_proto::fault::Blame::Caller => {
                     return Ok(Vec::new());
                 }
                 Err(failure) => return Err(failure),
             };
-            let kind = chosen.get("kind").and_then(|kind| Kind::of_name(kind));
-            documents(cx, &project, kind).await
+            let kinds = suggested_kinds(context.get("kind").map(String::as_str));
+            document_slugs(cx, &project, &kinds).await
         }
         Variable::Path => Ok(Vec::new()),
     }
 }
 
-/// Values by the argument's name: prompts declare no more about their arguments.
-async fn of_argument(
+/// The kinds of documents to suggest: all unless the client has chosen one. No URI exists for an
+/// unknown kind, so it has no values.
+fn suggested_kinds(chosen: Option<&str>) -> Vec<Kind> {
+    match chosen {
+        Some(name) => Kind::of_name(name).into_iter().collect(),
+        None => Kind::ALL.to_vec(),
+    }
+}
+
+/// Prompt arguments have no type, so the name decides which values to suggest.
+async fn values_of_argument(
     cx: &ToolContext,
     name: &str,
     owner: Option<Arc<Project>>,
@@ -138,7 +149,7 @@ async fn of_argument(
             None => return Ok(Vec::new()),
         },
     };
-    documents(cx, &project, Some(kind)).await
+    document_slugs(cx, &project, &[kind]).await
 }
 
 async fn slugs(cx: &ToolContext) -> Result<Vec<String>, Failure> {
@@ -146,29 +157,29 @@ async fn slugs(cx: &ToolContext) -> Result<Vec<String>, Failure> {
     Ok(projects.iter().map(|it| it.slug.clone()).collect())
 }
 
-async fn documents(
+async fn document_slugs(
     cx: &ToolContext,
     project: &Project,
-    kind: Option<Kind>,
+    kinds: &[Kind],
 ) -> Result<Vec<String>, Failure> {
-    if !cx.reads_documents() {
+    if kinds.is_empty() || !cx.reads_documents() {
         return Ok(Vec::new());
     }
-    let libraries = cx.libraries().clone();
+    let (libraries, kinds) = (cx.libraries().clone(), kinds.to_vec());
     let slugs = cx.read(project, move |repo, cancel| {
         let library = libraries.of(repo, cancel)?;
         let documents = library.documents().iter();
-        let documents = documents.filter(|it| kind.is_none_or(|kind| it.kind == kind));
+        let documents = documents.filter(|it| kinds.contains(&it.kind));
         Ok(documents.map(|it| it.slug.clone()).collect())
     });
     Ok(slugs.await?.value)
 }
 
 /// The values that begin with `typed`, then those that contain it, ignoring case.
-fn matching(all: Vec<String>, typed: &str) -> Completion {
+fn matching(candidates: Vec<String>, typed: &str) -> Completion {
     let typed = typed.to_lowercase();
     let position = |value: &String| value.to_lowercase().find(&typed);
-    let mut values: Vec<String> = all
+    let mut values: Vec<String> = candidates
         .into_iter()
         .filter(|it| position(it).is_some())
         .collect();
@@ -182,11 +193,11 @@ fn matching(all: Vec<String>, typed: &str) -> Completion {
     }
 }
 
-fn unknown(what: &str, name: &str) -> Failure {
+fn unknown_name(what: &str, name: &str) -> Failure {
     Failure::new(
         Fault::InvalidArguments,
         format!("there is no {what} {:?}", text::shown(name)),
-        "call resources/templates/list or prompts/list for those there are",
+        "list the valid names with resources/templates/list or prompts/list",
     )
 }
 
@@ -196,8 +207,8 @@ mod tests {
 
     #[test]
     fn prefix_matches_come_first_and_at_most_a_hundred_are_returned() {
-        let all = ["0001-use-postgres", "Postgres", "postgres-roles", "redis"];
-        let completion = matching(all.map(str::to_owned).to_vec(), "POST");
+        let candidates = ["0001-use-postgres", "Postgres", "postgres-roles", "redis"];
+        let completion = matching(candidates.map(str::to_owned).to_vec(), "POST");
         assert_eq!(
             completion.values,
             ["Postgres", "postgres-roles", "0001-use-postgres"]
@@ -213,5 +224,12 @@ mod tests {
             ),
             (100, 150, true)
         );
+    }
+
+    #[test]
+    fn an_unknown_kind_has_no_values() {
+        assert_eq!(suggested_kinds(None), Kind::ALL);
+        assert_eq!(suggested_kinds(Some(Kind::Adr.name())), [Kind::Adr]);
+        assert_eq!(suggested_kinds(Some("adrs")), []);
     }
 }

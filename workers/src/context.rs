@@ -1,4 +1,4 @@
-//! What a tool may use while it runs one call: the caller, the deadline, and access to data.
+//! The context of one tool call: the caller, the deadline, and access to data.
 
 mod heads;
 mod projects;

@@ -31,7 +31,7 @@ struct ToolLabel {
     tool: &'static str,
 }
 
-/// What a call waits for. The first two come before its work on files.
+/// The resource that a call waits for. The first two come before its work on files.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum WaitKind {
     /// A permit for heavy work.

@@ -74,7 +74,7 @@ pub enum WorkerError {
     /// A thread, runtime or socket could not be created.
     #[error("starting the worker: {what}")]
     Start {
-        /// What could not be created.
+        /// The resource that could not be created.
         what: &'static str,
         /// The error of the operating system.
         #[source]

@@ -1,10 +1,9 @@
 //! The workflow of a session: the prompt it requested last, and the results of that prompt's tools.
 //!
 //! Workflows are stored in Postgres, so that any worker serves them. They are a convenience: a call
-//! succeeds without them, and waits for them at most 0.5 s. What a reader would get wrong: most
-//! calls belong to no workflow and must cost nothing. So each worker caches which sessions have
-//! one, and queries Postgres twice a second for new ones. It knows at once of those that it opened
-//! itself.
+//! succeeds without them, and waits for them at most 0.5 s. Most calls belong
+//! to no workflow and must cost nothing. So each worker caches which sessions have one, and queries
+//! Postgres twice a second for new ones. Sessions that it opened itself are cached at once.
 
 mod recorded;
 

@@ -164,7 +164,7 @@ async fn an_unreachable_service_is_retried_rarely_and_the_index_stays() {
     };
     let (before, asked) = (edition().await, service.requests().len());
     let since = Instant::now();
-    // The last attempt of the first run may still come. Then the circuit rests for 2 s, and for 4 s.
+    // The last attempt of the first run may still come. Then the circuit stays open for 2 s, then 4 s.
     let asked_more = async || (service.requests().len() >= asked + 3).then_some(());
     stack.eventually(asked_more).await;
     let elapsed = since.elapsed();

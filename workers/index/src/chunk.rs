@@ -2,8 +2,8 @@
 //!
 //! Source code is cut into its declarations, a document at its headings, and any other text, or code
 //! that cannot be parsed, into windows of lines. Chunks are in the order of the text and share no
-//! bytes, and the same bytes under the same extension give the same chunks. Some bytes are in no
-//! chunk, since nobody searches for them: blank lines, imports, licences and lone brackets. Two
+//! bytes, and the same bytes under the same extension give the same chunks. Blank lines,
+//! imports, licences and lone brackets are in no chunk, since they are useless as results. Two
 //! chunks may share a line if two declarations do.
 
 // From the text to its parts: code first, then other texts, then their common parts.

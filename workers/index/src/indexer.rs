@@ -164,9 +164,9 @@ impl Indexer {
         Ok(())
     }
 
-    /// What a project needs. Documents: if chunks are lost, or the index is not of HEAD's commit or not
-    /// by the present path rules (files that they opened are missing from it). Vectors: if only those
-    /// are missing and the embedder is available.
+    /// Returns the work that a project needs. Documents: if chunks are lost, or if the index is not of
+    /// HEAD's commit, or not by the present path rules (it lacks files that they opened). Vectors: if
+    /// only those are missing and the embedder is available.
     async fn due_work(
         &self,
         project: &MountedProject,
@@ -296,11 +296,11 @@ impl Indexer {
     }
 }
 
-/// What a project needs.
+/// The work that a project needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Work {
     Nothing,
-    /// Only vectors are missing; words alone rank the project.
+    /// Only vectors are missing; until they exist, words rank the project.
     Vectors,
     Documents,
 }

@@ -1,8 +1,8 @@
 //! Searches the index, and reports its state.
 //!
 //! Without Postgres, the last known state is used for as long as it is cached. Without the embedder,
-//! words alone rank the results. So they do while any text of a searched project lacks vectors:
-//! next to texts that have them, it would seem unrelated to everything. Only complete indexes are
+//! results are ranked by words only. The same holds while any text of a searched project lacks
+//! vectors: next to texts that have them, it would seem unrelated to everything. Only complete indexes are
 //! searched: a match in a text that no document has, whether not yet or no longer, is dropped.
 
 use std::collections::{HashMap, HashSet};

@@ -73,7 +73,7 @@ pub struct SearchedProject {
     pub chunks: u64,
 }
 
-/// What to search for.
+/// A query for the nearest chunks.
 #[derive(Clone, Debug)]
 pub struct NearestQuery {
     /// Vector of the query, of length 1; `None` to rank by words alone.
@@ -189,7 +189,7 @@ pub enum VectorStoreError {
 /// }
 /// ```
 ///
-/// Neither does counting, storing or removing by project alone.
+/// Counting, storing and removing need the tenant, too: a project's id alone does not compile.
 ///
 /// ```no_run
 /// # use archway_index::vector_store::VectorStore;

@@ -207,7 +207,7 @@ mod tests {
         ]
     }
 
-    /// What the steps did, as a caller observes it.
+    /// The effect of the steps, as callers observe it.
     struct Simulation {
         permits: FairPermits<u64>,
         total: usize,

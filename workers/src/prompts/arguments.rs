@@ -1,4 +1,4 @@
-//! The arguments that a caller gives for a prompt.
+//! The arguments that a caller passes to a prompt.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(super) fn checked_arguments(
     let names: Vec<&str> = prompt.arguments.iter().map(|it| it.name.as_str()).collect();
     let bad = |what: String| {
         let suggestion = match names.is_empty() {
-            true => "the prompt takes none".to_owned(),
+            true => "the prompt takes no arguments".to_owned(),
             false => format!("the prompt takes {}", names.join(", ")),
         };
         Failure::new(Fault::InvalidArguments, what, suggestion)

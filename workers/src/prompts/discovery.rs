@@ -21,7 +21,7 @@ const MAX_NAMED: usize = 20;
 pub(super) struct ProjectPrompts {
     /// Each prompt with the path of its file.
     pub(super) prompts: Vec<(String, Prompt)>,
-    /// What was skipped and why, one sentence each.
+    /// Skipped prompts and the reasons, one sentence each.
     pub(super) skipped: Vec<String>,
 }
 

@@ -91,7 +91,7 @@ async fn check<'p>(
         let expanded = match expander.expand(prompt).await {
             Err(failure) if failure.code == Fault::DeadlineExceeded => return Err(failure),
             // If one prompt can't be read, the others are still listed.
-            Err(_failure) => Err("what it names can't be read at the moment".to_owned()),
+            Err(_failure) => Err("a resource that it names can't be read at the moment".to_owned()),
             Ok(expanded) => expanded,
         };
         if let Err(why) = expanded {

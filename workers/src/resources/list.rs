@@ -98,8 +98,8 @@ fn workflow() -> Resource {
         uri: WORKFLOW.to_owned(),
         name: "workflow".to_owned(),
         title: "The workflow of this session".to_owned(),
-        description: "The prompt that was asked for last, its arguments, and what its tools \
-            answered since, for 30 minutes; null without one"
+        description: "The prompt that was requested last, its arguments, and the results of its \
+            tools since, for 30 minutes; null without one"
             .to_owned(),
         mime_type: media::JSON,
         size: None,
@@ -112,7 +112,7 @@ fn shown(project: Option<&str>, document: &Document, changed: Option<Timestamp>)
         (Some(record), _) => format!("Decision {}, {}", record.id, record.status.name()),
         (None, Kind::Adr) => "Decision".to_owned(),
         (None, Kind::Pattern) => "Pattern: how something is built here".to_owned(),
-        (None, Kind::Guideline) => "Guideline: what holds for all that is built here".to_owned(),
+        (None, Kind::Guideline) => "Guideline: rules for everything that is built here".to_owned(),
     };
     if let Some(project) = project {
         description += &format!("; project {project}");

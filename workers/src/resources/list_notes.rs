@@ -57,7 +57,7 @@ impl ListNotes {
         }
     }
 
-    /// What was left out so far.
+    /// Sentences about the items left out so far.
     pub(crate) fn skipped(&self) -> &[String] {
         &self.skipped
     }

@@ -1,11 +1,11 @@
 //! Pages of lists over all projects that a caller may read.
 //!
 //! The default project comes first, the others by slug. A cursor names the last item that was
-//! returned, so that a commit in between neither repeats nor skips items. If that item is gone
-//! since, the list must be started again.
+//! returned, so that a commit in between neither repeats nor skips items. If that item has since
+//! been removed, the cursor is rejected.
 //!
-//! What a reader would get wrong: a page may be short, or empty, and have a cursor. Thousands of
-//! projects with few items are read page by page, so that each page meets its deadline.
+//! A page may be short or empty and still have a cursor: thousands of projects with few items are
+//! read page by page, so that each page meets its deadline.
 
 use std::sync::Arc;
 
@@ -23,16 +23,16 @@ const MAX_PROJECTS: usize = 100;
 /// The params of a list request.
 #[derive(Default, Deserialize)]
 pub(crate) struct ListArgs {
-    /// `<project> <item>`: the last item that was returned. `<project> ` is before the first of its
-    /// items.
+    /// `<project> <item>`: the last item that was returned. An empty item starts at the project's
+    /// first item.
     #[serde(default)]
     cursor: Option<String>,
 }
 
-/// A project of a list.
+/// A project whose items are listed.
 pub(crate) struct PageProject {
-    pub project: Arc<Project>,
-    /// Its slug as a prefix of names. `None` for the caller's default project.
+    pub(crate) project: Arc<Project>,
+    /// Its slug, as a prefix of item names. `None` for the caller's default project.
     pub(crate) prefix: Option<String>,
 }
 
@@ -44,12 +44,13 @@ pub(crate) struct ListPage<T> {
     /// Where the previous page ended, until that item is found.
     after: Option<(String, String)>,
     is_full: bool,
-    /// How many more projects may be read, and until when. One is read in any case.
-    projects: usize,
-    until: Instant,
+    /// Projects that may still be read.
+    projects_left: usize,
+    /// No project is started after this time, except the first.
+    deadline: Instant,
     /// The first project of the next page, if this page ended for another reason than its item
     /// count.
-    next: Option<String>,
+    next_project: Option<String>,
 }
 
 impl ListArgs {
@@ -66,7 +67,7 @@ impl ListArgs {
         let after = match self.cursor {
             None => None,
             Some(cursor) => {
-                let position = cursor.split_once(' ').ok_or_else(start_again)?;
+                let position = cursor.split_once(' ').ok_or_else(malformed_cursor)?;
                 Some((position.0.to_owned(), position.1.to_owned()))
             }
         };
@@ -75,13 +76,13 @@ impl ListArgs {
             let position = page_projects
                 .iter()
                 .position(|it| it.project.slug == *project);
-            page_projects.drain(..position.ok_or_else(start_again)?);
+            page_projects.drain(..position.ok_or_else(expired_cursor)?);
         }
         let now = Instant::now();
-        let left = cx.cancel().deadline.saturating_duration_since(now);
+        let time_left = cx.cancel().deadline.saturating_duration_since(now);
         let after = after.filter(|(_, item)| !item.is_empty());
         // Half of the time, because the last project may take as long as all before it.
-        Ok((page_projects, ListPage::new(after, now + left / 2)))
+        Ok((page_projects, ListPage::new(after, now + time_left / 2)))
     }
 }
 
@@ -103,14 +104,15 @@ async fn page_projects(cx: &ToolContext) -> Result<Vec<PageProject>, Failure> {
 pub(crate) struct PageSlice {
     /// The last item of the previous page.
     after: Option<String>,
-    room: usize,
+    /// Items that still fit into the page.
+    remaining: usize,
 }
 
 impl PageSlice {
-    /// Selects the items that fit into the page, and one more if there is one.
+    /// Selects the items that fit into the page, and one more: it shows that the list continues.
     ///
     /// # Errors
-    /// If the last item of the previous page is gone.
+    /// If the last item of the previous page has been removed.
     pub(crate) fn select<T>(
         &self,
         items: impl Iterator<Item = (String, T)>,
@@ -118,34 +120,35 @@ impl PageSlice {
         let mut items = items;
         if let Some(after) = &self.after {
             let found = items.find(|(name, _)| name == after);
-            found.ok_or_else(start_again)?;
+            found.ok_or_else(expired_cursor)?;
         }
-        Ok(items.take(self.room + 1).collect())
+        Ok(items.take(self.remaining + 1).collect())
     }
 }
 
 impl<T> ListPage<T> {
-    fn new(after: Option<(String, String)>, until: Instant) -> ListPage<T> {
+    fn new(after: Option<(String, String)>, deadline: Instant) -> ListPage<T> {
         ListPage {
             items: Vec::new(),
             last: None,
             after,
             is_full: false,
-            projects: MAX_PROJECTS,
-            until,
-            next: None,
+            projects_left: MAX_PROJECTS,
+            deadline,
+            next_project: None,
         }
     }
 
     /// Whether `project`, the next in order, may be read for this page.
     pub(crate) fn has_room_for(&mut self, project: &str) -> bool {
-        let is_first = self.projects == MAX_PROJECTS;
-        let has_time = is_first || (self.projects > 0 && Instant::now() < self.until);
-        if self.is_full || !has_time {
-            self.next = Some(project.to_owned());
+        let is_first = self.projects_left == MAX_PROJECTS;
+        let has_time = Instant::now() < self.deadline;
+        let is_allowed = is_first || (self.projects_left > 0 && has_time);
+        if self.is_full || !is_allowed {
+            self.next_project = Some(project.to_owned());
             return false;
         }
-        self.projects -= 1;
+        self.projects_left -= 1;
         true
     }
 
@@ -154,7 +157,7 @@ impl<T> ListPage<T> {
         let after = self.after.take_if(|(of, _)| of == project);
         PageSlice {
             after: after.map(|(_, name)| name),
-            room: MAX_ITEMS - self.items.len(),
+            remaining: MAX_ITEMS - self.items.len(),
         }
     }
 
@@ -174,18 +177,24 @@ impl<T> ListPage<T> {
     pub(crate) fn finish(self) -> (Vec<T>, Option<String>) {
         let last = self.last.filter(|_| self.is_full);
         let last = last.map(|(project, name)| format!("{project} {name}"));
-        let next = self.next.map(|project| format!("{project} "));
+        let next = self.next_project.map(|project| format!("{project} "));
         (self.items, last.or(next))
     }
 }
 
-/// The failure for a cursor whose item is gone.
-pub(crate) fn start_again() -> Failure {
-    Failure::new(
-        Fault::InvalidArguments,
-        "the cursor belongs to another state of the projects",
-        "start again without a cursor",
-    )
+/// The failure for a cursor that does not parse.
+fn malformed_cursor() -> Failure {
+    cursor_failure("the cursor is malformed")
+}
+
+/// The failure for a cursor whose project or item has been removed.
+fn expired_cursor() -> Failure {
+    cursor_failure("the cursor has expired: the list changed")
+}
+
+fn cursor_failure(message: &str) -> Failure {
+    let suggestion = "start again without a cursor";
+    Failure::new(Fault::InvalidArguments, message, suggestion)
 }
 
 #[cfg(test)]
@@ -241,7 +250,8 @@ mod tests {
 
     #[test]
     fn a_cursor_whose_item_is_gone_is_rejected() {
-        let mut lost = page(Some(("a", "gone")));
-        assert!(add(&mut lost, "a", 3).is_err());
+        let mut page = page(Some(("a", "gone")));
+        let failure = add(&mut page, "a", 3).unwrap_err();
+        assert_eq!(failure.message, "the cursor has expired: the list changed");
     }
 }

@@ -343,7 +343,7 @@ mod tests {
         let (mut reading, mut writing) = socket.into_split();
         let receiving = tokio::spawn(async move {
             let mut received = Vec::new();
-            // The connection may be reset. What arrived before counts.
+            // The connection may be reset. The bytes before that count.
             reading.read_to_end(&mut received).await.ok();
             received
         });

@@ -1,4 +1,4 @@
-//! What a worker reads from files that are out of reach once it is confined.
+//! Settings that a worker reads before it is confined, because the files are out of reach later.
 
 use archway_index::{
     config::{IndexConfigError, IndexParts},

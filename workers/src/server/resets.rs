@@ -2,7 +2,7 @@
 //!
 //! HTTP/2 lets a peer open a stream and reset it at once. That costs the peer nothing, and a limit
 //! on concurrent streams does not prevent it. h2 counts only resets of streams that it has not yet
-//! handed to the server, and a fast server has none. So all resets are counted here, before h2
+//! handed to the server. A fast server takes streams at once, so h2 counts none. All resets are counted here, before h2
 //! reads them.
 //!
 //! A peer gets the same effect with a frame that is a stream error: then this side resets the

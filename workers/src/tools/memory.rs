@@ -1,6 +1,6 @@
-//! The family `memory`: what agents write down about a project and read later.
+//! The family `memory`: notes that agents write about a project and read later.
 //!
-//! What a reader would get wrong: entries never change. A newer entry supersedes a decision that no
+//! Entries never change. A newer entry supersedes a decision that no
 //! longer holds, and operators can erase entries.
 
 mod write_memory_entry;

@@ -1,7 +1,8 @@
 //! The recorded results of a session's calls: the last one of each tool, up to a total size.
 //!
-//! Each result is stored with the projects and path rules it depends on. A key that was restricted
-//! since can't read it here, and neither can anybody once the repository closed some of its paths.
+//! Each result is stored with the projects and path rules it depends on. A key that has
+//! since been restricted can't read it here. No key can, once the repository has closed some of its
+//! paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -9,7 +9,7 @@ use super::{Chunk, Kind, size::Size};
 /// Least number of letters and digits of a chunk: those of a constant's name and value.
 const MIN_LETTERS: usize = 20;
 
-/// What all parts of a range have in common.
+/// The properties that all parts of a range share.
 #[derive(Clone, Debug)]
 pub(super) struct Label {
     pub(super) kind: Kind,

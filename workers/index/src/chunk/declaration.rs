@@ -1,7 +1,5 @@
-//! What a node of a syntax tree declares, language by language.
-//!
-//! Maps each grammar's node kinds to a [`Role`], a name, and the part that may contain further
-//! declarations.
+//! Declarations in a syntax tree, language by language: maps each grammar's node kinds to a
+//! [`Role`], a name, and the part that may contain further declarations.
 
 // Languages that need more than a table.
 mod binding;
@@ -76,8 +74,13 @@ impl<'t> Declaration<'t> {
 }
 
 impl Reader<'_> {
-    /// What `node` declares, possibly inside wrappers (`export`, decorators, `template`).
-    pub(super) fn declaration<'t>(&self, node: Node<'t>) -> Option<Declaration<'t>> {
+    /// The declaration that `node` is, possibly inside wrappers (`export`, decorators, `template`).
+    /// `enclosing` is the symbol of the declaration around it.
+    pub(super) fn declaration<'t>(
+        &self,
+        node: Node<'t>,
+        enclosing: Option<&str>,
+    ) -> Option<Declaration<'t>> {
         // A keyword may have the kind of a node.
         if !node.is_named() {
             return None;
@@ -87,7 +90,7 @@ impl Reader<'_> {
             Language::JavaScript | Language::TypeScript | Language::Tsx => {
                 self.script(inner, node.kind() == "export_statement")
             }
-            Language::C | Language::Cpp => self.c(inner),
+            Language::C | Language::Cpp => self.c_family(inner, enclosing),
             Language::Go => self.go(inner),
             Language::Rust => self.rust(inner),
             Language::CSharp => self.c_sharp(inner),

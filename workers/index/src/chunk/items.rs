@@ -100,7 +100,8 @@ impl ItemCollector<'_> {
             self.skip(Some(node.byte_range()));
             return Walk::Past;
         }
-        match self.reader.declaration(node) {
+        let enclosing = self.owner().and_then(|owner| owner.symbol.as_deref());
+        match self.reader.declaration(node, enclosing) {
             Some(declared) if self.taken != Some(declared.node.id()) => self.take(node, declared),
             _ => Walk::Into,
         }

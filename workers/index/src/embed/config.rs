@@ -20,7 +20,7 @@ const MOST_DIMENSIONS: usize = 16_384;
 /// The embedder, which makes vectors of code and queries.
 #[derive(Clone, Debug, clap::Args)]
 pub struct EmbedderConfig {
-    /// What makes vectors of texts: `table` (built in; no network, no key), `service` (below), or
+    /// Source of vectors of texts: `table` (built in; no network, no key), `service` (below), or
     /// `none`: words alone rank texts [default: service if --embedder-url is given, else table].
     #[arg(long, env = "ARCHWAY_EMBEDDER", value_name = "KIND", value_enum)]
     pub embedder: Option<EmbedderKind>,
@@ -89,14 +89,14 @@ pub struct EmbedderConfig {
     pub embedder_timeout: u64,
 }
 
-/// What makes vectors.
+/// The source of vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum EmbedderKind {
     /// A table that is built in.
     Table,
     /// A service.
     Service,
-    /// Nothing: words alone rank texts.
+    /// No source: texts are ranked by words only.
     None,
 }
 

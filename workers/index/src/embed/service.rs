@@ -37,7 +37,7 @@ const OPEN_MESSAGE: &str =
 /// Why a request failed.
 type Failure = crate::openai::Failure<AnswerError>;
 
-/// Who sends a request.
+/// The sender of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RequestKind {
     /// The indexer, in the background.

@@ -1,4 +1,4 @@
-//! What the indexer remembers between scans: active runs, turns, back-offs, and folders that do not
+//! The indexer's state between scans: active runs, turns, back-offs, and folders that do not
 //! respond.
 
 use std::collections::{HashMap, HashSet};

@@ -30,7 +30,7 @@ pub(super) fn circuit_breaker(
     Breaker::new(&SETTINGS, move |state, open_time| {
         metrics.set_circuit_state(state.number());
         if let Some(open_time) = open_time {
-            tracing::warn!(rest_s = open_time.as_secs(), "{open_message}");
+            tracing::warn!(open_s = open_time.as_secs(), "{open_message}");
         }
     })
 }
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn five_failures_in_a_row_open_it_for_two_seconds() {
+    async fn five_failures_in_a_row_open_the_circuit_for_two_seconds() {
         let breaker = circuit_breaker(ServiceMetrics::default(), "the service fails");
         let fail = || breaker.admit().unwrap().settle(Outcome::Failure);
         (0..4).for_each(|_| fail());

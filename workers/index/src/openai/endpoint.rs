@@ -48,7 +48,7 @@ pub struct Endpoint {
     pub model: String,
 }
 
-/// What is wrong with the options of a service. Carries neither the key nor the URL.
+/// An invalid option of a service. Contains neither the key nor the URL.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
     /// The URL is missing.

@@ -45,7 +45,7 @@ pub enum Failure<E> {
 /// Why an answer cannot be read. Quotes nothing of it.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// The body is no JSON, or does not match the API.
+    /// The body is not JSON, or does not match the API.
     #[error("it is not what the API answers (line {line}, column {column})")]
     Form {
         /// Line of the error, from 1.
@@ -54,7 +54,7 @@ pub enum Unreadable {
         column: usize,
     },
     /// The body is longer than any valid answer.
-    #[error("it is longer than {most} bytes, which what was asked for can't take")]
+    #[error("it is longer than {most} bytes, the limit for this request")]
     TooLong {
         /// The limit, in bytes.
         most: usize,

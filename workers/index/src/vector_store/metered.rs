@@ -1,5 +1,5 @@
 //! Metrics and logs of a store's answers. The indexer counts each project's chunks every few
-//! seconds, so an outage is noticed even while nobody searches and nothing is indexed.
+//! seconds, so an outage is noticed even while there are no searches and no index runs.
 //!
 //! An outage is logged once, not for each search.
 

@@ -25,7 +25,7 @@ use super::{
 use crate as index;
 use crate::{chunk::Kind, embed::Model, terms::Terms};
 use cases::StoreFixture;
-use double::Double;
+use double::QdrantDouble;
 
 #[macro_use]
 mod cases;
@@ -50,7 +50,7 @@ struct QdrantFixture {
 struct TestServer {
     config: QdrantConfig,
     /// Set unless a real server is configured.
-    _double: Option<Double>,
+    _double: Option<QdrantDouble>,
 }
 
 impl TestServer {
@@ -60,7 +60,7 @@ impl TestServer {
         let (url, double) = match configured.filter(|url| !url.is_empty()) {
             Some(url) => (url, None),
             None => {
-                let double = Double::start().await;
+                let double = QdrantDouble::start().await;
                 (double.url(), Some(double))
             }
         };
@@ -126,7 +126,7 @@ impl StoreFixture for QdrantFixture {
 }
 
 /// Upper bound of any wait, however busy the machine is.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The configuration of a server, with a collection prefix of its own.
 fn config(url: &str) -> QdrantConfig {
@@ -180,7 +180,7 @@ fn query(time: Duration) -> NearestQuery {
     }
 }
 
-const SHELF: ProjectKey = ProjectKey {
+const PROJECT_KEY: ProjectKey = ProjectKey {
     tenant: Uuid::from_u128(1),
     project: Uuid::from_u128(2),
 };
@@ -188,7 +188,7 @@ const SHELF: ProjectKey = ProjectKey {
 /// A project with this many chunks in this store.
 fn searched_project(store_id: Uuid, chunks: u64) -> SearchedProject {
     SearchedProject {
-        project: SHELF.project,
+        project: PROJECT_KEY.project,
         edition: 1,
         store_id,
         chunks,
@@ -202,14 +202,16 @@ async fn search(
     time: Duration,
 ) -> Result<(usize, usize), VectorStoreError> {
     let projects = [searched_project(id, 1)];
-    let found = store.nearest(SHELF.tenant, &projects, &query(time)).await?;
+    let found = store
+        .nearest(PROJECT_KEY.tenant, &projects, &query(time))
+        .await?;
     Ok((found.dense.len(), found.sparse.len()))
 }
 
 /// Stores the chunk, creating the collection if necessary; returns the store's id.
 async fn store_chunk(store: &QdrantStore) -> Uuid {
     let id = store.prepare().await.unwrap();
-    store.upsert(SHELF, &one_text()).await.unwrap();
+    store.upsert(PROJECT_KEY, &one_text()).await.unwrap();
     id
 }
 

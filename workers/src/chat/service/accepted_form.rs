@@ -1,6 +1,6 @@
 //! Caches which forms of a request a service rejects.
 //!
-//! What a reader would get wrong: this expires. A different service may run at the same URL later,
+//! Entries expire. A different service may run at the same URL later,
 //! and the service may have rejected the request for another reason.
 
 use std::time::Duration;

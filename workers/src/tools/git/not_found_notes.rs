@@ -60,7 +60,9 @@ fn path_is_absent(
         .find_map(|&commit| history.nearest_file(commit, path, cancel));
     let hint = match near {
         Some(near) => format!(": did you mean {near}?"),
-        None => ". Names are compared letter by letter; list_files tells those of now.".to_owned(),
+        None => {
+            ". Names are compared letter by letter; list_files lists the current ones.".to_owned()
+        }
     };
     format!("{shown} is not in commit {}{hint}", named.join(" nor in "))
 }

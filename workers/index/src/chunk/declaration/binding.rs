@@ -15,7 +15,7 @@ const NAMELESS: [&str; 6] = [
 ];
 
 impl Reader<'_> {
-    /// What `node` declares; an export may have no name.
+    /// Returns the declaration that `node` is; an export may have no name.
     pub(super) fn script<'t>(&self, node: Node<'t>, is_exported: bool) -> Option<Declaration<'t>> {
         let role = match node.kind() {
             "function_declaration"
@@ -41,7 +41,7 @@ impl Reader<'_> {
         self.value(node, value, self.field(node, key))
     }
 
-    /// What `node` declares by binding `value` to a name.
+    /// Returns the declaration that `node` makes by binding `value` to a name.
     fn value<'t>(
         &self,
         node: Node<'t>,

@@ -5,14 +5,19 @@ use tree_sitter::Node;
 use super::{Declaration, Reader, Role};
 use crate::chunk::name;
 
-/// Deepest nesting of a name in a declarator: a pointer to a function that returns one needs 6.
+/// Deepest nesting of a name in a declarator: a function pointer that returns a function pointer
+/// needs 6.
 const MAX_DEPTH: usize = 16;
 
 impl Reader<'_> {
-    pub(super) fn c<'t>(&self, node: Node<'t>) -> Option<Declaration<'t>> {
+    pub(super) fn c_family<'t>(
+        &self,
+        node: Node<'t>,
+        enclosing: Option<&str>,
+    ) -> Option<Declaration<'t>> {
         let body = node.child_by_field_name("body");
         match node.kind() {
-            "function_definition" => self.function(node),
+            "function_definition" => self.c_function(node, enclosing),
             "class_specifier" | "struct_specifier" | "union_specifier" | "enum_specifier" => {
                 let symbol = self.field(node, "name");
                 // Without a body it is not a definition.
@@ -28,11 +33,12 @@ impl Reader<'_> {
         }
     }
 
-    fn function<'t>(&self, node: Node<'t>) -> Option<Declaration<'t>> {
+    fn c_function<'t>(&self, node: Node<'t>, enclosing: Option<&str>) -> Option<Declaration<'t>> {
         let declarator = node.child_by_field_name("declarator")?;
         let (parent, mut symbol) = self.declarator(declarator);
-        let is_macro = |name: &String| name.bytes().all(|byte| !byte.is_ascii_lowercase());
-        if node.child_by_field_name("type").is_none() && symbol.as_ref().is_some_and(is_macro) {
+        let is_untyped = parent.is_none() && node.child_by_field_name("type").is_none();
+        let is_macro = |name: &String| is_macro_name(name, enclosing);
+        if is_untyped && symbol.as_ref().is_some_and(is_macro) {
             // `TEST(Suite, does_this) {…}`: the macro derives its name from the arguments.
             symbol = self.text(declarator);
         }
@@ -41,19 +47,20 @@ impl Reader<'_> {
         Some(Declaration { parent, ..function })
     }
 
-    /// `typedef struct {…} Name` declares a class of that name.
+    /// `typedef struct {…} Name` declares a class of that name. Of several names, only the first is
+    /// indexed.
     fn typedef<'t>(&self, node: Node<'t>) -> Option<Declaration<'t>> {
         let declarator = node.child_by_field_name("declarator")?;
         let (_, symbol) = self.declarator(declarator);
-        let of = node.child_by_field_name("type")?;
-        let body = of.child_by_field_name("body");
+        let aliased = node.child_by_field_name("type")?;
+        let body = aliased.child_by_field_name("body");
         let role = if body.is_some() {
             Role::Class
         } else {
             Role::Type
         };
         // Returns the inner node, so that a struct with a second name is not declared twice.
-        Some(Declaration::new(of, role, symbol, body))
+        Some(Declaration::new(aliased, role, symbol, body))
     }
 
     /// The qualifying type and the name in a declarator: `A` and `b` of `int *ns::A::b()`.
@@ -86,11 +93,20 @@ impl Reader<'_> {
     fn declared_name(&self, node: Node<'_>) -> Option<String> {
         let text = self.text(node)?;
         match (node.kind(), text.split_once('(')) {
-            // `operator bool() const` is named after its type.
+            // `operator bool() const` is named `operator bool`.
             ("operator_cast", Some((operator, _))) => name(operator),
             _ => Some(text),
         }
     }
+}
+
+/// Whether a function without a type is a macro's, by its name. Constructors and destructors have no
+/// type either, and their class may have an all-caps name, too.
+fn is_macro_name(name: &str, enclosing: Option<&str>) -> bool {
+    // `Class<int>` is a specialization; its constructor is `Class`.
+    let class = enclosing.and_then(|class| class.split('<').next());
+    let has_lowercase = name.bytes().any(|byte| byte.is_ascii_lowercase());
+    !has_lowercase && !name.starts_with('~') && class != Some(name)
 }
 
 /// Whether a macro has more than one line.

@@ -234,6 +234,35 @@ extern \"C\" { void plain(void) {} }
 }
 
 #[test]
+fn constructors_of_all_caps_classes_are_not_macros() {
+    let text = "class QA {
+ public:
+  QA() {}
+  ~QA() {}
+  SLOT(int, clicked) { return; }
+};
+template <> class URL<int> { URL() {} };
+URL::URL(int x) {}
+URL::~URL() {}
+TEST(URL, Parses) {}
+";
+    assert_eq!(
+        outline("a.cpp", text),
+        [
+            "Class QA 1-2",
+            "Method QA.QA 3-3",
+            "Method QA.~QA 4-4",
+            "Method QA.SLOT(int, clicked) 5-5",
+            "Class URL<int> 7-7",
+            "Method URL<int>.URL 7-7",
+            "Method URL.URL 8-8",
+            "Method URL.~URL 9-9",
+            "Function TEST(URL, Parses) 10-10",
+        ]
+    );
+}
+
+#[test]
 fn a_header_is_cpp_if_c_cannot_parse_it() {
     let text = "class Thing {\n public:\n  int tell() { return 1; }\n};\n";
     assert_eq!(

@@ -3,7 +3,7 @@
 use super::super::table::TableError;
 use crate::openai::EndpointError;
 
-/// What is wrong with the configuration of the embedder. Carries neither the key nor the URL.
+/// An invalid option of the embedder. Contains neither the key nor the URL.
 #[derive(Debug, thiserror::Error)]
 pub enum EmbedderConfigError {
     /// The service lacks an option.

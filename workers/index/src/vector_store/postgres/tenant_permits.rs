@@ -38,7 +38,7 @@ impl TenantPermits {
     /// Waits for a permit of the tenant, for as long as the caller polls.
     ///
     /// # Errors
-    /// None: the semaphores are never closed.
+    /// Never in practice: Tokio reports closed semaphores, and these are never closed.
     pub(super) async fn acquire(&self, tenant: Uuid) -> Result<TenantPermit, AcquireError> {
         let new = || Arc::new(Semaphore::new(self.per_tenant));
         let own = self.tenants.get_with(tenant, new);

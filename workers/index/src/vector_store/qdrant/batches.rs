@@ -57,7 +57,7 @@ fn steps(project_key: ProjectKey, text: &IndexedText) -> impl Iterator<Item = St
     chunks.chain([Step::Complete(*blob, length)])
 }
 
-/// What still fits into a batch.
+/// The room left in a batch.
 struct BatchBudget {
     points: usize,
     bytes: usize,
@@ -98,7 +98,7 @@ mod tests {
         vector_store::{ChunkLocation, IndexedChunk},
     };
 
-    const SHELF: ProjectKey = ProjectKey {
+    const PROJECT_KEY: ProjectKey = ProjectKey {
         tenant: Uuid::nil(),
         project: Uuid::nil(),
     };
@@ -122,7 +122,7 @@ mod tests {
     }
 
     fn shapes(texts: &[IndexedText]) -> Vec<(usize, usize)> {
-        let batches = batches(SHELF, texts, true).map(Result::unwrap);
+        let batches = batches(PROJECT_KEY, texts, true).map(Result::unwrap);
         batches
             .map(|batch| (batch.points.len(), batch.complete.len()))
             .collect()
@@ -146,7 +146,9 @@ mod tests {
     #[test]
     fn a_text_is_complete_only_after_its_last_chunk() {
         let texts = [text(1, 300, 4), text(2, 2, 4)];
-        let batches: Vec<_> = batches(SHELF, &texts, true).map(Result::unwrap).collect();
+        let batches: Vec<_> = batches(PROJECT_KEY, &texts, true)
+            .map(Result::unwrap)
+            .collect();
         assert!(batches[0].complete.is_empty());
         assert_eq!(batches[1].complete, [([1; 20], 300), ([2; 20], 2)]);
     }

@@ -5,7 +5,7 @@ use qdrant_client::qdrant::{
     PayloadIndexParams, PayloadSchemaType, payload_index_params::IndexParams,
 };
 
-use super::point::{BLOB, KIND, POSITION, SHELF, TENANT};
+use super::point::{BLOB, KIND, POSITION, PROJECT_KEY_FIELD, TENANT};
 
 /// An indexed field.
 pub(super) struct Field {
@@ -28,7 +28,7 @@ enum IndexKind {
 /// All of them: Qdrant can be configured to reject filters kind other fields.
 pub(super) const FIELDS: [Field; 5] = [
     Field::new(TENANT, IndexKind::Tenant),
-    Field::new(SHELF, IndexKind::Group),
+    Field::new(PROJECT_KEY_FIELD, IndexKind::Group),
     Field::new(BLOB, IndexKind::Value),
     Field::new(KIND, IndexKind::Value),
     Field::new(POSITION, IndexKind::Number),

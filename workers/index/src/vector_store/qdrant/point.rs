@@ -25,7 +25,7 @@ pub(super) const TEXT: &str = "text";
 
 /// Fields that requests filter by.
 pub(super) const TENANT: &str = "tenant";
-pub(super) const SHELF: &str = "shelf";
+pub(super) const PROJECT_KEY_FIELD: &str = "shelf";
 pub(super) const BLOB: &str = "blob";
 pub(super) const KIND: &str = "kind";
 pub(super) const POSITION: &str = "position";
@@ -39,7 +39,7 @@ const LINES: [&str; 2] = ["line_start", "line_end"];
 /// Namespace of point ids (UUID version 5).
 const ID_NAMESPACE: Uuid = Uuid::from_u128(0x1f0c_8a52_6c3e_5d94_a7b1_90de_4c2f_7e38);
 
-/// What a point is made of.
+/// The content of a new point.
 #[derive(Clone, Copy)]
 pub(super) struct NewPoint<'a> {
     pub(super) project_key: ProjectKey,
@@ -104,7 +104,7 @@ impl NewPoint<'_> {
         let mut payload: HashMap<String, Value> = HashMap::with_capacity(11);
         let mut put = |field: &str, value: Value| payload.insert(field.to_owned(), value);
         put(TENANT, self.project_key.tenant.to_string().into());
-        put(SHELF, shelf_key(self.project_key).into());
+        put(PROJECT_KEY_FIELD, project_key_text(self.project_key).into());
         put(PROJECT, self.project_key.project.to_string().into());
         put(BLOB, hex(self.blob).into());
         put(KIND, kind_name(location.kind).into());
@@ -130,8 +130,8 @@ fn named(vector: vector::Vector) -> Vector {
     }
 }
 
-/// Tenant and project as one value to filter by.
-pub(super) fn shelf_key(project_key: ProjectKey) -> String {
+/// The value of [`PROJECT_KEY_FIELD`]: `<tenant>/<project>`.
+pub(super) fn project_key_text(project_key: ProjectKey) -> String {
     format!("{}/{}", project_key.tenant, project_key.project)
 }
 

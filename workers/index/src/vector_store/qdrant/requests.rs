@@ -16,7 +16,8 @@ use qdrant_client::qdrant::{
 use uuid::Uuid;
 
 use super::point::{
-    BLOB, DENSE, KIND, POSITION, SHELF, TEXT, hex, kind_name, shelf_key, tenant_term,
+    BLOB, DENSE, KIND, POSITION, PROJECT_KEY_FIELD, TEXT, hex, kind_name, project_key_text,
+    tenant_term,
 };
 use crate::{chunk::Kind, terms::Term};
 
@@ -42,12 +43,12 @@ impl Scope {
     pub(super) fn projects(tenant: Uuid, any_of: &[Uuid]) -> Self {
         let project_keys = any_of
             .iter()
-            .map(|&project| shelf_key(ProjectKey { tenant, project }));
+            .map(|&project| project_key_text(ProjectKey { tenant, project }));
         let project_keys: Vec<String> = project_keys.collect();
         // Matching a value is faster than matching a list of one.
         let condition = match <[String; 1]>::try_from(project_keys) {
-            Ok([project_key]) => Condition::matches(SHELF, project_key),
-            Err(project_keys) => Condition::matches(SHELF, project_keys),
+            Ok([project_key]) => Condition::matches(PROJECT_KEY_FIELD, project_key),
+            Err(project_keys) => Condition::matches(PROJECT_KEY_FIELD, project_keys),
         };
         Scope {
             tenant,

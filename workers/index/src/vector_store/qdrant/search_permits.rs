@@ -30,11 +30,11 @@ struct State {
     is_checking: bool,
 }
 
-/// What an arriving search has to do.
+/// The next step of an arriving search.
 pub(super) enum Admission {
     /// Run.
     Permit(SearchPermit),
-    /// Check the server's health, for all who wait.
+    /// Check the server's health, on behalf of all waiting searches.
     CheckHealth,
     /// Wait for a notification.
     Wait,

@@ -25,8 +25,8 @@ pub struct QdrantServer {
 }
 
 impl QdrantServer {
-    /// Tells its collections from those of another server, or of another installation in the same:
-    /// rows in Postgres record by it which store has their chunks.
+    /// Identifies this installation's collections: another server, or another installation on the
+    /// same server, has another fingerprint. Rows in Postgres record which store has their chunks.
     pub fn fingerprint(&self) -> String {
         short_hash(&format!("{} {}", self.endpoint.uri(), self.prefix))
     }

@@ -25,10 +25,10 @@ mod score;
 mod store;
 
 /// Upper bound of any wait, however busy the machine is.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The server, stopped on drop.
-pub(crate) struct Double {
+/// A double of a Qdrant server, stopped on drop.
+pub(crate) struct QdrantDouble {
     shared: Arc<Shared>,
     address: SocketAddr,
     runtime: Option<Runtime>,
@@ -53,7 +53,7 @@ pub(crate) struct RecordedRequest {
     /// All its filters.
     pub(crate) filters: Vec<Filter>,
     /// Whether it had a deadline.
-    pub(crate) timed: bool,
+    pub(crate) has_deadline: bool,
 }
 
 struct Shared {
@@ -64,9 +64,9 @@ struct Shared {
     requests: Mutex<Vec<RecordedRequest>>,
 }
 
-impl Double {
+impl QdrantDouble {
     /// Starts an empty server.
-    pub(crate) async fn start() -> Double {
+    pub(crate) async fn start() -> QdrantDouble {
         let shared = Arc::new(Shared {
             collections: Mutex::default(),
             behavior: Mutex::new(Behavior::Normal),
@@ -74,7 +74,7 @@ impl Double {
             key: Mutex::default(),
             requests: Mutex::default(),
         });
-        let mut double = Double {
+        let mut double = QdrantDouble {
             shared,
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
             runtime: None,
@@ -104,7 +104,7 @@ impl Double {
             .unwrap();
         let (shared, address) = (self.shared.clone(), self.address);
         let listening = runtime.spawn(async move {
-            let listener = tokio::time::timeout(PATIENCE, listen(address));
+            let listener = tokio::time::timeout(TEST_TIMEOUT, listen(address));
             let listener = listener.await.expect("the port was released");
             let address = listener.local_addr().unwrap();
             let server = Server::builder()
@@ -155,7 +155,7 @@ impl Double {
     }
 }
 
-impl Drop for Double {
+impl Drop for QdrantDouble {
     fn drop(&mut self) {
         self.stop();
     }
@@ -180,13 +180,13 @@ impl Shared {
         filters: impl FnOnce(&Q) -> Vec<Filter>,
     ) -> Result<Q, Status> {
         let headers = request.metadata();
-        let timed = headers.contains_key("grpc-timeout");
+        let has_deadline = headers.contains_key("grpc-timeout");
         let sent = headers.get("api-key").map(|key| key.as_bytes().to_vec());
         let message = request.into_inner();
         self.requests.lock().push(RecordedRequest {
             method,
             filters: filters(&message),
-            timed,
+            has_deadline,
         });
         let required = self.key.lock().clone().map(String::into_bytes);
         if required.is_some() && required != sent {

@@ -8,7 +8,7 @@ use qdrant_client::qdrant::{
 use uuid::Uuid;
 
 use super::{
-    IndexedText, PATIENCE, ProjectKey, SHELF, SearchedProject, TestServer, VectorStore,
+    IndexedText, PROJECT_KEY, ProjectKey, SearchedProject, TEST_TIMEOUT, TestServer, VectorStore,
     VectorStoreError, model, one_text, open, query, search, searched_project, store_chunk,
 };
 
@@ -33,15 +33,15 @@ async fn a_search_of_a_lost_collection_fails_and_creates_none() {
     let server = TestServer::start().await;
     let store = open(&server.config, Some(&model(2)));
     let id = store_chunk(&store).await;
-    assert_eq!(search(&store, id, PATIENCE).await.unwrap(), (1, 1));
+    assert_eq!(search(&store, id, TEST_TIMEOUT).await.unwrap(), (1, 1));
     server.drop_all().await;
     for _ in 0..2 {
-        let asked = search(&store, id, PATIENCE).await;
-        assert_eq!(lost(asked), [SHELF.project]);
+        let asked = search(&store, id, TEST_TIMEOUT).await;
+        assert_eq!(lost(asked), [PROJECT_KEY.project]);
     }
     assert_eq!(store.identity().await.unwrap(), None);
-    assert_eq!(store.count(SHELF).await.unwrap(), 0);
-    let away = store.upsert(SHELF, &one_text()).await.unwrap_err();
+    assert_eq!(store.count(PROJECT_KEY).await.unwrap(), 0);
+    let away = store.upsert(PROJECT_KEY, &one_text()).await.unwrap_err();
     assert!(
         matches!(away, VectorStoreError::Unavailable { .. }),
         "{away:?}"
@@ -60,14 +60,20 @@ async fn chunks_of_a_former_collection_are_lost_even_if_stored_again() {
     assert_ne!(first, second);
     assert_eq!(store.identity().await.unwrap(), Some(second));
     // The new collection is empty: searches of either fail.
-    assert_eq!(lost(search(&store, first, PATIENCE).await), [SHELF.project]);
     assert_eq!(
-        lost(search(&store, second, PATIENCE).await),
-        [SHELF.project]
+        lost(search(&store, first, TEST_TIMEOUT).await),
+        [PROJECT_KEY.project]
+    );
+    assert_eq!(
+        lost(search(&store, second, TEST_TIMEOUT).await),
+        [PROJECT_KEY.project]
     );
     store_chunk(&store).await;
-    assert_eq!(lost(search(&store, first, PATIENCE).await), [SHELF.project]);
-    assert_eq!(search(&store, second, PATIENCE).await.unwrap(), (1, 1));
+    assert_eq!(
+        lost(search(&store, first, TEST_TIMEOUT).await),
+        [PROJECT_KEY.project]
+    );
+    assert_eq!(search(&store, second, TEST_TIMEOUT).await.unwrap(), (1, 1));
     server.drop_all().await;
 }
 
@@ -78,7 +84,7 @@ async fn an_incomplete_project_fails_and_others_still_answer() {
     let id = store_chunk(&store).await;
     let halved = ProjectKey {
         project: Uuid::from_u128(3),
-        ..SHELF
+        ..PROJECT_KEY
     };
     store.upsert(halved, &four_texts()).await.unwrap();
     let projects = [
@@ -89,8 +95,8 @@ async fn an_incomplete_project_fails_and_others_still_answer() {
         },
     ];
     let find = async |projects: &[SearchedProject]| {
-        let query = query(PATIENCE);
-        let found = store.nearest(SHELF.tenant, projects, &query);
+        let query = query(TEST_TIMEOUT);
+        let found = store.nearest(PROJECT_KEY.tenant, projects, &query);
         found.await.map(|found| found.dense.len())
     };
     assert_eq!(find(&projects).await.unwrap(), 5);
@@ -122,7 +128,7 @@ async fn concurrent_creations_of_the_collection_agree_on_its_id() {
         assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
         assert!(!ids[0].is_nil());
         for store in &stores {
-            assert_eq!(search(store, ids[0], PATIENCE).await.unwrap(), (1, 1));
+            assert_eq!(search(store, ids[0], TEST_TIMEOUT).await.unwrap(), (1, 1));
         }
         server.drop_all().await;
     }

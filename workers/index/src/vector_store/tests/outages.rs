@@ -9,16 +9,16 @@ use tonic::Code;
 use uuid::Uuid;
 
 use super::{
-    Double, PATIENCE, QdrantStore, SHELF, VectorStore, VectorStoreError, config, double::Behavior,
-    model, one_text, open, search, store_chunk,
+    PROJECT_KEY, QdrantDouble, QdrantStore, TEST_TIMEOUT, VectorStore, VectorStoreError, config,
+    double::Behavior, model, one_text, open, search, store_chunk,
 };
 
 /// A server and a store in it with one chunk.
-async fn server_with_chunk() -> (Double, QdrantStore, Uuid) {
-    let double = Double::start().await;
+async fn server_with_chunk() -> (QdrantDouble, QdrantStore, Uuid) {
+    let double = QdrantDouble::start().await;
     let store = open(&config(&double.url()), Some(&model(2)));
     let id = store_chunk(&store).await;
-    assert_eq!(search(&store, id, PATIENCE).await.unwrap(), (1, 1));
+    assert_eq!(search(&store, id, TEST_TIMEOUT).await.unwrap(), (1, 1));
     (double, store, id)
 }
 
@@ -26,7 +26,7 @@ async fn server_with_chunk() -> (Double, QdrantStore, Uuid) {
 async fn search_until_answered(store: &QdrantStore, id: Uuid) -> (usize, usize) {
     let answered = async {
         loop {
-            match search(store, id, PATIENCE).await {
+            match search(store, id, TEST_TIMEOUT).await {
                 Ok(found) => return found,
                 Err(error) => assert!(
                     matches!(error, VectorStoreError::Unavailable { .. }),
@@ -36,15 +36,15 @@ async fn search_until_answered(store: &QdrantStore, id: Uuid) -> (usize, usize) 
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    timeout(PATIENCE, answered).await.expect("it recovers")
+    timeout(TEST_TIMEOUT, answered).await.expect("it recovers")
 }
 
 #[tokio::test]
 async fn a_server_that_is_absent_at_start_is_used_once_it_runs() {
-    let mut double = Double::start().await;
+    let mut double = QdrantDouble::start().await;
     double.stop();
     let store = open(&config(&double.url()), Some(&model(2)));
-    let unavailable = search(&store, Uuid::nil(), PATIENCE).await.unwrap_err();
+    let unavailable = search(&store, Uuid::nil(), TEST_TIMEOUT).await.unwrap_err();
     assert!(
         matches!(unavailable, VectorStoreError::Unavailable { .. }),
         "{unavailable:?}"
@@ -55,24 +55,24 @@ async fn a_server_that_is_absent_at_start_is_used_once_it_runs() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    timeout(PATIENCE, prepared).await.expect("it connects");
+    timeout(TEST_TIMEOUT, prepared).await.expect("it connects");
     let id = store_chunk(&store).await;
-    assert_eq!(search(&store, id, PATIENCE).await.unwrap(), (1, 1));
+    assert_eq!(search(&store, id, TEST_TIMEOUT).await.unwrap(), (1, 1));
 }
 
 #[tokio::test]
 async fn a_crash_makes_the_store_unavailable_until_the_restart() {
     let (mut double, store, id) = server_with_chunk().await;
     double.stop();
-    let unavailable = search(&store, id, PATIENCE).await.unwrap_err();
+    let unavailable = search(&store, id, TEST_TIMEOUT).await.unwrap_err();
     assert!(
         matches!(unavailable, VectorStoreError::Unavailable { .. }),
         "{unavailable:?}"
     );
     for error in [
-        store.upsert(SHELF, &one_text()).await.unwrap_err(),
-        store.remove(SHELF, &[[7; 20]]).await.unwrap_err(),
-        store.count(SHELF).await.unwrap_err(),
+        store.upsert(PROJECT_KEY, &one_text()).await.unwrap_err(),
+        store.remove(PROJECT_KEY, &[[7; 20]]).await.unwrap_err(),
+        store.count(PROJECT_KEY).await.unwrap_err(),
     ] {
         assert!(
             matches!(error, VectorStoreError::Unavailable { .. }),
@@ -85,14 +85,14 @@ async fn a_crash_makes_the_store_unavailable_until_the_restart() {
 
 #[tokio::test]
 async fn a_server_that_restarts_with_fewer_chunks_gives_no_answer() {
-    for lose in [Double::lose_all, Double::lose_half] {
+    for lose in [QdrantDouble::lose_all, QdrantDouble::lose_half] {
         let (mut double, store, id) = server_with_chunk().await;
         double.stop();
         lose(&double);
         double.restart().await;
         let answered = async {
             loop {
-                match search(&store, id, PATIENCE).await {
+                match search(&store, id, TEST_TIMEOUT).await {
                     Err(VectorStoreError::Lost { projects }) => return projects,
                     Err(VectorStoreError::Unavailable { .. }) => {}
                     other => panic!("{other:?}"),
@@ -100,8 +100,8 @@ async fn a_server_that_restarts_with_fewer_chunks_gives_no_answer() {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        let lost = timeout(PATIENCE, answered).await.expect("it recovers");
-        assert_eq!(lost, [SHELF.project]);
+        let lost = timeout(TEST_TIMEOUT, answered).await.expect("it recovers");
+        assert_eq!(lost, [PROJECT_KEY.project]);
     }
 }
 
@@ -115,7 +115,7 @@ async fn a_silent_server_delays_three_calls_and_no_others() {
         assert!(matches!(late, VectorStoreError::Late(_)), "{late:?}");
     }
     double.take_requests();
-    let calls = join_all((0..20).map(|_| search(&store, id, PATIENCE))).await;
+    let calls = join_all((0..20).map(|_| search(&store, id, TEST_TIMEOUT))).await;
     for outcome in calls {
         let unavailable = outcome.unwrap_err();
         assert!(
@@ -137,14 +137,14 @@ async fn a_request_that_overloads_the_server_delays_no_others() {
         .unwrap_err();
     assert!(matches!(late, VectorStoreError::Late(_)), "{late:?}");
     double.set_behavior(Behavior::Failing(Code::ResourceExhausted));
-    let unavailable = search(&store, id, PATIENCE).await.unwrap_err();
+    let unavailable = search(&store, id, TEST_TIMEOUT).await.unwrap_err();
     assert!(
         matches!(unavailable, VectorStoreError::Unavailable { .. }),
         "{unavailable:?}"
     );
     double.set_behavior(Behavior::Normal);
     assert_eq!(
-        search(&store, id, PATIENCE).await.unwrap(),
+        search(&store, id, TEST_TIMEOUT).await.unwrap(),
         (1, 1),
         "at once"
     );
@@ -159,9 +159,9 @@ async fn a_timeout_of_a_short_deadline_does_not_blame_the_server() {
         .await
         .unwrap_err();
     assert!(matches!(late, VectorStoreError::Late(_)), "{late:?}");
-    assert!(begun.elapsed() < PATIENCE);
+    assert!(begun.elapsed() < TEST_TIMEOUT);
     double.set_behavior(Behavior::Normal);
-    assert_eq!(search(&store, id, PATIENCE).await.unwrap(), (1, 1));
+    assert_eq!(search(&store, id, TEST_TIMEOUT).await.unwrap(), (1, 1));
 }
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn status_codes_tell_refusals_from_outages() {
     let outcomes = refused.into_iter().chain(unavailable).map(async |code| {
         let (double, store, id) = server_with_chunk().await;
         double.set_behavior(Behavior::Failing(code));
-        let error = search(&store, id, PATIENCE).await.unwrap_err();
+        let error = search(&store, id, TEST_TIMEOUT).await.unwrap_err();
         let as_expected = match &error {
             VectorStoreError::Refused { .. } => refused.contains(&code),
             VectorStoreError::Unavailable { .. } => unavailable.contains(&code),
@@ -204,7 +204,7 @@ async fn of_a_hundred_calls_to_a_hanging_server_few_reach_it() {
     tokio::time::sleep(Duration::from_millis(300)).await;
     let begun = Instant::now();
     let calls = join_all((0..100).map(async |_| {
-        let error = search(&store, id, PATIENCE).await.unwrap_err();
+        let error = search(&store, id, TEST_TIMEOUT).await.unwrap_err();
         (error, begun.elapsed())
     }));
     let calls = calls.await;
@@ -249,7 +249,7 @@ async fn calls_beyond_the_bound_of_a_hanging_server_fail_in_100_ms() {
     tokio::time::advance(Duration::from_millis(300)).await;
     let begun = Instant::now();
     let calls = join_all((0..100).map(async |_| {
-        let error = search(&store, id, PATIENCE).await.unwrap_err();
+        let error = search(&store, id, TEST_TIMEOUT).await.unwrap_err();
         (error, begun.elapsed())
     }));
     let calls = calls.await;
@@ -271,7 +271,7 @@ async fn calls_beyond_the_bound_of_a_hanging_server_fail_in_100_ms() {
 async fn a_burst_of_calls_to_a_healthy_server_is_answered_whole() {
     let (_double, store, id) = server_with_chunk().await;
     tokio::time::sleep(Duration::from_millis(300)).await;
-    let calls = join_all((0..100).map(|_| search(&store, id, PATIENCE))).await;
+    let calls = join_all((0..100).map(|_| search(&store, id, TEST_TIMEOUT))).await;
     for outcome in calls {
         assert_eq!(outcome.unwrap(), (1, 1));
     }
@@ -279,10 +279,10 @@ async fn a_burst_of_calls_to_a_healthy_server_is_answered_whole() {
 
 #[tokio::test]
 async fn first_calls_do_not_queue_behind_one_check_of_the_collection() {
-    let double = Double::start().await;
+    let double = QdrantDouble::start().await;
     let store = open(&config(&double.url()), Some(&model(2)));
     double.set_behavior(Behavior::Silent);
-    let calls = join_all((0..100).map(|_| search(&store, Uuid::nil(), PATIENCE))).await;
+    let calls = join_all((0..100).map(|_| search(&store, Uuid::nil(), TEST_TIMEOUT))).await;
     let is_away = |outcome: &&Result<_, VectorStoreError>| {
         matches!(outcome, Err(VectorStoreError::Unavailable { .. }))
     };
@@ -303,15 +303,15 @@ async fn a_collection_created_or_deleted_meanwhile_is_an_outage() {
         let (double, store, id) = server_with_chunk().await;
         double.set_behavior(Behavior::Failing(code));
         for error in [
-            store.upsert(SHELF, &one_text()).await.unwrap_err(),
-            store.remove(SHELF, &[[7; 20]]).await.unwrap_err(),
+            store.upsert(PROJECT_KEY, &one_text()).await.unwrap_err(),
+            store.remove(PROJECT_KEY, &[[7; 20]]).await.unwrap_err(),
         ] {
             assert!(
                 matches!(error, VectorStoreError::Unavailable { .. }),
                 "{code:?}: {error:?}"
             );
         }
-        let error = search(&store, id, PATIENCE).await.unwrap_err();
+        let error = search(&store, id, TEST_TIMEOUT).await.unwrap_err();
         let is_lost = matches!(error, VectorStoreError::Lost { .. });
         let is_away = matches!(error, VectorStoreError::Unavailable { .. });
         assert!(is_lost || is_away, "{code:?}: {error:?}");

@@ -8,8 +8,8 @@ use qdrant_client::qdrant::{
 use uuid::Uuid;
 
 use super::{
-    Double, PATIENCE, SHELF, TestServer, VectorStore, VectorStoreError, config, model, one_text,
-    open, search, store_chunk,
+    PROJECT_KEY, QdrantDouble, TEST_TIMEOUT, TestServer, VectorStore, VectorStoreError, config,
+    model, one_text, open, search, store_chunk,
 };
 
 /// A collection as Archway creates it, for a model of two dimensions.
@@ -50,8 +50,8 @@ async fn use_changed(change: impl FnOnce(&mut CreateCollection)) -> Result<(), V
     let outcome = async {
         // It has no id, like collections from before ids existed.
         assert_eq!(store.prepare().await?, Uuid::nil());
-        store.upsert(SHELF, &one_text()).await?;
-        assert_eq!(search(&store, Uuid::nil(), PATIENCE).await?, (1, 1));
+        store.upsert(PROJECT_KEY, &one_text()).await?;
+        assert_eq!(search(&store, Uuid::nil(), TEST_TIMEOUT).await?, (1, 1));
         Ok(())
     };
     let outcome = outcome.await;
@@ -138,10 +138,10 @@ async fn a_collection_with_another_field_index_is_rejected() {
 
 #[tokio::test]
 async fn a_server_without_per_tenant_idf_is_rejected_until_upgraded() {
-    let double = Double::start().await;
+    let double = QdrantDouble::start().await;
     double.set_version("1.18.2");
     let store = open(&config(&double.url()), Some(&model(2)));
-    let rejected = store.count(SHELF).await.unwrap_err();
+    let rejected = store.count(PROJECT_KEY).await.unwrap_err();
     let VectorStoreError::Mismatch(message) = &rejected else {
         panic!("{rejected:?}");
     };
@@ -150,7 +150,7 @@ async fn a_server_without_per_tenant_idf_is_rejected_until_upgraded() {
         "{message}"
     );
     double.set_version("1.20.0");
-    assert_eq!(store.count(SHELF).await.unwrap(), 0);
+    assert_eq!(store.count(PROJECT_KEY).await.unwrap(), 0);
 }
 
 #[tokio::test]
@@ -164,7 +164,7 @@ async fn each_model_and_words_alone_have_separate_collections() {
     }
     store_chunk(&stores[0]).await;
     for (store, count) in stores.iter().zip([1, 0, 0]) {
-        assert_eq!(store.count(SHELF).await.unwrap(), count);
+        assert_eq!(store.count(PROJECT_KEY).await.unwrap(), count);
     }
     server.drop_all().await;
 }

@@ -1,17 +1,28 @@
 //! Every request for chunks names its tenant.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::HashSet,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use qdrant_client::qdrant::{Filter, condition::ConditionOneOf, r#match::MatchValue};
 
 use super::{
-    Double, PATIENCE, SHELF, VectorStore, config, model, open, query, searched_project, store_chunk,
+    PROJECT_KEY, QdrantDouble, TEST_TIMEOUT, VectorStore, config, double::RecordedRequest, model,
+    open, query, searched_project, store_chunk,
 };
 use crate::chunk::Kind;
 
-/// Whether the filter matches the tenant's chunks only.
-fn within_the_tenant(filter: &Filter) -> bool {
-    let tenant = SHELF.tenant.to_string();
+/// Whether the request reads or writes chunks.
+fn is_about_chunks(request: &RecordedRequest) -> bool {
+    request.method.starts_with("points.") && request.method != "points.create_field_index"
+}
+
+/// Whether the filter matches only chunks of the tenant.
+fn is_within_tenant(filter: &Filter) -> bool {
+    let tenant = PROJECT_KEY.tenant.to_string();
     filter.must.iter().any(|condition| {
         let Some(ConditionOneOf::Field(field)) = &condition.condition_one_of else {
             return false;
@@ -24,7 +35,9 @@ fn within_the_tenant(filter: &Filter) -> bool {
             |project_key: &String| project_key.split_once('/').is_some_and(|it| it.0 == tenant);
         let is_within = match value {
             Some(MatchValue::Keyword(project_key)) => is_own(project_key),
-            Some(MatchValue::Keywords(any)) => any.strings.iter().all(is_own),
+            Some(MatchValue::Keywords(any_of)) => {
+                !any_of.strings.is_empty() && any_of.strings.iter().all(is_own)
+            }
             _ => false,
         };
         field.key == "shelf" && is_within
@@ -33,32 +46,31 @@ fn within_the_tenant(filter: &Filter) -> bool {
 
 #[tokio::test]
 async fn every_request_for_chunks_names_its_tenant_and_its_deadline() {
-    let double = Double::start().await;
+    let double = QdrantDouble::start().await;
     let store = open(&config(&double.url()), Some(&model(2)));
     let projects = [searched_project(store_chunk(&store).await, 1)];
-    store.count(SHELF).await.unwrap();
-    let mut query = query(PATIENCE);
+    store.count(PROJECT_KEY).await.unwrap();
+    let mut query = query(TEST_TIMEOUT);
     store
-        .nearest(SHELF.tenant, &projects, &query)
+        .nearest(PROJECT_KEY.tenant, &projects, &query)
         .await
         .unwrap();
     query.filter.kinds = Some(vec![Kind::Function]);
     query.filter.blobs = Some(Arc::new(HashSet::from([[7; 20]])));
     let found = store
-        .nearest(SHELF.tenant, &projects, &query)
+        .nearest(PROJECT_KEY.tenant, &projects, &query)
         .await
         .unwrap();
     assert_eq!((found.dense.len(), found.sparse.len()), (1, 1));
-    store.remove(SHELF, &[[7; 20]]).await.unwrap();
+    store.remove(PROJECT_KEY, &[[7; 20]]).await.unwrap();
     let requests = double.take_requests();
     let filters: Vec<_> = requests
         .iter()
-        .filter(|request| request.method != "points.create_field_index")
-        .filter(|request| request.method.starts_with("points."))
+        .filter(|request| is_about_chunks(request))
         .map(|request| (request.method, request.filters.len()))
         .collect();
-    // A search by words has two filters: which chunks may match, and over which document
-    // frequencies are counted. A count follows, to verify the answer.
+    // A search by words has two filters: one selects the candidates, one the corpus for document
+    // frequencies. A count follows, to verify the answer.
     let expected = [
         ("points.update_batch", 1),
         ("points.count", 1),
@@ -69,74 +81,89 @@ async fn every_request_for_chunks_names_its_tenant_and_its_deadline() {
         ("points.delete", 1),
     ];
     assert_eq!(filters, expected);
-    for requests in requests {
-        assert!(
-            requests.filters.iter().all(within_the_tenant),
-            "{requests:?}"
-        );
-        assert!(requests.timed, "{requests:?}");
+    for request in requests {
+        let has_filter = !request.filters.is_empty();
+        assert_eq!(has_filter, is_about_chunks(&request), "{request:?}");
+        assert!(request.filters.iter().all(is_within_tenant), "{request:?}");
+        assert!(request.has_deadline, "{request:?}");
     }
 }
 
 #[tokio::test]
 async fn a_search_of_whole_projects_has_a_single_condition() {
-    let double = Double::start().await;
+    let double = QdrantDouble::start().await;
     let store = open(&config(&double.url()), Some(&model(2)));
     let projects = [searched_project(store_chunk(&store).await, 1)];
-    let query = query(PATIENCE);
+    let query = query(TEST_TIMEOUT);
     store
-        .nearest(SHELF.tenant, &projects, &query)
+        .nearest(PROJECT_KEY.tenant, &projects, &query)
         .await
         .unwrap();
     let requests = double.take_requests();
     let searched = requests
         .iter()
-        .filter(|requests| ["points.query_batch", "points.count"].contains(&requests.method))
-        .flat_map(|requests| &requests.filters);
+        .filter(|request| ["points.query_batch", "points.count"].contains(&request.method))
+        .flat_map(|request| &request.filters);
     let conditions: Vec<usize> = searched.map(|filter| filter.must.len()).collect();
     assert!(!conditions.is_empty());
     assert!(conditions.iter().all(|count| *count == 1), "{conditions:?}");
 }
 
+/// The name and the text of each source file of the Qdrant store.
+fn qdrant_sources() -> Vec<(String, String)> {
+    let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let store_dir = crate_dir.join("src/vector_store");
+    let mut folders = vec![store_dir.join("qdrant")];
+    let mut files = vec![store_dir.join("qdrant.rs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => files.push(path),
+            }
+        }
+    }
+    let source = |path: &PathBuf| {
+        let name = path.strip_prefix(&store_dir).unwrap().display();
+        (name.to_string(), fs::read_to_string(path).unwrap())
+    };
+    files.iter().map(source).collect()
+}
+
 #[test]
 fn requests_for_chunks_are_built_in_one_file_only() {
-    let elsewhere = [
-        include_str!("../qdrant.rs"),
-        include_str!("../qdrant/batches.rs"),
-        include_str!("../qdrant/collection.rs"),
-        include_str!("../qdrant/search_permits.rs"),
-        include_str!("../qdrant/failure.rs"),
-        include_str!("../qdrant/fields.rs"),
-        include_str!("../qdrant/connection.rs"),
-        include_str!("../qdrant/point.rs"),
-        include_str!("../qdrant/completeness.rs"),
-        include_str!("../qdrant/search.rs"),
-        include_str!("../qdrant/server.rs"),
-        include_str!("../qdrant/schema.rs"),
-    ];
-    let built = [
+    let (scoped, elsewhere): (Vec<_>, Vec<_>) = qdrant_sources()
+        .into_iter()
+        .partition(|(name, _)| name == "qdrant/requests.rs");
+    let [(_, requests)] = scoped.as_slice() else {
+        panic!("requests.rs was moved");
+    };
+    assert!(!elsewhere.is_empty(), "the other files were moved");
+    let needs_scope = [
         "QueryPoints {",
         "CountPoints {",
         "DeletePoints {",
         "Filter::",
         "Condition::",
     ];
-    let here = include_str!("../qdrant/requests.rs");
-    for name in built {
-        assert!(here.contains(name), "{name} is built in requests.rs");
-        assert!(elsewhere.iter().all(|file| !file.contains(name)), "{name}");
-    }
-    for other in [
+    // These have no scope, so no file may build them.
+    let unscoped = [
         "ScrollPoints",
         "GetPoints",
         "SearchPoints",
         "FacetCounts",
         "QueryPointGroups",
-    ] {
-        assert!(!here.contains(other), "{other} needs a scope first");
-        assert!(
-            elsewhere.iter().all(|file| !file.contains(other)),
-            "{other}"
-        );
+    ];
+    for request in needs_scope {
+        assert!(requests.contains(request), "{request}");
+    }
+    for request in unscoped {
+        assert!(!requests.contains(request), "{request}");
+    }
+    for (name, text) in &elsewhere {
+        for request in needs_scope.iter().chain(&unscoped) {
+            assert!(!text.contains(request), "{name} builds {request}");
+        }
     }
 }

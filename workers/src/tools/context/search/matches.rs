@@ -138,12 +138,11 @@ pub(super) struct DocumentMatch {
     pub(super) name: Vec<u8>,
 }
 
-const NO_EMBEDDER: &str =
-    "the embedding service can't be asked now: these are matches of words alone";
-const NO_VECTORS: &str = "the embedding service has not made the vectors of all files yet: these \
-    are matches of words alone";
+const NO_EMBEDDER: &str = "the embedding service is unavailable: results are matched by words only";
+const NO_VECTORS: &str = "the embedding service has not made the vectors of all files yet: \
+    results are matched by words only";
 const UNREAD: &str = "discoveries and memory can't be read now, and are left out";
-const CUT: &str = "of what was noted only the newest 10000 were looked through";
+const CUT: &str = "only the newest 10000 notes were searched";
 
 const FILES: &str = "type finds what record_discovery and write_memory_entry noted; decisions, \
     patterns and guidelines that the repository keeps as files (ADRs) are found by \
@@ -199,17 +198,17 @@ fn not_searched(error: &VectorStoreError) -> Failure {
     Failure::new(Fault::IndexNotReady, message, FALLBACK).detail("retry_after_seconds", 5)
 }
 
-/// The failure if nothing was found by words alone although vectors were expected. `None` if the
+/// The failure if a search by words only found nothing although vectors were expected. `None` if the
 /// search was complete.
 fn words_only_failure(vectors: VectorUse) -> Option<Failure> {
     let message = match vectors {
         VectorUse::Used | VectorUse::None => return None,
         VectorUse::Unavailable => {
-            "the embedding service can't be asked now, and nothing has the words of the query"
+            "the embedding service is unavailable, and no result has the words of the query"
         }
         VectorUse::Incomplete => {
-            "the embedding service has not made the vectors of all files yet, and nothing has the \
-             words of the query"
+            "the embedding service has not made the vectors of all files yet, and no result has \
+             the words of the query"
         }
     };
     let suggestion = "use words that the code has, or grep_codebase; or try again in a while";

@@ -65,9 +65,7 @@ impl SearchRequest {
         if let (Some(kind), true) = (note_kind, is_of_code) {
             return Err(Failure::new(
                 Fault::InvalidArguments,
-                format!(
-                    "chunk_type and path_glob are about code, and type {kind:?} about what was noted"
-                ),
+                format!("chunk_type and path_glob apply to code, and type {kind:?} to notes"),
                 "leave out type, or the two others",
             ));
         }
