@@ -72,8 +72,8 @@ impl PreparedText {
         self.text.chunks.push(IndexedChunk {
             location: ChunkLocation {
                 kind: chunk.kind,
-                bytes: (number(chunk.bytes.start), number(chunk.bytes.end)),
-                lines: (number(*chunk.lines.start()), number(*chunk.lines.end())),
+                bytes: (to_u32(chunk.bytes.start), to_u32(chunk.bytes.end)),
+                lines: (to_u32(*chunk.lines.start()), to_u32(*chunk.lines.end())),
                 symbol: chunk.symbol,
                 parent: chunk.parent,
             },
@@ -83,7 +83,7 @@ impl PreparedText {
     }
 
     /// Adds the vectors, one per chunk in order.
-    pub(crate) fn with(
+    pub(crate) fn with_vectors(
         mut self,
         vectors: &mut impl Iterator<Item = Option<Vec<f32>>>,
     ) -> IndexedText {
@@ -94,7 +94,8 @@ impl PreparedText {
     }
 }
 
-/// A note's stand-in for a blob id. Notes are immutable, so it is derived from the note's own id.
+/// The id that stands for a blob id in a note, which has no blob. Derived from the note's id, since
+/// notes are immutable.
 pub(super) fn note_blob(note: &NoteId) -> Blob {
     let name = format!("archway note {}", note.name);
     let hash =
@@ -106,7 +107,7 @@ pub(super) fn note_blob(note: &NoteId) -> Blob {
     blob
 }
 
-/// Fits, since indexed files are far smaller than 4 GiB.
-fn number(number: usize) -> u32 {
+/// An offset or line as `u32`. It fits, since indexed files are far smaller than 4 GiB.
+fn to_u32(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

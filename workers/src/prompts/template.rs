@@ -32,12 +32,13 @@ pub(super) fn parse(template: &str) -> Vec<Piece> {
     let mut text = String::new();
     let mut rest = template;
     while let Some((before, after)) = rest.split_once("{{") {
-        let named = after.split_once("}}").and_then(|(inside, rest_after)| {
-            let piece = named(inside.trim()).filter(|_| inside.len() <= MAX_PLACEHOLDER_BYTES)?;
+        let placeholder = after.split_once("}}").and_then(|(inside, rest_after)| {
+            let piece = parse_placeholder(inside.trim())
+                .filter(|_| inside.len() <= MAX_PLACEHOLDER_BYTES)?;
             Some((piece, rest_after))
         });
         text.push_str(before);
-        match named {
+        match placeholder {
             Some((piece, rest_after)) => {
                 flush(&mut pieces, &mut text);
                 pieces.push(piece);
@@ -61,7 +62,8 @@ fn flush(pieces: &mut Vec<Piece>, text: &mut String) {
     }
 }
 
-fn named(inside: &str) -> Option<Piece> {
+/// Parses the text between the braces. `None` if it is ordinary text.
+fn parse_placeholder(inside: &str) -> Option<Piece> {
     let (word, name) = match inside.split_once(':') {
         Some((word, name)) => (word, name.trim()),
         None if is_argument(inside) => return Some(Piece::Argument(inside.to_owned())),

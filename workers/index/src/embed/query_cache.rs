@@ -1,7 +1,7 @@
 //! Caches the vectors of queries that a service made: agents repeat a query, page by page.
 //!
-//! Tenant and project are part of the key, although a vector depends on the text alone: response
-//! times must not reveal to one tenant what another searched.
+//! Tenant and project are part of the key, although a vector depends only on the text: response
+//! times must not reveal one tenant's queries to another.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Shared by the reading tools: opens a file under the path rules, and rejects binary files.
+//! Opens files for the reading tools: under the path rules, without binary files.
 
 use std::io;
 
@@ -92,7 +92,7 @@ fn binary(path: &RepoPath) -> Failure {
     Failure::new(
         Fault::BinaryFile,
         message,
-        "ask read_file for it with encoding \"base64\"",
+        "read it with read_file and encoding \"base64\"",
     )
 }
 

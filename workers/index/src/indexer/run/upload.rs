@@ -162,7 +162,7 @@ impl PreparedBatch {
         let are_made = self.vectors.is_some();
         let mut vectors = self.vectors.unwrap_or_default().into_iter();
         let texts = self.cut.texts.into_iter();
-        let texts = texts.map(|text| text.with(&mut vectors)).collect();
+        let texts = texts.map(|text| text.with_vectors(&mut vectors)).collect();
         (texts, are_made)
     }
 }

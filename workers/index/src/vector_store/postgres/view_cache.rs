@@ -19,14 +19,14 @@ use super::view::View;
 use super::{MemoryBudget, blocking, task_failed, unavailable};
 use crate::vector_store::VectorStoreError;
 
-/// Projects that may be locked for reading at once.
+/// Maximum number of projects with a read lock.
 const MAX_PROJECTS: u64 = 10_000;
 /// How long an unused view is cached.
 const IDLE: Duration = Duration::from_secs(60 * 60);
 /// Concurrent reads: in all, and of one tenant.
 const READS: (usize, usize) = (4, 2);
 /// Timeout of one read.
-const READ_TIME: Duration = Duration::from_secs(5 * 60);
+const READ_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
 /// The views of all projects.
 pub(super) struct ViewCache {
@@ -35,8 +35,8 @@ pub(super) struct ViewCache {
     made_by: String,
     budget: MemoryBudget,
     cached: Cache<ProjectKey, Arc<View>>,
-    /// Held while a project is read, so that concurrent calls read it once.
-    reading: Cache<ProjectKey, Arc<Mutex<()>>>,
+    /// One lock per project, held while it is read, so that concurrent calls read it once.
+    read_locks: Cache<ProjectKey, Arc<Mutex<()>>>,
     permits: TenantPermits,
     /// KiB of rows that may be read at once, as many as may be cached.
     read_kib: Semaphore,
@@ -58,7 +58,7 @@ impl ViewCache {
             stores,
             made_by,
             cached: cached.build(),
-            reading: Cache::new(MAX_PROJECTS),
+            read_locks: Cache::new(MAX_PROJECTS),
             permits: TenantPermits::new(READS.0, READS.1),
             read_kib: Semaphore::new(kib(budget.bytes) as usize),
             budget,
@@ -74,8 +74,8 @@ impl ViewCache {
         if let Some(view) = self.cached(project_key, edition) {
             return Ok(view);
         }
-        let alone = self.reading.get_with(project_key, Arc::default);
-        let alone = alone.lock_owned().await;
+        let project_lock = self.read_locks.get_with(project_key, Arc::default);
+        let project_lock = project_lock.lock_owned().await;
         if let Some(view) = self.cached(project_key, edition) {
             return Ok(view);
         }
@@ -86,8 +86,8 @@ impl ViewCache {
             .map_err(task_failed)?;
         let views = Arc::clone(self);
         let reading = tokio::spawn(trace::apart(async move {
-            let _until_read = (alone, permit);
-            let read = timeout(READ_TIME, views.refresh(project_key, edition)).await;
+            let _until_read = (project_lock, permit);
+            let read = timeout(READ_TIMEOUT, views.refresh(project_key, edition)).await;
             read.unwrap_or(Err(VectorStoreError::Late(
                 "reading the index of a project",
             )))
@@ -107,12 +107,12 @@ impl ViewCache {
         edition: i64,
     ) -> Result<Arc<View>, VectorStoreError> {
         let store = self.stores.tenant(project_key.tenant);
-        let there = store
+        let stored = store
             .blobs_of_pieces(project_key.project, &self.made_by)
             .await;
-        let there = there.map_err(unavailable)?;
-        self.check_size(there.iter().map(|(_, bytes)| bytes).sum())?;
-        let mut builder = View::builder(self.cached.get(&project_key), &there);
+        let stored = stored.map_err(unavailable)?;
+        self.check_size(stored.iter().map(|(_, bytes)| bytes).sum())?;
+        let mut builder = View::builder(self.cached.get(&project_key), &stored);
         let needed = kib(builder.bytes());
         let _budget = self
             .read_kib
@@ -134,7 +134,7 @@ impl ViewCache {
         Ok(view)
     }
 
-    /// Rejects a project that exceeds the memory for all.
+    /// Rejects a project that exceeds the memory budget of the whole cache.
     fn check_size(&self, needed: usize) -> Result<(), VectorStoreError> {
         let allowed = self.budget.bytes;
         match needed > allowed {
@@ -144,7 +144,7 @@ impl ViewCache {
     }
 }
 
-/// Memory of a view in bytes, as the gauge takes it.
+/// Memory of a view in bytes, for the gauge.
 fn gauge_bytes(view: &View) -> i64 {
     i64::try_from(view.bytes()).unwrap_or(i64::MAX)
 }

@@ -2,7 +2,7 @@
 //! project was uploaded to, and as many of its chunks as were recorded.
 //!
 //! Checking after the search suffices, since lost chunks stay lost until a run has uploaded all
-//! again: chunks present afterwards were present before. The id is read for each answer. The server
+//! again: chunks that are present now were present during the search. The id is read for each answer. The server
 //! counts by visiting each chunk, so a project is counted for each answer only while that is
 //! cheaper than the search; a larger one every few seconds.
 
@@ -19,8 +19,8 @@ use crate::vector_store::{SearchedProject, VectorStoreError};
 const ALWAYS_COUNTED: u64 = 10_000;
 /// How long the count of a larger project is valid.
 const COUNT_LIFETIME: Duration = Duration::from_secs(5);
-/// How many of those are cached.
-const MOST_PROJECTS: u64 = 10_000;
+/// Maximum number of cached counts.
+const MAX_COUNTS: u64 = 10_000;
 /// Concurrent counts for one answer.
 const CONCURRENT_COUNTS: usize = 4;
 
@@ -30,7 +30,7 @@ pub(super) struct RecentCounts(Cache<(ProjectKey, i64), ()>);
 impl RecentCounts {
     pub(super) fn new() -> Self {
         let counted = Cache::builder().time_to_live(COUNT_LIFETIME);
-        RecentCounts(counted.max_capacity(MOST_PROJECTS).build())
+        RecentCounts(counted.max_capacity(MAX_COUNTS).build())
     }
 
     /// Whether the project has to be counted for this answer.
@@ -42,15 +42,15 @@ impl RecentCounts {
         }
     }
 
-    /// A count found all chunks. Recorded only now: an answer that is given while a first count is in
-    /// flight must not rely on it.
+    /// Records that a count found all chunks. Called only after the count: an answer that is given
+    /// while the first count is in flight must not rely on it.
     fn insert(&self, project_key: ProjectKey, project: &SearchedProject) {
         if project.chunks > ALWAYS_COUNTED {
             self.0.insert((project_key, project.edition), ());
         }
     }
 
-    /// A count failed, or found too few chunks.
+    /// Forgets a project whose count failed or found too few chunks.
     fn remove(&self, project_key: ProjectKey, project: &SearchedProject) {
         self.0.invalidate(&(project_key, project.edition));
     }

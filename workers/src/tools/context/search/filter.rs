@@ -67,7 +67,7 @@ impl Filter {
     ) -> Result<Arc<HashSet<Blob>>, Failure> {
         let (filter, cancel) = (Arc::clone(filter), cx.cancel().clone());
         let indexes = indexes.to_vec();
-        let judge = move || {
+        let collect = move || {
             let mut blobs = HashSet::new();
             for index in &indexes {
                 for (at, (blob, source, name)) in index.documents.iter().enumerate() {
@@ -81,7 +81,7 @@ impl Filter {
             }
             Ok(Arc::new(blobs))
         };
-        cx.blocking(judge).await?
+        cx.blocking(collect).await?
     }
 
     /// Whether an index was built under other path rules than the current ones.
@@ -109,15 +109,15 @@ impl Filter {
         }
     }
 
-    /// Removes paths from notes that were closed since.
+    /// Removes from notes the paths that rules have closed since.
     pub(super) fn hide_closed(&self, ranked: &mut [Ranked]) {
         for found in ranked {
             let project = self.projects.get(found.project);
             let rules = project.and_then(|project| self.rules.get(&project.id));
             let is_open = |path: &String| {
                 let path = RepoPath::trusted(path.as_bytes());
-                let judge = |kind| rules.is_some_and(|rules| rules.check(&path, kind).is_ok());
-                judge(Kind::File) && judge(Kind::Directory)
+                let allows = |kind| rules.is_some_and(|rules| rules.check(&path, kind).is_ok());
+                allows(Kind::File) && allows(Kind::Directory)
             };
             if let Some(note) = &mut found.note {
                 note.paths.retain(is_open);
