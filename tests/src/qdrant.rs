@@ -5,7 +5,7 @@ use qdrant_client::qdrant::{
     condition::ConditionOneOf, r#match::MatchValue, points_client::PointsClient,
 };
 
-use store_tests::double::{Behavior, Double};
+use store_tests::double::{Behavior, QdrantDouble};
 
 // Includes files of another crate.
 #[path = "../../workers/index/src/vector_store/tests"]
@@ -15,12 +15,12 @@ mod store_tests {
 }
 
 /// A Qdrant on loopback, stopped on drop.
-pub struct Qdrant(Double);
+pub struct Qdrant(QdrantDouble);
 
 impl Qdrant {
     /// Starts an empty server.
     pub async fn start() -> Qdrant {
-        Qdrant(Double::start().await)
+        Qdrant(QdrantDouble::start().await)
     }
 
     /// Its URL.
