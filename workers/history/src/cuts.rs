@@ -1,10 +1,10 @@
 //! Cuts two long texts into pieces that can be compared one by one.
 //!
 //! Comparing two texts with little in common takes more than linear time, and can't be interrupted:
-//! half a million lines against as many take ten seconds. Texts in which more than [`MAX_DIFFERING`] lines
-//! differ are therefore cut at lines that occur once in both, in the same order. A piece that is
-//! still too long counts as changed. Shorter texts, nearly all, are compared in one piece, as git
-//! does.
+//! half a million lines against as many take ten seconds. So texts in which more than
+//! [`MAX_DIFFERING`] lines differ are cut at lines that occur once in both, in the same order. A
+//! piece that is still too long counts as changed. Nearly all texts differ in fewer lines and are
+//! compared in one piece, as git does.
 
 use std::ops::Range;
 
@@ -115,7 +115,7 @@ fn longest_increasing(
     positions: &[(usize, usize)],
     cancel: &Cancel,
 ) -> Result<Vec<(usize, usize)>, Stopped> {
-    // By length, the index at which an increasing part of that length ends lowest.
+    // By length, minus 1: the index of the lowest end of an increasing subsequence of that length.
     let mut ends: Vec<usize> = Vec::new();
     let mut before = Vec::with_capacity(positions.len());
     let old = |at: usize| positions.get(at).map_or(0, |position| position.0);

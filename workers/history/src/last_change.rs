@@ -1,7 +1,8 @@
 //! Finds when files got their content at HEAD, for many files in one walk.
 //!
-//! Each commit is first tested for changes of the files' folders: most have none. Files that are
-//! not found in time stay unknown, and so do those that predate the end of a shallow clone.
+//! Each commit is first tested for changes of the files' folders: most commits change none of them.
+//! Files that are not found in time stay unknown, and so do those that predate the end of a shallow
+//! clone.
 
 use archway_repo::{Cancel, RepoPath};
 use gix::ObjectId;
@@ -12,11 +13,11 @@ use super::walk_node::WalkNode;
 use super::{History, HistoryError, Side};
 
 impl History {
-    /// When each of these files was committed with its content at HEAD, in seconds since 1970. A
-    /// file is its path and its blob at HEAD.
+    /// The time at which each of these files got its content at HEAD, in seconds since 1970. A file
+    /// is its path and its blob at HEAD.
     ///
     /// # Errors
-    /// If an object can't be read. A stopped call is not an error: the rest stays `None`.
+    /// If an object can't be read. A stopped call is not an error: times not found yet are `None`.
     pub fn last_changes(
         &self,
         files: &[(&RepoPath, ObjectId)],

@@ -1,10 +1,12 @@
-//! Which commits HEAD, a branch, a remote branch or a tag reaches. No others are served.
+//! Finds out whether HEAD, a branch, a remote branch or a tag reaches a commit. Archway serves no
+//! other commits.
 //!
 //! One walk starts at HEAD; a second one, from all references, runs only if the first misses. Most
-//! requested commits are HEAD's, and reading ten thousand references takes longer than finding
-//! those. Both go newest first and resume where they stopped: later calls reuse what earlier ones
-//! visited, as long as references only were added. They stop early only where the commit-graph's
-//! generation numbers prove that the target can't come any more. Clocks prove nothing.
+//! requested commits are reachable from HEAD, and reading ten thousand references takes longer than
+//! finding those. Both walks visit the newest commits first and resume where they stopped: later
+//! calls reuse the visited commits of earlier ones, unless a reference moved or was deleted. A walk
+//! stops early only if the commit-graph's generation numbers prove that it can't meet the target any
+//! more. Commit times prove nothing.
 
 use std::{
     collections::{BinaryHeap, HashSet},
@@ -32,7 +34,7 @@ pub(super) struct ReachabilityWalks {
     from_all: ReachabilityWalk,
 }
 
-/// A walk from the tips, resumable.
+/// A resumable walk from the tips.
 #[derive(Debug, Default)]
 struct ReachabilityWalk {
     /// The commits and tags from which it walks, as references name them.
@@ -51,7 +53,7 @@ struct ReachabilityWalk {
 /// A commit whose parents are not visited yet. The greatest is visited next.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct QueuedCommit {
-    /// Greater than the generation of any ancestor; `u64::MAX` where none is known.
+    /// Greater than the generation of any ancestor; `u64::MAX` if its own is unknown.
     generation: u64,
     time: i64,
     parents: Parents,
@@ -161,7 +163,7 @@ impl ReachabilityWalk {
     ) -> Result<bool, HistoryError> {
         let graph = history.graph();
         let position = graph.find(&commit);
-        // All commits still to come have a smaller generation than the next one.
+        // All commits to be visited later have a smaller generation than the next one.
         let generation = position.and_then(|position| generation(graph, position));
         loop {
             cancel.check()?;

@@ -6,8 +6,8 @@ use archway_index::chunk_text;
 
 use crate::document::Document;
 
-/// A passage ends when it has this many bytes.
-const MAX_PASSAGE: usize = 800;
+/// A passage ends with the block by which it reaches this many bytes.
+const PASSAGE_BYTES: usize = 800;
 /// The maximum number of passages per document. Later text is found by words only.
 const MAX_PASSAGES: usize = 64;
 
@@ -25,7 +25,7 @@ pub(super) fn passages(document: &Document) -> Vec<Passage> {
         for (block, text) in section.blocks.iter().enumerate() {
             let is_content = !is_status_only(document, at, block);
             length += if is_content { text.text.len() } else { 0 };
-            if length >= MAX_PASSAGE {
+            if length >= PASSAGE_BYTES {
                 found.push(Passage {
                     section: at,
                     blocks: start..block + 1,
