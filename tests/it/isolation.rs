@@ -108,7 +108,7 @@ const ATTACKS: [Attack; 28] = [
     attack("vector search without a filter", "OWASP LLM08: vectors of all tenants in one collection", &[
         ("tests/it/isolation/vectors.rs", "every_request_for_chunks_over_the_wire_demands_the_tenant_of_the_call"),
         ("tests/it/vector_stores/qdrant.rs", "tenants_of_one_qdrant_find_their_own_alone"),
-        ("workers/index/src/vector_store/tests/whose.rs", "requests_for_chunks_are_made_in_one_file_alone"),
+        ("workers/index/src/vector_store/tests/tenant_scope.rs", "requests_for_chunks_are_built_in_one_file_only"),
     ]),
     attack("SQL without a tenant", "a forgotten where clause; agents' queries run as a role that bypasses row-level security", &[
         ("tests/it/isolation/schema.rs", "every_table_but_those_that_are_nobodys_has_a_tenant_and_is_fenced"),
