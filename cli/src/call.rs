@@ -3,7 +3,7 @@
 //! For `helm test`, for scripts, and for seeing an answer without a client: it exercises the whole path,
 //! from the URL to a worker and back.
 //!
-//! What a reader would get wrong: a retried call (`--wait`) may have run before. All attempts carry one
+//! A retried call (`--wait`) may have run before. All attempts carry one
 //! idempotency key, so a write happens once.
 
 use std::fs;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reqwest::Url;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep};
 
@@ -26,7 +26,7 @@ mod tool_result;
 mod error;
 
 /// The variable with the key itself. Not an option, because other users can see command lines.
-pub(crate) const KEY: &str = "ARCHWAY_API_KEY";
+pub(crate) const API_KEY_VARIABLE: &str = "ARCHWAY_API_KEY";
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -92,16 +92,16 @@ pub async fn run(args: CallArgs) -> Result<(), CallError> {
 
 /// The credential: from the file if one is named, else from the environment.
 fn key(file: Option<&Path>) -> Result<SecretString, CallError> {
-    let text = match file {
+    let text = SecretString::from(match file {
         Some(path) => fs::read_to_string(path).map_err(|source| CallError::KeyFile {
             path: path.to_owned(),
             source,
         })?,
-        None => std::env::var_os(KEY)
+        None => std::env::var_os(API_KEY_VARIABLE)
             .and_then(|key| key.into_string().ok())
             .ok_or(CallError::NoKey)?,
-    };
-    let key = text.trim();
+    });
+    let key = text.expose_secret().trim();
     if key.is_empty() {
         return Err(CallError::NoKey);
     }
@@ -117,7 +117,7 @@ pub(crate) fn endpoint(text: &str) -> Result<Url, String> {
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(format!(
-            "the URL must not contain a credential: the key comes from {KEY}"
+            "the URL must not contain a credential: the key comes from {API_KEY_VARIABLE}"
         ));
     }
     if url.path() == "/" {

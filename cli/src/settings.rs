@@ -1,6 +1,7 @@
 //! `archway settings`: prints what to paste into a client that uses a given key.
 //!
-//! `archway dev` prints the same. Nothing is contacted: neither the address nor the key is checked.
+//! `archway dev` prints the same. Works offline: URL and key are checked
+//! for their form only.
 
 use std::fs;
 use std::io;
@@ -18,7 +19,7 @@ mod clients;
 #[derive(Debug, clap::Args)]
 pub struct SettingsArgs {
     /// The endpoint as clients reach it: `https://archway.example.com/mcp`.
-    #[arg(long, value_name = "URL", value_parser = endpoint)]
+    #[arg(long, value_name = "URL", value_parser = parse_endpoint)]
     url: String,
     /// File with the API key.
     #[arg(long, value_name = "FILE")]
@@ -34,38 +35,44 @@ pub enum SettingsError {
     /// The key cannot be read.
     #[error("reading the API key from {}", path.display())]
     Read {
-        /// The file.
+        /// File with the API key.
         path: PathBuf,
         /// The operating system's error.
         #[source]
         source: io::Error,
     },
-    /// The file contains something else.
-    #[error("{} holds no API key: `archway key issue` makes one", .0.display())]
+    /// The file contains no API key.
+    #[error("{} does not contain an API key; create one with `archway key issue`", .0.display())]
     NoKey(PathBuf),
     /// Standard output cannot be written.
     #[error("writing to standard output")]
     Output(#[source] OutputError),
 }
 
-/// Runs the command.
+/// Prints the settings.
 pub fn run(args: &SettingsArgs) -> Result<(), SettingsError> {
     let path = &args.key_file;
     let text = fs::read_to_string(path).map_err(|source| SettingsError::Read {
         path: path.clone(),
         source,
     })?;
-    let key = SecretString::from(text.trim_end());
+    let text = SecretString::from(text);
+    let key = SecretString::from(text.expose_secret().trim_end());
     key_id(&key).ok_or_else(|| SettingsError::NoKey(path.clone()))?;
     let answer = match args.json {
         true => serde_json::json!({ "url": args.url, "api_key": key.expose_secret() }).to_string(),
-        false => format!("Archway is at {}\n{}", args.url, text_of(&args.url, &key)),
+        false => format!(
+            "Archway is at {}\n{}",
+            args.url,
+            client_settings(&args.url, &key)
+        ),
     };
     output::print(&answer, args.json).map_err(SettingsError::Output)
 }
 
-/// Parses the endpoint. It must need no quoting in a shell or in JSON.
-fn endpoint(text: &str) -> Result<String, String> {
+/// Parses the endpoint. It must contain nothing to escape in JSON or within quotes of a
+/// shell.
+fn parse_endpoint(text: &str) -> Result<String, String> {
     let url = call::endpoint(text)?.to_string();
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/[]%".contains(&byte);
     match url.bytes().all(is_plain) {
@@ -75,10 +82,10 @@ fn endpoint(text: &str) -> Result<String, String> {
 }
 
 /// The settings of every client, each under its name.
-pub(crate) fn text_of(url: &str, key: &SecretString) -> String {
+pub(crate) fn client_settings(url: &str, key: &SecretString) -> String {
     let mut text = format!(
         "\nIn a shell, for clients that read the key from the environment\n  export {}={}\n",
-        call::KEY,
+        call::API_KEY_VARIABLE,
         key.expose_secret()
     );
     for client in clients::all(url, key) {
@@ -98,7 +105,7 @@ mod tests {
 
     #[test]
     fn each_block_with_the_key_has_a_warning() {
-        let text = text_of(URL, &"awy_key".into());
+        let text = client_settings(URL, &"awy_key".into());
         let blocks: Vec<&str> = text.split("\n\n").collect();
         assert!(
             blocks[0].ends_with("export ARCHWAY_API_KEY=awy_key"),
@@ -119,9 +126,9 @@ mod tests {
 
     #[test]
     fn an_invalid_address_or_key_is_refused() {
-        assert_eq!(endpoint(URL), Ok(URL.to_owned()));
+        assert_eq!(parse_endpoint(URL), Ok(URL.to_owned()));
         for bad in ["127.0.0.1:8080", "/mcp", "ftp://host/mcp", "http://", ""] {
-            assert!(endpoint(bad).is_err(), "{bad}");
+            assert!(parse_endpoint(bad).is_err(), "{bad}");
         }
         let folder = tempfile::tempdir().unwrap();
         let key_file = folder.path().join("api.key");

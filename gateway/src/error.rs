@@ -1,9 +1,9 @@
 //! Every way in which a request is refused, and one table of how each looks on the wire.
 //!
-//! Every stop of the path refuses with a [`GatewayError`]. Failures of a tool are not refusals but
-//! results (`archway_proto::failure`). The only 5xx is 503: a credential that cannot be checked,
-//! limits that cannot be counted, or a session change that cannot be recorded. -32603 is for bugs
-//! only.
+//! Middleware layers reject a request with a [`GatewayError`]. Failures of a tool call are results
+//! (`archway_proto::failure`); so are its refusals by limits, circuits and bulkheads. The only 5xx
+//! is 503: a credential that cannot be checked, limits that cannot be counted, or a session change
+//! that cannot be recorded. -32603 is for internal errors: bugs, and files that cannot be read.
 
 use archway_proto::{failure::Failure, misleading::escape, trace};
 use axum::{
@@ -17,10 +17,15 @@ use http::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use quoted::cut;
+use quoted::truncate;
+
+use crate::{
+    mcp::{BODY_TIMEOUT, LARGEST_BODY, MAX_FREE_BODY},
+    server::guard::MOST_HEADERS,
+};
 
 pub(crate) use failure::NOT_NOW;
-pub(crate) use quoted::{MOST_REPEATED, quoted};
+pub(crate) use quoted::{MAX_QUOTED_BYTES, quoted};
 pub(crate) use reason::RefusalReason;
 pub(crate) use scope::{MissingScope, insufficient_scope};
 
@@ -28,6 +33,10 @@ mod failure;
 mod quoted;
 mod reason;
 mod scope;
+
+const MIB: usize = 1024 * 1024;
+/// An application error code: the caller exceeded a limit. Outside JSON-RPC's own range.
+const RATE_LIMITED: i32 = 42900;
 
 /// The protocol revisions that this gateway speaks, oldest first.
 pub(crate) const REVISIONS: [&str; 5] = [
@@ -42,31 +51,31 @@ pub(crate) const REVISIONS: [&str; 5] = [
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GatewayError {
     // HTTP.
-    #[error("this host name is not served here: operators list the served ones (--allowed-host)")]
+    #[error("this host name is not served here: an operator can allow it with --allowed-host")]
     HostRefused,
-    #[error("this origin is not allowed: operators list the allowed ones (--allowed-origin)")]
+    #[error("this origin is not allowed: an operator can allow it with --allowed-origin")]
     OriginRefused,
     #[error("not found: the MCP endpoint is /mcp")]
     NotFound,
     #[error("method not allowed: the MCP endpoint takes POST, and DELETE to end a session")]
     MethodNotAllowed,
     #[error("method not allowed: this document is read with GET")]
-    ReadOnly,
-    #[error("more than 100 request headers")]
+    GetOnly,
+    #[error("more than {MOST_HEADERS} request headers")]
     TooManyHeaders,
-    #[error("the body is larger than 1 MiB")]
+    #[error("the body is larger than {} MiB", LARGEST_BODY / MIB)]
     BodyTooLarge,
-    #[error("the body did not arrive within 15 seconds")]
+    #[error("the body did not arrive within {} seconds", BODY_TIMEOUT.as_secs())]
     BodyTooSlow,
     #[error(
-        "too many bodies over 64 KiB are being read at the moment: send fewer of them at once, \
-         or smaller ones, and try again"
+        "too many bodies over {} KiB are being read at the moment: send fewer of them at once, \
+         or smaller ones, and try again", MAX_FREE_BODY / 1024
     )]
-    BodyCrowded,
+    TooManyLargeBodies,
     #[error("the body ended before it was complete")]
     BodyBroken,
     #[error("the body must be application/json without a content encoding")]
-    MediaType,
+    UnsupportedMediaType,
     #[error("the client must accept application/json or text/event-stream")]
     NotAcceptable,
 
@@ -76,7 +85,7 @@ pub(crate) enum GatewayError {
     #[error("the credential is not valid: check the key, or ask the operator for a new one")]
     BadCredential,
     #[error(
-        "too many requests with bad credentials came from this address: wait, or send a valid one"
+        "too many requests with bad credentials came from this address: wait, or send a valid credential"
     )]
     TooManyFailures { retry_after: u64 },
     #[error("the credential can't be checked at the moment: try again")]
@@ -97,7 +106,7 @@ pub(crate) enum GatewayError {
     )]
     SessionUnknown,
     #[error("invalid request: to end a session, send its handle in Mcp-Session-Id")]
-    HandleMissing,
+    SessionHandleMissing,
     #[error("the session's change could not be recorded: try again")]
     SessionUnrecorded,
 
@@ -107,13 +116,13 @@ pub(crate) enum GatewayError {
     #[error("invalid request: {0}")]
     InvalidRequest(String),
     #[error("invalid params: {0}")]
-    InvalidParams(String),
+    InvalidRequestParams(String),
     #[error("header mismatch: {0}")]
     HeaderMismatch(String),
     #[error("unsupported protocol version {}", quoted(.0))]
     UnsupportedVersion(String),
     #[error("method not found: initialize exists only in revisions before 2026-07-28")]
-    InitializeEnded,
+    InitializeUnsupported,
     #[error("method not found: {}", quoted(.method))]
     UnknownMethod {
         method: String,
@@ -121,7 +130,7 @@ pub(crate) enum GatewayError {
         modern: bool,
     },
     #[error("invalid params: level {0}")]
-    BadLevel(String),
+    InvalidLogLevel(String),
 
     // The call.
     #[error("unknown tool {}: {}", quoted(.name), hint(.nearest.as_deref()))]
@@ -131,17 +140,17 @@ pub(crate) enum GatewayError {
         nearest: Option<String>,
     },
     #[error("invalid params: {0}")]
-    BadParams(&'static str),
+    InvalidCallParams(&'static str),
 
     // A method other than a tool call that failed at the workers.
     #[error("{}; {}", .0.message, .0.suggestion)]
-    Failed(Box<Failure>),
+    WorkerFailure(Box<Failure>),
 }
 
-/// What a caller reads about a limit that it exceeded.
+/// A limit that the caller exceeded.
 #[derive(Debug)]
 pub(crate) struct OverLimit {
-    /// Whose limit it is, and how long to wait.
+    /// Names the limit's level and the wait.
     pub(crate) message: String,
     /// In seconds.
     pub(crate) retry_after: u64,
@@ -151,44 +160,46 @@ pub(crate) struct OverLimit {
 
 impl GatewayError {
     /// The HTTP status, and the JSON-RPC code if the refusal is a JSON-RPC error.
-    fn row(&self) -> (StatusCode, Option<i32>) {
+    fn status_and_code(&self) -> (StatusCode, Option<i32>) {
         match self {
             GatewayError::HostRefused => (StatusCode::FORBIDDEN, None),
             GatewayError::OriginRefused => (StatusCode::FORBIDDEN, None),
             GatewayError::NotFound => (StatusCode::NOT_FOUND, None),
             GatewayError::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, None),
-            GatewayError::ReadOnly => (StatusCode::METHOD_NOT_ALLOWED, None),
+            GatewayError::GetOnly => (StatusCode::METHOD_NOT_ALLOWED, None),
             GatewayError::TooManyHeaders => (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, None),
             GatewayError::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, None),
             GatewayError::BodyTooSlow => (StatusCode::REQUEST_TIMEOUT, None),
-            GatewayError::BodyCrowded => (StatusCode::TOO_MANY_REQUESTS, None),
+            GatewayError::TooManyLargeBodies => (StatusCode::TOO_MANY_REQUESTS, None),
             GatewayError::BodyBroken => (StatusCode::BAD_REQUEST, None),
-            GatewayError::MediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, None),
+            GatewayError::UnsupportedMediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, None),
             GatewayError::NotAcceptable => (StatusCode::NOT_ACCEPTABLE, None),
             GatewayError::NoCredential => (StatusCode::UNAUTHORIZED, None),
             GatewayError::BadCredential => (StatusCode::UNAUTHORIZED, None),
             GatewayError::TooManyFailures { .. } => (StatusCode::TOO_MANY_REQUESTS, None),
             GatewayError::CredentialUnchecked => (StatusCode::SERVICE_UNAVAILABLE, None),
             GatewayError::ScopeMissing(_) => (StatusCode::FORBIDDEN, None),
-            GatewayError::RateLimited(_) => (StatusCode::TOO_MANY_REQUESTS, Some(42900)),
+            GatewayError::RateLimited(_) => (StatusCode::TOO_MANY_REQUESTS, Some(RATE_LIMITED)),
             GatewayError::LimitsUncounted => (StatusCode::SERVICE_UNAVAILABLE, None),
             GatewayError::SessionUnknown => (StatusCode::NOT_FOUND, Some(-32600)),
-            GatewayError::HandleMissing => (StatusCode::BAD_REQUEST, Some(-32600)),
+            GatewayError::SessionHandleMissing => (StatusCode::BAD_REQUEST, Some(-32600)),
             GatewayError::SessionUnrecorded => (StatusCode::SERVICE_UNAVAILABLE, None),
             GatewayError::NotJson(_) => (StatusCode::BAD_REQUEST, Some(-32700)),
             GatewayError::InvalidRequest(_) => (StatusCode::BAD_REQUEST, Some(-32600)),
-            GatewayError::InvalidParams(_) => (StatusCode::BAD_REQUEST, Some(-32602)),
+            GatewayError::InvalidRequestParams(_) => (StatusCode::BAD_REQUEST, Some(-32602)),
             GatewayError::HeaderMismatch(_) => (StatusCode::BAD_REQUEST, Some(-32020)),
             GatewayError::UnsupportedVersion(_) => (StatusCode::BAD_REQUEST, Some(-32022)),
-            GatewayError::InitializeEnded => (StatusCode::NOT_FOUND, Some(-32601)),
+            GatewayError::InitializeUnsupported => (StatusCode::NOT_FOUND, Some(-32601)),
             GatewayError::UnknownMethod { modern: true, .. } => {
                 (StatusCode::NOT_FOUND, Some(-32601))
             }
             GatewayError::UnknownMethod { modern: false, .. } => (StatusCode::OK, Some(-32601)),
-            GatewayError::BadLevel(_) => (StatusCode::OK, Some(-32602)),
+            GatewayError::InvalidLogLevel(_) => (StatusCode::OK, Some(-32602)),
             GatewayError::UnknownTool { .. } => (StatusCode::OK, Some(-32602)),
-            GatewayError::BadParams(_) => (StatusCode::OK, Some(-32602)),
-            GatewayError::Failed(failure) => (StatusCode::OK, Some(failure::code(failure.code))),
+            GatewayError::InvalidCallParams(_) => (StatusCode::OK, Some(-32602)),
+            GatewayError::WorkerFailure(failure) => {
+                (StatusCode::OK, Some(failure::code(failure.code)))
+            }
         }
     }
 
@@ -198,7 +209,7 @@ impl GatewayError {
             GatewayError::MethodNotAllowed => {
                 Some((ALLOW, HeaderValue::from_static("POST, DELETE")))
             }
-            GatewayError::ReadOnly => Some((ALLOW, HeaderValue::from_static("GET, HEAD"))),
+            GatewayError::GetOnly => Some((ALLOW, HeaderValue::from_static("GET, HEAD"))),
             GatewayError::TooManyFailures { retry_after } => {
                 Some((RETRY_AFTER, HeaderValue::from(*retry_after)))
             }
@@ -207,7 +218,9 @@ impl GatewayError {
             }
             GatewayError::CredentialUnchecked
             | GatewayError::SessionUnrecorded
-            | GatewayError::BodyCrowded => Some((RETRY_AFTER, HeaderValue::from_static("2"))),
+            | GatewayError::TooManyLargeBodies => {
+                Some((RETRY_AFTER, HeaderValue::from_static("2")))
+            }
             GatewayError::LimitsUncounted => Some((RETRY_AFTER, HeaderValue::from_static("1"))),
             GatewayError::NoCredential => Some((
                 WWW_AUTHENTICATE,
@@ -228,17 +241,17 @@ impl GatewayError {
     fn data(&self) -> Option<Value> {
         match self {
             GatewayError::UnsupportedVersion(requested) => {
-                Some(json!({ "requested": cut(requested), "supported": REVISIONS }))
+                Some(json!({ "requested": truncate(requested), "supported": REVISIONS }))
             }
             GatewayError::RateLimited(limit) => Some(limit.details.clone()),
-            GatewayError::Failed(failure) => Some(failure::data(failure)),
+            GatewayError::WorkerFailure(failure) => Some(failure::data(failure)),
             _ => None,
         }
     }
 
-    /// The refusal as a response to the request of this id; `None` if the id could not be read.
+    /// Builds the HTTP response. `id` is `None` if the request's id could not be parsed.
     pub(crate) fn respond<I: Serialize>(&self, id: Option<&I>) -> Response {
-        let (status, code) = self.row();
+        let (status, code) = self.status_and_code();
         if let Some(code) = code {
             trace::set("rpc.response.status_code", code.to_string());
             trace::fail(code.to_string());
@@ -269,9 +282,11 @@ impl GatewayError {
         if let Some((name, value)) = self.header() {
             response.headers_mut().insert(name, value);
         }
-        RefusalReason::of(self).map(|reason| response.extensions_mut().insert(reason));
+        if let Some(reason) = RefusalReason::of(self) {
+            response.extensions_mut().insert(reason);
+        }
         if let GatewayError::ScopeMissing(missing) = self {
-            // `auth` may rewrite the challenge in the words of the caller's issuer.
+            // `auth` may rename the scope to the one that the caller's OIDC issuer uses.
             response.extensions_mut().insert(missing.clone());
         }
         response

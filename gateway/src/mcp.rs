@@ -31,7 +31,7 @@ use request::{Message, ReceivedRequest};
 use sdk::Sdk;
 
 pub(crate) use call::Calls;
-pub(crate) use content::LARGEST_BODY;
+pub(crate) use content::{BODY_TIMEOUT, LARGEST_BODY, MAX_FREE_BODY};
 
 // In the order in which a message passes them.
 mod content;
@@ -273,7 +273,7 @@ impl Mcp {
             && cursor.is_some_and(|cursor| !cursor.is_null())
         {
             // The SDK treats any cursor that is not a string as absent; here only null is.
-            return Err(GatewayError::BadParams(
+            return Err(GatewayError::InvalidCallParams(
                 "lists have one page, and no cursor",
             ));
         }

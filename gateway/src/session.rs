@@ -127,7 +127,7 @@ impl Sessions {
         headers: &HeaderMap,
     ) -> Result<(), GatewayError> {
         let handle = self.handle(who, headers)?;
-        let handle = handle.ok_or(GatewayError::HandleMissing)?;
+        let handle = handle.ok_or(GatewayError::SessionHandleMissing)?;
         let written = self
             .stores
             .tenant(who.tenant_id())
@@ -244,7 +244,7 @@ fn label<'a>(
     };
     match first.filter(fits) {
         Some(label) if rest.iter().all(|other| *other == Some(label)) => Ok(Some(label)),
-        _ => Err(GatewayError::InvalidParams(format!(
+        _ => Err(GatewayError::InvalidRequestParams(format!(
             "the session label ({LABEL_HEADER} or _meta[\"{LABEL_META}\"]) must be one text of 1 \
              to {LONGEST_LABEL} bytes without control characters"
         ))),
@@ -296,7 +296,7 @@ mod tests {
         assert!(matches!(refused, GatewayError::SessionUnrecorded));
         assert!(sessions.of_handle(&who, &with).is_ok());
         let none = sessions.end(&who, &HeaderMap::new()).await.unwrap_err();
-        assert!(matches!(none, GatewayError::HandleMissing));
+        assert!(matches!(none, GatewayError::SessionHandleMissing));
     }
 
     #[tokio::test]

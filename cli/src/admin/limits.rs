@@ -36,7 +36,7 @@ enum LimitsCommand {
         #[command(flatten)]
         of: LimitNames,
         #[command(flatten)]
-        at: LimitScope,
+        scope: LimitScope,
     },
     /// Show the limits that apply, level by level, and where each was set: for one key, or for any
     /// key of a tenant that one agent uses and that has no limits of its own.
@@ -100,7 +100,7 @@ pub async fn run(args: LimitsArgs) -> Result<(), AdminError> {
     let (installation, json) = (&args.installation, args.installation.json);
     match &args.command {
         LimitsCommand::Set(args) => print(&set(installation, args.requested()).await?, json),
-        LimitsCommand::Unset { of, at } => print(&unset(installation, of, at).await?, json),
+        LimitsCommand::Unset { of, scope } => print(&unset(installation, of, scope).await?, json),
         LimitsCommand::Show { of, key } => {
             print(&show(installation, of, key.as_deref()).await?, json)
         }
@@ -114,9 +114,9 @@ async fn set<'a>(
     if !given.force {
         limit_targets::check_names(given.limits.iter().map(|(name, _)| name.as_str()))?;
     }
-    let level = given.at.level();
+    let level = given.scope.level();
     let set = installation.change(async |tx, _| {
-        let key = given.at.key.as_deref();
+        let key = given.scope.key.as_deref();
         let (owner, key) = spender(tx, &given.tenant, key).await?;
         if let Some(key) = key.filter(|key| key.state != KeyState::Live) {
             return Err(not_good(&given.tenant, &key));
@@ -133,7 +133,7 @@ async fn set<'a>(
     });
     Ok(LimitChanges {
         tenant: &given.tenant,
-        key: given.at.key.as_deref(),
+        key: given.scope.key.as_deref(),
         level,
         limits: set.await?,
     })
@@ -142,9 +142,9 @@ async fn set<'a>(
 async fn unset<'a>(
     installation: &Installation,
     of: &'a LimitNames,
-    at: &'a LimitScope,
+    scope: &'a LimitScope,
 ) -> Result<LimitChanges<'a>, AdminError> {
-    let level = at.level();
+    let level = scope.level();
     let (tenant, names) = of.read();
     if names.is_empty() {
         return Err(AdminError::Refused(
@@ -152,7 +152,7 @@ async fn unset<'a>(
         ));
     }
     let unset = installation.change(async |tx, _| {
-        let (owner, _) = spender(tx, tenant, at.key.as_deref()).await?;
+        let (owner, _) = spender(tx, tenant, scope.key.as_deref()).await?;
         let mut changes = Vec::with_capacity(names.len());
         for name in names {
             let changed = tx.unset_limit(owner, level, name).await?;
@@ -169,7 +169,7 @@ async fn unset<'a>(
     });
     Ok(LimitChanges {
         tenant,
-        key: at.key.as_deref(),
+        key: scope.key.as_deref(),
         level,
         limits: unset.await?,
     })

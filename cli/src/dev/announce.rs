@@ -78,7 +78,7 @@ impl Announcement<'_> {
         let mut text = format!("\nArchway is ready at {}\n\n{}", self.url, self.facts());
         text.push_str(&self.default_hint());
         text.push_str("\nPaste into your client. The key stays valid across restarts.\n");
-        text.push_str(&settings::text_of(self.url, self.api_key));
+        text.push_str(&settings::client_settings(self.url, self.api_key));
         text.push_str("\nCtrl-C stops everything.\n");
         text
     }
@@ -249,7 +249,7 @@ mod tests {
     fn text_has_the_projects_and_client_settings() {
         with(|it| {
             let text = it.text();
-            assert!(text.contains(&settings::text_of(it.url, it.api_key)));
+            assert!(text.contains(&settings::client_settings(it.url, it.api_key)));
             assert!(text.contains("project   site  (/src/site)"), "{text}");
             assert!(text.contains("also      docs  (/src/docs)"), "{text}");
             assert_eq!(text.matches("/src/site").count(), 1, "{text}");

@@ -1,14 +1,16 @@
 //! The settings of each client, in the order of `docs/src/clients.md`. A test compares them.
 
+use std::borrow::Cow;
+
 use secrecy::{ExposeSecret, SecretString};
 
 /// The call in the curl line.
-const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_repo_overview","arguments":{"max_depth":1}}}"#;
+const CURL_REQUEST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_repo_overview","arguments":{"max_depth":1}}}"#;
 
 /// The note for a file with the key, for clients that cannot read variables.
-const KEEP: &str = "Do not commit this file.";
+const DO_NOT_COMMIT: &str = "Do not commit this file.";
 /// The note for clients that can.
-const KEEP_OR_NAME: &str =
+const DO_NOT_COMMIT_OR_USE_VARIABLE: &str =
     "Do not commit this file, or write ${env:ARCHWAY_API_KEY} in place of the key.";
 
 /// A client and its settings.
@@ -30,10 +32,11 @@ impl Client {
 /// All clients. Neither URL nor key contains anything to escape.
 pub(super) fn all(url: &str, key: &SecretString) -> Vec<Client> {
     let key = key.expose_secret();
+    let shell_url = shell_word(url);
     let claude_code = Client::new(
         "Claude Code",
         format!(
-            "claude mcp add --transport http archway {url} \\\n  \
+            "claude mcp add --transport http archway {shell_url} \\\n  \
              --header \"Authorization: Bearer {key}\""
         ),
         Some("In a .mcp.json to commit, write ${ARCHWAY_API_KEY} in place of the key."),
@@ -41,7 +44,7 @@ pub(super) fn all(url: &str, key: &SecretString) -> Vec<Client> {
     let inspector = Client::new(
         "MCP Inspector",
         format!(
-            "npx @modelcontextprotocol/inspector@latest --cli {url} --transport http \\\n  \
+            "npx @modelcontextprotocol/inspector@latest --cli {shell_url} --transport http \\\n  \
              --header \"Authorization: Bearer {key}\" --method tools/list"
         ),
         None,
@@ -49,9 +52,9 @@ pub(super) fn all(url: &str, key: &SecretString) -> Vec<Client> {
     let curl = Client::new(
         "curl",
         format!(
-            "curl {url} \\\n  -H \"Authorization: Bearer {key}\" \\\n  \
+            "curl {shell_url} \\\n  -H \"Authorization: Bearer {key}\" \\\n  \
              -H \"Content-Type: application/json\" \\\n  \
-             -H \"Accept: application/json, text/event-stream\" \\\n  -d '{CALL}'"
+             -H \"Accept: application/json, text/event-stream\" \\\n  -d '{CURL_REQUEST}'"
         ),
         None,
     );
@@ -60,20 +63,28 @@ pub(super) fn all(url: &str, key: &SecretString) -> Vec<Client> {
     first.chain(files).chain([inspector, curl]).collect()
 }
 
+/// The URL as a shell reads it. zsh expands brackets, as in `http://[::1]:7676/mcp`.
+fn shell_word(url: &str) -> Cow<'_, str> {
+    match url.contains('[') {
+        true => format!("\"{url}\"").into(),
+        false => url.into(),
+    }
+}
+
 /// Clients that read servers from a file.
 fn with_files(url: &str, key: &str) -> [Client; 7] {
-    let file = |servers, url_is| file(servers, url_is, url, key);
+    let file = |servers, url_field| file(servers, url_field, url, key);
     [
         Client::new(
             "Claude Desktop, in claude_desktop_config.json",
             claude_desktop(url, key),
-            Some(KEEP),
+            Some(DO_NOT_COMMIT),
         ),
         Client::new("Codex, in ~/.codex/config.toml", codex(url), None),
         Client::new(
             "Cursor, in .cursor/mcp.json",
             file("mcpServers", r#""url""#),
-            Some(KEEP_OR_NAME),
+            Some(DO_NOT_COMMIT_OR_USE_VARIABLE),
         ),
         Client::new(
             "Gemini CLI, in .gemini/settings.json",
@@ -83,28 +94,28 @@ fn with_files(url: &str, key: &str) -> [Client; 7] {
         Client::new(
             "VS Code, in .vscode/mcp.json",
             file("servers", r#""type": "http", "url""#),
-            Some(KEEP_OR_NAME),
+            Some(DO_NOT_COMMIT_OR_USE_VARIABLE),
         ),
         Client::new(
             "Windsurf, in ~/.codeium/windsurf/mcp_config.json",
             file("mcpServers", r#""serverUrl""#),
-            Some(KEEP_OR_NAME),
+            Some(DO_NOT_COMMIT_OR_USE_VARIABLE),
         ),
         Client::new(
             "Zed, in settings.json",
             file("context_servers", r#""url""#),
-            Some(KEEP),
+            Some(DO_NOT_COMMIT),
         ),
     ]
 }
 
 /// The file format of most clients, with each client's own names.
-fn file(servers: &str, url_is: &str, url: &str, key: &str) -> String {
+fn file(servers: &str, url_field: &str, url: &str, key: &str) -> String {
     format!(
         r#"{{
   "{servers}": {{
     "archway": {{
-      {url_is}: "{url}",
+      {url_field}: "{url}",
       "headers": {{ "Authorization": "Bearer {key}" }}
     }}
   }}
@@ -168,6 +179,21 @@ mod tests {
                 }
             }
         }
-        serde_json::from_str::<Value>(CALL).unwrap();
+        serde_json::from_str::<Value>(CURL_REQUEST).unwrap();
+    }
+
+    #[test]
+    fn a_url_with_brackets_is_quoted_in_shell_commands() {
+        let url = "http://[::1]:7676/mcp";
+        let commands = all(url, &"awy_key".into()).into_iter();
+        let commands: Vec<_> = commands.filter(|one| !one.name.contains(", in ")).collect();
+        assert_eq!(commands.len(), 3);
+        for command in commands {
+            assert!(
+                command.text.contains(&format!(" \"{url}\" ")),
+                "{}",
+                command.name
+            );
+        }
     }
 }

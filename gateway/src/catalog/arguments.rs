@@ -14,7 +14,7 @@ use super::{
     nearest,
     violation::{MOST_VIOLATIONS, Violation, failure, has_type},
 };
-use crate::error::{MOST_REPEATED, quoted};
+use crate::error::{MAX_QUOTED_BYTES, quoted};
 
 /// Unknown names reported one by one; a client that sends more does not mean this tool.
 const MOST_NAMES: usize = 10;
@@ -126,7 +126,7 @@ impl ArgumentRules {
         let reported = unknown.iter().take(MOST_NAMES).take_while(|name| {
             let first = repeated == 0;
             repeated += name.len();
-            first || repeated <= MOST_REPEATED
+            first || repeated <= MAX_QUOTED_BYTES
         });
         let mut violations: Vec<_> = reported.map(|name| unknown_name(name, &names)).collect();
         if let more @ 1.. = unknown.len() - violations.len() {

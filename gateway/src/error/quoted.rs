@@ -3,12 +3,12 @@
 use archway_proto::misleading::is_misleading;
 
 /// Maximum bytes of client text that a message repeats.
-pub(crate) const MOST_REPEATED: usize = 200;
+pub(crate) const MAX_QUOTED_BYTES: usize = 200;
 
 /// Quotes client text for a message: at most 200 bytes, on one line, with misleading characters
 /// escaped.
 pub(crate) fn quoted(text: &str) -> String {
-    let shown = cut(text);
+    let shown = truncate(text);
     let mut quoted = String::with_capacity(shown.len() + 5);
     quoted.push('"');
     for character in shown.chars() {
@@ -33,8 +33,8 @@ fn is_hidden(character: char) -> bool {
         || matches!(character, '\u{2065}' | '\u{e0080}'..='\u{e00ff}')
 }
 
-/// The first [`MOST_REPEATED`] bytes, cut at a character boundary.
-pub(super) fn cut(text: &str) -> &str {
-    let end = text.floor_char_boundary(MOST_REPEATED);
+/// The first [`MAX_QUOTED_BYTES`] bytes, truncated at a character boundary.
+pub(super) fn truncate(text: &str) -> &str {
+    let end = text.floor_char_boundary(MAX_QUOTED_BYTES);
     text.get(..end).unwrap_or_default()
 }

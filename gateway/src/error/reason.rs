@@ -12,33 +12,35 @@ impl RefusalReason {
         let name = match error {
             GatewayError::HostRefused => "host",
             GatewayError::OriginRefused => "origin",
-            GatewayError::NotFound | GatewayError::MethodNotAllowed | GatewayError::ReadOnly => {
+            GatewayError::NotFound | GatewayError::MethodNotAllowed | GatewayError::GetOnly => {
                 "not_the_endpoint"
             }
             GatewayError::TooManyHeaders => "too_many_headers",
             GatewayError::BodyTooLarge => "body_too_large",
             GatewayError::BodyTooSlow | GatewayError::BodyBroken => "body_incomplete",
-            GatewayError::BodyCrowded => "bodies_crowded",
-            GatewayError::MediaType | GatewayError::NotAcceptable => "media_type",
+            GatewayError::TooManyLargeBodies => "bodies_crowded",
+            GatewayError::UnsupportedMediaType | GatewayError::NotAcceptable => "media_type",
             GatewayError::NoCredential => "no_credential",
             GatewayError::CredentialUnchecked => "credential_unchecked",
             GatewayError::ScopeMissing(_) => "scope_missing",
             GatewayError::LimitsUncounted => "limits_uncounted",
-            GatewayError::SessionUnknown | GatewayError::HandleMissing => "session_unknown",
+            GatewayError::SessionUnknown | GatewayError::SessionHandleMissing => "session_unknown",
             GatewayError::SessionUnrecorded => "session_unrecorded",
             GatewayError::NotJson(_)
             | GatewayError::InvalidRequest(_)
-            | GatewayError::InvalidParams(_)
+            | GatewayError::InvalidRequestParams(_)
             | GatewayError::HeaderMismatch(_)
-            | GatewayError::BadLevel(_)
-            | GatewayError::BadParams(_) => "malformed",
+            | GatewayError::InvalidLogLevel(_)
+            | GatewayError::InvalidCallParams(_) => "malformed",
             GatewayError::UnsupportedVersion(_) => "unsupported_version",
-            GatewayError::InitializeEnded | GatewayError::UnknownMethod { .. } => "unknown_method",
+            GatewayError::InitializeUnsupported | GatewayError::UnknownMethod { .. } => {
+                "unknown_method"
+            }
             GatewayError::UnknownTool { .. } => "unknown_tool",
             GatewayError::BadCredential
             | GatewayError::TooManyFailures { .. }
             | GatewayError::RateLimited(_)
-            | GatewayError::Failed(_) => return None,
+            | GatewayError::WorkerFailure(_) => return None,
         };
         Some(RefusalReason(name))
     }

@@ -19,8 +19,8 @@ use crate::{error::GatewayError, limits::LimitRefusal};
 /// Maximum size of a body in bytes.
 pub(crate) const LARGEST_BODY: usize = 1024 * 1024;
 /// Maximum size in bytes of a body that is always read: few calls are larger.
-const MAX_FREE_BODY: usize = 64 * 1024;
-const BODY_TIMEOUT: Duration = Duration::from_secs(15);
+pub(crate) const MAX_FREE_BODY: usize = 64 * 1024;
+pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The media types that a client accepts: at least one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +117,7 @@ impl<'a, F: Fn() -> Option<LimitRefusal>> BodyAdmission<'a, F> {
         let paid = || (self.refusal)().map_or(Ok(()), |refused| Err(BodyError::Unpaid(refused)));
         paid()?;
         let permit = self.permits.acquire(self.tenant).await;
-        let permit = permit.ok_or(GatewayError::BodyCrowded)?;
+        let permit = permit.ok_or(GatewayError::TooManyLargeBodies)?;
         if permit.waited {
             paid()?;
         }
@@ -158,7 +158,7 @@ fn check_content(headers: &HeaderMap) -> Result<(), GatewayError> {
     if plain && is_json {
         Ok(())
     } else {
-        Err(GatewayError::MediaType)
+        Err(GatewayError::UnsupportedMediaType)
     }
 }
 
@@ -262,7 +262,10 @@ mod tests {
             headers(header::CONTENT_TYPE, &["text/plain"]),
             HeaderMap::new(),
         ] {
-            assert!(matches!(check_content(&bad), Err(GatewayError::MediaType)));
+            assert!(matches!(
+                check_content(&bad),
+                Err(GatewayError::UnsupportedMediaType)
+            ));
         }
     }
 }

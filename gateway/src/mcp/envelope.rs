@@ -108,7 +108,7 @@ fn rest(
         None => Map::new(),
         Some(Value::Object(params)) => params,
         Some(_) => {
-            return Err(GatewayError::InvalidParams(
+            return Err(GatewayError::InvalidRequestParams(
                 "params must be an object".to_owned(),
             ));
         }
@@ -129,7 +129,7 @@ fn check_meta(params: &Map<String, Value>) -> Result<(), GatewayError> {
         },
         Some(_) => "_meta must be an object",
     };
-    Err(GatewayError::InvalidParams(problem.to_owned()))
+    Err(GatewayError::InvalidRequestParams(problem.to_owned()))
 }
 
 fn request_id(value: Value) -> Result<RequestId, GatewayError> {
@@ -303,7 +303,7 @@ mod tests {
         let expected = match code {
             -32700 => matches!(refused.error, GatewayError::NotJson(_)),
             -32600 => matches!(refused.error, GatewayError::InvalidRequest(_)),
-            _ => matches!(refused.error, GatewayError::InvalidParams(_)),
+            _ => matches!(refused.error, GatewayError::InvalidRequestParams(_)),
         };
         assert!(expected, "{body}: {:?}", refused.error);
         assert_eq!(refused.id, has_id.then_some(RequestId::Number(7)), "{body}");

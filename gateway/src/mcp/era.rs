@@ -42,7 +42,7 @@ pub(crate) fn judge(headers: &HeaderMap, message: &Envelope) -> Result<Era, Gate
     if message.method == Some(Method::Initialize) {
         // The body negotiates the version, so an older version in the header is ignored.
         return if signs || version == Some(MODERN) {
-            Err(GatewayError::InitializeEnded)
+            Err(GatewayError::InitializeUnsupported)
         } else {
             Ok(Era::Legacy)
         };
@@ -110,7 +110,7 @@ fn declared_by_request(message: &Envelope) -> Result<&str, GatewayError> {
     let capabilities = message.meta().and_then(|meta| meta.get(META_CAPABILITIES));
     match (declared(message), capabilities) {
         (Some(declared), Some(Value::Object(_))) => Ok(declared),
-        _ => Err(GatewayError::InvalidParams(format!(
+        _ => Err(GatewayError::InvalidRequestParams(format!(
             "_meta needs {META_VERSION}, a string, and {META_CAPABILITIES}, an object"
         ))),
     }

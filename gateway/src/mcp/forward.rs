@@ -85,7 +85,7 @@ impl Calls {
                 }
                 let outcome = Outcome::Failed(failure.code);
                 recorder.end(outcome, info.received.elapsed(), AnswerFacts::default());
-                Err(GatewayError::Failed(Box::new(failure)))
+                Err(GatewayError::WorkerFailure(Box::new(failure)))
             }
         }
     }
@@ -203,18 +203,18 @@ impl WorkerRequest {
         }
         let is_text = |name: &&&str| params.get(**name).is_some_and(Value::is_string);
         if needed.iter().any(|name| !is_text(&name)) {
-            return Err(GatewayError::BadParams(match method {
+            return Err(GatewayError::InvalidCallParams(match method {
                 Method::PromptsGet => "the name of a prompt is needed, a string",
                 _ => "the uri of a resource is needed, a string",
             }));
         }
         if params.get(CURSOR).is_some_and(|cursor| !cursor.is_string()) {
-            return Err(GatewayError::BadParams("a cursor is a string"));
+            return Err(GatewayError::InvalidCallParams("a cursor is a string"));
         }
         let is_list = method == Method::ResourceTemplatesList;
         let cursor = message.params.get(CURSOR).filter(|it| !it.is_null());
         if is_list && cursor.is_some() {
-            return Err(GatewayError::BadParams(
+            return Err(GatewayError::InvalidCallParams(
                 "this list has one page, and no cursor",
             ));
         }

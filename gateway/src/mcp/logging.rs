@@ -15,22 +15,22 @@ pub(super) const META_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// The level that a request of 2026-07-28 sets in its `_meta`, if any.
 ///
 /// # Errors
-/// [`GatewayError::InvalidParams`] for anything but the name of a level.
+/// [`GatewayError::InvalidRequestParams`] for anything but the name of a level.
 pub(super) fn level_of_request(message: &Envelope) -> Result<Option<LogLevel>, GatewayError> {
     let Some(asked) = message.meta().and_then(|meta| meta.get(META_LEVEL)) else {
         return Ok(None);
     };
     let level = parse(asked).map_err(|problem| format!("_meta[{META_LEVEL:?}] {problem}"));
-    level.map(Some).map_err(GatewayError::InvalidParams)
+    level.map(Some).map_err(GatewayError::InvalidRequestParams)
 }
 
 /// The level in the params of `logging/setLevel`.
 ///
 /// # Errors
-/// [`GatewayError::BadLevel`] for anything but the name of a level.
+/// [`GatewayError::InvalidLogLevel`] for anything but the name of a level.
 pub(super) fn requested_level(params: &Map<String, Value>) -> Result<LogLevel, GatewayError> {
     let level = params.get("level").unwrap_or(&Value::Null);
-    parse(level).map_err(GatewayError::BadLevel)
+    parse(level).map_err(GatewayError::InvalidLogLevel)
 }
 
 fn parse(level: &Value) -> Result<LogLevel, String> {

@@ -70,7 +70,7 @@ pub(super) struct RequestInfo {
 /// The name of the called tool.
 pub(super) fn tool_name(message: &Envelope) -> Result<&str, GatewayError> {
     let name = message.params.get("name").and_then(Value::as_str);
-    name.ok_or(GatewayError::BadParams(
+    name.ok_or(GatewayError::InvalidCallParams(
         "a call needs the name of a tool, a string",
     ))
 }
@@ -81,7 +81,7 @@ pub(super) fn idempotency_key(message: &Envelope) -> Result<Option<String>, Gate
     match message.meta().and_then(|it| it.get(meta::IDEMPOTENCY_KEY)) {
         None => Ok(None),
         Some(Value::String(key)) if fits(key) => Ok(Some(key.clone())),
-        Some(_) => Err(GatewayError::BadParams(
+        Some(_) => Err(GatewayError::InvalidCallParams(
             "an idempotency key is a string of 1 to 128 characters, none of them U+0000",
         )),
     }
@@ -92,7 +92,7 @@ pub(super) fn arguments(mut message: Envelope) -> Result<Map<String, Value>, Gat
     match message.params.remove("arguments") {
         None | Some(Value::Null) => Ok(Map::new()),
         Some(Value::Object(arguments)) => Ok(arguments),
-        Some(_) => Err(GatewayError::BadParams(
+        Some(_) => Err(GatewayError::InvalidCallParams(
             "the arguments of a call are an object",
         )),
     }

@@ -24,7 +24,7 @@ async fn reserve(size: usize, owner: &AnswerOwner) -> Result<Option<Reservation>
     }
     let reservation = owner.reserve(size, Instant::now() + PATIENCE).await;
     let reservation =
-        reservation.map_err(|NoSpace| GatewayError::Failed(Box::new(upstream::unread())))?;
+        reservation.map_err(|NoSpace| GatewayError::WorkerFailure(Box::new(upstream::unread())))?;
     Ok(Some(reservation))
 }
 

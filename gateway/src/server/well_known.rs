@@ -25,7 +25,7 @@ pub(crate) async fn answer(
         return Ok(next.run(request).await);
     };
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        return Err(GatewayError::ReadOnly);
+        return Err(GatewayError::GetOnly);
     }
     let headers = [
         (CONTENT_TYPE, HeaderValue::from_static("application/json")),

@@ -1,7 +1,7 @@
 //! Parses the two spellings of `archway limits set`.
 //!
-//! `set TENANT NAME=N …` sets several limits at once. `set --tenant TENANT --tool NAME N` suits scripts
-//! that take a name and a number from elsewhere. Both are parsed here, so that clap refuses invalid
+//! `set TENANT NAME=N …` sets several limits at once. `set --tenant TENANT --tool NAME N` is for
+//! scripts that hold name and number in separate variables. Both are parsed here, so that clap refuses invalid
 //! input before a database is contacted.
 
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use super::LimitScope;
 
 /// Set limits of a tenant, or of one key: calls per minute, or units of the total; 0 is no limit.
 ///
-/// A limit sets its own level only: lifting a key's limit leaves those of its sessions and tenant.
+/// Each level is independent: removing a key's limit does not change its sessions' or tenant's limits.
 /// A key's limit overrides its tenant's, and is not multiplied by the key's agents. Every gateway
 /// applies it within a second.
 #[derive(Debug, Args)]
@@ -22,18 +22,18 @@ use super::LimitScope;
     archway limits set [OPTIONS] <TENANT> <NAME=N>...\n       \
     archway limits set [OPTIONS] --tenant <TENANT> [--tool <NAME>] <N>")]
 struct RawSetArgs {
-    /// The tenant's slug, then limits: a tool, `prompts/get` or `total`, and a number per minute.
+    /// The tenant's slug, then limits: a tool, `prompts/get` or `total`, and a number.
     #[arg(value_name = "TENANT|NAME=N", required = true)]
-    words: Vec<Operand>,
+    operands: Vec<Operand>,
     /// The tenant, by name.
     #[arg(long, value_name = "TENANT")]
     tenant: Option<String>,
-    /// The name that a bare number is the limit of [default: total].
+    /// Name of the limit that a bare number sets [default: total, with --tenant].
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
     #[command(flatten)]
-    at: LimitScope,
-    /// Accept names that no tool of this build has: workers of another build may have them.
+    scope: LimitScope,
+    /// Accept unknown tool names, for workers of another version.
     #[arg(long)]
     force: bool,
 }
@@ -45,18 +45,17 @@ enum Operand {
     Limit(String, u32),
 }
 
-/// The limits to set.
+/// The limits to set: calls per minute, or units per minute for `total`.
 #[derive(Debug)]
 pub(super) struct RequestedLimits {
     pub(super) tenant: String,
-    /// Each name once, with its limit per minute.
+    /// Each name once.
     pub(super) limits: Vec<(String, u32)>,
-    pub(super) at: LimitScope,
-    /// Whether to accept names that no tool of this build has.
+    pub(super) scope: LimitScope,
+    /// Whether to accept unknown tool names.
     pub(super) force: bool,
 }
 
-/// The arguments of `archway limits set`.
 #[derive(Debug)]
 pub(super) struct SetArgs(RequestedLimits);
 
@@ -76,11 +75,11 @@ impl FromStr for Operand {
         if name.is_empty() {
             return Err("a limit is NAME=N".to_owned());
         }
-        Ok(Operand::Limit(name.to_owned(), per_minute(number)?))
+        Ok(Operand::Limit(name.to_owned(), parse_limit(number)?))
     }
 }
 
-fn per_minute(text: &str) -> Result<u32, String> {
+fn parse_limit(text: &str) -> Result<u32, String> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|_| digits);
     let number = number.filter(|number| *number <= MOST);
@@ -88,14 +87,14 @@ fn per_minute(text: &str) -> Result<u32, String> {
 }
 
 impl RawSetArgs {
-    fn read(self) -> Result<RequestedLimits, String> {
+    fn into_request(self) -> Result<RequestedLimits, String> {
         // With --tenant, a bare number is the total. Typed after a slug, it would be ambiguous.
-        let alone = match (&self.tool, &self.tenant) {
+        let bare_number_name = match (&self.tool, &self.tenant) {
             (None, None) => None,
             (tool, _) => Some(tool.as_deref().unwrap_or(TOTAL)),
         };
-        let mut words = self.words.into_iter().peekable();
-        let tenant = match (self.tenant, words.peek()) {
+        let mut operands = self.operands.into_iter().peekable();
+        let tenant = match (self.tenant, operands.peek()) {
             (Some(tenant), Some(Operand::Plain(slug))) if *slug == tenant => {
                 return Err(format!(
                     "the tenant is named twice: {slug}, --tenant {tenant}"
@@ -104,19 +103,21 @@ impl RawSetArgs {
             (Some(tenant), _) => tenant,
             (None, Some(Operand::Plain(slug))) => {
                 let slug = slug.clone();
-                words.next();
+                operands.next();
                 slug
             }
             (None, _) => return Err("the tenant comes first: set TENANT NAME=N".to_owned()),
         };
         let mut limits: Vec<(String, u32)> = Vec::new();
-        for word in words {
-            let (name, per_minute) = match word {
+        for operand in operands {
+            let (name, per_minute) = match operand {
                 Operand::Limit(..) if self.tool.is_some() => {
                     return Err("with --tool, a limit is a bare number".to_owned());
                 }
                 Operand::Limit(name, number) => (name, number),
-                Operand::Plain(word) => alone_limit(alone, self.tool.is_some(), &word)?,
+                Operand::Plain(word) => {
+                    parse_bare_limit(bare_number_name, self.tool.is_some(), &word)?
+                }
             };
             if limits.iter().any(|(known, _)| *known == name) {
                 return Err(format!("{name} is given twice"));
@@ -129,20 +130,20 @@ impl RawSetArgs {
         Ok(RequestedLimits {
             tenant,
             limits,
-            at: self.at,
+            scope: self.scope,
             force: self.force,
         })
     }
 }
 
 /// Parses a bare number as the limit of `of`.
-fn alone_limit(of: Option<&str>, is_tool: bool, word: &str) -> Result<(String, u32), String> {
+fn parse_bare_limit(of: Option<&str>, is_tool: bool, word: &str) -> Result<(String, u32), String> {
     let number = word.trim_start_matches(['-', '+']);
     let is_number = number.starts_with(|first: char| first.is_ascii_digit());
     match of {
-        Some(of) if is_number || is_tool => Ok((of.to_owned(), per_minute(word)?)),
+        Some(of) if is_number || is_tool => Ok((of.to_owned(), parse_limit(word)?)),
         None if is_number => Err(format!(
-            "name what {word} limits: {TOTAL}={word}, or a tool, as hello={word}"
+            "{word} needs a name: {TOTAL}={word} or TOOL={word}, for example hello={word}"
         )),
         _ => Err(format!(
             "{word:?} is not a limit: a limit is NAME=N, as hello=5"
@@ -152,8 +153,8 @@ fn alone_limit(of: Option<&str>, is_tool: bool, word: &str) -> Result<(String, u
 
 impl FromArgMatches for SetArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let given = RawSetArgs::from_arg_matches(matches)?.read();
-        Ok(SetArgs(given.map_err(refused)?))
+        let request = RawSetArgs::from_arg_matches(matches)?.into_request();
+        Ok(SetArgs(request.map_err(usage_error)?))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
@@ -173,7 +174,7 @@ impl Args for SetArgs {
 }
 
 /// An error in clap's format, with this command's usage. clap alone would add that of `archway`.
-fn refused(problem: String) -> Error {
+fn usage_error(problem: String) -> Error {
     let command = Command::new("set").bin_name("archway limits set");
     Error::raw(ErrorKind::ValueValidation, problem).format(&mut RawSetArgs::augment_args(command))
 }
@@ -218,13 +219,14 @@ mod tests {
             "acme hello=+5",
             "acme hello=1000001",
             "acme hello=99999999999999999999",
-            "acme -5",
-            "acme 5",
-            "acme lots",
             "--tenant acme --tool hello -- -5",
             "--tenant acme --tool hello lots",
         ] {
-            assert!(read(line).is_err(), "{line}");
+            let message = read(line).unwrap_err().to_string();
+            assert!(
+                message.contains("is not a number from 0 (no limit) to 1000000"),
+                "{line}: {message}"
+            );
         }
     }
 
@@ -236,7 +238,10 @@ mod tests {
         assert!(refusal("acme =5").contains("a limit is NAME=N"));
         assert!(refusal("acme hello=5 hello=6").contains("hello is given twice"));
         assert!(refusal("acme --tool hello grep=5").contains("a bare number"));
-        assert!(refusal("42 7").contains("total=7, or a tool, as hello=7"));
+        assert!(refusal("42 7").contains("7 needs a name: total=7 or TOOL=7, for example hello=7"));
+        assert!(refusal("acme 5").contains("5 needs a name"));
+        assert!(refusal("acme lots").contains("\"lots\" is not a limit"));
+        assert!(refusal("acme -5").contains("unexpected argument '-5'"));
         for line in ["acme hello", "acme hello 5", "--tenant acme hello 5"] {
             let message = refusal(line);
             assert!(
