@@ -3,6 +3,7 @@
 mod documents;
 mod hostile;
 mod languages;
+mod c_family;
 mod layout;
 mod scripts;
 
