@@ -176,5 +176,5 @@ async fn an_unreachable_service_is_retried_rarely_and_the_index_stays() {
     );
     let failure = sqlx::query_scalar::<_, Option<String>>("select failure from indexes");
     let failure = failure.fetch_one(&owner).await.unwrap().unwrap();
-    assert!(failure.contains("words alone"), "{failure}");
+    assert!(failure.contains("only words are indexed"), "{failure}");
 }

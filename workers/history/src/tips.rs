@@ -114,7 +114,9 @@ fn points_elsewhere(reference: &Reference) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
+
+    use tokio::time::Instant;
 
     use archway_repo::testing::{Sandbox, cancel, git};
 
