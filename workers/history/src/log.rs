@@ -10,11 +10,10 @@ mod file_list;
 
 pub use query::LogQuery;
 
-use file_list::FileList;
-
 use archway_repo::{Cancel, RepoPath};
 use gix::ObjectId;
 
+use self::file_list::FileList;
 use super::blobs::Blobs;
 use super::change::Changes;
 use super::changed_file::ChangedFile;
@@ -229,9 +228,8 @@ impl<'a> Log<'a> {
             }
             _ => None,
         };
-        let node = node.clone();
         Ok(Some(Match {
-            node,
+            node: node.clone(),
             commit_info,
             file,
         }))
@@ -276,9 +274,7 @@ impl<'a> Log<'a> {
 impl View {
     /// `name` is the followed file's name where the walk resumes.
     fn of(path: Option<&RepoPath>, is_folder: Option<bool>, name: Option<String>) -> View {
-        let Some(path) = path else {
-            return View::All;
-        };
+        let Some(path) = path else { return View::All };
         if is_folder == Some(true) {
             return View::Folder(PathLimiter::of(path.clone()));
         }

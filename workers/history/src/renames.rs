@@ -28,13 +28,10 @@ use super::{HistoryError, Side};
 /// Maximum number of deleted files that are compared with as many added ones, where names don't
 /// help.
 const MAX_CANDIDATES: usize = 1000;
-
 /// Time limit of the comparison.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
-
 /// Size of all contents that are read, in bytes.
 const MAX_CONTENT: u64 = 64 << 20;
-
 /// The largest file whose content is read, in bytes.
 const MAX_FILE: u64 = 16 << 20;
 

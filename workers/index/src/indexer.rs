@@ -5,6 +5,7 @@
 //! completed by a [`run`]. One thread of low priority does all work on texts, one project after
 //! the other.
 
+mod parts;
 mod schedule;
 mod chunk_loss;
 mod state;
@@ -14,8 +15,8 @@ use std::mem;
 use std::sync::Arc;
 
 use archway_proto::chain::Chain;
-use archway_repo::{Mounts, RepoError, Repos};
-use archway_store::{LEASE, Lease, MountedProject, ProjectKey, Stores};
+use archway_repo::RepoError;
+use archway_store::{LEASE, Lease, MountedProject, ProjectKey};
 use futures::FutureExt as _;
 use tokio::sync::Notify;
 use tokio::time::{Duration, Instant, sleep_until, timeout};
@@ -23,10 +24,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 use uuid::Uuid;
 
-use super::embed::Embedder;
-use super::metrics::{IndexMetrics, RunOutcome};
+use super::metrics::RunOutcome;
 use super::thread::WorkThread;
-use super::vector_store::VectorStore;
+pub use parts::IndexerParts;
 use run::{Progress, Run, RunError};
 use schedule::ScanSchedule;
 use state::IndexerState;
@@ -44,24 +44,6 @@ pub struct Indexer {
     wake: Arc<Notify>,
     /// Cuts and reads texts.
     pub(super) thread: WorkThread,
-}
-
-/// Dependencies of an indexer.
-pub struct IndexerParts {
-    /// The repositories to index.
-    pub repos: Arc<Repos>,
-    /// The folders that this worker mounts.
-    pub mounts: Mounts,
-    /// Postgres.
-    pub stores: Stores,
-    /// Stores the chunks.
-    pub vector_store: Arc<dyn VectorStore>,
-    /// Makes the vectors.
-    pub embedder: Arc<Embedder>,
-    /// Store, model and format.
-    pub made_by: String,
-    /// Counts runs and texts.
-    pub metrics: IndexMetrics,
 }
 
 impl Indexer {
@@ -112,10 +94,7 @@ impl Indexer {
             if let (Err(error), false) = (&scanned, state.is_away) {
                 tracing::warn!(error = %Chain(&**error), "projects could not be scanned");
             }
-            state.is_away = scanned.is_err();
-            if !state.is_away {
-                self.parts.metrics.scanned();
-            }
+            state.is_away = scanned.inspect(|()| self.parts.metrics.scanned()).is_err();
             clock.scanned(started);
         }
         let given_up = async { while state.runs.join_next().await.is_some() {} };
@@ -148,8 +127,8 @@ impl Indexer {
                 continue;
             }
             if state.has_tenant_slot(tenant) {
-                let (indexer, stop) = (Arc::clone(self), stop.clone());
-                let yields = CancellationToken::new();
+                let (indexer, stop, yields) =
+                    (Arc::clone(self), stop.clone(), CancellationToken::new());
                 let run_yields = yields.clone();
                 let run = async move { indexer.complete(&project, stop, run_yields).boxed().await };
                 state.start_run(project_key, yields, run.in_current_span());
@@ -186,9 +165,9 @@ impl Indexer {
             state.stuck(project.project_key, scan);
             return Ok(Work::Nothing);
         };
-        // A call to the project reports the error; the index stays as it is.
         let (head, rules) = match scanned? {
             Ok(standing) => standing,
+            // A call to the project reports the error; the index stays as it is.
             Err(error) => {
                 state.mark_unreadable(project.project_key, &error);
                 return Ok(Work::Nothing);
@@ -221,10 +200,8 @@ impl Indexer {
     async fn is_lost(&self, project_key: ProjectKey) -> bool {
         let counted = async {
             let store = self.parts.stores.tenant(project_key.tenant);
-            match store
-                .index(project_key.project, &self.parts.made_by)
-                .await?
-            {
+            let row = store.index(project_key.project, &self.parts.made_by);
+            match row.await? {
                 Some(row) => chunk_loss::is_lost(&self.parts, project_key, row.id).await,
                 None => Ok(false),
             }
@@ -269,9 +246,12 @@ impl Indexer {
             Err(_reported) => RunOutcome::Failed,
         };
         self.parts.metrics.run_ended(how, started.elapsed());
-        let failed = ran.as_ref().err();
-        let failed = failed.filter(|error| !matches!(error, RunError::Stopped));
-        let failure = failed.map(ToString::to_string);
+        let is_failure = |error: &&RunError| !matches!(error, RunError::Stopped);
+        let failure = ran
+            .as_ref()
+            .err()
+            .filter(is_failure)
+            .map(ToString::to_string);
         store.release_lease(lease, failure.as_deref()).await?;
         ran
     }
