@@ -220,7 +220,7 @@ async fn of_a_hundred_calls_to_a_hanging_server_few_reach_it() {
         .partition(|(error, _)| matches!(error, VectorStoreError::Late(_)));
     assert_eq!(late.len(), 8, "{calls:?}");
     for (error, _) in &rejected {
-        assert!(is_unavailable(&error), "{error:?}");
+        assert!(is_unavailable(error), "{error:?}");
     }
     let first_late = late.iter().map(|(_, took)| *took).min().unwrap();
     assert!(first_late >= Duration::from_secs(2), "{first_late:?}");
@@ -252,7 +252,7 @@ async fn calls_beyond_the_bound_of_a_hanging_server_fail_in_100_ms() {
         .partition(|(error, _)| matches!(error, VectorStoreError::Late(_)));
     assert_eq!((late.len(), rejected.len()), (8, 92), "{calls:?}");
     for (error, took) in rejected {
-        assert!(is_unavailable(&error), "{error:?}");
+        assert!(is_unavailable(error), "{error:?}");
         // Timers round up to milliseconds.
         assert!(*took <= Duration::from_millis(101), "{took:?}");
     }
@@ -279,7 +279,7 @@ async fn first_calls_do_not_queue_behind_one_check_of_the_collection() {
     let failed = errors.filter(|error| is_unavailable(error)).count();
     assert!(failed >= 98, "{calls:?}");
     let requests = double.take_requests();
-    let mut methods = requests.iter().map(|request| &request.method[..]);
+    let mut methods = requests.iter().map(|request| request.method);
     assert!(methods.all(|method| method == "health_check") && requests.len() <= 3);
 }
 
