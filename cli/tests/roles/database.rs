@@ -156,7 +156,7 @@ fn a_file_of_the_url_that_is_missing_another_or_unasked_stops_the_start() {
     for (url, told) in [
         (url("verify-full", &missing), "can't be read"),
         (url("verify-full", &issued.key), "holds no certificate"),
-        (url("require", &issued.authority), "add that"),
+        (url("require", &issued.authority), "add one of them"),
     ] {
         for command in [
             stage.owner(&url, &["migrate"]),

@@ -12,7 +12,6 @@ use super::{
     PROJECT_KEY, QdrantDouble, QdrantStore, TEST_TIMEOUT, VectorStore, VectorStoreError, config,
     double::Behavior, model, one_text, open, search, store_chunk,
 };
-
 /// A server and a store in it with one chunk.
 async fn server_with_chunk() -> (QdrantDouble, QdrantStore, Uuid) {
     let double = QdrantDouble::start().await;
