@@ -17,12 +17,8 @@ use http::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use failure::RATE_LIMITED;
 use quoted::truncate;
-
-use crate::{
-    mcp::{BODY_TIMEOUT, LARGEST_BODY, MAX_FREE_BODY},
-    server::guard::MOST_HEADERS,
-};
 
 pub(crate) use failure::NOT_NOW;
 pub(crate) use quoted::{MAX_QUOTED_BYTES, quoted};
@@ -33,10 +29,6 @@ mod failure;
 mod quoted;
 mod reason;
 mod scope;
-
-const MIB: usize = 1024 * 1024;
-/// An application error code: the caller exceeded a limit. Outside JSON-RPC's own range.
-const RATE_LIMITED: i32 = 42900;
 
 /// The protocol revisions that this gateway speaks, oldest first.
 pub(crate) const REVISIONS: [&str; 5] = [
@@ -61,15 +53,15 @@ pub(crate) enum GatewayError {
     MethodNotAllowed,
     #[error("method not allowed: this document is read with GET")]
     GetOnly,
-    #[error("more than {MOST_HEADERS} request headers")]
+    #[error("more than 100 request headers")]
     TooManyHeaders,
-    #[error("the body is larger than {} MiB", LARGEST_BODY / MIB)]
+    #[error("the body is larger than 1 MiB")]
     BodyTooLarge,
-    #[error("the body did not arrive within {} seconds", BODY_TIMEOUT.as_secs())]
+    #[error("the body did not arrive within 15 seconds")]
     BodyTooSlow,
     #[error(
-        "too many bodies over {} KiB are being read at the moment: send fewer of them at once, \
-         or smaller ones, and try again", MAX_FREE_BODY / 1024
+        "too many bodies over 64 KiB are being read at the moment: send fewer of them at once, \
+         or smaller ones, and try again"
     )]
     TooManyLargeBodies,
     #[error("the body ended before it was complete")]
@@ -276,11 +268,10 @@ impl GatewayError {
         };
         let mut response = Response::new(Body::from(body));
         *response.status_mut() = status;
-        response
-            .headers_mut()
-            .insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
         if let Some((name, value)) = self.header() {
-            response.headers_mut().insert(name, value);
+            headers.insert(name, value);
         }
         if let Some(reason) = RefusalReason::of(self) {
             response.extensions_mut().insert(reason);

@@ -31,7 +31,7 @@ use request::{Message, ReceivedRequest};
 use sdk::Sdk;
 
 pub(crate) use call::Calls;
-pub(crate) use content::{BODY_TIMEOUT, LARGEST_BODY, MAX_FREE_BODY};
+pub(crate) use content::LARGEST_BODY;
 
 // In the order in which a message passes them.
 mod content;

@@ -4,6 +4,8 @@ use archway_proto::{failure::Failure, fault::Fault};
 use serde_json::{Value, json};
 use tonic::Code;
 
+/// An application error code: the caller exceeded a limit. Outside JSON-RPC's own range.
+pub(super) const RATE_LIMITED: i32 = 42900;
 /// An application error code: the service cannot answer at the moment. Outside JSON-RPC's own
 /// range.
 pub(crate) const NOT_NOW: i32 = 50300;

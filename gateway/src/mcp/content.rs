@@ -19,8 +19,8 @@ use crate::{error::GatewayError, limits::LimitRefusal};
 /// Maximum size of a body in bytes.
 pub(crate) const LARGEST_BODY: usize = 1024 * 1024;
 /// Maximum size in bytes of a body that is always read: few calls are larger.
-pub(crate) const MAX_FREE_BODY: usize = 64 * 1024;
-pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(15);
+const MAX_FREE_BODY: usize = 64 * 1024;
+const BODY_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The media types that a client accepts: at least one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use crate::{error::GatewayError, mcp::LARGEST_BODY};
 /// The only path that serves MCP.
 pub(super) const ENDPOINT: &str = "/mcp";
 /// Maximum number of header lines. hyper enforces it for HTTP/1 only.
-pub(crate) const MOST_HEADERS: usize = 100;
+const MOST_HEADERS: usize = 100;
 
 /// The host names and origins that the gateway accepts.
 #[derive(Clone, Debug, Default, clap::Args)]

@@ -8,10 +8,9 @@ mod query;
 mod start;
 mod file_list;
 
-pub use query::LogQuery;
-
 use archway_repo::{Cancel, RepoPath};
 use gix::ObjectId;
+pub use query::LogQuery;
 
 use self::file_list::FileList;
 use super::blobs::Blobs;
