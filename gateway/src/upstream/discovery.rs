@@ -124,20 +124,12 @@ mod tests {
 
     use parking_lot::Mutex;
     use tokio::time::timeout;
-    use tokio_util::sync::CancellationToken;
 
-    use super::{super::pool::PoolContext, *};
-    use crate::metrics::Metrics;
+    use super::{super::pool::tests::context, *};
 
     /// A pool that does not connect to its workers.
     fn unwatched_pool() -> Arc<Pool> {
-        let context = PoolContext {
-            metrics: Metrics::new().upstream().clone(),
-            lost: Arc::default(),
-            crashing_calls: Arc::default(),
-            dropped: CancellationToken::new(),
-            authority: None,
-        };
+        let context = context();
         context.dropped.cancel();
         Arc::new(Pool::new("shared", context))
     }

@@ -311,18 +311,22 @@ pub(super) mod tests {
         }
     }
 
-    /// A pool, and a worker that nothing watches.
-    pub(in crate::upstream) fn pool_and_replica(text: &str) -> (Pool, Replica) {
-        let context = PoolContext {
+    /// What pools share, without TLS.
+    pub(in crate::upstream) fn context() -> PoolContext {
+        PoolContext {
             metrics: Metrics::new().upstream().clone(),
             lost: Arc::default(),
             crashing_calls: Arc::default(),
             dropped: CancellationToken::new(),
             authority: None,
-        };
+        }
+    }
+
+    /// A pool, and a worker that nothing watches.
+    pub(in crate::upstream) fn pool_and_replica(text: &str) -> (Pool, Replica) {
         let address = at(text, None);
         let replica = Replica::new(&address, None, CancellationToken::new());
-        (Pool::new("shared", context), replica.unwrap())
+        (Pool::new("shared", context()), replica.unwrap())
     }
 
     #[tokio::test]
