@@ -2,7 +2,7 @@
 //!
 //! Four calm tenants call at a steady rate without waiting for answers: `hello`, `read_file` and
 //! `grep_codebase` in turn. Another tenant floods: every connection calls again as soon as it was answered,
-//! in one of four manners. Rounds alternate (quiet, no connection, 16, 64, 256, quiet, …), so that drift of
+//! in one of five manners. Rounds alternate (quiet, no connection, 16, 64, 256, quiet, …), so that drift of
 //! the machine affects all of them. The figure is the p99 of all rounds' calls divided by that of the quiet
 //! rounds; the ratio without any connection shows the noise.
 //! Gateway and worker have one core, the calm clients the other, so clients measure only their own waiting.
@@ -63,7 +63,8 @@ async fn measure() {
         worker_arguments: Vec::new(),
     })
     .await;
-    for tenant in CALM {
+    let searches = Manner::Searches.tenant();
+    for tenant in CALM.into_iter().chain([searches.as_str()]) {
         stack.set_limits(tenant, 0).await;
     }
     keep_to(CLIENTS_CORE);
@@ -112,7 +113,7 @@ async fn curve(
         }
     }
     println!(
-        "\nflood of {:9} calm p50      p99   p99 of hello   ratio of p99   flooder: answered/s  admitted/s    CPU: gateway worker calm flooder",
+        "\nflood of {:9} calm p50      p99   p99 of hello   ratio of p99   flooder: answered/s  admitted/s    CPU: gateway worker calm flooder   gateway's peak memory",
         manner.name()
     );
     print("quiet", &quiet, &quiet);
@@ -133,6 +134,8 @@ struct NoisyRound {
     flooded: Flooded,
     /// Shares of a core: gateway, worker, calm clients.
     cpu: [f64; 3],
+    /// The gateway's peak, in MiB.
+    memory: f64,
 }
 
 async fn round(
@@ -141,6 +144,7 @@ async fn round(
     flooder: Option<Flooder<'_>>,
     seconds: usize,
 ) -> NoisyRound {
+    stack.gateways[0].reset_peak();
     let flooding = flooder.map(|flooder| flooder.start(seconds));
     let own = || Usage::of(std::process::id()).cpu_seconds;
     let (before, own_before) = (stack.cpu(), own());
@@ -170,6 +174,7 @@ async fn round(
             share(after.1 - before.1),
             share(own_after - own_before),
         ],
+        memory: stack.gateways[0].usage().peak_mib,
     }
 }
 
@@ -182,7 +187,7 @@ fn print(name: &str, rounds: &[NoisyRound], quiet: &[NoisyRound]) -> f64 {
     let mut taken = all(rounds, |round| &round.taken);
     let failed: usize = rounds.iter().map(|round| round.failed).sum();
     println!(
-        "{name:>18} {:8.2} {:8.2} ms {:9.2} ms {ratio:12.2} {:22.0} {:11.0} {:18.0}% {:5.0}% {:3.0}% {:6.0}%{}",
+        "{name:>18} {:8.2} {:8.2} ms {:9.2} ms {ratio:12.2} {:22.0} {:11.0} {:18.0}% {:5.0}% {:3.0}% {:6.0}% {:11.0} MiB{}",
         median(&mut taken),
         quantile(&mut taken, 0.99),
         quantile(&mut all(rounds, |round| &round.hello), 0.99),
@@ -192,6 +197,7 @@ fn print(name: &str, rounds: &[NoisyRound], quiet: &[NoisyRound]) -> f64 {
         100.0 * middle(&|round| round.cpu[1]),
         100.0 * middle(&|round| round.cpu[2]),
         100.0 * middle(&|round| round.flooded.cpu),
+        middle(&|round| round.memory),
         if failed > 0 {
             format!("   {failed} CALM CALLS FAILED")
         } else {

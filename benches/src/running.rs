@@ -59,6 +59,12 @@ impl Running {
         self.child.id()
     }
 
+    /// Lets the peak of its memory begin again at what it has now (`proc_pid_clear_refs(5)`).
+    pub fn reset_peak(&self) {
+        let file = format!("/proc/{}/clear_refs", self.pid());
+        std::fs::write(file, "5").expect("its own process");
+    }
+
     /// What the process has used so far.
     pub fn usage(&self) -> Usage {
         Usage::of(self.child.id())

@@ -6,11 +6,12 @@
 use std::io::{self, IsTerminal, Write};
 
 use archway_proto::misleading::{on_one_line, visible_json};
+use tracing::Dispatch;
 use tracing::field::Field;
 use tracing_subscriber::field::MakeExt as _;
-use tracing_subscriber::filter::{FilterExt, filter_fn};
+use tracing_subscriber::filter::{FilterExt, LevelFilter, filter_fn};
 use tracing_subscriber::fmt::format::{self, Writer};
-use tracing_subscriber::layer::{self, Layer, SubscriberExt};
+use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Registry};
 
@@ -51,18 +52,23 @@ pub enum LogFormat {
 /// statements. Does nothing if the process logs already.
 pub fn start(args: &LogArgs, default: &str, traces: bool) {
     let filter = EnvFilter::new(args.log.as_deref().unwrap_or(default));
-    // OpenTelemetry's own events repeat what a collector answered, which may echo a key.
-    let filter = filter.and(filter_fn(|about| {
-        !about.target().starts_with("opentelemetry")
-    }));
     let coloured = io::stderr().is_terminal();
-    let started = tracing_subscriber::registry()
-        .with(lines(io::stderr, args.log_format, coloured, filter))
-        .with(traces.then(otlp::statements))
-        .with(traces.then(otlp::rejections))
-        .try_init();
+    let lines = lines(io::stderr, args.log_format, coloured, filter);
     // Only a second start fails, and the first one stays in effect.
-    started.ok();
+    dispatch(lines, traces).try_init().ok();
+}
+
+/// Passes events to the log and, with `traces`, to their recorders. An absent recorder is no layer:
+/// a `None` layer has no filter, so libraries would create all their spans for it.
+fn dispatch(lines: Box<dyn Layer<Registry> + Send + Sync>, traces: bool) -> Dispatch {
+    let subscriber = tracing_subscriber::registry().with(lines);
+    match traces {
+        true => subscriber
+            .with(otlp::statements())
+            .with(otlp::rejections())
+            .into(),
+        false => subscriber.into(),
+    }
 }
 
 /// The log layer. It has its own filter, so that the log's filter does not affect traces.
@@ -70,8 +76,12 @@ fn lines<W: Write + 'static>(
     out: impl Fn() -> W + Send + Sync + 'static,
     format: LogFormat,
     coloured: bool,
-    filter: impl layer::Filter<Registry> + Send + Sync + 'static,
+    filter: EnvFilter,
 ) -> Box<dyn Layer<Registry> + Send + Sync> {
+    // OpenTelemetry's own events repeat what a collector answered, which may echo a key.
+    let others = filter_fn(|about| !about.target().starts_with("opentelemetry"));
+    // Without a hint from both, the log's level would not keep out the spans of libraries.
+    let filter = filter.and(others.with_max_level_hint(LevelFilter::TRACE));
     // A write error would be reported on standard error too, and that panics after its reader is gone.
     let lines = tracing_subscriber::fmt::layer().log_internal_errors(false);
     match format {
@@ -171,6 +181,23 @@ mod tests {
         let shown = r"p\u{202e}q\u{200b}r\u{e0041}s\u{1b}[2Jt\u{9b}1Au\nv";
         // The span, the field, the message; Rust's own Debug escapes are as good.
         assert!(text.matches(shown).count() >= 6, "{text}");
+    }
+
+    #[test]
+    fn spans_below_the_logs_level_are_never_created() {
+        let everything = tracing_subscriber::registry();
+        let [library, own] = tracing::subscriber::with_default(everything, || {
+            let library = tracing::debug_span!(target: "h2", "poll");
+            let own = tracing::info_span!("call");
+            [library, own].map(|span| span.metadata().expect("a span"))
+        });
+        for traces in [false, true] {
+            let filter = EnvFilter::new("info,rmcp=error");
+            let lines = lines(io::sink, LogFormat::Text, false, filter);
+            let dispatch = dispatch(lines, traces);
+            assert!(dispatch.register_callsite(library).is_never(), "{traces}");
+            assert!(!dispatch.register_callsite(own).is_never(), "{traces}");
+        }
     }
 
     #[test]

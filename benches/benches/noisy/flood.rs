@@ -14,6 +14,8 @@ use crate::{SERVERS_CORE, call};
 pub(crate) enum Manner {
     Hello,
     Grep,
+    /// Searches of a tenant whose limits were removed: only the permits bound them.
+    Searches,
     /// New sessions on half of the connections, invalid arguments on the others.
     Sessions,
     /// Bodies of nearly 1 MiB.
@@ -21,9 +23,10 @@ pub(crate) enum Manner {
 }
 
 impl Manner {
-    pub(crate) const ALL: [Manner; 4] = [
+    pub(crate) const ALL: [Manner; 5] = [
         Manner::Hello,
         Manner::Grep,
+        Manner::Searches,
         Manner::Sessions,
         Manner::Bodies,
     ];
@@ -32,6 +35,7 @@ impl Manner {
         match self {
             Manner::Hello => "hello",
             Manner::Grep => "grep",
+            Manner::Searches => "searches",
             Manner::Sessions => "sessions",
             Manner::Bodies => "bodies",
         }
@@ -46,7 +50,7 @@ impl Manner {
     fn body(self, connection: usize) -> String {
         match self {
             Manner::Hello => call("hello", json!({})),
-            Manner::Grep => call(
+            Manner::Grep | Manner::Searches => call(
                 "grep_codebase",
                 json!({ "pattern": "tenant_(cache|index)_token" }),
             ),

@@ -31,7 +31,7 @@ use tracing::{
 };
 use tracing_subscriber::{
     Layer,
-    filter::filter_fn,
+    filter::{LevelFilter, filter_fn},
     layer::{self},
     registry::LookupSpan,
 };
@@ -180,9 +180,10 @@ pub(crate) fn rejections<S>() -> impl Layer<S> + Send + Sync
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
-    Rejections.with_filter(filter_fn(|about: &Metadata<'_>| {
+    let rejected = filter_fn(|about: &Metadata<'_>| {
         about.target() == EXPORTER_TARGET && *about.level() == Level::WARN
-    }))
+    });
+    Rejections.with_filter(rejected.with_max_level_hint(LevelFilter::WARN))
 }
 
 struct Rejections;
