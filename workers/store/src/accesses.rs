@@ -7,6 +7,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use archway_proto::chain::Chain;
+use archway_resilience::Outage;
 use prometheus_client::metrics::counter::Counter;
 use tokio::{
     sync::mpsc,
@@ -101,12 +102,18 @@ impl AccessQueue {
 
 async fn write(stores: Stores, mut incoming: AccessQueue, dropped: Counter) {
     let mut batch = Vec::with_capacity(QUEUE_LENGTH);
+    let outage = Outage::default();
     while incoming.next_batch(&mut batch).await {
         for (tenant, counts) in count(batch.drain(..)) {
             let lost = counts.len() as u64;
-            if let Err(error) = stores.tenant(tenant).add_accesses(&counts).await {
-                dropped.inc_by(lost);
-                tracing::warn!(error = %Chain(&error), lost, "file accesses were not recorded");
+            match stores.tenant(tenant).add_accesses(&counts).await {
+                Ok(()) => _ = outage.ended(),
+                Err(error) => {
+                    dropped.inc_by(lost);
+                    if outage.failed() {
+                        tracing::warn!(error = %Chain(&error), lost, "file accesses were not recorded");
+                    }
+                }
             }
         }
     }

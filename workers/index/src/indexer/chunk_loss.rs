@@ -35,16 +35,16 @@ pub(super) async fn is_lost(
     index: i64,
 ) -> Result<bool, RunError> {
     // The record first: chunks uploaded meanwhile are counted before they are recorded.
-    let (noted, _) = parts
+    let (recorded, _) = parts
         .stores
         .tenant(project_key.tenant)
         .size_of_index(index)
         .await?;
-    let Ok(noted @ 1..) = u64::try_from(noted) else {
+    let Ok(recorded @ 1..) = u64::try_from(recorded) else {
         return Ok(false);
     };
     match parts.vector_store.count(project_key).await {
-        Ok(counted) => Ok(counted < noted),
+        Ok(counted) => Ok(counted < recorded),
         Err(error) => {
             tracing::debug!(project = %project_key.project, error = %Chain(&error), "could not count chunks");
             Ok(false)
@@ -59,8 +59,8 @@ pub(super) async fn mark_lost_indexes(
     mounted: &mut [MountedProject],
     presence: &mut StorePresence,
 ) {
-    let home = match parts.vector_store.identity().await {
-        Ok(home) if presence.is_confirmed(home) => home,
+    let store_id = match parts.vector_store.identity().await {
+        Ok(store_id) if presence.is_confirmed(store_id) => store_id,
         Ok(_) => return,
         Err(error) => {
             tracing::debug!(error = %Chain(&error), "could not read the store's identity");
@@ -69,7 +69,7 @@ pub(super) async fn mark_lost_indexes(
     };
     let mut lost: HashMap<Uuid, Vec<Uuid>> = HashMap::new();
     for project in mounted {
-        if project.indexed.is_some() && Some(project.store_id) != home {
+        if project.indexed.is_some() && Some(project.store_id) != store_id {
             project.indexed = None;
             let ProjectKey { tenant, project } = project.project_key;
             lost.entry(tenant).or_default().push(project);
@@ -79,7 +79,7 @@ pub(super) async fn mark_lost_indexes(
     for (tenant, projects) in lost {
         let store = parts.stores.tenant(tenant);
         match store
-            .mark_lost_outside(home, &projects, &parts.made_by)
+            .mark_lost_outside(store_id, &projects, &parts.made_by)
             .await
         {
             Ok(indexes) => marked += indexes,
@@ -107,9 +107,9 @@ impl StorePresence {
     /// Whether to believe the answer: a missing store has to be reported twice in a row. A single report
     /// may be a mistake, of a proxy or a starting node, and would cost all indexes. Meanwhile, searches
     /// verify their answers.
-    fn is_confirmed(&mut self, home: Option<Uuid>) -> bool {
-        let was_missing = mem::replace(&mut self.was_missing, home.is_none());
-        home.is_some() || was_missing
+    fn is_confirmed(&mut self, store_id: Option<Uuid>) -> bool {
+        let was_missing = mem::replace(&mut self.was_missing, store_id.is_none());
+        store_id.is_some() || was_missing
     }
 }
 
@@ -166,7 +166,7 @@ mod tests {
     fn a_missing_store_is_believed_when_reported_twice_in_a_row() {
         let (mut presence, some) = (StorePresence::default(), Some(Uuid::from_u128(1)));
         let answers = [None, some, None, None, None, some];
-        let confirmed = answers.map(|home| presence.is_confirmed(home));
+        let confirmed = answers.map(|store_id| presence.is_confirmed(store_id));
         assert_eq!(confirmed, [false, true, false, true, true, true]);
     }
 

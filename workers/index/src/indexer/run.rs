@@ -102,20 +102,20 @@ impl<'a> Run<'a> {
     pub(super) async fn finish(self) -> Result<(), RunError> {
         let desired = self.desired().await?;
         let had = self.store().documents(self.lease.index).await?;
-        let home = self.indexer.parts.vector_store.prepare().await?;
-        let there = self.stored_texts(home).await?;
-        let (lacking, brought) = self.upload(&desired, &there).await?;
+        let store_id = self.indexer.parts.vector_store.prepare().await?;
+        let stored = self.stored_texts(store_id).await?;
+        let (lacking, brought) = self.upload(&desired, &stored).await?;
         let (changed, gone) = differences(&had, &desired.documents);
         let whole = CompletedIndex {
             begun: desired.begun,
             commit: desired.commit.as_deref(),
             rules: &desired.rules,
             texts: self.progress.read(),
-            store_id: home,
+            store_id,
             notes: desired.notes,
             changed: &changed,
             gone: &gone,
-            unused: &unused(there, &desired.documents),
+            unused: &unused(stored, &desired.documents),
             lacks_vectors: !lacking.is_empty(),
         };
         if brought > 0 || !self.is_unchanged(&whole) {
@@ -124,7 +124,7 @@ impl<'a> Run<'a> {
         if lacking.is_empty() {
             return Ok(());
         }
-        self.upload_vectors(&desired.repo, &lacking, home).await
+        self.upload_vectors(&desired.repo, &lacking, store_id).await
     }
 
     /// Switches to the new documents, and removes texts that none of them has.
@@ -158,16 +158,16 @@ impl<'a> Run<'a> {
     /// The texts that the store has, or may have after an interrupted run, and their state. Empty if
     /// they were recorded for another store. If chunks are lost, all are uncertain: the index is then
     /// incomplete until all are uploaded again.
-    async fn stored_texts(&self, home: Uuid) -> Result<HashMap<Blob, TextState>, RunError> {
+    async fn stored_texts(&self, store_id: Uuid) -> Result<HashMap<Blob, TextState>, RunError> {
         let (project_key, index) = (self.lease.project_key, self.lease.index);
         let parts = &self.indexer.parts;
         let store = self.store();
-        let noted = store.vector_store_of_index(index).await?;
-        if noted == home && !chunk_loss::is_lost(parts, project_key, index).await? {
+        let recorded = store.vector_store_of_index(index).await?;
+        if recorded == store_id && !chunk_loss::is_lost(parts, project_key, index).await? {
             return Ok(store.texts_of_index(index).await?);
         }
         let lost = store
-            .mark_texts_lost(self.lease, home, noted != home)
+            .mark_texts_lost(self.lease, store_id, recorded != store_id)
             .await?;
         // A new index has no texts to lose.
         if lost.ok_or(RunError::LeaseLost)? > 0 {
@@ -179,8 +179,8 @@ impl<'a> Run<'a> {
 
     /// Verifies that the uploads went to this store: it may have been lost meanwhile, and recreated by
     /// another worker.
-    async fn verify_store(&self, home: Uuid) -> Result<(), RunError> {
-        match self.indexer.parts.vector_store.identity().await? == Some(home) {
+    async fn verify_store(&self, store_id: Uuid) -> Result<(), RunError> {
+        match self.indexer.parts.vector_store.identity().await? == Some(store_id) {
             true => Ok(()),
             false => Err(self.chunks_lost()),
         }
@@ -213,9 +213,9 @@ impl<'a> Run<'a> {
 }
 
 /// The texts that no document has.
-fn unused(there: HashMap<Blob, TextState>, documents: &[Document]) -> Vec<Blob> {
+fn unused(stored: HashMap<Blob, TextState>, documents: &[Document]) -> Vec<Blob> {
     let used: HashSet<Blob> = documents.iter().map(|document| document.blob).collect();
-    let blobs = there.into_keys();
+    let blobs = stored.into_keys();
     blobs.filter(|blob| !used.contains(blob)).collect()
 }
 

@@ -76,7 +76,7 @@ fn file(document: &Document, content: &[u8], cancel: &Cancel) -> Result<Prepared
 }
 
 /// The record of an uploaded text.
-pub(super) fn noted(text: &IndexedText, has_vectors: bool) -> StoredText {
+pub(super) fn stored_text(text: &IndexedText, has_vectors: bool) -> StoredText {
     let words: i64 = text
         .chunks
         .iter()

@@ -8,7 +8,7 @@ use archway_repo::{Repo, RepoError, Stopped};
 use archway_store::{Blob, Document, Note, NoteId, StoredText, TextState};
 use tokio::time::{Duration, Instant, timeout, timeout_at};
 
-use super::texts::{BATCH_CHUNKS, ChunkedTexts, cut_batch, noted};
+use super::texts::{BATCH_CHUNKS, ChunkedTexts, cut_batch, stored_text};
 use super::{BATCH_TEXTS, BATCH_TIMEOUT, DesiredIndex, Run, RunError, cancel};
 use crate::embed::EmbedError;
 use crate::vector_store::{IndexedText, VectorStoreError};
@@ -31,9 +31,9 @@ impl Run<'_> {
     pub(super) async fn upload(
         &self,
         desired: &DesiredIndex,
-        there: &HashMap<Blob, TextState>,
+        stored: &HashMap<Blob, TextState>,
     ) -> Result<(Vec<Document>, usize), RunError> {
-        let (new, mut lacking) = missing_and_lacking(&desired.documents, there);
+        let (new, mut lacking) = missing_and_lacking(&desired.documents, stored);
         let all: HashSet<Blob> = desired.documents.iter().map(|each| each.blob).collect();
         self.progress.begin(all.len() - new.len(), all.len());
         let mut remaining = self.indexer.parts.metrics.remaining_texts(new.len());
@@ -81,14 +81,14 @@ impl Run<'_> {
         let brought = parts.vector_store.upsert(self.lease.project_key, texts);
         let brought = timeout(BATCH_TIMEOUT, brought).await;
         brought.map_err(|_elapsed| VectorStoreError::Late("storing texts"))??;
-        let noted = texts.iter().map(|text| noted(text, *have_vectors));
-        let noted: Vec<StoredText> = noted.collect();
-        if !store.record_texts(self.lease, &noted).await? {
+        let recorded = texts.iter().map(|text| stored_text(text, *have_vectors));
+        let recorded: Vec<StoredText> = recorded.collect();
+        if !store.record_texts(self.lease, &recorded).await? {
             return Err(RunError::LeaseLost);
         }
         let chunks = texts.iter().map(|text| text.chunks.len()).sum();
         parts.metrics.uploaded(texts.len(), chunks);
-        let lacking = noted.iter().filter(|text| text.lacks_vectors);
+        let lacking = recorded.iter().filter(|text| text.lacks_vectors);
         Ok(lacking.map(|text| text.blob).collect())
     }
 
@@ -171,7 +171,7 @@ impl PreparedBatch {
 /// missing. Of several documents with a text the first is taken.
 fn missing_and_lacking(
     documents: &[Document],
-    there: &HashMap<Blob, TextState>,
+    stored: &HashMap<Blob, TextState>,
 ) -> (Vec<Document>, Vec<Document>) {
     let mut texts: HashMap<Blob, &Document> = HashMap::new();
     for document in documents {
@@ -179,7 +179,7 @@ fn missing_and_lacking(
     }
     let (mut new, mut lacking) = (Vec::new(), Vec::new());
     for (blob, document) in texts {
-        match there.get(&blob) {
+        match stored.get(&blob) {
             Some(TextState::Complete) => {}
             Some(TextState::WithoutVectors) => lacking.push(document.clone()),
             Some(TextState::Uncertain) | None => new.push(document.clone()),

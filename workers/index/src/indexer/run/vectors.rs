@@ -23,7 +23,7 @@ impl Run<'_> {
         &self,
         repo: &Repo,
         lacking: &[Document],
-        home: Uuid,
+        store_id: Uuid,
     ) -> Result<(), RunError> {
         let until = Instant::now() + VECTOR_TIME;
         let mut remaining = self.indexer.parts.metrics.remaining_texts(lacking.len());
@@ -49,8 +49,8 @@ impl Run<'_> {
         if unread > 0 {
             return Err(RunError::TextUnreadable);
         }
-        self.verify_store(home).await?;
-        if self.store().complete_vectors(self.lease, home).await? {
+        self.verify_store(store_id).await?;
+        if self.store().complete_vectors(self.lease, store_id).await? {
             return Ok(());
         }
         // A search that missed chunks marks the index, whoever holds its lease.

@@ -51,19 +51,19 @@ pub(super) struct ViewBuilder {
 
 impl View {
     /// Starts a view of the rows `there`, reusing the segments of an earlier one.
-    pub(super) fn builder(before: Option<Arc<View>>, there: &[Row]) -> ViewBuilder {
-        let wanted: HashSet<Row> = there.iter().copied().collect();
+    pub(super) fn builder(before: Option<Arc<View>>, current: &[Row]) -> ViewBuilder {
+        let wanted: HashSet<Row> = current.iter().copied().collect();
         let segments = before.map_or_else(Vec::new, |view| view.segments.clone());
         let mut segments: Vec<LiveSegment> = segments
             .into_iter()
             .map(|live| live.retaining(&wanted))
             .collect();
         let dead: usize = segments.iter().map(LiveSegment::dead).sum();
-        if segments.len() >= MAX_SEGMENTS || dead * 4 > there.len() {
+        if segments.len() >= MAX_SEGMENTS || dead * 4 > current.len() {
             segments.clear();
         }
         let reused: HashSet<Row> = segments.iter().flat_map(LiveSegment::rows).collect();
-        let missing = there.iter().filter(|row| !reused.contains(*row));
+        let missing = current.iter().filter(|row| !reused.contains(*row));
         ViewBuilder {
             missing: missing.copied().collect(),
             segments,
@@ -292,9 +292,9 @@ mod tests {
 
     /// A view of these texts, built on an earlier one or from nothing.
     fn view(before: Option<&Arc<View>>, texts: &HashSet<u8>) -> Arc<View> {
-        let there = texts.iter().map(|text| ([*text; 20], row(*text).len()));
-        let there: Vec<_> = there.collect();
-        let mut builder = View::builder(before.cloned(), &there);
+        let current = texts.iter().map(|text| ([*text; 20], row(*text).len()));
+        let current: Vec<_> = current.collect();
+        let mut builder = View::builder(before.cloned(), &current);
         for blobs in builder.missing() {
             let rows = blobs.iter().map(|blob| (*blob, row(blob[0])));
             builder = builder.add(rows.collect());
@@ -386,17 +386,17 @@ mod tests {
     #[test]
     fn a_new_text_is_read_alone() {
         let before = view(None, &(0..50).collect());
-        let there: Vec<_> = (0..51)
+        let current: Vec<_> = (0..51)
             .map(|text: u8| ([text; 20], row(text).len()))
             .collect();
-        let builder = View::builder(Some(before), &there);
+        let builder = View::builder(Some(before), &current);
         assert_eq!(builder.missing(), [[[50; 20]]]);
     }
 
     #[test]
     fn texts_are_read_in_batches_of_bounded_size() {
-        let there: Vec<_> = (0..10).map(|text| ([text; 20], BATCH_BYTES / 3)).collect();
-        let sizes = View::builder(None, &there).missing();
+        let current: Vec<_> = (0..10).map(|text| ([text; 20], BATCH_BYTES / 3)).collect();
+        let sizes = View::builder(None, &current).missing();
         let sizes: Vec<usize> = sizes.iter().map(Vec::len).collect();
         assert_eq!(sizes, [3, 3, 3, 1]);
         let huge = [([1; 20], BATCH_BYTES * 3), ([2; 20], 1)];
