@@ -50,7 +50,7 @@ pub(super) struct ViewBuilder {
 }
 
 impl View {
-    /// Starts a view of the rows `there`, reusing the segments of an earlier one.
+    /// Starts a view of the `current` rows, reusing the segments of an earlier one.
     pub(super) fn builder(before: Option<Arc<View>>, current: &[Row]) -> ViewBuilder {
         let wanted: HashSet<Row> = current.iter().copied().collect();
         let segments = before.map_or_else(Vec::new, |view| view.segments.clone());
