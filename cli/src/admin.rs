@@ -20,6 +20,7 @@ pub mod apply;
 mod connect;
 mod typed_args;
 mod tenant_selector;
+mod page;
 mod limit_targets;
 mod input;
 mod print;

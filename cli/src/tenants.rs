@@ -28,13 +28,15 @@ pub use limits::{LimitError, LimitOwner, SetLimits};
 pub use memory::{MemoryError, MemoryItem};
 pub use names::{LONGEST_SLUG, is_project_slug};
 pub use principals::RevokedPrincipal;
-pub use projects::{Project, ProjectSettings, ReportedMount};
+pub use project_lists::{ProjectQuery, ReportedMount};
+pub use projects::{Project, ProjectSettings};
 pub use prune::AuditCuts;
 pub use tenant::Tenant;
 
 // The administered objects, then the rules and errors they share.
 mod tenant;
 mod projects;
+mod project_lists;
 mod keys;
 mod issue;
 mod principals;

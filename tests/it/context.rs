@@ -7,6 +7,7 @@ mod hidden;
 mod linked;
 mod notes;
 mod outage;
+mod quiet;
 mod reads;
 mod rules;
 mod service;

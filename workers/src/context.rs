@@ -157,6 +157,8 @@ impl ToolContext {
             })
             .await??;
         self.refresh_status_later(&snapshot.repo);
+        let (project_key, head) = (self.project_key(project), snapshot.repo.commit());
+        self.shared.index.signals().used(project_key, head);
         Ok(snapshot)
     }
 
@@ -215,6 +217,12 @@ impl ToolContext {
             tenant: self.pass.tenant_id,
             project: project.id,
         }
+    }
+
+    /// Signals the indexer that the project's memory has changed.
+    pub(crate) fn project_changed(&self, project: &Project) {
+        let project_key = self.project_key(project);
+        self.shared.index.signals().changed(project_key);
     }
 
     /// The principal, as rows of file accesses name it.
@@ -283,7 +291,7 @@ mod tests {
     use std::{num::NonZeroUsize, time::Duration};
 
     use archway_index::config::{IndexConfig, IndexParts};
-    use archway_repo::Mounts;
+    use archway_repo::{CacheBytes, Mounts};
     use archway_store::{StoreConfig, Stores};
     use parking_lot::{Condvar, Mutex};
     use schemars::JsonSchema;
@@ -413,7 +421,9 @@ mod tests {
             let parts = IndexParts::read(&config).unwrap();
             let shared = SharedState {
                 index: Arc::new(Index::open(&config, &stores, parts, &metrics.index()).search()),
-                repos: Arc::new(Repos::new(mounts, permits, 0).unwrap()),
+                repos: Arc::new(
+                    Repos::new(mounts, permits, CacheBytes::default(), metrics.repo()).unwrap(),
+                ),
                 histories: Histories::start(None, metrics.history()).unwrap(),
                 projects: Projects::new(stores.clone()),
                 workflows: Workflows::new(stores.clone(), crate::workflows::TIMEOUT),

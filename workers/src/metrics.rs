@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use archway_history::HistoryMetrics;
 use archway_index::metrics::IndexMetrics;
+use archway_repo::metrics::RepoMetrics;
 
 /// The tool label of tools that are not in the registry.
 pub(crate) const UNKNOWN_TOOL: &str = "unknown";
@@ -57,6 +58,7 @@ pub(crate) struct Metrics {
     waits: Family<WaitLabel, Histogram, fn() -> Histogram>,
     history: HistoryMetrics,
     index: IndexMetrics,
+    repo: RepoMetrics,
     accesses_dropped: Counter,
 }
 
@@ -86,6 +88,7 @@ impl Metrics {
         registry.register_with_unit("call_wait", help, Unit::Seconds, waits.clone());
         let history = HistoryMetrics::registered(&mut registry);
         let index = IndexMetrics::registered(&mut registry);
+        let repo = RepoMetrics::registered(&mut registry);
         let accesses_dropped = Counter::default();
         let help =
             "File accesses that were not recorded: the queue was full, or Postgres unavailable";
@@ -99,6 +102,7 @@ impl Metrics {
             waits,
             history,
             index,
+            repo,
             accesses_dropped,
         }
     }
@@ -113,6 +117,11 @@ impl Metrics {
     /// The metrics of history caches.
     pub(crate) fn history(&self) -> HistoryMetrics {
         self.history.clone()
+    }
+
+    /// The metrics of opened projects.
+    pub(crate) fn repo(&self) -> RepoMetrics {
+        self.repo.clone()
     }
 
     /// The metrics of indexing.

@@ -1,21 +1,22 @@
 //! Reports to Postgres which projects are mounted, for `archway project list`.
 //!
-//! This is outside the path of calls: every 5 s the folders are listed on a blocking thread and
-//! reported, and at shutdown the report is cleared. Each report has all folders, since a folder may
-//! be older than its project. Postgres writes only those that are new, or reported over half a
-//! minute ago. Nothing depends on a report: failures are logged once, until one succeeds again.
+//! This is outside the path of calls: every 5 s the folders are listed on a blocking thread. They are
+//! reported when they change, when a project was added, and once a minute; in between the worker only
+//! says that it is there. At shutdown the report is cleared. Nothing depends on a report: failures are
+//! logged once, until one succeeds again.
 
 use archway_proto::chain::Chain;
-use tokio::time::{Duration, MissedTickBehavior};
+use archway_repo::{FolderList, Mounts};
+use archway_store::Stores;
+use tokio::time::{Duration, Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
-use archway_repo::Mounts;
-use archway_store::Stores;
-
-/// Maximum delay until a new folder is reported.
+/// Folders that one worker indexes and reports, at most.
+pub(crate) const MAX_FOLDERS: usize = 200_000;
+/// Maximum delay until a new folder is reported, and the interval of signs of life.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// Maximum number of projects that one worker reports.
-const MOST_PROJECTS: usize = 10_000;
+/// All folders are reported this often: a removed project may have been added again.
+const FULL_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Reports the mounted projects of one worker.
 pub(crate) struct MountReporter {
@@ -27,12 +28,24 @@ pub(crate) struct MountReporter {
     pub(crate) stores: Stores,
 }
 
+/// The reporter's state between reports.
+struct ReporterState {
+    /// `None` if a refresh panicked.
+    folders: Option<FolderList>,
+    /// When all folders were reported. `None` if they have changed since.
+    reported: Option<Instant>,
+}
+
 impl MountReporter {
     /// Reports until `stop`.
     pub(crate) async fn run(self, stop: CancellationToken) {
         let mut ticks = tokio::time::interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut failing = false;
+        let mut state = ReporterState {
+            folders: None,
+            reported: None,
+        };
         loop {
             tokio::select! {
                 () = stop.cancelled() => break,
@@ -41,7 +54,7 @@ impl MountReporter {
             // A file system that hangs delays only the next report.
             let reported = tokio::select! {
                 () = stop.cancelled() => break,
-                reported = self.report() => reported,
+                reported = self.report(&mut state) => reported,
             };
             if let (Err(error), false) = (&reported, failing) {
                 tracing::warn!(error = %Chain(&**error), "mounted projects were not reported");
@@ -53,10 +66,29 @@ impl MountReporter {
         }
     }
 
-    async fn report(&self) -> Result<(), ReportError> {
-        let mounts = self.mounts.clone();
-        let listed = tokio::task::spawn_blocking(move || mounts.names(MOST_PROJECTS));
-        self.send(&listed.await??).await
+    async fn report(&self, state: &mut ReporterState) -> Result<(), ReportError> {
+        let new = || FolderList::new(self.mounts.clone(), MAX_FOLDERS);
+        let mut folders = state.folders.take().unwrap_or_else(new);
+        let refresh = move || {
+            let refreshed = folders.refresh();
+            (folders, refreshed)
+        };
+        let (folders, refreshed) = tokio::task::spawn_blocking(refresh).await?;
+        let folders = state.folders.insert(folders);
+        if refreshed? {
+            state.reported = None;
+        }
+        let is_recent = state
+            .reported
+            .is_some_and(|at| at.elapsed() < FULL_INTERVAL);
+        if is_recent && !self.stores.worker_lives(&self.name, &self.instance).await? {
+            return Ok(());
+        }
+        let names = folders.names();
+        let names: Vec<_> = names.map(|(t, p)| (t.to_owned(), p.to_owned())).collect();
+        self.send(&names).await?;
+        state.reported = Some(Instant::now());
+        Ok(())
     }
 
     async fn send(&self, folders: &[(String, String)]) -> Result<(), ReportError> {

@@ -146,7 +146,12 @@ impl Worker {
         let threads = config.search_threads();
         let histories = Histories::start(config.cache_folder(&mounts)?, metrics.history())
             .map_err(WorkerError::start("thread that writes commit-graphs"))?;
-        let repos = Repos::new(mounts.clone(), threads, config.search_cache_bytes)?;
+        let repos = Repos::new(
+            mounts.clone(),
+            threads,
+            config.cache_bytes(),
+            metrics.repo(),
+        )?;
         let repos = Arc::new(repos);
         let index = Index::open(&config.index, &stores, parts.index, &metrics.index());
         let indexer = || index.indexer(&repos, &mounts, metrics.index());

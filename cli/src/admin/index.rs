@@ -3,20 +3,21 @@
 //! Workers index on their own. `run` is for operators who want to watch it, or who removed the cause
 //! of a failure.
 
+mod answer;
 mod progress_bar;
 
 use std::time::Duration;
 
 use clap::Subcommand;
-use serde::Serialize;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::AdminError;
 use super::connect::{Connected, Installation};
-use super::print::{Answer, moment, print, table, table_by_tenant};
-use super::tenant_selector::TenantSelector;
-use crate::tenants::{IndexState, TenantsTx};
+use super::page::ProjectSelector;
+use super::print::print;
+use crate::tenants::{Project, TenantsTx};
+use answer::{IndexList, ListedIndex};
 use progress_bar::ProgressBar;
 
 /// How often a wait polls the state.
@@ -24,8 +25,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// How long a wait tolerates no progress. Workers poll every 2 s, and the lease of a killed worker
 /// expires after 20 s.
 const STALL_TIMEOUT: Duration = Duration::from_secs(60);
-/// Characters of a commit id that people are shown.
-const SHORT_COMMIT: usize = 12;
 
 /// Arguments of `archway index`.
 #[derive(Debug, clap::Args)]
@@ -41,7 +40,7 @@ enum IndexCommand {
     /// Show the state of project indexes.
     Status {
         #[command(flatten)]
-        selector: TenantSelector,
+        selector: ProjectSelector,
         /// Only this project.
         #[arg(long, value_name = "SLUG")]
         project: Option<String>,
@@ -97,25 +96,26 @@ pub async fn run(args: IndexArgs) -> Result<(), AdminError> {
     }
 }
 
-/// The indexes of one tenant's projects, or of all tenants', optionally only projects of this name.
+/// The indexes of the selected projects, optionally only of those of this name.
 async fn all_states(
     tx: &mut TenantsTx,
-    selector: &TenantSelector,
+    selector: &ProjectSelector,
     project: Option<&str>,
 ) -> Result<IndexList, AdminError> {
-    let mut indexes = Vec::new();
-    for (tenant, id) in selector.resolve(tx).await? {
-        if let (Some(project), Some(_)) = (project, selector.slug()) {
+    let page = selector.page(tx, project, false).await?;
+    if let (Some(project), []) = (project, page.projects.as_slice()) {
+        if let Some(tenant) = selector.tenant() {
+            let id = tx.find_tenant(tenant).await?;
             tx.find_project(id, project).await?;
         }
-        indexes.extend(rows(tx, (&tenant, id), project).await?);
-    }
-    if let (Some(project), []) = (project, indexes.as_slice()) {
         let why = format!("no tenant has a project {project}: `archway project list` shows all");
         return Err(AdminError::Refused(why));
     }
-    let tenant = selector.slug().map(str::to_owned);
-    Ok(IndexList { tenant, indexes })
+    Ok(IndexList {
+        tenant: selector.tenant().map(str::to_owned),
+        indexes: rows(tx, &page.projects).await?,
+        next: page.next,
+    })
 }
 
 /// The index of one project.
@@ -125,22 +125,27 @@ async fn states(
     project: &str,
 ) -> Result<IndexList, AdminError> {
     let (tenant, id) = of.find(tx).await?;
-    tx.find_project(id, project).await?;
-    let indexes = rows(tx, (&tenant, id), Some(project)).await?;
+    let project = tx.find_project(id, project).await?;
+    let indexes = rows(tx, &[(tenant.clone(), project)]).await?;
     Ok(IndexList {
         tenant: Some(tenant),
         indexes,
+        next: None,
     })
 }
 
+/// The indexes of these projects `(tenant, project)`, in their order.
 async fn rows(
     tx: &mut TenantsTx,
-    (tenant, id): (&str, Uuid),
-    project: Option<&str>,
+    projects: &[(String, Project)],
 ) -> Result<Vec<ListedIndex>, AdminError> {
-    let states = tx.index_states(id).await?.into_iter();
-    let states = states.filter(|state| project.is_none_or(|slug| state.project == slug));
-    Ok(states.map(|state| ListedIndex::of(tenant, state)).collect())
+    let ids: Vec<Uuid> = projects.iter().map(|(_, project)| project.id).collect();
+    let mut states = tx.index_states(&ids).await?;
+    let rows = projects.iter().flat_map(|(tenant, project)| {
+        let states = states.remove(&project.id).unwrap_or_default().into_iter();
+        states.map(|state| ListedIndex::of(tenant, &project.slug, state))
+    });
+    Ok(rows.collect())
 }
 
 async fn request(connected: &Connected, of: &TenantArg, project: &str) -> Result<(), AdminError> {
@@ -199,98 +204,5 @@ impl TenantArg {
                     .to_owned(),
             )),
         }
-    }
-}
-
-/// The indexes of one tenant, or of all.
-#[derive(Serialize)]
-struct IndexList {
-    /// Null: all tenants.
-    tenant: Option<String>,
-    indexes: Vec<ListedIndex>,
-}
-
-#[derive(Serialize)]
-struct ListedIndex {
-    tenant: String,
-    project: String,
-    /// `whole`, `running`, `waiting` or `failed`.
-    state: &'static str,
-    /// Null without git, or before the first index.
-    commit: Option<String>,
-    indexed_at: Option<String>,
-    /// Texts that are indexed.
-    done: u64,
-    /// Texts in all.
-    total: u64,
-    chunks: u64,
-    /// Vector store, embedding model and index format.
-    made_by: Option<String>,
-    failure: Option<String>,
-    #[serde(skip)]
-    is_running: bool,
-    #[serde(skip)]
-    is_asked: bool,
-}
-
-impl ListedIndex {
-    fn of(tenant: &str, state: IndexState) -> ListedIndex {
-        ListedIndex {
-            tenant: tenant.to_owned(),
-            state: match (&state.failure, state.indexed_at) {
-                _ if state.is_running => "running",
-                (Some(_), _) => "failed",
-                (None, Some(_)) if !state.is_asked => "whole",
-                (None, _) => "waiting",
-            },
-            indexed_at: state.indexed_at.map(moment),
-            project: state.project,
-            commit: state.commit,
-            done: state.done,
-            total: state.total,
-            chunks: state.chunks,
-            made_by: state.made_by,
-            failure: state.failure,
-            is_running: state.is_running,
-            is_asked: state.is_asked,
-        }
-    }
-}
-
-impl Answer for IndexList {
-    fn text(&self) -> String {
-        let rows = self.indexes.iter();
-        let header = ["project", "state", "texts", "chunks", "commit", "indexed"];
-        match self.tenant {
-            Some(_) => table(
-                header,
-                rows.map(ListedIndex::cells).collect(),
-                "no projects",
-            ),
-            None => {
-                let rows = rows.map(|row| (row.tenant.clone(), row.cells()));
-                table_by_tenant(header, rows.collect(), "no projects")
-            }
-        }
-    }
-}
-
-impl ListedIndex {
-    fn cells(&self) -> [String; 6] {
-        let commit = self.commit.as_deref().unwrap_or("-");
-        let state = match &self.failure {
-            Some(failure) if self.state == "failed" => format!("failed: {failure}"),
-            _ => self.state.to_owned(),
-        };
-        [
-            self.project.clone(),
-            state,
-            format!("{}/{}", self.done, self.total),
-            self.chunks.to_string(),
-            commit.chars().take(SHORT_COMMIT).collect(),
-            self.indexed_at
-                .clone()
-                .unwrap_or_else(|| "never".to_owned()),
-        ]
     }
 }

@@ -3,6 +3,9 @@
 //! Only the answer that creates a key holds its secret.
 
 mod answer;
+mod each;
+
+use std::path::PathBuf;
 
 use archway_proto::catalog::Scope;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -91,6 +94,10 @@ struct IssueArgs {
     /// How many agents share it.
     #[arg(long, value_name = "N", default_value = "1", value_parser = value_parser!(u32).range(1..=10_000))]
     agents: u32,
+    /// The folder for the keys of --each. It gets a file for each tenant, readable by its owner only
+    /// (0600), and none may exist. Keys are not printed.
+    #[arg(long, value_name = "DIR", requires = "each")]
+    out: Option<PathBuf>,
     #[command(flatten)]
     secret: KeySecret,
 }
@@ -120,6 +127,9 @@ struct OfTenant {
     /// The tenant's slug, as an option.
     #[arg(long = "tenant", value_name = "TENANT")]
     named: Option<String>,
+    /// A file with slugs, one a line: each of these tenants gets a key. `-` for standard input.
+    #[arg(long, value_name = "FILE", requires = "out")]
+    each: Option<PathBuf>,
 }
 
 /// Runs the command.
@@ -129,6 +139,10 @@ pub async fn run(args: KeyArgs) -> Result<(), AdminError> {
         KeyCommand::Generate => print(&NewKeyAnswer::unstored(&generate_key()?), json),
         KeyCommand::Issue(issue) => {
             check_families(issue.families.as_deref())?;
+            if let (Some(list), Some(folder)) = (&issue.of.each, &issue.out) {
+                let issued = each::issue_each(installation, issue, list, folder).await?;
+                return print(&issued, json);
+            }
             let secret = installation.secret(&issue.secret.file)?;
             let key = installation.change(async |tx, _| {
                 issue.secret.check(tx, &secret).await?;

@@ -8,11 +8,12 @@ mod state;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Subcommand};
+use uuid::Uuid;
 
 use super::connect::{Connected, Installation};
 use super::input::check_globs;
+use super::page::ProjectSelector;
 use super::print::print;
-use super::tenant_selector::TenantSelector;
 use super::{AdminError, confirmed};
 use crate::dev::{self, folders, remember_folder};
 use crate::tenants::{ProjectSettings, TenantsTx};
@@ -54,7 +55,7 @@ enum ProjectCommand {
     /// List the projects of a tenant, or of all, and the workers that see them (they look every 5 s).
     List {
         #[command(flatten)]
-        selector: TenantSelector,
+        selector: ProjectSelector,
     },
     /// Change a project's name or path rules; workers apply them within 5 s.
     #[command(group(ArgGroup::new("change").args(CHANGES).multiple(true).required(true)))]
@@ -169,15 +170,17 @@ pub async fn run(args: ProjectArgs) -> Result<(), AdminError> {
     print(&change?, json)
 }
 
-async fn list(installation: &Installation, selector: &TenantSelector) -> Result<(), AdminError> {
+async fn list(installation: &Installation, selector: &ProjectSelector) -> Result<(), AdminError> {
     let list = installation.read(async |tx, to| {
         let folders = to.dev.as_deref().map(folders).transpose()?;
-        let mut list = ProjectList::new(selector.slug(), folders);
-        for (tenant, id) in selector.resolve(tx).await? {
-            let workers = tx.workers_by_project(id).await?;
-            list.add(&tenant, tx.projects(id).await?, workers);
-        }
-        Ok(list)
+        let page = selector.page(tx, None, true).await?;
+        let ids: Vec<Uuid> = page
+            .projects
+            .iter()
+            .map(|(_, project)| project.id)
+            .collect();
+        let workers = tx.workers_by_project(&ids).await?;
+        Ok(ProjectList::new(selector.tenant(), page, workers, folders))
     });
     print(&list.await?, installation.json)
 }

@@ -191,6 +191,7 @@ async fn start_worker(
         pool: POOL.to_owned(),
         search_threads: 0,
         search_cache_bytes: 64 << 20,
+        project_cache_bytes: 256 << 20,
         blocking_calls: const { NonZeroUsize::new(64).unwrap() },
         max_result_bytes: 64 * 1024,
         cache: Some(plan.data.path().join(CACHE)),

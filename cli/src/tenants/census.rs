@@ -97,9 +97,10 @@ impl TenantsTx {
     /// Workers that reported a project within the last 90 s, by name.
     pub async fn reported_workers(&mut self) -> Result<Vec<ReportedWorker>, TenantError> {
         let rows = sqlx::query!(
-            r#"select worker, instance, pool, count(*) as "projects!",
+            r#"select worker as "worker!", instance as "instance!", pool as "pool!",
+                      count(*) as "projects!",
                       extract(epoch from now() - max(seen_at))::bigint as "seconds_ago!"
-               from worker_mounts
+               from mounted_folders
                where seen_at > now() - interval '90 seconds'
                group by worker, instance, pool
                order by worker collate "C", instance collate "C", pool collate "C""#

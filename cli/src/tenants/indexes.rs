@@ -3,6 +3,7 @@
 //! The workers own these tables. Functions of their migration do the work, and only the owner may call
 //! them.
 
+use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
 use uuid::Uuid;
@@ -12,8 +13,6 @@ use super::{TenantError, TenantsTx, error::query};
 /// The state of a project's index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexState {
-    /// The project's slug.
-    pub project: String,
     /// Vector store, embedding model and index format; `None` before any worker began.
     pub made_by: Option<String>,
     /// HEAD's commit when the index was last complete.
@@ -35,35 +34,40 @@ pub struct IndexState {
 }
 
 impl TenantsTx {
-    /// The state of the indexes of a tenant's projects, by slug, the latest of a project first.
+    /// The state of the indexes of these projects, the latest of a project first.
     ///
     /// # Errors
     /// If Postgres does not answer.
-    pub async fn index_states(&mut self, tenant: Uuid) -> Result<Vec<IndexState>, TenantError> {
+    pub async fn index_states(
+        &mut self,
+        projects: &[Uuid],
+    ) -> Result<HashMap<Uuid, Vec<IndexState>>, TenantError> {
         let rows = sqlx::query!(
-            r#"select project as "project!", made_by, commit_id,
+            r#"select project_id as "project_id!", made_by, commit_id,
                       (extract(epoch from indexed_at) * 1000)::bigint as indexed_ms, done, total,
                       chunks, is_running as "is_running!", is_asked as "is_asked!", failure
-               from index_states($1)"#,
-            tenant
+               from states_of_indexes($1)"#,
+            projects
         )
         .fetch_all(&mut *self.tx)
         .await
         .map_err(query("read the state of indexes"))?;
         let count = |number: Option<i64>| u64::try_from(number.unwrap_or(0)).unwrap_or(0);
-        let states = rows.into_iter().map(|row| IndexState {
-            project: row.project,
-            made_by: row.made_by,
-            commit: row.commit_id,
-            indexed_at: row.indexed_ms.and_then(moment),
-            done: count(row.done),
-            total: count(row.total),
-            chunks: count(row.chunks),
-            is_running: row.is_running,
-            is_asked: row.is_asked,
-            failure: row.failure,
-        });
-        Ok(states.collect())
+        let mut states: HashMap<Uuid, Vec<IndexState>> = HashMap::new();
+        for row in rows {
+            states.entry(row.project_id).or_default().push(IndexState {
+                made_by: row.made_by,
+                commit: row.commit_id,
+                indexed_at: row.indexed_ms.and_then(moment),
+                done: count(row.done),
+                total: count(row.total),
+                chunks: count(row.chunks),
+                is_running: row.is_running,
+                is_asked: row.is_asked,
+                failure: row.failure,
+            });
+        }
+        Ok(states)
     }
 
     /// Requests that workers index a project now. Returns false if no worker has begun an index yet.

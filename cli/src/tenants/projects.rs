@@ -3,7 +3,6 @@
 //! A removed project is served to no caller, and keeps its rows and its slug: what was written about
 //! one repository must not appear in another. Only erasing the rows frees the slug.
 
-use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use uuid::Uuid;
@@ -14,18 +13,6 @@ use super::{
     moment,
     names::{check_project_slug, check_text},
 };
-
-/// A project's folder, as a worker reported it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReportedMount {
-    /// The worker's name.
-    pub worker: String,
-    /// The host and port where it runs; empty if unknown.
-    pub instance: String,
-    /// Seconds since it reported the folder, by the database's clock. A running worker reports at
-    /// least every 30 s.
-    pub seconds_ago: u64,
-}
 
 /// What an operator sets for a project. Default: shows its slug, built-in path rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,15 +43,15 @@ pub struct Project {
 }
 
 /// A row of `projects`.
-struct ProjectRow {
-    id: Uuid,
-    slug: String,
-    name: Option<String>,
-    allow_globs: Option<Vec<String>>,
-    open_globs: Vec<String>,
-    close_globs: Vec<String>,
-    created_at: i64,
-    removed_at: Option<i64>,
+pub(super) struct ProjectRow {
+    pub(super) id: Uuid,
+    pub(super) slug: String,
+    pub(super) name: Option<String>,
+    pub(super) allow_globs: Option<Vec<String>>,
+    pub(super) open_globs: Vec<String>,
+    pub(super) close_globs: Vec<String>,
+    pub(super) created_at: i64,
+    pub(super) removed_at: Option<i64>,
 }
 
 impl TenantsTx {
@@ -116,38 +103,6 @@ impl TenantsTx {
         .await
         .map_err(query("list projects"))?;
         Ok(rows.into_iter().map(Project::from).collect())
-    }
-
-    /// By project, the workers that reported its folder within the last day, by name. A worker that
-    /// stopped, or no longer has the folder, is not among them.
-    pub async fn workers_by_project(
-        &mut self,
-        tenant: Uuid,
-    ) -> Result<BTreeMap<Uuid, Vec<ReportedMount>>, TenantError> {
-        let rows = sqlx::query!(
-            r#"select project_id, worker, instance,
-                      extract(epoch from now() - seen_at)::bigint as "seconds_ago!"
-               from worker_mounts
-               where tenant_id = $1 and seen_at > now() - interval '1 day'
-               order by worker collate "C", instance collate "C""#,
-            tenant
-        )
-        .fetch_all(&mut *self.tx)
-        .await
-        .map_err(query("list the workers of projects"))?;
-        let mut workers: BTreeMap<Uuid, Vec<ReportedMount>> = BTreeMap::new();
-        for row in rows {
-            workers
-                .entry(row.project_id)
-                .or_default()
-                .push(ReportedMount {
-                    worker: row.worker,
-                    instance: row.instance,
-                    // A worker that reports while this is read may be ahead of it.
-                    seconds_ago: row.seconds_ago.max(0).unsigned_abs(),
-                });
-        }
-        Ok(workers)
     }
 
     /// A tenant's project that was not removed.

@@ -5,9 +5,9 @@ use tokio::time::{Duration, Instant};
 use crate::role::{Role, wait_until};
 use crate::stage::Stage;
 
-const SITE: &str = "select count(*) from worker_mounts m join projects p on p.id = m.project_id \
+const SITE: &str = "select count(*) from mounted_folders m join projects p on p.id = m.project_id \
                     where p.slug = 'site' and seen_at > now() - interval '60 seconds'";
-const LATE: &str = "select count(*) from worker_mounts m join projects p on p.id = m.project_id \
+const LATE: &str = "select count(*) from mounted_folders m join projects p on p.id = m.project_id \
                     where p.slug = 'late' and seen_at > now() - interval '60 seconds'";
 
 impl Stage {
@@ -39,5 +39,6 @@ fn a_worker_logs_projects_that_appear_and_disappear_within_seconds() {
     std::fs::remove_dir(&folder).unwrap();
     stage.soon("the project that went was taken back", LATE, 0);
     stage.change_projects("update worker_mounts set seen_at = now() - interval '70 seconds'");
-    stage.soon("an old report was made anew", SITE, 1);
+    stage.change_projects("update worker_reports set seen_at = now() - interval '70 seconds'");
+    stage.soon("the worker said that it lives", SITE, 1);
 }

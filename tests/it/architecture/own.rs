@@ -84,7 +84,7 @@ async fn a_proposal_against_our_own_record_conflicts_with_it() {
         ),
         (
             "Watch HEAD by file notifications instead of polling.",
-            "heads-are-polled",
+            "heads-are-polled-by-file-states",
         ),
         (
             "Use PostgreSQL's text parser to search memory.",
@@ -109,7 +109,10 @@ async fn a_proposal_against_our_own_record_conflicts_with_it() {
 async fn a_proposal_that_carries_out_our_own_record_supports_it() {
     let (_stack, client) = serve(own_documents()).await;
     for (proposal, slug) in [
-        ("Poll HEAD every two seconds.", "heads-are-polled"),
+        (
+            "Poll HEADs by the states of files.",
+            "heads-are-polled-by-file-states",
+        ),
         (
             "A lost call is retried at most three times within its deadline.",
             "retries-depend-on-how-a-try-ended",

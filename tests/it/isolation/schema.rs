@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 pub(super) const ROLES: [&str; 2] = ["archway_gateway", "archway_worker"];
 
 /// Tables without a tenant, and why.
-const NOBODYS: [(&str, &str); 4] = [
+const NOBODYS: [(&str, &str); 5] = [
     (
         "_sqlx_migrations",
         "which migrations ran; no running part may read it",
@@ -27,6 +27,10 @@ const NOBODYS: [(&str, &str); 4] = [
     (
         "principals",
         "revoked principals of any tenant; read by functions only",
+    ),
+    (
+        "worker_reports",
+        "when each worker was last there; written by functions, read by the owner alone",
     ),
 ];
 

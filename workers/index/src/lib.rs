@@ -20,4 +20,6 @@ mod thread;
 mod documents;
 pub mod fuse;
 pub mod search;
+pub mod signals;
+mod change_listener;
 pub mod indexer;

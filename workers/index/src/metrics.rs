@@ -81,7 +81,7 @@ impl IndexMetrics {
         let help = "Memory of the indexes cached for searches";
         let memory = metrics.memory.clone();
         registry.register_with_unit("index_memory", help, Unit::Bytes, memory);
-        let help = "When all projects were last scanned, in seconds since 1970; every 2 to 10 s";
+        let help = "When due projects were last scanned, in seconds since 1970; every 2 to 10 s";
         let looked = metrics.looked.clone();
         registry.register_with_unit("index_looked_timestamp", help, Unit::Seconds, looked);
         let help = "Active runs of the indexer";

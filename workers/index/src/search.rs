@@ -12,7 +12,6 @@ use archway_proto::chain::Chain;
 use archway_store::{Blob, ProjectKey};
 use archway_store::{IndexRow, StoreError, Stores};
 use moka::sync::Cache;
-use tokio::sync::Notify;
 use tokio::time::{Duration, Instant, timeout, timeout_at};
 use uuid::Uuid;
 
@@ -20,6 +19,7 @@ use super::chunk::Kind;
 use super::documents::{DocumentCache, Documents};
 use super::embed::Embedder;
 use super::fuse::{Candidate, fuse};
+use super::signals::ProjectSignals;
 use super::terms;
 use super::vector_store::{Filter, NearestQuery, SearchedProject, VectorStore, VectorStoreError};
 
@@ -43,8 +43,8 @@ pub struct IndexSearch {
     made_by: String,
     documents: DocumentCache,
     rows: Cache<ProjectKey, IndexRow>,
-    /// Wakes the indexer.
-    wake: Arc<Notify>,
+    /// Signals to the indexer.
+    signals: Arc<ProjectSignals>,
 }
 
 /// A complete index and its documents.
@@ -95,13 +95,13 @@ pub enum VectorUse {
 }
 
 impl IndexSearch {
-    /// Searches indexes made by `made_by` (store, model and format). `wake` wakes the indexer.
+    /// Searches indexes made by `made_by` (store, model and format). `signals` reach the indexer.
     pub fn new(
         stores: Stores,
         vector_store: Arc<dyn VectorStore>,
         embedder: Arc<Embedder>,
         made_by: String,
-        wake: Arc<Notify>,
+        signals: Arc<ProjectSignals>,
     ) -> IndexSearch {
         let rows = Cache::builder()
             .time_to_live(STATE_LIFETIME)
@@ -113,7 +113,7 @@ impl IndexSearch {
             made_by,
             documents: DocumentCache::new(),
             rows: rows.build(),
-            wake,
+            signals,
         }
     }
 
@@ -122,9 +122,9 @@ impl IndexSearch {
         &self.embedder
     }
 
-    /// Wakes the indexer after a write to the project's memory.
-    pub fn memory_changed(&self) {
-        self.wake.notify_one();
+    /// Signals to the indexer: what calls learn about projects.
+    pub fn signals(&self) -> &ProjectSignals {
+        &self.signals
     }
 
     /// State of a project's index; `None` if indexing has not begun.
@@ -232,20 +232,22 @@ impl IndexSearch {
         })
     }
 
-    /// Marks indexes as incomplete and wakes the indexer. An index with a newer edition is left alone:
+    /// Marks indexes as incomplete and signals it. An index with a newer edition is left alone:
     /// the missing chunks may be ones that it no longer has.
     async fn mark_lost(&self, tenant: Uuid, lost: impl Iterator<Item = &SearchableIndex>) {
         let store = self.stores.tenant(tenant);
-        for SearchableIndex { row, .. } in lost {
+        for SearchableIndex { row, project, .. } in lost {
             match timeout(STATE_TIMEOUT, store.mark_lost(row.id, row.edition)).await {
-                Ok(Ok(())) => {}
+                Ok(Ok(())) => self.signals.changed(ProjectKey {
+                    tenant,
+                    project: *project,
+                }),
                 Ok(Err(error)) => {
                     tracing::debug!(error = %Chain(&error), "could not mark a lost index");
                 }
                 Err(_elapsed) => tracing::debug!("timeout while marking a lost index"),
             }
         }
-        self.wake.notify_one();
     }
 
     /// The query's vector, or why there is none.

@@ -84,6 +84,14 @@ impl CommitTree {
         Ok(listing)
     }
 
+    /// The number of entries in the cached listing.
+    pub(super) fn cached_entries(&self) -> usize {
+        let listing = self.listing.lock();
+        listing
+            .as_ref()
+            .map_or(0, |(_, listing)| listing.entries.len())
+    }
+
     /// Opens a file whose own name is already checked, or needs no check. The target of a link is
     /// checked.
     pub(super) fn open_checked(

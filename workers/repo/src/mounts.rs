@@ -77,38 +77,33 @@ impl Mounts {
         self.root.clone().into_iter().chain(linked).collect()
     }
 
-    /// Lists possible projects as `(tenant, project)`: at most `limit`, in no order. Blocks.
-    ///
-    /// # Errors
-    /// If the root cannot be read. A tenant's folder that cannot be read has no projects.
-    pub fn names(&self, limit: usize) -> std::io::Result<Vec<(String, String)>> {
-        let linked = self.links.iter();
-        let mut names: Vec<_> = linked
-            .map(|link| (link.tenant.clone(), link.project.clone()))
-            .collect();
-        if let Some(root) = &self.root {
-            for tenant in slugs(std::fs::read_dir(root)?) {
-                if names.len() >= limit {
-                    break;
-                }
-                let Ok(folder) = std::fs::read_dir(root.join(&tenant)) else {
-                    continue;
-                };
-                let left = limit - names.len();
-                let projects = slugs(folder).take(left);
-                names.extend(projects.map(|project| (tenant.clone(), project)));
-            }
+    /// The folder whose subfolders are the tenants.
+    pub(super) fn root(&self) -> Option<&Path> {
+        self.root.as_deref()
+    }
+
+    /// The linked projects as `(tenant, project)`.
+    pub(super) fn links(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.links
+            .iter()
+            .map(|link| (&*link.tenant, &*link.project))
+    }
+
+    /// The path of a project's folder, before any link is followed. It need not exist.
+    pub(super) fn host_path(&self, tenant: &str, project: &str) -> Option<PathBuf> {
+        match self.linked(tenant, project) {
+            Some(link) => Some(link.path.clone()),
+            None => Some(self.root.as_deref()?.join(tenant).join(project)),
         }
-        names.truncate(limit);
-        Ok(names)
+    }
+
+    fn linked(&self, tenant: &str, project: &str) -> Option<&Link> {
+        let mut links = self.links.iter();
+        links.find(|link| link.tenant == tenant && link.project == project)
     }
 
     pub(super) fn locate(&self, tenant: &str, project: &str) -> Result<Located, RepoError> {
-        let link = self
-            .links
-            .iter()
-            .find(|l| l.tenant == tenant && l.project == project);
-        if let Some(link) = link {
+        if let Some(link) = self.linked(tenant, project) {
             return linked(&link.path);
         }
         let root = self.root.as_deref().ok_or(RepoError::NotMounted)?;
@@ -120,7 +115,7 @@ impl Mounts {
 }
 
 /// The names of folders and links that are valid slugs.
-fn slugs(folder: std::fs::ReadDir) -> impl Iterator<Item = String> {
+pub(super) fn slugs(folder: std::fs::ReadDir) -> impl Iterator<Item = String> {
     let folders = folder.take(MAX_ENTRIES).filter_map(|entry| {
         let entry = entry.ok()?;
         let kind = entry.file_type().ok()?;
@@ -298,28 +293,5 @@ mod tests {
             Err(RepoError::NotMounted)
         ));
         assert_eq!(mounts.folders(), [temp.path()]);
-    }
-
-    #[test]
-    fn only_folders_named_by_slugs_are_projects_up_to_the_limit() {
-        let temp = tempfile::tempdir().unwrap();
-        for folder in [
-            "acme/app",
-            "acme/Upper",
-            "acme/.git",
-            "zeta/one",
-            "lost+found",
-        ] {
-            std::fs::create_dir_all(temp.path().join(folder)).unwrap();
-        }
-        std::fs::write(temp.path().join("acme/file"), "").unwrap();
-        symlink("app", temp.path().join("acme/alias")).unwrap();
-        let mounts = Mounts::beneath(temp.path().to_owned());
-        let mut names = mounts.names(100).unwrap();
-        names.sort();
-        let expected = [("acme", "alias"), ("acme", "app"), ("zeta", "one")];
-        assert_eq!(names, expected.map(|(t, p)| (t.to_owned(), p.to_owned())));
-        assert_eq!(mounts.names(2).unwrap().len(), 2);
-        assert!(Mounts::beneath("/nowhere/at/all".into()).names(2).is_err());
     }
 }

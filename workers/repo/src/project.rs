@@ -5,6 +5,7 @@
 //! that it depends on has changed.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use gix::ObjectId;
 use parking_lot::Mutex;
@@ -29,6 +30,11 @@ mod snapshot;
 /// Unusable git data is inspected again after this time.
 const REFUSAL_AGE: Duration = Duration::from_secs(5);
 
+/// Memory of an open project without its listing, in bytes: mostly git's object store.
+const WEIGHT_OPEN: usize = 128 << 10;
+/// Memory of one file in its listing, in bytes: its path twice, its kind, its share of a folder.
+const WEIGHT_ENTRY: usize = 250;
+
 /// Identifies a project: its names, and the device and inode of its folder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
@@ -48,6 +54,8 @@ pub(super) struct Project {
     /// Outlives the other caches: lists of many projects read it, too.
     status: Arc<Status>,
     manifest: ManifestCache,
+    /// The result of the last [`Project::weigh`].
+    last_weight: AtomicU32,
 }
 
 /// The last inspection of a project's git data.
@@ -72,6 +80,11 @@ impl Key {
             device: stat.st_dev,
             inode: stat.st_ino,
         })
+    }
+
+    /// The device of the project's folder.
+    pub(super) fn device(&self) -> u64 {
+        self.device
     }
 
     /// The key of the project's repository. It stays the same while work trees come and go, one for
@@ -127,6 +140,7 @@ impl Project {
             bare: Mutex::new(None),
             status,
             manifest: ManifestCache::default(),
+            last_weight: AtomicU32::new(0),
         })
     }
 
@@ -136,6 +150,26 @@ impl Project {
 
     pub(super) fn key(&self) -> &Key {
         &self.key
+    }
+
+    /// About how much memory its caches use, in bytes; contents of files have a bound of their own.
+    pub(super) fn weigh(&self) -> u32 {
+        let weight = self.weight();
+        self.last_weight.store(weight, Ordering::Relaxed);
+        weight
+    }
+
+    /// Whether it uses a quarter more than when it was weighed.
+    pub(super) fn has_grown(&self) -> bool {
+        let last = self.last_weight.load(Ordering::Relaxed);
+        self.weight() > last.saturating_add(last / 4)
+    }
+
+    fn weight(&self) -> u32 {
+        let bare = self.bare.lock().clone();
+        let bare = bare.map_or(0, |tree| tree.cached_entries());
+        let entries = self.work.cached_entries() + bare;
+        u32::try_from(WEIGHT_OPEN + entries * WEIGHT_ENTRY).unwrap_or(u32::MAX)
     }
 
     #[cfg(test)]
@@ -236,8 +270,8 @@ impl GitState {
 mod tests {
     use std::os::unix::fs::symlink;
 
-    use super::super::testing::{Sandbox, cancel, git, path, shown};
-    use super::super::{Mounts, Repos, Rules};
+    use super::super::testing::{Sandbox, cancel, git, path, repos_at, shown};
+    use super::super::{Mounts, Rules};
     use crate::confine::confine;
 
     #[test]
@@ -474,7 +508,7 @@ mod tests {
         std::thread::scope(|scope| {
             let work = scope.spawn(|| {
                 confine(&mounts.folders(), None).unwrap();
-                let repos = Repos::new(mounts, std::num::NonZeroUsize::MIN, 1 << 20).unwrap();
+                let repos = repos_at(mounts);
                 let rules = std::sync::Arc::new(Rules::new(&[], &[], None).unwrap());
                 let repo = repos.open("acme", "app", rules).unwrap();
                 repo.refresh_status();

@@ -12,13 +12,26 @@ use tokio_util::sync::CancellationToken;
 
 #[cfg(test)]
 use super::Listing;
-use super::{Cancel, Mounts, Repo, RepoPath, Repos, Rules};
+use super::metrics::RepoMetrics;
+use super::{CacheBytes, Cancel, Mounts, Repo, RepoPath, Repos, Rules};
 
 /// The project `acme/app` and the worker's view of it.
 pub struct Sandbox {
     temp: tempfile::TempDir,
     /// The repositories as a worker opens them.
     pub repos: Repos,
+}
+
+/// The repositories at `mounts`, with two threads.
+pub fn repos_at(mounts: Mounts) -> Repos {
+    let threads = NonZeroUsize::new(2).unwrap();
+    Repos::new(
+        mounts,
+        threads,
+        CacheBytes::default(),
+        RepoMetrics::default(),
+    )
+    .unwrap()
 }
 
 impl Sandbox {
@@ -28,7 +41,7 @@ impl Sandbox {
         let temp = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(temp.path().join("acme/app")).unwrap();
         let mounts = Mounts::beneath(temp.path().to_owned());
-        let repos = Repos::new(mounts, NonZeroUsize::new(2).unwrap(), 1 << 20).unwrap();
+        let repos = repos_at(mounts);
         Sandbox { temp, repos }
     }
 

@@ -87,6 +87,12 @@ impl WorkTree {
         Ok(Arc::clone(&tree.listing))
     }
 
+    /// The number of entries in the cached listing.
+    pub(super) fn cached_entries(&self) -> usize {
+        let tree = self.tree.lock();
+        tree.as_ref().map_or(0, |tree| tree.listing.entries.len())
+    }
+
     /// Opens a regular file, also through links that stay inside. Its own name is already checked,
     /// or needs no check; the target of a link is checked.
     pub(super) fn open_checked(
@@ -269,7 +275,7 @@ mod tests {
     use tokio::time::Instant;
     use tokio_util::sync::CancellationToken;
 
-    use super::super::testing::{Sandbox, cancel, path};
+    use super::super::testing::{Sandbox, cancel, path, repos_at};
     use super::super::{Repo, Stopped};
     use super::*;
 
@@ -609,11 +615,7 @@ mod tests {
                 if number == wait {
                     settled(&repo);
                 }
-                let fresh = super::super::Repos::new(
-                    super::super::Mounts::beneath(app.host("")),
-                    std::num::NonZeroUsize::MIN,
-                    1 << 20,
-                ).unwrap();
+                let fresh = repos_at(crate::Mounts::beneath(app.host("")));
                 let rules = Arc::new(Rules::new(&[], &[], None).unwrap());
                 let fresh = fresh.open("acme", "app", rules).unwrap().listing(&cancel()).unwrap();
                 prop_assert_eq!(&repo.listing(&cancel()).unwrap().entries, &fresh.entries);

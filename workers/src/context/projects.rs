@@ -10,6 +10,9 @@ use archway_repo::text;
 use super::ToolContext;
 use crate::projects::Project;
 
+/// Slugs that a refusal names, at most.
+const MAX_NAMED: usize = 20;
+
 impl ToolContext {
     /// Whether the caller may call the tools of this family that require this scope.
     pub(crate) fn may_call(&self, family: &str, scope: Scope) -> bool {
@@ -43,16 +46,7 @@ impl ToolContext {
         if let Some(default) = self.default_project(&readable) {
             return Ok(default);
         }
-        let slugs: Vec<&str> = readable
-            .iter()
-            .map(|project| project.slug.as_str())
-            .collect();
-        Err(Failure::new(
-            Fault::ProjectRequired,
-            "this key can read several projects and has no default",
-            "name one in the argument `project`",
-        )
-        .detail("projects", slugs))
+        Err(project_required(&readable))
     }
 
     /// The projects that the caller may read, by slug.
@@ -92,4 +86,21 @@ impl ToolContext {
         readable.retain(is_linked);
         Ok(readable)
     }
+}
+
+/// The refusal of a call that has to name one of these projects.
+fn project_required(readable: &[Arc<Project>]) -> Failure {
+    let named = readable.iter().take(MAX_NAMED);
+    let slugs: Vec<&str> = named.map(|project| project.slug.as_str()).collect();
+    let others = readable.len() - slugs.len();
+    let hint = match others {
+        0 => "name one in the argument `project`",
+        _ => "name one in the argument `project`; list_projects has all slugs",
+    };
+    let refusal = Failure::new(
+        Fault::ProjectRequired,
+        "this key can read several projects and has no default",
+        hint,
+    );
+    refusal.detail("projects", slugs).detail("more", others)
 }

@@ -4,7 +4,7 @@ use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use archway_index::config::IndexConfig;
 use archway_proto::pool;
-use archway_repo::Mounts;
+use archway_repo::{CacheBytes, Mounts};
 use archway_store::StoreConfig;
 
 use super::{CacheFolder, CacheFolderError};
@@ -35,6 +35,10 @@ pub struct WorkerConfig {
     /// Bytes of file contents cached between searches, for all projects together.
     #[arg(long, env = "ARCHWAY_SEARCH_CACHE_BYTES", value_name = "BYTES", default_value_t = 64 << 20)]
     pub search_cache_bytes: usize,
+    /// Memory of opened projects (git handles and listings), in bytes. The least recently used ones
+    /// are closed to stay below it, and to use at most half of the open files that the system allows.
+    #[arg(long, env = "ARCHWAY_PROJECT_CACHE_BYTES", value_name = "BYTES", default_value_t = 256 << 20)]
+    pub project_cache_bytes: usize,
     /// Calls that may block on files at once (1 to 400). One tenant may hold three quarters of
     /// them. Waiting calls are served round robin over tenants.
     #[arg(
@@ -80,6 +84,14 @@ impl WorkerConfig {
     pub fn cache_folder(&self, mounts: &Mounts) -> Result<Option<CacheFolder>, CacheFolderError> {
         let open = |named: &PathBuf| CacheFolder::open(named, &mounts.folders());
         self.cache.as_ref().map(open).transpose()
+    }
+
+    /// The memory of the caches of repositories.
+    pub(super) fn cache_bytes(&self) -> CacheBytes {
+        CacheBytes {
+            contents: self.search_cache_bytes,
+            projects: self.project_cache_bytes,
+        }
     }
 
     /// The number of search threads: one per core unless configured.

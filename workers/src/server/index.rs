@@ -2,21 +2,20 @@
 
 use std::sync::Arc;
 
-use tokio::sync::Notify;
-
 use archway_index::chunk_text::short_hash;
 use archway_index::config::{IndexConfig, IndexParts};
 use archway_index::embed::{Embedder, Model};
 use archway_index::indexer::{Indexer, IndexerParts};
 use archway_index::metrics::IndexMetrics;
 use archway_index::search::IndexSearch;
+use archway_index::signals::ProjectSignals;
 use archway_index::vector_store::qdrant::QdrantStore;
 use archway_index::vector_store::{MemoryBudget, MeteredStore, PostgresStore, VectorStore};
 use archway_repo::{Mounts, RepoError, Repos};
 use archway_store::Stores;
 
-/// The number of connections for indexing.
-const CONNECTIONS: u32 = 3;
+/// The number of connections for indexing. With the one that listens for changes it has three.
+const CONNECTIONS: u32 = 2;
 /// Version of the stored form. Changes with how texts are cut, how words are counted, and what
 /// vectors are computed from. Everything is then indexed again.
 const FORM: u32 = 1;
@@ -31,7 +30,7 @@ pub(crate) struct Index {
     vector_store: Arc<dyn VectorStore>,
     embedder: Arc<Embedder>,
     made_by: String,
-    wake: Arc<Notify>,
+    signals: Arc<ProjectSignals>,
 }
 
 impl Index {
@@ -68,7 +67,7 @@ impl Index {
             vector_store: Arc::new(MeteredStore::new(store, metrics.clone())),
             embedder: Arc::new(parts.embedder),
             made_by,
-            wake: Arc::default(),
+            signals: Arc::default(),
         }
     }
 
@@ -79,7 +78,7 @@ impl Index {
             Arc::clone(&self.vector_store),
             Arc::clone(&self.embedder),
             self.made_by.clone(),
-            Arc::clone(&self.wake),
+            Arc::clone(&self.signals),
         )
     }
 
@@ -96,13 +95,14 @@ impl Index {
         let parts = IndexerParts {
             repos: Arc::clone(repos),
             mounts: mounts.clone(),
+            max_folders: crate::mount_report::MAX_FOLDERS,
             stores: self.stores.with_own_pool(CONNECTIONS),
             vector_store: Arc::clone(&self.vector_store),
             embedder: Arc::clone(&self.embedder),
             made_by: self.made_by.clone(),
             metrics,
         };
-        Indexer::new(parts, Arc::clone(&self.wake))
+        Indexer::new(parts, Arc::clone(&self.signals))
     }
 }
 

@@ -73,6 +73,28 @@ pub struct MountedProject {
     pub lacks_vectors: bool,
 }
 
+#[cfg(feature = "testing")]
+impl MountedProject {
+    /// A project whose index is complete and of no commit, for tests of other crates. The folder is
+    /// `t<tenant>/p<project>`.
+    pub fn found(tenant: u128, project: u128) -> MountedProject {
+        MountedProject {
+            project_key: ProjectKey {
+                tenant: Uuid::from_u128(tenant),
+                project: Uuid::from_u128(project),
+            },
+            tenant: format!("t{tenant}"),
+            project: format!("p{project}"),
+            rules: Rules::new(&[], &[], None).ok().map(Arc::new),
+            indexed: Some(None),
+            rules_fingerprint: Some(String::new()),
+            store_id: Uuid::nil(),
+            is_requested: false,
+            lacks_vectors: false,
+        }
+    }
+}
+
 /// An indexed file or note, by its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Document {

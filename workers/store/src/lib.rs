@@ -19,6 +19,7 @@ mod indexes;
 pub mod memory;
 mod mounts;
 mod notes;
+mod project_changes;
 mod projects;
 mod reads;
 mod keys;
@@ -31,6 +32,7 @@ pub use indexes::{
 };
 pub use keys::{Blob, ProjectKey, Source};
 pub use notes::{Note, NoteId};
+pub use project_changes::{ProjectChange, ProjectChanges};
 pub use projects::ProjectRow;
 pub use reads::FileReads;
 pub use tls_files::{

@@ -7,6 +7,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::state::{self, ProjectState};
+use crate::admin::page::{ProjectPage, with_next};
 use crate::admin::print::{Answer, distinct_names, listed, moment, table, table_by_tenant};
 use crate::dev::TENANT;
 use crate::tenants::{Project, ReportedMount};
@@ -41,9 +42,8 @@ pub(super) struct ProjectList<'a> {
     /// Null: all tenants.
     tenant: Option<&'a str>,
     projects: Vec<ListedProject>,
-    /// The folders that the running `archway dev` remembers; `None` for any other installation.
-    #[serde(skip)]
-    folders: Option<BTreeMap<String, PathBuf>>,
+    /// The value of `--after` for the next page; null after the last one.
+    next: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -66,30 +66,25 @@ struct ListedProject {
 }
 
 impl<'a> ProjectList<'a> {
-    /// An empty list, of this tenant or of all.
-    pub(super) fn new(tenant: Option<&'a str>, folders: Option<BTreeMap<String, PathBuf>>) -> Self {
+    /// Projects of this tenant or of all, with the workers that reported them. `folders` are those that
+    /// the running `archway dev` remembers; `None` for any other installation.
+    pub(super) fn new(
+        tenant: Option<&'a str>,
+        page: ProjectPage,
+        mut workers: BTreeMap<Uuid, Vec<ReportedMount>>,
+        folders: Option<BTreeMap<String, PathBuf>>,
+    ) -> Self {
+        let row = |(tenant, project): (String, Project)| {
+            let mounts = workers.remove(&project.id).unwrap_or_default();
+            let of_dev = folders.as_ref().filter(|_| tenant == TENANT);
+            let folder = of_dev.map(|folders| folders.get(&project.slug).map(PathBuf::as_path));
+            ListedProject::new(&tenant, project, &mounts, folder)
+        };
         ProjectList {
             tenant,
-            projects: Vec::new(),
-            folders,
+            projects: page.projects.into_iter().map(row).collect(),
+            next: page.next,
         }
-    }
-
-    /// Adds a tenant's projects.
-    pub(super) fn add(
-        &mut self,
-        tenant: &str,
-        projects: Vec<Project>,
-        mut mounts: BTreeMap<Uuid, Vec<ReportedMount>>,
-    ) {
-        let of_dev = self.folders.as_ref().filter(|_| tenant == TENANT);
-        let row = |project: Project| {
-            let mounts = mounts.remove(&project.id).unwrap_or_default();
-            let folder = of_dev.map(|folders| folders.get(&project.slug).map(PathBuf::as_path));
-            ListedProject::new(tenant, project, &mounts, folder)
-        };
-        let rows: Vec<ListedProject> = projects.into_iter().map(row).collect();
-        self.projects.extend(rows);
     }
 }
 
@@ -156,9 +151,10 @@ impl Answer for ProjectList<'_> {
     fn text(&self) -> String {
         let states: BTreeSet<ProjectState> = self.projects.iter().map(|row| row.state).collect();
         let advice: Vec<&str> = states.iter().filter_map(|state| state.advice()).collect();
-        match advice.as_slice() {
+        let text = match advice.as_slice() {
             [] => self.table(),
             advice => format!("{}\n\n{}", self.table(), advice.join("\n")),
-        }
+        };
+        with_next(text, self.next.as_deref())
     }
 }

@@ -6,8 +6,9 @@
 //! uploaded again. More chunks than recorded are no loss: an interrupted run uploaded them, and the
 //! next run uploads them again.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::mem;
+use std::sync::Arc;
 
 use archway_proto::chain::Chain;
 use archway_store::MountedProject;
@@ -16,6 +17,7 @@ use tokio::time::{Duration, Instant};
 use uuid::Uuid;
 
 use crate::indexer::IndexerParts;
+use crate::indexer::project_table::ProjectTable;
 use crate::indexer::run::RunError;
 
 /// How often the chunks of an idle project are counted.
@@ -23,6 +25,12 @@ const COUNT_INTERVAL: Duration = Duration::from_secs(20);
 /// Projects counted per scan. Each project is counted less often if there are more than fit into
 /// [`COUNT_INTERVAL`].
 const COUNTS_PER_SCAN: usize = 8;
+
+/// Not less than any project.
+const LAST_KEY: ProjectKey = ProjectKey {
+    tenant: Uuid::max(),
+    project: Uuid::max(),
+};
 
 /// Whether the store has fewer chunks of a project than recorded. If it cannot count, nothing is
 /// considered lost: runs proceed, and the next turn counts again.
@@ -56,7 +64,7 @@ pub(super) async fn is_lost(
 /// If the store does not answer, nothing is considered lost.
 pub(super) async fn mark_lost_indexes(
     parts: &IndexerParts,
-    mounted: &mut [MountedProject],
+    table: &mut ProjectTable,
     presence: &mut StorePresence,
 ) {
     let store_id = match parts.vector_store.identity().await {
@@ -68,12 +76,17 @@ pub(super) async fn mark_lost_indexes(
         }
     };
     let mut lost: HashMap<Uuid, Vec<Uuid>> = HashMap::new();
-    for project in mounted {
-        if project.indexed.is_some() && Some(project.store_id) != store_id {
-            project.indexed = None;
-            let ProjectKey { tenant, project } = project.project_key;
-            lost.entry(tenant).or_default().push(project);
-        }
+    let elsewhere =
+        |row: &&Arc<MountedProject>| row.indexed.is_some() && Some(row.store_id) != store_id;
+    let gone: Vec<ProjectKey> = table
+        .rows()
+        .filter(elsewhere)
+        .map(|row| row.project_key)
+        .collect();
+    for project_key in gone {
+        table.mark_outdated(project_key);
+        let ProjectKey { tenant, project } = project_key;
+        lost.entry(tenant).or_default().push(project);
     }
     let mut marked = 0;
     for (tenant, projects) in lost {
@@ -83,7 +96,7 @@ pub(super) async fn mark_lost_indexes(
             .await
         {
             Ok(indexes) => marked += indexes,
-            // The run starts all the same, and searches verify their answers.
+            // The next scan tries again, and searches verify their answers.
             Err(error) => {
                 tracing::debug!(%tenant, error = %Chain(&error), "could not mark lost indexes");
             }
@@ -117,38 +130,42 @@ impl StorePresence {
 /// projects takes one scan for each [`COUNTS_PER_SCAN`] of them.
 #[derive(Default)]
 pub(super) struct CountTurns {
-    /// When a project was last counted.
-    last_counted: HashMap<ProjectKey, Instant>,
+    /// When each project is due.
+    due: HashMap<ProjectKey, Instant>,
+    order: BTreeSet<(Instant, ProjectKey)>,
 }
 
 impl CountTurns {
-    /// Picks the projects to count in this scan, and records that they were: first those that were never
-    /// counted, then those that have waited longest.
-    pub(super) fn begin(&mut self, projects: &HashSet<ProjectKey>) -> Vec<ProjectKey> {
-        self.last_counted
-            .retain(|project_key, _| projects.contains(project_key));
+    /// Replaces the projects. New ones are due now.
+    pub(super) fn set_projects(&mut self, projects: impl Iterator<Item = ProjectKey>) {
         let now = Instant::now();
-        let due = projects
-            .iter()
-            .map(|project_key| (self.last_counted.get(project_key), *project_key));
-        let due = due.filter(|(had, _)| had.is_none_or(|had| *had + COUNT_INTERVAL <= now));
-        let mut due: Vec<(Option<Instant>, ProjectKey)> = due
-            .map(|(had, project_key)| (had.copied(), project_key))
-            .collect();
-        due.sort_unstable();
-        due.truncate(COUNTS_PER_SCAN);
-        let counted: Vec<ProjectKey> = due
-            .into_iter()
+        let mut old = mem::take(&mut self.due);
+        let due = |key| (key, old.remove(&key).unwrap_or(now));
+        self.due = projects.map(due).collect();
+        self.order = self.due.iter().map(|(key, due)| (*due, *key)).collect();
+    }
+
+    /// Takes the projects to count in this scan, and plans their next turn.
+    pub(super) fn begin(&mut self) -> Vec<ProjectKey> {
+        let now = Instant::now();
+        let due = self.order.range(..=(now, LAST_KEY)).take(COUNTS_PER_SCAN);
+        let due: Vec<(Instant, ProjectKey)> = due.copied().collect();
+        for (had, project_key) in &due {
+            self.order.remove(&(*had, *project_key));
+            let next = now + COUNT_INTERVAL;
+            self.order.insert((next, *project_key));
+            self.due.insert(*project_key, next);
+        }
+        due.into_iter()
             .map(|(_, project_key)| project_key)
-            .collect();
-        self.last_counted
-            .extend(counted.iter().map(|project_key| (*project_key, now)));
-        counted
+            .collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     fn project_key(number: u128) -> ProjectKey {
@@ -158,8 +175,8 @@ mod tests {
         }
     }
 
-    fn project_keys(count: u128) -> HashSet<ProjectKey> {
-        (0..count).map(project_key).collect()
+    fn project_keys(count: u128) -> impl Iterator<Item = ProjectKey> {
+        (0..count).map(project_key)
     }
 
     #[test]
@@ -172,22 +189,24 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn each_project_is_counted_and_then_not_for_a_while() {
-        let (mut turns, projects) = (CountTurns::default(), project_keys(20));
-        let scans = [(); 4].map(|()| turns.begin(&projects).len());
+        let mut turns = CountTurns::default();
+        turns.set_projects(project_keys(20));
+        let scans = [(); 4].map(|()| turns.begin().len());
         assert_eq!(scans, [8, 8, 4, 0]);
         tokio::time::advance(COUNT_INTERVAL).await;
-        assert_eq!(turns.begin(&projects).len(), 8);
+        assert_eq!(turns.begin().len(), 8);
     }
 
     /// More projects than can be counted within [`COUNT_INTERVAL`]: the first are due again before the
     /// last were counted once.
     #[tokio::test(start_paused = true)]
     async fn rounds_over_400_projects_take_50_scans_in_a_stable_order() {
-        let (mut turns, projects) = (CountTurns::default(), project_keys(400));
+        let mut turns = CountTurns::default();
         let mut rounds = [Vec::new(), Vec::new()];
         for round in &mut rounds {
             for _scan in 0..50 {
-                round.extend(turns.begin(&projects));
+                turns.set_projects(project_keys(400));
+                round.extend(turns.begin());
                 tokio::time::advance(Duration::from_secs(2)).await;
             }
             let counted: HashSet<ProjectKey> = round.iter().copied().collect();
@@ -200,24 +219,24 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn uncounted_projects_come_first_then_the_longest_wait() {
+    async fn projects_that_have_waited_longest_come_first() {
         let mut turns = CountTurns::default();
-        let two = project_keys(2);
-        let first: Vec<ProjectKey> = turns.begin(&two);
+        turns.set_projects(project_keys(2));
+        let first = turns.begin();
         tokio::time::advance(Duration::from_secs(5)).await;
-        let late: Vec<ProjectKey> = turns.begin(&project_keys(4));
+        turns.set_projects(project_keys(4));
+        let late = turns.begin();
+        assert_eq!(late, [project_key(2), project_key(3)], "they are new");
         tokio::time::advance(COUNT_INTERVAL).await;
-        let all = turns.begin(&project_keys(6));
-        assert_eq!(all[..2], [project_key(4), project_key(5)], "never counted");
-        assert_eq!(all[2..4], first, "25 s ago");
-        assert_eq!(all[4..], late, "20 s ago");
+        assert_eq!(turns.begin(), [first, late].concat());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_removed_project_is_forgotten() {
         let mut turns = CountTurns::default();
-        assert_eq!(turns.begin(&project_keys(5)).len(), 5);
-        turns.begin(&project_keys(2));
-        assert_eq!(turns.last_counted.len(), 2);
+        turns.set_projects(project_keys(5));
+        assert_eq!(turns.begin().len(), 5);
+        turns.set_projects(project_keys(2));
+        assert_eq!((turns.due.len(), turns.order.len()), (2, 2));
     }
 }

@@ -15,6 +15,8 @@ pub struct IndexerParts {
     pub repos: Arc<Repos>,
     /// The folders that this worker mounts.
     pub mounts: Mounts,
+    /// How many of them are indexed, at most.
+    pub max_folders: usize,
     /// Postgres.
     pub stores: Stores,
     /// Stores the chunks.

@@ -14,7 +14,7 @@ mod desired;
 
 use std::collections::{HashMap, HashSet};
 
-use archway_repo::{Cancel, RepoError};
+use archway_repo::{Cancel, Look, RepoError};
 use archway_store::{
     Blob, CompletedIndex, Document, LEASE, Lease, MountedProject, StoreError, TenantStore,
     TextState,
@@ -95,11 +95,11 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Completes the index.
+    /// Completes the index. Returns the state of the repository, for comparison with later ones.
     ///
     /// # Errors
     /// If the index stays as it was, except for uploaded texts; or if vectors are missing.
-    pub(super) async fn finish(self) -> Result<(), RunError> {
+    pub(super) async fn finish(self) -> Result<Look, RunError> {
         let desired = self.desired().await?;
         let had = self.store().documents(self.lease.index).await?;
         let store_id = self.indexer.parts.vector_store.prepare().await?;
@@ -121,10 +121,11 @@ impl<'a> Run<'a> {
         if brought > 0 || !self.is_unchanged(&whole) {
             self.complete(&whole).await?;
         }
-        if lacking.is_empty() {
-            return Ok(());
+        if !lacking.is_empty() {
+            self.upload_vectors(&desired.repo, &lacking, store_id)
+                .await?;
         }
-        self.upload_vectors(&desired.repo, &lacking, store_id).await
+        Ok(desired.look)
     }
 
     /// Switches to the new documents, and removes texts that none of them has.

@@ -4,8 +4,8 @@ use tokio::time::{Duration, Instant};
 
 /// Interval of scans: a push has to be picked up within 5 s.
 const INTERVAL: Duration = Duration::from_secs(2);
-/// Scans take at most 1/20 of the time, however many projects there are.
-const SHARE: u32 = 20;
+/// Scans take at most a fifth of the time, however many projects there are.
+const SHARE: u32 = 4;
 /// The longest interval: a scan that was slow because of Postgres must not delay the next one for
 /// minutes.
 const MAX_INTERVAL: Duration = Duration::from_secs(10);
@@ -42,7 +42,7 @@ impl ScanSchedule {
         let now = Instant::now();
         let took = now - started;
         self.next = now + (took * SHARE).clamp(INTERVAL, MAX_INTERVAL);
-        self.earliest = now + took.clamp(MIN_WAKE_INTERVAL, MAX_INTERVAL);
+        self.earliest = now + (took * SHARE).clamp(MIN_WAKE_INTERVAL, MAX_INTERVAL);
     }
 }
 
@@ -65,8 +65,8 @@ mod tests {
     async fn scans_take_a_share_of_the_time_within_bounds() {
         let (ms, s) = (Duration::from_millis, Duration::from_secs);
         assert_eq!(pauses(ms(3)).await, (s(2), ms(100)));
-        assert_eq!(pauses(ms(200)).await, (s(4), ms(200)));
-        assert_eq!(pauses(s(7)).await, (s(10), s(7)));
+        assert_eq!(pauses(ms(600)).await, (ms(2400), ms(2400)));
+        assert_eq!(pauses(s(7)).await, (s(10), s(10)));
     }
 
     #[tokio::test(start_paused = true)]

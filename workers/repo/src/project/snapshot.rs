@@ -90,6 +90,20 @@ impl Snapshot {
         })
     }
 
+    /// The same project with the commit that HEAD names now.
+    pub(crate) fn again(&self) -> Result<Snapshot, RepoError> {
+        let head = self.git.as_deref().map_or(Ok(None), Git::head)?;
+        let bare = match self.bare {
+            Some(_) => Some(self.project.commit_tree(&self.git, head)?),
+            None => None,
+        };
+        Ok(Snapshot {
+            head,
+            bare,
+            ..self.clone()
+        })
+    }
+
     /// The repository's manifest, and the operator's rules with the manifest's added.
     pub(crate) fn manifest_and_rules(
         &self,

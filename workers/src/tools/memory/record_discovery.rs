@@ -107,7 +107,7 @@ impl Tool for RecordDiscovery {
         let store = cx.store();
         let recording = store.record_discovery(cx.author(), &discovery);
         let recorded = write_by(cx.cancel().deadline, recording).await?;
-        cx.index().memory_changed();
+        cx.project_changed(&project);
         let reply = Reply::new(RecordedDiscovery {
             id: recorded.id.to_string(),
             created_at: rfc3339(recorded.created_at),

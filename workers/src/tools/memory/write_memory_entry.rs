@@ -65,7 +65,7 @@ impl Tool for WriteMemoryEntry {
         let store = cx.store();
         let appending = store.append_entry(cx.author(), &entry);
         let entry_count = write_by(cx.cancel().deadline, appending).await?;
-        cx.index().memory_changed();
+        cx.project_changed(&project);
         let written = Reply::new(WrittenEntry {
             success: true,
             file,

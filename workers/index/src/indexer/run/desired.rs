@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use archway_repo::Repo;
+use archway_repo::{Look, Repo};
 use archway_store::{Document, Source};
 use tokio::time::Instant;
 
@@ -14,6 +14,8 @@ pub(super) struct DesiredIndex {
     /// When it was determined.
     pub(super) begun: Instant,
     pub(super) repo: Repo,
+    /// The state of the repository, not older than the files.
+    pub(super) look: Look,
     pub(super) commit: Option<String>,
     /// Fingerprint of the path rules.
     pub(super) rules: String,
@@ -48,7 +50,7 @@ impl Run<'_> {
         let had_commit = matches!(self.project.indexed, Some(Some(_)));
         let (begun, stop) = (Instant::now(), self.stop.clone());
         let files = move || {
-            let repo = repos.open(&tenant, &slug, rules)?;
+            let (repo, look) = repos.open_uncached(&tenant, &slug, &rules)?;
             // A repository that is rejected for a moment must not empty its index.
             if let Some(why) = repo.git_refused().filter(|_| had_commit) {
                 return Err(RunError::RepositoryRejected(why));
@@ -67,6 +69,7 @@ impl Run<'_> {
                 commit: repo.head().map(|head| head.commit),
                 rules: repo.rules().fingerprint(),
                 notes: 0,
+                look,
                 repo,
             })
         };
