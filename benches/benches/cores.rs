@@ -93,6 +93,7 @@ async fn chain(bare: &Bare) -> Round {
 async fn stack(cores: String) -> Stack {
     let stack = Stack::start(Layout {
         tenants: vec![TENANT.to_owned()],
+        keys: usize::MAX,
         project: Project::Generated(10),
         gateways: 1,
         workers: 1,

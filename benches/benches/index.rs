@@ -9,7 +9,7 @@
 //! - latency of `context_search` through the gateway, for queries of words from the repository, each sent
 //!   once (target: p95 ≤ 20 ms with 50,000 chunks);
 //! - how long indexing a commit of one file takes (target ≤ 1 s), and how long after the commit it is
-//!   found: HEAD is polled every 2 s.
+//!   found: a project in use is looked at every 2 s.
 //!
 //! Run: `cargo build --release && cargo bench -p archway-benches --bench index -- --repo PATH`, followed by
 //! `--questions N` and `--commits N` for other numbers.
@@ -43,6 +43,7 @@ async fn main() {
     let repository = fs::canonicalize(repository).expect("a repository");
     let stack = Stack::start(Layout {
         tenants: vec![TENANT.to_owned()],
+        keys: usize::MAX,
         project: Project::CloneOf(repository),
         gateways: 1,
         workers: 1,

@@ -105,6 +105,7 @@ impl Layer {
 async fn stack(gateway_arguments: Vec<String>, worker_arguments: Vec<String>) -> Stack {
     let stack = Stack::start(Layout {
         tenants: vec![FREE.to_owned(), BOUND.to_owned()],
+        keys: usize::MAX,
         project: Project::Generated(10),
         gateways: 1,
         workers: 1,

@@ -42,6 +42,7 @@ async fn main() {
     let store = RedisServer::start().await;
     let stack = Stack::start(Layout {
         tenants: TENANTS.map(str::to_owned).into(),
+        keys: usize::MAX,
         project: Project::Generated(files),
         gateways: 2,
         workers: 3,

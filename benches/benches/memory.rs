@@ -61,6 +61,7 @@ async fn spend_all(count: usize) {
     let (attacker, other) = ("attacker", "other");
     let stack = Stack::start(Layout {
         tenants: vec![attacker.to_owned(), other.to_owned()],
+        keys: usize::MAX,
         project: Project::Generated(10),
         gateways: 1,
         workers: 1,

@@ -55,6 +55,7 @@ async fn measure() {
             .into_iter()
             .chain(Manner::ALL.map(Manner::tenant))
             .collect(),
+        keys: usize::MAX,
         project: Project::Generated(FILES),
         gateways: 1,
         workers: 1,

@@ -172,10 +172,10 @@ impl Usage {
             .sum();
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         let mib = |name: &str| {
+            // A process that is ending has no memory any more.
             let line = status.lines().find_map(|line| line.strip_prefix(name));
-            let kib = line.expect("a line of the kernel's").trim();
-            let kib: f64 = kib.trim_end_matches(" kB").parse().expect("a number");
-            kib / 1024.0
+            let kib = line.unwrap_or("0").trim().trim_end_matches(" kB");
+            kib.parse::<f64>().expect("a number") / 1024.0
         };
         Some(Usage {
             cpu_seconds: ticks / 100.0,

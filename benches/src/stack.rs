@@ -5,12 +5,13 @@
 
 use std::{
     collections::BTreeMap,
+    fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use e2e::Database;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
@@ -21,8 +22,10 @@ use crate::{
 /// The parts of a [`Stack`].
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// Slugs of tenants. Each gets the project `site` and one key.
+    /// Slugs of tenants. Each gets the project `site`.
     pub tenants: Vec<String>,
+    /// How many of the tenants, from the first, get a key.
+    pub keys: usize,
     /// The content of each project.
     pub project: Project,
     /// How many gateways.
@@ -60,11 +63,19 @@ impl Stack {
     /// Sets everything up, and returns once each gateway is ready.
     pub async fn start(layout: Layout) -> Stack {
         let installation = Installation::make().await;
+        let folders = layout
+            .tenants
+            .iter()
+            .map(|it| installation.project(it, "site"));
+        layout.project.make(folders);
+        let sites: Vec<_> = layout
+            .tenants
+            .iter()
+            .map(|it| (it.as_str(), "site"))
+            .collect();
+        installation.apply(&sites);
         let mut keys = BTreeMap::new();
-        for tenant in &layout.tenants {
-            layout.project.make(&installation.project(tenant));
-            installation.run(&["tenant", "create", tenant]);
-            installation.run(&["project", "add", tenant, "site"]);
+        for tenant in layout.tenants.iter().take(layout.keys) {
             let issued = installation.run(&["key", "issue", tenant]);
             let key = issued["api_key"].as_str().expect("a key");
             keys.insert(tenant.clone(), key.to_owned());
@@ -86,7 +97,22 @@ impl Stack {
 
     /// The folder of a tenant's project.
     pub fn project(&self, tenant: &str) -> PathBuf {
-        self.installation.project(tenant)
+        self.installation.project(tenant, "site")
+    }
+
+    /// Adds projects to a tenant: their folders first, then their rows.
+    pub fn add_projects(&self, tenant: &str, slugs: &[String], project: &Project) {
+        let folders = slugs
+            .iter()
+            .map(|slug| self.installation.project(tenant, slug));
+        project.make(folders);
+        let projects: Vec<_> = slugs.iter().map(|slug| (tenant, slug.as_str())).collect();
+        self.installation.apply(&projects);
+    }
+
+    /// Runs an administration command. Returns its answer.
+    pub fn administer(&self, arguments: &[&str]) -> Value {
+        self.installation.run(arguments)
     }
 
     /// The key of a tenant.
@@ -117,7 +143,23 @@ impl Stack {
 }
 
 impl Project {
-    fn make(&self, folder: &Path) {
+    /// Makes the same project in each of these folders: the others are copies of the first.
+    fn make(&self, mut folders: impl Iterator<Item = PathBuf>) {
+        let Some(first) = folders.next() else {
+            return;
+        };
+        self.make_one(&first);
+        for folder in folders {
+            fs::create_dir_all(folder.parent().expect("a tenant's folder")).expect("a folder");
+            let done = Command::new("cp")
+                .arg("-r")
+                .args([&first, &folder])
+                .status();
+            assert!(done.expect("cp runs").success(), "{}", folder.display());
+        }
+    }
+
+    fn make_one(&self, folder: &Path) {
         match self {
             Project::Generated(files) => generate(folder, *files),
             Project::CloneOf(repository) => {
@@ -158,8 +200,21 @@ impl Installation {
         installation
     }
 
-    fn project(&self, tenant: &str) -> PathBuf {
-        self.path("repos").join(tenant).join("site")
+    fn project(&self, tenant: &str, slug: &str) -> PathBuf {
+        self.path("repos").join(tenant).join(slug)
+    }
+
+    /// Adds tenants and projects `(tenant, project)` by one file, sorted by tenant.
+    fn apply(&self, projects: &[(&str, &str)]) {
+        let of_tenant = projects
+            .chunk_by(|one, other| one.0 == other.0)
+            .map(|projects| {
+                let slugs = projects.iter().map(|(_, slug)| json!({ "slug": slug }));
+                json!({ "slug": projects[0].0, "projects": slugs.collect::<Vec<_>>() })
+            });
+        let tenants = json!({ "tenants": of_tenant.collect::<Vec<_>>() });
+        fs::write(self.path("tenants.json"), tenants.to_string()).expect("a file");
+        self.run(&["apply", "--file", &self.text("tenants.json")]);
     }
 
     fn path(&self, name: &str) -> PathBuf {

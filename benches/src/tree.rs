@@ -26,7 +26,7 @@ pub fn generate(root: &Path, files: usize) {
             .status();
         assert!(done.expect("git runs").success(), "git {arguments:?}");
     };
-    git(&["init", "--quiet"]);
+    git(&["init", "--quiet", "--template="]);
     git(&["add", "."]);
     git(&["commit", "--quiet", "--message", "generated"]);
 }
