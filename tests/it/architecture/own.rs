@@ -65,7 +65,10 @@ async fn a_search_finds_our_own_record_of_a_topic_first() {
         ),
         ("DNS resolver failure", "dns-failures-keep-known-workers"),
         ("session handles", "sessions-belong-to-the-message"),
-        ("poll HEAD, file notifications", "heads-are-polled"),
+        (
+            "poll HEAD, file notifications",
+            "heads-are-polled-by-file-states",
+        ),
         ("git diff rename detection", "diffs-are-our-own"),
     ] {
         let reply = search(&client, topic).await;
