@@ -174,11 +174,8 @@ async fn list(installation: &Installation, selector: &ProjectSelector) -> Result
     let list = installation.read(async |tx, to| {
         let folders = to.dev.as_deref().map(folders).transpose()?;
         let page = selector.page(tx, None, true).await?;
-        let ids: Vec<Uuid> = page
-            .projects
-            .iter()
-            .map(|(_, project)| project.id)
-            .collect();
+        let projects = page.projects.iter();
+        let ids: Vec<Uuid> = projects.map(|(_, project)| project.id).collect();
         let workers = tx.workers_by_project(&ids).await?;
         Ok(ProjectList::new(selector.tenant(), page, workers, folders))
     });
