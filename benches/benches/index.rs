@@ -23,7 +23,7 @@ use std::{
 };
 
 use archway_benches::{
-    Client, Layout, Project, Running, Stack, argument, median, number, quantile,
+    COMPLETED_RUNS, Client, Layout, Project, Running, Stack, argument, median, number, quantile,
 };
 use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ async fn main() {
 
 /// Waits for the first index, and prints its cost. Returns the number of chunks.
 async fn indexed(worker: &Running, bytes: f64) -> f64 {
-    runs(worker, 1.0).await;
+    worker.completes_runs(1.0, PATIENCE).await;
     let (chunks, usage) = (worker.metric(CHUNKS), worker.usage());
     println!(
         "index: {chunks} chunks; {:.2} s, of the worker's CPU {:.2} s: {:.1} MB/s (target ≥ 2); \
@@ -112,10 +112,10 @@ async fn commits(stack: &Stack, folder: &Path) {
     let worker = &stack.workers[0];
     let (mut taken, mut seen) = (Vec::new(), Vec::new());
     for number in 0..number("--commits", COMMITS) {
-        let (count, seconds) = (worker.metric(RUNS), worker.metric(RUN_SECONDS));
+        let (count, seconds) = (worker.metric(COMPLETED_RUNS), worker.metric(RUN_SECONDS));
         commit(folder, number);
         let committed = Instant::now();
-        runs(worker, count + 1.0).await;
+        worker.completes_runs(count + 1.0, PATIENCE).await;
         seen.push(committed.elapsed().as_secs_f64());
         taken.push(worker.metric(RUN_SECONDS) - seconds);
         let found = answer(stack, &format!("bench marker {number}")).await;
@@ -134,18 +134,8 @@ async fn commits(stack: &Stack, folder: &Path) {
     );
 }
 
-const RUNS: &str = r#"archway_worker_index_run_seconds_count{outcome="whole"}"#;
 const RUN_SECONDS: &str = r#"archway_worker_index_run_seconds_sum{outcome="whole"}"#;
 const CHUNKS: &str = "archway_worker_index_chunks_total";
-
-/// Waits until the worker has completed the index this often.
-async fn runs(worker: &Running, count: f64) {
-    let begun = Instant::now();
-    while worker.metric(RUNS) < count {
-        assert!(begun.elapsed() < PATIENCE, "the index never was whole");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
 
 /// How many files HEAD has, and how many bytes.
 fn size(folder: &Path) -> (usize, f64) {

@@ -16,7 +16,9 @@
 
 use std::{fs, path::Path, process::Command, time::Duration};
 
-use archway_benches::{Client, Layout, Project, Stack, Usage, argument, median, number};
+use archway_benches::{
+    COMPLETED_RUNS, Client, Layout, Project, Stack, Usage, argument, median, number,
+};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -30,7 +32,6 @@ const ROUNDS: usize = 3;
 const PATIENCE: Duration = Duration::from_secs(3600);
 /// Commits in a repository in use, one after the other.
 const COMMITS: usize = 5;
-const RUNS: &str = r#"archway_worker_index_run_seconds_count{outcome="whole"}"#;
 
 #[tokio::main]
 async fn main() {
@@ -70,7 +71,9 @@ async fn measure(tenants: usize) {
 /// Waits until all repositories are indexed, and prints the cost.
 async fn first_index(stack: &Stack, postgres: u32, tenants: usize) {
     let begun = Instant::now();
-    runs(stack, tenants as f64).await;
+    stack.workers[0]
+        .completes_runs(tenants as f64, PATIENCE)
+        .await;
     let (worker, postgres) = (stack.cpu().1, postgres_cpu(postgres));
     println!(
         "  first index of all: {:.1} s; CPU a repository, worker + Postgres: {:.1} + {:.1} ms (target 10)",
@@ -171,12 +174,14 @@ async fn commits(stack: &Stack, names: &[String]) {
 
 /// Commits in the repositories of these tenants. Returns the seconds until all are indexed.
 async fn commit_until_indexed(stack: &Stack, tenants: &[String], number: usize) -> f64 {
-    let before = stack.workers[0].metric(RUNS);
+    let before = stack.workers[0].metric(COMPLETED_RUNS);
     for tenant in tenants {
         commit(&stack.project(tenant), number);
     }
     let committed = Instant::now();
-    runs(stack, before + tenants.len() as f64).await;
+    stack.workers[0]
+        .completes_runs(before + tenants.len() as f64, PATIENCE)
+        .await;
     committed.elapsed().as_secs_f64()
 }
 
@@ -185,10 +190,12 @@ async fn new_projects(stack: &Stack, tenant: &str) {
     let slugs: Vec<String> = (0..NEW_PROJECTS)
         .map(|number| format!("p{number:03}"))
         .collect();
-    let before = stack.workers[0].metric(RUNS);
+    let before = stack.workers[0].metric(COMPLETED_RUNS);
     stack.add_projects(tenant, &slugs, &Project::Generated(FILES));
     let begun = Instant::now();
-    runs(stack, before + NEW_PROJECTS as f64).await;
+    stack.workers[0]
+        .completes_runs(before + NEW_PROJECTS as f64, PATIENCE)
+        .await;
     let seconds = begun.elapsed().as_secs_f64();
     println!(
         "  {NEW_PROJECTS} new repositories of one tenant are indexed after {seconds:.1} s (target 60)"
@@ -213,15 +220,6 @@ fn lists(stack: &Stack) {
         worker.metric("archway_worker_open_projects"),
         worker.metric("archway_worker_open_projects_evicted_total")
     );
-}
-
-/// Waits until the worker has completed this many runs.
-async fn runs(stack: &Stack, count: f64) {
-    let begun = Instant::now();
-    while stack.workers[0].metric(RUNS) < count {
-        assert!(begun.elapsed() < PATIENCE, "not all were indexed");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
 }
 
 /// The CPU seconds that Postgres has used, with all processes of its connections, ended ones included.

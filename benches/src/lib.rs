@@ -15,7 +15,7 @@ pub use bare::Bare;
 pub use client::{Answer, Client};
 pub use process::{Dev, Usage};
 pub use round::{HELLO, Round};
-pub use running::Running;
+pub use running::{COMPLETED_RUNS, Running};
 pub use stack::{Layout, Project, Stack, held};
 pub use tree::generate;
 

@@ -4,14 +4,19 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
     process::{Child, Command, Stdio},
+    time::Duration,
 };
 
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::{
     Usage,
     process::{binary, end},
 };
+
+/// The metric of completed runs of a worker's indexer.
+pub const COMPLETED_RUNS: &str = r#"archway_worker_index_run_seconds_count{outcome="whole"}"#;
 
 /// One gateway or worker.
 pub struct Running {
@@ -86,6 +91,18 @@ impl Running {
         value.map_or(0.0, |value| value.trim().parse().expect("a number"))
     }
 
+    /// Waits until a worker has completed this many runs of its indexer.
+    ///
+    /// # Panics
+    /// If that takes longer than `patience`.
+    pub async fn completes_runs(&self, count: f64, patience: Duration) {
+        let begun = Instant::now();
+        while self.metric(COMPLETED_RUNS) < count {
+            assert!(begun.elapsed() < patience, "not all was indexed");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     /// Waits until it is ready.
     pub(crate) fn is_ready(&self) {
         let url = format!("http://{}", self.admin);
@@ -109,6 +126,6 @@ impl Drop for Running {
 
 /// Sleeps between two polls. Returns false.
 fn pause() -> bool {
-    std::thread::sleep(std::time::Duration::from_millis(50));
+    std::thread::sleep(Duration::from_millis(50));
     false
 }

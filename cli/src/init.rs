@@ -23,12 +23,10 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use secrecy::ExposeSecret;
 use serde::Serialize;
 
-use crate::key_file::write_new;
+use crate::key_file::{PRIVATE_MODE, write_new};
 use crate::output::{self, OutputError};
 use crate::tenants::{TenantError, generate_key};
 
-/// For its user only.
-const PRIVATE: u32 = 0o600;
 /// For its user's group as well: PostgreSQL, which runs as another user.
 const OF_GROUP: u32 = 0o640;
 const PUBLIC: u32 = 0o644;
@@ -124,18 +122,18 @@ fn make_all(folder: &Path, new_key: bool) -> Result<InitReport, InitError> {
         folder,
         report: InitReport::default(),
     };
-    files.make("gateway/secret", PRIVATE, || {
+    files.make("gateway/secret", PRIVATE_MODE, || {
         Ok(RootSecret::generate_line()?)
     })?;
     files.make_pair("gateway/pass.key", "worker/pass.pub")?;
     for name in ["gateway/database.pw", "worker/database.pw"] {
-        files.make(name, PRIVATE, password)?;
+        files.make(name, PRIVATE_MODE, password)?;
     }
     files.make("owner/database.pw", OF_GROUP, password)?;
     let key = || Ok(generate_key()?.api_key.expose_secret().to_owned());
     match new_key {
-        true => files.replace("owner/api.key", PRIVATE, &key()?)?,
-        false => files.make("owner/api.key", PRIVATE, key)?,
+        true => files.replace("owner/api.key", PRIVATE_MODE, &key()?)?,
+        false => files.make("owner/api.key", PRIVATE_MODE, key)?,
     }
     Ok(files.report)
 }
@@ -184,7 +182,7 @@ impl Files<'_> {
             (false, true) => Err(InitError::NoPrivateKey(self.folder.join(private))),
             (false, false) => {
                 let pair = PassKeyPair::generate()?;
-                self.write(private, PRIVATE, pair.private_line())?;
+                self.write(private, PRIVATE_MODE, pair.private_line())?;
                 self.write(public, PUBLIC, pair.public_line())
             }
         }
@@ -306,7 +304,7 @@ mod tests {
             let wanted = match name {
                 "worker/pass.pub" => PUBLIC,
                 "owner/database.pw" => OF_GROUP,
-                _ => PRIVATE,
+                _ => PRIVATE_MODE,
             };
             assert_eq!(mode(name), wanted, "{name}");
         }

@@ -5,6 +5,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+/// The mode of a file that only its owner may read.
+pub(crate) const PRIVATE_MODE: u32 = 0o600;
+
 /// Writes a line to a new file with this mode.
 pub(crate) fn write_new(path: &Path, line: &str, mode: u32) -> io::Result<()> {
     let mut options = OpenOptions::new();

@@ -10,10 +10,9 @@ use archway_proto::pass::PassError;
 use archway_proto::pass::files::PassKeyPair;
 use serde_json::json;
 
-use crate::key_file::write_new;
+use crate::key_file::{PRIVATE_MODE, write_new};
 use crate::output::{self, OutputError};
 
-const PRIVATE_MODE: u32 = 0o600;
 const PUBLIC_MODE: u32 = 0o644;
 /// The file names in a folder.
 const PRIVATE_FILE: &str = "pass.key";

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use archway_gateway::secrets::{RootSecret, SecretError};
 
-use crate::key_file::write_new;
+use crate::key_file::{PRIVATE_MODE, write_new};
 use crate::output::{self, OutputError};
 
 /// Subcommands of `archway secret`.
@@ -58,7 +58,7 @@ pub fn run(command: &SecretCommand) -> Result<(), SecretCommandError> {
 }
 
 fn store(path: &Path, line: &str) -> Result<(), SecretCommandError> {
-    write_new(path, line, 0o600).map_err(|source| SecretCommandError::File {
+    write_new(path, line, PRIVATE_MODE).map_err(|source| SecretCommandError::File {
         path: path.to_owned(),
         source,
     })

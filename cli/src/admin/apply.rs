@@ -8,8 +8,7 @@ mod document;
 mod from_document;
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use archway_gateway::secrets::RootSecret;
@@ -17,6 +16,7 @@ use secrecy::SecretString;
 
 use super::AdminError;
 use super::connect::{ConnectError, Installation, KeySecret};
+use super::input::read_text;
 use super::print::{Answer, print};
 use crate::desired::{self, ApplyReport, DesiredState, Prune, ReconcileError};
 use crate::migrate::SchemaError;
@@ -208,16 +208,8 @@ fn read(path: &Path) -> Result<Document, ApplyError> {
         path: path.to_owned(),
         source,
     };
-    let mut text = String::new();
-    let source: Box<dyn Read> = if path == Path::new("-") {
-        Box::new(io::stdin())
-    } else {
-        Box::new(File::open(path).map_err(failed)?)
-    };
-    let length = source.take(LARGEST + 1).read_to_string(&mut text);
-    if length.map_err(failed)? as u64 > LARGEST {
-        return Err(ApplyError::TooLarge(path.to_owned()));
-    }
+    let text = read_text(path, LARGEST).map_err(failed)?;
+    let text = text.ok_or_else(|| ApplyError::TooLarge(path.to_owned()))?;
     Document::parse(&text).map_err(|source| ApplyError::Document {
         path: path.to_owned(),
         source,

@@ -1,5 +1,8 @@
 //! Input that several commands parse: durations, ends of keys, globs, tool families.
 
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
@@ -30,6 +33,21 @@ pub(super) enum TimeError {
     Moment,
     #[error("that moment is in the past")]
     Over,
+}
+
+/// Reads a text file, or standard input for `-`. `None` if it has more than `max` bytes.
+///
+/// # Errors
+/// If it can't be read, or is not UTF-8.
+pub(super) fn read_text(path: &Path, max: u64) -> io::Result<Option<String>> {
+    let source: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(io::stdin())
+    } else {
+        Box::new(File::open(path)?)
+    };
+    let mut text = String::new();
+    let length = source.take(max + 1).read_to_string(&mut text)? as u64;
+    Ok((length <= max).then_some(text))
 }
 
 impl FromStr for Length {

@@ -20,7 +20,6 @@ mod lease;
 mod run;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use archway_proto::chain::Chain;
 use archway_repo::RepoError;
@@ -45,10 +44,6 @@ pub struct Indexer {
     /// Cuts and reads texts.
     pub(super) thread: WorkThread,
     look: LookFunction,
-    /// Whether Postgres notifies of changes at the moment.
-    is_notified: Arc<AtomicBool>,
-    /// Taken by [`Indexer::run`].
-    listener: parking_lot::Mutex<Option<ChangeListener>>,
 }
 
 impl Indexer {
@@ -60,25 +55,22 @@ impl Indexer {
     pub fn new(parts: IndexerParts, signals: Arc<ProjectSignals>) -> Result<Indexer, RepoError> {
         let thread = WorkThread::start()?;
         parts.metrics.indexing();
-        let (listener, is_notified) =
-            ChangeListener::new(parts.stores.clone(), Arc::clone(&signals));
         Ok(Indexer {
             look: looking_at(Arc::clone(&parts.repos)),
             thread,
             parts,
             signals,
-            is_notified,
-            listener: parking_lot::Mutex::new(Some(listener)),
         })
     }
 
     /// Indexes until `stop` is cancelled. Runs in flight are then abandoned: their uploaded texts remain,
     /// and the next run continues from them, on any worker.
     pub async fn run(self: Arc<Self>, stop: CancellationToken) {
-        let listener = self.listener.lock().take();
-        let listening = listener.map(|listener| tokio::spawn(listener.run(stop.clone())));
+        let (stores, signals) = (self.parts.stores.clone(), Arc::clone(&self.signals));
+        let (listener, is_notified) = ChangeListener::new(stores, signals);
+        let listening = tokio::spawn(listener.run(stop.clone()));
         let mut clock = ScanSchedule::start();
-        let mut state = IndexerState::new(self.parts.mounts.clone(), self.parts.max_folders);
+        let mut state = IndexerState::new(&self.parts, is_notified);
         loop {
             tokio::select! {
                 () = stop.cancelled() => break,
@@ -113,9 +105,7 @@ impl Indexer {
         }
         let given_up = async { while state.queue.join_next().await.is_some() {} };
         timeout(RELEASE_TIMEOUT, given_up).await.ok();
-        if let Some(listening) = listening {
-            listening.await.ok();
-        }
+        listening.await.ok();
         self.parts.stores.close().await;
     }
 

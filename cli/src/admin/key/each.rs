@@ -4,7 +4,7 @@
 //! fails, the files are removed again.
 
 use std::collections::BTreeSet;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use archway_gateway::secrets::RootSecret;
@@ -14,12 +14,13 @@ use serde::Serialize;
 use super::IssueArgs;
 use crate::admin::AdminError;
 use crate::admin::connect::Installation;
+use crate::admin::input::read_text;
 use crate::admin::print::Answer;
-use crate::key_file::write_new;
+use crate::key_file::{PRIVATE_MODE, write_new};
 use crate::tenants::TenantsTx;
 
-/// Only the user who runs the command may read a key.
-const PRIVATE_MODE: u32 = 0o600;
+/// The largest list, in bytes.
+const LARGEST: u64 = 4 << 20;
 
 /// The keys that were issued.
 #[derive(Serialize)]
@@ -96,12 +97,9 @@ async fn issue_one(
 
 /// The slugs in a file, each once; `-` is standard input. Empty lines and comments are skipped.
 fn slugs(list: &Path) -> Result<Vec<String>, AdminError> {
-    let mut text = String::new();
-    let read = match list == Path::new("-") {
-        true => io::stdin().read_to_string(&mut text),
-        false => std::fs::File::open(list).and_then(|mut file| file.read_to_string(&mut text)),
-    };
-    read.map_err(refused(list))?;
+    let text = read_text(list, LARGEST).map_err(refused(list))?;
+    let too_large = || AdminError::Refused(format!("{} is too large", list.display()));
+    let text = text.ok_or_else(too_large)?;
     let lines = text.lines().map(str::trim);
     let slugs = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
     let slugs: Vec<String> = slugs.map(str::to_owned).collect();

@@ -69,7 +69,7 @@ impl Indexer {
                 break;
             }
             // What changes after this is signalled, if notifications are received by now.
-            let is_notified = self.is_notified.load(Ordering::Relaxed);
+            let is_notified = state.is_notified.load(Ordering::Relaxed);
             let rows = self.parts.stores.mounted(&due, &self.parts.made_by).await?;
             has_changed |= state.table.rows_read(&due, rows, is_notified);
         }

@@ -1,12 +1,15 @@
 //! The indexer's state between scans.
 
 use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use archway_proto::chain::Chain;
-use archway_repo::{Look, Mounts, RepoError};
+use archway_repo::{Look, RepoError};
 use archway_store::ProjectKey;
 use tokio::task::{JoinError, JoinSet};
 
+use super::IndexerParts;
 use super::backoffs::Backoffs;
 use super::chunk_loss::{CountTurns, StorePresence};
 use super::folders::Folders;
@@ -19,6 +22,8 @@ use super::run_queue::RunQueue;
 /// State between two scans.
 pub(super) struct IndexerState {
     pub(super) folders: Folders,
+    /// Whether Postgres notifies of changes at the moment.
+    pub(super) is_notified: Arc<AtomicBool>,
     pub(super) table: ProjectTable,
     pub(super) looks: Looks,
     pub(super) queue: RunQueue,
@@ -40,9 +45,10 @@ pub(super) struct IndexerState {
 }
 
 impl IndexerState {
-    pub(super) fn new(mounts: Mounts, max_folders: usize) -> IndexerState {
+    pub(super) fn new(parts: &IndexerParts, is_notified: Arc<AtomicBool>) -> IndexerState {
         IndexerState {
-            folders: Folders::new(mounts, max_folders),
+            folders: Folders::new(parts.mounts.clone(), parts.max_folders),
+            is_notified,
             table: ProjectTable::default(),
             looks: Looks::default(),
             queue: RunQueue::default(),
