@@ -44,6 +44,16 @@ fn postmaster(data: &DataDir) -> Pid {
     Pid::from_raw(text.lines().next().unwrap().parse().unwrap()).unwrap()
 }
 
+/// The server's own processes. If it is killed they end by themselves, a moment later; until then they
+/// have its shared memory.
+fn children(server: Pid) -> Vec<Pid> {
+    let file = format!("/proc/{0}/task/{0}/children", server.as_raw_pid());
+    let listed = std::fs::read_to_string(file).unwrap_or_default();
+    let pids = listed.split_whitespace();
+    pids.filter_map(|pid| Pid::from_raw(pid.parse().ok()?))
+        .collect()
+}
+
 /// The shell and its reader.
 #[cfg(target_os = "linux")]
 fn supervisors(data: &DataDir) -> Vec<Pid> {
@@ -248,9 +258,14 @@ async fn a_pid_file_of_another_program_stops_no_process() {
     let home = home();
     let data = DataDir::open(home.path()).unwrap();
     let mut first = start(&data).await;
-    kill_process(postmaster(&data), Signal::KILL).unwrap();
+    let server = postmaster(&data);
+    let children = children(server);
+    kill_process(server, Signal::KILL).unwrap();
     first.ended().await;
     drop(first);
+    for child in children {
+        gone(child).await;
+    }
     let file = data.path().join("postgres/postmaster.pid");
     let text = std::fs::read_to_string(&file).unwrap();
     let (_, rest) = text.split_once('\n').unwrap();
