@@ -8,7 +8,7 @@ mod document;
 mod from_document;
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use archway_gateway::secrets::RootSecret;
@@ -16,14 +16,11 @@ use secrecy::SecretString;
 
 use super::AdminError;
 use super::connect::{ConnectError, Installation, KeySecret};
-use super::input::read_text;
+use super::input::open;
 use super::print::{Answer, print};
 use crate::desired::{self, ApplyReport, DesiredState, Prune, ReconcileError};
 use crate::migrate::SchemaError;
-use document::Document;
-
-/// The largest file, in bytes. No file of this size is written by hand.
-const LARGEST: u64 = 4 << 20;
+use document::{Document, DocumentError, LARGEST_FILE};
 
 /// Make the database match a file: tenants, limits, projects and keys.
 ///
@@ -81,7 +78,7 @@ pub enum ApplyError {
         source: io::Error,
     },
     /// The file is too large.
-    #[error("{} is larger than {} MiB", .0.display(), LARGEST >> 20)]
+    #[error("{} is larger than {} MiB", .0.display(), LARGEST_FILE >> 20)]
     TooLarge(PathBuf),
     /// The file is invalid; the source has line and column.
     #[error("{} is not valid", path.display())]
@@ -90,7 +87,7 @@ pub enum ApplyError {
         path: PathBuf,
         /// What is wrong, and where.
         #[source]
-        source: document::DocumentError,
+        source: DocumentError,
     },
     /// A key file that no entry of the document uses.
     #[error(
@@ -208,10 +205,17 @@ fn read(path: &Path) -> Result<Document, ApplyError> {
         path: path.to_owned(),
         source,
     };
-    let text = read_text(path, LARGEST).map_err(failed)?;
-    let text = text.ok_or_else(|| ApplyError::TooLarge(path.to_owned()))?;
-    Document::parse(&text).map_err(|source| ApplyError::Document {
-        path: path.to_owned(),
-        source,
+    // One byte more than allowed tells a file of the largest size from a larger one.
+    let mut source = open(path).map_err(failed)?.take(LARGEST_FILE as u64 + 1);
+    let parsed = Document::parse(&mut source);
+    if source.limit() == 0 {
+        return Err(ApplyError::TooLarge(path.to_owned()));
+    }
+    parsed.map_err(|error| match error {
+        DocumentError::Unreadable(source) => failed(source),
+        invalid @ DocumentError::Invalid(_) => ApplyError::Document {
+            path: path.to_owned(),
+            source: invalid,
+        },
     })
 }

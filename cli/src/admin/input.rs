@@ -40,14 +40,20 @@ pub(super) enum TimeError {
 /// # Errors
 /// If it can't be read, or is not UTF-8.
 pub(super) fn read_text(path: &Path, max: u64) -> io::Result<Option<String>> {
-    let source: Box<dyn Read> = if path == Path::new("-") {
-        Box::new(io::stdin())
-    } else {
-        Box::new(File::open(path)?)
-    };
     let mut text = String::new();
-    let length = source.take(max + 1).read_to_string(&mut text)? as u64;
+    let length = open(path)?.take(max + 1).read_to_string(&mut text)? as u64;
     Ok((length <= max).then_some(text))
+}
+
+/// Opens a file, or standard input for `-`.
+///
+/// # Errors
+/// If the file cannot be opened.
+pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    match path == Path::new("-") {
+        true => Ok(Box::new(io::stdin())),
+        false => Ok(Box::new(File::open(path)?)),
+    }
 }
 
 impl FromStr for Length {

@@ -4,6 +4,7 @@
 //! drop a limit silently.
 
 use std::collections::BTreeMap;
+use std::io::{self, Read};
 
 use archway_gateway::terms::MOST;
 use archway_proto::catalog::Scope;
@@ -12,6 +13,9 @@ use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 
 use crate::admin::print::Answer;
+
+/// The largest file, in bytes: about 200,000 tenants with a project and a key each.
+pub(super) const LARGEST_FILE: usize = 64 << 20;
 
 /// The desired tenants, with their limits, projects and keys.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -182,21 +186,45 @@ impl Visitor<'_> for CountVisitor {
 }
 
 impl Document {
-    /// Reads a file's text.
-    pub(super) fn parse(text: &str) -> Result<Document, DocumentError> {
-        // Without a snippet of the text: it may contain a secret that was put there by mistake.
-        let options = serde_saphyr::options! { with_snippet: false };
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-            // Messages for the author of the file, not for users of the library.
-            DocumentError(error.render_with_formatter(&serde_saphyr::UserMessageFormatter))
-        })
+    /// Reads a file as it is parsed, so its text is never in memory as a whole.
+    pub(super) fn parse(source: impl Read) -> Result<Document, DocumentError> {
+        let options = serde_saphyr::options! {
+            // A snippet of the text may contain a secret that was put there by mistake.
+            with_snippet: false,
+            // The caller bounds the bytes. A value and its separator take at least two of them, and
+            // the parser reports at most two events for each.
+            budget: serde_saphyr::budget! {
+                max_reader_input_bytes: None,
+                max_nodes: LARGEST_FILE / 2,
+                max_events: LARGEST_FILE,
+            },
+        };
+        serde_saphyr::from_reader_with_options(source, options).map_err(DocumentError::of)
     }
 }
 
-/// What is wrong with a file, and where.
+/// Why a file gave no document.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct DocumentError(String);
+pub enum DocumentError {
+    /// The file could not be read to its end.
+    #[error("the file can't be read")]
+    Unreadable(#[source] io::Error),
+    /// What is wrong with its content, and where.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl DocumentError {
+    fn of(error: serde_saphyr::Error) -> DocumentError {
+        match error {
+            serde_saphyr::Error::IOError { cause } => DocumentError::Unreadable(cause),
+            // Messages for the author of the file, not for users of the library.
+            other => DocumentError::Invalid(
+                other.render_with_formatter(&serde_saphyr::UserMessageFormatter),
+            ),
+        }
+    }
+}
 
 /// The schema of [`Document`], as an answer.
 #[derive(Serialize)]
@@ -250,7 +278,7 @@ mod tests {
     #[test]
     fn omitted_fields_have_their_defaults() {
         let text = "tenants:\n  - slug: acme\n    keys:\n      - {label: ci, from_env: CI}\n";
-        let document = Document::parse(text).unwrap();
+        let document = Document::parse(text.as_bytes()).unwrap();
         let tenant = &document.tenants[0];
         assert!(tenant.projects.is_none() && tenant.disabled.is_none());
         let key = &tenant.keys.as_ref().unwrap()[0];
@@ -263,7 +291,7 @@ mod tests {
     #[test]
     fn an_unknown_word_is_refused_with_its_position_not_its_value() {
         let text = "tenants:\n  - slug: acme\n    bounds: awy_secret\n";
-        let refusal = Document::parse(text).unwrap_err().to_string();
+        let refusal = Document::parse(text.as_bytes()).unwrap_err().to_string();
         assert!(
             refusal.contains("bounds") && refusal.contains("line 3"),
             "{refusal}"
@@ -286,7 +314,7 @@ mod tests {
             "{key: {hello: -1}}",
         ] {
             let text = format!("tenants:\n  - slug: acme\n    limits: {limits}\n");
-            let refusal = Document::parse(&text).unwrap_err().to_string();
+            let refusal = Document::parse(text.as_bytes()).unwrap_err().to_string();
             assert!(refusal.contains("line 3"), "{refusal}");
             assert!(!refusal.contains("awy_"), "{refusal}");
         }
@@ -307,7 +335,7 @@ mod tests {
         ] {
             let text =
                 format!("tenants:\n  - slug: acme\n    limits: {{key: {{hello: {number}}}}}\n");
-            let refusal = Document::parse(&text).unwrap_err().to_string();
+            let refusal = Document::parse(text.as_bytes()).unwrap_err().to_string();
             let words = "a whole number from 0 (no limit) to 1000000";
             assert!(refusal.contains(words), "{number}: {refusal}");
             assert!(refusal.contains("line 3"), "{number}: {refusal}");
@@ -317,11 +345,11 @@ mod tests {
 
     #[test]
     fn a_duplicate_word_is_refused() {
-        assert!(Document::parse("tenants: []\ntenants: []\n").is_err());
+        assert!(Document::parse("tenants: []\ntenants: []\n".as_bytes()).is_err());
         let limits = "{key: {hello: 1, hello: 2}}";
         let text = format!("tenants: [{{slug: acme, limits: {limits}}}]");
-        assert!(Document::parse(&text).is_err());
-        assert!(Document::parse("tenants: []\n---\ntenants: []\n").is_err());
+        assert!(Document::parse(text.as_bytes()).is_err());
+        assert!(Document::parse("tenants: []\n---\ntenants: []\n".as_bytes()).is_err());
     }
 
     #[test]

@@ -217,7 +217,7 @@ mod tests {
     const KEY: &str = "tenants: [{slug: acme, keys: [{label: ci, from_env: CI}]}]";
 
     fn desired(text: &str, value: Option<SecretString>) -> Result<DesiredState, ApplyError> {
-        DesiredState::with_variables(Document::parse(text).unwrap(), |_| value.clone())
+        DesiredState::with_variables(Document::parse(text.as_bytes()).unwrap(), |_| value.clone())
     }
 
     #[test]
