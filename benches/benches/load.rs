@@ -57,7 +57,7 @@ async fn main() {
     let mix = Arc::new(Mix::new(files));
     let mut agents = Agents::connect(&stack, TENANTS, connections, &mix).await;
     agents.until_indexed().await;
-    let processes = Processes::of(&stack, &store).await;
+    let processes = Processes::of(&stack, &store);
 
     println!("{}", machine());
     println!(

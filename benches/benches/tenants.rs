@@ -16,9 +16,7 @@
 
 use std::{fs, path::Path, process::Command, time::Duration};
 
-use archway_benches::{
-    COMPLETED_RUNS, Client, Layout, Project, Stack, Usage, argument, median, number,
-};
+use archway_benches::{COMPLETED_RUNS, Client, Layout, Project, Stack, argument, median, number};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -59,9 +57,8 @@ async fn measure(tenants: usize) {
     });
     let stack = stack.await;
     println!("  set up in {:.0} s", begun.elapsed().as_secs_f64());
-    let postgres = stack.postgres_pid().await;
-    first_index(&stack, postgres, tenants).await;
-    idle(&stack, postgres).await;
+    first_index(&stack, tenants).await;
+    idle(&stack).await;
     calls(&stack, &names).await;
     commits(&stack, &names).await;
     new_projects(&stack, &names[0]).await;
@@ -69,12 +66,12 @@ async fn measure(tenants: usize) {
 }
 
 /// Waits until all repositories are indexed, and prints the cost.
-async fn first_index(stack: &Stack, postgres: u32, tenants: usize) {
+async fn first_index(stack: &Stack, tenants: usize) {
     let begun = Instant::now();
     stack.workers[0]
         .completes_runs(tenants as f64, PATIENCE)
         .await;
-    let (worker, postgres) = (stack.cpu().1, postgres_cpu(postgres));
+    let (worker, postgres) = (stack.cpu().1, stack.postgres_cpu());
     println!(
         "  first index of all: {:.1} s; CPU a repository, worker + Postgres: {:.1} + {:.1} ms (target 10)",
         begun.elapsed().as_secs_f64(),
@@ -84,18 +81,18 @@ async fn first_index(stack: &Stack, postgres: u32, tenants: usize) {
 }
 
 /// Prints the CPU that is used while nothing happens.
-async fn idle(stack: &Stack, postgres: u32) {
+async fn idle(stack: &Stack) {
     // What follows the first index ends: each repository is looked at once.
     tokio::time::sleep(Duration::from_secs(10)).await;
     let seconds = number("--idle", 60);
-    let (worker, database) = (stack.cpu().1, postgres_cpu(postgres));
+    let (worker, database) = (stack.cpu().1, stack.postgres_cpu());
     tokio::time::sleep(Duration::from_secs(seconds as u64)).await;
     let share = |used: f64| used * 100.0 / seconds as f64;
     let usage = stack.workers[0].usage();
     println!(
         "  idle: worker {:.2} %, Postgres {:.2} % of a core (target 1); worker {:.0} MiB, peak {:.0}",
         share(stack.cpu().1 - worker),
-        share(postgres_cpu(postgres) - database),
+        share(stack.postgres_cpu() - database),
         usage.resident_mib,
         usage.peak_mib
     );
@@ -220,28 +217,6 @@ fn lists(stack: &Stack) {
         worker.metric("archway_worker_open_projects"),
         worker.metric("archway_worker_open_projects_evicted_total")
     );
-}
-
-/// The CPU seconds that Postgres has used, with all processes of its connections, ended ones included.
-fn postgres_cpu(pid: u32) -> f64 {
-    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-    let children = children.expect("Postgres runs");
-    let living = children.split_whitespace().filter_map(|child| {
-        let usage = Usage::of_living(child.parse().ok()?)?;
-        Some(usage.cpu_seconds)
-    });
-    living.sum::<f64>() + ended_children(pid)
-}
-
-/// The CPU seconds of a process's ended children (fields 16 and 17 of `proc_pid_stat(5)`).
-fn ended_children(pid: u32) -> f64 {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("Postgres runs");
-    let fields = stat.rsplit_once(')').expect("a name").1.split_whitespace();
-    let ticks = fields
-        .skip(13)
-        .take(2)
-        .map(|ticks| ticks.parse::<f64>().expect("a number"));
-    ticks.sum::<f64>() / 100.0
 }
 
 fn commit(folder: &Path, number: usize) {

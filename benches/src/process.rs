@@ -1,6 +1,7 @@
 //! Processes under test: how they are started, and what they cost.
 
 use std::{
+    fs,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -156,9 +157,20 @@ impl Usage {
         Usage::of_living(pid).expect("the process runs")
     }
 
+    /// The CPU seconds of a process's children, living and ended ones.
+    pub fn of_children(pid: u32) -> f64 {
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        let children = children.expect("the process runs");
+        let living = children.split_whitespace().filter_map(|child| {
+            let usage = Usage::of_living(child.parse().ok()?)?;
+            Some(usage.cpu_seconds)
+        });
+        living.sum::<f64>() + ended_children(pid)
+    }
+
     /// The same, for a process that may have ended.
     pub fn of_living(pid: u32) -> Option<Usage> {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The command's name, in parentheses, may contain blanks. Fields are counted after it.
         let fields: Vec<&str> = stat
             .rsplit_once(')')
@@ -170,7 +182,7 @@ impl Usage {
             .iter()
             .map(|ticks| ticks.parse::<f64>().unwrap())
             .sum();
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         let mib = |name: &str| {
             // A process that is ending has no memory any more.
             let line = status.lines().find_map(|line| line.strip_prefix(name));
@@ -183,4 +195,15 @@ impl Usage {
             resident_mib: mib("VmRSS:"),
         })
     }
+}
+
+/// The CPU seconds of a process's ended children (fields 16 and 17 of `proc_pid_stat(5)`).
+fn ended_children(pid: u32) -> f64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process runs");
+    let fields = stat.rsplit_once(')').expect("a name").1.split_whitespace();
+    let ticks = fields
+        .skip(13)
+        .take(2)
+        .map(|ticks| ticks.parse::<f64>().expect("a number"));
+    ticks.sum::<f64>() / 100.0
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
-    Running, generate,
+    Running, Usage, generate,
     process::{binary, in_force, set_limits},
 };
 
@@ -56,6 +56,9 @@ pub struct Stack {
     /// In the order in which they were started.
     pub workers: Vec<Running>,
     keys: BTreeMap<String, String>,
+    postgres: u32,
+    /// The CPU seconds of Postgres before the workers started.
+    postgres_before: f64,
     installation: Installation,
 }
 
@@ -80,6 +83,8 @@ impl Stack {
             let key = issued["api_key"].as_str().expect("a key");
             keys.insert(tenant.clone(), key.to_owned());
         }
+        let postgres = installation.database.server_pid().await;
+        let postgres_before = Usage::of_children(postgres);
         let workers = (0..layout.workers).map(|number| installation.worker(&layout, number));
         let workers: Vec<Running> = workers.collect();
         let gateways = (0..layout.gateways).map(|_| installation.gateway(&layout, &workers));
@@ -91,6 +96,8 @@ impl Stack {
             gateways,
             workers,
             keys,
+            postgres,
+            postgres_before,
             installation,
         }
     }
@@ -131,8 +138,13 @@ impl Stack {
     }
 
     /// The main process of Postgres.
-    pub async fn postgres_pid(&self) -> u32 {
-        self.installation.database.server_pid().await
+    pub fn postgres_pid(&self) -> u32 {
+        self.postgres
+    }
+
+    /// The CPU seconds that Postgres has used since the workers started.
+    pub fn postgres_cpu(&self) -> f64 {
+        Usage::of_children(self.postgres) - self.postgres_before
     }
 
     /// The CPU seconds that all gateways and all workers have used so far.

@@ -4,6 +4,7 @@ mod behind;
 mod database;
 mod filters;
 mod hidden;
+mod left_out;
 mod linked;
 mod notes;
 mod outage;

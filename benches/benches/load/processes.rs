@@ -8,7 +8,7 @@ pub(crate) struct Processes(Vec<(String, u32)>);
 
 impl Processes {
     /// Those of an installation.
-    pub(crate) async fn of(stack: &Stack, store: &RedisServer) -> Processes {
+    pub(crate) fn of(stack: &Stack, store: &RedisServer) -> Processes {
         let numbered = |what: &str, pids: Vec<u32>| {
             let numbered = pids.into_iter().enumerate();
             let numbered = numbered.map(|(number, pid)| (format!("{what} {number}"), pid));
@@ -18,7 +18,7 @@ impl Processes {
         let workers = stack.workers.iter().map(|it| it.pid()).collect();
         let mut all = numbered("gateway", gateways);
         all.extend(numbered("worker", workers));
-        all.push(("Postgres".to_owned(), stack.postgres_pid().await));
+        all.push(("Postgres".to_owned(), stack.postgres_pid()));
         all.push(("store of limits".to_owned(), store.pid()));
         all.push(("the agents".to_owned(), std::process::id()));
         Processes(all)

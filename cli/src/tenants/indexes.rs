@@ -23,6 +23,8 @@ pub struct IndexState {
     pub done: u64,
     /// Texts in all.
     pub total: u64,
+    /// Files that are left out, since they exceed the workers' memory for indexes.
+    pub left_out: u64,
     /// Chunks of all texts.
     pub chunks: u64,
     /// Whether a worker is indexing it.
@@ -45,7 +47,7 @@ impl TenantsTx {
         let rows = sqlx::query!(
             r#"select project_id as "project_id!", made_by, commit_id,
                       (extract(epoch from indexed_at) * 1000)::bigint as indexed_ms, done, total,
-                      chunks, is_running as "is_running!", is_asked as "is_asked!", failure
+                      left_out, chunks, is_running as "is_running!", is_asked as "is_asked!", failure
                from states_of_indexes($1)"#,
             projects
         )
@@ -61,6 +63,7 @@ impl TenantsTx {
                 indexed_at: row.indexed_ms.and_then(moment),
                 done: count(row.done),
                 total: count(row.total),
+                left_out: count(row.left_out),
                 chunks: count(row.chunks),
                 is_running: row.is_running,
                 is_asked: row.is_asked,

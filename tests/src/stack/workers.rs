@@ -31,6 +31,13 @@ impl Harness {
         self
     }
 
+    /// The memory of indexes, in bytes.
+    #[must_use]
+    pub fn index_memory(mut self, bytes: usize) -> Harness {
+        self.index.index_memory_bytes = bytes;
+        self
+    }
+
     /// The index takes its vectors from this service.
     #[must_use]
     pub fn embedder(mut self, service: &Embeddings) -> Harness {

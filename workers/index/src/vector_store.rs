@@ -122,6 +122,24 @@ pub struct Hit {
     pub score: f32,
 }
 
+/// The memory in which a store searches one project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProjectMemory {
+    /// Bytes, at most.
+    pub limit: u64,
+    /// Bytes of a chunk, its vector included.
+    pub per_chunk: u64,
+    /// Bytes of each word of a chunk.
+    pub per_word: u64,
+}
+
+impl ProjectMemory {
+    /// The bytes of a text with so many chunks and words.
+    pub fn bytes(&self, chunks: u64, words: u64) -> u64 {
+        self.per_chunk * chunks + self.per_word * words
+    }
+}
+
 /// Why a store did not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum VectorStoreError {
@@ -266,6 +284,9 @@ pub trait VectorStore: Send + Sync + 'static {
         projects: &'a [SearchedProject],
         query: &'a NearestQuery,
     ) -> BoxFuture<'a, Result<Candidates, VectorStoreError>>;
+
+    /// The memory for one project; `None` if a search needs none in this process.
+    fn project_memory(&self) -> Option<ProjectMemory>;
 
     /// How many chunks the project has.
     fn count(&self, project_key: ProjectKey) -> BoxFuture<'_, Result<u64, VectorStoreError>>;

@@ -7,6 +7,7 @@ mod documents;
 mod lease;
 mod lost;
 mod pieces;
+mod recorded;
 mod texts;
 
 use std::collections::HashMap;
@@ -21,7 +22,8 @@ use super::{NoteId, StoreError, Stores, TenantStore, failed};
 
 pub use lease::{CompletedIndex, LEASE, Lease};
 pub use pieces::EncodedText;
-pub use texts::{StoredText, TextState};
+pub use recorded::{RecordedIndex, RecordedText, TextState};
+pub use texts::StoredText;
 
 /// The state of an index.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -47,6 +49,8 @@ pub struct IndexRow {
     pub total: i64,
     /// Whether some of its texts have no vectors yet: only words can rank all of them.
     pub lacks_vectors: bool,
+    /// How many files are not in it, because they exceed the memory of a search.
+    pub left_out: i64,
 }
 
 /// A project whose folder this worker can see.
@@ -180,7 +184,7 @@ impl TenantStore<'_> {
         let mut tx = self.begin().await?;
         let row = sqlx::query!(
             r#"select id, commit_id, rules, (extract(epoch from indexed_at) * 1000)::bigint as indexed_ms,
-                      edition, home_id, chunks, done, total, lacks_vectors
+                      edition, home_id, chunks, done, total, lacks_vectors, left_out
                from indexes where tenant_id = $1 and project_id = $2 and made_by = $3"#,
             self.tenant,
             project,
@@ -202,6 +206,7 @@ impl TenantStore<'_> {
             done: row.done,
             total: row.total,
             lacks_vectors: row.lacks_vectors,
+            left_out: row.left_out,
         }))
     }
 
@@ -238,25 +243,6 @@ impl TenantStore<'_> {
     /// If Postgres gives no answer.
     pub async fn documents(&self, index: i64) -> Result<Vec<Document>, StoreError> {
         let mut tx = self.begin().await?;
-        let rows = sqlx::query!(
-            "select source, name, blob from index_documents \
-             where tenant_id = $1 and index_id = $2 order by source, name",
-            self.tenant,
-            index
-        )
-        .fetch_all(&mut *tx)
-        .await
-        .map_err(failed("reading indexed documents"))?;
-        let document = |source, name, blob: Vec<u8>| {
-            Some(Document {
-                source: Source::of(source)?,
-                name,
-                blob: blob.try_into().ok()?,
-            })
-        };
-        let documents = rows.into_iter();
-        Ok(documents
-            .filter_map(|row| document(row.source, row.name, row.blob))
-            .collect())
+        documents::all(&mut tx, self.tenant, index).await
     }
 }

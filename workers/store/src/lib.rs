@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{
-    PgPool, Postgres, Transaction,
+    AssertSqlSafe, PgPool, Postgres, Transaction,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 use uuid::Uuid;
@@ -27,11 +27,11 @@ mod workflows;
 
 pub use accesses::{Access, AccessRecorder};
 pub use indexes::{
-    CompletedIndex, Document, EncodedText, IndexRow, LEASE, Lease, MountedProject, StoredText,
-    TextState,
+    CompletedIndex, Document, EncodedText, IndexRow, LEASE, Lease, MountedProject, RecordedIndex,
+    RecordedText, StoredText, TextState,
 };
 pub use keys::{Blob, ProjectKey, Source};
-pub use notes::{Note, NoteId};
+pub use notes::{Note, NoteId, NoteList};
 pub use project_changes::{ProjectChange, ProjectChanges};
 pub use projects::ProjectRow;
 pub use reads::FileReads;
@@ -225,16 +225,21 @@ impl Stores {
 impl TenantStore<'_> {
     /// Begins a transaction in which row-level security shows only this tenant's rows.
     pub(crate) async fn begin(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
-        let what = "beginning a transaction";
-        let mut tx = self.pool.begin().await.map_err(failed(what))?;
-        sqlx::query!(
-            "select set_config('archway.tenant_id', $1, true)",
-            self.tenant.to_string()
-        )
-        .fetch_one(&mut *tx)
-        .await
-        .map_err(failed(what))?;
-        Ok(tx)
+        self.begin_with("").await
+    }
+
+    /// As [`TenantStore::begin`], and runs `settings`, statements that begin with `;`.
+    async fn begin_with(
+        &self,
+        settings: &'static str,
+    ) -> Result<Transaction<'static, Postgres>, StoreError> {
+        // All in one round trip. The text of a UUID needs no quoting.
+        let tenant = self.tenant.hyphenated();
+        let begin = format!("begin; set local archway.tenant_id = '{tenant}'{settings}");
+        self.pool
+            .begin_with(AssertSqlSafe(begin))
+            .await
+            .map_err(failed("beginning a transaction"))
     }
 }
 

@@ -38,25 +38,27 @@ pub struct NoteId {
     pub name: String,
 }
 
+/// The notes of a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoteList {
+    /// A mark that changes whenever a note is written or erased.
+    pub mark: i64,
+    /// The notes, by source and name.
+    pub ids: Vec<NoteId>,
+}
+
 impl TenantStore<'_> {
-    /// A mark that changes whenever a note of the project is written or erased.
+    /// All notes of a project that are not erased.
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub async fn memory_mark(&self, project: Uuid) -> Result<i64, StoreError> {
+    pub async fn list_notes(&self, project: Uuid) -> Result<NoteList, StoreError> {
         let mut tx = self.begin().await?;
-        sqlx::query_scalar!(r#"select own_memory_mark($1) as "mark!""#, project)
+        // The mark first: a note added in between changes it once more.
+        let mark = sqlx::query_scalar!(r#"select own_memory_mark($1) as "mark!""#, project)
             .fetch_one(&mut *tx)
             .await
-            .map_err(failed("reading the memory mark"))
-    }
-
-    /// The ids of all notes of a project that are not erased, by source and name.
-    ///
-    /// # Errors
-    /// If Postgres gives no answer.
-    pub async fn note_ids(&self, project: Uuid) -> Result<Vec<NoteId>, StoreError> {
-        let mut tx = self.begin().await?;
+            .map_err(failed("reading the memory mark"))?;
         let rows = sqlx::query!(
             r#"select source as "source!", name as "name!"
                from (select 1::smallint as source, id::text as name
@@ -74,9 +76,11 @@ impl TenantStore<'_> {
         .await
         .map_err(failed("reading notes"))?;
         let ids = rows.into_iter();
-        Ok(ids
-            .filter_map(|row| NoteId::of(row.source, row.name))
-            .collect())
+        let ids = ids.filter_map(|row| NoteId::of(row.source, row.name));
+        Ok(NoteList {
+            mark,
+            ids: ids.collect(),
+        })
     }
 
     /// The newest discoveries of a module and the modules beneath it, optionally of one kind; at

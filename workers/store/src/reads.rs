@@ -19,6 +19,27 @@ pub struct FileReads {
 }
 
 impl TenantStore<'_> {
+    /// The files of a project that were read within 7 days, those with most readers first; at most
+    /// `limit`.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub async fn paths_read(&self, project: Uuid, limit: i64) -> Result<Vec<String>, StoreError> {
+        let mut tx = self.begin().await?;
+        sqlx::query_scalar!(
+            "select path from file_accesses \
+             where tenant_id = $1 and project_id = $2 \
+                   and day > (now() at time zone 'utc')::date - 7 \
+             group by path order by count(*) desc, path limit $3",
+            self.tenant,
+            project,
+            limit
+        )
+        .fetch_all(&mut *tx)
+        .await
+        .map_err(failed("reading recent file accesses"))
+    }
+
     /// The reads of these files within 7 days; files without reads are left out.
     ///
     /// # Errors

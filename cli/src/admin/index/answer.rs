@@ -32,6 +32,8 @@ pub(super) struct ListedIndex {
     pub(super) done: u64,
     /// Texts in all.
     pub(super) total: u64,
+    /// Files that are not indexed, because they exceed the memory of `--index-memory-bytes`.
+    left_out: u64,
     chunks: u64,
     /// Vector store, embedding model and index format.
     made_by: Option<String>,
@@ -57,6 +59,7 @@ impl ListedIndex {
             commit: state.commit,
             done: state.done,
             total: state.total,
+            left_out: state.left_out,
             chunks: state.chunks,
             made_by: state.made_by,
             failure: state.failure,
@@ -88,8 +91,12 @@ impl Answer for IndexList {
 impl ListedIndex {
     fn cells(&self) -> [String; 6] {
         let commit = self.commit.as_deref().unwrap_or("-");
-        let state = match &self.failure {
-            Some(failure) if self.state == "failed" => format!("failed: {failure}"),
+        let state = match (&self.failure, self.left_out) {
+            (Some(failure), _) if self.state == "failed" => format!("failed: {failure}"),
+            (_, 1..) if self.state == "whole" => format!(
+                "whole, but {} files exceed --index-memory-bytes",
+                self.left_out
+            ),
             _ => self.state.to_owned(),
         };
         [

@@ -18,7 +18,6 @@ use uuid::Uuid;
 
 use crate::indexer::IndexerParts;
 use crate::indexer::project_table::ProjectTable;
-use crate::indexer::run::RunError;
 
 /// How often the chunks of an idle project are counted.
 const COUNT_INTERVAL: Duration = Duration::from_secs(20);
@@ -33,29 +32,17 @@ const LAST_KEY: ProjectKey = ProjectKey {
 };
 
 /// Whether the store has fewer chunks of a project than recorded. If it cannot count, nothing is
-/// considered lost: runs proceed, and the next turn counts again.
-///
-/// # Errors
-/// If Postgres does not answer.
-pub(super) async fn is_lost(
-    parts: &IndexerParts,
-    project_key: ProjectKey,
-    index: i64,
-) -> Result<bool, RunError> {
-    // The record first: chunks uploaded meanwhile are counted before they are recorded.
-    let (recorded, _) = parts
-        .stores
-        .tenant(project_key.tenant)
-        .size_of_index(index)
-        .await?;
-    let Ok(recorded @ 1..) = u64::try_from(recorded) else {
-        return Ok(false);
-    };
+/// considered lost: runs proceed, and the next turn counts again. The number was `recorded` before:
+/// chunks uploaded meanwhile are counted before they are recorded.
+pub(super) async fn is_lost(parts: &IndexerParts, project_key: ProjectKey, recorded: u64) -> bool {
+    if recorded == 0 {
+        return false;
+    }
     match parts.vector_store.count(project_key).await {
-        Ok(counted) => Ok(counted < recorded),
+        Ok(counted) => counted < recorded,
         Err(error) => {
             tracing::debug!(project = %project_key.project, error = %Chain(&error), "could not count chunks");
-            Ok(false)
+            false
         }
     }
 }

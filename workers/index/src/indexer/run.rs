@@ -6,6 +6,7 @@
 //! embedding service delays none of this: vectors that do not arrive within seconds follow at the
 //! end ([`vectors`]), and until then words alone rank the project.
 
+mod selection;
 mod upload;
 mod vectors;
 mod progress;
@@ -16,8 +17,8 @@ use std::collections::{HashMap, HashSet};
 
 use archway_repo::{Cancel, Look, RepoError};
 use archway_store::{
-    Blob, CompletedIndex, Document, LEASE, Lease, MountedProject, StoreError, TenantStore,
-    TextState,
+    Blob, CompletedIndex, Document, LEASE, Lease, MountedProject, RecordedIndex, RecordedText,
+    StoreError, TenantStore,
 };
 use tokio::time::{Duration, Instant, timeout};
 use tokio_util::sync::CancellationToken;
@@ -32,6 +33,8 @@ use crate::vector_store::VectorStoreError;
 use desired::DesiredIndex;
 pub(super) use progress::Progress;
 
+/// How often texts are selected by better estimates of their sizes, at most.
+const MAX_SELECTIONS: usize = 8;
 /// Texts per upload, at most: fewer if they have many chunks.
 const BATCH_TEXTS: usize = 64;
 /// Timeout of reading and cutting a batch, of embedding [`BATCH_CHUNKS`](texts::BATCH_CHUNKS)
@@ -100,12 +103,12 @@ impl<'a> Run<'a> {
     /// # Errors
     /// If the index stays as it was, except for uploaded texts; or if vectors are missing.
     pub(super) async fn finish(self) -> Result<Look, RunError> {
-        let desired = self.desired().await?;
-        let had = self.store().documents(self.lease.index).await?;
+        let mut desired = self.desired().await?;
         let store_id = self.indexer.parts.vector_store.prepare().await?;
-        let stored = self.stored_texts(store_id).await?;
-        let (lacking, brought) = self.upload(&desired, &stored).await?;
-        let (changed, gone) = differences(&had, &desired.documents);
+        let mut recorded = self.recorded(store_id).await?;
+        let (brought, left_out) = self.upload_selected(&mut desired, &mut recorded).await?;
+        let lacking = upload::without_vectors(&desired.documents, &recorded.texts);
+        let (changed, gone) = differences(&recorded.documents, &desired.documents);
         let whole = CompletedIndex {
             begun: desired.begun,
             commit: desired.commit.as_deref(),
@@ -115,8 +118,9 @@ impl<'a> Run<'a> {
             notes: desired.notes,
             changed: &changed,
             gone: &gone,
-            unused: &unused(stored, &desired.documents),
+            unused: &unused(recorded.texts, &desired.documents),
             lacks_vectors: !lacking.is_empty(),
+            left_out,
         };
         if brought > 0 || !self.is_unchanged(&whole) {
             self.complete(&whole).await?;
@@ -126,6 +130,31 @@ impl<'a> Run<'a> {
                 .await?;
         }
         Ok(desired.look)
+    }
+
+    /// Uploads the texts that the store lacks, and removes the documents that a search could not hold.
+    /// Returns how many texts were uploaded, and how many documents were removed.
+    async fn upload_selected(
+        &self,
+        desired: &mut DesiredIndex,
+        recorded: &mut RecordedIndex,
+    ) -> Result<(usize, usize), RunError> {
+        let (had, texts) = (&recorded.documents, &mut recorded.texts);
+        let mut left_out = self.left_out(desired, had, texts).await?;
+        let mut brought = 0;
+        for _ in 0..MAX_SELECTIONS {
+            brought += self.upload(desired, &left_out, texts).await?;
+            // By the exact sizes of what was uploaded.
+            let exact = self.left_out(desired, had, texts).await?;
+            if exact == left_out {
+                break;
+            }
+            left_out = exact;
+        }
+        let all = desired.documents.len();
+        let documents = &mut desired.documents;
+        documents.retain(|document| !left_out.contains(&document.blob));
+        Ok((brought, all - documents.len()))
     }
 
     /// Switches to the new documents, and removes texts that none of them has.
@@ -156,26 +185,27 @@ impl<'a> Run<'a> {
             .tenant(self.lease.project_key.tenant)
     }
 
-    /// The texts that the store has, or may have after an interrupted run, and their state. Empty if
-    /// they were recorded for another store. If chunks are lost, all are uncertain: the index is then
-    /// incomplete until all are uploaded again.
-    async fn stored_texts(&self, store_id: Uuid) -> Result<HashMap<Blob, TextState>, RunError> {
+    /// The documents of the last edition, and the texts that the store has, or may have after an
+    /// interrupted run. There are none if they were recorded for another store. If chunks are lost, all
+    /// are uncertain: the index is then incomplete until all are uploaded again.
+    async fn recorded(&self, store_id: Uuid) -> Result<RecordedIndex, RunError> {
         let (project_key, index) = (self.lease.project_key, self.lease.index);
         let parts = &self.indexer.parts;
         let store = self.store();
-        let recorded = store.vector_store_of_index(index).await?;
-        if recorded == store_id && !chunk_loss::is_lost(parts, project_key, index).await? {
-            return Ok(store.texts_of_index(index).await?);
+        let recorded = store.recorded_index(index).await?;
+        let is_elsewhere = recorded.store_id != store_id;
+        if !is_elsewhere && !chunk_loss::is_lost(parts, project_key, recorded.chunks()).await {
+            return Ok(recorded);
         }
         let lost = store
-            .mark_texts_lost(self.lease, store_id, recorded != store_id)
+            .mark_texts_lost(self.lease, store_id, is_elsewhere)
             .await?;
         // A new index has no texts to lose.
         if lost.ok_or(RunError::LeaseLost)? > 0 {
             tracing::warn!(project = %project_key.project, "chunks of a project were lost; indexing it again");
             parts.metrics.chunks_lost();
         }
-        Ok(store.texts_of_index(index).await?)
+        Ok(store.recorded_index(index).await?)
     }
 
     /// Verifies that the uploads went to this store: it may have been lost meanwhile, and recreated by
@@ -214,7 +244,7 @@ impl<'a> Run<'a> {
 }
 
 /// The texts that no document has.
-fn unused(stored: HashMap<Blob, TextState>, documents: &[Document]) -> Vec<Blob> {
+fn unused(stored: HashMap<Blob, RecordedText>, documents: &[Document]) -> Vec<Blob> {
     let used: HashSet<Blob> = documents.iter().map(|document| document.blob).collect();
     let blobs = stored.into_keys();
     blobs.filter(|blob| !used.contains(blob)).collect()

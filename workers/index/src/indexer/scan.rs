@@ -7,7 +7,6 @@ use archway_proto::chain::Chain;
 use archway_store::ProjectKey;
 use tracing::Instrument as _;
 
-use super::run::RunError;
 use super::state::IndexerState;
 use super::{Indexer, chunk_loss};
 
@@ -95,18 +94,19 @@ impl Indexer {
 
     /// Whether chunks of a project's index are missing.
     async fn is_lost(&self, project_key: ProjectKey) -> bool {
-        let counted = async {
-            let store = self.parts.stores.tenant(project_key.tenant);
-            let row = store.index(project_key.project, &self.parts.made_by);
-            match row.await? {
-                Some(row) => chunk_loss::is_lost(&self.parts, project_key, row.id).await,
-                None => Ok(false),
+        let store = self.parts.stores.tenant(project_key.tenant);
+        let row = store.index(project_key.project, &self.parts.made_by);
+        match row.await {
+            Ok(Some(row)) => {
+                let recorded = u64::try_from(row.chunks).unwrap_or(0);
+                chunk_loss::is_lost(&self.parts, project_key, recorded).await
             }
-        };
-        let log = |error: &RunError| {
-            tracing::debug!(project = %project_key.project, error = %Chain(error), "could not count chunks");
-        };
-        // If Postgres or the store is unavailable, the project's next turn counts again.
-        counted.await.inspect_err(log).unwrap_or(false)
+            Ok(None) => false,
+            // The project's next turn counts again.
+            Err(error) => {
+                tracing::debug!(project = %project_key.project, error = %Chain(&error), "could not count chunks");
+                false
+            }
+        }
     }
 }

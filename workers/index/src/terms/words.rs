@@ -10,6 +10,9 @@ use super::stem;
 /// Longest word, in bytes: nobody types longer ones, and texts with them are data.
 const LONGEST: usize = 64;
 
+/// Length of the longest stop word, in bytes.
+const LONGEST_STOP: usize = 6;
+
 /// Stop words: those of English, and keywords of many languages. Sorted, for binary search.
 #[rustfmt::skip]
 const STOP: &[&str] = &[
@@ -27,11 +30,44 @@ const STOP: &[&str] = &[
 /// Calls `take` with each word of `text`, in order.
 pub(super) fn each(text: &str, mut take: impl FnMut(&str)) {
     let mut word = String::with_capacity(2 * LONGEST);
-    for identifier in text.split(|c: char| !c.is_alphanumeric() && c != '_') {
-        if !identifier.is_empty() {
-            cut(identifier, &mut word, &mut take);
-        }
+    let mut rest = text;
+    while let Some((identifier, after)) = next_identifier(rest) {
+        cut(identifier, &mut word, &mut take);
+        rest = after;
     }
+}
+
+/// The first identifier of a text, and the rest.
+fn next_identifier(text: &str) -> Option<(&str, &str)> {
+    let mut rest = text;
+    loop {
+        let mut bytes = rest.bytes();
+        let start = bytes.position(|byte| !byte.is_ascii() || is_ascii_part(byte))?;
+        rest = rest.get(start..)?;
+        let end = identifier_end(rest);
+        if end > 0 {
+            return rest.split_at_checked(end);
+        }
+        // A character that belongs to no identifier, like a dash or an arrow.
+        rest = rest.get(rest.chars().next()?.len_utf8()..)?;
+    }
+}
+
+/// The length of the identifier that a text begins with. Most are ASCII, which needs no decoding.
+fn identifier_end(text: &str) -> usize {
+    let mut bytes = text.bytes();
+    match bytes.position(|byte| !is_ascii_part(byte)) {
+        Some(end) if !text.as_bytes().get(end).is_some_and(u8::is_ascii) => {
+            let is_outside = |c: char| !c.is_alphanumeric() && c != '_';
+            text.find(is_outside).unwrap_or(text.len())
+        }
+        Some(end) => end,
+        None => text.len(),
+    }
+}
+
+fn is_ascii_part(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
 /// The parts of an identifier, and the whole if there are several.
@@ -57,7 +93,7 @@ fn cut(identifier: &str, word: &mut String, take: &mut impl FnMut(&str)) {
 }
 
 fn is_stop(word: &str) -> bool {
-    STOP.binary_search(&word).is_ok()
+    word.len() <= LONGEST_STOP && STOP.binary_search(&word).is_ok()
 }
 
 /// Sets `word` to `text` in lower case, without underscores. Returns `false` if it is no word: a
@@ -67,11 +103,13 @@ fn lower(text: &str, word: &mut String) -> bool {
         return false;
     }
     word.clear();
-    word.extend(
-        text.chars()
-            .filter(|&c| c != '_')
-            .flat_map(char::to_lowercase),
-    );
+    if text.is_ascii() {
+        word.extend(text.split('_'));
+        word.make_ascii_lowercase();
+    } else {
+        let letters = text.chars().filter(|&c| c != '_');
+        word.extend(letters.flat_map(char::to_lowercase));
+    }
     word.len() > 1
 }
 

@@ -14,7 +14,8 @@ use tokio::time::{Duration, Instant};
 use uuid::Uuid;
 
 use super::{
-    Candidates, IndexedText, NearestQuery, SearchedProject, VectorStore, VectorStoreError,
+    Candidates, IndexedText, NearestQuery, ProjectMemory, SearchedProject, VectorStore,
+    VectorStoreError,
 };
 use crate::metrics::IndexMetrics;
 
@@ -129,6 +130,10 @@ impl VectorStore for MeteredStore {
         .boxed()
     }
 
+    fn project_memory(&self) -> Option<ProjectMemory> {
+        self.store.project_memory()
+    }
+
     fn count(&self, project_key: ProjectKey) -> BoxFuture<'_, Result<u64, VectorStoreError>> {
         let request = self.request("count", None);
         let answer = self.store.count(project_key);
@@ -220,6 +225,10 @@ mod tests {
             _: &'a NearestQuery,
         ) -> BoxFuture<'a, Result<Candidates, VectorStoreError>> {
             pending().boxed()
+        }
+
+        fn project_memory(&self) -> Option<ProjectMemory> {
+            None
         }
 
         fn count(&self, _: ProjectKey) -> BoxFuture<'_, Result<u64, VectorStoreError>> {

@@ -22,7 +22,8 @@ use tokio::time::timeout_at;
 use uuid::Uuid;
 
 use super::{
-    Candidates, IndexedText, NearestQuery, SearchedProject, VectorStore, VectorStoreError,
+    Candidates, IndexedText, NearestQuery, ProjectMemory, SearchedProject, VectorStore,
+    VectorStoreError,
 };
 use crate::embed::Model;
 use tenant_permits::TenantPermits;
@@ -42,8 +43,10 @@ pub struct PostgresStore {
     stores: Stores,
     /// Store, model and format: rows of other combinations are ignored.
     made_by: String,
-    /// Whether vectors are stored, or words alone.
-    is_dense: bool,
+    /// Numbers of a vector; 0 if words alone are stored.
+    dimensions: usize,
+    /// Bytes of memory for all views.
+    memory: usize,
     views: Arc<ViewCache>,
     /// Searches in flight, each on a thread of its own.
     searches: TenantPermits,
@@ -61,10 +64,11 @@ impl PostgresStore {
         // longest search.
         let each = available_parallelism().map_or(1, usize::from);
         PostgresStore {
+            memory: budget.bytes,
             views: Arc::new(ViewCache::new(stores.clone(), made_by.to_owned(), budget)),
             stores,
             made_by: made_by.to_owned(),
-            is_dense: model.is_some(),
+            dimensions: model.map_or(0, |model| model.dimensions),
             searches: TenantPermits::new(2 * each, each),
         }
     }
@@ -114,7 +118,7 @@ impl VectorStore for PostgresStore {
         Box::pin(async move {
             let row = |text: &IndexedText| EncodedText {
                 blob: text.blob,
-                bytes: encoding::encode(&text.chunks, self.is_dense),
+                bytes: encoding::encode(&text.chunks, self.dimensions > 0),
                 chunks: i32::try_from(text.chunks.len()).unwrap_or(i32::MAX),
             };
             let rows: Vec<EncodedText> = texts.iter().map(row).collect();
@@ -147,6 +151,10 @@ impl VectorStore for PostgresStore {
             let found = self.find(tenant, projects, query);
             timeout_at(query.deadline, found).await.map_err(late)?
         })
+    }
+
+    fn project_memory(&self) -> Option<ProjectMemory> {
+        Some(segment::memory(self.memory, self.dimensions))
     }
 
     fn count(&self, project_key: ProjectKey) -> BoxFuture<'_, Result<u64, VectorStoreError>> {

@@ -15,7 +15,8 @@ use tonic::{Request, Response, Status};
 use uuid::Uuid;
 
 use super::{
-    Candidates, IndexedText, NearestQuery, SearchedProject, VectorStore, VectorStoreError,
+    Candidates, IndexedText, NearestQuery, ProjectMemory, SearchedProject, VectorStore,
+    VectorStoreError,
 };
 use crate::embed::Model;
 use batches::batches;
@@ -190,6 +191,10 @@ impl VectorStore for QdrantStore {
         query: &'a NearestQuery,
     ) -> BoxFuture<'a, Result<Candidates, VectorStoreError>> {
         self.find(tenant, projects, query).boxed()
+    }
+
+    fn project_memory(&self) -> Option<ProjectMemory> {
+        None
     }
 
     fn count(&self, project_key: ProjectKey) -> BoxFuture<'_, Result<u64, VectorStoreError>> {

@@ -1,9 +1,36 @@
-//! Writes the documents of an index.
+//! Reads and writes the documents of an index.
 
 use sqlx::{Postgres, Transaction};
+use uuid::Uuid;
 
+use super::super::keys::Source;
 use super::super::{StoreError, failed};
 use super::{Document, Lease};
+
+/// All documents of an index, by source and name.
+pub(super) async fn all(
+    tx: &mut Transaction<'_, Postgres>,
+    tenant: Uuid,
+    index: i64,
+) -> Result<Vec<Document>, StoreError> {
+    let rows = sqlx::query!(
+        "select source, name, blob from index_documents \
+         where tenant_id = $1 and index_id = $2 order by source, name",
+        tenant,
+        index
+    )
+    .fetch_all(&mut **tx)
+    .await
+    .map_err(failed("reading indexed documents"))?;
+    let documents = rows.into_iter().filter_map(|row| {
+        Some(Document {
+            source: Source::of(row.source)?,
+            name: row.name,
+            blob: row.blob.try_into().ok()?,
+        })
+    });
+    Ok(documents.collect())
+}
 
 /// Removes documents.
 pub(super) async fn remove(

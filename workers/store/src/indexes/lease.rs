@@ -45,6 +45,8 @@ pub struct CompletedIndex<'a> {
     pub unused: &'a [Blob],
     /// Whether some of its texts have no vectors yet.
     pub lacks_vectors: bool,
+    /// How many files are not in it, because they exceed the memory of a search.
+    pub left_out: usize,
 }
 
 impl TenantStore<'_> {
@@ -165,18 +167,16 @@ impl TenantStore<'_> {
         whole: &CompletedIndex<'_>,
     ) -> Result<bool, StoreError> {
         let what = "completing an index";
-        let mut tx = self.begin().await?;
         // All documents of a new index are written in one statement, which may take most of a
         // lease.
-        sqlx::query("set local statement_timeout = '15s'")
-            .execute(&mut *tx)
-            .await
-            .map_err(failed(what))?;
+        let mut tx = self
+            .begin_with("; set local statement_timeout = '15s'")
+            .await?;
         let held = sqlx::query!(
             "update indexes set commit_id = $4, done = $8, total = $10, \
                                 indexed_at = clock_timestamp() - make_interval(secs => $9), \
                                 edition = abs(edition) + 1, failure = null, notes = $6, \
-                                rules = $7, lacks_vectors = $11, \
+                                rules = $7, lacks_vectors = $11, left_out = $12, \
                                 held_until = now() + make_interval(secs => $5) \
              where tenant_id = $1 and id = $2 and holder = $3 and held_until > now()",
             self.tenant,
@@ -189,7 +189,8 @@ impl TenantStore<'_> {
             count(whole.texts.0),
             whole.begun.elapsed().as_secs_f64(),
             count(whole.texts.1),
-            whole.lacks_vectors
+            whole.lacks_vectors,
+            count(whole.left_out)
         )
         .execute(&mut *tx)
         .await
@@ -197,9 +198,15 @@ impl TenantStore<'_> {
         if held.rows_affected() == 0 {
             return Ok(false);
         }
-        documents::remove(&mut tx, lease, whole.gone).await?;
-        documents::put(&mut tx, lease, whole.changed).await?;
-        texts::mark_unused(&mut tx, lease, whole.unused).await?;
+        if !whole.gone.is_empty() {
+            documents::remove(&mut tx, lease, whole.gone).await?;
+        }
+        if !whole.changed.is_empty() {
+            documents::put(&mut tx, lease, whole.changed).await?;
+        }
+        if !whole.unused.is_empty() {
+            texts::mark_unused(&mut tx, lease, whole.unused).await?;
+        }
         texts::sum_up(&mut tx, lease, whole.store_id).await?;
         tx.commit().await.map_err(failed(what))?;
         Ok(true)

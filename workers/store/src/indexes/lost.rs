@@ -9,23 +9,6 @@ use super::Lease;
 const NOTING: &str = "recording lost texts of an index";
 
 impl TenantStore<'_> {
-    /// The id of the vector store that an index's texts were written to.
-    ///
-    /// # Errors
-    /// If Postgres gives no answer.
-    pub async fn vector_store_of_index(&self, index: i64) -> Result<Uuid, StoreError> {
-        let mut tx = self.begin().await?;
-        let store_id = sqlx::query_scalar!(
-            "select home_id from indexes where tenant_id = $1 and id = $2",
-            self.tenant,
-            index
-        )
-        .fetch_optional(&mut *tx)
-        .await
-        .map_err(failed("reading the vector store of an index"))?;
-        Ok(store_id.unwrap_or_default())
-    }
-
     /// Marks all texts as uncertain and directs the next ones to this vector store; the index is
     /// incomplete until it is completed again. If its texts were `elsewhere`, this store has none
     /// of them; otherwise it may have any. Returns the number of texts, or `None` without any

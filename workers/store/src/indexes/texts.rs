@@ -1,12 +1,10 @@
 //! The texts of an index, and their states in the vector store.
 
-use std::collections::HashMap;
-
 use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
 use super::super::{StoreError, TenantStore, failed};
-use super::Lease;
+use super::{Lease, RecordedText, TextState};
 use crate::Blob;
 
 /// A text in the vector store.
@@ -22,47 +20,18 @@ pub struct StoredText {
     pub lacks_vectors: bool,
 }
 
-/// The state of a text of an index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TextState {
-    /// Being written or removed: the vector store may have it.
-    Uncertain,
-    /// Stored without vectors, which are still to be made.
-    WithoutVectors,
-    /// Stored with vectors.
-    Complete,
+impl StoredText {
+    /// Its record.
+    pub fn recorded(&self) -> RecordedText {
+        RecordedText {
+            state: TextState::of(true, self.lacks_vectors),
+            chunks: self.chunks,
+            words: self.words,
+        }
+    }
 }
 
 impl TenantStore<'_> {
-    /// The texts of an index and their states.
-    ///
-    /// # Errors
-    /// If Postgres gives no answer.
-    pub async fn texts_of_index(&self, index: i64) -> Result<HashMap<Blob, TextState>, StoreError> {
-        let mut tx = self.begin().await?;
-        let rows = sqlx::query!(
-            "select blob, is_home, lacks_vectors from index_texts \
-             where tenant_id = $1 and index_id = $2",
-            self.tenant,
-            index
-        )
-        .fetch_all(&mut *tx)
-        .await
-        .map_err(failed("reading the texts of an index"))?;
-        let state = |is_home, lacks_vectors| match (is_home, lacks_vectors) {
-            (false, _) => TextState::Uncertain,
-            (true, true) => TextState::WithoutVectors,
-            (true, false) => TextState::Complete,
-        };
-        let texts = rows.into_iter();
-        Ok(texts
-            .filter_map(|row| {
-                let state = state(row.is_home, row.lacks_vectors);
-                Some((row.blob.try_into().ok()?, state))
-            })
-            .collect())
-    }
-
     /// Records that texts are about to be written to the vector store. If the run ends before it
     /// confirms them, a later run finds them and removes those without a document. False if the
     /// lease is lost.
@@ -154,25 +123,6 @@ impl TenantStore<'_> {
         .await
         .map_err(failed(what))?;
         tx.commit().await.map_err(failed(what))
-    }
-
-    /// The number of chunks and of words of all stored texts.
-    ///
-    /// # Errors
-    /// If Postgres gives no answer.
-    pub async fn size_of_index(&self, index: i64) -> Result<(i64, i64), StoreError> {
-        let mut tx = self.begin().await?;
-        let row = sqlx::query!(
-            r#"select coalesce(sum(chunks), 0)::bigint as "chunks!",
-                      coalesce(sum(words), 0)::bigint as "words!"
-               from index_texts where tenant_id = $1 and index_id = $2"#,
-            self.tenant,
-            index
-        )
-        .fetch_one(&mut *tx)
-        .await
-        .map_err(failed("reading the size of an index"))?;
-        Ok((row.chunks, row.words))
     }
 }
 

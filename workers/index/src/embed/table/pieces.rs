@@ -9,6 +9,8 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::FixedState;
+
 use super::TableError;
 
 /// Pieces of a text that count, at most.
@@ -19,8 +21,17 @@ const MAX_LETTERS: usize = 25;
 /// Marks a piece that continues a word.
 const CONTINUES: u128 = 1 << 127;
 
+/// The first letters by which [`Pieces`] bounds lengths: two letters and the mark.
+const STARTS: usize = 1 << (2 * BITS + 1);
+
 /// The rows of the pieces.
-pub(super) struct Pieces(HashMap<u128, u32>);
+pub(super) struct Pieces {
+    /// The keys are the table's own, so a hash that an attacker could choose keys for is fine.
+    rows: HashMap<u128, u32, FixedState>,
+    /// The most letters of a piece, by how it starts ([`start`]). Without it, a word that is in no
+    /// piece would be looked up once per letter.
+    longest: Box<[u8; STARTS]>,
+}
 
 impl Pieces {
     /// Reads one piece per line and row. Pieces that match no word of letters are skipped.
@@ -30,9 +41,15 @@ impl Pieces {
             return Err(TableError::Pieces { pieces, rows });
         }
         let keys = lines.split('\n').map(key).zip(0..);
-        Ok(Self(
-            keys.filter_map(|(key, row)| Some((key?, row))).collect(),
-        ))
+        let rows = keys.filter_map(|(key, row)| Some((key?, row)));
+        let rows: HashMap<u128, u32, FixedState> = rows.collect();
+        let mut longest = Box::new([0; STARTS]);
+        for key in rows.keys() {
+            if let Some(longest) = longest.get_mut(start(*key)) {
+                *longest = letters(*key).max(*longest);
+            }
+        }
+        Ok(Self { rows, longest })
     }
 
     /// The rows of a text's pieces, in order, up to 512.
@@ -69,15 +86,30 @@ impl Pieces {
     /// The longest piece that is a prefix of `letters`, and its length.
     fn longest(&self, letters: &[u8], mark: u128) -> Option<(u32, usize)> {
         let most = letters.len().min(MAX_LETTERS);
-        let mut key = letters.get(..most).map(pack)?;
-        for length in (1..=most).rev() {
-            if let Some(&row) = self.0.get(&(key | mark)) {
+        let mut key = letters.get(..most).map(pack)? | mark;
+        // The bound is of pieces with two letters or more.
+        let bound = self.longest.get(start(key)).copied().unwrap_or(0).max(1);
+        for length in (1..=most.min(bound.into())).rev() {
+            key &= mark | ((1 << (length * BITS)) - 1);
+            if let Some(&row) = self.rows.get(&key) {
                 return Some((row, length));
             }
-            key &= (1 << ((length - 1) * BITS)) - 1;
         }
         None
     }
+}
+
+/// The first two letters of a key, and its mark, as an index below [`STARTS`].
+fn start(key: u128) -> usize {
+    let letters = key & ((1 << (2 * BITS)) - 1);
+    let mark = (key & CONTINUES) >> (127 - 2 * BITS);
+    usize::try_from(letters | mark).unwrap_or(0)
+}
+
+/// Number of letters of a key that is not empty.
+fn letters(key: u128) -> u8 {
+    let bits = 128 - (key & !CONTINUES).leading_zeros();
+    u8::try_from((bits as usize).div_ceil(BITS)).unwrap_or(u8::MAX)
 }
 
 /// The key of a piece; `None` unless it consists of small letters.

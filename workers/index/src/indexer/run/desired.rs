@@ -29,17 +29,15 @@ impl Run<'_> {
     /// All files of HEAD's commit that callers may read, and all notes.
     pub(super) async fn desired(&self) -> Result<DesiredIndex, RunError> {
         let mut desired = self.files().await?;
-        let store = self.store();
-        // The version first: a note added in between changes it once more.
-        desired.notes = store.memory_mark(self.lease.project_key.project).await?;
-        let notes = store.note_ids(self.lease.project_key.project).await?;
-        desired
-            .documents
-            .extend(notes.into_iter().map(|note| Document {
-                source: note.source,
-                blob: prepare::note_blob(&note),
-                name: note.name.into_bytes(),
-            }));
+        let project = self.lease.project_key.project;
+        let notes = self.store().list_notes(project).await?;
+        desired.notes = notes.mark;
+        let notes = notes.ids.into_iter().map(|note| Document {
+            source: note.source,
+            blob: prepare::note_blob(&note),
+            name: note.name.into_bytes(),
+        });
+        desired.documents.extend(notes);
         Ok(desired)
     }
 

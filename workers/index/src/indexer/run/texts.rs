@@ -11,7 +11,7 @@ use crate::thread::catch_panic;
 use crate::vector_store::IndexedText;
 
 /// Largest file to index, in bytes.
-const MAX_FILE: u64 = 1 << 20;
+pub(super) const MAX_FILE: u64 = 1 << 20;
 
 /// Number of chunks that fill a batch.
 pub(super) const BATCH_CHUNKS: usize = 512;

@@ -1,11 +1,11 @@
 //! Uploads texts: reads and cuts them, and adds vectors that arrive soon.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem;
 use std::sync::Arc;
 
 use archway_repo::{Repo, RepoError, Stopped};
-use archway_store::{Blob, Document, Note, NoteId, StoredText, TextState};
+use archway_store::{Blob, Document, Note, NoteId, RecordedText, StoredText, TextState};
 use tokio::time::{Duration, Instant, timeout, timeout_at};
 
 use super::texts::{BATCH_CHUNKS, ChunkedTexts, cut_batch, stored_text};
@@ -26,16 +26,23 @@ pub(super) struct PreparedBatch {
 }
 
 impl Run<'_> {
-    /// Uploads the texts that the store lacks; with words alone once vectors are late or failed. Returns
-    /// the documents whose texts lack vectors, and the number of uploaded texts.
+    /// Uploads the texts that the store lacks, except for `left_out`; with words alone once vectors are
+    /// late or failed. Adds them to `stored`, and returns how many there were.
     pub(super) async fn upload(
         &self,
         desired: &DesiredIndex,
-        stored: &HashMap<Blob, TextState>,
-    ) -> Result<(Vec<Document>, usize), RunError> {
-        let (new, mut lacking) = missing_and_lacking(&desired.documents, stored);
-        let all: HashSet<Blob> = desired.documents.iter().map(|each| each.blob).collect();
-        self.progress.begin(all.len() - new.len(), all.len());
+        left_out: &HashSet<Blob>,
+        stored: &mut HashMap<Blob, RecordedText>,
+    ) -> Result<usize, RunError> {
+        let documents = desired.documents.iter();
+        let mut texts: BTreeMap<Blob, &Document> = BTreeMap::new();
+        for document in documents.filter(|document| !left_out.contains(&document.blob)) {
+            texts.entry(document.blob).or_insert(document);
+        }
+        let all = texts.len();
+        texts.retain(|blob, _| !is_stored(stored, blob));
+        let new: Vec<Document> = texts.into_values().cloned().collect();
+        self.progress.begin(all - new.len(), all);
         let mut remaining = self.indexer.parts.metrics.remaining_texts(new.len());
         let mut vectors_until = Some(Instant::now() + VECTOR_WAIT);
         let mut brought = 0;
@@ -55,23 +62,21 @@ impl Run<'_> {
                     }
                 }
             }
-            let texts = made.texts();
-            let blobs = self.upload_texts(&texts).await?;
-            let batch = batch.iter().take(taken);
-            lacking.extend(batch.filter(|each| blobs.contains(&each.blob)).cloned());
+            let recorded = self.upload_texts(&made.texts()).await?;
             remaining.uploaded(taken);
-            self.progress.add(texts.0.len());
-            brought += texts.0.len();
+            self.progress.add(recorded.len());
+            brought += recorded.len();
+            stored.extend(recorded.iter().map(|text| (text.blob, text.recorded())));
             rest = rest.get(taken..).unwrap_or_default();
         }
-        Ok((lacking, brought))
+        Ok(brought)
     }
 
-    /// Uploads texts and records them. Returns those that lack vectors.
+    /// Uploads texts and records them.
     pub(super) async fn upload_texts(
         &self,
         (texts, have_vectors): &(Vec<IndexedText>, bool),
-    ) -> Result<HashSet<Blob>, RunError> {
+    ) -> Result<Vec<StoredText>, RunError> {
         let parts = &self.indexer.parts;
         let store = self.store();
         let blobs: Vec<Blob> = texts.iter().map(|text| text.blob).collect();
@@ -88,8 +93,7 @@ impl Run<'_> {
         }
         let chunks = texts.iter().map(|text| text.chunks.len()).sum();
         parts.metrics.uploaded(texts.len(), chunks);
-        let lacking = recorded.iter().filter(|text| text.lacks_vectors);
-        Ok(lacking.map(|text| text.blob).collect())
+        Ok(recorded)
     }
 
     /// Reads and cuts the first of these texts, until the batch has enough chunks.
@@ -167,24 +171,24 @@ impl PreparedBatch {
     }
 }
 
-/// One document for each text that the store lacks, sorted by text, and one for each whose vectors are
-/// missing. Of several documents with a text the first is taken.
-fn missing_and_lacking(
+/// Whether the store has this text, with or without vectors.
+fn is_stored(stored: &HashMap<Blob, RecordedText>, blob: &Blob) -> bool {
+    let text = stored.get(blob);
+    text.is_some_and(|text| text.state != TextState::Uncertain)
+}
+
+/// One document for each text that is stored without vectors, sorted by text.
+pub(super) fn without_vectors(
     documents: &[Document],
-    stored: &HashMap<Blob, TextState>,
-) -> (Vec<Document>, Vec<Document>) {
-    let mut texts: HashMap<Blob, &Document> = HashMap::new();
-    for document in documents {
+    stored: &HashMap<Blob, RecordedText>,
+) -> Vec<Document> {
+    let lacks_vectors = |blob: &Blob| {
+        let text = stored.get(blob);
+        text.is_some_and(|text| text.state == TextState::WithoutVectors)
+    };
+    let mut texts: BTreeMap<Blob, &Document> = BTreeMap::new();
+    for document in documents.iter().filter(|each| lacks_vectors(&each.blob)) {
         texts.entry(document.blob).or_insert(document);
     }
-    let (mut new, mut lacking) = (Vec::new(), Vec::new());
-    for (blob, document) in texts {
-        match stored.get(&blob) {
-            Some(TextState::Complete) => {}
-            Some(TextState::WithoutVectors) => lacking.push(document.clone()),
-            Some(TextState::Uncertain) | None => new.push(document.clone()),
-        }
-    }
-    new.sort_unstable_by_key(|document| document.blob);
-    (new, lacking)
+    texts.into_values().cloned().collect()
 }

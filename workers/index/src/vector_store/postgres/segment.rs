@@ -4,7 +4,7 @@
 
 use archway_store::Blob;
 
-use super::super::{ChunkLocation, NearestQuery};
+use super::super::{ChunkLocation, NearestQuery, ProjectMemory};
 use super::encoding::{self, DecodedChunk};
 use super::view::Row;
 use crate::chunk::Kind;
@@ -13,6 +13,27 @@ use crate::terms::Term;
 /// Factor that turns a query's numbers into integers of 12 bits, so that the products of a thousand
 /// of them fit into 32 bits.
 const QUERY_SCALE: f32 = 2047.0;
+
+/// Bytes of a chunk besides its vector and location.
+const CHUNK_BYTES: usize = size_of::<(u32, u32)>() + size_of::<Kind>() + 3 * size_of::<u32>();
+/// Bytes of a distinct word of a chunk.
+const POSTING_BYTES: usize = size_of::<u32>() + size_of::<u16>();
+/// Bytes of a chunk's location and of its share of the text's row, about.
+const LOCATION_BYTES: usize = 48;
+
+/// The memory of one project, of `limit` bytes for all: a quarter remains for what the sum of texts
+/// does not count, above all the distinct words of a segment.
+pub(super) fn memory(limit: usize, dimensions: usize) -> ProjectMemory {
+    ProjectMemory {
+        limit: wide(limit / 4 * 3),
+        per_chunk: wide(CHUNK_BYTES + dimensions + LOCATION_BYTES),
+        per_word: wide(POSTING_BYTES),
+    }
+}
+
+fn wide(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
 
 /// Texts, cut into chunks.
 #[derive(Debug, Default)]
@@ -105,13 +126,11 @@ impl Segment {
 
     /// Memory in use, in bytes.
     pub(super) fn bytes(&self) -> usize {
-        let chunk = size_of::<(u32, u32)>() + size_of::<Kind>() + 3 * size_of::<u32>();
-        let posting = size_of::<u32>() + size_of::<u16>();
         self.rows.len() * size_of::<Row>()
-            + self.texts.len() * (chunk + self.dimensions)
+            + self.texts.len() * (CHUNK_BYTES + self.dimensions)
             + self.locations.len()
             + self.words.terms.len() * 2 * size_of::<u32>()
-            + self.words.chunks.len() * posting
+            + self.words.chunks.len() * POSTING_BYTES
     }
 
     /// Number of chunks in live texts.

@@ -158,6 +158,9 @@ impl IndexMatches {
                 indexed_at: self.row.indexed_at.map(|time| time.to_string()),
                 behind,
                 mode: mode.to_owned(),
+                left_out: u64::try_from(self.row.left_out)
+                    .ok()
+                    .filter(|files| *files > 0),
             },
             note: self.note,
         }

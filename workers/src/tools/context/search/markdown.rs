@@ -25,6 +25,11 @@ pub(super) fn render(heading: &Heading<'_>, shown: &ResultPage) -> String {
             "the index is {behind} commit{s} behind HEAD"
         ))));
     }
+    if let Some(files) = shown.index.left_out {
+        text.push_str(&note(Some(&format!(
+            "{files} files of this large repository are not in the index: grep_codebase finds their text"
+        ))));
+    }
     text.push_str(&note(shown.note.as_deref()));
     if shown.results.is_empty() {
         text.push_str("\nNothing was found. Try other words, or grep_codebase for exact text.\n");

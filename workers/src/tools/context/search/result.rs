@@ -90,6 +90,9 @@ pub(super) struct IndexState {
     pub(super) behind: Option<u64>,
     /// `hybrid`: by vectors and words; `lexical`: by words alone.
     pub(super) mode: String,
+    /// How many files are not in the index of a large repository; absent if it has all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) left_out: Option<u64>,
 }
 
 impl SearchResult {
