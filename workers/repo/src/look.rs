@@ -135,11 +135,21 @@ fn dependencies(snapshot: &Snapshot, folders: &ProjectFolders<'_>) -> Option<Vec
     }
     // A link `current` replaces the folder, unless that is a repository itself.
     let mut paths = vec![folders.mounted.to_owned(), folders.mounted.join("current")];
-    paths.extend([".git", "HEAD", manifest::NAME].map(|name| folders.files.join(name)));
+    paths.extend([".git", manifest::NAME].map(|name| folders.files.join(name)));
+    let bare_head = folders.files.join("HEAD");
     let Some(git) = snapshot.git() else {
+        paths.push(bare_head);
         return Some(paths);
     };
-    paths.extend(["HEAD", "commondir"].map(|name| git.git_dir().join(name)));
+    // Git looks for a bare repository only where there is no `.git`.
+    if git.git_dir() == folders.files {
+        paths.push(bare_head);
+    } else {
+        paths.push(git.git_dir().join("HEAD"));
+    }
+    if git.git_dir() != git.common_dir() {
+        paths.push(git.git_dir().join("commondir"));
+    }
     paths.extend(["config", "packed-refs"].map(|name| git.common_dir().join(name)));
     let mut reference = git.find_reference("HEAD").ok()?.inner;
     for _ in 0..MAX_REFERENCES {

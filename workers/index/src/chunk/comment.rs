@@ -69,8 +69,8 @@ impl CommentsAbove {
     /// Records the start of code. Returns the range of the comments before it if they were a licence.
     pub(super) fn code(&mut self, node: Node<'_>, is_import: bool) -> Option<Range<usize>> {
         // These come first in a file, even before licences.
-        let is_mark = matches!(node.kind(), "php_tag" | "hash_bang_line");
-        if self.has_begun || is_mark || !node.is_named() {
+        let is_mark = || matches!(node.kind(), "php_tag" | "hash_bang_line");
+        if self.has_begun || !node.is_named() || is_mark() {
             return None;
         }
         self.has_begun = true;

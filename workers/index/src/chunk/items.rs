@@ -77,7 +77,9 @@ pub(super) fn items(
 impl ItemCollector<'_> {
     fn visit(&mut self, node: Node<'_>) -> Walk {
         let Reader { text, language } = self.reader;
-        if comment::is_comment(node.kind()) {
+        // Punctuation and keywords are most of the nodes, and none of what follows.
+        let kind = if node.is_named() { node.kind() } else { "" };
+        if comment::is_comment(kind) {
             let licence = self.above.comment(node, text, language);
             self.skip(licence);
             return Walk::Past;
@@ -85,14 +87,14 @@ impl ItemCollector<'_> {
         if self.items.len() >= MAX_CHUNKS {
             return Walk::Past;
         }
-        if comment::is_attribute(node.kind()) {
+        if comment::is_attribute(kind) {
             self.above.attribute(node, text);
             return Walk::Past;
         }
         self.leave(node.start_byte());
         let owner = self.owner().and_then(|owner| owner.role);
         // An import inside a function is part of it.
-        let is_import = owner != Some(Role::Function) && is_import(node, &self.reader);
+        let is_import = owner != Some(Role::Function) && is_import(node, kind, &self.reader);
         let licence = self.above.code(node, is_import);
         self.skip(licence);
         if is_import {
@@ -215,9 +217,9 @@ fn is_separate(node: Node<'_>, declared: &Declaration<'_>, owner: Option<Role>) 
     }
 }
 
-/// Whether a node just names what a file uses, or where it belongs.
-fn is_import(node: Node<'_>, reader: &Reader<'_>) -> bool {
-    match node.kind() {
+/// Whether a node of this kind just names what a file uses, or where it belongs.
+fn is_import(node: Node<'_>, kind: &str, reader: &Reader<'_>) -> bool {
+    match kind {
         "use_declaration"
         | "extern_crate_declaration"
         | "import_statement"
