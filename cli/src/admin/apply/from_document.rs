@@ -10,6 +10,7 @@ use super::document::{
     Count, Document, KeyEntry, KeyLimits, PerMinute, ProjectEntry, TenantEntry, TenantLimits,
 };
 use super::{ApplyError, KeysByName};
+use crate::admin::AdminError;
 use crate::admin::input::{KeyEnd, check_families, check_globs};
 use crate::admin::limit_targets::check_names;
 use crate::desired::{
@@ -38,25 +39,45 @@ impl DesiredState {
         document: Document,
         variable: impl Fn(&str) -> Option<SecretString>,
     ) -> Result<DesiredState, ApplyError> {
-        let mut listed = ListedNames::default();
+        let mut checked = Checked::default();
         let tenants = document.tenants.into_iter();
-        let tenants = tenants.map(|entry| tenant(entry, &variable, &mut listed));
+        let tenants = tenants.map(|entry| tenant(entry, &variable, &mut checked));
         Ok(DesiredState {
             tenants: tenants.collect::<Result<_, _>>()?,
         })
     }
 }
 
-/// The entries so far, as messages name them.
+/// What was checked so far.
 #[derive(Default)]
-struct ListedNames(BTreeSet<String>);
+struct Checked {
+    /// The entries, as messages name them.
+    entries: BTreeSet<String>,
+    /// Globs, and whether each opens: thousands of projects have the same, and to compile one takes a
+    /// millisecond.
+    globs: BTreeSet<(bool, String)>,
+}
 
-impl ListedNames {
+impl Checked {
+    /// Adds an entry, unless it is listed already.
     fn add(&mut self, what: String) -> Result<(), ApplyError> {
-        if self.0.contains(&what) {
+        if self.entries.contains(&what) {
             return Err(ApplyError::Twice(what));
         }
-        self.0.insert(what);
+        self.entries.insert(what);
+        Ok(())
+    }
+
+    /// Checks the globs that are new.
+    fn check_globs<'a>(
+        &mut self,
+        opens: bool,
+        globs: impl Iterator<Item = &'a String>,
+    ) -> Result<(), AdminError> {
+        let globs = globs.map(|glob| (opens, glob.clone()));
+        let new: BTreeSet<_> = globs.filter(|glob| !self.globs.contains(glob)).collect();
+        check_globs(opens, new.iter().map(|(_, glob)| glob))?;
+        self.globs.extend(new);
         Ok(())
     }
 }
@@ -64,10 +85,10 @@ impl ListedNames {
 fn tenant(
     entry: TenantEntry,
     variable: &impl Fn(&str) -> Option<SecretString>,
-    listed: &mut ListedNames,
+    checked: &mut Checked,
 ) -> Result<DesiredTenant, ApplyError> {
     let slug = entry.slug;
-    listed.add(format!("tenant {slug}"))?;
+    checked.add(format!("tenant {slug}"))?;
     let limits = entry.limits.map(|limits| {
         let TenantLimits {
             session,
@@ -85,13 +106,13 @@ fn tenant(
     let projects = entry.projects.map(|projects| {
         let projects = projects.into_iter();
         projects
-            .map(|entry| project(&slug, entry, listed))
+            .map(|entry| project(&slug, entry, checked))
             .collect()
     });
     let projects = projects.transpose()?;
     let keys = entry.keys.map(|keys| {
         let keys = keys.into_iter();
-        keys.map(|entry| key(&slug, entry, variable, listed))
+        keys.map(|entry| key(&slug, entry, variable, checked))
             .collect()
     });
     let keys = keys.transpose()?;
@@ -109,13 +130,15 @@ fn tenant(
 fn project(
     tenant: &str,
     entry: ProjectEntry,
-    listed: &mut ListedNames,
+    checked: &mut Checked,
 ) -> Result<DesiredProject, ApplyError> {
     let place = format!("project {tenant}/{}", entry.slug);
-    check_globs(true, &entry.open).map_err(wrong(&place))?;
+    let opened = checked.check_globs(true, entry.open.iter());
+    opened.map_err(wrong(&place))?;
     let others = entry.allow.iter().flatten().chain(&entry.close);
-    check_globs(false, others).map_err(wrong(&place))?;
-    listed.add(place)?;
+    let closed = checked.check_globs(false, others);
+    closed.map_err(wrong(&place))?;
+    checked.add(place)?;
     Ok(DesiredProject {
         slug: entry.slug,
         name: DesiredName::Always(entry.name),
@@ -131,7 +154,7 @@ fn key(
     tenant: &str,
     entry: KeyEntry,
     variable: &impl Fn(&str) -> Option<SecretString>,
-    listed: &mut ListedNames,
+    checked: &mut Checked,
 ) -> Result<DesiredKey, ApplyError> {
     let place = format!("key {tenant}/{}", entry.label);
     if entry.label.is_empty() {
@@ -163,8 +186,8 @@ fn key(
         limits_of(&place, [(Level::Session, session), (Level::Key, key)])
     });
     let limits = limits.transpose()?;
-    listed.add(place)?;
-    listed.add(format!("the key with the id {id}"))?;
+    checked.add(place)?;
+    checked.add(format!("the key with the id {id}"))?;
     let terms = KeyRequest {
         label: entry.label,
         scopes: entry.scopes,
