@@ -13,10 +13,10 @@ mod tree;
 
 pub use bare::Bare;
 pub use client::{Answer, Client};
-pub use process::{Dev, Usage};
+pub use process::{Dev, Usage, held};
 pub use round::{HELLO, Round};
 pub use running::{COMPLETED_RUNS, Running};
-pub use stack::{Layout, Project, Stack, held};
+pub use stack::{Layout, Project, Stack};
 pub use tree::generate;
 
 /// The median of `values`, which it sorts.

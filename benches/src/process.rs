@@ -7,6 +7,8 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+use serde_json::Value;
+
 use crate::{Client, HELLO};
 
 /// A running `archway dev`. It ends with this value.
@@ -36,7 +38,7 @@ impl Dev {
         BufReader::new(stdout)
             .read_line(&mut line)
             .expect("archway says where it is");
-        let said: serde_json::Value =
+        let said: Value =
             serde_json::from_str(&line).expect("one line of JSON, as --json promises");
         let field = |name: &str| said[name].as_str().expect("a string").to_owned();
         Dev {
@@ -206,4 +208,27 @@ fn ended_children(pid: u32) -> f64 {
         .take(2)
         .map(|ticks| ticks.parse::<f64>().expect("a number"));
     ticks.sum::<f64>() / 100.0
+}
+
+/// A program on these cores.
+pub fn held(cores: Option<&str>, program: &Path) -> Command {
+    match cores {
+        None => Command::new(program),
+        Some(cores) => {
+            let mut command = Command::new("taskset");
+            command.args(["--cpu-list", cores]).arg(program);
+            command
+        }
+    }
+}
+
+/// Runs a command that answers with one JSON document, or nothing.
+pub(crate) fn answer(command: &mut Command) -> Value {
+    let done = command.output().expect("archway starts");
+    assert!(
+        done.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    serde_json::from_slice(&done.stdout).unwrap_or_default()
 }

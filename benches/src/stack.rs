@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use crate::{
     Running, Usage, generate,
-    process::{binary, in_force, set_limits},
+    process::{answer, binary, held, in_force, set_limits},
 };
 
 /// The parts of a [`Stack`].
@@ -285,27 +285,4 @@ impl Installation {
         }
         Running::start(command)
     }
-}
-
-/// A program on these cores.
-pub fn held(cores: Option<&str>, program: &Path) -> Command {
-    match cores {
-        None => Command::new(program),
-        Some(cores) => {
-            let mut command = Command::new("taskset");
-            command.args(["--cpu-list", cores]).arg(program);
-            command
-        }
-    }
-}
-
-/// Runs a command that answers with one JSON document, or nothing.
-pub(crate) fn answer(command: &mut Command) -> Value {
-    let done = command.output().expect("archway starts");
-    assert!(
-        done.status.success(),
-        "{command:?}: {}",
-        String::from_utf8_lossy(&done.stderr)
-    );
-    serde_json::from_slice(&done.stdout).unwrap_or_default()
 }
