@@ -159,31 +159,9 @@ impl Usage {
         Usage::of_living(pid).expect("the process runs")
     }
 
-    /// The CPU seconds of a process's children, living and ended ones.
-    pub fn of_children(pid: u32) -> f64 {
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-        let children = children.expect("the process runs");
-        let living = children.split_whitespace().filter_map(|child| {
-            let usage = Usage::of_living(child.parse().ok()?)?;
-            Some(usage.cpu_seconds)
-        });
-        living.sum::<f64>() + ended_children(pid)
-    }
-
     /// The same, for a process that may have ended.
     pub fn of_living(pid: u32) -> Option<Usage> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The command's name, in parentheses, may contain blanks. Fields are counted after it.
-        let fields: Vec<&str> = stat
-            .rsplit_once(')')
-            .expect("a name")
-            .1
-            .split_whitespace()
-            .collect();
-        let ticks: f64 = fields[11..13]
-            .iter()
-            .map(|ticks| ticks.parse::<f64>().unwrap())
-            .sum();
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         let mib = |name: &str| {
             // A process that is ending has no memory any more.
@@ -192,21 +170,32 @@ impl Usage {
             kib.parse::<f64>().expect("a number") / 1024.0
         };
         Some(Usage {
-            cpu_seconds: ticks / 100.0,
+            cpu_seconds: cpu_seconds(&stat, 11),
             peak_mib: mib("VmHWM:"),
             resident_mib: mib("VmRSS:"),
         })
     }
+
+    /// The CPU seconds of a process's children, living and ended ones.
+    pub fn of_children(pid: u32) -> f64 {
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        let children = children.expect("the process runs");
+        let living = children.split_whitespace().filter_map(|child| {
+            let usage = Usage::of_living(child.parse().ok()?)?;
+            Some(usage.cpu_seconds)
+        });
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process runs");
+        living.sum::<f64>() + cpu_seconds(&stat, 13)
+    }
 }
 
-/// The CPU seconds of a process's ended children (fields 16 and 17 of `proc_pid_stat(5)`).
-fn ended_children(pid: u32) -> f64 {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process runs");
+/// The user and system time in two fields of `/proc/<pid>/stat`, in seconds. Counted from 0 after the
+/// command, field 11 begins that of the process, and 13 that of its ended children (`proc_pid_stat(5)`).
+fn cpu_seconds(stat: &str, from: usize) -> f64 {
+    // The command's name, in parentheses, may contain blanks.
     let fields = stat.rsplit_once(')').expect("a name").1.split_whitespace();
-    let ticks = fields
-        .skip(13)
-        .take(2)
-        .map(|ticks| ticks.parse::<f64>().expect("a number"));
+    let ticks = fields.skip(from).take(2);
+    let ticks = ticks.map(|ticks| ticks.parse::<f64>().expect("a number"));
     ticks.sum::<f64>() / 100.0
 }
 

@@ -32,6 +32,8 @@ use crate::thread::Panicked;
 use crate::vector_store::VectorStoreError;
 use desired::DesiredIndex;
 pub(super) use progress::Progress;
+use selection::Selection;
+use upload::VECTOR_WAIT;
 
 /// How often texts are selected by better estimates of their sizes, at most.
 const MAX_SELECTIONS: usize = 8;
@@ -139,13 +141,16 @@ impl<'a> Run<'a> {
         desired: &mut DesiredIndex,
         recorded: &mut RecordedIndex,
     ) -> Result<(usize, usize), RunError> {
-        let (had, texts) = (&recorded.documents, &mut recorded.texts);
-        let mut left_out = self.left_out(desired, had, texts).await?;
+        let texts = &mut recorded.texts;
+        let mut selection = Selection::new(self, desired, &recorded.documents);
+        let mut left_out = selection.left_out(texts).await?;
+        let mut vectors_until = Some(Instant::now() + VECTOR_WAIT);
         let mut brought = 0;
         for _ in 0..MAX_SELECTIONS {
-            brought += self.upload(desired, &left_out, texts).await?;
+            let uploaded = self.upload(desired, &left_out, texts, &mut vectors_until);
+            brought += uploaded.await?;
             // By the exact sizes of what was uploaded.
-            let exact = self.left_out(desired, had, texts).await?;
+            let exact = selection.left_out(texts).await?;
             if exact == left_out {
                 break;
             }

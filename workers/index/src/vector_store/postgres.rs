@@ -45,8 +45,6 @@ pub struct PostgresStore {
     made_by: String,
     /// Numbers of a vector; 0 if words alone are stored.
     dimensions: usize,
-    /// Bytes of memory for all views.
-    memory: usize,
     views: Arc<ViewCache>,
     /// Searches in flight, each on a thread of its own.
     searches: TenantPermits,
@@ -64,7 +62,6 @@ impl PostgresStore {
         // longest search.
         let each = available_parallelism().map_or(1, usize::from);
         PostgresStore {
-            memory: budget.bytes,
             views: Arc::new(ViewCache::new(stores.clone(), made_by.to_owned(), budget)),
             stores,
             made_by: made_by.to_owned(),
@@ -154,7 +151,7 @@ impl VectorStore for PostgresStore {
     }
 
     fn project_memory(&self) -> Option<ProjectMemory> {
-        Some(segment::memory(self.memory, self.dimensions))
+        Some(segment::memory(self.views.limit(), self.dimensions))
     }
 
     fn count(&self, project_key: ProjectKey) -> BoxFuture<'_, Result<u64, VectorStoreError>> {

@@ -41,6 +41,13 @@ pub enum TextState {
     Complete,
 }
 
+impl RecordedText {
+    /// Whether the vector store has it, with or without vectors.
+    pub fn is_stored(&self) -> bool {
+        self.state != TextState::Uncertain
+    }
+}
+
 impl RecordedIndex {
     /// The number of chunks that the vector store should have.
     pub fn chunks(&self) -> u64 {

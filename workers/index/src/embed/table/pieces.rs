@@ -21,7 +21,7 @@ const MAX_LETTERS: usize = 25;
 /// Marks a piece that continues a word.
 const CONTINUES: u128 = 1 << 127;
 
-/// The first letters by which [`Pieces`] bounds lengths: two letters and the mark.
+/// Number of ways in which a piece may start: two letters and the mark.
 const STARTS: usize = 1 << (2 * BITS + 1);
 
 /// The rows of the pieces.

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use archway_repo::is_generated;
-use archway_store::{Blob, Document, RecordedText, Source, TextState};
+use archway_store::{Blob, Document, RecordedText, Source};
 use gix::ObjectId;
 
 use super::texts::MAX_FILE;
@@ -17,7 +17,7 @@ use crate::vector_store::ProjectMemory;
 
 /// Paths that count as read, at most.
 const MAX_READ: i64 = 10_000;
-/// Bytes of text in a chunk, about, and in each word that is counted: measured on source code.
+/// Bytes of text in a chunk, and for each word that is counted: rough, since exact sizes follow.
 const BYTES_PER_CHUNK: u64 = 900;
 const BYTES_PER_WORD: u64 = 8;
 
@@ -32,74 +32,94 @@ enum Use {
     Generated,
 }
 
-impl Run<'_> {
+/// Selects texts of one run. What it learns about them serves each selection.
+pub(super) struct Selection<'a> {
+    run: &'a Run<'a>,
+    desired: &'a DesiredIndex,
+    /// The documents of the last edition.
+    had: &'a [Document],
+    /// The estimated bytes of texts that were never cut.
+    estimates: HashMap<Blob, u64>,
+    /// The use of each text, known once a selection is needed.
+    uses: Option<BTreeMap<Blob, Use>>,
+}
+
+impl<'a> Selection<'a> {
+    pub(super) fn new(
+        run: &'a Run<'a>,
+        desired: &'a DesiredIndex,
+        had: &'a [Document],
+    ) -> Selection<'a> {
+        Selection {
+            run,
+            desired,
+            had,
+            estimates: HashMap::new(),
+            uses: None,
+        }
+    }
+
     /// The texts that a search could not hold besides the more useful ones; empty if it holds all.
     ///
     /// # Errors
     /// If the repository or Postgres can't be read.
     pub(super) async fn left_out(
-        &self,
-        desired: &DesiredIndex,
-        had: &[Document],
+        &mut self,
         texts: &HashMap<Blob, RecordedText>,
     ) -> Result<HashSet<Blob>, RunError> {
-        let Some(memory) = self.indexer.parts.vector_store.project_memory() else {
+        let Some(memory) = self.run.indexer.parts.vector_store.project_memory() else {
             return Ok(HashSet::new());
         };
         let mut bytes: HashMap<Blob, u64> = HashMap::new();
         let mut unknown = Vec::new();
-        for document in &desired.documents {
-            match texts.get(&document.blob) {
-                Some(text) if text.state != TextState::Uncertain => {
+        for document in &self.desired.documents {
+            match texts.get(&document.blob).filter(|text| text.is_stored()) {
+                Some(text) => {
                     bytes.insert(document.blob, exact(memory, text));
                 }
-                Some(_) | None => unknown.push(document.blob),
+                None => unknown.push(document.blob),
             }
         }
         let most = bytes.values().sum::<u64>() + unknown.len() as u64 * estimate(memory, MAX_FILE);
         if most <= memory.limit {
             return Ok(HashSet::new());
         }
-        bytes.extend(self.estimates(desired, unknown, memory).await?);
+        self.estimate(&unknown, memory).await?;
+        let estimated = |blob: Blob| Some((blob, *self.estimates.get(&blob)?));
+        bytes.extend(unknown.into_iter().filter_map(estimated));
         if bytes.values().sum::<u64>() <= memory.limit {
             return Ok(HashSet::new());
         }
-        let project = self.lease.project_key.project;
-        let read = self.store().paths_read(project, MAX_READ).await?;
-        let read: HashSet<Vec<u8>> = read.into_iter().map(String::into_bytes).collect();
-        Ok(least_used(
-            &desired.documents,
-            had,
-            &read,
-            &bytes,
-            memory.limit,
-        ))
+        Ok(least_used(self.uses().await?, &bytes, memory.limit))
     }
 
-    /// The estimated memory of texts that were never cut.
-    async fn estimates(
-        &self,
-        desired: &DesiredIndex,
-        blobs: Vec<Blob>,
-        memory: ProjectMemory,
-    ) -> Result<HashMap<Blob, u64>, RunError> {
-        let repo = desired.repo.clone();
-        let sizes = move || {
-            let size = |blob: Blob| repo.blob_size(ObjectId::from(blob)).unwrap_or(0);
+    /// Estimates the memory of texts that were never cut, except for known ones.
+    async fn estimate(&mut self, blobs: &[Blob], memory: ProjectMemory) -> Result<(), RunError> {
+        let is_new = |blob: &&Blob| !self.estimates.contains_key(*blob);
+        let blobs: Vec<Blob> = blobs.iter().filter(is_new).copied().collect();
+        let repo = self.desired.repo.clone();
+        let estimates = move || {
             // A larger file has no chunks.
-            let estimate = |size: u64| {
-                if size > MAX_FILE {
-                    0
-                } else {
-                    estimate(memory, size)
-                }
-            };
-            blobs
-                .into_iter()
-                .map(|blob| (blob, estimate(size(blob))))
-                .collect()
+            let size = |blob| repo.blob_size(ObjectId::from(blob));
+            let bytes = |blob| size(blob).filter(|size| *size <= MAX_FILE);
+            let estimate = |blob| bytes(blob).map_or(0, |bytes| estimate(memory, bytes));
+            let estimates = blobs.into_iter().map(|blob| (blob, estimate(blob)));
+            estimates.collect::<Vec<_>>()
         };
-        Ok(self.indexer.thread.run(sizes).await?)
+        let estimates = self.run.indexer.thread.run(estimates).await?;
+        self.estimates.extend(estimates);
+        Ok(())
+    }
+
+    /// The use of each text.
+    async fn uses(&mut self) -> Result<&BTreeMap<Blob, Use>, RunError> {
+        if self.uses.is_none() {
+            let project = self.run.lease.project_key.project;
+            let read = self.run.store().paths_read(project, MAX_READ).await?;
+            let read = read.into_iter().map(String::into_bytes).collect();
+            self.uses = Some(uses(&self.desired.documents, self.had, &read));
+        }
+        Ok(self.uses.get_or_insert_default())
     }
 }
 
@@ -112,15 +132,8 @@ fn estimate(memory: ProjectMemory, size: u64) -> u64 {
     memory.bytes(size / BYTES_PER_CHUNK + 1, size / BYTES_PER_WORD)
 }
 
-/// The texts that exceed `limit` bytes, if the most used ones are taken first, and among equals the
-/// smallest.
-fn least_used(
-    documents: &[Document],
-    had: &[Document],
-    read: &HashSet<Vec<u8>>,
-    bytes: &HashMap<Blob, u64>,
-    limit: u64,
-) -> HashSet<Blob> {
+/// The use of each text: the highest of its documents.
+fn uses(documents: &[Document], had: &[Document], read: &HashSet<Vec<u8>>) -> BTreeMap<Blob, Use> {
     let had: HashMap<(Source, &[u8]), Blob> = had
         .iter()
         .map(|document| ((document.source, &*document.name), document.blob))
@@ -131,13 +144,19 @@ fn least_used(
         let known = uses.entry(document.blob).or_insert(found);
         *known = found.min(*known);
     }
+    uses
+}
+
+/// The texts that exceed `limit` bytes, if the most used ones are taken first, and among equals the
+/// smallest.
+fn least_used(uses: &BTreeMap<Blob, Use>, bytes: &HashMap<Blob, u64>, limit: u64) -> HashSet<Blob> {
     let size = |blob: &Blob| bytes.get(blob).copied().unwrap_or(0);
     let mut ordered: Vec<(Use, u64, Blob)> = uses
-        .into_iter()
-        .map(|(blob, found)| (found, size(&blob), blob))
+        .iter()
+        .map(|(blob, found)| (*found, size(blob), *blob))
         .collect();
     ordered.sort_unstable_by(|one, other| other.cmp(one));
-    let mut total: u64 = ordered.iter().map(|(_, bytes, _)| bytes).sum();
+    let mut total: u64 = bytes.values().sum();
     let excess = ordered.into_iter().take_while(|(_, bytes, _)| {
         let is_excess = total > limit;
         total -= bytes;

@@ -15,7 +15,7 @@ use crate::vector_store::{IndexedText, VectorStoreError};
 
 /// How long a run's documents wait for vectors, all texts together. Documents with vectors are
 /// ranked by both from the start; others by their words meanwhile.
-const VECTOR_WAIT: Duration = Duration::from_secs(10);
+pub(super) const VECTOR_WAIT: Duration = Duration::from_secs(10);
 
 /// Texts that were read and cut, with the vectors of their chunks if no service was needed.
 pub(super) struct PreparedBatch {
@@ -27,38 +27,35 @@ pub(super) struct PreparedBatch {
 
 impl Run<'_> {
     /// Uploads the texts that the store lacks, except for `left_out`; with words alone once vectors are
-    /// late or failed. Adds them to `stored`, and returns how many there were.
+    /// late or failed, and then `vectors_until` becomes `None`. Adds them to `stored`, and returns how
+    /// many there were.
     pub(super) async fn upload(
         &self,
         desired: &DesiredIndex,
         left_out: &HashSet<Blob>,
         stored: &mut HashMap<Blob, RecordedText>,
+        vectors_until: &mut Option<Instant>,
     ) -> Result<usize, RunError> {
-        let documents = desired.documents.iter();
-        let mut texts: BTreeMap<Blob, &Document> = BTreeMap::new();
-        for document in documents.filter(|document| !left_out.contains(&document.blob)) {
-            texts.entry(document.blob).or_insert(document);
-        }
+        let mut texts = by_text(&desired.documents, |blob| !left_out.contains(blob));
         let all = texts.len();
-        texts.retain(|blob, _| !is_stored(stored, blob));
+        texts.retain(|blob, _| !stored.get(blob).is_some_and(RecordedText::is_stored));
         let new: Vec<Document> = texts.into_values().cloned().collect();
         self.progress.begin(all - new.len(), all);
         let mut remaining = self.indexer.parts.metrics.remaining_texts(new.len());
-        let mut vectors_until = Some(Instant::now() + VECTOR_WAIT);
         let mut brought = 0;
         let mut rest = &new[..];
         while !rest.is_empty() {
             let batch = rest.get(..BATCH_TEXTS).unwrap_or(rest);
             let mut made = self.prepare(&desired.repo, batch).await?;
             let taken = made.cut.taken;
-            if let (None, Some(until)) = (&made.vectors, vectors_until) {
+            if let (None, Some(until)) = (&made.vectors, *vectors_until) {
                 // Dropping the request says nothing about the service, which may be slow but healthy.
                 let vectors = timeout_at(until, self.vectors(&made)).await;
                 match vectors.unwrap_or(Err(EmbedError::Late)) {
                     Ok(vectors) => made.vectors = Some(vectors),
                     Err(error) => {
                         tracing::debug!(%error, "indexing the words of texts first");
-                        vectors_until = None;
+                        *vectors_until = None;
                     }
                 }
             }
@@ -171,10 +168,13 @@ impl PreparedBatch {
     }
 }
 
-/// Whether the store has this text, with or without vectors.
-fn is_stored(stored: &HashMap<Blob, RecordedText>, blob: &Blob) -> bool {
-    let text = stored.get(blob);
-    text.is_some_and(|text| text.state != TextState::Uncertain)
+/// One document for each of these texts: the first that has it.
+fn by_text(documents: &[Document], is_wanted: impl Fn(&Blob) -> bool) -> BTreeMap<Blob, &Document> {
+    let mut texts = BTreeMap::new();
+    for document in documents.iter().filter(|each| is_wanted(&each.blob)) {
+        texts.entry(document.blob).or_insert(document);
+    }
+    texts
 }
 
 /// One document for each text that is stored without vectors, sorted by text.
@@ -186,9 +186,8 @@ pub(super) fn without_vectors(
         let text = stored.get(blob);
         text.is_some_and(|text| text.state == TextState::WithoutVectors)
     };
-    let mut texts: BTreeMap<Blob, &Document> = BTreeMap::new();
-    for document in documents.iter().filter(|each| lacks_vectors(&each.blob)) {
-        texts.entry(document.blob).or_insert(document);
-    }
-    texts.into_values().cloned().collect()
+    by_text(documents, lacks_vectors)
+        .into_values()
+        .cloned()
+        .collect()
 }

@@ -65,6 +65,11 @@ impl ViewCache {
         }
     }
 
+    /// The memory for all views, in bytes.
+    pub(super) fn limit(&self) -> usize {
+        self.budget.bytes
+    }
+
     /// The view of a project in this edition or a later one.
     pub(super) async fn get(
         self: &Arc<Self>,
