@@ -163,13 +163,15 @@ async fn shared_secrets_and_keys_of_equal_names_are_refused() {
     let twin = Signer::rsa("first").public();
     issuer.answer(KEYS, document(&json!({ "keys": [public, twin] })));
     let stack = acme(&issuer).await;
-    assert_eq!(status(&stack, &issuer.token("a")).await, 401);
+    // A newer token might have a key that the issuer has published since: that is undecided.
+    let token = issuer.sign(&older(&issuer, "a"));
+    assert_eq!(status(&stack, &token).await, 401);
 
     let (bytes, secret) = ([7; 32], Issuer::start().await);
     let key = json!({ "kty": "oct", "kid": "s", "alg": "HS256", "k": "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc" });
     secret.answer(KEYS, document(&json!({ "keys": [key] })));
     let stack = acme(&secret).await;
-    let token = Signer::secret("s", &bytes).sign(&secret.claims("a"));
+    let token = Signer::secret("s", &bytes).sign(&older(&secret, "a"));
     assert_eq!(status(&stack, &token).await, 401);
 }
 
