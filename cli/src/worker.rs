@@ -220,7 +220,8 @@ impl PreparedWorker {
     fn confine(&self) -> Result<(), WorkerCommandError> {
         let worker = &self.args.worker;
         let cache = worker.cache_folder(&self.mounts)?;
-        let own = cache.as_ref().map(CacheFolder::path);
+        let own = cache.as_ref().map(CacheFolder::paths);
+        let own = own.as_ref().map_or(&[][..], |own| own);
         match confine(&self.mounts.folders(), own)? {
             Confinement::Absent if self.args.require_confinement => {
                 return Err(WorkerCommandError::NotConfined);

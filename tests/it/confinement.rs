@@ -12,7 +12,7 @@ fn a_blocking_task_of_a_worker_cannot_open_etc_passwd() {
     let folders = [mount.path().to_owned()];
     let (send, outcome) = mpsc::channel();
     thread::spawn(move || {
-        let confinement = confine(&folders, None).unwrap();
+        let confinement = confine(&folders, &[]).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .unwrap();

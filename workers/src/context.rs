@@ -291,7 +291,7 @@ mod tests {
     use std::{num::NonZeroUsize, time::Duration};
 
     use archway_index::config::{IndexConfig, IndexParts};
-    use archway_repo::{CacheBytes, Mounts};
+    use archway_repo::{CacheBytes, Mounts, SearchIndexConfig};
     use archway_store::{StoreConfig, Stores};
     use parking_lot::{Condvar, Mutex};
     use schemars::JsonSchema;
@@ -422,7 +422,14 @@ mod tests {
             let shared = SharedState {
                 index: Arc::new(Index::open(&config, &stores, parts, &metrics.index()).search()),
                 repos: Arc::new(
-                    Repos::new(mounts, permits, CacheBytes::default(), metrics.repo()).unwrap(),
+                    Repos::new(
+                        mounts,
+                        permits,
+                        CacheBytes::default(),
+                        SearchIndexConfig::default(),
+                        metrics.repo(),
+                    )
+                    .unwrap(),
                 ),
                 histories: Histories::start(None, metrics.history()).unwrap(),
                 projects: Projects::new(stores.clone()),

@@ -24,12 +24,12 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    admin::Admin, blocking::Blocking, chat::Chat, context::SharedState,
+    admin::Admin, blocking::Blocking, chat::Chat, context::SharedState, metrics::Metrics,
     mount_report::MountReporter, projects::Projects, service::WorkerService, tools,
     workflows::Workflows,
 };
 
-pub use archway_history::{CacheFolder, CacheFolderError};
+pub use archway_repo::{CacheFolder, CacheFolderError};
 pub use config::WorkerConfig;
 pub use confined::ConfinedWorker;
 pub use parts::{WorkerParts, WorkerPartsError};
@@ -110,6 +110,23 @@ impl WorkerError {
     }
 }
 
+/// The repositories, with the threads that search them.
+fn open_repos(
+    config: &WorkerConfig,
+    mounts: &Mounts,
+    cache: Option<&CacheFolder>,
+    metrics: &Metrics,
+) -> Result<Arc<Repos>, WorkerError> {
+    let repos = Repos::new(
+        mounts.clone(),
+        config.search_threads(),
+        config.cache_bytes(),
+        config.search_index(cache),
+        metrics.repo(),
+    )?;
+    Ok(Arc::new(repos))
+}
+
 /// A worker that is ready to serve. It runs in the caller's runtime.
 pub struct Worker {
     service: WorkerService,
@@ -144,15 +161,10 @@ impl Worker {
         let (accesses, recorder) =
             AccessRecorder::new(stores.clone(), accesses_closed.clone(), dropped);
         let threads = config.search_threads();
-        let histories = Histories::start(config.cache_folder(&mounts)?, metrics.history())
+        let cache = config.cache_folder(&mounts)?;
+        let repos = open_repos(config, &mounts, cache.as_ref(), &metrics)?;
+        let histories = Histories::start(cache, metrics.history())
             .map_err(WorkerError::start("thread that writes commit-graphs"))?;
-        let repos = Repos::new(
-            mounts.clone(),
-            threads,
-            config.cache_bytes(),
-            metrics.repo(),
-        )?;
-        let repos = Arc::new(repos);
         let index = Index::open(&config.index, &stores, parts.index, &metrics.index());
         let indexer = || index.indexer(&repos, &mounts, metrics.index());
         let indexer = config.index.indexing.then(indexer).transpose()?;

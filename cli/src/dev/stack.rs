@@ -190,7 +190,8 @@ async fn start_worker(
     let config = WorkerConfig {
         pool: POOL.to_owned(),
         search_threads: 0,
-        search_cache_bytes: 64 << 20,
+        search_cache_bytes: 2 << 30,
+        content_cache_bytes: 64 << 20,
         project_cache_bytes: 256 << 20,
         blocking_calls: const { NonZeroUsize::new(64).unwrap() },
         max_result_bytes: 64 * 1024,

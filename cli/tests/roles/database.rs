@@ -34,7 +34,7 @@ fn says(role: &Role, told: &[&str]) {
 
 /// Whether this kernel can confine a worker.
 fn confines() -> bool {
-    let level = std::thread::spawn(|| confine(&[], None).unwrap()).join();
+    let level = std::thread::spawn(|| confine(&[], &[]).unwrap()).join();
     level.unwrap() != Confinement::Absent
 }
 

@@ -180,6 +180,7 @@ impl Worker {
             pool: POOL.to_owned(),
             search_threads: 0,
             search_cache_bytes: 64 << 20,
+            content_cache_bytes: 64 << 20,
             project_cache_bytes: 256 << 20,
             blocking_calls: NonZeroUsize::new(16).unwrap(),
             max_result_bytes: 64 << 10,

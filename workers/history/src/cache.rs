@@ -20,9 +20,7 @@ use moka::sync::Cache;
 use prometheus_client::registry::Registry;
 use tokio::time::Duration;
 
-pub use folder::{CacheFolder, CacheFolderError};
-
-use archway_repo::{Cancel, Key, Repo, RepoPath, Rules, Stopped};
+use archway_repo::{CacheFolder, Cancel, Key, Repo, RepoPath, Rules, Stopped};
 
 use super::graph::Graph;
 use super::ledger::Ledger;
@@ -30,6 +28,7 @@ use super::metrics::HistoryMetrics;
 use super::path_history::PathHistories;
 use super::reachability::SharedReachability;
 use builder::Builder;
+use folder::HistoryFolder;
 use graphs::Graphs;
 use ledgers::Ledgers;
 
@@ -129,6 +128,7 @@ impl Histories {
     /// # Errors
     /// If the thread can't be started.
     pub fn start(folder: Option<CacheFolder>, metrics: HistoryMetrics) -> io::Result<Histories> {
+        let folder = folder.map(|cache| HistoryFolder::at(cache.history()));
         let ledgers = Ledgers::new(folder.clone());
         let graphs = Graphs::new(folder);
         let weigh = |_: &CacheKey, answer: &CachedAnswer| answer.bytes;
@@ -184,7 +184,7 @@ impl Histories {
 }
 
 /// When unused graphs and ledgers expire.
-fn idle_timeout(folder: Option<&CacheFolder>) -> Duration {
+fn idle_timeout(folder: Option<&HistoryFolder>) -> Duration {
     folder.map_or(UNSAVED_IDLE_TIMEOUT, |_| IDLE_TIMEOUT)
 }
 

@@ -13,8 +13,6 @@ mod cache;
 mod metrics;
 mod graph;
 mod ledger;
-mod pack_cache;
-mod generational_cache;
 mod commit_head;
 mod commit;
 mod walk_node;
@@ -56,11 +54,11 @@ use std::sync::Arc;
 
 use gix::ObjectId;
 
-use archway_repo::{Cancel, Repo, Rules};
+use archway_repo::{Cancel, Repo, Rules, pack_cache};
 
 pub use blame::BlamedFile;
+pub use cache::Histories;
 pub(crate) use cache::{AnswerKey, Cacheable, ProjectCache};
-pub use cache::{CacheFolder, CacheFolderError, Histories};
 #[cfg(test)]
 pub(crate) use change::Changes;
 pub use change::{Change, ChangeKind, Side};

@@ -8,6 +8,7 @@ mod source;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use archway_trigrams::BlobId;
 use gix::ObjectId;
 use gix::object::tree::EntryKind as Mode;
 use parking_lot::Mutex;
@@ -22,6 +23,9 @@ use super::links;
 use super::listing::{Entry, EntryKind, Listing, Stat};
 use super::path::RepoPath;
 use super::rules::{Kind, Rules};
+use super::search_index::{IndexedFiles, blob_id};
+
+pub(super) use source::{CommitBlobs, CommitFiles};
 
 /// The operation named in errors.
 pub(super) const READING: &str = "reading a commit's files";
@@ -34,7 +38,16 @@ const MAX_READ: u64 = 64 << 20;
 #[derive(Debug)]
 pub(super) struct CommitTree {
     commit: Option<Commit>,
-    listing: Mutex<Option<(Arc<Rules>, Arc<Listing>)>>,
+    listing: Mutex<Option<Arc<CommitListing>>>,
+}
+
+/// The files of a commit under some rules.
+#[derive(Debug)]
+pub(super) struct CommitListing {
+    rules: Arc<Rules>,
+    pub(super) listing: Arc<Listing>,
+    /// The blobs of its files.
+    pub(super) indexed: IndexedFiles,
 }
 
 #[derive(Debug)]
@@ -70,18 +83,28 @@ impl CommitTree {
         &self,
         rules: &Arc<Rules>,
         cancel: &Cancel,
-    ) -> Result<Arc<Listing>, RepoError> {
+    ) -> Result<Arc<CommitListing>, RepoError> {
         let known = self.listing.lock().clone();
-        if let Some((_, listing)) = known.filter(|(under, _)| under == rules) {
+        if let Some(listing) = known.filter(|known| known.rules == *rules) {
             return Ok(listing);
         }
         let entries = match &self.commit {
             Some(commit) => commit.entries(rules, cancel)?,
             None => Vec::new(),
         };
-        let listing = Arc::new(Listing { entries });
-        *self.listing.lock() = Some((Arc::clone(rules), Arc::clone(&listing)));
+        let (entries, blobs) = entries.into_iter().unzip();
+        let listing = Arc::new(CommitListing {
+            rules: Arc::clone(rules),
+            listing: Arc::new(Listing { entries }),
+            indexed: IndexedFiles::new(blobs),
+        });
+        *self.listing.lock() = Some(Arc::clone(&listing));
         Ok(listing)
+    }
+
+    /// Git's data; `None` without a commit.
+    pub(super) fn git(&self) -> Option<&Arc<Git>> {
+        Some(&self.commit.as_ref()?.git)
     }
 
     /// The number of entries in the cached listing.
@@ -89,7 +112,7 @@ impl CommitTree {
         let listing = self.listing.lock();
         listing
             .as_ref()
-            .map_or(0, |(_, listing)| listing.entries.len())
+            .map_or(0, |known| known.listing.entries.len())
     }
 
     /// Opens a file whose own name is already checked, or needs no check. The target of a link is
@@ -223,8 +246,12 @@ impl Commit {
         })
     }
 
-    /// All entries that are not blocked, in path order.
-    fn entries(&self, rules: &Rules, cancel: &Cancel) -> Result<Vec<Entry>, RepoError> {
+    /// All entries that are not blocked, in path order, with the blobs of files.
+    fn entries(
+        &self,
+        rules: &Rules,
+        cancel: &Cancel,
+    ) -> Result<Vec<(Entry, Option<BlobId>)>, RepoError> {
         let repository = self.git.objects();
         let too_many = || RepoError::TooManyEntries { limit: MAX_ENTRIES };
         let (mut entries, mut bytes_left) = (Vec::new(), MAX_NAMES);
@@ -242,14 +269,12 @@ impl Commit {
                         folders.push((path, entry.object_id()));
                     }
                     Mode::Blob | Mode::BlobExecutable if rules.check(&path, Kind::File).is_ok() => {
-                        entries.push(Entry {
-                            path,
-                            kind: EntryKind::File,
-                        });
+                        let kind = EntryKind::File;
+                        entries.push((Entry { path, kind }, blob_id(entry.oid())));
                     }
                     Mode::Link => {
                         let kind = self.link_kind(&repository, rules, &path);
-                        entries.extend(kind.map(|kind| Entry { path, kind }));
+                        entries.extend(kind.map(|kind| (Entry { path, kind }, None)));
                     }
                     _ => {}
                 }
@@ -258,7 +283,7 @@ impl Commit {
                 return Err(too_many());
             }
         }
-        entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        entries.sort_unstable_by(|(a, _), (b, _)| a.path.cmp(&b.path));
         Ok(entries)
     }
 

@@ -1,7 +1,7 @@
 //! Confinement by the kernel (Landlock) of a thread and every thread or process it starts
 //! afterwards.
 //!
-//! Confined threads can read the mounts, write files into one folder of their own, if any, and
+//! Confined threads can read the mounts, write files beneath folders of their own, if any, and
 //! reach nothing else in the file system. This is the second line of defence behind the
 //! [`Jail`](crate::Jail): it also binds libraries that open files themselves, as gix does. Running
 //! threads stay unconfined, so call it before building a runtime. Sockets stay open: a worker has
@@ -55,12 +55,12 @@ pub enum ConfineError {
 }
 
 /// Confines the calling thread permanently: it can read what is beneath `folders`, and create,
-/// read, rename and remove files in `own`.
+/// read, rename and remove files and folders beneath each of `own`.
 ///
 /// # Errors
 /// If a folder is missing, or the kernel has Landlock but rejects the ruleset. On a kernel without
 /// Landlock the call succeeds and returns [`Confinement::Absent`].
-pub fn confine(folders: &[PathBuf], own: Option<&Path>) -> Result<Confinement, ConfineError> {
+pub fn confine(folders: &[PathBuf], own: &[&Path]) -> Result<Confinement, ConfineError> {
     // Without Execute, which the crate counts as a right to read.
     let reading = AccessFs::ReadFile | AccessFs::ReadDir;
     let mut ruleset = Ruleset::default()
@@ -70,8 +70,9 @@ pub fn confine(folders: &[PathBuf], own: Option<&Path>) -> Result<Confinement, C
     for folder in folders {
         ruleset = ruleset.add_rule(PathBeneath::new(open(folder)?, reading))?;
     }
-    if let Some(own) = own {
-        let writing = AccessFs::WriteFile | AccessFs::MakeReg | AccessFs::RemoveFile;
+    for own in own {
+        let files = AccessFs::WriteFile | AccessFs::MakeReg | AccessFs::RemoveFile;
+        let writing = files | AccessFs::MakeDir | AccessFs::RemoveDir;
         ruleset = ruleset.add_rule(PathBeneath::new(open(own)?, reading | writing))?;
     }
     let resolution = NAME_RESOLUTION.iter().map(Path::new);
@@ -104,7 +105,7 @@ mod tests {
         let folders = [folder.to_owned()];
         std::thread::scope(|scope| {
             scope
-                .spawn(|| work(confine(&folders, None).unwrap()))
+                .spawn(|| work(confine(&folders, &[]).unwrap()))
                 .join()
                 .unwrap()
         })
@@ -154,14 +155,16 @@ mod tests {
         fs::create_dir(&own).unwrap();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let level = confine(std::slice::from_ref(&mount), Some(&own)).unwrap();
+                let level = confine(std::slice::from_ref(&mount), &[own.as_path()]).unwrap();
                 fs::write(own.join("draft"), "text").unwrap();
                 fs::rename(own.join("draft"), own.join("file")).unwrap();
                 assert_eq!(fs::read_to_string(own.join("file")).unwrap(), "text");
                 fs::remove_file(own.join("file")).unwrap();
+                fs::create_dir(own.join("folder")).unwrap();
+                fs::remove_dir(own.join("folder")).unwrap();
                 if level != Confinement::Absent {
                     assert!(fs::write(mount.join("file"), "text").is_err());
-                    assert!(fs::create_dir(own.join("folder")).is_err());
+                    assert!(fs::create_dir(mount.join("folder")).is_err());
                     assert!(std::os::unix::fs::symlink("/etc", own.join("link")).is_err());
                 }
             });
@@ -170,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_missing_folder_is_named() {
-        let refused = confine(&[PathBuf::from("/nowhere/at/all")], None).unwrap_err();
+        let refused = confine(&[PathBuf::from("/nowhere/at/all")], &[]).unwrap_err();
         assert!(refused.to_string().contains("/nowhere/at/all"));
     }
 }

@@ -5,8 +5,8 @@
 //! one budget. New content evicts nothing: a tree larger than the budget would only evict itself.
 //! Content is released with its file, or with its project once that is idle.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,6 +14,7 @@ use parking_lot::RwLock;
 
 use super::listing::Listing;
 use super::path::RepoPath;
+use super::scan;
 use super::stamp::ObservedState;
 
 /// The largest cached file, in bytes. For a larger one, opening costs comparatively little.
@@ -41,19 +42,21 @@ struct CachedFile {
     bytes: Arc<[u8]>,
 }
 
-/// The bytes of a file: cached, or read into the caller's buffer.
+/// The content of a file: cached, or read into the caller's buffer.
 pub(super) enum Loaded<'a> {
     Cached(Arc<[u8]>),
     Read(&'a [u8]),
+    /// Decoded by the index.
+    Text(&'a [u8]),
 }
 
-impl Deref for Loaded<'_> {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
+impl Loaded<'_> {
+    /// The text to search; `None` for a binary file.
+    pub(super) fn text(&self) -> Option<Cow<'_, str>> {
         match self {
-            Loaded::Cached(bytes) => bytes,
-            Loaded::Read(bytes) => bytes,
+            Loaded::Cached(bytes) => scan::decode(bytes),
+            Loaded::Read(bytes) => scan::decode(bytes),
+            Loaded::Text(text) => std::str::from_utf8(text).ok().map(Cow::Borrowed),
         }
     }
 }

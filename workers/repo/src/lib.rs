@@ -35,6 +35,7 @@ mod ignores;
 mod stamp;
 mod listing;
 mod search;
+mod search_index;
 mod content_cache;
 mod pattern;
 mod scan;
@@ -46,6 +47,9 @@ mod failure;
 
 // Used by tools and other crates without a repository.
 pub mod metrics;
+pub mod pack_cache;
+mod generational_cache;
+mod cache_folder;
 pub mod text;
 pub mod syntax;
 pub mod confine;
@@ -60,12 +64,14 @@ use moka::sync::Cache;
 use rayon::ThreadPool;
 use rustix::fs::AtFlags;
 
+pub use self::cache_folder::{CacheFolder, CacheFolderError};
 pub use self::cancel::{Cancel, Stopped};
 pub use self::error::{Absence, RepoError};
 pub use self::failure::rfc3339;
 pub use self::file::RepoFile;
 pub use self::folder_list::FolderList;
 pub use self::generated::is_generated;
+pub use self::generational_cache::GenerationalCache;
 pub use self::git::head;
 pub use self::glob::{Glob, GlobError};
 pub use self::jail::Jail;
@@ -80,6 +86,7 @@ pub use self::project::{Head, Key};
 pub use self::repo::Repo;
 pub use self::rules::{Kind, Rules};
 pub use self::search::{Excluded, MatchRange, Matches, Query, SearchTotals};
+pub use self::search_index::SearchIndexConfig;
 pub use self::stamp::ObservedState;
 pub use self::tracked::{TrackedEntry, TrackedKind};
 pub use crate::search_pool::thread_pool;
@@ -91,6 +98,7 @@ use self::metrics::RepoMetrics;
 use self::mounts::Located;
 use self::open_projects::OpenProjects;
 use self::project::{Project, Snapshot};
+use self::search_index::SearchIndex;
 use self::status::Status;
 use crate::search_pool::SearchPools;
 
@@ -109,6 +117,7 @@ struct Shared {
     /// Lists and stats: quick work that must not wait behind a slow pattern.
     pool: ThreadPool,
     search_pools: SearchPools,
+    search_index: SearchIndex,
     budget: Arc<Budget>,
 }
 
@@ -122,10 +131,16 @@ impl Repos {
         mounts: Mounts,
         threads: NonZeroUsize,
         cache_bytes: CacheBytes,
+        search_index: SearchIndexConfig,
         metrics: RepoMetrics,
     ) -> Result<Repos, RepoError> {
         let pool = thread_pool("list", threads, 0)?;
         let search_pools = SearchPools::new(threads)?;
+        let search_index = SearchIndex::start(search_index, &metrics);
+        let search_index = search_index.map_err(|source| RepoError::Io {
+            what: "starting the thread of the search index",
+            source,
+        })?;
         Ok(Repos(Arc::new(Shared {
             mounts,
             absences: Absences::new(),
@@ -133,6 +148,7 @@ impl Repos {
             statuses: Cache::new(MAX_STATUSES),
             pool,
             search_pools,
+            search_index,
             budget: Budget::new(cache_bytes.contents),
         })))
     }

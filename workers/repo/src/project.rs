@@ -22,9 +22,11 @@ use super::mounts::Located;
 use super::status::Status;
 use super::worktree::WorkTree;
 
+pub(super) use search::SearchResources;
 pub use snapshot::Head;
 pub(super) use snapshot::Snapshot;
 
+mod search;
 mod snapshot;
 
 /// Unusable git data is inspected again after this time.
@@ -32,8 +34,9 @@ const REFUSAL_AGE: Duration = Duration::from_secs(5);
 
 /// Memory of an open project without its listing, in bytes: mostly git's object store.
 const WEIGHT_OPEN: usize = 128 << 10;
-/// Memory of one file in its listing, in bytes: its path twice, its kind, its share of a folder.
-const WEIGHT_ENTRY: usize = 250;
+/// Memory of one file in its listing, in bytes: its path twice, its kind, its share of a folder, its
+/// blob and where the index has it.
+const WEIGHT_ENTRY: usize = 350;
 
 /// Identifies a project: its names, and the device and inode of its folder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -99,6 +102,30 @@ impl Key {
             inode,
             ..self.clone()
         }
+    }
+
+    /// The key of the search index of this folder, or of its repository: projects of one tenant that
+    /// share a repository share its index.
+    pub(super) fn of_index(&self, git: Option<&gix::Repository>) -> Key {
+        Key {
+            project: String::new(),
+            ..git.map_or_else(|| self.clone(), |git| self.of_repository(git))
+        }
+    }
+
+    /// A file name for cached data of the tenant's projects.
+    pub(super) fn tenant_fingerprint(&self) -> String {
+        let tenant = Key {
+            tenant: self.tenant.clone(),
+            project: String::new(),
+            device: 0,
+            inode: 0,
+        };
+        tenant.fingerprint()
+    }
+
+    pub(super) fn tenant(&self) -> &str {
+        &self.tenant
     }
 
     /// A file name for cached data of this project: 40 hexadecimal digits that reveal neither
@@ -172,7 +199,6 @@ impl Project {
         u32::try_from(WEIGHT_OPEN + entries * WEIGHT_ENTRY).unwrap_or(u32::MAX)
     }
 
-    #[cfg(test)]
     pub(super) fn work_tree(&self) -> &WorkTree {
         &self.work
     }
@@ -507,7 +533,7 @@ mod tests {
         let mounts = Mounts::beneath(app.host(""));
         std::thread::scope(|scope| {
             let work = scope.spawn(|| {
-                confine(&mounts.folders(), None).unwrap();
+                confine(&mounts.folders(), &[]).unwrap();
                 let repos = repos_at(mounts);
                 let rules = std::sync::Arc::new(Rules::new(&[], &[], None).unwrap());
                 let repo = repos.open("acme", "app", rules).unwrap();

@@ -15,7 +15,7 @@ use super::file::RepoFile;
 use super::listing::{Entry, Listing, Stat};
 use super::manifest::{self, Manifest};
 use super::path::RepoPath;
-use super::project::{Head, Key, Snapshot};
+use super::project::{Head, Key, SearchResources, Snapshot};
 use super::rules::{Blocked, Kind, Rules};
 use super::search::{MatchRange, Matches, Query};
 use super::tracked::{self, TrackedEntry};
@@ -253,10 +253,15 @@ impl Repo {
         range: MatchRange,
         cancel: &Cancel,
     ) -> Result<Matches, RepoError> {
-        let listing = self.listing(cancel)?;
         let threads = self.shared.search_pools.begin(&self.tenant);
-        self.snapshot
-            .search(&listing, (query, range), &threads, cancel)
+        let resources = SearchResources {
+            rules: &self.rules,
+            pool: &self.shared.pool,
+            indexes: &self.shared.search_index,
+            threads: &threads,
+            cancel,
+        };
+        self.snapshot.search((query, range), &resources)
     }
 }
 

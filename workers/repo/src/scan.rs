@@ -53,6 +53,21 @@ pub(super) struct LineCounter {
     searcher: Searcher,
 }
 
+impl Count {
+    /// The count of a text without matches.
+    pub(super) fn none(skipped_lines: bool) -> Count {
+        Count {
+            lines: 0,
+            skipped_lines,
+        }
+    }
+}
+
+/// Whether a line is too long to be searched.
+pub(super) fn has_long_line(text: &str) -> bool {
+    pieces(text.as_bytes()).any(|piece| matches!(piece, Piece::LongLine(_)))
+}
+
 impl LineCounter {
     /// A clone of a matcher shares its program, but no memory on which threads would contend.
     pub(super) fn new(matcher: &RegexMatcher) -> LineCounter {

@@ -44,12 +44,23 @@ const GRACE: Duration = Duration::from_millis(200);
 
 /// Where the bytes of listed files come from.
 pub(super) trait FileSource: Sync {
-    /// The file's bytes, read into `buffer` unless they are cached. `None` if the file is too large
+    /// The count of a file that certainly has no match. `None` if it has to be read.
+    fn known_count(&self, file: ListedFile<'_>) -> Option<Count>;
+
+    /// The file's content, read into `buffer` unless it is cached. `None` if the file is too large
     /// to search, or gone.
-    fn load<'a>(&self, path: &RepoPath, buffer: &'a mut Vec<u8>) -> Option<Loaded<'a>>;
+    fn load<'a>(&self, file: ListedFile<'_>, buffer: &'a mut Vec<u8>) -> Option<Loaded<'a>>;
 
     /// Whether a file that did not load exists but is too large.
-    fn is_too_large(&self, path: &RepoPath) -> bool;
+    fn is_too_large(&self, file: ListedFile<'_>) -> bool;
+}
+
+/// A file of a listing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ListedFile<'a> {
+    /// Its position in the listing.
+    pub(super) position: usize,
+    pub(super) path: &'a RepoPath,
 }
 
 /// Searches all listed files on `threads`. Must not itself run on one of them: a thread that waits
@@ -63,13 +74,12 @@ pub(super) fn search(
 ) -> Result<Matches, RepoError> {
     let matcher = pattern::compile(&query.pattern, query.literal, query.case_sensitive)?;
     let covered = || {
-        listing
-            .entries
-            .par_iter()
-            .filter(|e| query.covers(e))
-            .collect()
+        let entries = listing.entries.par_iter().enumerate();
+        let covered = entries.filter(|(_, entry)| query.covers(entry));
+        let files = covered.map(|(position, Entry { path, .. })| ListedFile { position, path });
+        files.collect()
     };
-    let files: Vec<&Entry> = threads.install(covered);
+    let files: Vec<ListedFile<'_>> = threads.install(covered);
     let counters = (0..threads.count())
         .map(|_| Mutex::new(LineCounter::new(&matcher)))
         .collect();
@@ -118,19 +128,14 @@ struct Search<'a, C> {
 
 /// The part of a file's matching lines to return.
 struct Window<'a> {
-    path: &'a RepoPath,
+    file: ListedFile<'a>,
     skip: usize,
     take: usize,
 }
 
 impl<C: FileSource> Search<'_, C> {
-    fn block(&mut self, files: &[&Entry]) -> Result<(), RepoError> {
-        let count = || {
-            files
-                .par_iter()
-                .map(|file| self.count(&file.path))
-                .collect()
-        };
+    fn block(&mut self, files: &[ListedFile<'_>]) -> Result<(), RepoError> {
+        let count = || files.par_iter().map(|file| self.count(*file)).collect();
         let counts: Vec<Result<Count, Stopped>> = self.threads.install(count);
         if counts.contains(&Err(Stopped::Cancelled)) {
             return Err(Stopped::Cancelled.into());
@@ -141,7 +146,7 @@ impl<C: FileSource> Search<'_, C> {
                 self.found.totals.incomplete = true;
                 break;
             };
-            windows.extend(self.window(&file.path, count.lines));
+            windows.extend(self.window(*file, count.lines));
             self.found.totals += SearchTotals {
                 matches: count.lines,
                 files_searched: 1,
@@ -152,17 +157,15 @@ impl<C: FileSource> Search<'_, C> {
         self.show(&windows)
     }
 
-    fn count(&self, path: &RepoPath) -> Result<Count, Stopped> {
+    fn count(&self, file: ListedFile<'_>) -> Result<Count, Stopped> {
         self.cancel.check()?;
+        if let Some(count) = self.content.known_count(file) {
+            return Ok(count);
+        }
         let thread = rayon::current_thread_index().unwrap_or(0);
         let count = |counter: &mut LineCounter| {
-            let count = self.with_text(path, |text| counter.count(text, self.cancel));
-            count.unwrap_or_else(|| {
-                Ok(Count {
-                    lines: 0,
-                    skipped_lines: self.content.is_too_large(path),
-                })
-            })
+            let count = self.with_text(file, |text| counter.count(text, self.cancel));
+            count.unwrap_or_else(|| Ok(Count::none(self.content.is_too_large(file))))
         };
         match self.counters.get(thread) {
             Some(counter) => count(&mut counter.lock()),
@@ -172,13 +175,13 @@ impl<C: FileSource> Search<'_, C> {
 
     /// The part of a file's matching lines that is within the range, given the matches counted so
     /// far.
-    fn window<'p>(&self, path: &'p RepoPath, count: u64) -> Option<Window<'p>> {
+    fn window<'p>(&self, file: ListedFile<'p>, count: u64) -> Option<Window<'p>> {
         let before = usize::try_from(self.found.totals.matches).ok()?;
         let end = before.saturating_add(usize::try_from(count).ok()?);
         let from = before.max(self.range.skip);
         let to = end.min(self.range.skip.saturating_add(self.range.limit));
         (from < to).then(|| Window {
-            path,
+            file,
             skip: from - before,
             take: to - from,
         })
@@ -208,20 +211,20 @@ impl<C: FileSource> Search<'_, C> {
     }
 
     fn lines(&self, window: &Window<'_>, cancel: &Cancel) -> Result<Vec<MatchedLine>, Stopped> {
-        let lines = self.with_text(window.path, |text| {
+        let lines = self.with_text(window.file, |text| {
             let lines = scan::collect(text, &self.matcher, (window.skip, window.take), cancel)?;
             let show = |line: &MatchSpan| {
-                line.render(window.path, text, &self.matcher, self.query.context)
+                line.render(window.file.path, text, &self.matcher, self.query.context)
             };
             Ok(lines.iter().map(show).collect())
         });
         lines.unwrap_or(Ok(Vec::new()))
     }
 
-    fn with_text<T>(&self, path: &RepoPath, work: impl FnOnce(&str) -> T) -> Option<T> {
+    fn with_text<T>(&self, file: ListedFile<'_>, work: impl FnOnce(&str) -> T) -> Option<T> {
         BUFFER.with_borrow_mut(|buffer| {
-            let loaded = self.content.load(path, buffer);
-            let done = loaded.and_then(|bytes| scan::decode(&bytes).map(|text| work(&text)));
+            let loaded = self.content.load(file, buffer);
+            let done = loaded.and_then(|loaded| loaded.text().map(|text| work(&text)));
             buffer.shrink_to(KEPT_BUFFER);
             done
         })
@@ -233,6 +236,7 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::super::testing::{Sandbox, cancel, path};
+    use super::super::worktree::WorkFiles;
     use super::super::{Glob, Rules};
     use super::*;
 
@@ -381,7 +385,8 @@ mod tests {
         let threads = repo.shared.search_pools.begin(&repo.tenant);
         let over = Cancel::new(Instant::now(), CancellationToken::new());
         let query = query("hit");
-        let ask = || search(work, &listing, (&query, first(10)), &threads, &over);
+        let files = WorkFiles::scanned(work);
+        let ask = || search(&files, &listing, (&query, first(10)), &threads, &over);
         let found = ask().unwrap();
         assert!(found.totals.incomplete && found.lines.is_empty() && found.totals.matches == 0);
         over.token.cancel();
@@ -399,7 +404,7 @@ mod tests {
         let work = repo.snapshot.project().work_tree();
         let threads = repo.shared.search_pools.begin(&repo.tenant);
         let found = search(
-            work,
+            &WorkFiles::scanned(work),
             &listing,
             (&query("hit"), first(10)),
             &threads,

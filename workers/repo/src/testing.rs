@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 #[cfg(test)]
 use super::Listing;
 use super::metrics::RepoMetrics;
-use super::{CacheBytes, Cancel, Mounts, Repo, RepoPath, Repos, Rules};
+use super::{CacheBytes, Cancel, Mounts, Repo, RepoPath, Repos, Rules, SearchIndexConfig};
 
 /// The project `acme/app` and the worker's view of it.
 pub struct Sandbox {
@@ -29,6 +29,7 @@ pub fn repos_at(mounts: Mounts) -> Repos {
         mounts,
         threads,
         CacheBytes::default(),
+        SearchIndexConfig::default(),
         RepoMetrics::default(),
     )
     .unwrap()

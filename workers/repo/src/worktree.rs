@@ -4,6 +4,7 @@
 //! changes in parallel; only changed folders are read again. So a call sees everything that was
 //! written before it began.
 
+mod indexed;
 mod source;
 
 use std::collections::HashMap;
@@ -28,6 +29,9 @@ use super::path::RepoPath;
 use super::rules::{Kind, Rules};
 use super::stamp::modified;
 
+pub(super) use indexed::{IndexedWorkTree, WorkBlobs};
+pub(super) use source::WorkFiles;
+
 /// How files are opened: a FIFO must not block, and is rejected once it is open.
 pub(super) const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
@@ -43,6 +47,7 @@ pub(super) struct WorkTree {
     pub(super) jail: Jail,
     pub(super) contents: ContentCache,
     tree: Mutex<Option<Arc<Tree>>>,
+    indexed: Mutex<Option<Arc<IndexedWorkTree>>>,
     /// Held while folders are read, so that concurrent calls read them once.
     reading: Mutex<()>,
 }
@@ -61,6 +66,7 @@ impl WorkTree {
             jail,
             contents: ContentCache::new(budget),
             tree: Mutex::new(None),
+            indexed: Mutex::new(None),
             reading: Mutex::new(()),
         }
     }

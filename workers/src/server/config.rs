@@ -4,7 +4,7 @@ use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use archway_index::config::IndexConfig;
 use archway_proto::pool;
-use archway_repo::{CacheBytes, Mounts};
+use archway_repo::{CacheBytes, Mounts, SearchIndexConfig};
 use archway_store::StoreConfig;
 
 use super::{CacheFolder, CacheFolderError};
@@ -32,9 +32,14 @@ pub struct WorkerConfig {
         default_value_t = 0
     )]
     pub search_threads: usize,
-    /// Bytes of file contents cached between searches, for all projects together.
-    #[arg(long, env = "ARCHWAY_SEARCH_CACHE_BYTES", value_name = "BYTES", default_value_t = 64 << 20)]
-    pub search_cache_bytes: usize,
+    /// Size of the search index of all repositories in bytes, with the compressed text of every
+    /// file. The least recently used ones are removed. 0: every search reads every file. Without
+    /// --cache the index is in memory, at most 64 MiB.
+    #[arg(long, env = "ARCHWAY_SEARCH_CACHE_BYTES", value_name = "BYTES", default_value_t = 2 << 30)]
+    pub search_cache_bytes: u64,
+    /// Bytes of file contents cached in memory between searches, for all projects together.
+    #[arg(long, env = "ARCHWAY_CONTENT_CACHE_BYTES", value_name = "BYTES", default_value_t = 64 << 20)]
+    pub content_cache_bytes: usize,
     /// Memory of opened projects (git handles and listings), in bytes. The least recently used ones
     /// are closed to stay below it, and to use at most half of the open files that the system allows.
     #[arg(long, env = "ARCHWAY_PROJECT_CACHE_BYTES", value_name = "BYTES", default_value_t = 256 << 20)]
@@ -52,9 +57,10 @@ pub struct WorkerConfig {
     /// Maximum size of one result in bytes, for text and for data separately.
     #[arg(long, env = "ARCHWAY_MAX_RESULT_BYTES", value_name = "BYTES", default_value_t = 64 * 1024)]
     pub max_result_bytes: usize,
-    /// Folder outside the repositories for data that is expensive to compute: commit-graphs, and
-    /// ledgers of the files that each commit changed. The worker creates a private folder of at
-    /// most 2 GiB in it. Without it everything is computed again after a restart.
+    /// Folder outside the repositories for data that is expensive to compute: the search index,
+    /// commit-graphs, and ledgers of the files that each commit changed. The worker creates private
+    /// folders in it: one of at most 2 GiB for histories, and one for the search index. Without it
+    /// everything is computed again after a restart.
     #[arg(long, env = "ARCHWAY_CACHE_DIR", value_name = "DIR")]
     pub cache: Option<PathBuf>,
     /// How long a call waits for its session's workflow. This is a field and no option: only tests,
@@ -89,8 +95,16 @@ impl WorkerConfig {
     /// The memory of the caches of repositories.
     pub(super) fn cache_bytes(&self) -> CacheBytes {
         CacheBytes {
-            contents: self.search_cache_bytes,
+            contents: self.content_cache_bytes,
             projects: self.project_cache_bytes,
+        }
+    }
+
+    /// Where the search index is, and its size.
+    pub(super) fn search_index(&self, cache: Option<&CacheFolder>) -> SearchIndexConfig {
+        SearchIndexConfig {
+            folder: cache.map(|cache| cache.search().to_owned()),
+            bytes: self.search_cache_bytes,
         }
     }
 

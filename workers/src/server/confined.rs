@@ -45,8 +45,9 @@ impl ConfinedWorker {
                 let _ends = ends;
                 let parts = WorkerParts::read(&config)?;
                 let cache = config.cache_folder(&mounts)?;
-                let confinement =
-                    confine(&mounts.folders(), cache.as_ref().map(CacheFolder::path))?;
+                let own = cache.as_ref().map(CacheFolder::paths);
+                let own = own.as_ref().map_or(&[][..], |own| own);
+                let confinement = confine(&mounts.folders(), own)?;
                 let runtime = tokio::runtime::Builder::new_current_thread()
                     .enable_all()
                     .build()

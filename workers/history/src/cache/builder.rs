@@ -4,7 +4,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use archway_repo::{Cancel, Key, RepoError};
+use archway_repo::{Cancel, Key, RepoError, pack_cache};
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -12,7 +12,6 @@ use super::super::error::HistoryError;
 use super::super::graph::build;
 use super::super::ledger;
 use super::super::metrics::{BuildOutcome, HistoryMetrics};
-use super::super::pack_cache;
 use super::folder::Part;
 use super::graphs::Graphs;
 use super::ledgers::Ledgers;

@@ -1,14 +1,9 @@
 //! The private folder where graphs and ledgers outlive the worker: building them for a large
 //! repository takes minutes, reading them takes seconds.
-//!
-//! It lies outside all mounts, and only the worker's user can read it. Its files are trusted no
-//! more than a repository's own: they are checked when they are read. Replicas on one host may
-//! share the folder: a file is written under a unique name, then renamed.
 
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -17,17 +12,15 @@ use uuid::Uuid;
 
 use super::super::graph::{GraphError, MAX_BYTES, read_file};
 
-/// Subfolder of the one that the operator names, which may be a volume with rights of its own.
-const NAME: &str = "history";
 /// Size of all files, in bytes.
 const MAX_TOTAL: u64 = 2 << 30;
 /// Unfinished files are removed after this time.
 const MAX_DRAFT_AGE: Duration = Duration::from_secs(3600);
 const DRAFT: &str = "new";
 
-/// A folder that only this worker can read and write.
+/// The folder of graphs and ledgers.
 #[derive(Clone, Debug)]
-pub struct CacheFolder {
+pub(super) struct HistoryFolder {
     path: PathBuf,
 }
 
@@ -38,73 +31,12 @@ pub(super) enum Part {
     Ledger,
 }
 
-/// Why a folder can't be the cache.
-#[derive(Debug, thiserror::Error)]
-pub enum CacheFolderError {
-    /// The folder overlaps with repositories.
-    #[error(
-        "--cache (ARCHWAY_CACHE_DIR) {} overlaps the repositories at {}: name another \
-         folder", path.display(), mount.display()
-    )]
-    InMount {
-        /// The folder.
-        path: PathBuf,
-        /// The mount that it overlaps.
-        mount: PathBuf,
-    },
-    /// Another user owns the folder.
-    #[error(
-        "--cache (ARCHWAY_CACHE_DIR) {} belongs to another user: name a folder in which the worker \
-         may make its own", .0.display()
-    )]
-    ForeignOwner(PathBuf),
-    /// The operating system refused.
-    #[error("--cache (ARCHWAY_CACHE_DIR) {} can't be used", path.display())]
-    Io {
-        /// The folder.
-        path: PathBuf,
-        /// The operating system's error.
-        #[source]
-        source: io::Error,
-    },
-}
-
-impl CacheFolder {
-    /// Opens the cache in `named`, outside of `mounts`; creates it if missing (mode 0700). Call it
-    /// before the process is confined, and grant access to [`CacheFolder::path`]; it can be opened
-    /// again afterwards.
-    ///
-    /// # Errors
-    /// [`CacheFolderError`]
-    pub fn open(named: &Path, mounts: &[PathBuf]) -> Result<CacheFolder, CacheFolderError> {
-        let failed = |source| CacheFolderError::Io {
-            path: named.to_owned(),
-            source,
-        };
-        let path = resolve(&named.join(NAME)).map_err(failed)?;
-        for mount in mounts {
-            let resolved = resolve(mount).map_err(failed)?;
-            if path.starts_with(&resolved) || resolved.starts_with(&path) {
-                let (path, mount) = (named.to_owned(), mount.clone());
-                return Err(CacheFolderError::InMount { path, mount });
-            }
+impl HistoryFolder {
+    /// The folder at `path`.
+    pub(super) fn at(path: &Path) -> HistoryFolder {
+        HistoryFolder {
+            path: path.to_owned(),
         }
-        let mut builder = DirBuilder::new();
-        builder.recursive(true).mode(0o700);
-        builder.create(&path).map_err(failed)?;
-        let about = fs::symlink_metadata(&path).map_err(failed)?;
-        if !about.is_dir() || about.uid() != rustix::process::geteuid().as_raw() {
-            return Err(CacheFolderError::ForeignOwner(path));
-        }
-        if about.mode() & 0o077 != 0 {
-            fs::set_permissions(&path, Permissions::from_mode(0o700)).map_err(failed)?;
-        }
-        Ok(CacheFolder { path })
-    }
-
-    /// The folder: absolute, without links.
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Loads a saved part of a project. `None` if it is missing or `parse` rejects it.
@@ -206,24 +138,10 @@ fn is_stale(written: SystemTime) -> bool {
     written.elapsed().is_ok_and(|age| age > MAX_DRAFT_AGE)
 }
 
-/// Resolves the links of a path, as far as it exists.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the operator's own folders, not a tenant's path"
-)]
-fn resolve(path: &Path) -> io::Result<PathBuf> {
-    let path = std::path::absolute(path)?;
-    for existing in path.ancestors() {
-        if let Ok(resolved) = existing.canonicalize() {
-            let rest = path.strip_prefix(existing).unwrap_or(Path::new(""));
-            return Ok(resolved.join(rest));
-        }
-    }
-    Ok(path)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
     use archway_repo::testing::{Sandbox, cancel};
 
     use super::super::super::graph::Graph;
@@ -236,8 +154,7 @@ mod tests {
     #[test]
     fn saved_graphs_are_private_and_damaged_ones_are_removed() {
         let temp = tempfile::tempdir().unwrap();
-        let folder = CacheFolder::open(&temp.path().join("new/cache"), &[]).unwrap();
-        assert_eq!(mode(folder.path()), 0o700);
+        let folder = HistoryFolder::at(temp.path());
         let app = Sandbox::new();
         app.file("a", "1").committed();
         app.git(&["commit-graph", "write", "--reachable"]);
@@ -256,45 +173,16 @@ mod tests {
         folder.save(key, part, &damaged).unwrap();
         assert!(load().is_none() && !folder.file_path(key, part).exists());
         assert_eq!(
-            fs::read_dir(folder.path()).unwrap().count(),
+            fs::read_dir(temp.path()).unwrap().count(),
             0,
             "drafts are removed"
         );
     }
 
     #[test]
-    fn folders_inside_repositories_are_rejected_before_creation() {
-        let temp = tempfile::tempdir().unwrap();
-        let repos = temp.path().join("repos");
-        fs::create_dir(&repos).unwrap();
-        std::os::unix::fs::symlink(&repos, temp.path().join("link")).unwrap();
-        for named in ["repos", "repos/acme/new", "link/cache"] {
-            let refused = CacheFolder::open(&temp.path().join(named), std::slice::from_ref(&repos));
-            assert!(
-                matches!(refused, Err(CacheFolderError::InMount { .. })),
-                "{named}"
-            );
-        }
-        assert_eq!(fs::read_dir(&repos).unwrap().count(), 0);
-        let around = CacheFolder::open(temp.path(), &[temp.path().join("history/repos")]);
-        assert!(matches!(around, Err(CacheFolderError::InMount { .. })));
-        assert!(CacheFolder::open(&temp.path().join("repos-cache"), &[repos]).is_ok());
-    }
-
-    #[test]
-    fn permissions_of_an_existing_folder_are_restricted() {
-        let temp = tempfile::tempdir().unwrap();
-        let path = temp.path().join(NAME);
-        fs::create_dir(&path).unwrap();
-        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
-        CacheFolder::open(temp.path(), &[]).unwrap();
-        assert_eq!(mode(&path), 0o700);
-    }
-
-    #[test]
     fn saving_leaves_drafts_of_other_workers_alone() {
         let temp = tempfile::tempdir().unwrap();
-        let folder = CacheFolder::open(temp.path(), &[]).unwrap();
+        let folder = HistoryFolder::at(temp.path());
         // Another worker with the same process id, in a container of its own.
         let others = |number| format!("{}-{number}.{DRAFT}", std::process::id());
         let others: Vec<_> = (0..1000).map(|it| folder.path.join(others(it))).collect();
@@ -310,7 +198,7 @@ mod tests {
     #[test]
     fn the_oldest_files_are_evicted_except_the_replaced_one() {
         let temp = tempfile::tempdir().unwrap();
-        let folder = CacheFolder::open(temp.path(), &[]).unwrap();
+        let folder = HistoryFolder::at(temp.path());
         let saved = |name: &str, part: Part, age: u64| {
             let path = folder.path.join(name).with_extension(part.name());
             let file = fs::File::create(&path).unwrap();

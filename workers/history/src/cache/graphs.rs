@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use tokio::time::{Duration, Instant};
 
 use super::super::graph::{Graph, GraphFiles};
-use super::folder::{CacheFolder, Part};
+use super::folder::{HistoryFolder, Part};
 use super::{MAX_PROJECTS, idle_timeout};
 
 /// Size of all graphs in memory, in KiB.
@@ -31,7 +31,7 @@ const CPU_SHARE: u32 = 100;
 pub(super) struct Graphs {
     states: Cache<Key, Arc<ProjectState>>,
     graphs: Cache<Key, CachedGraph>,
-    folder: Option<CacheFolder>,
+    folder: Option<HistoryFolder>,
 }
 
 /// A graph in use.
@@ -51,7 +51,7 @@ struct ProjectState {
 }
 
 impl Graphs {
-    pub(super) fn new(folder: Option<CacheFolder>) -> Graphs {
+    pub(super) fn new(folder: Option<HistoryFolder>) -> Graphs {
         let kib = |_: &Key, cached: &CachedGraph| {
             let kib = (cached.graph.bytes() >> 10) + 1;
             u32::try_from(kib).unwrap_or(u32::MAX)
@@ -157,7 +157,7 @@ impl Graphs {
 
     fn saved(&self, project: &Key, cancel: &Cancel) -> Result<Arc<Graph>, Stopped> {
         let parse = |content| Graph::checked(content, cancel);
-        let load = |folder: &CacheFolder| folder.load(project, Part::Graph, parse, cancel);
+        let load = |folder: &HistoryFolder| folder.load(project, Part::Graph, parse, cancel);
         let saved = self.folder.as_ref().map(load).transpose()?;
         Ok(Arc::new(saved.flatten().unwrap_or_default()))
     }

@@ -8,7 +8,7 @@ use moka::sync::Cache;
 use parking_lot::Mutex;
 
 use super::super::ledger::Ledger;
-use super::folder::{CacheFolder, Part};
+use super::folder::{HistoryFolder, Part};
 use super::{IDLE_TIMEOUT, MAX_PROJECTS, idle_timeout};
 
 /// Size of all ledgers in memory, in KiB.
@@ -20,11 +20,11 @@ pub(super) struct Ledgers {
     ledgers: Cache<Key, Arc<Ledger>>,
     /// Held while a project's ledger is read or replaced.
     locks: Cache<Key, Arc<Mutex<()>>>,
-    folder: Option<CacheFolder>,
+    folder: Option<HistoryFolder>,
 }
 
 impl Ledgers {
-    pub(super) fn new(folder: Option<CacheFolder>) -> Ledgers {
+    pub(super) fn new(folder: Option<HistoryFolder>) -> Ledgers {
         let kib = |_: &Key, ledger: &Arc<Ledger>| {
             u32::try_from((ledger.bytes() >> 10) + 1).unwrap_or(u32::MAX)
         };
@@ -56,7 +56,7 @@ impl Ledgers {
             return Ok(ledger);
         }
         let parse = |content| Ledger::checked(content, cancel);
-        let load = |folder: &CacheFolder| folder.load(project, Part::Ledger, parse, cancel);
+        let load = |folder: &HistoryFolder| folder.load(project, Part::Ledger, parse, cancel);
         let saved = self.folder.as_ref().map(load).transpose()?;
         let ledger = Arc::new(saved.flatten().unwrap_or_default());
         self.ledgers.insert(project.clone(), Arc::clone(&ledger));

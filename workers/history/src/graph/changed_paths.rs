@@ -7,14 +7,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use archway_repo::Cancel;
+use archway_repo::{Cancel, GenerationalCache};
 use gix::ObjectId;
 use gix::bstr::{BString, ByteVec as _};
 use gix::objs::tree::EntryRef;
 use gix::objs::{Find as _, TreeRefIter};
 
 use super::super::error::{HistoryError, git};
-use super::super::generational_cache::GenerationalCache;
 use super::super::trees::zip_entries;
 use super::bloom::MAX_PATHS;
 

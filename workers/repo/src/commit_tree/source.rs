@@ -1,33 +1,90 @@
-//! File contents of a commit for searches.
+//! File contents of a commit for searches and for the index.
 
-use super::{Commit, CommitTree, is_file};
+use std::sync::Arc;
+
+use gix::ObjectId;
+
+use super::{CommitListing, READING};
 use crate::content_cache::Loaded;
-use crate::path::RepoPath;
-use crate::scan::MAX_FILE;
-use crate::search::FileSource;
+use crate::git::{Git, git_error};
+use crate::pack_cache;
+use crate::scan::{Count, MAX_FILE};
+use crate::search::{FileSource, ListedFile};
+use crate::search_index::{Build, BuildError, BuildSource, Content, Selection, Verdict};
 
-impl FileSource for CommitTree {
-    fn load<'a>(&self, path: &RepoPath, buffer: &'a mut Vec<u8>) -> Option<Loaded<'a>> {
-        let commit = self.commit.as_ref()?;
-        let repository = commit.git.objects();
-        let node = commit.node(&repository, path).ok()??;
-        let size = repository.find_header(node.id).ok()?.size();
-        if size > MAX_FILE || !is_file(node.mode) {
+/// The files of a commit, with what the index says of them.
+pub(crate) struct CommitFiles<'a> {
+    pub(crate) git: &'a Git,
+    pub(crate) listing: &'a CommitListing,
+    /// `None` without an index.
+    pub(crate) selection: Option<Selection>,
+}
+
+/// The files of a commit, for a build of the index.
+pub(crate) struct CommitBlobs {
+    pub(crate) git: Arc<Git>,
+    pub(crate) listing: Arc<CommitListing>,
+}
+
+impl CommitFiles<'_> {
+    fn blob(&self, file: ListedFile<'_>) -> Option<ObjectId> {
+        let blobs = self.listing.indexed.blobs();
+        blobs.get(file.position)?.map(ObjectId::from)
+    }
+
+    fn size(&self, repository: &gix::Repository, file: ListedFile<'_>) -> Option<u64> {
+        Some(repository.find_header(self.blob(file)?).ok()?.size())
+    }
+}
+
+impl FileSource for CommitFiles<'_> {
+    fn known_count(&self, file: ListedFile<'_>) -> Option<Count> {
+        match self.selection.as_ref()?.verdict(file.position) {
+            Verdict::Unknown | Verdict::Candidate => None,
+            Verdict::Excluded { is_skipped } => Some(Count::none(is_skipped)),
+        }
+    }
+
+    fn load<'a>(&self, file: ListedFile<'_>, buffer: &'a mut Vec<u8>) -> Option<Loaded<'a>> {
+        let selection = self.selection.as_ref();
+        if selection.is_some_and(|selection| selection.text(file.position, buffer)) {
+            return Some(Loaded::Text(buffer));
+        }
+        let repository = self.git.objects();
+        if self.size(&repository, file)? > MAX_FILE {
             return None;
         }
-        *buffer = repository.find_blob(node.id).ok()?.take_data();
+        *buffer = repository.find_blob(self.blob(file)?).ok()?.take_data();
         Some(Loaded::Read(buffer))
     }
 
-    fn is_too_large(&self, path: &RepoPath) -> bool {
-        let size = |commit: &Commit| {
-            let repository = commit.git.objects();
-            let node = commit.node(&repository, path).ok()??;
-            Some(repository.find_header(node.id).ok()?.size())
-        };
-        self.commit
-            .as_ref()
-            .and_then(size)
-            .is_some_and(|size| size > MAX_FILE)
+    fn is_too_large(&self, file: ListedFile<'_>) -> bool {
+        let size = self.size(&self.git.objects(), file);
+        size.is_some_and(|size| size > MAX_FILE)
+    }
+}
+
+impl BuildSource for CommitBlobs {
+    fn read(&self, build: &mut Build<'_>) -> Result<(), BuildError> {
+        let mut repository = self.git.objects();
+        pack_cache::enable(&mut repository);
+        for blob in self.listing.indexed.blobs().iter().flatten() {
+            build.cancel().check()?;
+            if build.keep(blob) {
+                continue;
+            }
+            // A blob that cannot be read is not searched by a scan either.
+            let id = ObjectId::from(*blob);
+            let Ok(header) = repository.find_header(id) else {
+                continue;
+            };
+            if header.size() > MAX_FILE {
+                build.add(*blob, &Content::TooLarge)?;
+                continue;
+            }
+            let content = repository.find_blob(id).map_err(git_error(READING))?;
+            build.add(*blob, &Content::Bytes(&content.data))?;
+        }
+        Ok(())
     }
 }

@@ -17,8 +17,6 @@ use crate::listing::{Entry, Listing, Stat};
 use crate::manifest_cache::ManifestAndRules;
 use crate::path::RepoPath;
 use crate::rules::{Kind, Rules};
-use crate::search::{self, MatchRange, Matches, Query};
-use crate::search_pool::SearchThreads;
 
 /// The commit that HEAD names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +37,7 @@ pub(crate) struct Snapshot {
     pub(super) refused: Option<&'static str>,
     pub(super) head: Option<ObjectId>,
     /// The files of the commit, if they are served instead of a work tree.
-    pub(super) bare: Option<Arc<CommitTree>>,
+    pub(crate) bare: Option<Arc<CommitTree>>,
 }
 
 impl Snapshot {
@@ -158,7 +156,7 @@ impl Snapshot {
         cancel: &Cancel,
     ) -> Result<Arc<Listing>, RepoError> {
         match &self.bare {
-            Some(tree) => tree.listing(rules, cancel),
+            Some(tree) => Ok(Arc::clone(&tree.listing(rules, cancel)?.listing)),
             None => self.project.work.listing(rules, pool, cancel),
         }
     }
@@ -189,19 +187,6 @@ impl Snapshot {
         match &self.bare {
             Some(tree) => tree.time(),
             None => self.project.work.folder_time(folder),
-        }
-    }
-
-    pub(crate) fn search(
-        &self,
-        listing: &Listing,
-        query: (&Query, MatchRange),
-        threads: &SearchThreads<'_>,
-        cancel: &Cancel,
-    ) -> Result<Matches, RepoError> {
-        match &self.bare {
-            Some(tree) => search::search(tree.as_ref(), listing, query, threads, cancel),
-            None => search::search(&self.project.work, listing, query, threads, cancel),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Byte strings by key.
 #[derive(Debug)]
-pub(super) struct GenerationalCache<K, T> {
+pub struct GenerationalCache<K, T> {
     young: HashMap<K, (T, Arc<[u8]>)>,
     old: HashMap<K, (T, Arc<[u8]>)>,
     /// Size of the young generation.
@@ -22,7 +22,7 @@ const OVERHEAD: usize = 96;
 
 impl<K: Eq + Hash + Copy, T: Copy> GenerationalCache<K, T> {
     /// A cache of about `bound` bytes at most.
-    pub(super) fn new(bound: usize) -> Self {
+    pub fn new(bound: usize) -> Self {
         GenerationalCache {
             young: HashMap::new(),
             old: HashMap::new(),
@@ -31,7 +31,8 @@ impl<K: Eq + Hash + Copy, T: Copy> GenerationalCache<K, T> {
         }
     }
 
-    pub(super) fn get(&mut self, key: K) -> Option<(T, Arc<[u8]>)> {
+    /// The bytes of a key, which become young.
+    pub fn get(&mut self, key: K) -> Option<(T, Arc<[u8]>)> {
         if let Some(found) = self.young.get(&key) {
             return Some(found.clone());
         }
@@ -40,7 +41,8 @@ impl<K: Eq + Hash + Copy, T: Copy> GenerationalCache<K, T> {
         Some((metadata, bytes))
     }
 
-    pub(super) fn put(&mut self, key: K, metadata: T, bytes: Arc<[u8]>) {
+    /// Adds the bytes of a key, unless they are more than an eighth of the bound.
+    pub fn put(&mut self, key: K, metadata: T, bytes: Arc<[u8]>) {
         let cost = bytes.len() + OVERHEAD;
         if cost > self.bound / 8 {
             return;

@@ -14,8 +14,8 @@ const CACHE_BYTES: usize = 48 << 20;
 /// Objects by pack and offset, with their kind and their compressed size.
 struct PackCache(GenerationalCache<(u32, u64), (Kind, usize)>);
 
-/// Enables the cache for a repository handle.
-pub(super) fn enable(git: &mut gix::Repository) {
+/// Enables the cache for a repository handle: at most 48 MiB.
+pub fn enable(git: &mut gix::Repository) {
     git.objects
         .set_pack_cache(|| Box::new(PackCache(GenerationalCache::new(CACHE_BYTES))));
 }

@@ -1,0 +1,127 @@
+//! A search of a project as one call sees it, by its index as far as that goes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use archway_trigrams::Requirement;
+use rayon::ThreadPool;
+
+use super::Snapshot;
+use crate::cancel::Cancel;
+use crate::commit_tree::{CommitBlobs, CommitFiles, CommitTree};
+use crate::error::RepoError;
+use crate::rules::Rules;
+use crate::search::{self, MatchRange, Matches, Query};
+use crate::search_index::{ProjectIndex, SearchIndex, Selection};
+use crate::search_pool::SearchThreads;
+use crate::worktree::{WorkBlobs, WorkFiles};
+
+/// What a search uses besides the project.
+pub(crate) struct SearchResources<'a> {
+    pub(crate) rules: &'a Arc<Rules>,
+    /// Threads that list a work tree.
+    pub(crate) pool: &'a ThreadPool,
+    pub(crate) indexes: &'a SearchIndex,
+    pub(crate) threads: &'a SearchThreads<'a>,
+    pub(crate) cancel: &'a Cancel,
+}
+
+impl Snapshot {
+    /// Searches all files that the rules leave.
+    ///
+    /// # Errors
+    /// As for [`search::search`], or if the files cannot be listed.
+    pub(crate) fn search(
+        &self,
+        query: (&Query, MatchRange),
+        resources: &SearchResources<'_>,
+    ) -> Result<Matches, RepoError> {
+        match &self.bare {
+            Some(tree) => self.search_commit(tree, query, resources),
+            None => self.search_work_tree(query, resources),
+        }
+    }
+
+    fn search_commit(
+        &self,
+        tree: &Arc<CommitTree>,
+        query: (&Query, MatchRange),
+        resources: &SearchResources<'_>,
+    ) -> Result<Matches, RepoError> {
+        let Some(git) = tree.git() else {
+            return Ok(Matches::default());
+        };
+        let listing = tree.listing(resources.rules, resources.cancel)?;
+        let index = self.index(resources.indexes);
+        let select = |index| Selection::of(index, &listing.indexed, &requirement(query.0));
+        let selection = index.as_ref().map(select);
+        let missing = selection.as_ref().map_or(0, Selection::missing);
+        let files = CommitFiles {
+            git,
+            listing: &listing,
+            selection,
+        };
+        let found = search::search(
+            &files,
+            &listing.listing,
+            query,
+            resources.threads,
+            resources.cancel,
+        );
+        // Old commits are scanned: what they alone have is rarely searched twice.
+        let is_head = || {
+            self.project
+                .bare
+                .lock()
+                .as_ref()
+                .is_some_and(|head| Arc::ptr_eq(head, tree))
+        };
+        if let Some(index) = index.filter(|_| missing > 0 && is_head()) {
+            let (git, listing) = (Arc::clone(git), Arc::clone(&listing));
+            let tenant = self.project.key.tenant();
+            (resources.indexes).request(&index, tenant, CommitBlobs { git, listing });
+        }
+        found
+    }
+
+    fn search_work_tree(
+        &self,
+        query: (&Query, MatchRange),
+        resources: &SearchResources<'_>,
+    ) -> Result<Matches, RepoError> {
+        let work = self.project.work_tree();
+        let listing = work.listing(resources.rules, resources.pool, resources.cancel)?;
+        let index = self.index(resources.indexes);
+        let indexed = index.as_ref().map(|index| (index, work.indexed(&listing)));
+        let indexed = indexed.as_ref().map(|(index, indexed)| {
+            let selection = Selection::of(index, &indexed.files, &requirement(query.0));
+            (&**indexed, selection)
+        });
+        let unknown = indexed.as_ref().map_or(0, |(indexed, selection)| {
+            indexed.unread + selection.missing()
+        });
+        let files = WorkFiles {
+            work,
+            indexed,
+            changed: AtomicUsize::new(unknown),
+        };
+        let found = search::search(&files, &listing, query, resources.threads, resources.cancel);
+        if let Some(index) = &index
+            && files.changed.load(Ordering::Relaxed) > 0
+        {
+            let source = WorkBlobs::new(Arc::clone(&self.project), Arc::clone(&listing));
+            (resources.indexes).request(index, self.project.key.tenant(), source);
+        }
+        found
+    }
+
+    /// The search index of the project's texts. `None` if this worker has none.
+    fn index(&self, indexes: &SearchIndex) -> Option<Arc<ProjectIndex>> {
+        let git = self.git();
+        indexes.of(&self.project.key.of_index(git.as_ref()))
+    }
+}
+
+fn requirement(query: &Query) -> Requirement {
+    Requirement::of(&query.pattern, query.literal, query.case_sensitive)
+}

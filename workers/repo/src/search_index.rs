@@ -1,0 +1,128 @@
+//! The search index: which files of a project can match a pattern, and their texts.
+//!
+//! An index has the distinct texts of a repository by their blobs, whatever file or commit has
+//! them. It changes no answer: a file of which it knows nothing is scanned, and one that it proposes
+//! is matched as in a scan. It is built in the background after a search that found files missing.
+//!
+//! Path rules are no part of it: a search looks up the files of a listing, which has none that is
+//! closed to its caller.
+
+// In the order in which a search uses them.
+mod project_index;
+mod segments;
+mod selection;
+mod store;
+mod queue;
+mod builder;
+mod build;
+mod compaction;
+mod room;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use archway_trigrams::BlobId;
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
+use tokio::time::Duration;
+
+pub(crate) use build::{Build, BuildError, BuildSource, Content};
+pub(crate) use project_index::ProjectIndex;
+pub(crate) use selection::{IndexedFiles, Selection, Verdict};
+
+use crate::metrics::RepoMetrics;
+use crate::project::Key;
+use builder::Builder;
+use room::Room;
+use store::SegmentStore;
+
+/// Without a folder, the index takes at most this much memory, in bytes.
+const MAX_MEMORY: u64 = 64 << 20;
+/// Memory of the tables of indexes in a folder, in bytes.
+const TABLE_BYTES: u64 = 64 << 20;
+/// How long the index of a project without searches stays open.
+const IDLE: Duration = Duration::from_secs(60 * 60);
+
+/// Where the index is, and how large it may become.
+#[derive(Clone, Debug, Default)]
+pub struct SearchIndexConfig {
+    /// A folder that only this worker's user can access; without it the index is in memory.
+    pub folder: Option<PathBuf>,
+    /// The size of all indexes, in bytes. Zero: there is no index, and every search is a scan.
+    pub bytes: u64,
+}
+
+/// The indexes of all repositories.
+pub(crate) struct SearchIndex {
+    indexes: Cache<Key, Arc<ProjectIndex>>,
+    room: Arc<Room>,
+    /// `None` if there is no index.
+    builder: Option<Builder>,
+}
+
+impl SearchIndex {
+    /// Starts the thread that builds, confined as the calling one.
+    ///
+    /// # Errors
+    /// If the thread cannot be started.
+    pub(crate) fn start(
+        config: SearchIndexConfig,
+        metrics: &RepoMetrics,
+    ) -> io::Result<SearchIndex> {
+        let (memory, bytes) = match config.folder {
+            Some(_) => (TABLE_BYTES, config.bytes),
+            None => (config.bytes.min(MAX_MEMORY), config.bytes.min(MAX_MEMORY)),
+        };
+        let is_enabled = bytes > 0;
+        let room = Arc::new(Room::new(config.folder, bytes));
+        let start = || Builder::start(Arc::clone(&room), metrics.clone());
+        let builder = is_enabled.then(start).transpose()?;
+        let indexes = Cache::builder()
+            .max_capacity(memory)
+            .weigher(|_, index: &Arc<ProjectIndex>| index.weigh())
+            .eviction_policy(EvictionPolicy::lru())
+            .time_to_idle(IDLE)
+            .build();
+        Ok(SearchIndex {
+            indexes,
+            room,
+            builder,
+        })
+    }
+
+    /// The index of a repository. `None` if there is no index at all.
+    pub(crate) fn of(&self, key: &Key) -> Option<Arc<ProjectIndex>> {
+        let builder = self.builder.as_ref()?;
+        let open = || {
+            let store = SegmentStore::of(key, self.room.folder());
+            Arc::new(ProjectIndex::open(store, builder.metrics()))
+        };
+        let index = self.indexes.get_with_by_ref(key, open);
+        // The cache weighs an index when it is inserted.
+        if index.has_grown() {
+            self.indexes.insert(key.clone(), Arc::clone(&index));
+        }
+        Some(index)
+    }
+
+    /// Requests a build of what the index lacks, unless one was requested or made recently.
+    pub(crate) fn request(
+        &self,
+        index: &Arc<ProjectIndex>,
+        tenant: &str,
+        source: impl BuildSource,
+    ) {
+        if let Some(builder) = &self.builder {
+            builder.request(index, tenant, source);
+        }
+    }
+}
+
+/// A blob's id as the index has it; `None` for an id of another hash.
+pub(crate) fn blob_id(id: &gix::oid) -> Option<BlobId> {
+    id.as_bytes().try_into().ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! The thread that builds indexes: one repository at a time, at low CPU priority.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use tokio::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::build::{Build, BuildError, BuildSource};
+use super::compaction;
+use super::project_index::ProjectIndex;
+use super::queue::BuildQueue;
+use super::room::Room;
+use crate::cancel::Cancel;
+use crate::metrics::RepoMetrics;
+
+/// Above the niceness of the threads that answer calls: sched(7).
+const NICENESS: i32 = 10;
+/// A longer build ends with what it has, and the next one continues from there.
+const MAX_BUILD_TIME: Duration = Duration::from_secs(30 * 60);
+/// After a build, its repository rests this many times as long as the build took.
+const REST: u32 = 9;
+const MIN_REST: Duration = Duration::from_millis(500);
+/// The rest after a build that failed.
+const FAILURE_REST: Duration = Duration::from_secs(60);
+
+/// Requests builds. Dropping it ends the thread, and the build in progress.
+pub(super) struct Builder {
+    queue: Arc<BuildQueue<Job>>,
+    end: CancellationToken,
+    metrics: RepoMetrics,
+}
+
+/// A repository whose index is to be built.
+struct Job {
+    index: Arc<ProjectIndex>,
+    source: Box<dyn BuildSource>,
+}
+
+/// The state of the thread.
+struct BuilderThread {
+    queue: Arc<BuildQueue<Job>>,
+    room: Arc<Room>,
+    end: CancellationToken,
+    metrics: RepoMetrics,
+}
+
+impl Builder {
+    /// Starts the thread, confined as the calling one.
+    pub(super) fn start(room: Arc<Room>, metrics: RepoMetrics) -> io::Result<Builder> {
+        let (queue, end) = (Arc::new(BuildQueue::new()), CancellationToken::new());
+        let thread = BuilderThread {
+            queue: Arc::clone(&queue),
+            room,
+            end: end.clone(),
+            metrics: metrics.clone(),
+        };
+        let named = std::thread::Builder::new().name("search-index".to_owned());
+        named.spawn(move || thread.run())?;
+        Ok(Builder {
+            queue,
+            end,
+            metrics,
+        })
+    }
+
+    pub(super) fn metrics(&self) -> &RepoMetrics {
+        &self.metrics
+    }
+
+    /// Requests a build, unless one is requested, or the index rests.
+    pub(super) fn request(
+        &self,
+        index: &Arc<ProjectIndex>,
+        tenant: &str,
+        source: impl BuildSource,
+    ) {
+        let mut schedule = index.schedule.lock();
+        let rests = schedule.next.is_some_and(|next| Instant::now() < next);
+        if schedule.is_queued || rests {
+            return;
+        }
+        let job = Job {
+            index: Arc::clone(index),
+            source: Box::new(source),
+        };
+        schedule.is_queued = self.queue.push(tenant, job);
+    }
+}
+
+impl Drop for Builder {
+    fn drop(&mut self) {
+        self.end.cancel();
+        self.queue.close();
+    }
+}
+
+impl BuilderThread {
+    fn run(&self) {
+        // For this thread alone, on Linux (nice(2)). Without permission, calls take longer.
+        if let Err(error) = rustix::process::nice(NICENESS) {
+            tracing::debug!(%error, "the thread of the search index could not lower its priority");
+        }
+        while let Some(job) = self.queue.pop() {
+            let started = Instant::now();
+            // A panic on one repository must not end builds for all.
+            let built = catch_unwind(AssertUnwindSafe(|| self.build(&job)));
+            let rest = match built {
+                Ok(Ok(())) => MIN_REST,
+                Ok(Err(error)) => self.report(&error),
+                Err(_panic) => {
+                    tracing::error!("the build of a search index panicked: bug");
+                    FAILURE_REST
+                }
+            };
+            let mut schedule = job.index.schedule.lock();
+            schedule.is_queued = false;
+            schedule.next = Some(Instant::now() + rest.max(started.elapsed() * REST));
+        }
+    }
+
+    fn build(&self, job: &Job) -> Result<(), BuildError> {
+        let Some(_lock) = job.index.lock() else {
+            return Ok(());
+        };
+        // A folder that was only just made would be the first to be removed.
+        job.index.store.record_use();
+        job.index.refresh();
+        let cancel = Cancel::new(Instant::now() + MAX_BUILD_TIME, self.end.clone());
+        let mut build = Build::new(&job.index, self.room.bytes(), &cancel);
+        let read = job.source.read(&mut build);
+        let (live, written) = build.finish()?;
+        let written = written + compaction::run(&job.index, &live, &cancel)?;
+        self.room.make(written, job.index.store.folder());
+        self.metrics.search_index_built();
+        job.source.finish();
+        read
+    }
+
+    /// Logs why a build failed, and returns how long its repository rests.
+    fn report(&self, error: &BuildError) -> Duration {
+        match error {
+            BuildError::Stopped(_) => return MIN_REST,
+            BuildError::Full => tracing::info!(
+                "a repository is larger than the search index may become \
+                 (--search-cache-bytes): a part of it is searched without the index"
+            ),
+            BuildError::Segment(error) => {
+                tracing::warn!(%error, "a search index could not be written");
+            }
+            // Its source has host paths.
+            BuildError::Repo(_) => {
+                tracing::warn!("a search index could not be built: the repository is damaged");
+            }
+        }
+        self.metrics.search_index_failed();
+        FAILURE_REST
+    }
+}

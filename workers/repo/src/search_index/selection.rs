@@ -1,0 +1,148 @@
+//! What the index knows of each listed file, for one pattern.
+
+use std::sync::Arc;
+
+use archway_trigrams::{BlobId, DocumentSet, Requirement};
+use parking_lot::Mutex;
+
+use super::project_index::ProjectIndex;
+use super::segments::{DocumentId, Segments};
+
+/// The blobs of a listing's files, and where an index has them.
+#[derive(Debug)]
+pub(crate) struct IndexedFiles {
+    /// By position in the listing. `None` for a link, or a file whose blob is not known.
+    blobs: Vec<Option<BlobId>>,
+    located: Mutex<Option<Arc<LocatedFiles>>>,
+}
+
+/// Where a set of segments has the files.
+#[derive(Debug)]
+struct LocatedFiles {
+    /// The id of the set of segments.
+    segments: u64,
+    documents: Vec<Option<DocumentId>>,
+    /// The number of files whose blobs are not in the segments.
+    missing: usize,
+}
+
+/// What the index says of a listed file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing: it has to be read.
+    Unknown,
+    /// It may match.
+    Candidate,
+    /// It does not match.
+    Excluded {
+        /// Whether the file, or a part of it, is not searched.
+        is_skipped: bool,
+    },
+}
+
+/// What the index says of all files of a listing, for one pattern.
+pub(crate) struct Selection {
+    index: Arc<ProjectIndex>,
+    segments: Arc<Segments>,
+    files: Arc<LocatedFiles>,
+    /// By segment. `None` for one that cannot be read.
+    candidates: Vec<Option<DocumentSet>>,
+}
+
+impl IndexedFiles {
+    pub(crate) fn new(blobs: Vec<Option<BlobId>>) -> IndexedFiles {
+        IndexedFiles {
+            blobs,
+            located: Mutex::new(None),
+        }
+    }
+
+    /// The blobs by position in the listing.
+    pub(crate) fn blobs(&self) -> &[Option<BlobId>] {
+        &self.blobs
+    }
+
+    fn locate(&self, segments: &Segments) -> Arc<LocatedFiles> {
+        let known = self.located.lock().clone();
+        if let Some(known) = known.filter(|known| known.segments == segments.id) {
+            return known;
+        }
+        let find = |blob: &Option<BlobId>| segments.find(blob.as_ref()?);
+        let documents: Vec<_> = self.blobs.iter().map(find).collect();
+        let pairs = self.blobs.iter().zip(&documents);
+        let located = Arc::new(LocatedFiles {
+            segments: segments.id,
+            missing: pairs
+                .filter(|(blob, document)| blob.is_some() && document.is_none())
+                .count(),
+            documents,
+        });
+        *self.located.lock() = Some(Arc::clone(&located));
+        located
+    }
+}
+
+impl Selection {
+    /// Looks up a requirement among the files of a listing.
+    pub(crate) fn of(
+        index: &Arc<ProjectIndex>,
+        files: &IndexedFiles,
+        requirement: &Requirement,
+    ) -> Selection {
+        let segments = index.segments();
+        index.record_use();
+        let candidates = segments.list.iter().map(|open| {
+            let found = open.segment.candidates(requirement);
+            found.inspect_err(|error| index.report(open, error)).ok()
+        });
+        Selection {
+            candidates: candidates.collect(),
+            files: files.locate(&segments),
+            index: Arc::clone(index),
+            segments,
+        }
+    }
+
+    /// The number of files whose blobs are known, but not in the index.
+    pub(crate) fn missing(&self) -> usize {
+        self.files.missing
+    }
+
+    /// What the index says of the file at a position of the listing.
+    pub(crate) fn verdict(&self, position: usize) -> Verdict {
+        self.judge(position).unwrap_or(Verdict::Unknown)
+    }
+
+    fn judge(&self, position: usize) -> Option<Verdict> {
+        let id = self.document(position)?;
+        let candidates = self.candidates.get(id.segment as usize)?.as_ref()?;
+        let document = self.segments.list.get(id.segment as usize)?;
+        let document = document.segment.document(id.number)?;
+        Some(match document.has_text && candidates.contains(id.number) {
+            true => Verdict::Candidate,
+            false => Verdict::Excluded {
+                is_skipped: document.is_skipped,
+            },
+        })
+    }
+
+    /// Reads the text of the file at a position into `text`, decoded as for a search. Returns false
+    /// if the index does not have it.
+    pub(crate) fn text(&self, position: usize, text: &mut Vec<u8>) -> bool {
+        let Some(id) = self.document(position) else {
+            return false;
+        };
+        let Some(open) = self.segments.list.get(id.segment as usize) else {
+            return false;
+        };
+        let read = open.segment.text(id.number, text);
+        read.unwrap_or_else(|error| {
+            self.index.report(open, &error);
+            false
+        })
+    }
+
+    fn document(&self, position: usize) -> Option<DocumentId> {
+        *self.files.documents.get(position)?
+    }
+}

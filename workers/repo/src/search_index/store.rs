@@ -1,0 +1,198 @@
+//! Where the segments of one repository are: files of a folder, or memory.
+//!
+//! Segments are written under a draft's name and renamed, so that a worker of the same machine sees
+//! whole ones only. One worker at a time writes to a folder.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use archway_trigrams::{Segment, SegmentError, Source};
+use rustix::fs::FlockOperation;
+use uuid::Uuid;
+
+use crate::project::Key;
+
+const SEGMENT: &str = "segment";
+const DRAFT: &str = "new";
+const LOCK: &str = "lock";
+/// A file whose time says when the index was last used.
+pub(super) const USED: &str = "used";
+
+/// Where the segments of one repository are.
+#[derive(Debug)]
+pub(super) enum SegmentStore {
+    Folder(PathBuf),
+    Memory,
+}
+
+/// A segment that is being written; removed unless it is published.
+pub(super) enum Draft {
+    File { out: BufWriter<File>, path: PathBuf },
+    Memory(Vec<u8>),
+}
+
+/// Holds the only right to write to a folder.
+pub(super) struct WriteLock {
+    _file: Option<File>,
+}
+
+impl SegmentStore {
+    /// The store of a repository: a folder of its own in that of its tenant.
+    pub(super) fn of(key: &Key, folder: Option<&Path>) -> SegmentStore {
+        folder.map_or(SegmentStore::Memory, |folder| {
+            let tenant = folder.join(key.tenant_fingerprint());
+            SegmentStore::Folder(tenant.join(key.fingerprint()))
+        })
+    }
+
+    pub(super) fn folder(&self) -> Option<&Path> {
+        match self {
+            SegmentStore::Folder(folder) => Some(folder),
+            SegmentStore::Memory => None,
+        }
+    }
+
+    /// The names of all segments.
+    pub(super) fn names(&self) -> Vec<PathBuf> {
+        let entries = self.folder().and_then(|folder| fs::read_dir(folder).ok());
+        let entries = entries.into_iter().flatten().filter_map(Result::ok);
+        let paths = entries.map(|entry| entry.path());
+        paths.filter(|path| has_extension(path, SEGMENT)).collect()
+    }
+
+    /// Takes the only right to write. `None` if another process has it.
+    ///
+    /// # Errors
+    /// If the folder cannot be created or locked.
+    pub(super) fn lock(&self) -> io::Result<Option<WriteLock>> {
+        let Some(folder) = self.folder() else {
+            return Ok(Some(WriteLock { _file: None }));
+        };
+        fs::create_dir_all(folder)?;
+        let file = writable().truncate(false).create(true).clone();
+        let file = file.open(folder.join(LOCK))?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {
+                remove_drafts(folder)?;
+                Ok(Some(WriteLock { _file: Some(file) }))
+            }
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Begins a segment.
+    ///
+    /// # Errors
+    /// If the file cannot be created.
+    pub(super) fn draft(&self) -> io::Result<Draft> {
+        let Some(folder) = self.folder() else {
+            return Ok(Draft::Memory(Vec::new()));
+        };
+        let path = folder
+            .join(Uuid::new_v4().to_string())
+            .with_extension(DRAFT);
+        let file = writable().create_new(true).open(&path)?;
+        let out = BufWriter::with_capacity(1 << 20, file);
+        Ok(Draft::File { out, path })
+    }
+
+    /// Opens a segment by its name.
+    ///
+    /// # Errors
+    /// [`SegmentError`]
+    pub(super) fn open(&self, name: &Path) -> Result<Segment, SegmentError> {
+        Segment::open(Source::File(File::open(name)?))
+    }
+
+    /// Makes the segment visible under the returned name, and opens it.
+    ///
+    /// # Errors
+    /// [`SegmentError`]
+    pub(super) fn publish(&self, mut draft: Draft) -> Result<(PathBuf, Segment), SegmentError> {
+        draft.flush()?;
+        if let Draft::Memory(bytes) = &mut draft {
+            let mut bytes = std::mem::take(bytes);
+            bytes.shrink_to_fit();
+            let name = PathBuf::from(Uuid::new_v4().to_string());
+            return Ok((name, Segment::open(Source::Memory(bytes))?));
+        }
+        let name = match &draft {
+            Draft::File { path, .. } => path.with_extension(SEGMENT),
+            Draft::Memory(_) => PathBuf::new(),
+        };
+        if let Draft::File { path, .. } = &draft {
+            fs::rename(path, &name)?;
+        }
+        let segment = self.open(&name)?;
+        Ok((name, segment))
+    }
+
+    /// Removes a segment, if it is still there.
+    pub(super) fn remove(&self, name: &Path) {
+        if self.folder().is_some() {
+            fs::remove_file(name).ok();
+        }
+    }
+
+    /// Records that the index is used now.
+    pub(super) fn record_use(&self) {
+        if let Some(folder) = self.folder() {
+            let path = folder.join(USED);
+            let file = writable().create(true).truncate(false).clone().open(&path);
+            let recorded = file.and_then(|file| file.set_modified(SystemTime::now()));
+            if let Err(error) = recorded.map_err(|error| error.kind()) {
+                tracing::debug!(%error, "the use of a search index could not be recorded");
+            }
+        }
+    }
+}
+
+impl Write for Draft {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Draft::File { out, .. } => out.write(bytes),
+            Draft::Memory(out) => out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Draft::File { out, .. } => out.flush(),
+            Draft::Memory(_) => Ok(()),
+        }
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if let Draft::File { path, .. } = self {
+            // A published one has another name.
+            fs::remove_file(path).ok();
+        }
+    }
+}
+
+/// Drafts of a process that ended: only the holder of the lock writes some.
+fn remove_drafts(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if has_extension(&path, DRAFT) {
+            fs::remove_file(path).ok();
+        }
+    }
+    Ok(())
+}
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|is| is == extension)
+}
+
+fn writable() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).mode(0o600);
+    options
+}

@@ -1,0 +1,197 @@
+//! Which blobs a work tree's files are, as of the last build of the index.
+//!
+//! A file's blob is known while one stat of the file proves that it is unchanged.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use archway_trigrams::BlobId;
+use gix::objs::Kind;
+use parking_lot::Mutex;
+
+use super::WorkTree;
+use crate::listing::{EntryKind, Listing};
+use crate::path::RepoPath;
+use crate::project::Project;
+use crate::search_index::{Build, BuildError, BuildSource, Content, IndexedFiles, blob_id};
+use crate::stamp::ObservedState;
+
+/// The blobs of a listing's files.
+#[derive(Debug)]
+pub(crate) struct IndexedWorkTree {
+    listing: Arc<Listing>,
+    /// By position in the listing. `None` for a file that was not read yet, or only just written.
+    states: Vec<Option<ObservedState>>,
+    pub(crate) files: IndexedFiles,
+    /// The number of files without a state.
+    pub(crate) unread: usize,
+}
+
+impl IndexedWorkTree {
+    fn new(listing: Arc<Listing>, files: Vec<Option<KnownFile>>) -> IndexedWorkTree {
+        let is_file = listing
+            .entries
+            .iter()
+            .map(|entry| entry.kind == EntryKind::File);
+        let unread = is_file
+            .zip(&files)
+            .filter(|(is, file)| *is && file.is_none());
+        IndexedWorkTree {
+            unread: unread.count(),
+            states: files
+                .iter()
+                .map(|file| file.map(|file| file.state))
+                .collect(),
+            files: IndexedFiles::new(
+                files
+                    .iter()
+                    .map(|file| file.and_then(|it| it.blob))
+                    .collect(),
+            ),
+            listing,
+        }
+    }
+
+    /// The state in which the file at a position was read.
+    pub(crate) fn state(&self, position: usize) -> Option<ObservedState> {
+        *self.states.get(position)?
+    }
+
+    fn known(&self, position: usize) -> Option<KnownFile> {
+        Some(KnownFile {
+            state: self.state(position)?,
+            blob: *self.files.blobs().get(position)?,
+        })
+    }
+}
+
+/// A file as it was read.
+#[derive(Clone, Copy, Debug)]
+struct KnownFile {
+    state: ObservedState,
+    /// `None` for a file that is too large to be searched.
+    blob: Option<BlobId>,
+}
+
+impl WorkTree {
+    /// The blobs of the listed files, as far as they are known.
+    pub(crate) fn indexed(&self, listing: &Arc<Listing>) -> Arc<IndexedWorkTree> {
+        let known = self.indexed.lock().clone();
+        let indexed = match known {
+            Some(known) if Arc::ptr_eq(&known.listing, listing) => return known,
+            Some(known) => moved(&known, listing),
+            None => IndexedWorkTree::new(Arc::clone(listing), vec![None; listing.entries.len()]),
+        };
+        let indexed = Arc::new(indexed);
+        *self.indexed.lock() = Some(Arc::clone(&indexed));
+        indexed
+    }
+}
+
+/// The same files by their positions in another listing.
+fn moved(known: &IndexedWorkTree, listing: &Arc<Listing>) -> IndexedWorkTree {
+    let (old, mut from) = (&known.listing.entries, 0);
+    let mut find = |path: &RepoPath| {
+        while let Some(entry) = old.get(from) {
+            match entry.path.cmp(path) {
+                Ordering::Less => from += 1,
+                Ordering::Equal => return known.known(from),
+                Ordering::Greater => return None,
+            }
+        }
+        None
+    };
+    let files = listing.entries.iter().map(|entry| find(&entry.path));
+    IndexedWorkTree::new(Arc::clone(listing), files.collect())
+}
+
+/// The files of a work tree, for a build of the index.
+pub(crate) struct WorkBlobs {
+    project: Arc<Project>,
+    listing: Arc<Listing>,
+    read: Mutex<Option<Vec<Option<KnownFile>>>>,
+}
+
+impl WorkBlobs {
+    pub(crate) fn new(project: Arc<Project>, listing: Arc<Listing>) -> WorkBlobs {
+        WorkBlobs {
+            project,
+            listing,
+            read: Mutex::new(None),
+        }
+    }
+
+    /// Passes the file at a position to the build. `None` if it was only just written, or is gone.
+    fn read_file(
+        &self,
+        build: &mut Build<'_>,
+        (position, path): (usize, &RepoPath),
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<KnownFile>, BuildError> {
+        let work = self.project.work_tree();
+        let known = work.indexed(&self.listing).known(position);
+        let stat = work.jail.stat_unchecked(path);
+        if let Some(known) = known.filter(|known| known.state.still_holds(stat))
+            && known.blob.is_none_or(|blob| build.keep(&blob))
+        {
+            return Ok(Some(known));
+        }
+        let observed_at = std::time::SystemTime::now();
+        let Ok(state) = work.read_observed(path, buffer) else {
+            return Ok(None);
+        };
+        let Some(state) = state else {
+            let stat = work.jail.stat(path);
+            let state = stat.is_ok().then(|| ObservedState::at(observed_at, stat));
+            return Ok(state
+                .filter(is_settled)
+                .map(|state| KnownFile { state, blob: None }));
+        };
+        let hash = gix::objs::compute_hash(gix::hash::Kind::Sha1, Kind::Blob, buffer);
+        let Some(blob) = hash.ok().and_then(|hash| blob_id(&hash)) else {
+            return Ok(None);
+        };
+        if !build.keep(&blob) {
+            build.add(blob, &Content::Bytes(buffer))?;
+        }
+        let blob = Some(blob);
+        Ok(Some(KnownFile { state, blob }).filter(|file| is_settled(&file.state)))
+    }
+}
+
+impl BuildSource for WorkBlobs {
+    fn read(&self, build: &mut Build<'_>) -> Result<(), BuildError> {
+        let mut buffer = Vec::new();
+        let mut files = vec![None; self.listing.entries.len()];
+        let mut outcome = Ok(());
+        for (position, entry) in self.listing.entries.iter().enumerate() {
+            if entry.kind != EntryKind::File {
+                continue;
+            }
+            let checked = build.cancel().check().map_err(BuildError::from);
+            let file = (position, &entry.path);
+            let read = checked.and_then(|()| self.read_file(build, file, &mut buffer));
+            match (read, files.get_mut(position)) {
+                (Ok(file), Some(place)) => *place = file,
+                (Err(error), _) => {
+                    outcome = Err(error);
+                    break;
+                }
+                (Ok(_), None) => {}
+            }
+        }
+        *self.read.lock() = Some(files);
+        outcome
+    }
+
+    fn finish(&self) {
+        if let Some(files) = self.read.lock().take() {
+            let indexed = IndexedWorkTree::new(Arc::clone(&self.listing), files);
+            *self.project.work_tree().indexed.lock() = Some(Arc::new(indexed));
+        }
+    }
+}
+
+fn is_settled(state: &ObservedState) -> bool {
+    matches!(state, ObservedState::Stamped(_))
+}

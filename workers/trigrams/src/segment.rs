@@ -1,0 +1,315 @@
+//! Reads a segment.
+
+use zerocopy::FromBytes as _;
+use zerocopy::IntoBytes as _;
+
+use crate::BlobId;
+use crate::document_set::DocumentSet;
+use crate::error::SegmentError;
+use crate::layout::{BLOCK_ROWS, BlockRow, DocumentRow, Footer, MAGIC, TrigramRow, VERSION};
+use crate::posting_list;
+use crate::requirement::Requirement;
+use crate::source::Source;
+use crate::trigram::Trigram;
+
+/// The longest text, in bytes: a file of 8 MiB of which every byte became U+FFFD.
+const MAX_TEXT: u32 = 3 * (8 << 20);
+
+const TABLES: SegmentError = SegmentError::Damaged("its tables");
+
+/// An open segment. Its tables are in memory, 48 bytes a document; lists and texts are read when
+/// they are asked for.
+#[derive(Debug)]
+pub struct Segment {
+    source: Source,
+    blocks: Vec<BlockRow>,
+    documents: Vec<DocumentRow>,
+    /// The numbers of the documents in the order of their blobs.
+    by_blob: Vec<u32>,
+    dictionary_at: u64,
+    blocks_at: u64,
+    length: u64,
+}
+
+/// A document of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// Its blob.
+    pub blob: BlobId,
+    /// Whether it has a text to search; a binary file has none.
+    pub has_text: bool,
+    /// Whether its text, or a part of it, is not searched.
+    pub is_skipped: bool,
+    /// The length of its text, in bytes.
+    pub length: u32,
+}
+
+impl Segment {
+    /// Opens a segment and checks its tables.
+    ///
+    /// # Errors
+    /// [`SegmentError::Damaged`] or [`SegmentError::Io`].
+    pub fn open(source: Source) -> Result<Segment, SegmentError> {
+        let length = source.length()?;
+        let mut buffer = Vec::new();
+        let footer = read_footer(&source, length, &mut buffer)?;
+        let (blocks_at, documents_at) = (footer.blocks_at.get(), footer.documents_at.get());
+        let tables = (length - Footer::LENGTH).checked_sub(blocks_at);
+        let tables = tables.and_then(|tables| usize::try_from(tables).ok());
+        source.read(blocks_at, tables.ok_or(TABLES)?, &mut buffer)?;
+        if crc32fast::hash(&buffer) != footer.tables_checksum.get() {
+            return Err(TABLES);
+        }
+        let blocks = documents_at
+            .checked_sub(blocks_at)
+            .and_then(|it| usize::try_from(it).ok());
+        let split = blocks.and_then(|blocks| buffer.split_at_checked(blocks));
+        let (blocks, documents) = split.ok_or(TABLES)?;
+        let blocks = <[BlockRow]>::ref_from_bytes(blocks).map_err(|_cast| TABLES)?;
+        let documents = <[DocumentRow]>::ref_from_bytes(documents).map_err(|_cast| TABLES)?;
+        let mut by_blob: Vec<u32> = (0u32..).take(documents.len()).collect();
+        by_blob.sort_unstable_by_key(|number| documents.get(*number as usize).map(|row| row.blob));
+        Ok(Segment {
+            blocks: blocks.to_vec(),
+            documents: documents.to_vec(),
+            by_blob,
+            dictionary_at: footer.dictionary_at.get(),
+            blocks_at,
+            length,
+            source,
+        })
+    }
+
+    /// The number of documents.
+    pub fn len(&self) -> u32 {
+        u32::try_from(self.documents.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether it has no documents.
+    pub fn is_empty(&self) -> bool {
+        self.documents.is_empty()
+    }
+
+    /// Its size in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.length
+    }
+
+    /// The memory that it takes, in bytes.
+    pub fn memory(&self) -> usize {
+        let row = size_of::<DocumentRow>() + size_of::<u32>();
+        let blocks = size_of_val(self.blocks.as_slice());
+        size_of::<Segment>() + self.documents.len() * row + blocks + self.source.memory()
+    }
+
+    /// The number of the document of a blob.
+    pub fn find(&self, blob: &BlobId) -> Option<u32> {
+        let row = |number: &u32| self.documents.get(*number as usize);
+        let found = self
+            .by_blob
+            .partition_point(|it| row(it).is_some_and(|row| row.blob < *blob));
+        let number = self.by_blob.get(found)?;
+        (row(number)?.blob == *blob).then_some(*number)
+    }
+
+    /// A document by its number.
+    pub fn document(&self, number: u32) -> Option<Document> {
+        let row = self.documents.get(number as usize)?;
+        Some(Document {
+            blob: row.blob,
+            has_text: row.flags.get() & DocumentRow::NO_TEXT == 0,
+            is_skipped: row.flags.get() & DocumentRow::SKIPPED != 0,
+            length: row.length.get(),
+        })
+    }
+
+    /// The documents that meet a requirement.
+    ///
+    /// # Errors
+    /// [`SegmentError::Damaged`] or [`SegmentError::Io`].
+    pub fn candidates(&self, requirement: &Requirement) -> Result<DocumentSet, SegmentError> {
+        match requirement {
+            Requirement::Nothing => Ok(DocumentSet::all(self.len())),
+            Requirement::Trigram(trigram) => self.documents_with(*trigram),
+            Requirement::All(parts) => {
+                let mut all = DocumentSet::all(self.len());
+                for part in parts {
+                    all.intersect(&self.candidates(part)?);
+                    if all.is_empty() {
+                        break;
+                    }
+                }
+                Ok(all)
+            }
+            Requirement::Any(parts) => {
+                let mut any = DocumentSet::none(self.len());
+                for part in parts {
+                    any.unite(&self.candidates(part)?);
+                }
+                Ok(any)
+            }
+        }
+    }
+
+    /// Reads the text of a document into `text`, replacing its content: UTF-8. Returns false if the
+    /// document has no text.
+    ///
+    /// # Errors
+    /// [`SegmentError::Damaged`] or [`SegmentError::Io`].
+    pub fn text(&self, number: u32, text: &mut Vec<u8>) -> Result<bool, SegmentError> {
+        const BAD: SegmentError = SegmentError::Damaged("a text");
+
+        text.clear();
+        let row = self.documents.get(number as usize).ok_or(BAD)?;
+        if row.flags.get() & DocumentRow::NO_TEXT != 0 {
+            return Ok(false);
+        }
+        let length = row.length.get();
+        if length > MAX_TEXT {
+            return Err(BAD);
+        }
+        let compressed = self.compressed(row)?;
+        text.resize(length as usize, 0);
+        let written =
+            lz4_flex::block::decompress_into(&compressed, text).map_err(|_malformed| BAD)?;
+        match written == text.len() {
+            true => Ok(true),
+            false => Err(BAD),
+        }
+    }
+
+    /// A document's row and its compressed text.
+    pub(crate) fn row(&self, number: u32) -> Result<(DocumentRow, Vec<u8>), SegmentError> {
+        let row = self.documents.get(number as usize).ok_or(TABLES)?;
+        Ok((*row, self.compressed(row)?))
+    }
+
+    fn compressed(&self, row: &DocumentRow) -> Result<Vec<u8>, SegmentError> {
+        let mut compressed = Vec::new();
+        let stored = row.stored.get();
+        if u64::from(stored) > self.length {
+            return Err(TABLES);
+        }
+        self.source
+            .read(row.at.get(), stored as usize, &mut compressed)?;
+        match crc32fast::hash(&compressed) == row.checksum.get() {
+            true => Ok(compressed),
+            false => Err(SegmentError::Damaged("a text")),
+        }
+    }
+
+    fn documents_with(&self, trigram: Trigram) -> Result<DocumentSet, SegmentError> {
+        let block = self
+            .blocks
+            .partition_point(|block| block.first.get() <= trigram);
+        let Some(block) = block.checked_sub(1) else {
+            return Ok(DocumentSet::none(self.len()));
+        };
+        let mut buffer = Vec::new();
+        let (rows, mut at) = self.block(block, &mut buffer)?;
+        let mut found = None;
+        for row in rows {
+            if row.trigram.get() == trigram {
+                found = Some(*row);
+                break;
+            }
+            at += u64::from(row.length);
+        }
+        match found {
+            Some(row) => self.list(at, &row),
+            None => Ok(DocumentSet::none(self.len())),
+        }
+    }
+
+    fn list(&self, at: u64, row: &TrigramRow) -> Result<DocumentSet, SegmentError> {
+        let mut list = Vec::new();
+        if u64::from(row.length) > self.length {
+            return Err(TABLES);
+        }
+        self.source.read(at, row.length.get() as usize, &mut list)?;
+        if crc32fast::hash(&list) != row.checksum.get() {
+            return Err(SegmentError::Damaged("a list of documents"));
+        }
+        posting_list::decode(&list, self.len())
+    }
+
+    /// Reads the rows of a block, and where its first list is.
+    fn block<'b>(
+        &self,
+        number: usize,
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<(&'b [TrigramRow], u64), SegmentError> {
+        const BAD: SegmentError = SegmentError::Damaged("its dictionary");
+        const BYTES: usize = BLOCK_ROWS * size_of::<TrigramRow>();
+
+        let block = self.blocks.get(number).ok_or(BAD)?;
+        let at = self.dictionary_at + (number * BYTES) as u64;
+        let left = self.blocks_at.saturating_sub(at);
+        let length = usize::try_from(left).unwrap_or(BYTES).min(BYTES);
+        self.source.read(at, length, buffer)?;
+        if crc32fast::hash(buffer) != block.checksum.get() {
+            return Err(BAD);
+        }
+        let rows = <[TrigramRow]>::ref_from_bytes(buffer).map_err(|_cast| BAD)?;
+        Ok((rows, block.lists_at.get()))
+    }
+}
+
+/// All lists of a segment, in ascending order of their trigrams.
+pub(crate) struct Lists<'s> {
+    segment: &'s Segment,
+    next_block: usize,
+    /// The rest of the current block, last row first, with the positions of the lists.
+    rows: Vec<(u64, TrigramRow)>,
+}
+
+impl Segment {
+    pub(crate) fn lists(&self) -> Lists<'_> {
+        Lists {
+            segment: self,
+            next_block: 0,
+            rows: Vec::new(),
+        }
+    }
+}
+
+impl Lists<'_> {
+    /// The next list.
+    pub(crate) fn next(&mut self) -> Result<Option<(Trigram, DocumentSet)>, SegmentError> {
+        if self.rows.is_empty() && self.next_block < self.segment.blocks.len() {
+            let mut buffer = Vec::new();
+            let (rows, mut at) = self.segment.block(self.next_block, &mut buffer)?;
+            self.rows.extend(rows.iter().map(|row| {
+                let list_at = at;
+                at += u64::from(row.length);
+                (list_at, *row)
+            }));
+            self.rows.reverse();
+            self.next_block += 1;
+        }
+        let Some((at, row)) = self.rows.pop() else {
+            return Ok(None);
+        };
+        Ok(Some((row.trigram.get(), self.segment.list(at, &row)?)))
+    }
+}
+
+fn read_footer(source: &Source, length: u64, buffer: &mut Vec<u8>) -> Result<Footer, SegmentError> {
+    const BAD: SegmentError = SegmentError::Damaged("its end");
+
+    let at = length.checked_sub(Footer::LENGTH).ok_or(BAD)?;
+    source.read(at, size_of::<Footer>(), buffer)?;
+    let footer = Footer::read_from_bytes(buffer).map_err(|_cast| BAD)?;
+    let is_good = footer.magic == MAGIC
+        && footer.version == VERSION
+        && footer.checksum == footer.own_checksum()
+        && footer.length == length
+        && footer.dictionary_at <= footer.blocks_at
+        && footer.blocks_at <= footer.documents_at
+        && footer.documents_at.get() <= at
+        && footer.as_bytes().len() == buffer.len();
+    is_good.then_some(footer).ok_or(BAD)
+}
+
+#[cfg(test)]
+mod tests;
