@@ -47,6 +47,8 @@ pub enum Project {
     Generated(usize),
     /// A clone of the last commit of a repository on this machine.
     CloneOf(PathBuf),
+    /// A bare clone of the last commit of a repository on this machine.
+    MirrorOf(PathBuf),
 }
 
 /// A running installation. Its processes end with this value.
@@ -174,15 +176,22 @@ impl Project {
     fn make_one(&self, folder: &Path) {
         match self {
             Project::Generated(files) => generate(folder, *files),
-            Project::CloneOf(repository) => {
-                let from = format!("file://{}", repository.display());
-                let mut clone = Command::new("git");
-                clone.args(["clone", "--quiet", "--depth", "1", &from]);
-                let done = clone.arg(folder).status().expect("git runs");
-                assert!(done.success(), "{clone:?}");
-            }
+            Project::CloneOf(repository) => clone(repository, &[], folder),
+            Project::MirrorOf(repository) => clone(repository, &["--bare"], folder),
         }
     }
+}
+
+/// Clones the last commit of a repository.
+fn clone(repository: &Path, arguments: &[&str], folder: &Path) {
+    let from = format!("file://{}", repository.display());
+    let mut clone = Command::new("git");
+    clone.args(["clone", "--quiet", "--depth", "1"]);
+    let done = clone
+        .args(arguments)
+        .args([from.as_ref(), folder.as_os_str()]);
+    let done = done.status().expect("git runs");
+    assert!(done.success(), "{clone:?}");
 }
 
 /// The files of an installation.

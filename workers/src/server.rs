@@ -18,13 +18,13 @@ use archway_architecture::{dependencies::ImportCache, library::Libraries, search
 use archway_history::Histories;
 use archway_index::indexer::Indexer;
 use archway_proto::pass::PassVerifier;
-use archway_repo::{Mounts, Repos};
+use archway_repo::Mounts;
 use archway_store::{AccessRecorder, Stores};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    admin::Admin, blocking::Blocking, chat::Chat, context::SharedState, metrics::Metrics,
+    admin::Admin, blocking::Blocking, chat::Chat, context::SharedState,
     mount_report::MountReporter, projects::Projects, service::WorkerService, tools,
     workflows::Workflows,
 };
@@ -110,23 +110,6 @@ impl WorkerError {
     }
 }
 
-/// The repositories, with the threads that search them.
-fn open_repos(
-    config: &WorkerConfig,
-    mounts: &Mounts,
-    cache: Option<&CacheFolder>,
-    metrics: &Metrics,
-) -> Result<Arc<Repos>, WorkerError> {
-    let repos = Repos::new(
-        mounts.clone(),
-        config.search_threads(),
-        config.cache_bytes(),
-        config.search_index(cache),
-        metrics.repo(),
-    )?;
-    Ok(Arc::new(repos))
-}
-
 /// A worker that is ready to serve. It runs in the caller's runtime.
 pub struct Worker {
     service: WorkerService,
@@ -162,7 +145,7 @@ impl Worker {
             AccessRecorder::new(stores.clone(), accesses_closed.clone(), dropped);
         let threads = config.search_threads();
         let cache = config.cache_folder(&mounts)?;
-        let repos = open_repos(config, &mounts, cache.as_ref(), &metrics)?;
+        let repos = Arc::new(config.repos(&mounts, cache.as_ref(), metrics.repo())?);
         let histories = Histories::start(cache, metrics.history())
             .map_err(WorkerError::start("thread that writes commit-graphs"))?;
         let index = Index::open(&config.index, &stores, parts.index, &metrics.index());

@@ -179,6 +179,7 @@ volumes:
   (list "ARCHWAY_POOL" (index . 1))
   (list "ARCHWAY_SEARCH_THREADS" $settings.searchThreads)
   (list "ARCHWAY_SEARCH_CACHE_BYTES" $settings.searchCacheBytes)
+  (list "ARCHWAY_CONTENT_CACHE_BYTES" $settings.contentCacheBytes)
   (list "ARCHWAY_PROJECT_CACHE_BYTES" $settings.projectCacheBytes)
   (list "ARCHWAY_BLOCKING_CALLS" $settings.blockingCalls)
   (list "ARCHWAY_MAX_RESULT_BYTES" $settings.maxResultBytes)

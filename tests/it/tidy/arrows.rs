@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Source, assert_none, dependencies, root, sources, words};
 
 /// What each crate uses of the others, dev-dependencies included. Tests and benches may use all.
-const USES: [(&str, &[&str]); 10] = [
+const USES: [(&str, &[&str]); 11] = [
     ("archway-proto", &[]),
     ("archway-resilience", &[]),
     ("archway-gateway", &["archway-proto", "archway-resilience"]),
-    ("archway-repo", &["archway-proto"]),
+    ("archway-trigrams", &[]),
+    ("archway-repo", &["archway-proto", "archway-trigrams"]),
     (
         "archway-store",
         &["archway-proto", "archway-repo", "archway-resilience"],

@@ -3,12 +3,12 @@
 //! It answers the same queries as a work tree, from git's trees. Nothing is ignored: a committed
 //! file is not ignored. A submodule has no files. All times are the commit's.
 
+mod entries;
 mod source;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use archway_trigrams::BlobId;
 use gix::ObjectId;
 use gix::object::tree::EntryKind as Mode;
 use parking_lot::Mutex;
@@ -17,14 +17,14 @@ use rustix::io::Errno;
 use super::cancel::Cancel;
 use super::error::RepoError;
 use super::file::RepoFile;
-use super::folder::{MAX_ENTRIES, MAX_NAMES};
 use super::git::{Git, git_error};
 use super::links;
-use super::listing::{Entry, EntryKind, Listing, Stat};
+use super::listing::{Entry, Listing, Stat};
 use super::path::RepoPath;
 use super::rules::{Kind, Rules};
-use super::search_index::{IndexedFiles, blob_id};
+use super::search_index::IndexedFiles;
 
+pub(super) use entries::CommitListing;
 pub(super) use source::{CommitBlobs, CommitFiles};
 
 /// The operation named in errors.
@@ -39,15 +39,6 @@ const MAX_READ: u64 = 64 << 20;
 pub(super) struct CommitTree {
     commit: Option<Commit>,
     listing: Mutex<Option<Arc<CommitListing>>>,
-}
-
-/// The files of a commit under some rules.
-#[derive(Debug)]
-pub(super) struct CommitListing {
-    rules: Arc<Rules>,
-    pub(super) listing: Arc<Listing>,
-    /// The blobs of its files.
-    pub(super) indexed: IndexedFiles,
 }
 
 #[derive(Debug)]
@@ -244,64 +235,6 @@ impl Commit {
                 _ => Ok(None),
             }
         })
-    }
-
-    /// All entries that are not blocked, in path order, with the blobs of files.
-    fn entries(
-        &self,
-        rules: &Rules,
-        cancel: &Cancel,
-    ) -> Result<Vec<(Entry, Option<BlobId>)>, RepoError> {
-        let repository = self.git.objects();
-        let too_many = || RepoError::TooManyEntries { limit: MAX_ENTRIES };
-        let (mut entries, mut bytes_left) = (Vec::new(), MAX_NAMES);
-        let mut folders = vec![(RepoPath::root(), self.tree)];
-        while let Some((folder, id)) = folders.pop() {
-            cancel.check()?;
-            let tree = repository.find_tree(id).map_err(git_error(READING))?;
-            for entry in tree.iter() {
-                let entry = entry.map_err(git_error(READING))?;
-                let path = folder.join(entry.filename());
-                let left = bytes_left.checked_sub(path.as_bytes().len());
-                bytes_left = left.ok_or_else(too_many)?;
-                match entry.mode().kind() {
-                    Mode::Tree if rules.check(&path, Kind::Directory).is_ok() => {
-                        folders.push((path, entry.object_id()));
-                    }
-                    Mode::Blob | Mode::BlobExecutable if rules.check(&path, Kind::File).is_ok() => {
-                        let kind = EntryKind::File;
-                        entries.push((Entry { path, kind }, blob_id(entry.oid())));
-                    }
-                    Mode::Link => {
-                        let kind = self.link_kind(&repository, rules, &path);
-                        entries.extend(kind.map(|kind| (Entry { path, kind }, None)));
-                    }
-                    _ => {}
-                }
-            }
-            if entries.len() > MAX_ENTRIES {
-                return Err(too_many());
-            }
-        }
-        entries.sort_unstable_by(|(a, _), (b, _)| a.path.cmp(&b.path));
-        Ok(entries)
-    }
-
-    /// How a link is listed. `None` if its target is missing, outside or hidden.
-    fn link_kind(
-        &self,
-        repository: &gix::Repository,
-        rules: &Rules,
-        path: &RepoPath,
-    ) -> Option<EntryKind> {
-        let target = self.resolve(repository, path).ok()?;
-        let (entry, kind) = match self.node(repository, &target).ok()??.mode {
-            Mode::Tree => (EntryKind::LinkToDirectory, Kind::Directory),
-            mode if is_file(mode) => (EntryKind::LinkToFile, Kind::File),
-            _ => return None,
-        };
-        let passes = rules.check(path, kind).is_ok() && rules.check(&target, kind).is_ok();
-        passes.then_some(entry)
     }
 }
 

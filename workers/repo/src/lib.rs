@@ -9,6 +9,8 @@
 mod mounts;
 mod folder_list;
 mod absences;
+mod key;
+mod shared;
 mod project;
 mod open_projects;
 mod repo;
@@ -60,8 +62,6 @@ pub mod testing;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use moka::sync::Cache;
-use rayon::ThreadPool;
 use rustix::fs::AtFlags;
 
 pub use self::cache_folder::{CacheFolder, CacheFolderError};
@@ -75,6 +75,7 @@ pub use self::generational_cache::GenerationalCache;
 pub use self::git::head;
 pub use self::glob::{Glob, GlobError};
 pub use self::jail::Jail;
+pub use self::key::Key;
 pub use self::listing::{Entry, EntryKind, Listing, Stat};
 pub use self::look::Look;
 pub use self::manifest::Folders;
@@ -82,7 +83,7 @@ pub use self::matched_line::MatchedLine;
 pub use self::mounts::Mounts;
 pub use self::open_projects::CacheBytes;
 pub use self::path::{PathError, RepoPath};
-pub use self::project::{Head, Key};
+pub use self::project::Head;
 pub use self::repo::Repo;
 pub use self::rules::{Kind, Rules};
 pub use self::search::{Excluded, MatchRange, Matches, Query, SearchTotals};
@@ -91,35 +92,12 @@ pub use self::stamp::ObservedState;
 pub use self::tracked::{TrackedEntry, TrackedKind};
 pub use crate::search_pool::thread_pool;
 
-use self::absences::Absences;
-use self::content_cache::Budget;
-use self::look::ProjectFolders;
 use self::metrics::RepoMetrics;
-use self::mounts::Located;
-use self::open_projects::OpenProjects;
-use self::project::{Project, Snapshot};
-use self::search_index::SearchIndex;
-use self::status::Status;
-use crate::search_pool::SearchPools;
-
-/// Maximum number of projects whose dirty status is cached.
-const MAX_STATUSES: u64 = 10_000;
+use self::shared::Shared;
 
 /// Every repository that this worker can see. Cheap to clone.
 #[derive(Clone)]
 pub struct Repos(Arc<Shared>);
-
-struct Shared {
-    mounts: Mounts,
-    absences: Absences,
-    projects: OpenProjects,
-    statuses: Cache<Key, Arc<Status>>,
-    /// Lists and stats: quick work that must not wait behind a slow pattern.
-    pool: ThreadPool,
-    search_pools: SearchPools,
-    search_index: SearchIndex,
-    budget: Arc<Budget>,
-}
 
 impl Repos {
     /// Opens the repositories at `mounts`. Searches use `threads` threads. The calling thread starts
@@ -134,23 +112,8 @@ impl Repos {
         search_index: SearchIndexConfig,
         metrics: RepoMetrics,
     ) -> Result<Repos, RepoError> {
-        let pool = thread_pool("list", threads, 0)?;
-        let search_pools = SearchPools::new(threads)?;
-        let search_index = SearchIndex::start(search_index, &metrics);
-        let search_index = search_index.map_err(|source| RepoError::Io {
-            what: "starting the thread of the search index",
-            source,
-        })?;
-        Ok(Repos(Arc::new(Shared {
-            mounts,
-            absences: Absences::new(),
-            projects: OpenProjects::new(cache_bytes.projects, metrics),
-            statuses: Cache::new(MAX_STATUSES),
-            pool,
-            search_pools,
-            search_index,
-            budget: Budget::new(cache_bytes.contents),
-        })))
+        let shared = Shared::new(mounts, threads, cache_bytes, search_index, metrics)?;
+        Ok(Repos(Arc::new(shared)))
     }
 
     /// Whether this worker can see the project.
@@ -223,7 +186,7 @@ impl Repos {
     /// - Any other error: `.archway.toml` cannot be read.
     pub fn open(&self, tenant: &str, project: &str, rules: Arc<Rules>) -> Result<Repo, RepoError> {
         let snapshot = self.0.snapshot(tenant, project)?;
-        self.0.repo(tenant, snapshot, &rules)
+        Repo::new(&self.0, tenant, snapshot, &rules)
     }
 
     /// Opens a project for work that is off the path of calls, and looks at it. Does not fill the
@@ -240,73 +203,6 @@ impl Repos {
         let located = self.0.locate(tenant, project)?;
         let snapshot = self.0.uncached_snapshot(tenant, project, &located)?;
         let look = self.0.look(tenant, &snapshot, &located, rules)?;
-        Ok((self.0.repo(tenant, snapshot, rules)?, look))
-    }
-}
-
-impl Shared {
-    fn locate(&self, tenant: &str, project: &str) -> Result<Located, RepoError> {
-        let found = self.mounts.locate(tenant, project);
-        self.absences.record(tenant, project, found)
-    }
-
-    fn new_project(&self, key: Key, located: &Located) -> Result<Arc<Project>, RepoError> {
-        let status = self.statuses.get_with_by_ref(&key, Arc::default);
-        Project::new(key, located, Arc::clone(&self.budget), status).map(Arc::new)
-    }
-
-    fn snapshot(&self, tenant: &str, project: &str) -> Result<Snapshot, RepoError> {
-        let located = self.locate(tenant, project)?;
-        let key = Key::of(tenant, project, &located)?;
-        let open = || self.new_project(key.clone(), &located);
-        self.projects.get_or_open(&key, open)?.snapshot(&located)
-    }
-
-    /// Takes a snapshot without adding the project to the cache.
-    fn uncached_snapshot(
-        &self,
-        tenant: &str,
-        project: &str,
-        located: &Located,
-    ) -> Result<Snapshot, RepoError> {
-        let key = Key::of(tenant, project, located)?;
-        let project = match self.projects.get(&key) {
-            Some(project) => project,
-            None => self.new_project(key, located)?,
-        };
-        project.snapshot(located)
-    }
-
-    fn look(
-        &self,
-        tenant: &str,
-        snapshot: &Snapshot,
-        located: &Located,
-        rules: &Arc<Rules>,
-    ) -> Result<Look, RepoError> {
-        let project = snapshot.project().name();
-        let mounted = self.mounts.host_path(tenant, project);
-        let mounted = mounted.ok_or(RepoError::NotMounted)?;
-        let folders = ProjectFolders {
-            mounted: &mounted,
-            files: &located.host_path,
-        };
-        Look::at(snapshot, &folders, rules)
-    }
-
-    fn repo(
-        self: &Arc<Self>,
-        tenant: &str,
-        snapshot: Snapshot,
-        rules: &Arc<Rules>,
-    ) -> Result<Repo, RepoError> {
-        let (manifest, rules) = snapshot.manifest_and_rules(rules)?;
-        Ok(Repo {
-            shared: Arc::clone(self),
-            tenant: tenant.into(),
-            rules,
-            manifest,
-            snapshot,
-        })
+        Ok((Repo::new(&self.0, tenant, snapshot, rules)?, look))
     }
 }

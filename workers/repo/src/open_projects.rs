@@ -13,8 +13,9 @@ use rustix::process::{Resource, getrlimit};
 use tokio::time::Duration;
 
 use super::error::RepoError;
+use super::key::Key;
 use super::metrics::RepoMetrics;
-use super::project::{Key, Project};
+use super::project::Project;
 
 /// How long a project without calls stays open.
 const IDLE: Duration = Duration::from_secs(15 * 60);

@@ -17,6 +17,7 @@ use super::content_cache::Budget;
 use super::error::RepoError;
 use super::git::Git;
 use super::jail::Jail;
+use super::key::Key;
 use super::manifest_cache::ManifestCache;
 use super::mounts::Located;
 use super::status::Status;
@@ -38,20 +39,11 @@ const WEIGHT_OPEN: usize = 128 << 10;
 /// blob and where the index has it.
 const WEIGHT_ENTRY: usize = 350;
 
-/// Identifies a project: its names, and the device and inode of its folder.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
-    tenant: String,
-    project: String,
-    device: u64,
-    inode: u64,
-}
-
 /// A project's folder and its caches.
 #[derive(Debug)]
 pub(super) struct Project {
     key: Key,
-    work: WorkTree,
+    work: Arc<WorkTree>,
     git: Mutex<Option<Arc<GitState>>>,
     bare: Mutex<Option<Arc<CommitTree>>>,
     /// Outlives the other caches: lists of many projects read it, too.
@@ -70,83 +62,6 @@ struct GitState {
     refused: Option<(&'static str, Instant)>,
 }
 
-impl Key {
-    pub(super) fn of(tenant: &str, project: &str, located: &Located) -> Result<Key, RepoError> {
-        let stat = rustix::fs::fstat(&located.folder).map_err(|errno| RepoError::Io {
-            what: "reading a project's folder",
-            source: errno.into(),
-        })?;
-        let (tenant, project) = (tenant.to_owned(), project.to_owned());
-        Ok(Key {
-            tenant,
-            project,
-            device: stat.st_dev,
-            inode: stat.st_ino,
-        })
-    }
-
-    /// The device of the project's folder.
-    pub(super) fn device(&self) -> u64 {
-        self.device
-    }
-
-    /// The key of the project's repository. It stays the same while work trees come and go, one for
-    /// each commit, as git-sync creates them.
-    pub fn of_repository(&self, git: &gix::Repository) -> Key {
-        let objects = rustix::fs::stat(git.objects.store_ref().path());
-        let (device, inode) = objects.map_or((self.device, self.inode), |objects| {
-            (objects.st_dev, objects.st_ino)
-        });
-        Key {
-            device,
-            inode,
-            ..self.clone()
-        }
-    }
-
-    /// The key of the search index of this folder, or of its repository: projects of one tenant that
-    /// share a repository share its index.
-    pub(super) fn of_index(&self, git: Option<&gix::Repository>) -> Key {
-        Key {
-            project: String::new(),
-            ..git.map_or_else(|| self.clone(), |git| self.of_repository(git))
-        }
-    }
-
-    /// A file name for cached data of the tenant's projects.
-    pub(super) fn tenant_fingerprint(&self) -> String {
-        let tenant = Key {
-            tenant: self.tenant.clone(),
-            project: String::new(),
-            device: 0,
-            inode: 0,
-        };
-        tenant.fingerprint()
-    }
-
-    pub(super) fn tenant(&self) -> &str {
-        &self.tenant
-    }
-
-    /// A file name for cached data of this project: 40 hexadecimal digits that reveal neither
-    /// tenant nor project. Folders mounted one after the other at the same path get different
-    /// fingerprints.
-    pub fn fingerprint(&self) -> String {
-        let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
-        for name in [&self.tenant, &self.project] {
-            hasher.update(&name.len().to_be_bytes());
-            hasher.update(name.as_bytes());
-        }
-        hasher.update(&self.device.to_be_bytes());
-        hasher.update(&self.inode.to_be_bytes());
-        let hash = hasher.try_finalize();
-        hash.map_or_else(
-            |_| format!("{}-{}", self.device, self.inode),
-            |hash| hash.to_string(),
-        )
-    }
-}
-
 impl Project {
     pub(super) fn new(
         key: Key,
@@ -162,7 +77,7 @@ impl Project {
         let jail = Jail::new(root).map_err(|errno| opening(errno.into()))?;
         Ok(Project {
             key,
-            work: WorkTree::new(jail, budget),
+            work: Arc::new(WorkTree::new(jail, budget)),
             git: Mutex::new(None),
             bare: Mutex::new(None),
             status,
@@ -172,7 +87,7 @@ impl Project {
     }
 
     pub(super) fn name(&self) -> &str {
-        &self.key.project
+        self.key.project()
     }
 
     pub(super) fn key(&self) -> &Key {
@@ -199,7 +114,7 @@ impl Project {
         u32::try_from(WEIGHT_OPEN + entries * WEIGHT_ENTRY).unwrap_or(u32::MAX)
     }
 
-    pub(super) fn work_tree(&self) -> &WorkTree {
+    pub(super) fn work_tree(&self) -> &Arc<WorkTree> {
         &self.work
     }
 

@@ -8,16 +8,17 @@ use std::time::SystemTime;
 
 use rayon::prelude::*;
 
-use super::Shared;
 use super::cancel::Cancel;
 use super::error::RepoError;
 use super::file::RepoFile;
+use super::key::Key;
 use super::listing::{Entry, Listing, Stat};
 use super::manifest::{self, Manifest};
 use super::path::RepoPath;
-use super::project::{Head, Key, SearchResources, Snapshot};
+use super::project::{Head, SearchResources, Snapshot};
 use super::rules::{Blocked, Kind, Rules};
 use super::search::{MatchRange, Matches, Query};
+use super::shared::Shared;
 use super::tracked::{self, TrackedEntry};
 
 /// One project as one call sees it.
@@ -31,6 +32,23 @@ pub struct Repo {
 }
 
 impl Repo {
+    /// A snapshot with the rules of its manifest added to the operator's `rules`.
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        tenant: &str,
+        snapshot: Snapshot,
+        rules: &Arc<Rules>,
+    ) -> Result<Repo, RepoError> {
+        let (manifest, rules) = snapshot.manifest_and_rules(rules)?;
+        Ok(Repo {
+            shared: Arc::clone(shared),
+            tenant: tenant.into(),
+            rules,
+            manifest,
+            snapshot,
+        })
+    }
+
     /// The project's slug.
     pub fn name(&self) -> &str {
         self.snapshot.project().name()

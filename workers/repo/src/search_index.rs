@@ -31,8 +31,8 @@ pub(crate) use build::{Build, BuildError, BuildSource, Content};
 pub(crate) use project_index::ProjectIndex;
 pub(crate) use selection::{IndexedFiles, Selection, Verdict};
 
+use crate::key::Key;
 use crate::metrics::RepoMetrics;
-use crate::project::Key;
 use builder::Builder;
 use room::Room;
 use store::SegmentStore;

@@ -4,7 +4,7 @@ use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use archway_index::config::IndexConfig;
 use archway_proto::pool;
-use archway_repo::{CacheBytes, Mounts, SearchIndexConfig};
+use archway_repo::{CacheBytes, Mounts, RepoError, Repos, SearchIndexConfig, metrics::RepoMetrics};
 use archway_store::StoreConfig;
 
 use super::{CacheFolder, CacheFolderError};
@@ -92,20 +92,31 @@ impl WorkerConfig {
         self.cache.as_ref().map(open).transpose()
     }
 
-    /// The memory of the caches of repositories.
-    pub(super) fn cache_bytes(&self) -> CacheBytes {
-        CacheBytes {
+    /// The repositories at `mounts`, with the threads that search them and their index.
+    ///
+    /// # Errors
+    /// If a thread cannot be started.
+    pub(super) fn repos(
+        &self,
+        mounts: &Mounts,
+        cache: Option<&CacheFolder>,
+        metrics: RepoMetrics,
+    ) -> Result<Repos, RepoError> {
+        let caches = CacheBytes {
             contents: self.content_cache_bytes,
             projects: self.project_cache_bytes,
-        }
-    }
-
-    /// Where the search index is, and its size.
-    pub(super) fn search_index(&self, cache: Option<&CacheFolder>) -> SearchIndexConfig {
-        SearchIndexConfig {
+        };
+        let index = SearchIndexConfig {
             folder: cache.map(|cache| cache.search().to_owned()),
             bytes: self.search_cache_bytes,
-        }
+        };
+        Repos::new(
+            mounts.clone(),
+            self.search_threads(),
+            caches,
+            index,
+            metrics,
+        )
     }
 
     /// The number of search threads: one per core unless configured.

@@ -12,6 +12,10 @@ use crate::requirement::Requirement;
 use crate::source::Source;
 use crate::trigram::Trigram;
 
+pub(crate) use lists::Lists;
+
+mod lists;
+
 /// The longest text, in bytes: a file of 8 MiB of which every byte became U+FFFD.
 const MAX_TEXT: u32 = 3 * (8 << 20);
 
@@ -252,45 +256,6 @@ impl Segment {
         }
         let rows = <[TrigramRow]>::ref_from_bytes(buffer).map_err(|_cast| BAD)?;
         Ok((rows, block.lists_at.get()))
-    }
-}
-
-/// All lists of a segment, in ascending order of their trigrams.
-pub(crate) struct Lists<'s> {
-    segment: &'s Segment,
-    next_block: usize,
-    /// The rest of the current block, last row first, with the positions of the lists.
-    rows: Vec<(u64, TrigramRow)>,
-}
-
-impl Segment {
-    pub(crate) fn lists(&self) -> Lists<'_> {
-        Lists {
-            segment: self,
-            next_block: 0,
-            rows: Vec::new(),
-        }
-    }
-}
-
-impl Lists<'_> {
-    /// The next list.
-    pub(crate) fn next(&mut self) -> Result<Option<(Trigram, DocumentSet)>, SegmentError> {
-        if self.rows.is_empty() && self.next_block < self.segment.blocks.len() {
-            let mut buffer = Vec::new();
-            let (rows, mut at) = self.segment.block(self.next_block, &mut buffer)?;
-            self.rows.extend(rows.iter().map(|row| {
-                let list_at = at;
-                at += u64::from(row.length);
-                (list_at, *row)
-            }));
-            self.rows.reverse();
-            self.next_block += 1;
-        }
-        let Some((at, row)) = self.rows.pop() else {
-            return Ok(None);
-        };
-        Ok(Some((row.trigram.get(), self.segment.list(at, &row)?)))
     }
 }
 

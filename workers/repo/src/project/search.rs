@@ -109,7 +109,7 @@ impl Snapshot {
         if let Some(index) = &index
             && files.changed.load(Ordering::Relaxed) > 0
         {
-            let source = WorkBlobs::new(Arc::clone(&self.project), Arc::clone(&listing));
+            let source = WorkBlobs::new(Arc::clone(work), Arc::clone(&listing));
             (resources.indexes).request(index, self.project.key.tenant(), source);
         }
         found

@@ -57,8 +57,8 @@ pub(crate) struct Build<'a> {
     /// The blobs of the snapshot that the index has.
     live: HashSet<BlobId>,
     writer: Option<(SegmentWriter<Draft>, Filled)>,
-    /// Bytes that the index may still grow by, counted before compression.
-    left: u64,
+    /// The size that the index may have, in bytes.
+    limit: u64,
     written: u64,
     cancel: &'a Cancel,
 }
@@ -74,7 +74,7 @@ impl<'a> Build<'a> {
     pub(super) fn new(index: &'a ProjectIndex, limit: u64, cancel: &'a Cancel) -> Build<'a> {
         let before = index.segments();
         Build {
-            left: limit.saturating_sub(before.bytes()),
+            limit,
             index,
             before,
             live: HashSet::new(),
@@ -116,10 +116,8 @@ impl<'a> Build<'a> {
             None => matches!(content, Content::TooLarge),
         };
         let length = text.map_or(0, str::len);
-        self.left = self
-            .left
-            .checked_sub(length as u64)
-            .ok_or(BuildError::Full)?;
+
+        self.check_room(length)?;
         let (writer, filled) = match &mut self.writer {
             Some(open) => open,
             None => {
@@ -136,6 +134,13 @@ impl<'a> Build<'a> {
             self.publish()?;
         }
         Ok(())
+    }
+
+    /// Checks whether the index may have another text: it takes about half of its length.
+    fn check_room(&self, length: usize) -> Result<(), BuildError> {
+        let open = self.writer.as_ref().map_or(0, |(_, filled)| filled.text);
+        let bytes = self.before.bytes() + self.written + (open + length) as u64 / 2;
+        (bytes <= self.limit).then_some(()).ok_or(BuildError::Full)
     }
 
     /// Publishes the last segment. Returns the blobs of the snapshot that the index has, and the

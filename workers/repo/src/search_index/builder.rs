@@ -131,7 +131,7 @@ impl BuilderThread {
         let mut build = Build::new(&job.index, self.room.bytes(), &cancel);
         let read = job.source.read(&mut build);
         let (live, written) = build.finish()?;
-        let written = written + compaction::run(&job.index, &live, &cancel)?;
+        let written = written + compaction::run(&job.index, &live, self.room.bytes(), &cancel)?;
         self.room.make(written, job.index.store.folder());
         self.metrics.search_index_built();
         job.source.finish();

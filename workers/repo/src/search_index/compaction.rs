@@ -18,17 +18,21 @@ use crate::cancel::Cancel;
 const SIMILAR: usize = 4;
 /// Segments are similar if their sizes have the same logarithm to the base 2 to the power of this.
 const SIZE_CLASS_BITS: u32 = 3;
+/// Segments are joined if they have at most this part of what all indexes may have: the old and the
+/// new ones exist at the same time.
+const MAX_JOINED: u64 = 4;
 /// Documents are dropped once there are this many for each that a file has.
 const MAX_DOCUMENTS_PER_LIVE: usize = 2;
 
-/// Joins what is to be joined. `live` are the blobs that the last snapshot has. Returns the number
-/// of bytes written.
+/// Joins what is to be joined. `live` are the blobs that the last snapshot has, `limit` is the size
+/// of all indexes. Returns the number of bytes written.
 ///
 /// # Errors
 /// [`BuildError`]
 pub(super) fn run(
     index: &ProjectIndex,
     live: &HashSet<BlobId>,
+    limit: u64,
     cancel: &Cancel,
 ) -> Result<u64, BuildError> {
     let mut written = 0;
@@ -41,20 +45,24 @@ pub(super) fn run(
     if documents > live.len() * MAX_DOCUMENTS_PER_LIVE {
         written += join(index, &segments.list, |blob| live.contains(blob), cancel)?;
     }
-    while let Some(similar) = similar(&index.segments()) {
+    while let Some(similar) = similar(&index.segments(), limit / MAX_JOINED) {
         written += join(index, &similar, |_| true, cancel)?;
     }
     Ok(written)
 }
 
-/// The smallest segments that are to be joined.
-fn similar(segments: &Segments) -> Option<Vec<Arc<OpenSegment>>> {
+/// The smallest segments that are to be joined, of at most `most` bytes together.
+fn similar(segments: &Segments, most: u64) -> Option<Vec<Arc<OpenSegment>>> {
     let mut classes: BTreeMap<u32, Vec<Arc<OpenSegment>>> = BTreeMap::new();
     for open in &segments.list {
         let class = open.segment.bytes().max(1).ilog2() / SIZE_CLASS_BITS;
         classes.entry(class).or_default().push(Arc::clone(open));
     }
-    classes.into_values().find(|class| class.len() >= SIMILAR)
+    let bytes =
+        |class: &[Arc<OpenSegment>]| -> u64 { class.iter().map(|open| open.segment.bytes()).sum() };
+    classes
+        .into_values()
+        .find(|class| class.len() >= SIMILAR && bytes(class) <= most)
 }
 
 /// Replaces segments by one of those documents whose blobs are to be kept.

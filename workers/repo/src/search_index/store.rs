@@ -13,7 +13,7 @@ use archway_trigrams::{Segment, SegmentError, Source};
 use rustix::fs::FlockOperation;
 use uuid::Uuid;
 
-use crate::project::Key;
+use crate::key::Key;
 
 const SEGMENT: &str = "segment";
 const DRAFT: &str = "new";

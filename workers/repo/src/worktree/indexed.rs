@@ -12,7 +12,6 @@ use parking_lot::Mutex;
 use super::WorkTree;
 use crate::listing::{EntryKind, Listing};
 use crate::path::RepoPath;
-use crate::project::Project;
 use crate::search_index::{Build, BuildError, BuildSource, Content, IndexedFiles, blob_id};
 use crate::stamp::ObservedState;
 
@@ -107,15 +106,15 @@ fn moved(known: &IndexedWorkTree, listing: &Arc<Listing>) -> IndexedWorkTree {
 
 /// The files of a work tree, for a build of the index.
 pub(crate) struct WorkBlobs {
-    project: Arc<Project>,
+    work: Arc<WorkTree>,
     listing: Arc<Listing>,
     read: Mutex<Option<Vec<Option<KnownFile>>>>,
 }
 
 impl WorkBlobs {
-    pub(crate) fn new(project: Arc<Project>, listing: Arc<Listing>) -> WorkBlobs {
+    pub(crate) fn new(work: Arc<WorkTree>, listing: Arc<Listing>) -> WorkBlobs {
         WorkBlobs {
-            project,
+            work,
             listing,
             read: Mutex::new(None),
         }
@@ -128,7 +127,7 @@ impl WorkBlobs {
         (position, path): (usize, &RepoPath),
         buffer: &mut Vec<u8>,
     ) -> Result<Option<KnownFile>, BuildError> {
-        let work = self.project.work_tree();
+        let work = &self.work;
         let known = work.indexed(&self.listing).known(position);
         let stat = work.jail.stat_unchecked(path);
         if let Some(known) = known.filter(|known| known.state.still_holds(stat))
@@ -187,7 +186,7 @@ impl BuildSource for WorkBlobs {
     fn finish(&self) {
         if let Some(files) = self.read.lock().take() {
             let indexed = IndexedWorkTree::new(Arc::clone(&self.listing), files);
-            *self.project.work_tree().indexed.lock() = Some(Arc::new(indexed));
+            *self.work.indexed.lock() = Some(Arc::new(indexed));
         }
     }
 }

@@ -1,3 +1,5 @@
+//! Segments that are read back: whole, merged, damaged.
+
 use std::sync::Arc;
 
 use proptest::prelude::*;

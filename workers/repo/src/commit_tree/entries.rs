@@ -1,0 +1,85 @@
+//! Lists a commit: its entries and the blobs of its files.
+
+use std::sync::Arc;
+
+use archway_trigrams::BlobId;
+use gix::object::tree::EntryKind as Mode;
+
+use super::{Commit, READING, is_file};
+use crate::cancel::Cancel;
+use crate::error::RepoError;
+use crate::folder::{MAX_ENTRIES, MAX_NAMES};
+use crate::git::git_error;
+use crate::listing::{Entry, EntryKind, Listing};
+use crate::path::RepoPath;
+use crate::rules::{Kind, Rules};
+use crate::search_index::{IndexedFiles, blob_id};
+
+/// The files of a commit under some rules.
+#[derive(Debug)]
+pub(crate) struct CommitListing {
+    pub(super) rules: Arc<Rules>,
+    pub(crate) listing: Arc<Listing>,
+    /// The blobs of its files.
+    pub(crate) indexed: IndexedFiles,
+}
+
+impl Commit {
+    /// All entries that are not blocked, in path order, with the blobs of files.
+    pub(super) fn entries(
+        &self,
+        rules: &Rules,
+        cancel: &Cancel,
+    ) -> Result<Vec<(Entry, Option<BlobId>)>, RepoError> {
+        let repository = self.git.objects();
+        let too_many = || RepoError::TooManyEntries { limit: MAX_ENTRIES };
+        let (mut entries, mut bytes_left) = (Vec::new(), MAX_NAMES);
+        let mut folders = vec![(RepoPath::root(), self.tree)];
+        while let Some((folder, id)) = folders.pop() {
+            cancel.check()?;
+            let tree = repository.find_tree(id).map_err(git_error(READING))?;
+            for entry in tree.iter() {
+                let entry = entry.map_err(git_error(READING))?;
+                let path = folder.join(entry.filename());
+                let left = bytes_left.checked_sub(path.as_bytes().len());
+                bytes_left = left.ok_or_else(too_many)?;
+                match entry.mode().kind() {
+                    Mode::Tree if rules.check(&path, Kind::Directory).is_ok() => {
+                        folders.push((path, entry.object_id()));
+                    }
+                    Mode::Blob | Mode::BlobExecutable if rules.check(&path, Kind::File).is_ok() => {
+                        let kind = EntryKind::File;
+                        entries.push((Entry { path, kind }, blob_id(entry.oid())));
+                    }
+                    Mode::Link => {
+                        let kind = self.link_kind(&repository, rules, &path);
+                        entries.extend(kind.map(|kind| (Entry { path, kind }, None)));
+                    }
+                    _ => {}
+                }
+            }
+            if entries.len() > MAX_ENTRIES {
+                return Err(too_many());
+            }
+        }
+        entries.sort_unstable_by(|(a, _), (b, _)| a.path.cmp(&b.path));
+        Ok(entries)
+    }
+
+    /// How a link is listed. `None` if its target is missing, outside or hidden.
+    fn link_kind(
+        &self,
+        repository: &gix::Repository,
+        rules: &Rules,
+        path: &RepoPath,
+    ) -> Option<EntryKind> {
+        let target = self.resolve(repository, path).ok()?;
+        let (entry, kind) = match self.node(repository, &target).ok()??.mode {
+            Mode::Tree => (EntryKind::LinkToDirectory, Kind::Directory),
+            mode if is_file(mode) => (EntryKind::LinkToFile, Kind::File),
+            _ => return None,
+        };
+        let passes = rules.check(path, kind).is_ok() && rules.check(&target, kind).is_ok();
+        passes.then_some(entry)
+    }
+}

@@ -1,0 +1,158 @@
+//! Answers with an index are those of a scan.
+
+use super::*;
+
+/// Files that are easy to get wrong.
+fn odd_files() -> Sandbox {
+    let app = Sandbox::new();
+    let utf16 = |text: &str| -> Vec<u8> {
+        let units = text.encode_utf16().flat_map(u16::to_le_bytes);
+        [0xFF, 0xFE].into_iter().chain(units).collect()
+    };
+    let long = format!("needle\n{}\nneedle\n", "long needle ".repeat(100_000));
+    let mut largest = "needle ".repeat(8 << 20);
+    largest.truncate(8 << 20);
+    app.file("utf16.txt", utf16("needle Straße\nfoobaz\n"))
+        .file("bom.txt", "\u{feff}needle\n")
+        .file("binary.bin", b"needle\0needle\n")
+        .file(
+            "late-nul.txt",
+            [b"a needle\n".repeat(1000), b"\0needle\n".to_vec()].concat(),
+        )
+        .file("invalid.txt", b"needle \xFF\xFE caf\xE9\n")
+        .file("crlf.txt", "needle\r\nfoobaz\r\nword\r\n")
+        .file("one", "n")
+        .file("empty", "")
+        .file("long.txt", long)
+        .file("largest.txt", &largest)
+        .file("larger.txt", largest + "n")
+        .file("fold.txt", "ſtraße STRAẞE strasse \u{212a}elvin Kelvin\n")
+        .file("regex.txt", "barbaz foobaz abc_1234 a{0}b words word\n\n")
+        .file("sub/deep/plain.rs", "fn needle() {}\n// no word\n")
+        .file(".env", "needle secret\n")
+        .link("link.rs", "sub/deep/plain.rs");
+    app.committed();
+    app
+}
+
+fn patterns() -> Vec<Query> {
+    let patterns = [
+        "needle",
+        "(foo|bar)baz",
+        "(?i)Straße",
+        "a{0}b",
+        "^$",
+        r"\bword\b",
+        "n",
+        "kelvin",
+        "[a-z]+_[0-9]{4}",
+        "nowhere",
+        r"caf.",
+        "needle$",
+        "^needle",
+        "long needle",
+        "x*",
+    ];
+    let mut queries = Vec::new();
+    for pattern in patterns {
+        for (literal, case_sensitive) in [(false, true), (false, false), (true, false)] {
+            queries.push(Query {
+                literal,
+                case_sensitive,
+                ..query(pattern)
+            });
+        }
+    }
+    queries
+}
+
+#[test]
+fn the_index_changes_no_answer() {
+    let app = odd_files();
+    mirrored(&app);
+    let cache = tempfile::tempdir().unwrap();
+    let folder = Worker::start(&app, Some(cache.path()), LIMIT);
+    let memory = Worker::start(&app, None, LIMIT);
+    let scan = repos_at(Mounts::beneath(app.host(".")));
+    for project in ["app", "mirror"] {
+        let rules = Rules::new(&[], &[], None).unwrap();
+        let scanned = scan.open("acme", project, Arc::new(rules)).unwrap();
+        folder.build(project);
+        memory.build(project);
+        for query in patterns() {
+            let expected = search(&scanned, &query);
+            assert_eq!(search(&folder.repo(project), &query), expected, "{query:?}");
+            assert_eq!(search(&memory.repo(project), &query), expected, "{query:?}");
+        }
+    }
+}
+
+#[test]
+fn every_change_of_a_work_tree_is_seen_at_once() {
+    let app = Sandbox::new();
+    app.file("a", "one needle\n")
+        .file("b", "nothing\n")
+        .file("c", "needle\n");
+    app.committed();
+    let worker = Worker::start(&app, None, LIMIT);
+    let scan = repos_at(Mounts::beneath(app.host(".")));
+    let change: [&dyn Fn(); 5] = [
+        &|| _ = app.file("b", "a new needle\n"),
+        &|| fs::remove_file(app.root().join("c")).unwrap(),
+        &|| _ = app.file("0", "needle before\n"),
+        &|| fs::rename(app.root().join("a"), app.root().join("z")).unwrap(),
+        &|| _ = app.git(&["checkout", "-q", "-f", "main"]),
+    ];
+    for change in change {
+        worker.build("app");
+        change();
+        let rules = Rules::new(&[], &[], None).unwrap();
+        let scanned = scan.open("acme", "app", Arc::new(rules)).unwrap();
+        let expected = search(&scanned, &query("needle"));
+        assert_eq!(search(&worker.repo("app"), &query("needle")), expected);
+    }
+}
+
+#[test]
+fn rules_that_change_need_no_build() {
+    let app = Sandbox::new();
+    app.file("open", "needle\n")
+        .file("closed", "needle in a haystack\n")
+        .committed();
+    let worker = Worker::start(&app, None, LIMIT);
+    worker.build("app");
+    let rules = Rules::new(&[], &["closed".to_owned()], None).unwrap();
+    let repo = worker.repos.open("acme", "app", Arc::new(rules)).unwrap();
+    let scanned = app.repo_with(Rules::new(&[], &["closed".to_owned()], None).unwrap());
+    for pattern in ["needle", "haystack"] {
+        assert_eq!(
+            search(&repo, &query(pattern)),
+            search(&scanned, &query(pattern))
+        );
+    }
+}
+
+#[test]
+fn a_commit_of_one_file_indexes_one_blob_and_is_seen_at_once() {
+    let app = Sandbox::new();
+    (0..100).for_each(|number| _ = app.file(&format!("f{number}"), format!("text {number}\n")));
+    app.committed();
+    let cache = tempfile::tempdir().unwrap();
+    let worker = Worker::start(&app, Some(cache.path()), LIMIT);
+    mirrored(&app);
+    worker.build("mirror");
+    app.file("f7", "another needle\n")
+        .git(&["commit", "-qam", "two"]);
+    app.git(&["push", "-q", "../mirror", "main"]);
+    assert!(search(&worker.repo("mirror"), &query("another needle")).contains("f7"));
+    worker.build("mirror");
+    let segments = worker.index(&worker.repo("mirror")).segments();
+    let sizes: Vec<u32> = segments
+        .list
+        .iter()
+        .map(|open| open.segment.len())
+        .collect();
+    assert_eq!(sizes, [100, 1]);
+    assert!(search(&worker.repo("mirror"), &query("another needle")).contains("f7"));
+    assert!(!search(&worker.repo("mirror"), &query("text 7$")).contains("f7"));
+}
