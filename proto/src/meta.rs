@@ -7,6 +7,11 @@ use serde::{Deserialize, Serialize};
 pub const COMMIT: &str = "io.archway/commit";
 /// The slug of the project that the answer was read from; absent for none or several.
 pub const PROJECT: &str = "io.archway/project";
+/// `{searched, remaining, skipped: [{project, code}]}`: the projects of a page of a search of every project.
+///
+/// All of the `searched` ones are on the page or on earlier ones. Later pages search the `remaining` ones, the first
+/// of which may be on this page in part. The `skipped` ones cannot be read now.
+pub const PROJECTS: &str = "io.archway/projects";
 /// Milliseconds from the request's body to the result, measured by the gateway.
 pub const DURATION_MS: &str = "io.archway/durationMs";
 /// The failure of a call, for programs.

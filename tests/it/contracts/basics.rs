@@ -57,6 +57,36 @@ async fn list_projects_returns_slug_name_default_and_commit() {
 }
 
 #[tokio::test]
+async fn list_projects_has_pages_of_fifty_and_at_most_8000_bytes() {
+    let names = (0..120).map(|number| format!("project-{number:03}"));
+    let acme = names.clone().fold(Tenant::new("acme"), |acme, name| {
+        acme.project(&name, Repo::new())
+    });
+    let stack = Harness::new().tenant(acme).start().await;
+    let client = stack.client("acme");
+    let (mut arguments, mut sizes, mut seen) = (json!({}), Vec::new(), Vec::new());
+    loop {
+        let reply = client.call("list_projects", arguments.clone()).await;
+        let data = both(&reply);
+        assert_eq!(data["total_count"], 120);
+        assert!(data["projects"].to_string().len() <= 8_000);
+        let page = column(&data["projects"], "slug");
+        sizes.push(page.len());
+        seen.extend(page.into_iter().map(str::to_owned));
+        assert_eq!(
+            data.get("truncated").is_some(),
+            data.get("cursor").is_some()
+        );
+        let Some(cursor) = data.get("cursor") else {
+            break;
+        };
+        arguments["cursor"] = cursor.clone();
+    }
+    assert_eq!(sizes, [50, 50, 20]);
+    assert!(seen.into_iter().eq(names));
+}
+
+#[tokio::test]
 async fn a_display_name_shows_what_it_hides() {
     let (stack, client) = serve(Repo::new().file("a.txt", "a").commit()).await;
     let owner = PgPool::connect_with(stack.database().owner()).await;

@@ -1,6 +1,9 @@
 //! `search_files` and `grep_codebase` over more results than one answer holds, and over several projects.
 
-use e2e::{Harness, Repo, Tenant};
+use std::collections::BTreeSet;
+
+use archway::tenants::TenantsTx;
+use e2e::{Client, Harness, Key, Repo, Stack, Tenant};
 use serde_json::{Value, json};
 
 use super::{both, column};
@@ -93,4 +96,102 @@ async fn a_star_searches_every_project_in_order_and_names_it() {
         column(&both(&reply)["matches"], "line_content"),
         ["one sesame", "two sesame"]
     );
+}
+
+/// A tenant of 70 projects with two matches each, but 120 in `p30`; a key whose default is `p40`.
+async fn many_projects() -> (Stack, Client) {
+    let mut acme = Tenant::new("acme").key(Key::new("of-p40").default_project("p40"));
+    for number in 0..70 {
+        let lines = if number == 30 { 120 } else { 2 };
+        let text = format!("sesame of {number}\n").repeat(lines);
+        let repo = Repo::new().file("a.txt", &text).file("b.txt", "no\n");
+        acme = acme.project(&format!("p{number:02}"), repo.commit());
+    }
+    let stack = Harness::new().tenant(acme).start().await;
+    let client = stack.keyed("acme", "of-p40");
+    (stack, client)
+}
+
+/// The projects of a page's matches, without repetitions.
+fn projects(data: &Value) -> Vec<String> {
+    let mut projects = column(&data["matches"], "project");
+    projects.dedup();
+    projects.into_iter().map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn a_star_has_pages_of_whole_projects_the_default_one_first() {
+    let (_stack, client) = many_projects().await;
+    for (tool, limit, total) in [
+        ("grep_codebase", "limit", "totalMatches"),
+        ("search_files", "max_results", "total_matches"),
+    ] {
+        let mut arguments = json!({ "pattern": "sesame", "project": "*", limit: 25 });
+        let (mut pages, mut lines, mut done) = (Vec::new(), 0, 0);
+        loop {
+            let reply = client.call(tool, arguments.clone()).await;
+            let data = both(&reply);
+            let counts = reply.meta("projects");
+            done += counts["searched"].as_u64().unwrap();
+            assert_eq!(counts["skipped"], json!([]));
+            assert_eq!(done + counts["remaining"].as_u64().unwrap(), 70, "{counts}");
+            lines += data["matches"].as_array().unwrap().len();
+            assert!(data[total].as_u64().unwrap() >= 2, "{data}");
+            pages.push(projects(data));
+            let Some(cursor) = data.get("cursor") else {
+                assert_eq!(data["truncated"], false);
+                break;
+            };
+            assert_eq!(data["truncated"], true);
+            arguments["cursor"] = cursor.clone();
+        }
+        assert_eq!(lines, 69 * 2 + 120, "{tool}");
+        assert_eq!(pages[0].len(), 12, "24 lines of whole projects: {pages:?}");
+        assert_eq!(pages[0][..2], ["p40", "p00"]);
+        let parts: Vec<_> = pages
+            .iter()
+            .filter(|page| page.contains(&"p30".into()))
+            .collect();
+        assert_eq!(parts.len(), 5, "120 lines, 25 a page: {pages:?}");
+        let mut order = pages.concat();
+        order.dedup();
+        assert_eq!(order.iter().collect::<BTreeSet<_>>().len(), 70);
+        assert!(order[1..].is_sorted(), "{order:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_cursor_of_a_star_outlives_a_removed_project_but_no_other_commit() {
+    let (stack, client) = many_projects().await;
+    let arguments = json!({ "pattern": "sesame", "project": "*", "limit": 25 });
+    let next = async |arguments: &Value| {
+        let reply = client.call("grep_codebase", arguments.clone()).await;
+        let mut next = arguments.clone();
+        next["cursor"] = both(&reply)["cursor"].clone();
+        (projects(both(&reply)), next)
+    };
+    let (first, second) = next(&arguments).await;
+    assert_eq!(first.last().unwrap(), "p10");
+    let acme = stack.tenant_id("acme");
+    let remove = async |tx: &mut TenantsTx| tx.remove_project(acme, "p11").await;
+    stack.tenants().change(remove).await.unwrap();
+    let gone = async || {
+        let (page, _) = next(&second).await;
+        (page[0] == "p12").then_some(())
+    };
+    stack.eventually(gone).await;
+    let (_, third) = next(&second).await;
+    let (page, within) = next(&third).await;
+    assert_eq!(
+        page,
+        ["p24", "p25", "p26", "p27", "p28", "p29"],
+        "p30 has no room here"
+    );
+    let (page, within) = next(&within).await;
+    assert_eq!(page, ["p30"]);
+    let folder = stack.folder("acme", "p30");
+    std::fs::write(folder.join("a.txt"), "sesame\n").unwrap();
+    e2e::git(&folder, &["commit", "-qam", "other"]);
+    let refused = client.call("grep_codebase", within).await;
+    assert_eq!(refused.code(), "invalid_arguments");
 }

@@ -55,16 +55,29 @@ pub(super) struct ListProjectsArgs {
     /// Only projects whose slug or name contains this, ignoring case.
     #[schemars(length(min = 1, max = 200))]
     query: Option<String>,
+    /// The cursor of the previous page.
+    cursor: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct ProjectList {
     projects: Vec<ListedProject>,
+    /// Projects on all pages.
     total_count: usize,
-    /// Not all fit: narrow them with query.
+    /// Another page follows.
     #[serde(default, skip_serializing_if = "is_false")]
     truncated: bool,
+    /// Where the next page begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<String>,
 }
+
+/// Projects on a page of `list_projects`.
+const PAGE: usize = 50;
+/// Bytes of a page: about 2,000 tokens.
+const PAGE_BYTES: usize = 8_000;
+/// The cursor of a page is this and the last slug of the page before.
+const AFTER: &str = ">";
 
 #[derive(Serialize, JsonSchema)]
 struct ListedProject {
@@ -117,11 +130,18 @@ impl Tool for ListProjects {
                 project.slug.contains(query) || project.name.to_lowercase().contains(query)
             })
         };
-        let listed: Vec<_> = readable.into_iter().filter(matches).collect();
+        let mut listed: Vec<_> = readable.into_iter().filter(matches).collect();
+        let total_count = listed.len();
+        listed.sort_by(|one, other| one.slug.cmp(&other.slug));
+        if let Some(cursor) = &args.cursor {
+            let last = cursor.strip_prefix(AFTER).ok_or_else(paging::other_state)?;
+            listed.retain(|project| *project.slug > *last);
+        }
+        let left = listed.len();
+        listed.truncate(PAGE);
         let heads = cx.heads(&listed).await?;
         let ids: Vec<Uuid> = listed.iter().map(|project| project.id).collect();
         let indexes = cx.index().progress(cx.tenant(), &ids).await;
-        let total_count = listed.len();
         let entry = |(project, head): (Arc<Project>, Option<Head>)| ListedProject {
             default: default.as_deref() == Some(&project.slug),
             commit: head.map(|head| HeadCommit {
@@ -135,12 +155,19 @@ impl Tool for ListProjects {
             name: project.name.clone(),
         };
         let mut projects: Vec<_> = listed.into_iter().zip(heads).map(entry).collect();
-        projects.truncate(paging::fit(&projects, cx.max_result_bytes()));
-        let truncated = projects.len() < total_count;
-        Ok(Reply::new(ProjectList {
+        projects.truncate(paging::fit(
+            &projects,
+            PAGE_BYTES.min(cx.max_result_bytes()),
+        ));
+        let truncated = projects.len() < left;
+        let last = projects.last().filter(|_| truncated);
+        let next = last.map(|last| format!("{AFTER}{}", last.slug));
+        let list = ProjectList {
             projects,
             total_count,
             truncated,
-        }))
+            cursor: None,
+        };
+        Ok(Reply::new(list).cursor(next))
     }
 }

@@ -19,13 +19,16 @@ pub(super) fn resume(cursor: Option<&str>, basis: &str) -> Result<usize, Failure
         .rsplit_once(':')
         .filter(|(from, _)| *from == basis)
         .and_then(|(_, items_before)| items_before.parse().ok())
-        .ok_or_else(|| {
-            Failure::new(
-                Fault::InvalidArguments,
-                "the cursor belongs to another state of the project",
-                "start again without a cursor",
-            )
-        })
+        .ok_or_else(other_state)
+}
+
+/// The failure of a cursor that counts in another state.
+pub(super) fn other_state() -> Failure {
+    Failure::new(
+        Fault::InvalidArguments,
+        "the cursor belongs to another state of the project",
+        "start again without a cursor",
+    )
 }
 
 /// The number of items on earlier pages, before the state of the answer is known.

@@ -23,6 +23,7 @@ pub struct Reply<T> {
     warnings: Vec<String>,
     skipped: Vec<String>,
     incomplete: bool,
+    projects: Option<Value>,
     refined: Option<Value>,
     cursor: Option<String>,
     markdown: Option<String>,
@@ -43,6 +44,7 @@ impl<T: Serialize> Reply<T> {
             warnings: Vec::new(),
             skipped: Vec::new(),
             incomplete: false,
+            projects: None,
             refined: None,
             cursor: None,
             markdown: None,
@@ -182,6 +184,13 @@ impl<T: Serialize> Reply<T> {
         self
     }
 
+    /// Sets `{searched, remaining, skipped}` of an answer from every project.
+    #[must_use]
+    pub fn projects(mut self, projects: Value) -> Self {
+        self.projects = Some(projects);
+        self
+    }
+
     /// Converts to the MCP result. This escapes text that others wrote, once, for every tool.
     pub(super) fn into_result(self, untrusted: bool) -> Result<Value, Failure> {
         let mut body = serde_json::to_value(&self.body).map_err(|error| {
@@ -254,6 +263,11 @@ impl<T: Serialize> Reply<T> {
         );
         let skipped: Vec<_> = self.skipped.iter().map(|it| text::escape(it).0).collect();
         add(meta::SKIPPED, !skipped.is_empty(), json!(skipped));
+        add(
+            meta::PROJECTS,
+            self.projects.is_some(),
+            json!(self.projects),
+        );
         add(meta::REFINED, self.refined.is_some(), json!(self.refined));
         add(meta::INCOMPLETE, self.incomplete, "deadline".into());
         add(meta::CURSOR, self.cursor.is_some(), json!(self.cursor));

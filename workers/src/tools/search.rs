@@ -7,6 +7,8 @@ mod grep_codebase;
 mod search_files;
 
 mod run;
+mod every_project;
+mod place;
 mod collected;
 
 pub(super) use grep_codebase::GrepCodebase;

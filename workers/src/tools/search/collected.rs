@@ -14,7 +14,7 @@ pub(super) struct MatchPage<M> {
     pub(super) truncated: bool,
     /// Context lines were omitted for lack of room.
     pub(super) context_omitted: bool,
-    /// Number of projects that were to be searched.
+    /// Number of projects of the page.
     pub(super) projects: usize,
     /// Projects that could not be searched.
     pub(super) skipped: Vec<SkippedProject>,
@@ -57,6 +57,9 @@ pub(super) struct CollectedMatches<M> {
     matches: Vec<M>,
     pub(super) totals: SearchTotals,
     pub(super) moved: bool,
+    /// Context lines were omitted for lack of room.
+    context_omitted: bool,
+    /// The number of projects of the page.
     pub(super) projects: usize,
     pub(super) skipped: Vec<SkippedProject>,
     pub(super) snapshot: Option<Snapshot<()>>,
@@ -69,6 +72,7 @@ impl<M: Match> CollectedMatches<M> {
             matches: Vec::new(),
             totals: SearchTotals::default(),
             moved: false,
+            context_omitted: false,
             projects: 1,
             skipped: Vec::new(),
             snapshot: None,
@@ -86,6 +90,49 @@ impl<M: Match> CollectedMatches<M> {
         }));
     }
 
+    /// The number of matches collected.
+    pub(super) fn len(&self) -> usize {
+        self.matches.len()
+    }
+
+    /// Whether all matches fit into `budget` bytes.
+    pub(super) fn fits(&self, budget: usize) -> bool {
+        paging::fit(&self.matches, budget) == self.matches.len()
+    }
+
+    /// Drops all but the first `count` matches.
+    pub(super) fn truncate(&mut self, count: usize) {
+        self.matches.truncate(count);
+    }
+
+    /// Omits context, then matches, until the rest fits; at least one match remains. Returns the
+    /// number of matches that remain.
+    pub(super) fn cut(&mut self, budget: usize) -> usize {
+        self.context_omitted = true;
+        for found in &mut self.matches {
+            *found.surrounding_lines() = SurroundingLines {
+                before: Vec::new(),
+                after: Vec::new(),
+            };
+        }
+        let fits = paging::fit(&self.matches, budget).max(1);
+        self.matches.truncate(fits);
+        self.matches.len()
+    }
+
+    /// The page of all collected matches. `has_more` says that another one follows.
+    pub(super) fn whole_page(&mut self, has_more: bool, started: Instant) -> MatchPage<M> {
+        MatchPage {
+            matches: std::mem::take(&mut self.matches),
+            totals: self.totals,
+            truncated: has_more || self.totals.incomplete || !self.skipped.is_empty(),
+            context_omitted: self.context_omitted,
+            projects: self.projects,
+            skipped: std::mem::take(&mut self.skipped),
+            duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+
     /// Returns the page that fits, and the cursor of the next one. Context is omitted before a
     /// match is.
     pub(super) fn page(
@@ -94,28 +141,12 @@ impl<M: Match> CollectedMatches<M> {
         budget: usize,
         started: Instant,
     ) -> (MatchPage<M>, Option<String>) {
-        let mut matches = std::mem::take(&mut self.matches);
-        let context_omitted = paging::fit(&matches, budget) < matches.len();
-        if context_omitted {
-            for found in &mut matches {
-                *found.surrounding_lines() = SurroundingLines {
-                    before: Vec::new(),
-                    after: Vec::new(),
-                };
-            }
-            matches.truncate(paging::fit(&matches, budget).max(1));
+        if !self.fits(budget) {
+            self.cut(budget);
         }
-        let returned = skip + matches.len();
+        let returned = skip + self.len();
         let more = (returned as u64) < self.totals.matches;
-        let page = MatchPage {
-            matches,
-            totals: self.totals,
-            truncated: more || self.totals.incomplete || !self.skipped.is_empty(),
-            context_omitted,
-            projects: self.projects,
-            skipped: std::mem::take(&mut self.skipped),
-            duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        };
+        let page = self.whole_page(more, started);
         // A search that was cut short may end elsewhere the next time, so it has no cursor.
         let next = (more && !self.totals.incomplete).then(|| paging::cursor(&self.basis, returned));
         (page, next)

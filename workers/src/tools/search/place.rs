@@ -1,0 +1,73 @@
+//! Where a page of a search of every project begins: its cursor.
+
+use archway_proto::failure::Failure;
+
+use crate::tools::paging;
+
+/// Where a page begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The default project when the first page was read.
+    pub(super) default: Option<String>,
+    pub(super) project: String,
+    /// The commit in which matches were counted, if earlier pages have some of this project.
+    pub(super) commit: Option<String>,
+    /// Matches of the project on earlier pages.
+    pub(super) skip: usize,
+}
+
+impl Place {
+    /// Reads the plain cursor of a worker: `*DEFAULT/PROJECT@COMMIT:SKIP`, with `-` for what is absent.
+    ///
+    /// # Errors
+    /// [`Fault::InvalidArguments`](archway_proto::fault::Fault::InvalidArguments)
+    pub(super) fn parse(cursor: &str) -> Result<Place, Failure> {
+        let parsed = || {
+            let (basis, skip) = cursor.strip_prefix('*')?.rsplit_once(':')?;
+            let (default, rest) = basis.split_once('/')?;
+            let (project, commit) = rest.split_once('@')?;
+            let named = |text: &str| (text != "-").then(|| text.to_owned());
+            Some(Place {
+                default: named(default),
+                project: project.to_owned(),
+                commit: named(commit),
+                skip: skip.parse().ok()?,
+            })
+        };
+        parsed().ok_or_else(paging::other_state)
+    }
+
+    pub(super) fn cursor(&self) -> String {
+        let named = |name: &Option<String>| name.clone().unwrap_or_else(|| "-".to_owned());
+        let (default, commit) = (named(&self.default), named(&self.commit));
+        paging::cursor(&format!("*{default}/{}@{commit}", self.project), self.skip)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use archway_proto::fault::Fault;
+
+    use super::*;
+
+    #[test]
+    fn a_cursor_names_default_project_place_and_commit() {
+        let places = [(Some("main"), Some("abc"), 7), (None, None, 0)];
+        for (default, commit, skip) in places {
+            let place = Place {
+                default: default.map(str::to_owned),
+                project: "shop-2".to_owned(),
+                commit: commit.map(str::to_owned),
+                skip,
+            };
+            assert_eq!(Place::parse(&place.cursor()).unwrap(), place);
+        }
+        for bad in ["", "abc:5", "*a:5", "*-/a:5", "*-/a@-:x", "*-/a@-"] {
+            assert_eq!(
+                Place::parse(bad).unwrap_err().code,
+                Fault::InvalidArguments,
+                "{bad}"
+            );
+        }
+    }
+}
