@@ -51,6 +51,18 @@ pub(super) enum Loaded<'a> {
 }
 
 impl Loaded<'_> {
+    /// The bytes of the text to search; `None` for a binary file. Those of the index are not checked
+    /// to be UTF-8 again.
+    pub(super) fn searchable(&self) -> Option<Cow<'_, [u8]>> {
+        match self {
+            Loaded::Text(text) => Some(Cow::Borrowed(text)),
+            Loaded::Cached(_) | Loaded::Read(_) => Some(match self.text()? {
+                Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+                Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+            }),
+        }
+    }
+
     /// The text to search; `None` for a binary file.
     pub(super) fn text(&self) -> Option<Cow<'_, str>> {
         match self {

@@ -17,6 +17,10 @@ use super::error::RepoError;
 use super::links;
 use super::path::RepoPath;
 
+pub(super) use open_folder::OpenFolder;
+
+mod open_folder;
+
 /// Retries of `openat2`: it returns `EAGAIN` while something is renamed.
 const RETRIES: usize = 16;
 

@@ -126,6 +126,18 @@ impl RepoPath {
         self.components().next_back().unwrap_or_default()
     }
 
+    /// Whether this is an entry of `folder` itself.
+    pub(super) fn is_child_of(&self, folder: &RepoPath) -> bool {
+        let name = match folder.is_root() {
+            true => Some(&*self.0),
+            false => {
+                let rest = self.0.strip_prefix(folder.as_bytes());
+                rest.and_then(|rest| rest.strip_prefix(b"/"))
+            }
+        };
+        name.is_some_and(|name| !name.is_empty() && !name.contains(&b'/'))
+    }
+
     /// Whether this path is `folder` or beneath it.
     pub fn is_within(&self, folder: &RepoPath) -> bool {
         folder.is_root()

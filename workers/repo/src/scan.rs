@@ -77,11 +77,11 @@ impl LineCounter {
         }
     }
 
-    /// Counts the lines of `text` that match.
-    pub(super) fn count(&mut self, text: &str, cancel: &Cancel) -> Result<Count, Stopped> {
+    /// Counts the lines of `text`, which is UTF-8, that match.
+    pub(super) fn count(&mut self, text: &[u8], cancel: &Cancel) -> Result<Count, Stopped> {
         let mut counter = CountSink(0);
         let mut skipped_lines = false;
-        for piece in pieces(text.as_bytes()) {
+        for piece in pieces(text) {
             cancel.check()?;
             match piece {
                 Piece::Lines(lines) => {
@@ -318,7 +318,7 @@ mod tests {
         let matcher = pattern::compile("needle", false, true).unwrap();
         assert_eq!(
             LineCounter::new(&matcher)
-                .count(&text, &cancel())
+                .count(text.as_bytes(), &cancel())
                 .unwrap()
                 .lines,
             2
@@ -337,7 +337,9 @@ mod tests {
         let numbers: Vec<u64> = lines.iter().map(|line| line.line).collect();
         assert_eq!(numbers, [1, 3]);
         let matcher = pattern::compile("needle", false, true).unwrap();
-        let count = LineCounter::new(&matcher).count(&text, &cancel()).unwrap();
+        let count = LineCounter::new(&matcher)
+            .count(text.as_bytes(), &cancel())
+            .unwrap();
         assert_eq!(
             count,
             Count {
@@ -374,8 +376,8 @@ mod tests {
         let over = Cancel::new(Instant::now(), CancellationToken::new());
         let matcher = pattern::compile("a", false, true).unwrap();
         let mut counter = LineCounter::new(&matcher);
-        assert_eq!(counter.count("a", &over), Err(Stopped::Deadline));
+        assert_eq!(counter.count(b"a", &over), Err(Stopped::Deadline));
         over.token.cancel();
-        assert_eq!(counter.count("a", &over), Err(Stopped::Cancelled));
+        assert_eq!(counter.count(b"a", &over), Err(Stopped::Cancelled));
     }
 }

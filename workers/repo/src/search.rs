@@ -29,8 +29,12 @@ use crate::search_pool::SearchThreads;
 pub use matches::{Matches, SearchTotals};
 pub use query::{Excluded, MatchRange, Query};
 
-/// Files counted in parallel before their counts are merged.
+/// Files read in parallel before their counts are merged.
 const BLOCK: usize = 512;
+/// Files of which the index is asked at a time.
+const LOOKED_UP: usize = 256;
+/// So few files are read on the calling thread: waking others takes longer.
+const FEW: usize = 4;
 
 /// Buffer capacity that a thread keeps between files, in bytes.
 const KEPT_BUFFER: usize = 1 << 20;
@@ -44,8 +48,9 @@ const GRACE: Duration = Duration::from_millis(200);
 
 /// Where the bytes of listed files come from.
 pub(super) trait FileSource: Sync {
-    /// The count of a file that certainly has no match. `None` if it has to be read.
-    fn known_count(&self, file: ListedFile<'_>) -> Option<Count>;
+    /// The counts of the files that certainly have no match, in their order. `None` for a file that
+    /// has to be read.
+    fn known_counts(&self, files: &[ListedFile<'_>]) -> Vec<Option<Count>>;
 
     /// The file's content, read into `buffer` unless it is cached. `None` if the file is too large
     /// to search, or gone.
@@ -73,13 +78,7 @@ pub(super) fn search(
     cancel: &Cancel,
 ) -> Result<Matches, RepoError> {
     let matcher = pattern::compile(&query.pattern, query.literal, query.case_sensitive)?;
-    let covered = || {
-        let entries = listing.entries.par_iter().enumerate();
-        let covered = entries.filter(|(_, entry)| query.covers(entry));
-        let files = covered.map(|(position, Entry { path, .. })| ListedFile { position, path });
-        files.collect()
-    };
-    let files: Vec<ListedFile<'_>> = threads.install(covered);
+    let files = threads.install(|| covered(content, listing, query, cancel));
     let counters = (0..threads.count())
         .map(|_| Mutex::new(LineCounter::new(&matcher)))
         .collect();
@@ -93,13 +92,55 @@ pub(super) fn search(
         cancel,
         found: Matches::default(),
     };
-    for block in files.chunks(BLOCK) {
+    let mut rest = files.as_slice();
+    while !rest.is_empty() && !search.found.totals.incomplete {
+        let (block, next) = rest.split_at(end_of_block(rest));
         search.block(block)?;
-        if search.found.totals.incomplete {
-            break;
-        }
+        rest = next;
     }
     Ok(search.found)
+}
+
+/// A file to search.
+struct CoveredFile<'a> {
+    file: ListedFile<'a>,
+    /// `None` if it has to be read.
+    known: Option<Count>,
+}
+
+/// The files that a query covers, in path order.
+fn covered<'a>(
+    content: &impl FileSource,
+    listing: &'a Listing,
+    query: &Query,
+    cancel: &Cancel,
+) -> Vec<CoveredFile<'a>> {
+    let entries = listing.entries.par_iter().enumerate();
+    let entries = entries.with_min_len(LOOKED_UP);
+    let covered = entries.filter(|(_, entry)| query.covers(entry));
+    let files = covered.map(|(position, Entry { path, .. })| ListedFile { position, path });
+    let files: Vec<ListedFile<'a>> = files.collect();
+    let look_up = |files: &[ListedFile<'a>]| match cancel.check() {
+        Ok(()) => content.known_counts(files),
+        // Reading will find the same reason to stop.
+        Err(_stopped) => vec![None; files.len()],
+    };
+    let known = files.par_chunks(LOOKED_UP).flat_map_iter(look_up);
+    let known: Vec<Option<Count>> = known.collect();
+    let files = files.into_iter().zip(known);
+    files
+        .map(|(file, known)| CoveredFile { file, known })
+        .collect()
+}
+
+/// The number of files until [`BLOCK`] of them have to be read.
+fn end_of_block(files: &[CoveredFile<'_>]) -> usize {
+    let unknown = files
+        .iter()
+        .enumerate()
+        .filter(|(_, file)| file.known.is_none());
+    let last = unknown.map(|(position, _)| position).nth(BLOCK - 1);
+    last.map_or(files.len(), |last| last + 1)
 }
 
 impl Query {
@@ -134,15 +175,18 @@ struct Window<'a> {
 }
 
 impl<C: FileSource> Search<'_, C> {
-    fn block(&mut self, files: &[ListedFile<'_>]) -> Result<(), RepoError> {
-        let count = || files.par_iter().map(|file| self.count(*file)).collect();
-        let counts: Vec<Result<Count, Stopped>> = self.threads.install(count);
+    fn block(&mut self, files: &[CoveredFile<'_>]) -> Result<(), RepoError> {
+        let unknown = files.iter().filter(|file| file.known.is_none());
+        let unknown: Vec<ListedFile<'_>> = unknown.map(|covered| covered.file).collect();
+        let counts = self.each(&unknown, |file| self.count(*file));
         if counts.contains(&Err(Stopped::Cancelled)) {
             return Err(Stopped::Cancelled.into());
         }
         let mut windows = Vec::new();
-        for (file, count) in files.iter().zip(counts) {
-            let Ok(count) = count else {
+        let mut counts = counts.into_iter();
+        for CoveredFile { file, known } in files {
+            let count = known.map(Ok).or_else(|| counts.next());
+            let Some(Ok(count)) = count else {
                 self.found.totals.incomplete = true;
                 break;
             };
@@ -159,12 +203,11 @@ impl<C: FileSource> Search<'_, C> {
 
     fn count(&self, file: ListedFile<'_>) -> Result<Count, Stopped> {
         self.cancel.check()?;
-        if let Some(count) = self.content.known_count(file) {
-            return Ok(count);
-        }
         let thread = rayon::current_thread_index().unwrap_or(0);
         let count = |counter: &mut LineCounter| {
-            let count = self.with_text(file, |text| counter.count(text, self.cancel));
+            let count = self.with_content(file, |content| {
+                Some(counter.count(&content.searchable()?, self.cancel))
+            });
             count.unwrap_or_else(|| Ok(Count::none(self.content.is_too_large(file))))
         };
         match self.counters.get(thread) {
@@ -190,13 +233,7 @@ impl<C: FileSource> Search<'_, C> {
     fn show(&mut self, windows: &[Window<'_>]) -> Result<(), RepoError> {
         let deadline = self.cancel.deadline.max(Instant::now() + GRACE);
         let cancel = Cancel::new(deadline, self.cancel.token.clone());
-        let show = || {
-            windows
-                .par_iter()
-                .map(|window| self.lines(window, &cancel))
-                .collect()
-        };
-        let shown: Vec<Result<Vec<MatchedLine>, Stopped>> = self.threads.install(show);
+        let shown = self.each(windows, |window| self.lines(window, &cancel));
         for lines in shown {
             match lines {
                 Ok(lines) => self.found.lines.extend(lines),
@@ -211,23 +248,43 @@ impl<C: FileSource> Search<'_, C> {
     }
 
     fn lines(&self, window: &Window<'_>, cancel: &Cancel) -> Result<Vec<MatchedLine>, Stopped> {
-        let lines = self.with_text(window.file, |text| {
-            let lines = scan::collect(text, &self.matcher, (window.skip, window.take), cancel)?;
-            let show = |line: &MatchSpan| {
-                line.render(window.file.path, text, &self.matcher, self.query.context)
-            };
-            Ok(lines.iter().map(show).collect())
+        let lines = self.with_content(window.file, |content| {
+            Some(self.lines_of(window, &content.text()?, cancel))
         });
         lines.unwrap_or(Ok(Vec::new()))
     }
 
-    fn with_text<T>(&self, file: ListedFile<'_>, work: impl FnOnce(&str) -> T) -> Option<T> {
+    fn lines_of(
+        &self,
+        window: &Window<'_>,
+        text: &str,
+        cancel: &Cancel,
+    ) -> Result<Vec<MatchedLine>, Stopped> {
+        let lines = scan::collect(text, &self.matcher, (window.skip, window.take), cancel)?;
+        let (path, context) = (window.file.path, self.query.context);
+        let show = |line: &MatchSpan| line.render(path, text, &self.matcher, context);
+        Ok(lines.iter().map(show).collect())
+    }
+
+    fn with_content<T>(
+        &self,
+        file: ListedFile<'_>,
+        work: impl FnOnce(&Loaded<'_>) -> Option<T>,
+    ) -> Option<T> {
         BUFFER.with_borrow_mut(|buffer| {
             let loaded = self.content.load(file, buffer);
-            let done = loaded.and_then(|loaded| loaded.text().map(|text| work(&text)));
+            let done = loaded.and_then(|loaded| work(&loaded));
             buffer.shrink_to(KEPT_BUFFER);
             done
         })
+    }
+
+    /// Does work on each item, in parallel unless they are few.
+    fn each<I: Sync, T: Send>(&self, items: &[I], work: impl Fn(&I) -> T + Send + Sync) -> Vec<T> {
+        match items.len() {
+            0..=FEW => items.iter().map(work).collect(),
+            _ => (self.threads).install(|| items.par_iter().map(work).collect()),
+        }
     }
 }
 

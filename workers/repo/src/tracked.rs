@@ -7,13 +7,12 @@
 use std::io::Read as _;
 
 use rayon::prelude::*;
-use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, FileType, OFlags, Stat};
+use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::cancel::Cancel;
 use super::error::RepoError;
-use super::jail::{Jail, file_type};
+use super::jail::{Jail, OpenFolder, file_type};
 use super::path::RepoPath;
 use super::worktree::READ;
 
@@ -54,7 +53,7 @@ pub(super) fn stat_all(
     let results = chunks.map(|paths| {
         cancel.check()?;
         let mut folder = OpenFolder::default();
-        let stat = |path| folder.stat(jail, path);
+        let stat = |path| folder.entry(jail, path);
         paths
             .iter()
             .map(stat)
@@ -105,25 +104,9 @@ pub(super) fn read_link(jail: &Jail, path: &RepoPath) -> Result<Vec<u8>, RepoErr
     text.map(std::ffi::CString::into_bytes).map_err(refused)
 }
 
-/// The folder opened last: paths come in order.
-#[derive(Default)]
-struct OpenFolder {
-    open: Option<(RepoPath, Result<OwnedFd, Errno>)>,
-}
-
 impl OpenFolder {
-    fn stat(&mut self, jail: &Jail, path: &RepoPath) -> Result<Option<TrackedEntry>, RepoError> {
-        let parent = path.parent().unwrap_or_else(RepoPath::root);
-        let known = self.open.take().filter(|(folder, _)| *folder == parent);
-        let (_, opened) = self.open.insert(known.unwrap_or_else(|| {
-            let opened = jail.open(&parent, OFlags::PATH | OFlags::DIRECTORY);
-            (parent, opened)
-        }));
-        let stat = match opened {
-            Ok(folder) => rustix::fs::statat(&*folder, path.name(), AtFlags::SYMLINK_NOFOLLOW),
-            Err(errno) => Err(*errno),
-        };
-        match stat {
+    fn entry(&mut self, jail: &Jail, path: &RepoPath) -> Result<Option<TrackedEntry>, RepoError> {
+        match self.stat(jail, path) {
             Ok(stat) => Ok(TrackedEntry::of(stat)),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV | Errno::NAMETOOLONG) => {
                 Ok(None)

@@ -1,5 +1,7 @@
 //! Reads a segment.
 
+use std::cell::RefCell;
+
 use zerocopy::FromBytes as _;
 use zerocopy::IntoBytes as _;
 
@@ -18,6 +20,13 @@ mod lists;
 
 /// The longest text, in bytes: a file of 8 MiB of which every byte became U+FFFD.
 const MAX_TEXT: u32 = 3 * (8 << 20);
+
+/// Buffer capacity that a thread keeps between texts, in bytes.
+const KEPT_BUFFER: usize = 1 << 20;
+
+thread_local! {
+    static COMPRESSED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 const TABLES: SegmentError = SegmentError::Damaged("its tables");
 
@@ -163,41 +172,48 @@ impl Segment {
     pub fn text(&self, number: u32, text: &mut Vec<u8>) -> Result<bool, SegmentError> {
         const BAD: SegmentError = SegmentError::Damaged("a text");
 
-        text.clear();
         let row = self.documents.get(number as usize).ok_or(BAD)?;
+        let length = row.length.get();
         if row.flags.get() & DocumentRow::NO_TEXT != 0 {
+            text.clear();
             return Ok(false);
         }
-        let length = row.length.get();
         if length > MAX_TEXT {
             return Err(BAD);
         }
-        let compressed = self.compressed(row)?;
         text.resize(length as usize, 0);
-        let written =
-            lz4_flex::block::decompress_into(&compressed, text).map_err(|_malformed| BAD)?;
-        match written == text.len() {
-            true => Ok(true),
-            false => Err(BAD),
-        }
+        COMPRESSED.with_borrow_mut(|compressed| {
+            self.read_compressed(row, compressed)?;
+            let written = lz4_flex::block::decompress_into(compressed, text);
+            compressed.shrink_to(KEPT_BUFFER);
+            match written.is_ok_and(|written| written == text.len()) {
+                true => Ok(true),
+                false => Err(BAD),
+            }
+        })
     }
 
     /// A document's row and its compressed text.
     pub(crate) fn row(&self, number: u32) -> Result<(DocumentRow, Vec<u8>), SegmentError> {
         let row = self.documents.get(number as usize).ok_or(TABLES)?;
-        Ok((*row, self.compressed(row)?))
+        let mut compressed = Vec::new();
+        self.read_compressed(row, &mut compressed)?;
+        Ok((*row, compressed))
     }
 
-    fn compressed(&self, row: &DocumentRow) -> Result<Vec<u8>, SegmentError> {
-        let mut compressed = Vec::new();
+    fn read_compressed(
+        &self,
+        row: &DocumentRow,
+        compressed: &mut Vec<u8>,
+    ) -> Result<(), SegmentError> {
         let stored = row.stored.get();
         if u64::from(stored) > self.length {
             return Err(TABLES);
         }
         self.source
-            .read(row.at.get(), stored as usize, &mut compressed)?;
-        match crc32fast::hash(&compressed) == row.checksum.get() {
-            true => Ok(compressed),
+            .read(row.at.get(), stored as usize, compressed)?;
+        match crc32fast::hash(compressed) == row.checksum.get() {
+            true => Ok(()),
             false => Err(SegmentError::Damaged("a text")),
         }
     }

@@ -27,7 +27,6 @@ impl Source {
     /// # Errors
     /// [`io::ErrorKind::UnexpectedEof`] if there are fewer.
     pub(crate) fn read(&self, at: u64, length: usize, buffer: &mut Vec<u8>) -> io::Result<()> {
-        buffer.clear();
         match self {
             Source::File(file) => {
                 buffer.resize(length, 0);
@@ -36,6 +35,7 @@ impl Source {
             Source::Memory(bytes) => {
                 let start = usize::try_from(at).ok();
                 let part = start.and_then(|start| bytes.get(start..start.checked_add(length)?));
+                buffer.clear();
                 buffer.extend_from_slice(part.ok_or(io::ErrorKind::UnexpectedEof)?);
                 Ok(())
             }

@@ -38,11 +38,12 @@ impl CommitFiles<'_> {
 }
 
 impl FileSource for CommitFiles<'_> {
-    fn known_count(&self, file: ListedFile<'_>) -> Option<Count> {
-        match self.selection.as_ref()?.verdict(file.position) {
+    fn known_counts(&self, files: &[ListedFile<'_>]) -> Vec<Option<Count>> {
+        let known = |file: &ListedFile<'_>| match self.selection.as_ref()?.verdict(file.position) {
             Verdict::Unknown | Verdict::Candidate => None,
             Verdict::Excluded { is_skipped } => Some(Count::none(is_skipped)),
-        }
+        };
+        files.iter().map(known).collect()
     }
 
     fn load<'a>(&self, file: ListedFile<'_>, buffer: &'a mut Vec<u8>) -> Option<Loaded<'a>> {

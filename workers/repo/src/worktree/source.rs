@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::indexed::IndexedWorkTree;
 use super::{READ, WorkTree};
 use crate::content_cache::Loaded;
-use crate::jail::file_type;
+use crate::jail::{OpenFolder, file_type};
 use crate::path::RepoPath;
 use crate::scan::{Count, MAX_FILE};
 use crate::search::{FileSource, ListedFile};
@@ -38,17 +38,21 @@ impl WorkFiles<'_> {
 }
 
 impl FileSource for WorkFiles<'_> {
-    fn known_count(&self, file: ListedFile<'_>) -> Option<Count> {
-        let (indexed, selection) = self.indexed.as_ref()?;
-        let Verdict::Excluded { is_skipped } = selection.verdict(file.position) else {
-            return None;
+    fn known_counts(&self, files: &[ListedFile<'_>]) -> Vec<Option<Count>> {
+        let mut folder = OpenFolder::default();
+        let mut known = |file: &ListedFile<'_>| {
+            let (indexed, selection) = self.indexed.as_ref()?;
+            let Verdict::Excluded { is_skipped } = selection.verdict(file.position) else {
+                return None;
+            };
+            let state = indexed.state(file.position)?;
+            if state.still_holds(folder.stat(&self.work.jail, file.path)) {
+                return Some(Count::none(is_skipped));
+            }
+            self.changed.fetch_add(1, Ordering::Relaxed);
+            None
         };
-        let state = indexed.state(file.position)?;
-        if state.still_holds(self.work.jail.stat_unchecked(file.path)) {
-            return Some(Count::none(is_skipped));
-        }
-        self.changed.fetch_add(1, Ordering::Relaxed);
-        None
+        files.iter().map(&mut known).collect()
     }
 
     fn load<'a>(&self, file: ListedFile<'_>, buffer: &'a mut Vec<u8>) -> Option<Loaded<'a>> {
