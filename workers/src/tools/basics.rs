@@ -92,6 +92,27 @@ struct ListedProject {
     indexed: Option<IndexedTexts>,
 }
 
+impl ListedProject {
+    /// `counts` are the indexed texts of the project and all of them.
+    fn new(
+        project: &Project,
+        head: Option<Head>,
+        counts: Option<(i64, i64)>,
+        default: Option<&str>,
+    ) -> ListedProject {
+        ListedProject {
+            default: default == Some(&project.slug),
+            commit: head.map(|head| HeadCommit {
+                id: head.commit,
+                dirty: head.dirty,
+            }),
+            indexed: counts.map(|(indexed, total)| IndexedTexts { indexed, total }),
+            slug: project.slug.clone(),
+            name: project.name.clone(),
+        }
+    }
+}
+
 #[derive(Serialize, JsonSchema)]
 struct HeadCommit {
     id: String,
@@ -142,17 +163,9 @@ impl Tool for ListProjects {
         let heads = cx.heads(&listed).await?;
         let ids: Vec<Uuid> = listed.iter().map(|project| project.id).collect();
         let indexes = cx.index().progress(cx.tenant(), &ids).await;
-        let entry = |(project, head): (Arc<Project>, Option<Head>)| ListedProject {
-            default: default.as_deref() == Some(&project.slug),
-            commit: head.map(|head| HeadCommit {
-                id: head.commit,
-                dirty: head.dirty,
-            }),
-            indexed: indexes
-                .get(&project.id)
-                .map(|&(indexed, total)| IndexedTexts { indexed, total }),
-            slug: project.slug.clone(),
-            name: project.name.clone(),
+        let entry = |(project, head): (Arc<Project>, Option<Head>)| {
+            let counts = indexes.get(&project.id).copied();
+            ListedProject::new(&project, head, counts, default.as_deref())
         };
         let mut projects: Vec<_> = listed.into_iter().zip(heads).map(entry).collect();
         projects.truncate(paging::fit(
