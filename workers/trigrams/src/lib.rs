@@ -2,7 +2,7 @@
 //!
 //! A [`Requirement`] says which trigrams a text must have for a pattern to match in it. A
 //! [`Segment`] is an immutable file of documents: for each trigram the documents that have it, and
-//! the compressed text of each document. [`SegmentWriter`] writes one, [`merge`] joins several. A
+//! the compressed text of each document. [`SegmentWriter`] writes one, [`merge()`] joins several. A
 //! segment proposes documents, and the caller's own matcher decides: the index may be wider than
 //! the pattern, and is never narrower.
 //!
