@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 use crate::bind::{BindError, bind};
 use crate::database_role;
 use crate::drain::DrainArgs;
+use crate::file_limit;
 use crate::host_name::name_at;
 use crate::otlp::{Collector, Exporting, OtlpArgs, OtlpError};
 use crate::password_file::{self, PasswordFileError};
@@ -144,6 +145,7 @@ pub enum WorkerCommandError {
 /// Runs until a signal, and then to the end of the drain. Permanently confines the calling thread, so
 /// it must be the main one, outside of any runtime.
 pub fn run(args: WorkerArgs) -> Result<(), WorkerCommandError> {
+    file_limit::raise();
     let start = PreparedWorker::prepare(args)?;
     start.confine()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()

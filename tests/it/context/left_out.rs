@@ -103,3 +103,19 @@ async fn a_file_that_callers_read_is_indexed_before_others() {
     .await;
     assert!(left_out(&reply) > 2, "others made room for it");
 }
+
+#[tokio::test]
+async fn a_file_that_a_commit_adds_is_indexed_before_others() {
+    let (stack, client) = indexed().await;
+    search(&stack, &client, json!({ "query": "repair the engine" })).await;
+    let folder = stack.folder("acme", "site");
+    fs::write(folder.join("src/harp.rs"), functions("harp", 12)).unwrap();
+    git(&folder, &["add", "-A"]);
+    git(&folder, &["commit", "-qm", "harp"]);
+    let query = json!({ "query": "repair the harp" });
+    let reply = until(&stack, &client, query, |found| {
+        found["path"] == "src/harp.rs"
+    })
+    .await;
+    assert!(left_out(&reply) > 2, "others made room for it");
+}

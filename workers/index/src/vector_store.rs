@@ -129,7 +129,7 @@ pub struct ProjectMemory {
     pub limit: u64,
     /// Bytes of a chunk, its vector included.
     pub per_chunk: u64,
-    /// Bytes of each word of a chunk.
+    /// Bytes for each word of a chunk, repeated ones included, on average.
     pub per_word: u64,
 }
 

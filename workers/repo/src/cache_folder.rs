@@ -40,6 +40,12 @@ pub enum CacheFolderError {
          may make its own", .0.display()
     )]
     ForeignOwner(PathBuf),
+    /// Others may write to the folder.
+    #[error(
+        "--cache (ARCHWAY_CACHE_DIR) {} may be written by other users: remove it, or take their \
+         rights away (chmod 0700)", .0.display()
+    )]
+    Writable(PathBuf),
     /// The operating system refused.
     #[error("--cache (ARCHWAY_CACHE_DIR) {} can't be used", path.display())]
     Io {
@@ -104,6 +110,9 @@ fn private_folder(
     let about = fs::symlink_metadata(&path).map_err(failed)?;
     if !about.is_dir() || about.uid() != rustix::process::geteuid().as_raw() {
         return Err(CacheFolderError::ForeignOwner(path));
+    }
+    if about.mode() & 0o022 != 0 {
+        return Err(CacheFolderError::Writable(path));
     }
     if about.mode() & 0o077 != 0 {
         fs::set_permissions(&path, Permissions::from_mode(0o700)).map_err(failed)?;
@@ -171,5 +180,8 @@ mod tests {
         fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
         CacheFolder::open(temp.path(), &[]).unwrap();
         assert_eq!(mode(&path), 0o700);
+        fs::set_permissions(&path, Permissions::from_mode(0o770)).unwrap();
+        let refused = CacheFolder::open(temp.path(), &[]);
+        assert!(matches!(refused, Err(CacheFolderError::Writable(_))));
     }
 }

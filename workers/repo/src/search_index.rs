@@ -25,6 +25,8 @@ use std::sync::Arc;
 use archway_trigrams::BlobId;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
+use parking_lot::Mutex;
+use rustix::process::{Resource, getrlimit};
 use tokio::time::Duration;
 
 pub(crate) use build::{Build, BuildError, BuildSource, Content};
@@ -34,6 +36,7 @@ pub(crate) use selection::{IndexedFiles, Selection, Verdict};
 use crate::key::Key;
 use crate::metrics::RepoMetrics;
 use builder::Builder;
+use project_index::Schedule;
 use room::Room;
 use store::SegmentStore;
 
@@ -41,6 +44,10 @@ use store::SegmentStore;
 const MAX_MEMORY: u64 = 64 << 20;
 /// Memory of the tables of indexes in a folder, in bytes.
 const TABLE_BYTES: u64 = 64 << 20;
+/// Open files of the process for each segment that may be open.
+const DESCRIPTORS_PER_SEGMENT: u64 = 4;
+/// Indexes whose next build time is remembered.
+const MAX_SCHEDULES: u64 = 10_000;
 /// How long the index of a project without searches stays open.
 const IDLE: Duration = Duration::from_secs(60 * 60);
 
@@ -56,6 +63,9 @@ pub struct SearchIndexConfig {
 /// The indexes of all repositories.
 pub(crate) struct SearchIndex {
     indexes: Cache<Key, Arc<ProjectIndex>>,
+    /// When builds may begin, also of closed indexes.
+    schedules: Cache<Key, Arc<Mutex<Schedule>>>,
+    segment_weight: usize,
     room: Arc<Room>,
     /// `None` if there is no index.
     builder: Option<Builder>,
@@ -72,7 +82,11 @@ impl SearchIndex {
     ) -> io::Result<SearchIndex> {
         let (memory, bytes) = match config.folder {
             Some(_) => (TABLE_BYTES, config.bytes),
-            None => (config.bytes.min(MAX_MEMORY), config.bytes.min(MAX_MEMORY)),
+            // One index has at most half, so that it never drives out itself.
+            None => (
+                config.bytes.min(MAX_MEMORY),
+                config.bytes.min(MAX_MEMORY) / 2,
+            ),
         };
         let is_enabled = bytes > 0;
         let room = Arc::new(Room::new(config.folder, bytes));
@@ -84,8 +98,12 @@ impl SearchIndex {
             .eviction_policy(EvictionPolicy::lru())
             .time_to_idle(IDLE)
             .build();
+        let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let segments = (descriptors / DESCRIPTORS_PER_SEGMENT).max(1);
         Ok(SearchIndex {
             indexes,
+            schedules: Cache::new(MAX_SCHEDULES),
+            segment_weight: usize::try_from(memory / segments).unwrap_or(usize::MAX),
             room,
             builder,
         })
@@ -96,7 +114,9 @@ impl SearchIndex {
         let builder = self.builder.as_ref()?;
         let open = || {
             let store = SegmentStore::of(key, self.room.folder());
-            Arc::new(ProjectIndex::open(store, builder.metrics()))
+            let schedule = self.schedules.get_with_by_ref(key, Arc::default);
+            let (weight, metrics) = (self.segment_weight, builder.metrics());
+            Arc::new(ProjectIndex::open(store, schedule, weight, metrics))
         };
         let index = self.indexes.get_with_by_ref(key, open);
         // The cache weighs an index when it is inserted.

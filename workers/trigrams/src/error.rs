@@ -15,3 +15,14 @@ pub enum SegmentError {
     #[error("a search index can't be read or written")]
     Io(#[from] io::Error),
 }
+
+impl SegmentError {
+    /// Whether the file itself is wrong, and not the moment at which it was read.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            SegmentError::Damaged(_) => true,
+            SegmentError::Io(error) => error.kind() == io::ErrorKind::UnexpectedEof,
+            SegmentError::TooLarge => false,
+        }
+    }
+}

@@ -28,5 +28,8 @@ pub use segment::{Document, Segment};
 pub use source::Source;
 pub use writer::SegmentWriter;
 
+/// The version of segments: a program reads and writes one version.
+pub const VERSION: u32 = layout::VERSION;
+
 /// The id of a git blob: SHA-1 of its header and content.
 pub type BlobId = [u8; 20];

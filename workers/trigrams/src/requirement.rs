@@ -137,22 +137,22 @@ impl Part {
     }
 
     fn of_repetition(repetition: &Repetition) -> Part {
-        let part = || Part::of(&repetition.sub);
-        match (repetition.min, repetition.max, part()) {
+        // Once: repetitions nest, and each of them would double the work.
+        match (repetition.min, repetition.max, Part::of(&repetition.sub)) {
             (0, Some(1), Part::Strings(strings)) => strings
                 .or(Strings::empty())
                 .map_or(Part::Text(Requirement::Nothing), Part::Strings),
             (0, Some(0), _) => Part::Strings(Strings::empty()),
             (0, ..) => Part::Text(Requirement::Nothing),
-            (min, max, first) => {
+            (_, _, text @ Part::Text(_)) => text,
+            (min, max, Part::Strings(strings)) => {
                 let mut sequence = Sequence::default();
-                sequence.append(first);
                 let copies = min.min(MAX_COPIES);
-                (1..copies).for_each(|_| sequence.append(part()));
+                (0..copies).for_each(|_| sequence.append(Part::Strings(strings.clone())));
                 if max != Some(copies) {
                     sequence.append(Part::Text(Requirement::Nothing));
                     // The last copy stands before what follows.
-                    sequence.append(part());
+                    sequence.append(Part::Strings(strings));
                 }
                 sequence.finish()
             }
@@ -346,6 +346,8 @@ mod tests {
             "[abc][abc][abc][abc][abc][abc][abc][abc][abc]".to_owned(),
             "x".repeat(100_000),
             words.concat(),
+            format!("abc{}", "+".repeat(199)),
+            format!("{}abc{}", "(?:".repeat(40), "){9}".repeat(40)),
         ];
         for pattern in patterns {
             let requirement = shown(&Requirement::of(&pattern, false, false));

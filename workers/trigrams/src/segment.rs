@@ -136,28 +136,36 @@ impl Segment {
         })
     }
 
-    /// The documents that meet a requirement.
+    /// The documents of `among` that meet a requirement. The work depends on no other documents.
     ///
     /// # Errors
     /// [`SegmentError::Damaged`] or [`SegmentError::Io`].
-    pub fn candidates(&self, requirement: &Requirement) -> Result<DocumentSet, SegmentError> {
+    pub fn candidates(
+        &self,
+        requirement: &Requirement,
+        among: &DocumentSet,
+    ) -> Result<DocumentSet, SegmentError> {
         match requirement {
-            Requirement::Nothing => Ok(DocumentSet::all(self.len())),
-            Requirement::Trigram(trigram) => self.documents_with(*trigram),
+            Requirement::Nothing => Ok(among.clone()),
+            Requirement::Trigram(trigram) => {
+                let mut found = self.documents_with(*trigram)?;
+                found.intersect(among);
+                Ok(found)
+            }
             Requirement::All(parts) => {
-                let mut all = DocumentSet::all(self.len());
+                let mut all = among.clone();
                 for part in parts {
-                    all.intersect(&self.candidates(part)?);
                     if all.is_empty() {
                         break;
                     }
+                    all = self.candidates(part, &all)?;
                 }
                 Ok(all)
             }
             Requirement::Any(parts) => {
                 let mut any = DocumentSet::none(self.len());
                 for part in parts {
-                    any.unite(&self.candidates(part)?);
+                    any.unite(&self.candidates(part, among)?);
                 }
                 Ok(any)
             }

@@ -61,6 +61,11 @@ impl<W: Write> SegmentWriter<W> {
         Ok(())
     }
 
+    /// The number of distinct trigrams so far: some 100 bytes of memory each.
+    pub fn trigrams(&self) -> usize {
+        self.lists.len()
+    }
+
     /// Completes the segment, and returns what it was written to.
     ///
     /// # Errors

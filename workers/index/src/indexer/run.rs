@@ -146,7 +146,7 @@ impl<'a> Run<'a> {
         let mut left_out = selection.left_out(texts).await?;
         let mut vectors_until = Some(Instant::now() + VECTOR_WAIT);
         let mut brought = 0;
-        for _ in 0..MAX_SELECTIONS {
+        for round in 1..=MAX_SELECTIONS {
             let uploaded = self.upload(desired, &left_out, texts, &mut vectors_until);
             brought += uploaded.await?;
             // By the exact sizes of what was uploaded.
@@ -154,7 +154,11 @@ impl<'a> Run<'a> {
             if exact == left_out {
                 break;
             }
-            left_out = exact;
+            // What the last selection admits would not be uploaded any more.
+            left_out = match round == MAX_SELECTIONS {
+                true => left_out.union(&exact).copied().collect(),
+                false => exact,
+            };
         }
         let all = desired.documents.len();
         let documents = &mut desired.documents;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use gix::ObjectId;
 
-use super::{CommitListing, READING};
+use super::CommitListing;
 use crate::content_cache::Loaded;
-use crate::git::{Git, git_error};
+use crate::git::Git;
 use crate::pack_cache;
 use crate::scan::{Count, MAX_FILE};
 use crate::search::{FileSource, ListedFile};
@@ -66,6 +66,10 @@ impl FileSource for CommitFiles<'_> {
 }
 
 impl BuildSource for CommitBlobs {
+    fn snapshot(&self) -> Option<usize> {
+        Some(Arc::as_ptr(&self.listing).addr())
+    }
+
     fn read(&self, build: &mut Build<'_>) -> Result<(), BuildError> {
         let mut repository = self.git.objects();
         pack_cache::enable(&mut repository);
@@ -83,8 +87,9 @@ impl BuildSource for CommitBlobs {
                 build.add(*blob, &Content::TooLarge)?;
                 continue;
             }
-            let content = repository.find_blob(id).map_err(git_error(READING))?;
-            build.add(*blob, &Content::Bytes(&content.data))?;
+            if let Ok(content) = repository.find_blob(id) {
+                build.add(*blob, &Content::Bytes(&content.data))?;
+            }
         }
         Ok(())
     }

@@ -53,7 +53,13 @@ impl Snapshot {
         };
         let listing = tree.listing(resources.rules, resources.cancel)?;
         let index = self.index(resources.indexes);
-        let select = |index| Selection::of(index, &listing.indexed, &requirement(query.0));
+        let select = |index| {
+            Selection::of(
+                index,
+                (self.project.name(), &listing.indexed),
+                &requirement(query.0),
+            )
+        };
         let selection = index.as_ref().map(select);
         let missing = selection.as_ref().map_or(0, Selection::missing);
         let files = CommitFiles {
@@ -94,7 +100,11 @@ impl Snapshot {
         let index = self.index(resources.indexes);
         let indexed = index.as_ref().map(|index| (index, work.indexed(&listing)));
         let indexed = indexed.as_ref().map(|(index, indexed)| {
-            let selection = Selection::of(index, &indexed.files, &requirement(query.0));
+            let selection = Selection::of(
+                index,
+                (self.project.name(), &indexed.files),
+                &requirement(query.0),
+            );
             (&**indexed, selection)
         });
         let unknown = indexed.as_ref().map_or(0, |(indexed, selection)| {
@@ -106,9 +116,8 @@ impl Snapshot {
             changed: AtomicUsize::new(unknown),
         };
         let found = search::search(&files, &listing, query, resources.threads, resources.cancel);
-        if let Some(index) = &index
-            && files.changed.load(Ordering::Relaxed) > 0
-        {
+        let unknown = files.changed.load(Ordering::Relaxed);
+        if let Some(index) = index.as_ref().filter(|_| unknown > 0) {
             let source = WorkBlobs::new(Arc::clone(work), Arc::clone(&listing));
             (resources.indexes).request(index, self.project.key.tenant(), source);
         }

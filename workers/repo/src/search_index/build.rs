@@ -14,6 +14,8 @@ use crate::scan;
 
 /// Text of one segment, in bytes: its lists are in memory until it is written.
 const SEGMENT_TEXT: usize = 128 << 20;
+/// Distinct trigrams of one segment: git's own repository has some 200,000.
+const SEGMENT_TRIGRAMS: usize = 400_000;
 /// Documents of one segment.
 const SEGMENT_DOCUMENTS: usize = 100_000;
 
@@ -24,6 +26,11 @@ pub(crate) trait BuildSource: Send + 'static {
     /// # Errors
     /// [`BuildError`]
     fn read(&self, build: &mut Build<'_>) -> Result<(), BuildError>;
+
+    /// Identifies a snapshot that never changes.
+    fn snapshot(&self) -> Option<usize> {
+        None
+    }
 
     /// Called after the segments were published.
     fn finish(&self) {}
@@ -130,16 +137,19 @@ impl<'a> Build<'a> {
         self.live.insert(blob);
         filled.text += length;
         filled.documents += 1;
-        if filled.text >= SEGMENT_TEXT || filled.documents >= SEGMENT_DOCUMENTS {
+        let is_full = filled.text >= SEGMENT_TEXT
+            || filled.documents >= SEGMENT_DOCUMENTS
+            || writer.trigrams() >= SEGMENT_TRIGRAMS;
+        if is_full {
             self.publish()?;
         }
         Ok(())
     }
 
-    /// Checks whether the index may have another text: it takes about half of its length.
+    /// Checks whether the index may have another text: it takes about 0.6 of its length.
     fn check_room(&self, length: usize) -> Result<(), BuildError> {
         let open = self.writer.as_ref().map_or(0, |(_, filled)| filled.text);
-        let bytes = self.before.bytes() + self.written + (open + length) as u64 / 2;
+        let bytes = self.before.bytes() + self.written + (open + length) as u64 * 3 / 5;
         (bytes <= self.limit).then_some(()).ok_or(BuildError::Full)
     }
 
@@ -156,6 +166,10 @@ impl<'a> Build<'a> {
         };
         let (name, segment) = self.index.store.publish(writer.finish()?)?;
         self.written += segment.bytes();
+        if self.before.bytes() + self.written > self.limit {
+            self.index.store.remove(&name);
+            return Err(BuildError::Full);
+        }
         self.index
             .replace(&[], vec![OpenSegment::new(name, segment)]);
         Ok(())

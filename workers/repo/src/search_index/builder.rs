@@ -22,6 +22,8 @@ const MAX_BUILD_TIME: Duration = Duration::from_secs(30 * 60);
 /// After a build, its repository rests this many times as long as the build took.
 const REST: u32 = 9;
 const MIN_REST: Duration = Duration::from_millis(500);
+/// A snapshot of which a build could not read all is built again after this time.
+const RETRY_INTERVAL: Duration = Duration::from_secs(60);
 /// The rest after a build that failed.
 const FAILURE_REST: Duration = Duration::from_secs(60);
 
@@ -69,7 +71,7 @@ impl Builder {
         &self.metrics
     }
 
-    /// Requests a build, unless one is requested, or the index rests.
+    /// Requests a build, unless one is requested, the index rests, or the same snapshot was built.
     pub(super) fn request(
         &self,
         index: &Arc<ProjectIndex>,
@@ -78,7 +80,11 @@ impl Builder {
     ) {
         let mut schedule = index.schedule.lock();
         let rests = schedule.next.is_some_and(|next| Instant::now() < next);
-        if schedule.is_queued || rests {
+        // It has objects that cannot be read.
+        let is_built = schedule.built.is_some_and(|(snapshot, built)| {
+            source.snapshot() == Some(snapshot) && built.elapsed() < RETRY_INTERVAL
+        });
+        if schedule.is_queued || rests || is_built {
             return;
         }
         let job = Job {
@@ -106,6 +112,7 @@ impl BuilderThread {
             let started = Instant::now();
             // A panic on one repository must not end builds for all.
             let built = catch_unwind(AssertUnwindSafe(|| self.build(&job)));
+            let is_whole = matches!(built, Ok(Ok(())));
             let rest = match built {
                 Ok(Ok(())) => MIN_REST,
                 Ok(Err(error)) => self.report(&error),
@@ -116,6 +123,8 @@ impl BuilderThread {
             };
             let mut schedule = job.index.schedule.lock();
             schedule.is_queued = false;
+            let snapshot = job.source.snapshot().filter(|_| is_whole);
+            schedule.built = snapshot.map(|snapshot| (snapshot, Instant::now()));
             schedule.next = Some(Instant::now() + rest.max(started.elapsed() * REST));
         }
     }
@@ -127,14 +136,19 @@ impl BuilderThread {
         // A folder that was only just made would be the first to be removed.
         job.index.store.record_use();
         job.index.refresh();
+        let own = job.index.store.folder();
+        self.room.make(0, own);
         let cancel = Cancel::new(Instant::now() + MAX_BUILD_TIME, self.end.clone());
         let mut build = Build::new(&job.index, self.room.bytes(), &cancel);
         let read = job.source.read(&mut build);
         let (live, written) = build.finish()?;
-        let written = written + compaction::run(&job.index, &live, self.room.bytes(), &cancel)?;
-        self.room.make(written, job.index.store.folder());
-        self.metrics.search_index_built();
         job.source.finish();
+        self.room.make(written, own);
+        // Of a snapshot that was read in part, it is not known what it lacks.
+        let live = read.is_ok().then_some(live);
+        let joined = compaction::run(&job.index, live, self.room.bytes(), &cancel)?;
+        self.room.make(joined, own);
+        self.metrics.search_index_built();
         read
     }
 

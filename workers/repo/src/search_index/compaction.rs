@@ -24,14 +24,14 @@ const MAX_JOINED: u64 = 4;
 /// Documents are dropped once there are this many for each that a file has.
 const MAX_DOCUMENTS_PER_LIVE: usize = 2;
 
-/// Joins what is to be joined. `live` are the blobs that the last snapshot has, `limit` is the size
-/// of all indexes. Returns the number of bytes written.
+/// Joins what is to be joined. `live` are the blobs that the last snapshot has, if all are known;
+/// `limit` is the size of all indexes. Returns the number of bytes written.
 ///
 /// # Errors
 /// [`BuildError`]
 pub(super) fn run(
     index: &ProjectIndex,
-    live: &HashSet<BlobId>,
+    live: Option<HashSet<BlobId>>,
     limit: u64,
     cancel: &Cancel,
 ) -> Result<u64, BuildError> {
@@ -42,8 +42,12 @@ pub(super) fn run(
         .iter()
         .map(|open| open.segment.len() as usize)
         .sum();
-    if documents > live.len() * MAX_DOCUMENTS_PER_LIVE {
-        written += join(index, &segments.list, |blob| live.contains(blob), cancel)?;
+    if let Some(mut live) = live {
+        // Work trees of one repository share its index.
+        live.extend(index.blobs_in_use());
+        if documents > live.len() * MAX_DOCUMENTS_PER_LIVE {
+            written += join(index, &segments.list, |blob| live.contains(blob), cancel)?;
+        }
     }
     while let Some(similar) = similar(&index.segments(), limit / MAX_JOINED) {
         written += join(index, &similar, |_| true, cancel)?;
@@ -91,10 +95,23 @@ fn join(
         .store
         .draft()
         .map_err(archway_trigrams::SegmentError::Io)?;
-    let merged = merge(&inputs, draft, || Ok::<(), BuildError>(cancel.check()?))?;
+    let merged = merge(&inputs, draft, || Ok::<(), BuildError>(cancel.check()?));
+    let merged = merged.inspect_err(|error| remove_damaged(index, segments, error))?;
     let (name, segment) = index.store.publish(merged)?;
     let written = segment.bytes();
     let old: Vec<PathBuf> = segments.iter().map(|open| open.name.clone()).collect();
     index.replace(&old, vec![OpenSegment::new(name, segment)]);
     Ok(written)
+}
+
+/// Finds and removes the segments that a merge found damaged.
+fn remove_damaged(index: &ProjectIndex, segments: &[Arc<OpenSegment>], error: &BuildError) {
+    if !matches!(error, BuildError::Segment(error) if error.is_damage()) {
+        return;
+    }
+    for open in segments {
+        if let Err(error) = open.segment.verify() {
+            index.report(open, &error);
+        }
+    }
 }

@@ -1,10 +1,11 @@
 //! The index of one repository.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
 
-use archway_trigrams::SegmentError;
+use archway_trigrams::{BlobId, SegmentError};
 use parking_lot::Mutex;
 use tokio::time::{Duration, Instant};
 
@@ -14,6 +15,8 @@ use crate::metrics::RepoMetrics;
 
 /// How often the use of an index is recorded.
 const USE_INTERVAL: Duration = Duration::from_secs(5 * 60);
+/// Projects of one repository whose files are known.
+const MAX_PROJECTS: usize = 64;
 /// Memory of an index without segments, in bytes.
 const WEIGHT_OPEN: usize = 1 << 10;
 
@@ -21,7 +24,12 @@ const WEIGHT_OPEN: usize = 1 << 10;
 #[derive(Debug)]
 pub(crate) struct ProjectIndex {
     pub(super) store: SegmentStore,
-    pub(super) schedule: Mutex<Schedule>,
+    /// Outlives the index: a closed one must not be built again at once.
+    pub(super) schedule: Arc<Mutex<Schedule>>,
+    /// The blobs of the last listing of each project that was searched by this index.
+    files: Mutex<HashMap<String, Weak<[Option<BlobId>]>>>,
+    /// The least weight of a segment: it takes a descriptor.
+    segment_weight: usize,
     segments: Mutex<Arc<Segments>>,
     used: Mutex<Option<Instant>>,
     last_weight: AtomicU32,
@@ -35,14 +43,23 @@ pub(super) struct Schedule {
     pub(super) is_queued: bool,
     /// The next build may not begin earlier.
     pub(super) next: Option<Instant>,
+    /// The snapshot that was built last, and when.
+    pub(super) built: Option<(usize, Instant)>,
 }
 
 impl ProjectIndex {
     /// Opens the segments that the store has.
-    pub(super) fn open(store: SegmentStore, metrics: &RepoMetrics) -> ProjectIndex {
+    pub(super) fn open(
+        store: SegmentStore,
+        schedule: Arc<Mutex<Schedule>>,
+        segment_weight: usize,
+        metrics: &RepoMetrics,
+    ) -> ProjectIndex {
         let index = ProjectIndex {
             store,
-            schedule: Mutex::default(),
+            schedule,
+            files: Mutex::default(),
+            segment_weight,
             segments: Mutex::new(Arc::new(Segments::new(Vec::new()))),
             used: Mutex::new(None),
             last_weight: AtomicU32::new(0),
@@ -56,6 +73,26 @@ impl ProjectIndex {
         Arc::clone(&self.segments.lock())
     }
 
+    /// Records the blobs of a project's files: their texts are kept.
+    pub(super) fn record_files(&self, project: &str, blobs: &Arc<[Option<BlobId>]>) {
+        let mut files = self.files.lock();
+        if files.len() >= MAX_PROJECTS {
+            files.retain(|_, blobs| blobs.strong_count() > 0);
+        }
+        let is_known = |known: &Weak<[_]>| known.as_ptr().addr() == Arc::as_ptr(blobs).addr();
+        if !files.get(project).is_some_and(is_known) {
+            files.insert(project.to_owned(), Arc::downgrade(blobs));
+        }
+    }
+
+    /// The blobs of all projects that were searched by this index and are still open.
+    pub(super) fn blobs_in_use(&self) -> HashSet<BlobId> {
+        let files = self.files.lock();
+        let open = files.values().filter_map(Weak::upgrade);
+        open.flat_map(|blobs| blobs.iter().flatten().copied().collect::<Vec<_>>())
+            .collect()
+    }
+
     /// Records that the index is used, unless it was recorded recently.
     pub(super) fn record_use(&self) {
         let mut used = self.used.lock();
@@ -63,6 +100,8 @@ impl ProjectIndex {
             *used = Some(Instant::now());
             drop(used);
             self.store.record_use();
+            // Other workers may have replaced segments: their space is free once they are closed.
+            self.refresh();
         }
     }
 
@@ -71,7 +110,14 @@ impl ProjectIndex {
         if self.store.folder().is_none() {
             return;
         }
-        let (names, open) = (self.store.names(), self.segments());
+        let (names, open) = match self.store.names() {
+            Ok(names) => (names, self.segments()),
+            Err(error) => {
+                let error = error.kind();
+                tracing::debug!(%error, "the folder of a search index can't be read");
+                return;
+            }
+        };
         let mut list = open.list.clone();
         list.retain(|segment| names.contains(&segment.name));
         let known: Vec<PathBuf> = list.iter().map(|segment| segment.name.clone()).collect();
@@ -107,9 +153,10 @@ impl ProjectIndex {
         old.iter().for_each(|name| self.store.remove(name));
     }
 
-    /// Stops using a segment that could not be read; a damaged one is removed.
+    /// Stops using a segment that is damaged, and removes it. After another error it stays: the
+    /// system may have lacked a descriptor for a moment.
     pub(super) fn report(&self, bad: &OpenSegment, error: &SegmentError) {
-        if bad.mark_damaged() {
+        if error.is_damage() && bad.mark_damaged() {
             self.warn(error);
             let names = [bad.name.clone()];
             let mut segments = self.segments.lock();
@@ -134,8 +181,10 @@ impl ProjectIndex {
     }
 
     fn weight(&self) -> u32 {
-        let memory = self.segments.lock().memory() + WEIGHT_OPEN;
-        u32::try_from(memory).unwrap_or(u32::MAX)
+        let segments = self.segments();
+        let descriptors = segments.list.len() * self.segment_weight;
+        let weight = segments.memory().max(descriptors) + WEIGHT_OPEN;
+        u32::try_from(weight).unwrap_or(u32::MAX)
     }
 
     fn open_segment(&self, name: PathBuf) -> Option<Arc<OpenSegment>> {
@@ -149,13 +198,10 @@ impl ProjectIndex {
     }
 
     fn refuse(&self, name: &Path, error: &SegmentError) {
-        match error {
-            // Another worker removed it.
-            SegmentError::Io(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            error => {
-                self.warn(error);
-                self.store.remove(name);
-            }
+        // Otherwise another worker removed it, or the system lacked a descriptor for a moment.
+        if error.is_damage() {
+            self.warn(error);
+            self.store.remove(name);
         }
     }
 

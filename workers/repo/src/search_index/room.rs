@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use parking_lot::Mutex;
 use tokio::time::{Duration, Instant};
 
-use super::store::USED;
+use super::store::{USED, WriteLock};
 
 /// How long a measured size is trusted: other workers write to the folder, too.
 const MEASURE_INTERVAL: Duration = Duration::from_secs(10 * 60);
@@ -53,7 +53,7 @@ impl Room {
 
     /// Makes room after `written` bytes were added. Does not remove the folder `own`.
     pub(super) fn make(&self, written: u64, own: Option<&Path>) {
-        let (Some(folder), Some(own)) = (&self.folder, own) else {
+        let Some(folder) = &self.folder else {
             return;
         };
         let mut measured = self.measured.lock();
@@ -78,7 +78,7 @@ impl Room {
 }
 
 /// Removes indexes until those that remain have at most `limit` bytes. Returns their size.
-fn remove_least_used(folder: &Path, limit: u64, own: &Path) -> io::Result<u64> {
+fn remove_least_used(folder: &Path, limit: u64, own: Option<&Path>) -> io::Result<u64> {
     let mut indexes = Vec::new();
     for tenant in fs::read_dir(folder)? {
         // Another worker may remove one meanwhile.
@@ -94,7 +94,9 @@ fn remove_least_used(folder: &Path, limit: u64, own: &Path) -> io::Result<u64> {
         if bytes <= limit {
             break;
         }
-        if index.path != own {
+        // Nobody begins a build in it, and one that another worker builds stays.
+        let lock = WriteLock::take(&index.path).ok().flatten();
+        if Some(&*index.path) != own && lock.is_some() {
             fs::remove_dir_all(&index.path).ok();
             bytes -= index.bytes;
             // Removed only if it was the last one of its tenant.

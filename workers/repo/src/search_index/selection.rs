@@ -6,13 +6,13 @@ use archway_trigrams::{BlobId, DocumentSet, Requirement};
 use parking_lot::Mutex;
 
 use super::project_index::ProjectIndex;
-use super::segments::{DocumentId, Segments};
+use super::segments::{DocumentId, OpenSegment, Segments};
 
 /// The blobs of a listing's files, and where an index has them.
 #[derive(Debug)]
 pub(crate) struct IndexedFiles {
     /// By position in the listing. `None` for a link, or a file whose blob is not known.
-    blobs: Vec<Option<BlobId>>,
+    blobs: Arc<[Option<BlobId>]>,
     located: Mutex<Option<Arc<LocatedFiles>>>,
 }
 
@@ -22,6 +22,8 @@ struct LocatedFiles {
     /// The id of the set of segments.
     segments: u64,
     documents: Vec<Option<DocumentId>>,
+    /// The same by segment.
+    sets: Vec<DocumentSet>,
     /// The number of files whose blobs are not in the segments.
     missing: usize,
 }
@@ -52,7 +54,7 @@ pub(crate) struct Selection {
 impl IndexedFiles {
     pub(crate) fn new(blobs: Vec<Option<BlobId>>) -> IndexedFiles {
         IndexedFiles {
-            blobs,
+            blobs: blobs.into(),
             located: Mutex::new(None),
         }
     }
@@ -69,6 +71,13 @@ impl IndexedFiles {
         }
         let find = |blob: &Option<BlobId>| segments.find(blob.as_ref()?);
         let documents: Vec<_> = self.blobs.iter().map(find).collect();
+        let empty = |open: &Arc<OpenSegment>| DocumentSet::none(open.segment.len());
+        let mut sets: Vec<DocumentSet> = segments.list.iter().map(empty).collect();
+        for id in documents.iter().flatten() {
+            if let Some(set) = sets.get_mut(id.segment as usize) {
+                set.insert(id.number);
+            }
+        }
         let pairs = self.blobs.iter().zip(&documents);
         let located = Arc::new(LocatedFiles {
             segments: segments.id,
@@ -76,6 +85,7 @@ impl IndexedFiles {
                 .filter(|(blob, document)| blob.is_some() && document.is_none())
                 .count(),
             documents,
+            sets,
         });
         *self.located.lock() = Some(Arc::clone(&located));
         located
@@ -83,21 +93,23 @@ impl IndexedFiles {
 }
 
 impl Selection {
-    /// Looks up a requirement among the files of a listing.
+    /// Looks up a requirement among the files of a project's listing.
     pub(crate) fn of(
         index: &Arc<ProjectIndex>,
-        files: &IndexedFiles,
+        (project, files): (&str, &IndexedFiles),
         requirement: &Requirement,
     ) -> Selection {
-        let segments = index.segments();
         index.record_use();
-        let candidates = segments.list.iter().map(|open| {
-            let found = open.segment.candidates(requirement);
+        index.record_files(project, &files.blobs);
+        let segments = index.segments();
+        let files = files.locate(&segments);
+        let candidates = segments.list.iter().zip(&files.sets).map(|(open, among)| {
+            let found = open.segment.candidates(requirement, among);
             found.inspect_err(|error| index.report(open, error)).ok()
         });
         Selection {
             candidates: candidates.collect(),
-            files: files.locate(&segments),
+            files,
             index: Arc::clone(index),
             segments,
         }

@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use archway_trigrams::{Segment, SegmentError, Source};
+use archway_trigrams::{Segment, SegmentError, Source, VERSION};
 use rustix::fs::FlockOperation;
 use uuid::Uuid;
 
@@ -17,6 +17,7 @@ use crate::key::Key;
 
 const SEGMENT: &str = "segment";
 const DRAFT: &str = "new";
+/// A file that whoever writes to the folder holds locked.
 const LOCK: &str = "lock";
 /// A file whose time says when the index was last used.
 pub(super) const USED: &str = "used";
@@ -39,12 +40,33 @@ pub(super) struct WriteLock {
     _file: Option<File>,
 }
 
+impl WriteLock {
+    /// Locks the folder of an index. `None` if another process has locked it.
+    ///
+    /// # Errors
+    /// If the folder is gone, or cannot be locked.
+    pub(super) fn take(folder: &Path) -> io::Result<Option<WriteLock>> {
+        let mut options = writable();
+        let file = options
+            .truncate(false)
+            .create(true)
+            .open(folder.join(LOCK))?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(WriteLock { _file: Some(file) })),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}
+
 impl SegmentStore {
     /// The store of a repository: a folder of its own in that of its tenant.
     pub(super) fn of(key: &Key, folder: Option<&Path>) -> SegmentStore {
         folder.map_or(SegmentStore::Memory, |folder| {
             let tenant = folder.join(key.tenant_fingerprint());
-            SegmentStore::Folder(tenant.join(key.fingerprint()))
+            // Workers of two versions leave each other's segments alone.
+            let name = format!("{}-{VERSION}", key.fingerprint());
+            SegmentStore::Folder(tenant.join(name))
         })
     }
 
@@ -56,11 +78,21 @@ impl SegmentStore {
     }
 
     /// The names of all segments.
-    pub(super) fn names(&self) -> Vec<PathBuf> {
-        let entries = self.folder().and_then(|folder| fs::read_dir(folder).ok());
-        let entries = entries.into_iter().flatten().filter_map(Result::ok);
-        let paths = entries.map(|entry| entry.path());
-        paths.filter(|path| has_extension(path, SEGMENT)).collect()
+    ///
+    /// # Errors
+    /// If the folder cannot be read. One that does not exist has none.
+    pub(super) fn names(&self) -> io::Result<Vec<PathBuf>> {
+        let entries = match self.folder().map(fs::read_dir) {
+            Some(Ok(entries)) => entries,
+            Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Some(Err(_)) | None => return Ok(Vec::new()),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            names.push(entry?.path());
+        }
+        names.retain(|path| has_extension(path, SEGMENT));
+        Ok(names)
     }
 
     /// Takes the only right to write. `None` if another process has it.
@@ -72,16 +104,11 @@ impl SegmentStore {
             return Ok(Some(WriteLock { _file: None }));
         };
         fs::create_dir_all(folder)?;
-        let file = writable().truncate(false).create(true).clone();
-        let file = file.open(folder.join(LOCK))?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {
-                remove_drafts(folder)?;
-                Ok(Some(WriteLock { _file: Some(file) }))
-            }
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-            Err(errno) => Err(errno.into()),
+        let lock = WriteLock::take(folder)?;
+        if lock.is_some() {
+            remove_drafts(folder)?;
         }
+        Ok(lock)
     }
 
     /// Begins a segment.

@@ -68,7 +68,7 @@ impl IndexedWorkTree {
 #[derive(Clone, Copy, Debug)]
 struct KnownFile {
     state: ObservedState,
-    /// `None` for a file that is too large to be searched.
+    /// `None` for a file that is too large to be searched, or cannot be read.
     blob: Option<BlobId>,
 }
 
@@ -136,10 +136,8 @@ impl WorkBlobs {
             return Ok(Some(known));
         }
         let observed_at = std::time::SystemTime::now();
-        let Ok(state) = work.read_observed(path, buffer) else {
-            return Ok(None);
-        };
-        let Some(state) = state else {
+        // A file that is too large, or cannot be read, is known and has no blob.
+        let Ok(Some(state)) = work.read_observed(path, buffer) else {
             let stat = work.jail.stat(path);
             let state = stat.is_ok().then(|| ObservedState::at(observed_at, stat));
             return Ok(state

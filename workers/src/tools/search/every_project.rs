@@ -95,7 +95,8 @@ pub(super) async fn page<M: Match>(
         if let Some(start) = start.as_ref().filter(|_| skip > 0) {
             check(start, &found)?;
         }
-        if page.add(project, skip, found)? {
+        let following = order.get(position + 1).map(|project| &**project);
+        if page.add((project, following), skip, found)? {
             break;
         }
     }
@@ -165,15 +166,16 @@ impl<'a, M: Match> Page<'a, M> {
     }
 
     /// Adds a project, of which earlier pages have `skip` matches. Returns true if the page ends.
+    /// `following` is the project after it.
     fn add(
         &mut self,
-        project: &Project,
+        (project, following): (&Project, Option<&Project>),
         skip: usize,
         found: Result<Snapshot<Matches>, Failure>,
     ) -> Result<bool, Failure> {
         let snapshot = match found {
             Ok(snapshot) => snapshot,
-            Err(failure) if failure.code == Fault::Unavailable => {
+            Err(failure) if is_of_the_project(failure.code) => {
                 self.skip(project, failure);
                 return Ok(false);
             }
@@ -197,7 +199,13 @@ impl<'a, M: Match> Page<'a, M> {
             }
             Added::Part { next } => Some(next),
             Added::TimeUp { next } if self.searched == 0 && next.skip == skip => {
-                return Err(timeout());
+                if self.request.cursor.is_none() {
+                    return Err(timeout());
+                }
+                // Its next page would be as empty. The others follow.
+                self.skip(project, timeout());
+                self.collected.totals.incomplete = true;
+                following.map(|next| self.place(next, None, 0))
             }
             Added::TimeUp { next } => {
                 self.collected.totals.incomplete = true;
@@ -281,6 +289,22 @@ impl<'a, M: Match> Page<'a, M> {
             projects,
         }
     }
+}
+
+/// Whether a failure concerns one project, and not the question.
+fn is_of_the_project(code: Fault) -> bool {
+    matches!(
+        code,
+        Fault::Unavailable
+            | Fault::ProjectNotFound
+            | Fault::FileNotFound
+            | Fault::DirectoryNotFound
+            | Fault::AccessDenied
+            | Fault::FileTooLarge
+            | Fault::NotAGitRepository
+            | Fault::RevisionNotFound
+            | Fault::InternalError
+    )
 }
 
 /// The time was up before anything was searched.

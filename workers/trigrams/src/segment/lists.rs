@@ -15,6 +15,19 @@ pub(crate) struct Lists<'s> {
 }
 
 impl Segment {
+    /// Reads everything, to find out whether it is damaged.
+    ///
+    /// # Errors
+    /// [`SegmentError::Damaged`] or [`SegmentError::Io`].
+    pub fn verify(&self) -> Result<(), SegmentError> {
+        for number in 0..self.len() {
+            self.row(number)?;
+        }
+        let mut lists = self.lists();
+        while lists.next()?.is_some() {}
+        Ok(())
+    }
+
     pub(crate) fn lists(&self) -> Lists<'_> {
         Lists {
             segment: self,

@@ -25,7 +25,11 @@ fn segment(texts: &[Option<&str>]) -> Segment {
 
 fn found(segment: &Segment, pattern: &str) -> Vec<u32> {
     let requirement = Requirement::of(pattern, false, false);
-    segment.candidates(&requirement).unwrap().iter().collect()
+    segment
+        .candidates(&requirement, &DocumentSet::all(segment.len()))
+        .unwrap()
+        .iter()
+        .collect()
 }
 
 fn text(segment: &Segment, number: u32) -> Option<String> {
@@ -101,7 +105,10 @@ fn answers(segment: &Segment) -> Result<Vec<String>, SegmentError> {
     let mut all = Vec::new();
     for pattern in ["main", "street", "zzz"] {
         let requirement = Requirement::of(pattern, false, false);
-        all.push(format!("{:?}", segment.candidates(&requirement)?));
+        all.push(format!(
+            "{:?}",
+            segment.candidates(&requirement, &DocumentSet::all(segment.len()))?
+        ));
     }
     for number in 0..u32::try_from(TEXTS.len()).unwrap() {
         let mut text = Vec::new();

@@ -1,18 +1,19 @@
 //! Selects the texts of an index if the memory of a search holds only some of them.
 //!
-//! What is used comes first: notes, files that were read within 7 days, files that changed since the
-//! last run, files that the index has already, and others. Generated and vendored files come last.
+//! What is used comes first: notes, files that were read within 7 days, files that were added or
+//! changed since the indexed commit, files that the index has already, and others. Generated and vendored files come last.
 //! The size of a text that was never cut is estimated by its bytes. So texts are selected once more
 //! after an upload, when their sizes are known.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use archway_proto::chain::Chain;
 use archway_repo::is_generated;
 use archway_store::{Blob, Document, RecordedText, Source};
 use gix::ObjectId;
 
 use super::texts::MAX_FILE;
-use super::{DesiredIndex, Run, RunError};
+use super::{DesiredIndex, Run, RunError, cancel};
 use crate::vector_store::ProjectMemory;
 
 /// Paths that count as read, at most.
@@ -114,13 +115,52 @@ impl<'a> Selection<'a> {
     /// The use of each text.
     async fn uses(&mut self) -> Result<&BTreeMap<Blob, Use>, RunError> {
         if self.uses.is_none() {
-            let project = self.run.lease.project_key.project;
-            let read = self.run.store().paths_read(project, MAX_READ).await?;
-            let read = read.into_iter().map(String::into_bytes).collect();
-            self.uses = Some(uses(&self.desired.documents, self.had, &read));
+            let known = KnownUse {
+                had: self.had.iter().map(of_name).collect(),
+                read: self.read().await,
+                changed: self.changed().await?,
+            };
+            self.uses = Some(known.of_all(&self.desired.documents));
         }
         Ok(self.uses.get_or_insert_default())
     }
+
+    /// The files that were read. Without an answer none: it only orders the files.
+    async fn read(&self) -> HashSet<Vec<u8>> {
+        let project = self.run.lease.project_key.project;
+        let read = self.run.store().paths_read(project, MAX_READ).await;
+        let read = read.unwrap_or_else(|error| {
+            tracing::warn!(error = %Chain(&error), "a selection of files ignores what was read");
+            Vec::new()
+        });
+        read.into_iter().map(String::into_bytes).collect()
+    }
+
+    /// The files that were added or changed since the indexed commit. None if there is no such
+    /// commit, or if it can't be read.
+    async fn changed(&self) -> Result<HashSet<Vec<u8>>, RunError> {
+        let indexed = self.run.project.indexed.as_ref().and_then(Option::as_deref);
+        let Some(commit) = indexed.and_then(|id| ObjectId::from_hex(id.as_bytes()).ok()) else {
+            return Ok(HashSet::new());
+        };
+        let (repo, stop) = (self.desired.repo.clone(), self.run.stop.clone());
+        let files = move || {
+            let before = repo
+                .as_of(commit)
+                .and_then(|it| it.committed(&cancel(stop.clone())));
+            let before = before.ok()?.into_iter().map(|file| (file.path, file.blob));
+            let before: HashMap<_, _> = before.collect();
+            let now = repo.committed(&cancel(stop)).ok()?.into_iter();
+            let changed = now.filter(|file| before.get(&file.path) != Some(&file.blob));
+            Some(changed.map(|file| file.path.as_bytes().to_vec()).collect())
+        };
+        Ok((self.run.indexer.thread.run(files).await?).unwrap_or_default())
+    }
+}
+
+/// A document's blob by its source and name.
+fn of_name(document: &Document) -> ((Source, &[u8]), Blob) {
+    ((document.source, &*document.name), document.blob)
 }
 
 fn exact(memory: ProjectMemory, text: &RecordedText) -> u64 {
@@ -130,21 +170,6 @@ fn exact(memory: ProjectMemory, text: &RecordedText) -> u64 {
 
 fn estimate(memory: ProjectMemory, size: u64) -> u64 {
     memory.bytes(size / BYTES_PER_CHUNK + 1, size / BYTES_PER_WORD)
-}
-
-/// The use of each text: the highest of its documents.
-fn uses(documents: &[Document], had: &[Document], read: &HashSet<Vec<u8>>) -> BTreeMap<Blob, Use> {
-    let had: HashMap<(Source, &[u8]), Blob> = had
-        .iter()
-        .map(|document| ((document.source, &*document.name), document.blob))
-        .collect();
-    let mut uses: BTreeMap<Blob, Use> = BTreeMap::new();
-    for document in documents {
-        let found = use_of(document, &had, read);
-        let known = uses.entry(document.blob).or_insert(found);
-        *known = found.min(*known);
-    }
-    uses
 }
 
 /// The texts that exceed `limit` bytes, if the most used ones are taken first, and among equals the
@@ -165,23 +190,42 @@ fn least_used(uses: &BTreeMap<Blob, Use>, bytes: &HashMap<Blob, u64>, limit: u64
     excess.map(|(_, _, blob)| blob).collect()
 }
 
-fn use_of(
-    document: &Document,
-    had: &HashMap<(Source, &[u8]), Blob>,
-    read: &HashSet<Vec<u8>>,
-) -> Use {
-    if document.source != Source::File {
-        return Use::Note;
+/// What decides the use of a document.
+struct KnownUse<'a> {
+    /// The documents of the last edition.
+    had: HashMap<(Source, &'a [u8]), Blob>,
+    /// The paths of files that were read.
+    read: HashSet<Vec<u8>>,
+    /// The paths of files that were added or changed.
+    changed: HashSet<Vec<u8>>,
+}
+
+impl KnownUse<'_> {
+    /// The use of each text: the highest of its documents.
+    fn of_all(&self, documents: &[Document]) -> BTreeMap<Blob, Use> {
+        let mut uses: BTreeMap<Blob, Use> = BTreeMap::new();
+        for document in documents {
+            let found = self.of(document);
+            let known = uses.entry(document.blob).or_insert(found);
+            *known = found.min(*known);
+        }
+        uses
     }
-    if read.contains(&document.name) {
-        return Use::Read;
-    }
-    if is_generated(&document.name) {
-        return Use::Generated;
-    }
-    match had.get(&(document.source, &*document.name)) {
-        Some(blob) if *blob == document.blob => Use::Indexed,
-        Some(_changed) => Use::Changed,
-        None => Use::Other,
+
+    fn of(&self, document: &Document) -> Use {
+        let name = &*document.name;
+        if document.source != Source::File {
+            Use::Note
+        } else if self.read.contains(name) {
+            Use::Read
+        } else if is_generated(name) {
+            Use::Generated
+        } else if self.changed.contains(name) {
+            Use::Changed
+        } else if self.had.get(&(document.source, name)) == Some(&document.blob) {
+            Use::Indexed
+        } else {
+            Use::Other
+        }
     }
 }

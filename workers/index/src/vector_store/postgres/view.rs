@@ -50,8 +50,9 @@ pub(super) struct ViewBuilder {
 }
 
 impl View {
-    /// Starts a view of the `current` rows, reusing the segments of an earlier one.
-    pub(super) fn builder(before: Option<Arc<View>>, current: &[Row]) -> ViewBuilder {
+    /// Starts a view of the `current` rows, reusing the segments of an earlier one: unless too many
+    /// of their texts are gone, or they would exceed `limit` bytes together with the missing rows.
+    pub(super) fn builder(before: Option<Arc<View>>, current: &[Row], limit: usize) -> ViewBuilder {
         let wanted: HashSet<Row> = current.iter().copied().collect();
         let segments = before.map_or_else(Vec::new, |view| view.segments.clone());
         let mut segments: Vec<LiveSegment> = segments
@@ -62,7 +63,13 @@ impl View {
         if segments.len() >= MAX_SEGMENTS || dead * 4 > current.len() {
             segments.clear();
         }
-        let reused: HashSet<Row> = segments.iter().flat_map(LiveSegment::rows).collect();
+        let mut reused: HashSet<Row> = segments.iter().flat_map(LiveSegment::rows).collect();
+        let held: usize = segments.iter().map(|live| live.segment.bytes()).sum();
+        let lacking = current.iter().filter(|row| !reused.contains(*row));
+        if dead > 0 && held + lacking.map(|(_, bytes)| bytes).sum::<usize>() > limit {
+            segments.clear();
+            reused.clear();
+        }
         let missing = current.iter().filter(|row| !reused.contains(*row));
         ViewBuilder {
             missing: missing.copied().collect(),
@@ -294,7 +301,7 @@ mod tests {
     fn view(before: Option<&Arc<View>>, texts: &HashSet<u8>) -> Arc<View> {
         let current = texts.iter().map(|text| ([*text; 20], row(*text).len()));
         let current: Vec<_> = current.collect();
-        let mut builder = View::builder(before.cloned(), &current);
+        let mut builder = View::builder(before.cloned(), &current, usize::MAX);
         for blobs in builder.missing() {
             let rows = blobs.iter().map(|blob| (*blob, row(blob[0])));
             builder = builder.add(rows.collect());
@@ -370,12 +377,12 @@ mod tests {
         let (blob, chunks) = ([8; 20], [piece(8, 0)]);
         let [words, whole] = [false, true].map(|is_dense| encoding::encode(&chunks, is_dense));
         let [before, now] = [&words, &whole].map(|row| [(blob, row.len())]);
-        let builder = View::builder(None, &before).add(vec![(blob, words)]);
+        let builder = View::builder(None, &before, usize::MAX).add(vec![(blob, words)]);
         let view = Arc::new(builder.finish(1));
         let [query, ..] = queries();
         let found = nearest(&[(Uuid::nil(), Arc::clone(&view))], &query).unwrap();
         assert_eq!((found.dense.len(), found.sparse.len()), (0, 1));
-        let builder = View::builder(Some(view), &now);
+        let builder = View::builder(Some(view), &now, usize::MAX);
         assert_eq!(builder.missing(), [[blob]]);
         let view = Arc::new(builder.add(vec![(blob, whole)]).finish(2));
         assert_eq!(view.chunks, 1);
@@ -389,17 +396,32 @@ mod tests {
         let current: Vec<_> = (0..51)
             .map(|text: u8| ([text; 20], row(text).len()))
             .collect();
-        let builder = View::builder(Some(before), &current);
+        let builder = View::builder(Some(before), &current, usize::MAX);
         assert_eq!(builder.missing(), [[[50; 20]]]);
+    }
+
+    #[test]
+    fn texts_that_are_gone_leave_once_their_room_is_needed() {
+        let before = view(None, &(0..50).collect());
+        // Without the flags of its texts.
+        let limit = before.bytes() - 50;
+        let current: Vec<_> = (1..51)
+            .map(|text: u8| ([text; 20], row(text).len()))
+            .collect();
+        let missing = |limit| {
+            let builder = View::builder(Some(Arc::clone(&before)), &current, limit);
+            builder.missing().concat().len()
+        };
+        assert_eq!((missing(2 * limit), missing(limit)), (1, 50));
     }
 
     #[test]
     fn texts_are_read_in_batches_of_bounded_size() {
         let current: Vec<_> = (0..10).map(|text| ([text; 20], BATCH_BYTES / 3)).collect();
-        let sizes = View::builder(None, &current).missing();
+        let sizes = View::builder(None, &current, usize::MAX).missing();
         let sizes: Vec<usize> = sizes.iter().map(Vec::len).collect();
         assert_eq!(sizes, [3, 3, 3, 1]);
         let huge = [([1; 20], BATCH_BYTES * 3), ([2; 20], 1)];
-        assert_eq!(View::builder(None, &huge).missing().len(), 2);
+        assert_eq!(View::builder(None, &huge, usize::MAX).missing().len(), 2);
     }
 }

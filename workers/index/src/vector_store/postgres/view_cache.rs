@@ -117,7 +117,7 @@ impl ViewCache {
             .await;
         let stored = stored.map_err(unavailable)?;
         self.check_size(stored.iter().map(|(_, bytes)| bytes).sum())?;
-        let mut builder = View::builder(self.cached.get(&project_key), &stored);
+        let mut builder = View::builder(self.cached.get(&project_key), &stored, self.budget.bytes);
         let needed = kib(builder.bytes());
         let _budget = self
             .read_kib
