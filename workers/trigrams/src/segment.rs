@@ -3,12 +3,11 @@
 use std::cell::RefCell;
 
 use zerocopy::FromBytes as _;
-use zerocopy::IntoBytes as _;
 
 use crate::BlobId;
 use crate::document_set::DocumentSet;
 use crate::error::SegmentError;
-use crate::layout::{BLOCK_ROWS, BlockRow, DocumentRow, Footer, MAGIC, TrigramRow, VERSION};
+use crate::layout::{BLOCK_ROWS, BlockRow, DocumentRow, Footer, TrigramRow};
 use crate::posting_list;
 use crate::requirement::Requirement;
 use crate::source::Source;
@@ -16,6 +15,7 @@ use crate::trigram::Trigram;
 
 pub(crate) use lists::Lists;
 
+mod footer;
 mod lists;
 
 /// The longest text, in bytes: a file of 8 MiB of which every byte became U+FFFD.
@@ -65,7 +65,7 @@ impl Segment {
     pub fn open(source: Source) -> Result<Segment, SegmentError> {
         let length = source.length()?;
         let mut buffer = Vec::new();
-        let footer = read_footer(&source, length, &mut buffer)?;
+        let footer = footer::read(&source, length, &mut buffer)?;
         let (blocks_at, documents_at) = (footer.blocks_at.get(), footer.documents_at.get());
         let tables = (length - Footer::LENGTH).checked_sub(blocks_at);
         let tables = tables.and_then(|tables| usize::try_from(tables).ok());
@@ -281,23 +281,6 @@ impl Segment {
         let rows = <[TrigramRow]>::ref_from_bytes(buffer).map_err(|_cast| BAD)?;
         Ok((rows, block.lists_at.get()))
     }
-}
-
-fn read_footer(source: &Source, length: u64, buffer: &mut Vec<u8>) -> Result<Footer, SegmentError> {
-    const BAD: SegmentError = SegmentError::Damaged("its end");
-
-    let at = length.checked_sub(Footer::LENGTH).ok_or(BAD)?;
-    source.read(at, size_of::<Footer>(), buffer)?;
-    let footer = Footer::read_from_bytes(buffer).map_err(|_cast| BAD)?;
-    let is_good = footer.magic == MAGIC
-        && footer.version == VERSION
-        && footer.checksum == footer.own_checksum()
-        && footer.length == length
-        && footer.dictionary_at <= footer.blocks_at
-        && footer.blocks_at <= footer.documents_at
-        && footer.documents_at.get() <= at
-        && footer.as_bytes().len() == buffer.len();
-    is_good.then_some(footer).ok_or(BAD)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::{
     collected::{CollectedMatches, Match, SkippedProject},
+    failures::{is_of_the_project, timeout},
     place::Place,
     run::search,
 };
@@ -289,29 +290,4 @@ impl<'a, M: Match> Page<'a, M> {
             projects,
         }
     }
-}
-
-/// Whether a failure concerns one project, and not the question.
-fn is_of_the_project(code: Fault) -> bool {
-    matches!(
-        code,
-        Fault::Unavailable
-            | Fault::ProjectNotFound
-            | Fault::FileNotFound
-            | Fault::DirectoryNotFound
-            | Fault::AccessDenied
-            | Fault::FileTooLarge
-            | Fault::NotAGitRepository
-            | Fault::RevisionNotFound
-            | Fault::InternalError
-    )
-}
-
-/// The time was up before anything was searched.
-pub(super) fn timeout() -> Failure {
-    Failure::new(
-        Fault::SearchTimeout,
-        "the time was up before the search began",
-        "narrow the search: one project, a glob, a rarer pattern",
-    )
 }

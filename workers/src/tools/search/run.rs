@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::{
     collected::{CollectedMatches, Match, MatchPage},
     every_project::{self, EveryProject, PageRequest},
+    failures::timeout,
 };
 use crate::{
     context::{Snapshot, ToolContext},
@@ -149,7 +150,7 @@ pub(super) async fn search(
     })
     .await
     .map_err(|failure| match failure.code {
-        Fault::DeadlineExceeded => every_project::timeout(),
+        Fault::DeadlineExceeded => timeout(),
         _ => failure,
     })
 }
