@@ -5,14 +5,10 @@
 //! at least 5,000 files. Needs `rg` in PATH or in `ARCHWAY_TEST_RG`. Run: `cargo build --release && cargo
 //! bench -p archway-benches --bench grep [-- FILES]`.
 
-use std::{
-    path::Path,
-    process::{Command, Stdio},
-};
+use std::{path::Path, process::Command};
 use tokio::time::Instant;
 
-use archway_benches::{Client, Dev, median};
-use serde_json::{Value, json};
+use archway_benches::{Client, Dev, grep_call, median, rg, total_matches};
 
 const ROUNDS: usize = 30;
 const PATTERNS: [&str; 4] = [
@@ -40,12 +36,9 @@ async fn main() {
     println!("{files} files, {threads} threads, {ROUNDS} rounds; medians");
     let mut ratios = Vec::new();
     for pattern in PATTERNS {
-        let call = json!({
-            "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": { "name": "grep_codebase", "arguments": { "pattern": pattern } },
-        });
-        let mut client = Client::connect(&dev.url, &dev.key, &call.to_string()).await;
-        let found = total(client.post().await);
+        let call = grep_call(pattern);
+        let mut client = Client::connect(&dev.url, &dev.key, &call).await;
+        let found = total_matches(client.post().await);
         assert_eq!(
             found,
             count(&repo, pattern, &threads),
@@ -74,47 +67,24 @@ async fn main() {
     dev.stop();
 }
 
-fn rg(repo: &Path, pattern: &str, threads: &str) -> Command {
-    let rg = std::env::var_os("ARCHWAY_TEST_RG").unwrap_or_else(|| "rg".into());
-    let mut command = Command::new(rg);
-    command
-        .args([
-            "--no-config",
-            "--hidden",
-            "--ignore-case",
-            "--line-number",
-            "--column",
-        ])
-        .args([
-            "--threads",
-            threads,
-            "--glob",
-            "!.git",
-            "--regexp",
-            pattern,
-            ".",
-        ])
-        .current_dir(repo)
-        .stdin(Stdio::null());
+/// ripgrep with as many threads as the worker has.
+fn rg_with(repo: &Path, pattern: &str, threads: &str) -> Command {
+    let mut command = rg(repo, pattern);
+    command.args(["--threads", threads]);
     command
 }
 
 fn time_rg(repo: &Path, pattern: &str, threads: &str) -> f64 {
-    let mut command = rg(repo, pattern, threads);
+    let mut command = rg_with(repo, pattern, threads);
     let started = Instant::now();
     command.output().expect("rg runs");
     started.elapsed().as_secs_f64() * 1e3
 }
 
 fn count(repo: &Path, pattern: &str, threads: &str) -> u64 {
-    let output = rg(repo, pattern, threads).output().expect("rg runs").stdout;
+    let output = rg_with(repo, pattern, threads)
+        .output()
+        .expect("rg runs")
+        .stdout;
     output.iter().filter(|&&byte| byte == b'\n').count() as u64
-}
-
-fn total(reply: &[u8]) -> u64 {
-    let reply: Value = serde_json::from_slice(reply).expect("JSON");
-    let total = &reply["result"]["structuredContent"]["totalMatches"];
-    total
-        .as_u64()
-        .unwrap_or_else(|| panic!("no result: {reply}"))
 }

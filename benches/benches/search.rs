@@ -11,12 +11,12 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
     time::Duration,
 };
 
-use archway_benches::{Client, Layout, Project, Stack, argument, median, number};
-use serde_json::{Value, json};
+use archway_benches::{
+    Client, Layout, Project, Stack, argument, grep_call, median, number, rg, total_matches,
+};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
@@ -32,7 +32,7 @@ const BUILDS: &str = "archway_worker_search_index_builds_total";
 struct Served {
     name: &'static str,
     stack: Stack,
-    _cache: TempDir,
+    cache: TempDir,
 }
 
 #[tokio::main]
@@ -90,11 +90,7 @@ async fn serve(name: &'static str, project: Project, is_indexed: bool) -> Served
     });
     let stack = stack.await;
     stack.set_limits(TENANT, 0).await;
-    Served {
-        name,
-        stack,
-        _cache: cache,
-    }
+    Served { name, stack, cache }
 }
 
 /// Waits until the indexes are built, and prints what they cost.
@@ -118,7 +114,7 @@ async fn build(served: &[Served], bytes: f64) {
             served.name,
             begun.elapsed().as_secs_f64(),
             bytes / 1e6 / cpu,
-            size(served._cache.path()) as f64 / bytes,
+            size(served.cache.path()) as f64 / bytes,
         );
     }
 }
@@ -128,7 +124,7 @@ async fn compare(served: &[Served], folder: &Path, (what, pattern): (&str, &str)
     let mut totals = BTreeSet::new();
     for served in served {
         let mut client = client(served, pattern).await;
-        totals.insert(total(client.post().await));
+        totals.insert(total_matches(client.post().await));
         clients.push(client);
     }
     assert_eq!(totals.len(), 1, "all find the same lines: {pattern}");
@@ -172,12 +168,8 @@ async fn cpu(served: &Served, client: &mut Client) -> f64 {
 }
 
 async fn client(served: &Served, pattern: &str) -> Client {
-    let call = json!({
-        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": { "name": "grep_codebase", "arguments": { "pattern": pattern } },
-    });
     let url = served.stack.gateways[0].url();
-    Client::connect(&url, served.stack.key(TENANT), &call.to_string()).await
+    Client::connect(&url, served.stack.key(TENANT), &grep_call(pattern)).await
 }
 
 /// A rare word, one with hundreds of matches, one in a tenth of all files, one that no file has, and a
@@ -252,28 +244,7 @@ fn size(folder: &Path) -> u64 {
 }
 
 fn time_rg(folder: &Path, pattern: &str) -> f64 {
-    let rg = std::env::var_os("ARCHWAY_TEST_RG").unwrap_or_else(|| "rg".into());
-    let mut command = Command::new(rg);
-    command
-        .args([
-            "--no-config",
-            "--hidden",
-            "--ignore-case",
-            "--line-number",
-            "--column",
-        ])
-        .args(["--glob", "!.git", "--regexp", pattern, "."])
-        .current_dir(folder)
-        .stdin(Stdio::null());
     let started = Instant::now();
-    command.output().expect("rg runs");
+    rg(folder, pattern).output().expect("rg runs");
     started.elapsed().as_secs_f64() * 1e3
-}
-
-fn total(reply: &[u8]) -> u64 {
-    let reply: Value = serde_json::from_slice(reply).expect("JSON");
-    let total = &reply["result"]["structuredContent"]["totalMatches"];
-    total
-        .as_u64()
-        .unwrap_or_else(|| panic!("no result: {reply}"))
 }

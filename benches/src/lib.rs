@@ -6,6 +6,7 @@
 mod bare;
 mod client;
 mod process;
+mod ripgrep;
 mod round;
 mod running;
 mod stack;
@@ -14,6 +15,7 @@ mod tree;
 pub use bare::Bare;
 pub use client::{Answer, Client};
 pub use process::{Dev, Usage, held};
+pub use ripgrep::{grep_call, rg, total_matches};
 pub use round::{HELLO, Round};
 pub use running::{COMPLETED_RUNS, Running};
 pub use stack::{Layout, Project, Stack};

@@ -42,6 +42,14 @@ async fn indexed() -> (Stack, Client) {
     (stack, client)
 }
 
+/// Commits a file.
+fn commit(stack: &Stack, path: &str, text: &str) {
+    let folder = stack.folder("acme", "site");
+    fs::write(folder.join(path), text).unwrap();
+    git(&folder, &["add", "-A"]);
+    git(&folder, &["commit", "-qm", path]);
+}
+
 fn left_out(reply: &Reply) -> u64 {
     reply.structured()["index"]["left_out"].as_u64().unwrap()
 }
@@ -92,10 +100,7 @@ async fn a_file_that_callers_read_is_indexed_before_others() {
     stack.eventually(is_recorded).await;
     owner.close().await;
 
-    let folder = stack.folder("acme", "site");
-    fs::write(folder.join("notice.txt"), "The workshop is closed.\n").unwrap();
-    git(&folder, &["add", "-A"]);
-    git(&folder, &["commit", "-qm", "notice"]);
+    commit(&stack, "notice.txt", "The workshop is closed.\n");
     let query = json!({ "query": "repair the violin" });
     let reply = until(&stack, &client, query, |found| {
         found["path"] == "src/violin.rs"
@@ -108,10 +113,7 @@ async fn a_file_that_callers_read_is_indexed_before_others() {
 async fn a_file_that_a_commit_adds_is_indexed_before_others() {
     let (stack, client) = indexed().await;
     search(&stack, &client, json!({ "query": "repair the engine" })).await;
-    let folder = stack.folder("acme", "site");
-    fs::write(folder.join("src/harp.rs"), functions("harp", 12)).unwrap();
-    git(&folder, &["add", "-A"]);
-    git(&folder, &["commit", "-qm", "harp"]);
+    commit(&stack, "src/harp.rs", &functions("harp", 12));
     let query = json!({ "query": "repair the harp" });
     let reply = until(&stack, &client, query, |found| {
         found["path"] == "src/harp.rs"

@@ -58,10 +58,10 @@ impl Key {
     /// A file name for cached data of the tenant's projects.
     pub(super) fn tenant_fingerprint(&self) -> String {
         let tenant = Key {
-            tenant: self.tenant.clone(),
             project: String::new(),
             device: 0,
             inode: 0,
+            ..self.clone()
         };
         tenant.fingerprint()
     }

@@ -13,6 +13,7 @@ mod key;
 mod shared;
 mod project;
 mod open_projects;
+mod weight;
 mod repo;
 mod look;
 mod path;
@@ -90,7 +91,7 @@ pub use self::search::{Excluded, MatchRange, Matches, Query, SearchTotals};
 pub use self::search_index::SearchIndexConfig;
 pub use self::stamp::ObservedState;
 pub use self::tracked::{TrackedEntry, TrackedKind};
-pub use crate::search_pool::thread_pool;
+pub use crate::search_pool::{lower_priority_for_background, thread_pool};
 
 use self::metrics::RepoMetrics;
 use self::shared::Shared;

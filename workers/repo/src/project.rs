@@ -5,7 +5,6 @@
 //! that it depends on has changed.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use gix::ObjectId;
 use parking_lot::Mutex;
@@ -21,6 +20,7 @@ use super::key::Key;
 use super::manifest_cache::ManifestCache;
 use super::mounts::Located;
 use super::status::Status;
+use super::weight::CachedWeight;
 use super::worktree::WorkTree;
 
 pub(super) use search::SearchResources;
@@ -50,7 +50,7 @@ pub(super) struct Project {
     status: Arc<Status>,
     manifest: ManifestCache,
     /// The result of the last [`Project::weigh`].
-    last_weight: AtomicU32,
+    last_weight: CachedWeight,
 }
 
 /// The last inspection of a project's git data.
@@ -82,7 +82,7 @@ impl Project {
             bare: Mutex::new(None),
             status,
             manifest: ManifestCache::default(),
-            last_weight: AtomicU32::new(0),
+            last_weight: CachedWeight::default(),
         })
     }
 
@@ -96,22 +96,19 @@ impl Project {
 
     /// About how much memory its caches use, in bytes; contents of files have a bound of their own.
     pub(super) fn weigh(&self) -> u32 {
-        let weight = self.weight();
-        self.last_weight.store(weight, Ordering::Relaxed);
-        weight
+        self.last_weight.record(self.weight())
     }
 
     /// Whether it uses a quarter more than when it was weighed.
     pub(super) fn has_grown(&self) -> bool {
-        let last = self.last_weight.load(Ordering::Relaxed);
-        self.weight() > last.saturating_add(last / 4)
+        self.last_weight.is_outgrown_by(self.weight())
     }
 
-    fn weight(&self) -> u32 {
+    fn weight(&self) -> usize {
         let bare = self.bare.lock().clone();
         let bare = bare.map_or(0, |tree| tree.cached_entries());
         let entries = self.work.cached_entries() + bare;
-        u32::try_from(WEIGHT_OPEN + entries * WEIGHT_ENTRY).unwrap_or(u32::MAX)
+        WEIGHT_OPEN + entries * WEIGHT_ENTRY
     }
 
     pub(super) fn work_tree(&self) -> &Arc<WorkTree> {

@@ -90,6 +90,19 @@ impl Drop for SearchThreads<'_> {
     }
 }
 
+/// Lowers the priority of the calling thread for work that no caller waits for.
+pub fn lower_priority_for_background(job: &'static str) {
+    lower_priority(job, LOW_PRIORITY);
+}
+
+fn lower_priority(job: &'static str, niceness: i32) {
+    // On Linux this affects the calling thread only (nice(2), "C library/kernel differences"). If it
+    // is not permitted, all threads have the same priority.
+    if let Err(error) = rustix::process::nice(niceness) {
+        tracing::debug!(%error, job, "thread priority could not be lowered");
+    }
+}
+
 /// Starts a pool of threads with the calling thread's confinement, named after `job`, with
 /// `niceness` added.
 pub fn thread_pool(
@@ -98,12 +111,8 @@ pub fn thread_pool(
     niceness: i32,
 ) -> Result<ThreadPool, RepoError> {
     let begin = move |_| {
-        // On Linux this affects the calling thread only (nice(2), "C library/kernel differences").
-        // If it is not permitted, all pools have the same priority.
-        if niceness != 0
-            && let Err(error) = rustix::process::nice(niceness)
-        {
-            tracing::debug!(%error, job, "thread priority could not be lowered");
+        if niceness != 0 {
+            lower_priority(job, niceness);
         }
     };
     rayon::ThreadPoolBuilder::new()

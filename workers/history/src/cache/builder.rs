@@ -4,7 +4,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use archway_repo::{Cancel, Key, RepoError, pack_cache};
+use archway_repo::{Cancel, Key, RepoError, lower_priority_for_background, pack_cache};
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -17,8 +17,6 @@ use super::graphs::Graphs;
 use super::ledgers::Ledgers;
 use super::{MAX_WAITING, is_complete_graph};
 
-/// Above the niceness of the threads that answer calls: sched(7).
-const NICENESS: i32 = 10;
 /// A longer build ends with what it has, and the next one continues from there.
 const MAX_BUILD_TIME: Duration = Duration::from_secs(30 * 60);
 
@@ -75,10 +73,7 @@ impl Builder {
 
 impl BuilderThread {
     fn run(&self, jobs: &Receiver<Job>) {
-        // For this thread alone, on Linux (nice(2)). Without permission, calls take longer.
-        if let Err(error) = rustix::process::nice(NICENESS) {
-            tracing::debug!(%error, "the builder thread could not lower its priority");
-        }
+        lower_priority_for_background("graphs");
         while let Ok(job) = jobs.recv() {
             let started = Instant::now();
             // A panic on one repository must not end builds for all.

@@ -9,7 +9,6 @@ use super::project_index::ProjectIndex;
 use super::segments::{OpenSegment, Segments};
 use super::store::Draft;
 use crate::cancel::{Cancel, Stopped};
-use crate::error::RepoError;
 use crate::scan;
 
 /// Text of one segment, in bytes: its lists are in memory until it is written.
@@ -45,8 +44,6 @@ pub(crate) enum BuildError {
     Full,
     #[error(transparent)]
     Segment(#[from] SegmentError),
-    #[error(transparent)]
-    Repo(#[from] RepoError),
 }
 
 /// The content of a blob.

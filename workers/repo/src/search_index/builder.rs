@@ -14,9 +14,8 @@ use super::queue::BuildQueue;
 use super::room::Room;
 use crate::cancel::Cancel;
 use crate::metrics::RepoMetrics;
+use crate::search_pool::lower_priority_for_background;
 
-/// Above the niceness of the threads that answer calls: sched(7).
-const NICENESS: i32 = 10;
 /// A longer build ends with what it has, and the next one continues from there.
 const MAX_BUILD_TIME: Duration = Duration::from_secs(30 * 60);
 /// After a build, its repository rests this many times as long as the build took.
@@ -104,10 +103,7 @@ impl Drop for Builder {
 
 impl BuilderThread {
     fn run(&self) {
-        // For this thread alone, on Linux (nice(2)). Without permission, calls take longer.
-        if let Err(error) = rustix::process::nice(NICENESS) {
-            tracing::debug!(%error, "the thread of the search index could not lower its priority");
-        }
+        lower_priority_for_background("search-index");
         while let Some(job) = self.queue.pop() {
             let started = Instant::now();
             // A panic on one repository must not end builds for all.
@@ -136,18 +132,17 @@ impl BuilderThread {
         // A folder that was only just made would be the first to be removed.
         job.index.store.record_use();
         job.index.refresh();
-        let own = job.index.store.folder();
-        self.room.make(0, own);
+        self.room.make(0);
         let cancel = Cancel::new(Instant::now() + MAX_BUILD_TIME, self.end.clone());
         let mut build = Build::new(&job.index, self.room.bytes(), &cancel);
         let read = job.source.read(&mut build);
         let (live, written) = build.finish()?;
         job.source.finish();
-        self.room.make(written, own);
+        self.room.make(written);
         // Of a snapshot that was read in part, it is not known what it lacks.
         let live = read.is_ok().then_some(live);
         let joined = compaction::run(&job.index, live, self.room.bytes(), &cancel)?;
-        self.room.make(joined, own);
+        self.room.make(joined);
         self.metrics.search_index_built();
         read
     }
@@ -162,10 +157,6 @@ impl BuilderThread {
             ),
             BuildError::Segment(error) => {
                 tracing::warn!(%error, "a search index could not be written");
-            }
-            // Its source has host paths.
-            BuildError::Repo(_) => {
-                tracing::warn!("a search index could not be built: the repository is damaged");
             }
         }
         self.metrics.search_index_failed();

@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
 use archway_trigrams::{BlobId, SegmentError};
@@ -12,6 +11,7 @@ use tokio::time::{Duration, Instant};
 use super::segments::{OpenSegment, Segments};
 use super::store::{SegmentStore, WriteLock};
 use crate::metrics::RepoMetrics;
+use crate::weight::CachedWeight;
 
 /// How often the use of an index is recorded.
 const USE_INTERVAL: Duration = Duration::from_secs(5 * 60);
@@ -32,7 +32,7 @@ pub(crate) struct ProjectIndex {
     segment_weight: usize,
     segments: Mutex<Arc<Segments>>,
     used: Mutex<Option<Instant>>,
-    last_weight: AtomicU32,
+    last_weight: CachedWeight,
     metrics: RepoMetrics,
 }
 
@@ -62,7 +62,7 @@ impl ProjectIndex {
             segment_weight,
             segments: Mutex::new(Arc::new(Segments::new(Vec::new()))),
             used: Mutex::new(None),
-            last_weight: AtomicU32::new(0),
+            last_weight: CachedWeight::default(),
             metrics: metrics.clone(),
         };
         index.refresh();
@@ -158,33 +158,24 @@ impl ProjectIndex {
     pub(super) fn report(&self, bad: &OpenSegment, error: &SegmentError) {
         if error.is_damage() && bad.mark_damaged() {
             self.warn(error);
-            let names = [bad.name.clone()];
-            let mut segments = self.segments.lock();
-            let list = segments.list.iter().filter(|open| open.name != bad.name);
-            *segments = Arc::new(Segments::new(list.cloned().collect()));
-            drop(segments);
-            names.iter().for_each(|name| self.store.remove(name));
+            self.replace(std::slice::from_ref(&bad.name), Vec::new());
         }
     }
 
     /// Its memory, in bytes.
     pub(super) fn weigh(&self) -> u32 {
-        let weight = self.weight();
-        self.last_weight.store(weight, Ordering::Relaxed);
-        weight
+        self.last_weight.record(self.weight())
     }
 
     /// Whether it uses a quarter more than when it was weighed.
     pub(super) fn has_grown(&self) -> bool {
-        let last = self.last_weight.load(Ordering::Relaxed);
-        self.weight() > last.saturating_add(last / 4)
+        self.last_weight.is_outgrown_by(self.weight())
     }
 
-    fn weight(&self) -> u32 {
+    fn weight(&self) -> usize {
         let segments = self.segments();
         let descriptors = segments.list.len() * self.segment_weight;
-        let weight = segments.memory().max(descriptors) + WEIGHT_OPEN;
-        u32::try_from(weight).unwrap_or(u32::MAX)
+        segments.memory().max(descriptors) + WEIGHT_OPEN
     }
 
     fn open_segment(&self, name: PathBuf) -> Option<Arc<OpenSegment>> {

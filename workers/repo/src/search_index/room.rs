@@ -51,8 +51,9 @@ impl Room {
         self.bytes
     }
 
-    /// Makes room after `written` bytes were added. Does not remove the folder `own`.
-    pub(super) fn make(&self, written: u64, own: Option<&Path>) {
+    /// Makes room after `written` bytes were added. Indexes whose folders are locked stay: among them the
+    /// one that the caller builds.
+    pub(super) fn make(&self, written: u64) {
         let Some(folder) = &self.folder else {
             return;
         };
@@ -64,7 +65,7 @@ impl Room {
         if is_known {
             return;
         }
-        match remove_least_used(folder, self.bytes, own) {
+        match remove_least_used(folder, self.bytes) {
             Ok(bytes) => {
                 let at = Instant::now();
                 *measured = Some(Measured { bytes, at });
@@ -78,7 +79,7 @@ impl Room {
 }
 
 /// Removes indexes until those that remain have at most `limit` bytes. Returns their size.
-fn remove_least_used(folder: &Path, limit: u64, own: Option<&Path>) -> io::Result<u64> {
+fn remove_least_used(folder: &Path, limit: u64) -> io::Result<u64> {
     let mut indexes = Vec::new();
     for tenant in fs::read_dir(folder)? {
         // Another worker may remove one meanwhile.
@@ -94,9 +95,9 @@ fn remove_least_used(folder: &Path, limit: u64, own: Option<&Path>) -> io::Resul
         if bytes <= limit {
             break;
         }
-        // Nobody begins a build in it, and one that another worker builds stays.
+        // Held until it is removed, so that nobody begins a build in it.
         let lock = WriteLock::take(&index.path).ok().flatten();
-        if Some(&*index.path) != own && lock.is_some() {
+        if lock.is_some() {
             fs::remove_dir_all(&index.path).ok();
             bytes -= index.bytes;
             // Removed only if it was the last one of its tenant.

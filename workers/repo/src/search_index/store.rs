@@ -141,21 +141,23 @@ impl SegmentStore {
     /// [`SegmentError`]
     pub(super) fn publish(&self, mut draft: Draft) -> Result<(PathBuf, Segment), SegmentError> {
         draft.flush()?;
-        if let Draft::Memory(bytes) = &mut draft {
-            let mut bytes = std::mem::take(bytes);
-            bytes.shrink_to_fit();
-            let name = PathBuf::from(Uuid::new_v4().to_string());
-            return Ok((name, Segment::open(Source::Memory(bytes))?));
-        }
-        let name = match &draft {
-            Draft::File { path, .. } => path.with_extension(SEGMENT),
-            Draft::Memory(_) => PathBuf::new(),
+        let (name, source) = match &mut draft {
+            Draft::File { path, .. } => {
+                let name = path.with_extension(SEGMENT);
+                fs::rename(path, &name)?;
+                let file = File::open(&name)?;
+                (name, Source::File(file))
+            }
+            Draft::Memory(bytes) => {
+                let mut bytes = std::mem::take(bytes);
+                bytes.shrink_to_fit();
+                (
+                    PathBuf::from(Uuid::new_v4().to_string()),
+                    Source::Memory(bytes),
+                )
+            }
         };
-        if let Draft::File { path, .. } = &draft {
-            fs::rename(path, &name)?;
-        }
-        let segment = self.open(&name)?;
-        Ok((name, segment))
+        Ok((name, Segment::open(source)?))
     }
 
     /// Removes a segment, if it is still there.
@@ -169,7 +171,7 @@ impl SegmentStore {
     pub(super) fn record_use(&self) {
         if let Some(folder) = self.folder() {
             let path = folder.join(USED);
-            let file = writable().create(true).truncate(false).clone().open(&path);
+            let file = writable().create(true).truncate(false).open(&path);
             let recorded = file.and_then(|file| file.set_modified(SystemTime::now()));
             if let Err(error) = recorded.map_err(|error| error.kind()) {
                 tracing::debug!(%error, "the use of a search index could not be recorded");

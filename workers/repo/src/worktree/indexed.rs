@@ -120,15 +120,14 @@ impl WorkBlobs {
         }
     }
 
-    /// Passes the file at a position to the build. `None` if it was only just written, or is gone.
+    /// Passes a file to the build, of which a state may be known. `None` if it was only just written, or is gone.
     fn read_file(
         &self,
         build: &mut Build<'_>,
-        (position, path): (usize, &RepoPath),
+        (path, known): (&RepoPath, Option<KnownFile>),
         buffer: &mut Vec<u8>,
     ) -> Result<Option<KnownFile>, BuildError> {
         let work = &self.work;
-        let known = work.indexed(&self.listing).known(position);
         let stat = work.jail.stat_unchecked(path);
         if let Some(known) = known.filter(|known| known.state.still_holds(stat))
             && known.blob.is_none_or(|blob| build.keep(&blob))
@@ -158,7 +157,7 @@ impl WorkBlobs {
 
 impl BuildSource for WorkBlobs {
     fn read(&self, build: &mut Build<'_>) -> Result<(), BuildError> {
-        let mut buffer = Vec::new();
+        let (indexed, mut buffer) = (self.work.indexed(&self.listing), Vec::new());
         let mut files = vec![None; self.listing.entries.len()];
         let mut outcome = Ok(());
         for (position, entry) in self.listing.entries.iter().enumerate() {
@@ -166,7 +165,7 @@ impl BuildSource for WorkBlobs {
                 continue;
             }
             let checked = build.cancel().check().map_err(BuildError::from);
-            let file = (position, &entry.path);
+            let file = (&entry.path, indexed.known(position));
             let read = checked.and_then(|()| self.read_file(build, file, &mut buffer));
             match (read, files.get_mut(position)) {
                 (Ok(file), Some(place)) => *place = file,
