@@ -1,24 +1,23 @@
-//! File contents cached between searches, so that a search of a warm tree opens no file.
+//! Texts of files cached between searches, so that a search of a warm tree opens no file.
 //!
-//! Opening files dominates the search of small files. Cached content is used while one stat of the
+//! Opening files dominates the search of small files. A cached text is used while one stat of the
 //! file (identity, size, both times) proves that it is unchanged. All projects of a worker share
-//! one budget. New content evicts nothing: a tree larger than the budget would only evict itself.
-//! Content is released with its file, or with its project once that is idle.
+//! one budget. A new text evicts nothing: a tree larger than the budget would only evict itself.
+//! A text is released with its file, or with its project once that is idle.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::RwLock;
 
+use super::file_text::FileText;
 use super::listing::Listing;
 use super::path::RepoPath;
-use super::scan;
 use super::stamp::ObservedState;
 
 /// The largest cached file, in bytes. For a larger one, opening costs comparatively little.
-const MAX_FILE: usize = 128 << 10;
+pub(super) const MAX_FILE: usize = 128 << 10;
 
 /// Memory cost of a cached file in addition to its content, in bytes.
 const OVERHEAD: usize = 200;
@@ -39,38 +38,8 @@ pub(super) struct ContentCache {
 #[derive(Clone, Debug)]
 struct CachedFile {
     state: ObservedState,
-    bytes: Arc<[u8]>,
-}
-
-/// The content of a file: cached, or read into the caller's buffer.
-pub(super) enum Loaded<'a> {
-    Cached(Arc<[u8]>),
-    Read(&'a [u8]),
-    /// Decoded by the index.
-    Text(&'a [u8]),
-}
-
-impl Loaded<'_> {
-    /// The bytes of the text to search; `None` for a binary file. Those of the index are not checked
-    /// to be UTF-8 again.
-    pub(super) fn searchable(&self) -> Option<Cow<'_, [u8]>> {
-        match self {
-            Loaded::Text(text) => Some(Cow::Borrowed(text)),
-            Loaded::Cached(_) | Loaded::Read(_) => Some(match self.text()? {
-                Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
-                Cow::Owned(text) => Cow::Owned(text.into_bytes()),
-            }),
-        }
-    }
-
-    /// The text to search; `None` for a binary file.
-    pub(super) fn text(&self) -> Option<Cow<'_, str>> {
-        match self {
-            Loaded::Cached(bytes) => scan::decode(bytes),
-            Loaded::Read(bytes) => scan::decode(bytes),
-            Loaded::Text(text) => std::str::from_utf8(text).ok().map(Cow::Borrowed),
-        }
-    }
+    /// `None` for a binary file.
+    text: Option<Arc<[u8]>>,
 }
 
 impl Budget {
@@ -100,27 +69,26 @@ impl ContentCache {
         }
     }
 
-    /// The cached content, if `holds` accepts its state.
+    /// The cached text, if `holds` accepts its state.
     pub(super) fn get(
         &self,
         path: &RepoPath,
         holds: impl FnOnce(ObservedState) -> bool,
-    ) -> Option<Arc<[u8]>> {
+    ) -> Option<FileText<'static>> {
         let cached = self.files.read().get(path).cloned()?;
-        holds(cached.state).then_some(cached.bytes)
+        holds(cached.state).then(|| cached.text.map_or(FileText::Binary, FileText::Shared))
     }
 
-    /// Caches a file's content if it fits and a later change can be detected.
-    pub(super) fn insert(&self, path: &RepoPath, state: ObservedState, bytes: &[u8]) {
-        // The old content is outdated; the new one may use its budget.
+    /// Caches a file's text if it fits and a later change can be detected.
+    pub(super) fn insert(&self, path: &RepoPath, state: ObservedState, text: &FileText<'_>) {
+        // The old text is outdated; the new one may use its budget.
         let old = self.files.write().remove(path);
         self.release(path, old);
         let is_settled = matches!(state, ObservedState::Stamped(_));
-        if is_settled && bytes.len() <= MAX_FILE && self.budget.take(cost(path, bytes)) {
-            let cached = CachedFile {
-                state,
-                bytes: bytes.into(),
-            };
+        let length = text.bytes().map_or(0, <[u8]>::len);
+        if is_settled && length <= MAX_FILE && self.budget.take(cost(path, length)) {
+            let text = text.bytes().map(Arc::from);
+            let cached = CachedFile { state, text };
             let raced = self.files.write().insert(path.clone(), cached);
             self.release(path, raced);
         }
@@ -144,7 +112,7 @@ impl ContentCache {
 
     fn release(&self, path: &RepoPath, cached: Option<CachedFile>) {
         if let Some(cached) = cached {
-            self.budget.release(cost(path, &cached.bytes));
+            self.budget.release(cached.cost(path));
         }
     }
 }
@@ -152,17 +120,19 @@ impl ContentCache {
 impl Drop for ContentCache {
     fn drop(&mut self) {
         let files = std::mem::take(self.files.get_mut());
-        self.budget.release(
-            files
-                .iter()
-                .map(|(path, cached)| cost(path, &cached.bytes))
-                .sum(),
-        );
+        self.budget
+            .release(files.iter().map(|(path, cached)| cached.cost(path)).sum());
     }
 }
 
-fn cost(path: &RepoPath, bytes: &[u8]) -> usize {
-    bytes.len() + path.as_bytes().len() + OVERHEAD
+impl CachedFile {
+    fn cost(&self, path: &RepoPath) -> usize {
+        cost(path, self.text.as_ref().map_or(0, |text| text.len()))
+    }
+}
+
+fn cost(path: &RepoPath, length: usize) -> usize {
+    length + path.as_bytes().len() + OVERHEAD
 }
 
 #[cfg(test)]
@@ -188,11 +158,9 @@ mod tests {
     #[test]
     fn changed_content_is_not_returned() {
         let contents = ContentCache::new(Budget::new(1 << 20));
-        contents.insert(&path("a"), settled(), b"one");
-        assert_eq!(
-            contents.get(&path("a"), |_| true).as_deref(),
-            Some(b"one".as_slice())
-        );
+        contents.insert(&path("a"), settled(), &FileText::Borrowed(b"one"));
+        let cached = contents.get(&path("a"), |_| true).unwrap();
+        assert_eq!(cached.bytes(), Some(b"one".as_slice()));
         assert!(contents.get(&path("a"), |_| false).is_none());
         assert!(contents.get(&path("b"), |_| true).is_none());
     }
@@ -200,8 +168,16 @@ mod tests {
     #[test]
     fn recently_changed_and_large_files_are_not_cached() {
         let contents = ContentCache::new(Budget::new(1 << 20));
-        contents.insert(&path("a"), ObservedState::TooRecent, b"one");
-        contents.insert(&path("b"), settled(), &vec![0; MAX_FILE + 1]);
+        contents.insert(
+            &path("a"),
+            ObservedState::TooRecent,
+            &FileText::Borrowed(b"one"),
+        );
+        contents.insert(
+            &path("b"),
+            settled(),
+            &FileText::Borrowed(&vec![0; MAX_FILE + 1]),
+        );
         assert!(contents.files.read().is_empty());
     }
 
@@ -212,18 +188,18 @@ mod tests {
             ContentCache::new(budget.clone()),
             ContentCache::new(budget.clone()),
         );
-        first.insert(&path("a"), settled(), &[0; 700]);
-        first.insert(&path("a"), settled(), &[0; 750]);
+        first.insert(&path("a"), settled(), &FileText::Borrowed(&[0; 700]));
+        first.insert(&path("a"), settled(), &FileText::Borrowed(&[0; 750]));
         assert_eq!(
             left(&budget),
             1000 - (750 + 1 + OVERHEAD),
             "the new content replaces the old"
         );
-        second.insert(&path("b"), settled(), &[0; 700]);
+        second.insert(&path("b"), settled(), &FileText::Borrowed(&[0; 700]));
         assert!(second.get(&path("b"), |_| true).is_none());
         drop(first);
         assert_eq!(left(&budget), 1000);
-        second.insert(&path("b"), settled(), &[0; 700]);
+        second.insert(&path("b"), settled(), &FileText::Borrowed(&[0; 700]));
         assert!(second.get(&path("b"), |_| true).is_some());
     }
 
@@ -231,8 +207,8 @@ mod tests {
     fn a_file_that_is_no_longer_listed_is_removed() {
         let budget = Budget::new(1000);
         let contents = ContentCache::new(budget.clone());
-        contents.insert(&path("a"), settled(), b"one");
-        contents.insert(&path("b"), settled(), b"two");
+        contents.insert(&path("a"), settled(), &FileText::Borrowed(b"one"));
+        contents.insert(&path("b"), settled(), &FileText::Borrowed(b"two"));
         let entry = Entry {
             path: path("b"),
             kind: EntryKind::File,

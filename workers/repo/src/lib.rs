@@ -40,6 +40,7 @@ mod listing;
 mod search;
 mod search_index;
 mod content_cache;
+mod file_text;
 mod pattern;
 mod scan;
 mod search_pool;

@@ -33,11 +33,11 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Cow<'_, str>> {
     let text = match encoding_rs::Encoding::for_bom(bytes) {
         Some((encoding, _)) => encoding.decode_with_bom_removal(bytes).0,
         None if is_binary(bytes) => return None,
-        // Nearly every file is UTF-8, which is validated much faster than it is repaired.
-        None => match std::str::from_utf8(bytes) {
-            Ok(text) => Cow::Borrowed(text),
-            Err(_) => String::from_utf8_lossy(bytes),
-        },
+        // Nearly every file is UTF-8, which is validated much faster than it is repaired. This
+        // validation is several times as fast as the standard library's.
+        None => encoding_rs::UTF_8
+            .decode_without_bom_handling_and_without_replacement(bytes)
+            .unwrap_or_else(|| String::from_utf8_lossy(bytes)),
     };
     (!is_binary(text.as_bytes())).then_some(text)
 }

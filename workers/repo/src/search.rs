@@ -17,8 +17,8 @@ use rayon::prelude::*;
 use tokio::time::Instant;
 
 use super::cancel::{Cancel, Stopped};
-use super::content_cache::Loaded;
 use super::error::RepoError;
+use super::file_text::{LoadedFile, Wanted};
 use super::listing::{Entry, EntryKind, Listing};
 use super::matched_line::{MatchSpan, MatchedLine};
 use super::path::RepoPath;
@@ -52,9 +52,14 @@ pub(super) trait FileSource: Sync {
     /// has to be read.
     fn known_counts(&self, files: &[ListedFile<'_>]) -> Vec<Option<Count>>;
 
-    /// The file's content, read into `buffer` unless it is cached. `None` if the file is too large
-    /// to search, or gone.
-    fn load<'a>(&self, file: ListedFile<'_>, buffer: &'a mut Vec<u8>) -> Option<Loaded<'a>>;
+    /// The file's text, or at least what is wanted of it, read into `buffer` unless it is cached.
+    /// `None` if the file is too large to search, or gone.
+    fn load<'a>(
+        &self,
+        file: ListedFile<'_>,
+        wanted: Wanted,
+        buffer: &'a mut Vec<u8>,
+    ) -> Option<LoadedFile<'a>>;
 
     /// Whether a file that did not load exists but is too large.
     fn is_too_large(&self, file: ListedFile<'_>) -> bool;
@@ -205,8 +210,8 @@ impl<C: FileSource> Search<'_, C> {
         self.cancel.check()?;
         let thread = rayon::current_thread_index().unwrap_or(0);
         let count = |counter: &mut LineCounter| {
-            let count = self.with_content(file, |content| {
-                Some(counter.count(&content.searchable()?, self.cancel))
+            let count = self.with_content(file, Wanted::Candidates, |loaded| {
+                Some(self.count_parts(loaded, counter))
             });
             count.unwrap_or_else(|| Ok(Count::none(self.content.is_too_large(file))))
         };
@@ -214,6 +219,20 @@ impl<C: FileSource> Search<'_, C> {
             Some(counter) => count(&mut counter.lock()),
             None => count(&mut LineCounter::new(&self.matcher)),
         }
+    }
+
+    fn count_parts(
+        &self,
+        loaded: &LoadedFile<'_>,
+        counter: &mut LineCounter,
+    ) -> Result<Count, Stopped> {
+        let mut count = Count::none(loaded.is_skipped);
+        for part in loaded.parts() {
+            let counted = counter.count(part, self.cancel)?;
+            count.lines += counted.lines;
+            count.skipped_lines |= counted.skipped_lines;
+        }
+        Ok(count)
     }
 
     /// The part of a file's matching lines that is within the range, given the matches counted so
@@ -248,8 +267,8 @@ impl<C: FileSource> Search<'_, C> {
     }
 
     fn lines(&self, window: &Window<'_>, cancel: &Cancel) -> Result<Vec<MatchedLine>, Stopped> {
-        let lines = self.with_content(window.file, |content| {
-            Some(self.lines_of(window, &content.text()?, cancel))
+        let lines = self.with_content(window.file, Wanted::Whole, |loaded| {
+            Some(self.lines_of(window, loaded.text()?, cancel))
         });
         lines.unwrap_or(Ok(Vec::new()))
     }
@@ -269,10 +288,11 @@ impl<C: FileSource> Search<'_, C> {
     fn with_content<T>(
         &self,
         file: ListedFile<'_>,
-        work: impl FnOnce(&Loaded<'_>) -> Option<T>,
+        wanted: Wanted,
+        work: impl FnOnce(&LoadedFile<'_>) -> Option<T>,
     ) -> Option<T> {
         BUFFER.with_borrow_mut(|buffer| {
-            let loaded = self.content.load(file, buffer);
+            let loaded = self.content.load(file, wanted, buffer);
             let done = loaded.and_then(|loaded| work(&loaded));
             buffer.shrink_to(KEPT_BUFFER);
             done

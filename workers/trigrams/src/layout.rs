@@ -1,11 +1,12 @@
 //! The parts of a segment file, in their order:
 //!
-//! 1. the compressed texts of the documents;
-//! 2. for each trigram, in ascending order, the list of its documents;
+//! 1. the compressed sections of the texts, those of a text together and in their order;
+//! 2. for each trigram, in ascending order, the list of its sections;
 //! 3. the dictionary: [`TrigramRow`]s in blocks of [`BLOCK_ROWS`];
 //! 4. a [`BlockRow`] for each block;
-//! 5. a [`DocumentRow`] for each document;
-//! 6. the [`Footer`].
+//! 5. a [`SectionRow`] for each section;
+//! 6. a [`DocumentRow`] for each document;
+//! 7. the [`Footer`].
 //!
 //! Numbers are little-endian. Checksums are CRC-32. The version changes with the layout and with
 //! the normal form of texts.
@@ -16,7 +17,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use crate::BlobId;
 
 pub(crate) const MAGIC: [u8; 8] = *b"archwtri";
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// Rows of a block of the dictionary: a look-up reads one block.
 pub(crate) const BLOCK_ROWS: usize = 256;
@@ -42,11 +43,10 @@ pub(crate) struct BlockRow {
     pub(crate) lists_at: U64,
 }
 
-/// A document.
+/// A section of a text: some of its lines.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
-pub(crate) struct DocumentRow {
-    pub(crate) blob: BlobId,
+pub(crate) struct SectionRow {
     /// The position of its compressed text.
     pub(crate) at: U64,
     /// The length of its compressed text.
@@ -55,6 +55,19 @@ pub(crate) struct DocumentRow {
     pub(crate) length: U32,
     /// The checksum of its compressed text.
     pub(crate) checksum: U32,
+}
+
+/// A document.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(crate) struct DocumentRow {
+    pub(crate) blob: BlobId,
+    /// The number of its first section.
+    pub(crate) first_section: U32,
+    /// How many sections it has.
+    pub(crate) sections: U32,
+    /// The length of its text.
+    pub(crate) length: U32,
     pub(crate) flags: U32,
 }
 
@@ -73,11 +86,13 @@ pub(crate) struct Footer {
     pub(crate) dictionary_at: U64,
     /// The position of the rows of blocks.
     pub(crate) blocks_at: U64,
+    /// The position of the rows of sections.
+    pub(crate) sections_at: U64,
     /// The position of the rows of documents.
     pub(crate) documents_at: U64,
     /// The length of the whole file.
     pub(crate) length: U64,
-    /// The checksum of the rows of blocks and documents.
+    /// The checksum of the rows of blocks, sections and documents.
     pub(crate) tables_checksum: U32,
     pub(crate) version: U32,
     pub(crate) magic: [u8; 8],

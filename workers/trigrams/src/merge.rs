@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use crate::document_set::DocumentSet;
 use crate::error::SegmentError;
+use crate::layout::DocumentRow;
+use crate::number_set::NumberSet;
 use crate::posting_list::PostingListBuilder;
 use crate::segment::{Lists, Segment};
 use crate::trigram::Trigram;
@@ -19,21 +20,30 @@ use crate::writer::PartsWriter;
 /// # Errors
 /// [`SegmentError`] of a segment, or of the writer, and the error of `check`.
 pub fn merge<W: Write, E: From<SegmentError>>(
-    segments: &[(Arc<Segment>, DocumentSet)],
+    segments: &[(Arc<Segment>, NumberSet)],
     out: W,
     mut check: impl FnMut() -> Result<(), E>,
 ) -> Result<W, E> {
     let mut parts = PartsWriter::new(out);
     let mut inputs = Vec::new();
     for (segment, kept) in segments {
-        let mut numbers = vec![None; segment.len() as usize];
+        let mut numbers = vec![None; segment.sections() as usize];
         for document in kept.iter() {
             check()?;
-            let (row, compressed) = segment.row(document)?;
-            let number = parts.document(row, &compressed)?;
-            if let Some(new) = numbers.get_mut(document as usize) {
-                *new = Some(number);
+            let row = segment.row(document)?;
+            let first = parts.sections();
+            for section in segment.sections_of(document) {
+                let (length, compressed) = segment.section(section)?;
+                let number = parts.section(length, &compressed)?;
+                if let Some(new) = numbers.get_mut(section as usize) {
+                    *new = Some(number);
+                }
             }
+            let first_section = u32::try_from(first).map_err(|_overflow| SegmentError::TooLarge)?;
+            parts.document(DocumentRow {
+                first_section: first_section.into(),
+                ..row
+            })?;
         }
         let mut lists = segment.lists();
         inputs.push(Input {
@@ -59,23 +69,23 @@ pub fn merge<W: Write, E: From<SegmentError>>(
 /// A segment that is merged.
 struct Input<'s> {
     lists: Lists<'s>,
-    next: Option<(Trigram, DocumentSet)>,
-    /// The new numbers of its documents.
+    next: Option<(Trigram, NumberSet)>,
+    /// The new numbers of its sections.
     numbers: Vec<Option<u32>>,
 }
 
 impl Input<'_> {
-    /// Adds its documents that have this trigram.
+    /// Adds its sections that have this trigram.
     fn take(
         &mut self,
         trigram: Trigram,
         list: &mut PostingListBuilder,
     ) -> Result<(), SegmentError> {
-        let Some((_, documents)) = self.next.take_if(|(next, _)| *next == trigram) else {
+        let Some((_, sections)) = self.next.take_if(|(next, _)| *next == trigram) else {
             return Ok(());
         };
-        let number = |document: u32| self.numbers.get(document as usize).copied().flatten();
-        documents
+        let number = |section: u32| self.numbers.get(section as usize).copied().flatten();
+        sections
             .iter()
             .filter_map(number)
             .for_each(|new| list.push(new));

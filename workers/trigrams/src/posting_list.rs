@@ -1,29 +1,29 @@
-//! The documents that have a trigram, encoded.
+//! The sections that have a trigram, encoded.
 //!
-//! A short list has the gaps between its documents as variable-length numbers, seven bits a byte,
-//! lowest first. A list for which that would be longer has a bit for each document instead.
+//! A short list has the gaps between its sections as variable-length numbers, seven bits a byte,
+//! lowest first. A list for which that would be longer has a bit for each section instead.
 
-use crate::document_set::DocumentSet;
 use crate::error::SegmentError;
+use crate::number_set::NumberSet;
 
 const GAPS: u8 = 0;
 const BITS: u8 = 1;
 const MORE: u8 = 0x80;
-const BAD: SegmentError = SegmentError::Damaged("a list of documents");
+const BAD: SegmentError = SegmentError::Damaged("a list of sections");
 
-/// A list in the making: documents come in ascending order.
+/// A list in the making: sections come in ascending order.
 #[derive(Debug, Default)]
 pub(crate) struct PostingListBuilder {
     gaps: Vec<u8>,
-    /// One more than the last document.
+    /// One more than the last section.
     next: u32,
 }
 
 impl PostingListBuilder {
-    /// Adds a document that comes after all earlier ones.
-    pub(crate) fn push(&mut self, document: u32) {
-        let mut gap = document.saturating_sub(self.next);
-        self.next = document.saturating_add(1);
+    /// Adds a section that comes after all earlier ones.
+    pub(crate) fn push(&mut self, section: u32) {
+        let mut gap = section.saturating_sub(self.next);
+        self.next = section.saturating_add(1);
         while gap >= u32::from(MORE) {
             self.gaps.push(gap.to_le_bytes()[0] | MORE);
             gap >>= 7;
@@ -35,18 +35,18 @@ impl PostingListBuilder {
         self.gaps.is_empty()
     }
 
-    /// The encoded list of a segment of `documents` documents.
-    pub(crate) fn encode(&self, documents: u32) -> Vec<u8> {
-        let bytes = documents.div_ceil(8) as usize;
+    /// The encoded list of a segment of `sections` sections.
+    pub(crate) fn encode(&self, sections: u32) -> Vec<u8> {
+        let bytes = sections.div_ceil(8) as usize;
         if self.gaps.len() <= bytes {
             return [&[GAPS], self.gaps.as_slice()].concat();
         }
         let mut bits = vec![0; bytes + 1];
         if let Some((kind, bits)) = bits.split_first_mut() {
             *kind = BITS;
-            for document in decode_gaps(&self.gaps).flatten() {
-                if let Some(byte) = bits.get_mut(document as usize / 8) {
-                    *byte |= 1 << (document % 8);
+            for section in decode_gaps(&self.gaps).flatten() {
+                if let Some(byte) = bits.get_mut(section as usize / 8) {
+                    *byte |= 1 << (section % 8);
                 }
             }
         }
@@ -54,15 +54,15 @@ impl PostingListBuilder {
     }
 }
 
-/// Decodes a list of a segment of `documents` documents.
+/// Decodes a list of a segment of `sections` sections.
 ///
 /// # Errors
 /// [`SegmentError::Damaged`]
-pub(crate) fn decode(list: &[u8], documents: u32) -> Result<DocumentSet, SegmentError> {
-    let mut set = DocumentSet::none(documents);
+pub(crate) fn decode(list: &[u8], sections: u32) -> Result<NumberSet, SegmentError> {
+    let mut set = NumberSet::none(sections);
     let is_good = match list.split_first() {
         Some((&GAPS, gaps)) => {
-            decode_gaps(gaps).all(|document| document.is_some_and(|it| set.insert(it)))
+            decode_gaps(gaps).all(|section| section.is_some_and(|it| set.insert(it)))
         }
         Some((&BITS, bits)) => set.insert_bits(bits),
         _ => false,
@@ -70,7 +70,7 @@ pub(crate) fn decode(list: &[u8], documents: u32) -> Result<DocumentSet, Segment
     is_good.then_some(set).ok_or(BAD)
 }
 
-/// The documents of encoded gaps; `None` once they are malformed.
+/// The sections of encoded gaps; `None` once they are malformed.
 fn decode_gaps(gaps: &[u8]) -> impl Iterator<Item = Option<u32>> {
     let (mut bytes, mut next) = (gaps.iter(), 0u32);
     std::iter::from_fn(move || {
@@ -85,11 +85,9 @@ fn decode_gaps(gaps: &[u8]) -> impl Iterator<Item = Option<u32>> {
             gap |= u32::from(byte & !MORE) << shift;
             shift += 7;
         }
-        let document = next.checked_add(gap);
-        next = document
-            .and_then(|it| it.checked_add(1))
-            .unwrap_or(u32::MAX);
-        Some(document)
+        let section = next.checked_add(gap);
+        next = section.and_then(|it| it.checked_add(1)).unwrap_or(u32::MAX);
+        Some(section)
     })
 }
 
@@ -104,19 +102,19 @@ mod tests {
     proptest! {
         #[test]
         fn a_list_decodes_to_what_was_encoded(list: BTreeSet<u16>, more in 0..100u32) {
-            let documents = list.last().map_or(0, |last| u32::from(*last) + 1) + more;
+            let sections = list.last().map_or(0, |last| u32::from(*last) + 1) + more;
             let mut builder = PostingListBuilder::default();
-            list.iter().for_each(|document| builder.push(u32::from(*document)));
-            let encoded = builder.encode(documents);
-            prop_assert!(encoded.len() <= documents.div_ceil(8) as usize + 1);
-            let decoded = decode(&encoded, documents).unwrap();
+            list.iter().for_each(|section| builder.push(u32::from(*section)));
+            let encoded = builder.encode(sections);
+            prop_assert!(encoded.len() <= sections.div_ceil(8) as usize + 1);
+            let decoded = decode(&encoded, sections).unwrap();
             prop_assert!(decoded.iter().eq(list.into_iter().map(u32::from)));
         }
 
         #[test]
-        fn any_bytes_decode_to_documents_that_exist_or_are_refused(bytes: Vec<u8>) {
+        fn any_bytes_decode_to_sections_that_exist_or_are_refused(bytes: Vec<u8>) {
             if let Ok(set) = decode(&bytes, 100) {
-                prop_assert!(set.iter().all(|document| document < 100));
+                prop_assert!(set.iter().all(|section| section < 100));
             }
         }
     }

@@ -1,13 +1,13 @@
 //! Reads a segment.
 
-use std::cell::RefCell;
+use std::ops::Range;
 
 use zerocopy::FromBytes as _;
 
 use crate::BlobId;
-use crate::document_set::DocumentSet;
 use crate::error::SegmentError;
-use crate::layout::{BLOCK_ROWS, BlockRow, DocumentRow, Footer, TrigramRow};
+use crate::layout::{BLOCK_ROWS, BlockRow, DocumentRow, Footer, SectionRow, TrigramRow};
+use crate::number_set::NumberSet;
 use crate::posting_list;
 use crate::requirement::Requirement;
 use crate::source::Source;
@@ -17,25 +17,17 @@ pub(crate) use lists::Lists;
 
 mod footer;
 mod lists;
-
-/// The longest text, in bytes: a file of 8 MiB of which every byte became U+FFFD.
-const MAX_TEXT: u32 = 3 * (8 << 20);
-
-/// Buffer capacity that a thread keeps between texts, in bytes.
-const KEPT_BUFFER: usize = 1 << 20;
-
-thread_local! {
-    static COMPRESSED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
+mod texts;
 
 const TABLES: SegmentError = SegmentError::Damaged("its tables");
 
-/// An open segment. Its tables are in memory, 48 bytes a document; lists and texts are read when
-/// they are asked for.
+/// An open segment. Its tables are in memory, 40 bytes a document and 20 a section; lists and texts
+/// are read when they are asked for.
 #[derive(Debug)]
 pub struct Segment {
     source: Source,
     blocks: Vec<BlockRow>,
+    sections: Vec<SectionRow>,
     documents: Vec<DocumentRow>,
     /// The numbers of the documents in the order of their blobs.
     by_blob: Vec<u32>,
@@ -66,24 +58,24 @@ impl Segment {
         let length = source.length()?;
         let mut buffer = Vec::new();
         let footer = footer::read(&source, length, &mut buffer)?;
-        let (blocks_at, documents_at) = (footer.blocks_at.get(), footer.documents_at.get());
+        let (blocks_at, sections_at) = (footer.blocks_at.get(), footer.sections_at.get());
+        let documents_at = footer.documents_at.get();
         let tables = (length - Footer::LENGTH).checked_sub(blocks_at);
         let tables = tables.and_then(|tables| usize::try_from(tables).ok());
         source.read(blocks_at, tables.ok_or(TABLES)?, &mut buffer)?;
         if crc32fast::hash(&buffer) != footer.tables_checksum.get() {
             return Err(TABLES);
         }
-        let blocks = documents_at
-            .checked_sub(blocks_at)
-            .and_then(|it| usize::try_from(it).ok());
-        let split = blocks.and_then(|blocks| buffer.split_at_checked(blocks));
-        let (blocks, documents) = split.ok_or(TABLES)?;
+        let (blocks, rest) = split(&buffer, sections_at - blocks_at)?;
+        let (sections, documents) = split(rest, documents_at - sections_at)?;
         let blocks = <[BlockRow]>::ref_from_bytes(blocks).map_err(|_cast| TABLES)?;
+        let sections = <[SectionRow]>::ref_from_bytes(sections).map_err(|_cast| TABLES)?;
         let documents = <[DocumentRow]>::ref_from_bytes(documents).map_err(|_cast| TABLES)?;
         let mut by_blob: Vec<u32> = (0u32..).take(documents.len()).collect();
         by_blob.sort_unstable_by_key(|number| documents.get(*number as usize).map(|row| row.blob));
         Ok(Segment {
             blocks: blocks.to_vec(),
+            sections: sections.to_vec(),
             documents: documents.to_vec(),
             by_blob,
             dictionary_at: footer.dictionary_at.get(),
@@ -96,6 +88,20 @@ impl Segment {
     /// The number of documents.
     pub fn len(&self) -> u32 {
         u32::try_from(self.documents.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The number of sections of all documents.
+    pub fn sections(&self) -> u32 {
+        u32::try_from(self.sections.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The numbers of a document's sections, in the order of its text.
+    pub fn sections_of(&self, number: u32) -> Range<u32> {
+        let row = self.documents.get(number as usize);
+        row.map_or(0..0, |row| {
+            let first = row.first_section.get();
+            first..first.saturating_add(row.sections.get())
+        })
     }
 
     /// Whether it has no documents.
@@ -111,8 +117,8 @@ impl Segment {
     /// The memory that it takes, in bytes.
     pub fn memory(&self) -> usize {
         let row = size_of::<DocumentRow>() + size_of::<u32>();
-        let blocks = size_of_val(self.blocks.as_slice());
-        size_of::<Segment>() + self.documents.len() * row + blocks + self.source.memory()
+        let others = size_of_val(self.blocks.as_slice()) + size_of_val(self.sections.as_slice());
+        size_of::<Segment>() + self.documents.len() * row + others + self.source.memory()
     }
 
     /// The number of the document of a blob.
@@ -136,19 +142,20 @@ impl Segment {
         })
     }
 
-    /// The documents of `among` that meet a requirement. The work depends on no other documents.
+    /// The sections of `among` that meet a requirement: a pattern matches within a line, and so within
+    /// a section. The work depends on no other sections.
     ///
     /// # Errors
     /// [`SegmentError::Damaged`] or [`SegmentError::Io`].
     pub fn candidates(
         &self,
         requirement: &Requirement,
-        among: &DocumentSet,
-    ) -> Result<DocumentSet, SegmentError> {
+        among: &NumberSet,
+    ) -> Result<NumberSet, SegmentError> {
         match requirement {
             Requirement::Nothing => Ok(among.clone()),
             Requirement::Trigram(trigram) => {
-                let mut found = self.documents_with(*trigram)?;
+                let mut found = self.sections_with(*trigram)?;
                 found.intersect(among);
                 Ok(found)
             }
@@ -163,7 +170,7 @@ impl Segment {
                 Ok(all)
             }
             Requirement::Any(parts) => {
-                let mut any = DocumentSet::none(self.len());
+                let mut any = NumberSet::none(self.sections());
                 for part in parts {
                     any.unite(&self.candidates(part, among)?);
                 }
@@ -172,66 +179,12 @@ impl Segment {
         }
     }
 
-    /// Reads the text of a document into `text`, replacing its content: UTF-8. Returns false if the
-    /// document has no text.
-    ///
-    /// # Errors
-    /// [`SegmentError::Damaged`] or [`SegmentError::Io`].
-    pub fn text(&self, number: u32, text: &mut Vec<u8>) -> Result<bool, SegmentError> {
-        const BAD: SegmentError = SegmentError::Damaged("a text");
-
-        let row = self.documents.get(number as usize).ok_or(BAD)?;
-        let length = row.length.get();
-        if row.flags.get() & DocumentRow::NO_TEXT != 0 {
-            text.clear();
-            return Ok(false);
-        }
-        if length > MAX_TEXT {
-            return Err(BAD);
-        }
-        text.resize(length as usize, 0);
-        COMPRESSED.with_borrow_mut(|compressed| {
-            self.read_compressed(row, compressed)?;
-            let written = lz4_flex::block::decompress_into(compressed, text);
-            compressed.shrink_to(KEPT_BUFFER);
-            match written.is_ok_and(|written| written == text.len()) {
-                true => Ok(true),
-                false => Err(BAD),
-            }
-        })
-    }
-
-    /// A document's row and its compressed text.
-    pub(crate) fn row(&self, number: u32) -> Result<(DocumentRow, Vec<u8>), SegmentError> {
-        let row = self.documents.get(number as usize).ok_or(TABLES)?;
-        let mut compressed = Vec::new();
-        self.read_compressed(row, &mut compressed)?;
-        Ok((*row, compressed))
-    }
-
-    fn read_compressed(
-        &self,
-        row: &DocumentRow,
-        compressed: &mut Vec<u8>,
-    ) -> Result<(), SegmentError> {
-        let stored = row.stored.get();
-        if u64::from(stored) > self.length {
-            return Err(TABLES);
-        }
-        self.source
-            .read(row.at.get(), stored as usize, compressed)?;
-        match crc32fast::hash(compressed) == row.checksum.get() {
-            true => Ok(()),
-            false => Err(SegmentError::Damaged("a text")),
-        }
-    }
-
-    fn documents_with(&self, trigram: Trigram) -> Result<DocumentSet, SegmentError> {
+    fn sections_with(&self, trigram: Trigram) -> Result<NumberSet, SegmentError> {
         let block = self
             .blocks
             .partition_point(|block| block.first.get() <= trigram);
         let Some(block) = block.checked_sub(1) else {
-            return Ok(DocumentSet::none(self.len()));
+            return Ok(NumberSet::none(self.sections()));
         };
         let mut buffer = Vec::new();
         let (rows, mut at) = self.block(block, &mut buffer)?;
@@ -245,20 +198,20 @@ impl Segment {
         }
         match found {
             Some(row) => self.list(at, &row),
-            None => Ok(DocumentSet::none(self.len())),
+            None => Ok(NumberSet::none(self.sections())),
         }
     }
 
-    fn list(&self, at: u64, row: &TrigramRow) -> Result<DocumentSet, SegmentError> {
+    fn list(&self, at: u64, row: &TrigramRow) -> Result<NumberSet, SegmentError> {
         let mut list = Vec::new();
         if u64::from(row.length) > self.length {
             return Err(TABLES);
         }
         self.source.read(at, row.length.get() as usize, &mut list)?;
         if crc32fast::hash(&list) != row.checksum.get() {
-            return Err(SegmentError::Damaged("a list of documents"));
+            return Err(SegmentError::Damaged("a list of sections"));
         }
-        posting_list::decode(&list, self.len())
+        posting_list::decode(&list, self.sections())
     }
 
     /// Reads the rows of a block, and where its first list is.
@@ -281,6 +234,13 @@ impl Segment {
         let rows = <[TrigramRow]>::ref_from_bytes(buffer).map_err(|_cast| BAD)?;
         Ok((rows, block.lists_at.get()))
     }
+}
+
+/// Splits bytes after the first `length`.
+fn split(bytes: &[u8], length: u64) -> Result<(&[u8], &[u8]), SegmentError> {
+    let length = usize::try_from(length).ok();
+    let split = length.and_then(|length| bytes.split_at_checked(length));
+    split.ok_or(TABLES)
 }
 
 #[cfg(test)]

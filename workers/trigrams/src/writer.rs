@@ -8,8 +8,11 @@ use zerocopy::IntoBytes as _;
 
 use crate::BlobId;
 use crate::error::SegmentError;
-use crate::layout::{BLOCK_ROWS, BlockRow, DocumentRow, Footer, MAGIC, TrigramRow, VERSION};
+use crate::layout::{
+    BLOCK_ROWS, BlockRow, DocumentRow, Footer, MAGIC, SectionRow, TrigramRow, VERSION,
+};
 use crate::posting_list::PostingListBuilder;
+use crate::section::sections;
 use crate::trigram::{DistinctTrigrams, Trigram};
 
 /// Writes a segment from texts.
@@ -40,24 +43,26 @@ impl<W: Write> SegmentWriter<W> {
         text: Option<&str>,
         is_skipped: bool,
     ) -> Result<(), SegmentError> {
-        let mut row = DocumentRow {
-            blob,
-            at: 0.into(),
-            stored: 0.into(),
-            length: 0.into(),
-            checksum: 0.into(),
-            flags: if is_skipped { DocumentRow::SKIPPED } else { 0 }.into(),
-        };
-        let Some(text) = text else {
-            row.flags |= DocumentRow::NO_TEXT;
-            return self.parts.document(row, &[]).map(|_| ());
-        };
-        row.length = length(text.len())?.into();
-        let compressed = lz4_flex::block::compress(text.as_bytes());
-        let document = self.parts.document(row, &compressed)?;
-        for trigram in self.trigrams.of(text) {
-            self.lists.entry(*trigram).or_default().push(document);
+        let mut flags = if is_skipped { DocumentRow::SKIPPED } else { 0 };
+        if text.is_none() {
+            flags |= DocumentRow::NO_TEXT;
         }
+        let text = text.unwrap_or_default();
+        let first = self.parts.sections();
+        for section in sections(text) {
+            let compressed = lz4_flex::block::compress(section.as_bytes());
+            let number = self.parts.section(length(section.len())?, &compressed)?;
+            for trigram in self.trigrams.of(section) {
+                self.lists.entry(*trigram).or_default().push(number);
+            }
+        }
+        self.parts.document(DocumentRow {
+            blob,
+            first_section: length(first)?.into(),
+            sections: length(self.parts.sections() - first)?.into(),
+            length: length(text.len())?.into(),
+            flags: flags.into(),
+        })?;
         Ok(())
     }
 
@@ -85,6 +90,7 @@ impl<W: Write> SegmentWriter<W> {
 pub(crate) struct PartsWriter<W> {
     out: W,
     at: u64,
+    sections: Vec<SectionRow>,
     documents: Vec<DocumentRow>,
 }
 
@@ -93,25 +99,39 @@ impl<W: Write> PartsWriter<W> {
         PartsWriter {
             out,
             at: 0,
+            sections: Vec::new(),
             documents: Vec::new(),
         }
     }
 
-    /// Adds a document with its compressed text, wherever that was before. Returns its number.
-    pub(crate) fn document(
+    /// The number of sections so far.
+    pub(crate) fn sections(&self) -> usize {
+        self.sections.len()
+    }
+
+    /// Adds the next section of the next document: the length of its text, and the compressed text.
+    /// Returns its number.
+    pub(crate) fn section(
         &mut self,
-        row: DocumentRow,
+        text_length: u32,
         compressed: &[u8],
     ) -> Result<u32, SegmentError> {
-        let document = length(self.documents.len())?;
-        self.documents.push(DocumentRow {
+        let section = length(self.sections.len())?;
+        self.sections.push(SectionRow {
             at: self.at.into(),
             stored: length(compressed.len())?.into(),
+            length: text_length.into(),
             checksum: crc32fast::hash(compressed).into(),
-            ..row
         });
         self.write(compressed)?;
-        Ok(document)
+        Ok(section)
+    }
+
+    /// Adds a document, whose sections were added.
+    pub(crate) fn document(&mut self, row: DocumentRow) -> Result<(), SegmentError> {
+        length(self.documents.len())?;
+        self.documents.push(row);
+        Ok(())
     }
 
     /// Begins the lists.
@@ -144,7 +164,7 @@ impl<W: Write> ListsWriter<W> {
         trigram: Trigram,
         list: &PostingListBuilder,
     ) -> Result<(), SegmentError> {
-        let encoded = list.encode(length(self.parts.documents.len())?);
+        let encoded = list.encode(length(self.parts.sections.len())?);
         self.rows.push(TrigramRow {
             trigram: trigram.into(),
             length: length(encoded.len())?.into(),
@@ -169,15 +189,20 @@ impl<W: Write> ListsWriter<W> {
         }
         let blocks_at = self.parts.at;
         self.parts.write(blocks.as_bytes())?;
+        let sections_at = self.parts.at;
+        let sections = std::mem::take(&mut self.parts.sections);
+        self.parts.write(sections.as_bytes())?;
         let documents_at = self.parts.at;
         let documents = std::mem::take(&mut self.parts.documents);
         self.parts.write(documents.as_bytes())?;
         let mut checksum = crc32fast::Hasher::new();
         checksum.update(blocks.as_bytes());
+        checksum.update(sections.as_bytes());
         checksum.update(documents.as_bytes());
         let mut footer = Footer {
             dictionary_at: dictionary_at.into(),
             blocks_at: blocks_at.into(),
+            sections_at: sections_at.into(),
             documents_at: documents_at.into(),
             length: (self.parts.at + Footer::LENGTH).into(),
             tables_checksum: checksum.finalize().into(),

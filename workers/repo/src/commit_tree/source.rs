@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gix::ObjectId;
 
 use super::CommitListing;
-use crate::content_cache::Loaded;
+use crate::file_text::{FileText, LoadedFile, Wanted};
 use crate::git::Git;
 use crate::pack_cache;
 use crate::scan::{Count, MAX_FILE};
@@ -46,17 +46,23 @@ impl FileSource for CommitFiles<'_> {
         files.iter().map(known).collect()
     }
 
-    fn load<'a>(&self, file: ListedFile<'_>, buffer: &'a mut Vec<u8>) -> Option<Loaded<'a>> {
+    fn load<'a>(
+        &self,
+        file: ListedFile<'_>,
+        wanted: Wanted,
+        buffer: &'a mut Vec<u8>,
+    ) -> Option<LoadedFile<'a>> {
         let selection = self.selection.as_ref();
-        if selection.is_some_and(|selection| selection.text(file.position, buffer)) {
-            return Some(Loaded::Text(buffer));
+        let indexed = selection.and_then(|it| it.text(file.position, wanted, buffer));
+        if let Some(is_skipped) = indexed {
+            return Some(LoadedFile::indexed(buffer, is_skipped));
         }
         let repository = self.git.objects();
         if self.size(&repository, file)? > MAX_FILE {
             return None;
         }
         *buffer = repository.find_blob(self.blob(file)?).ok()?.take_data();
-        Some(Loaded::Read(buffer))
+        Some(LoadedFile::new(FileText::decode(buffer), None))
     }
 
     fn is_too_large(&self, file: ListedFile<'_>) -> bool {

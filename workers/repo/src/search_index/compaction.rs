@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use archway_trigrams::{BlobId, DocumentSet, Segment, merge};
+use archway_trigrams::{BlobId, NumberSet, Segment, merge};
 
 use super::build::BuildError;
 use super::project_index::ProjectIndex;
@@ -78,7 +78,7 @@ fn join(
 ) -> Result<u64, BuildError> {
     let mut seen = HashSet::new();
     let mut kept = |segment: &Segment| {
-        let mut kept = DocumentSet::none(segment.len());
+        let mut kept = NumberSet::none(segment.len());
         for number in 0..segment.len() {
             let blob = segment.document(number).map(|document| document.blob);
             if blob.is_some_and(|blob| is_kept(&blob) && seen.insert(blob)) {

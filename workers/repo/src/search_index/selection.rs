@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use archway_trigrams::{BlobId, DocumentSet, Requirement};
+use archway_trigrams::{BlobId, NumberSet, Requirement};
 use parking_lot::Mutex;
 
 use super::project_index::ProjectIndex;
 use super::segments::{DocumentId, OpenSegment, Segments};
+use crate::file_text::{TextParts, Wanted};
 
 /// The blobs of a listing's files, and where an index has them.
 #[derive(Debug)]
@@ -22,8 +23,8 @@ struct LocatedFiles {
     /// The id of the set of segments.
     segments: u64,
     documents: Vec<Option<DocumentId>>,
-    /// The same by segment.
-    sets: Vec<DocumentSet>,
+    /// Their sections by segment.
+    sections: Vec<NumberSet>,
     /// The number of files whose blobs are not in the segments.
     missing: usize,
 }
@@ -47,8 +48,8 @@ pub(crate) struct Selection {
     index: Arc<ProjectIndex>,
     segments: Arc<Segments>,
     files: Arc<LocatedFiles>,
-    /// By segment. `None` for one that cannot be read.
-    candidates: Vec<Option<DocumentSet>>,
+    /// The sections that may match, by segment. `None` for a segment that cannot be read.
+    candidates: Vec<Option<NumberSet>>,
 }
 
 impl IndexedFiles {
@@ -71,11 +72,14 @@ impl IndexedFiles {
         }
         let find = |blob: &Option<BlobId>| segments.find(blob.as_ref()?);
         let documents: Vec<_> = self.blobs.iter().map(find).collect();
-        let empty = |open: &Arc<OpenSegment>| DocumentSet::none(open.segment.len());
-        let mut sets: Vec<DocumentSet> = segments.list.iter().map(empty).collect();
+        let empty = |open: &Arc<OpenSegment>| NumberSet::none(open.segment.sections());
+        let mut sections: Vec<NumberSet> = segments.list.iter().map(empty).collect();
         for id in documents.iter().flatten() {
-            if let Some(set) = sets.get_mut(id.segment as usize) {
-                set.insert(id.number);
+            let at = id.segment as usize;
+            if let (Some(set), Some(open)) = (sections.get_mut(at), segments.list.get(at)) {
+                for section in open.segment.sections_of(id.number) {
+                    set.insert(section);
+                }
             }
         }
         let pairs = self.blobs.iter().zip(&documents);
@@ -85,7 +89,7 @@ impl IndexedFiles {
                 .filter(|(blob, document)| blob.is_some() && document.is_none())
                 .count(),
             documents,
-            sets,
+            sections,
         });
         *self.located.lock() = Some(Arc::clone(&located));
         located
@@ -103,10 +107,14 @@ impl Selection {
         index.record_files(project, &files.blobs);
         let segments = index.segments();
         let files = files.locate(&segments);
-        let candidates = segments.list.iter().zip(&files.sets).map(|(open, among)| {
-            let found = open.segment.candidates(requirement, among);
-            found.inspect_err(|error| index.report(open, error)).ok()
-        });
+        let candidates = segments
+            .list
+            .iter()
+            .zip(&files.sections)
+            .map(|(open, among)| {
+                let found = open.segment.candidates(requirement, among);
+                found.inspect_err(|error| index.report(open, error)).ok()
+            });
         Selection {
             candidates: candidates.collect(),
             files,
@@ -126,11 +134,11 @@ impl Selection {
     }
 
     fn judge(&self, position: usize) -> Option<Verdict> {
-        let id = self.document(position)?;
+        let (open, id) = self.located(position)?;
         let candidates = self.candidates.get(id.segment as usize)?.as_ref()?;
-        let document = self.segments.list.get(id.segment as usize)?;
-        let document = document.segment.document(id.number)?;
-        Some(match document.has_text && candidates.contains(id.number) {
+        let document = open.segment.document(id.number)?;
+        let mut sections = open.segment.sections_of(id.number);
+        Some(match sections.any(|section| candidates.contains(section)) {
             true => Verdict::Candidate,
             false => Verdict::Excluded {
                 is_skipped: document.is_skipped,
@@ -138,23 +146,37 @@ impl Selection {
         })
     }
 
-    /// Reads the text of the file at a position into `text`, decoded as for a search. Returns false
+    /// Reads the text of the file at a position into `text`, decoded as for a search: all of it, or
+    /// the sections that can match. Returns whether the file has lines that are not searched; `None`
     /// if the index does not have it.
-    pub(crate) fn text(&self, position: usize, text: &mut Vec<u8>) -> bool {
-        let Some(id) = self.document(position) else {
-            return false;
-        };
-        let Some(open) = self.segments.list.get(id.segment as usize) else {
-            return false;
-        };
-        let read = open.segment.text(id.number, text);
-        read.unwrap_or_else(|error| {
-            self.index.report(open, &error);
-            false
+    pub(crate) fn text(&self, position: usize, wanted: Wanted, text: &mut Vec<u8>) -> Option<bool> {
+        let (open, id) = self.located(position)?;
+        let candidates = self.candidates.get(id.segment as usize)?.as_ref();
+        let among = candidates.filter(|_| wanted == Wanted::Candidates);
+        let document = open.segment.document(id.number)?;
+        match open.segment.text(id.number, among, text) {
+            Ok(has_text) => has_text.then_some(document.is_skipped),
+            Err(error) => {
+                self.index.report(open, &error);
+                None
+            }
+        }
+    }
+
+    /// The parts of the text of the file at a position that can match. `None` if the index does not
+    /// know.
+    pub(crate) fn parts(&self, position: usize) -> Option<TextParts> {
+        let (open, id) = self.located(position)?;
+        let candidates = self.candidates.get(id.segment as usize)?.as_ref()?;
+        let document = open.segment.document(id.number)?;
+        Some(TextParts {
+            ranges: open.segment.ranges(id.number, candidates),
+            is_skipped: document.is_skipped,
         })
     }
 
-    fn document(&self, position: usize) -> Option<DocumentId> {
-        *self.files.documents.get(position)?
+    fn located(&self, position: usize) -> Option<(&OpenSegment, DocumentId)> {
+        let id = (*self.files.documents.get(position)?)?;
+        Some((self.segments.list.get(id.segment as usize)?, id))
     }
 }

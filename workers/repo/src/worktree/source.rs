@@ -3,18 +3,23 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
 use super::indexed::IndexedWorkTree;
 use super::{READ, WorkTree};
-use crate::content_cache::Loaded;
+use crate::content_cache;
+use crate::file_text::{FileText, LoadedFile, TextParts, Wanted};
 use crate::jail::{OpenFolder, file_type};
 use crate::path::RepoPath;
 use crate::scan::{Count, MAX_FILE};
 use crate::search::{FileSource, ListedFile};
 use crate::search_index::{Selection, Verdict};
 use crate::stamp::ObservedState;
+
+/// Parts of a large file are read from the index if they are at most this part of it: their texts are
+/// decompressed.
+const INDEX_READ_PART: usize = 4;
 
 /// The files of a work tree, with what the index says of them.
 pub(crate) struct WorkFiles<'a> {
@@ -55,20 +60,59 @@ impl FileSource for WorkFiles<'_> {
         files.iter().map(&mut known).collect()
     }
 
-    fn load<'a>(&self, file: ListedFile<'_>, buffer: &'a mut Vec<u8>) -> Option<Loaded<'a>> {
+    fn load<'a>(
+        &self,
+        file: ListedFile<'_>,
+        wanted: Wanted,
+        buffer: &'a mut Vec<u8>,
+    ) -> Option<LoadedFile<'a>> {
         let work = self.work;
-        let holds = |seen: ObservedState| seen.still_holds(work.jail.stat_unchecked(file.path));
-        if let Some(bytes) = work.contents.get(file.path, holds) {
-            return Some(Loaded::Cached(bytes));
+        let stat = work.jail.stat_unchecked(file.path);
+        let parts = (wanted == Wanted::Candidates).then(|| self.parts(file, stat));
+        let parts = parts.flatten();
+        if let Some(text) = work.contents.get(file.path, |seen| seen.still_holds(stat)) {
+            // Both are of the same state of the file.
+            return Some(LoadedFile::new(text, parts));
+        }
+        if let Some(selection) = self.selection_to_read(parts.as_ref(), stat)
+            && let Some(is_skipped) = selection.text(file.position, wanted, buffer)
+        {
+            return Some(LoadedFile::indexed(buffer, is_skipped));
         }
         let state = work.read_observed(file.path, buffer).ok().flatten()?;
-        work.contents.insert(file.path, state, buffer);
-        Some(Loaded::Read(buffer))
+        let text = FileText::decode(buffer);
+        work.contents.insert(file.path, state, &text);
+        let is_same = |indexed: &IndexedWorkTree| indexed.state(file.position) == Some(state);
+        let is_indexed = self.indexed.as_ref().is_some_and(|(it, _)| is_same(it));
+        Some(LoadedFile::new(text, parts.filter(|_| is_indexed)))
     }
 
     fn is_too_large(&self, file: ListedFile<'_>) -> bool {
         let stat = self.work.jail.stat(file.path);
         stat.is_ok_and(|stat| u64::try_from(stat.st_size).is_ok_and(|size| size > MAX_FILE))
+    }
+}
+
+impl WorkFiles<'_> {
+    /// The parts of a file that can match, if the index has it and it is unchanged since.
+    fn parts(&self, file: ListedFile<'_>, stat: Result<Stat, Errno>) -> Option<TextParts> {
+        let (indexed, selection) = self.indexed.as_ref()?;
+        let state = indexed.state(file.position)?;
+        state.still_holds(stat).then_some(())?;
+        selection.parts(file.position)
+    }
+
+    /// The index, if reading these parts from it takes less than reading the file: the file is too
+    /// large to be cached, and most of it cannot match.
+    fn selection_to_read(
+        &self,
+        parts: Option<&TextParts>,
+        stat: Result<Stat, Errno>,
+    ) -> Option<&Selection> {
+        let size = usize::try_from(stat.ok()?.st_size).ok()?;
+        let is_less = size > content_cache::MAX_FILE && parts?.bytes() <= size / INDEX_READ_PART;
+        let (_, selection) = self.indexed.as_ref()?;
+        is_less.then_some(selection)
     }
 }
 

@@ -25,7 +25,8 @@ pub(super) fn read(
         && footer.checksum == footer.own_checksum()
         && footer.length == length
         && footer.dictionary_at <= footer.blocks_at
-        && footer.blocks_at <= footer.documents_at
+        && footer.blocks_at <= footer.sections_at
+        && footer.sections_at <= footer.documents_at
         && footer.documents_at.get() <= at;
     is_good.then_some(footer).ok_or(BAD)
 }

@@ -1,9 +1,9 @@
 //! Reads all lists of a segment, one after the other.
 
 use super::Segment;
-use crate::document_set::DocumentSet;
 use crate::error::SegmentError;
 use crate::layout::TrigramRow;
+use crate::number_set::NumberSet;
 use crate::trigram::Trigram;
 
 /// All lists of a segment, in ascending order of their trigrams.
@@ -20,8 +20,8 @@ impl Segment {
     /// # Errors
     /// [`SegmentError::Damaged`] or [`SegmentError::Io`].
     pub fn verify(&self) -> Result<(), SegmentError> {
-        for number in 0..self.len() {
-            self.row(number)?;
+        for number in 0..self.sections() {
+            self.section(number)?;
         }
         let mut lists = self.lists();
         while lists.next()?.is_some() {}
@@ -39,7 +39,7 @@ impl Segment {
 
 impl Lists<'_> {
     /// The next list.
-    pub(crate) fn next(&mut self) -> Result<Option<(Trigram, DocumentSet)>, SegmentError> {
+    pub(crate) fn next(&mut self) -> Result<Option<(Trigram, NumberSet)>, SegmentError> {
         if self.rows.is_empty() && self.next_block < self.segment.blocks.len() {
             let mut buffer = Vec::new();
             let (rows, mut at) = self.segment.block(self.next_block, &mut buffer)?;

@@ -23,18 +23,26 @@ fn segment(texts: &[Option<&str>]) -> Segment {
     Segment::open(Source::Memory(bytes(texts))).unwrap()
 }
 
-fn found(segment: &Segment, pattern: &str) -> Vec<u32> {
+/// The sections that can match.
+fn sections(segment: &Segment, pattern: &str) -> NumberSet {
     let requirement = Requirement::of(pattern, false, false);
-    segment
-        .candidates(&requirement, &DocumentSet::all(segment.len()))
-        .unwrap()
-        .iter()
-        .collect()
+    let all = NumberSet::all(segment.sections());
+    segment.candidates(&requirement, &all).unwrap()
+}
+
+/// The documents that can match.
+fn found(segment: &Segment, pattern: &str) -> Vec<u32> {
+    let sections = sections(segment, pattern);
+    let has_one = |number: &u32| {
+        let mut own = segment.sections_of(*number);
+        own.any(|section| sections.contains(section))
+    };
+    (0..segment.len()).filter(has_one).collect()
 }
 
 fn text(segment: &Segment, number: u32) -> Option<String> {
     let mut text = Vec::new();
-    let has_text = segment.text(number, &mut text).unwrap();
+    let has_text = segment.text(number, None, &mut text).unwrap();
     has_text.then(|| String::from_utf8(text).unwrap())
 }
 
@@ -52,7 +60,7 @@ fn documents_are_found_by_trigrams_and_by_blob_and_have_their_texts() {
     assert_eq!(found(&segment, "main"), [0, 3, 4]);
     assert_eq!(found(&segment, "main.*street|nowhere at all"), [3]);
     assert_eq!(found(&segment, "zzz"), [0u32; 0]);
-    assert_eq!(found(&segment, "."), [0, 1, 2, 3, 4]);
+    assert_eq!(found(&segment, "."), [0, 3, 4], "the others have no line");
     for (number, expected) in (0..).zip(TEXTS) {
         let found = segment.find(&blob(number)).unwrap();
         assert_eq!(found, u32::from(number));
@@ -74,6 +82,44 @@ fn a_segment_without_documents_is_valid() {
     assert_eq!(empty.find(&blob(0)), None);
 }
 
+/// A text of several sections, of which one has the word "needle".
+fn long() -> (String, String) {
+    let line = |at: usize| format!("{at} is a line of a long text\n");
+    let before: String = (0..4000).map(line).collect();
+    let after: String = (4000..6000).map(line).collect();
+    let text = format!("{before}the needle\n{after}");
+    (before, text)
+}
+
+#[test]
+fn of_a_long_text_the_sections_that_can_match_are_found_and_read() {
+    let (before, long) = long();
+    let segment = segment(&[Some("fn main() {}\n"), Some(&long)]);
+    assert!(segment.sections() > 4);
+    assert_eq!(text(&segment, 1).as_deref(), Some(long.as_str()));
+    let candidates = sections(&segment, "needle");
+    assert_eq!(candidates.iter().count(), 1);
+    let ranges = segment.ranges(1, &candidates);
+    let [range] = ranges.as_slice() else {
+        panic!("{ranges:?}");
+    };
+    let part = &long[range.clone()];
+    assert!(part.contains("the needle\n") && range.contains(&before.len()));
+    let mut read = Vec::new();
+    assert!(segment.text(1, Some(&candidates), &mut read).unwrap());
+    assert_eq!(read, part.as_bytes());
+    let all = NumberSet::all(segment.sections());
+    assert_eq!(segment.ranges(1, &all), vec![0..long.len()]);
+    let merged = merge(
+        &[(Arc::new(segment), NumberSet::all(2))],
+        Vec::new(),
+        || Ok::<(), SegmentError>(()),
+    );
+    let merged = Segment::open(Source::Memory(merged.unwrap())).unwrap();
+    assert_eq!(text(&merged, 1), Some(long));
+    assert_eq!(sections(&merged, "needle"), candidates);
+}
+
 #[test]
 fn a_merge_has_the_kept_documents_of_all_segments() {
     let (one, two) = (segment(&TEXTS), {
@@ -81,13 +127,13 @@ fn a_merge_has_the_kept_documents_of_all_segments() {
         writer.add([9; 20], Some("the main thing"), false).unwrap();
         Segment::open(Source::Memory(writer.finish().unwrap())).unwrap()
     });
-    let mut kept = DocumentSet::all(5);
+    let mut kept = NumberSet::all(5);
     kept.intersect(&{
-        let mut set = DocumentSet::none(5);
+        let mut set = NumberSet::none(5);
         [1, 3, 4].iter().for_each(|it| assert!(set.insert(*it)));
         set
     });
-    let inputs = [(Arc::new(one), kept), (Arc::new(two), DocumentSet::all(1))];
+    let inputs = [(Arc::new(one), kept), (Arc::new(two), NumberSet::all(1))];
     let check = || Ok::<(), SegmentError>(());
     let merged = merge(&inputs, Vec::new(), check).unwrap();
     let merged = Segment::open(Source::Memory(merged)).unwrap();
@@ -107,12 +153,12 @@ fn answers(segment: &Segment) -> Result<Vec<String>, SegmentError> {
         let requirement = Requirement::of(pattern, false, false);
         all.push(format!(
             "{:?}",
-            segment.candidates(&requirement, &DocumentSet::all(segment.len()))?
+            segment.candidates(&requirement, &NumberSet::all(segment.sections()))?
         ));
     }
     for number in 0..u32::try_from(TEXTS.len()).unwrap() {
         let mut text = Vec::new();
-        let has_text = segment.text(number, &mut text)?;
+        let has_text = segment.text(number, None, &mut text)?;
         all.push(format!(
             "{has_text} {text:?} {:?}",
             segment.document(number)
