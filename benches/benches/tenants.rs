@@ -188,7 +188,7 @@ async fn new_projects(stack: &Stack, tenant: &str) {
         .map(|number| format!("p{number:03}"))
         .collect();
     let before = stack.workers[0].metric(COMPLETED_RUNS);
-    stack.add_projects(tenant, &slugs, &Project::Generated(FILES));
+    stack.add_projects(tenant, &slugs, Some(&Project::Generated(FILES)));
     let begun = Instant::now();
     stack.workers[0]
         .completes_runs(before + NEW_PROJECTS as f64, PATIENCE)

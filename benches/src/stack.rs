@@ -91,9 +91,7 @@ impl Stack {
         let workers: Vec<Running> = workers.collect();
         let gateways = (0..layout.gateways).map(|_| installation.gateway(&layout, &workers));
         let gateways: Vec<Running> = gateways.collect();
-        for gateway in &gateways {
-            gateway.is_ready();
-        }
+        gateways.iter().for_each(Running::is_ready);
         Stack {
             gateways,
             workers,
@@ -106,15 +104,20 @@ impl Stack {
 
     /// The folder of a tenant's project.
     pub fn project(&self, tenant: &str) -> PathBuf {
-        self.installation.project(tenant, "site")
+        self.project_named(tenant, "site")
     }
 
-    /// Adds projects to a tenant: their folders first, then their rows.
-    pub fn add_projects(&self, tenant: &str, slugs: &[String], project: &Project) {
-        let folders = slugs
-            .iter()
-            .map(|slug| self.installation.project(tenant, slug));
-        project.make(folders);
+    /// The folder of a tenant's project of this slug.
+    pub fn project_named(&self, tenant: &str, slug: &str) -> PathBuf {
+        self.installation.project(tenant, slug)
+    }
+
+    /// Adds projects to a tenant: their folders first, unless they exist, then their rows.
+    pub fn add_projects(&self, tenant: &str, slugs: &[String], project: Option<&Project>) {
+        let folders = slugs.iter().map(|slug| self.project_named(tenant, slug));
+        if let Some(project) = project {
+            project.make(folders);
+        }
         let projects: Vec<_> = slugs.iter().map(|slug| (tenant, slug.as_str())).collect();
         self.installation.apply(&projects);
     }

@@ -2,6 +2,7 @@
 
 mod behind;
 mod database;
+mod every_project;
 mod filters;
 mod hidden;
 mod left_out;

@@ -38,6 +38,7 @@ mod reply;
 mod schema;
 
 pub(crate) use files::{WholeFile, read_whole};
+use refusal::is_of_the_project;
 pub use reply::Reply;
 
 /// Every tool of a worker, in the order of `tools/list`.

@@ -38,6 +38,7 @@ async fn every_request_for_chunks_over_the_wire_demands_the_tenant_of_the_call()
             json!({ "query": "opens the gate", "path_glob": "**", "limit": 20 }),
             json!({ "query": "opens the gate", "chunk_type": ["function"] }),
             json!({ "query": format!("open_{other}"), "project_scope": "all_linked", "limit": 20 }),
+            json!({ "query": format!("open_{other}"), "project_scope": "all", "limit": 20 }),
         ] {
             let text = found(&stack, &client, arguments.clone()).await;
             assert!(
@@ -69,5 +70,5 @@ fn assert_fenced(stack: &Stack, slug: &str, requests: &[(&str, Vec<Option<String
             "{method} of {tenants:?}"
         );
     }
-    assert!(searches >= 4, "{requests:?}");
+    assert!(searches >= 5, "{requests:?}");
 }

@@ -135,6 +135,37 @@ async fn a_project_larger_than_all_memory_is_refused_and_no_other() {
 }
 
 #[tokio::test]
+async fn of_several_projects_those_that_fit_into_the_memory_are_searched() {
+    let stage = InPostgres::with(Some(2), BUDGET).await;
+    let (one, other) = (project_key(1, 1), project_key(1, 2));
+    let (small, huge) = (project_key(1, 3), project_key(1, 4));
+    keep(&stage, one, large(1, 1200)).await;
+    keep(&stage, other, large(1, 1300)).await;
+    keep(&stage, small, large(1, 5)).await;
+    keep(&stage, huge, large(1, 10_000)).await;
+    let asked = |key: ProjectKey| SearchedProject {
+        project: key.project,
+        edition: 1,
+        store_id: Uuid::nil(),
+        chunks: 0,
+    };
+    let mut query = query(&[1]);
+    query.limit = 10_000;
+    let all = [one, huge, other, small].map(asked);
+    for _ in 0..2 {
+        let found = stage.store.nearest(one.tenant, &all, &query).await.unwrap();
+        assert_eq!(found.sparse.len(), 1205);
+        assert_eq!(found.unsearched, [huge.project, other.project]);
+    }
+    query.required = Some(huge.project);
+    let refused = stage.store.nearest(one.tenant, &all, &query).await;
+    assert!(matches!(refused, Err(VectorStoreError::TooLarge { .. })));
+    query.required = None;
+    let refused = stage.store.nearest(one.tenant, &all[1..2], &query).await;
+    assert!(matches!(refused, Err(VectorStoreError::TooLarge { .. })));
+}
+
+#[tokio::test]
 async fn without_postgres_cached_projects_answer_and_others_fail() {
     let stage = InPostgres::with(Some(2), BUDGET).await;
     let (one, other) = (project_key(1, 1), project_key(1, 2));

@@ -202,6 +202,7 @@ mod tests {
         let candidates = Candidates {
             dense: hits(dense),
             sparse: hits(sparse),
+            ..Candidates::default()
         };
         let found = fuse(candidates, true, all).into_iter();
         found.map(|found| (found.position, found.fused)).collect()
@@ -232,6 +233,7 @@ mod tests {
         let candidates = Candidates {
             dense: Vec::new(),
             sparse: vec![hit(1, 5.0), hit(2, 1.0)],
+            ..Candidates::default()
         };
         let found = fuse(candidates, false, false);
         assert!((found[0].fused - 1.0).abs() < 1e-6);
@@ -251,6 +253,7 @@ mod tests {
             Candidates {
                 dense: vec![hit(1, 0.9), hit(2, 0.89), hit(3, 0.2)],
                 sparse: Vec::new(),
+                ..Candidates::default()
             },
             true,
             false,

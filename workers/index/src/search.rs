@@ -69,6 +69,8 @@ pub struct SearchQuery<'a> {
     pub is_filtered: bool,
     /// Only documents with these texts.
     pub blobs: Option<Arc<HashSet<Blob>>>,
+    /// The project without which there is no answer. Others may be left out.
+    pub required: Option<Uuid>,
     /// When the answer is no longer needed.
     pub deadline: Instant,
 }
@@ -79,6 +81,8 @@ pub struct SearchResults {
     pub candidates: Vec<Candidate>,
     /// Whether vectors ranked them.
     pub vectors: VectorUse,
+    /// The projects that were not searched, for lack of memory or time.
+    pub unsearched: Vec<Uuid>,
 }
 
 /// Whether vectors ranked the results.
@@ -127,49 +131,74 @@ impl IndexSearch {
         &self.signals
     }
 
-    /// State of a project's index; `None` if indexing has not begun.
+    /// States of these projects' indexes; projects whose indexing has not begun are left out.
     ///
     /// # Errors
-    /// If Postgres does not answer and no state is cached.
-    pub async fn row(&self, project_key: ProjectKey) -> Result<Option<IndexRow>, StoreError> {
-        let store = self.stores.tenant(project_key.tenant);
-        let read = store.index(project_key.project, &self.made_by);
-        let Some(cached) = self.rows.get(&project_key) else {
-            let row = read.await?;
-            return Ok(row.inspect(|row| self.rows.insert(project_key, row.clone())));
+    /// If Postgres does not answer, and the state of the first project is not cached.
+    pub async fn rows(
+        &self,
+        tenant: Uuid,
+        projects: &[Uuid],
+    ) -> Result<HashMap<Uuid, IndexRow>, StoreError> {
+        let cached = self.cached_rows(tenant, projects);
+        let has_all = cached.len() == projects.len();
+        let has_first = projects
+            .iter()
+            .next()
+            .is_some_and(|it| cached.contains_key(it));
+        let read = self.read_rows(tenant, projects);
+        let read = match has_all {
+            true => timeout(STATE_TIMEOUT, read).await.ok(),
+            false => Some(read.await),
         };
-        match timeout(STATE_TIMEOUT, read).await {
-            Ok(Ok(Some(row))) => {
-                self.rows.insert(project_key, row.clone());
-                Ok(Some(row))
-            }
-            Ok(Ok(None)) => {
-                self.rows.invalidate(&project_key);
-                Ok(None)
-            }
-            Ok(Err(_)) | Err(_) => Ok(Some(cached)),
+        match read {
+            Some(Ok(rows)) => Ok(rows),
+            Some(Err(error)) if !has_first => Err(error),
+            Some(Err(_)) | None => Ok(cached),
         }
     }
 
-    /// For each project, how many texts are indexed and how many there are; the cached numbers if
-    /// Postgres does not answer.
-    pub async fn progress(&self, tenant: Uuid, projects: &[Uuid]) -> HashMap<Uuid, (i64, i64)> {
-        let store = self.stores.tenant(tenant);
-        let read = store.progress_of_indexes(projects, &self.made_by);
-        if let Ok(Ok(read)) = timeout(STATE_TIMEOUT, read).await {
-            return read;
+    /// As [`IndexSearch::rows`], but waits only briefly for Postgres: without it, cached states.
+    pub async fn last_known_rows(
+        &self,
+        tenant: Uuid,
+        projects: &[Uuid],
+    ) -> HashMap<Uuid, IndexRow> {
+        match timeout(STATE_TIMEOUT, self.read_rows(tenant, projects)).await {
+            Ok(Ok(rows)) => rows,
+            Ok(Err(_)) | Err(_) => self.cached_rows(tenant, projects),
         }
+    }
+
+    fn cached_rows(&self, tenant: Uuid, projects: &[Uuid]) -> HashMap<Uuid, IndexRow> {
         let cached = projects.iter().filter_map(|&project| {
             let row = self.rows.get(&ProjectKey { tenant, project })?;
-            Some((project, (row.done, row.total)))
+            Some((project, row))
         });
         cached.collect()
+    }
+
+    async fn read_rows(
+        &self,
+        tenant: Uuid,
+        projects: &[Uuid],
+    ) -> Result<HashMap<Uuid, IndexRow>, StoreError> {
+        let store = self.stores.tenant(tenant);
+        let rows = store.indexes(projects, &self.made_by).await?;
+        for &project in projects {
+            let project_key = ProjectKey { tenant, project };
+            match rows.get(&project) {
+                Some(row) => self.rows.insert(project_key, row.clone()),
+                None => self.rows.invalidate(&project_key),
+            }
+        }
+        Ok(rows)
     }
 
     /// The searchable index of a project; `None` if it was never complete.
     ///
     /// # Errors
-    /// As [`IndexSearch::row`].
+    /// If its documents are not cached and Postgres does not answer.
     pub async fn searchable(
         &self,
         project_key: ProjectKey,
@@ -194,8 +223,8 @@ impl IndexSearch {
     /// used.
     ///
     /// # Errors
-    /// If the store does not answer in time, or lost chunks of a project: its index is then marked as
-    /// incomplete and rebuilt.
+    /// If the store does not answer in time, can't search the required project or any at all, or lost
+    /// chunks of a project: its index is then marked as incomplete and rebuilt.
     pub async fn find(
         &self,
         tenant: Uuid,
@@ -212,6 +241,7 @@ impl IndexSearch {
                 blobs: query.blobs.clone(),
             },
             limit: CANDIDATES,
+            required: query.required,
             deadline: query.deadline,
         };
         let searched: Vec<SearchedProject> =
@@ -225,8 +255,9 @@ impl IndexSearch {
                 .filter(|whole| lost.contains(&whole.project));
             self.mark_lost(tenant, lost).await;
         }
-        let candidates = candidates?;
+        let mut candidates = candidates?;
         Ok(SearchResults {
+            unsearched: std::mem::take(&mut candidates.unsearched),
             candidates: fuse(candidates, is_hybrid, query.is_filtered),
             vectors,
         })

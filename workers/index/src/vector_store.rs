@@ -84,6 +84,8 @@ pub struct NearestQuery {
     pub filter: Filter,
     /// Length of each list of results, at most.
     pub limit: usize,
+    /// The project without which there is no answer.
+    pub required: Option<Uuid>,
     /// When the answer is no longer needed.
     pub deadline: Instant,
 }
@@ -105,6 +107,8 @@ pub struct Candidates {
     /// By BM25, above 0. Document frequencies are counted over all searched projects, whatever the
     /// filter.
     pub sparse: Vec<Hit>,
+    /// The projects that were not searched, for lack of memory or time.
+    pub unsearched: Vec<Uuid>,
 }
 
 /// A chunk that matches.

@@ -162,9 +162,9 @@ impl Tool for ListProjects {
         listed.truncate(PAGE);
         let heads = cx.heads(&listed).await?;
         let ids: Vec<Uuid> = listed.iter().map(|project| project.id).collect();
-        let indexes = cx.index().progress(cx.tenant(), &ids).await;
+        let indexes = cx.index().last_known_rows(cx.tenant(), &ids).await;
         let entry = |(project, head): (Arc<Project>, Option<Head>)| {
-            let counts = indexes.get(&project.id).copied();
+            let counts = indexes.get(&project.id).map(|row| (row.done, row.total));
             ListedProject::new(&project, head, counts, default.as_deref())
         };
         let mut projects: Vec<_> = listed.into_iter().zip(heads).map(entry).collect();

@@ -186,8 +186,8 @@ impl<T: Serialize> Reply<T> {
 
     /// Sets `{searched, remaining, skipped}` of an answer from every project.
     #[must_use]
-    pub fn projects(mut self, projects: Value) -> Self {
-        self.projects = Some(projects);
+    pub fn projects(mut self, projects: Option<Value>) -> Self {
+        self.projects = projects;
         self
     }
 

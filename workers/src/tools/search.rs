@@ -9,7 +9,6 @@ mod search_files;
 mod run;
 mod every_project;
 mod place;
-mod failures;
 mod collected;
 
 pub(super) use grep_codebase::GrepCodebase;

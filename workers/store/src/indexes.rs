@@ -172,69 +172,46 @@ impl Stores {
 }
 
 impl TenantStore<'_> {
-    /// The state of a project's index made by `made_by`; `None` if there is none.
+    /// The states of these projects' indexes made by `made_by`; projects without one are left out.
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub async fn index(
-        &self,
-        project: Uuid,
-        made_by: &str,
-    ) -> Result<Option<IndexRow>, StoreError> {
-        let mut tx = self.begin().await?;
-        let row = sqlx::query!(
-            r#"select id, commit_id, rules, (extract(epoch from indexed_at) * 1000)::bigint as indexed_ms,
-                      edition, home_id, chunks, done, total, lacks_vectors, left_out
-               from indexes where tenant_id = $1 and project_id = $2 and made_by = $3"#,
-            self.tenant,
-            project,
-            made_by
-        )
-        .fetch_optional(&mut *tx)
-        .await
-        .map_err(failed("reading the state of an index"))?;
-        Ok(row.map(|row| IndexRow {
-            id: row.id,
-            commit: row.commit_id,
-            rules: row.rules,
-            indexed_at: row
-                .indexed_ms
-                .and_then(|ms| Timestamp::from_millisecond(ms).ok()),
-            edition: row.edition,
-            store_id: row.home_id,
-            chunks: row.chunks,
-            done: row.done,
-            total: row.total,
-            lacks_vectors: row.lacks_vectors,
-            left_out: row.left_out,
-        }))
-    }
-
-    /// For each of these projects with an index made by `made_by`: how many texts are in the vector
-    /// store, and how many there are in total.
-    ///
-    /// # Errors
-    /// If Postgres gives no answer.
-    pub async fn progress_of_indexes(
+    pub async fn indexes(
         &self,
         projects: &[Uuid],
         made_by: &str,
-    ) -> Result<HashMap<Uuid, (i64, i64)>, StoreError> {
+    ) -> Result<HashMap<Uuid, IndexRow>, StoreError> {
         let mut tx = self.begin().await?;
         let rows = sqlx::query!(
-            "select project_id, done, total from indexes \
-             where tenant_id = $1 and project_id = any($2) and made_by = $3",
+            r#"select project_id, id, commit_id, rules,
+                      (extract(epoch from indexed_at) * 1000)::bigint as indexed_ms,
+                      edition, home_id, chunks, done, total, lacks_vectors, left_out
+               from indexes where tenant_id = $1 and project_id = any($2) and made_by = $3"#,
             self.tenant,
             projects,
             made_by
         )
         .fetch_all(&mut *tx)
         .await
-        .map_err(failed("reading the progress of indexes"))?;
-        let rows = rows.into_iter();
-        Ok(rows
-            .map(|row| (row.project_id, (row.done, row.total)))
-            .collect())
+        .map_err(failed("reading the state of indexes"))?;
+        let states = rows.into_iter().map(|row| {
+            let milliseconds = row.indexed_ms;
+            let state = IndexRow {
+                id: row.id,
+                commit: row.commit_id,
+                rules: row.rules,
+                indexed_at: milliseconds.and_then(|ms| Timestamp::from_millisecond(ms).ok()),
+                edition: row.edition,
+                store_id: row.home_id,
+                chunks: row.chunks,
+                done: row.done,
+                total: row.total,
+                lacks_vectors: row.lacks_vectors,
+                left_out: row.left_out,
+            };
+            (row.project_id, state)
+        });
+        Ok(states.collect())
     }
 
     /// All documents of an index as of its last edition, by source and name.

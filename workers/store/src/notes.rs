@@ -9,6 +9,8 @@ use super::{StoreError, TenantStore, failed};
 /// A discovery or an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Note {
+    /// Its project.
+    pub project: Uuid,
     /// Its source and name.
     pub id: NoteId,
     /// `pattern`, `rule`, `decision`, `issue` or `event`.
@@ -83,37 +85,37 @@ impl TenantStore<'_> {
         })
     }
 
-    /// The newest discoveries of a module and the modules beneath it, optionally of one kind; at
-    /// most `limit`.
+    /// The newest discoveries of a module and the modules beneath it in these projects, optionally of
+    /// one kind; at most `limit`.
     ///
     /// # Errors
     /// If Postgres gives no answer.
     pub async fn notes_of_module(
         &self,
-        project: Uuid,
+        projects: &[Uuid],
         (module, kind): (&str, Option<&str>),
         limit: i64,
-    ) -> Result<Vec<NoteId>, StoreError> {
+    ) -> Result<Vec<(Uuid, NoteId)>, StoreError> {
         let mut tx = self.begin().await?;
         // `0` is the character after `/`, so this range contains exactly the names beneath the
         // module.
-        let ids = sqlx::query_scalar!(
-            r#"select id as "id!" from
-                   ((select id, created_at from discoveries
-                     where tenant_id = $1 and project_id = $2 and erased_at is null
+        let rows = sqlx::query!(
+            r#"select project_id as "project!", id as "id!" from
+                   ((select project_id, id, created_at from discoveries
+                     where tenant_id = $1 and project_id = any($2) and erased_at is null
                        and module is not null and module collate "C" = $3
                        and ($4::text is null or kind = $4)
                      order by created_at desc limit $5)
                     union all
-                    (select id, created_at from discoveries
-                     where tenant_id = $1 and project_id = $2 and erased_at is null
+                    (select project_id, id, created_at from discoveries
+                     where tenant_id = $1 and project_id = any($2) and erased_at is null
                        and module is not null and module collate "C" > $3 || '/'
                        and module collate "C" < $3 || '0'
                        and ($4::text is null or kind = $4)
                      order by created_at desc limit $5)) as found
                order by created_at desc limit $5"#,
             self.tenant,
-            project,
+            projects,
             module,
             kind,
             limit
@@ -121,31 +123,35 @@ impl TenantStore<'_> {
         .fetch_all(&mut *tx)
         .await
         .map_err(failed("reading the notes of a module"))?;
-        Ok(ids.into_iter().map(NoteId::discovery).collect())
+        let ids = rows.into_iter();
+        Ok(ids
+            .map(|row| (row.project, NoteId::discovery(row.id)))
+            .collect())
     }
 
-    /// The newest notes of a kind: at most `limit` discoveries and `limit` entries.
+    /// The newest notes of a kind in these projects: at most `limit` discoveries and `limit` entries.
     ///
     /// # Errors
     /// If Postgres gives no answer.
     pub async fn notes_of_kind(
         &self,
-        project: Uuid,
+        projects: &[Uuid],
         kind: &str,
         limit: i64,
-    ) -> Result<Vec<NoteId>, StoreError> {
+    ) -> Result<Vec<(Uuid, NoteId)>, StoreError> {
         let mut tx = self.begin().await?;
         let rows = sqlx::query!(
-            r#"(select 1::smallint as "source!", id::text as "name!" from discoveries
-                where tenant_id = $1 and project_id = $2 and kind = $3 and erased_at is null
+            r#"(select project_id as "project!", 1::smallint as "source!", id::text as "name!"
+                from discoveries
+                where tenant_id = $1 and project_id = any($2) and kind = $3 and erased_at is null
                 order by created_at desc limit $4)
                union all
-               (select 2::smallint, file || '/' || number from memory_entries
-                where tenant_id = $1 and project_id = $2 and $3 = 'decision'
+               (select project_id, 2::smallint, file || '/' || number from memory_entries
+                where tenant_id = $1 and project_id = any($2) and $3 = 'decision'
                   and file = 'decisions.jsonl' and erased_at is null
                 order by number desc limit $4)"#,
             self.tenant,
-            project,
+            projects,
             kind,
             limit
         )
@@ -154,7 +160,7 @@ impl TenantStore<'_> {
         .map_err(failed("reading the notes of a kind"))?;
         let ids = rows.into_iter();
         Ok(ids
-            .filter_map(|row| NoteId::of(row.source, row.name))
+            .filter_map(|row| Some((row.project, NoteId::of(row.source, row.name)?)))
             .collect())
     }
 
@@ -162,36 +168,46 @@ impl TenantStore<'_> {
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub async fn notes(&self, project: Uuid, ids: &[NoteId]) -> Result<Vec<Note>, StoreError> {
-        let discoveries: Vec<Uuid> = ids.iter().filter_map(NoteId::as_discovery).collect();
-        let entries = ids.iter().filter_map(NoteId::as_entry);
-        let (files, numbers): (Vec<String>, Vec<i64>) = entries.unzip();
+    pub async fn notes(&self, ids: &[(Uuid, NoteId)]) -> Result<Vec<Note>, StoreError> {
+        let discoveries = ids
+            .iter()
+            .filter_map(|(project, id)| Some((*project, id.as_discovery()?)));
+        let (of_discoveries, discoveries): (Vec<Uuid>, Vec<Uuid>) = discoveries.unzip();
+        let (mut of_entries, mut files, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+        for (project, id) in ids {
+            if let Some((file, number)) = id.as_entry() {
+                of_entries.push(*project);
+                files.push(file);
+                numbers.push(number);
+            }
+        }
         let mut tx = self.begin().await?;
         let rows = sqlx::query_as!(
             NoteRow,
-            r#"select 1::smallint as "source!", d.id::text as "name!", d.kind as "kind!",
-                      d.content as "content!", d.module, d.paths as "paths!",
+            r#"select d.project_id as "project!", 1::smallint as "source!", d.id::text as "name!",
+                      d.kind as "kind!", d.content as "content!", d.module, d.paths as "paths!",
                       d.principal as "principal!",
                       (extract(epoch from d.created_at) * 1000)::bigint as "written_ms!",
                       d.supersedes,
                       (select s.id from discoveries s
-                       where s.tenant_id = $1 and s.project_id = $2 and s.supersedes = d.id
-                             and s.erased_at is null
+                       where s.tenant_id = $1 and s.project_id = d.project_id
+                             and s.supersedes = d.id and s.erased_at is null
                        order by s.created_at desc, s.id desc limit 1) as superseded_by
-               from discoveries d
-               where d.tenant_id = $1 and d.project_id = $2 and d.id = any($3)
-                     and d.erased_at is null
+               from unnest($2::uuid[], $3::uuid[]) as asked (project_id, id)
+               join discoveries d on d.tenant_id = $1 and d.project_id = asked.project_id
+                    and d.id = asked.id and d.erased_at is null
                union all
-               select 2::smallint, e.file || '/' || e.number,
+               select e.project_id, 2::smallint, e.file || '/' || e.number,
                       case e.file when 'decisions.jsonl' then 'decision' else 'event' end,
                       e.entry, null, '{}'::text[], e.principal,
                       (extract(epoch from e.written_at) * 1000)::bigint, null, null
-               from unnest($4::text[], $5::bigint[]) as asked (file, number)
-               join memory_entries e on e.tenant_id = $1 and e.project_id = $2
+               from unnest($4::uuid[], $5::text[], $6::bigint[]) as asked (project_id, file, number)
+               join memory_entries e on e.tenant_id = $1 and e.project_id = asked.project_id
                     and e.file = asked.file and e.number = asked.number and e.erased_at is null"#,
             self.tenant,
-            project,
+            &of_discoveries,
             &discoveries,
+            &of_entries,
             &files,
             &numbers
         )
@@ -230,6 +246,7 @@ impl NoteId {
 
 /// A note as stored.
 struct NoteRow {
+    project: Uuid,
     source: i16,
     name: String,
     kind: String,
@@ -245,6 +262,7 @@ struct NoteRow {
 impl NoteRow {
     fn note(self) -> Option<Note> {
         Some(Note {
+            project: self.project,
             id: NoteId::of(self.source, self.name)?,
             kind: self.kind,
             content: self.content,

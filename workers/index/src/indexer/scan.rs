@@ -95,8 +95,10 @@ impl Indexer {
     /// Whether chunks of a project's index are missing.
     async fn is_lost(&self, project_key: ProjectKey) -> bool {
         let store = self.parts.stores.tenant(project_key.tenant);
-        let row = store.index(project_key.project, &self.parts.made_by);
-        match row.await {
+        let rows = store
+            .indexes(&[project_key.project], &self.parts.made_by)
+            .await;
+        match rows.map(|mut rows| rows.remove(&project_key.project)) {
             Ok(Some(row)) => {
                 let recorded = u64::try_from(row.chunks).unwrap_or(0);
                 chunk_loss::is_lost(&self.parts, project_key, recorded).await

@@ -252,6 +252,7 @@ mod tests {
             terms: Vec::new(),
             filter: Filter::default(),
             limit: 1,
+            required: None,
             deadline: Instant::now() + Duration::from_secs(2),
         };
         for seconds in [1, 3] {

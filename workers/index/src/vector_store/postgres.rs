@@ -18,7 +18,7 @@ use archway_store::{Blob, ProjectKey};
 use archway_store::{EncodedText, StoreError, Stores};
 use futures::future::BoxFuture;
 use prometheus_client::metrics::gauge::Gauge;
-use tokio::time::timeout_at;
+use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use super::{
@@ -27,6 +27,7 @@ use super::{
 };
 use crate::embed::Model;
 use tenant_permits::TenantPermits;
+use view::View;
 use view_cache::ViewCache;
 
 /// The memory for the views of all projects.
@@ -76,15 +77,7 @@ impl PostgresStore {
         projects: &[SearchedProject],
         query: &NearestQuery,
     ) -> Result<Candidates, VectorStoreError> {
-        let mut views = Vec::with_capacity(projects.len());
-        for asked in projects {
-            let project_key = ProjectKey {
-                tenant,
-                project: asked.project,
-            };
-            let view = self.views.get(project_key, asked.edition).await?;
-            views.push((asked.project, view));
-        }
+        let (views, unsearched) = self.views(tenant, projects, query).await?;
         let permit = self.searches.acquire(tenant).await.map_err(task_failed)?;
         let query = query.clone();
         let search = move || {
@@ -92,8 +85,65 @@ impl PostgresStore {
             let _until_finished = permit;
             view::nearest(&views, &query)
         };
-        blocking(search).await?
+        let found = blocking(search).await??;
+        Ok(Candidates {
+            unsearched,
+            ..found
+        })
     }
+
+    /// The views of these projects, in order as far as memory and half of the time suffice, and the
+    /// projects left out. A view that is cached costs no time.
+    async fn views(
+        &self,
+        tenant: Uuid,
+        projects: &[SearchedProject],
+        query: &NearestQuery,
+    ) -> Result<(SearchedViews, Vec<Uuid>), VectorStoreError> {
+        let now = Instant::now();
+        let half_time = now + query.deadline.saturating_duration_since(now) / 2;
+        let mut room = self.views.limit();
+        let (mut views, mut unsearched) = (Vec::with_capacity(projects.len()), Vec::new());
+        let mut failure = None;
+        for asked in projects {
+            let is_required = query.required == Some(asked.project);
+            let until = if is_required {
+                query.deadline
+            } else {
+                half_time
+            };
+            let project_key = ProjectKey {
+                tenant,
+                project: asked.project,
+            };
+            let view = self.views.get_within(project_key, asked, room);
+            let view = timeout_at(until, view)
+                .await
+                .unwrap_or_else(|_elapsed| late());
+            match view {
+                Ok(view) => {
+                    room = room.saturating_sub(view.bytes());
+                    views.push((asked.project, view));
+                }
+                Err(error) if is_required => return Err(error),
+                Err(error) => {
+                    unsearched.push(asked.project);
+                    failure.get_or_insert(error);
+                }
+            }
+        }
+        match failure {
+            Some(failure) if views.is_empty() => Err(failure),
+            _ => Ok((views, unsearched)),
+        }
+    }
+}
+
+/// The views of projects that are searched.
+type SearchedViews = Vec<(Uuid, Arc<View>)>;
+
+fn late<T>() -> Result<T, VectorStoreError> {
+    Err(VectorStoreError::Late("reading the index of a project"))
 }
 
 impl VectorStore for PostgresStore {
@@ -144,9 +194,10 @@ impl VectorStore for PostgresStore {
         query: &'a NearestQuery,
     ) -> BoxFuture<'a, Result<Candidates, VectorStoreError>> {
         Box::pin(async move {
-            let late = |_elapsed| VectorStoreError::Late("reading the index of a project");
             let found = self.find(tenant, projects, query);
-            timeout_at(query.deadline, found).await.map_err(late)?
+            timeout_at(query.deadline, found)
+                .await
+                .unwrap_or_else(|_elapsed| late())
         })
     }
 

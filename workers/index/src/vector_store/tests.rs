@@ -176,6 +176,7 @@ fn query(time: Duration) -> NearestQuery {
         terms: vec![1],
         filter: Filter::default(),
         limit: 10,
+        required: None,
         deadline: Instant::now() + time,
     }
 }

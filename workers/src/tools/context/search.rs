@@ -11,6 +11,7 @@ mod markdown;
 mod ranked;
 mod reads;
 mod result;
+mod scope;
 
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ use tokio::time::Instant;
 use self::matches::IndexMatches;
 use self::request::{ChunkType, NoteType, ProjectScope, SearchRequest};
 use self::result::{IndexState, SearchResult};
+use self::scope::SearchScope;
 use crate::tools::{Reply, Tool, ToolContext};
 
 /// Searches by meaning.
@@ -44,7 +46,7 @@ pub(in crate::tools) struct SearchArgs {
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 20))]
     limit: usize,
-    /// Only this project, or also those that it links to.
+    /// Only this project, also those that it links to, or all that you may read.
     #[serde(default)]
     project_scope: ProjectScope,
     /// Only code of these kinds.
@@ -94,31 +96,31 @@ impl Tool for ContextSearch {
     async fn run(cx: &ToolContext, args: SearchArgs) -> Result<Reply<SearchResults>, Failure> {
         let started = Instant::now();
         let request = Arc::new(SearchRequest::of(&args)?);
-        let project = cx.project(args.project.as_deref()).await?;
-        let mut projects = vec![Arc::clone(&project)];
-        if args.project_scope == ProjectScope::AllLinked {
-            projects.extend(cx.linked(&project).await?);
-        }
-        let found = IndexMatches::of(cx, &projects, &request, args.limit).await?;
-        let snapshot = content::read(cx, (&project, &projects), found).await?;
-        let commit = snapshot.value.index.commit.clone();
+        let scope = SearchScope::of(cx, &args).await?;
+        let found = IndexMatches::of(cx, &scope, &request, args.limit).await?;
+        let (mut page, snapshot) = content::read(cx, &scope, found).await?;
+        let (commit, projects) = (page.index.commit.clone(), page.projects.take());
         let heading = markdown::Heading {
             query: &args.query,
             now: jiff::Timestamp::now(),
         };
-        let markdown = markdown::render(&heading, &snapshot.value);
+        let markdown = markdown::render(&heading, &page);
         let query = args.query.clone();
-        let files = snapshot.value.files(projects.len() == 1);
-        let one_project = projects.len() == 1;
-        let reply = Reply::from_snapshot(snapshot, |page| SearchResults {
+        let one_project = scope.projects.len() == 1;
+        let files = page.files(one_project);
+        let body = SearchResults {
             results: page.results,
             query,
             total_found: page.total,
             search_time: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
             index: page.index,
             note: page.note,
-        });
-        let reply = reply.markdown(markdown).of_files(files);
+        };
+        let reply = match snapshot {
+            Some(snapshot) => Reply::from_snapshot(snapshot, |()| body),
+            None => Reply::new(body),
+        };
+        let reply = reply.markdown(markdown).of_files(files).projects(projects);
         Ok(match one_project {
             true => reply.indexed_at(commit),
             false => reply.of_several(),

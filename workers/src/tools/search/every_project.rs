@@ -14,14 +14,13 @@ use serde_json::{Value, json};
 
 use super::{
     collected::{CollectedMatches, Match, SkippedProject},
-    failures::{is_of_the_project, timeout},
     place::Place,
-    run::search,
+    run::{search, timeout},
 };
 use crate::{
     context::{Snapshot, ToolContext},
     projects::Project,
-    tools::paging,
+    tools::{is_of_the_project, paging},
 };
 
 /// Projects that are searched at once: the next ones while one is searched.

@@ -10,7 +10,6 @@ use tokio::time::Instant;
 use super::{
     collected::{CollectedMatches, Match, MatchPage},
     every_project::{self, EveryProject, PageRequest},
-    failures::timeout,
 };
 use crate::{
     context::{Snapshot, ToolContext},
@@ -90,7 +89,7 @@ impl<Q: FnOnce(Option<Glob>) -> Query> Search<Q> {
         let page = collected.whole_page(next.is_some(), started);
         let files = files(&page);
         let reply = Reply::new(body(page)).cursor(next).incomplete(incomplete);
-        Ok(reply.moved(moved).projects(projects).of_files(files))
+        Ok(reply.moved(moved).projects(Some(projects)).of_files(files))
     }
 
     fn query(self) -> Result<Arc<Query>, Failure> {
@@ -153,4 +152,13 @@ pub(super) async fn search(
         Fault::DeadlineExceeded => timeout(),
         _ => failure,
     })
+}
+
+/// The time was up before anything was searched.
+pub(super) fn timeout() -> Failure {
+    Failure::new(
+        Fault::SearchTimeout,
+        "the time was up before the search began",
+        "narrow the search: one project, a glob, a rarer pattern",
+    )
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use archway_repo::{Repo, RepoError, Stopped};
 use archway_store::{Blob, Document, Note, NoteId, RecordedText, StoredText, TextState};
 use tokio::time::{Duration, Instant, timeout, timeout_at};
+use uuid::Uuid;
 
 use super::texts::{BATCH_CHUNKS, ChunkedTexts, cut_batch, stored_text};
 use super::{BATCH_TEXTS, BATCH_TIMEOUT, DesiredIndex, Run, RunError, cancel};
@@ -131,12 +132,13 @@ impl Run<'_> {
 
     /// The notes among these documents.
     async fn notes(&self, batch: &[Document]) -> Result<HashMap<NoteId, Note>, RunError> {
-        let ids: Vec<NoteId> = batch.iter().filter_map(Document::note).collect();
+        let project = self.lease.project_key.project;
+        let ids = batch.iter().filter_map(Document::note);
+        let ids: Vec<(Uuid, NoteId)> = ids.map(|id| (project, id)).collect();
         if ids.is_empty() {
             return Ok(HashMap::new());
         }
-        let store = self.store();
-        let notes = store.notes(self.lease.project_key.project, &ids).await?;
+        let notes = self.store().notes(&ids).await?;
         Ok(notes
             .into_iter()
             .map(|note| (note.id.clone(), note))

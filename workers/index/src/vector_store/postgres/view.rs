@@ -184,6 +184,7 @@ pub(super) fn nearest(
     Ok(Candidates {
         dense: dense.transpose()?.unwrap_or_default(),
         sparse: search.by_words()?,
+        ..Candidates::default()
     })
 }
 
@@ -318,6 +319,7 @@ mod tests {
                 blobs: blobs.map(|all| Arc::new(all.into_iter().map(|it| [it; 20]).collect())),
             },
             limit: 7,
+            required: None,
             deadline: Instant::now() + Duration::from_secs(20),
         };
         [

@@ -17,9 +17,9 @@ use tokio::time::{Duration, timeout};
 use super::tenant_permits::TenantPermits;
 use super::view::View;
 use super::{MemoryBudget, blocking, task_failed, unavailable};
-use crate::vector_store::VectorStoreError;
+use crate::vector_store::{SearchedProject, VectorStoreError};
 
-/// Maximum number of projects with a read lock.
+/// Maximum number of projects with a read lock, and with a known size.
 const MAX_PROJECTS: u64 = 10_000;
 /// How long an unused view is cached.
 const IDLE: Duration = Duration::from_secs(60 * 60);
@@ -35,6 +35,8 @@ pub(super) struct ViewCache {
     made_by: String,
     budget: MemoryBudget,
     cached: Cache<ProjectKey, Arc<View>>,
+    /// Bytes of views by edition, also of ones that are no longer cached.
+    sizes: Cache<(ProjectKey, i64), usize>,
     /// One lock per project, held while it is read, so that concurrent calls read it once.
     read_locks: Cache<ProjectKey, Arc<Mutex<()>>>,
     permits: TenantPermits,
@@ -58,6 +60,7 @@ impl ViewCache {
             stores,
             made_by,
             cached: cached.build(),
+            sizes: Cache::new(MAX_PROJECTS),
             read_locks: Cache::new(MAX_PROJECTS),
             permits: TenantPermits::new(READS.0, READS.1),
             read_kib: Semaphore::new(kib(budget.bytes) as usize),
@@ -70,8 +73,32 @@ impl ViewCache {
         self.budget.bytes
     }
 
+    /// As [`ViewCache::get`], if the view fits into `room`. One that is known to exceed it is not read.
+    pub(super) async fn get_within(
+        self: &Arc<Self>,
+        project_key: ProjectKey,
+        asked: &SearchedProject,
+        room: usize,
+    ) -> Result<Arc<View>, VectorStoreError> {
+        let fits = |needed: usize| match needed > room {
+            true => Err(VectorStoreError::TooLarge {
+                needed,
+                allowed: room,
+            }),
+            false => Ok(()),
+        };
+        let size = (project_key, asked.edition);
+        if let Some(known) = self.sizes.get(&size) {
+            fits(known)?;
+        }
+        let view = self.get(project_key, asked.edition).await?;
+        self.sizes.insert(size, view.bytes());
+        fits(view.bytes())?;
+        Ok(view)
+    }
+
     /// The view of a project in this edition or a later one.
-    pub(super) async fn get(
+    async fn get(
         self: &Arc<Self>,
         project_key: ProjectKey,
         edition: i64,

@@ -6,13 +6,15 @@
 //! counts by visiting each chunk, so a project is counted for each answer only while that is
 //! cheaper than the search; a larger one every few seconds.
 
+use std::collections::HashMap;
+
 use archway_store::ProjectKey;
-use futures::{StreamExt, TryStreamExt, stream};
 use moka::sync::Cache;
+use qdrant_client::qdrant::{FacetHit, facet_value::Variant};
 use tokio::time::Duration;
 use uuid::Uuid;
 
-use super::{QdrantStore, failure::RequestContext};
+use super::{QdrantStore, failure::RequestContext, point::project_key_text, requests::Scope};
 use crate::vector_store::{SearchedProject, VectorStoreError};
 
 /// Projects of up to this many chunks are counted for each answer.
@@ -21,8 +23,6 @@ const ALWAYS_COUNTED: u64 = 10_000;
 const COUNT_LIFETIME: Duration = Duration::from_secs(5);
 /// Maximum number of cached counts.
 const MAX_COUNTS: u64 = 10_000;
-/// Concurrent counts for one answer.
-const CONCURRENT_COUNTS: usize = 4;
 
 /// Large projects, in one edition each, that were recently counted.
 pub(super) struct RecentCounts(Cache<(ProjectKey, i64), ()>);
@@ -71,48 +71,81 @@ impl QdrantStore {
         projects: &[SearchedProject],
         context: RequestContext,
     ) -> Result<(), VectorStoreError> {
-        let counts = projects
-            .iter()
-            .map(|each| self.has_all_chunks(tenant, each, context));
-        let counts: Vec<_> = counts.collect();
-        let counts = stream::iter(counts)
-            .buffered(CONCURRENT_COUNTS)
-            .try_collect();
+        let key = |each: &SearchedProject| ProjectKey {
+            tenant,
+            project: each.project,
+        };
+        let is_due = |each: &&SearchedProject| self.recent_counts.is_due(key(each), each);
+        let due: Vec<&SearchedProject> = projects.iter().filter(is_due).collect();
+        let counts = self.count_each(tenant, &due, context);
         let id = self.collection.id(&self.connection, context);
-        let (id, counts): (Option<Uuid>, Vec<bool>) = tokio::try_join!(id, counts)?;
-        let lost = projects.iter().zip(counts);
-        let lost =
-            lost.filter(|(project, is_complete)| !is_complete || Some(project.store_id) != id);
-        let projects: Vec<Uuid> = lost.map(|(project, _)| project.project).collect();
-        if projects.is_empty() {
+        let answer = tokio::try_join!(id, counts);
+        if answer.is_err() {
+            due.iter()
+                .for_each(|each| self.recent_counts.remove(key(each), each));
+        }
+        let (id, counts) = answer?;
+        let mut lost: Vec<Uuid> = Vec::new();
+        for (each, counted) in due.into_iter().zip(counts) {
+            match counted >= each.chunks {
+                true => self.recent_counts.insert(key(each), each),
+                false => {
+                    self.recent_counts.remove(key(each), each);
+                    lost.push(each.project);
+                }
+            }
+        }
+        let is_elsewhere = |each: &&SearchedProject| Some(each.store_id) != id;
+        let elsewhere = projects
+            .iter()
+            .filter(is_elsewhere)
+            .map(|each| each.project);
+        lost.extend(elsewhere);
+        lost.sort_unstable();
+        lost.dedup();
+        if lost.is_empty() {
             return Ok(());
         }
         self.collection.invalidate();
-        Err(VectorStoreError::Lost { projects })
+        Err(VectorStoreError::Lost { projects: lost })
     }
 
-    /// Whether the project has as many chunks as recorded, if a count is due.
-    async fn has_all_chunks(
+    /// How many chunks each of these projects has, by one request.
+    async fn count_each(
         &self,
         tenant: Uuid,
-        project: &SearchedProject,
+        projects: &[&SearchedProject],
         context: RequestContext,
-    ) -> Result<bool, VectorStoreError> {
-        let project_key = ProjectKey {
+    ) -> Result<Vec<u64>, VectorStoreError> {
+        let keys = projects.iter().map(|each| ProjectKey {
             tenant,
-            project: project.project,
-        };
-        if !self.recent_counts.is_due(project_key, project) {
-            return Ok(true);
+            project: each.project,
+        });
+        let keys: Vec<ProjectKey> = keys.collect();
+        match *keys {
+            [] => return Ok(Vec::new()),
+            // Counting is cheaper than grouping.
+            [key] => return Ok(vec![self.count_chunks(key, context).await?]),
+            _ => {}
         }
-        let counted = self.count_chunks(project_key, context).await;
-        match counted {
-            Ok(counted) if counted >= project.chunks => {
-                self.recent_counts.insert(project_key, project)
-            }
-            _ => self.recent_counts.remove(project_key, project),
-        }
-        Ok(counted? >= project.chunks)
+        let ids: Vec<Uuid> = keys.iter().map(|key| key.project).collect();
+        let message =
+            Scope::projects(tenant, &ids).count_by_project(&self.collection.name, ids.len());
+        let answer = self.send(context, message, |to, request| async move {
+            to.points().facet(request).await
+        });
+        let groups = answer.await?.map_or_else(Vec::new, |answer| answer.hits);
+        let counts: HashMap<String, u64> = groups.into_iter().filter_map(group).collect();
+        let count = |key: &ProjectKey| counts.get(&project_key_text(*key)).copied().unwrap_or(0);
+        Ok(keys.iter().map(count).collect())
+    }
+}
+
+/// The project key and the number of chunks of a group.
+fn group(hit: FacetHit) -> Option<(String, u64)> {
+    match hit.value?.variant? {
+        Variant::StringValue(key) => Some((key, hit.count)),
+        _ => None,
     }
 }
 

@@ -5,7 +5,7 @@
 
 use archway_store::{Blob, ProjectKey};
 use qdrant_client::qdrant::{
-    Condition, CountPoints, DeletePoints, DenseVector, Filter, IdfParams, PointStruct,
+    Condition, CountPoints, DeletePoints, DenseVector, FacetCounts, Filter, IdfParams, PointStruct,
     PointsSelector, PointsUpdateOperation, Query, QueryBatchPoints, QueryPoints, Range,
     SearchParams, SparseVector, UpdateBatchPoints, VectorInput,
     points_selector::PointsSelectorOneOf,
@@ -108,6 +108,18 @@ impl Scope {
             filter: Some(self.filter()),
             exact: Some(true),
             ..CountPoints::default()
+        }
+    }
+
+    /// Counts the chunks of each of these `projects`.
+    pub(super) fn count_by_project(self, collection: &str, projects: usize) -> FacetCounts {
+        FacetCounts {
+            collection_name: collection.to_owned(),
+            key: PROJECT_KEY_FIELD.to_owned(),
+            filter: Some(self.filter()),
+            limit: Some(projects as u64),
+            exact: Some(true),
+            ..FacetCounts::default()
         }
     }
 

@@ -122,7 +122,11 @@ impl QdrantStore {
         sparse.retain(|hit| hit.score > 0.0);
         rank(&mut dense, query.limit);
         rank(&mut sparse, query.limit);
-        Ok(Some(Candidates { dense, sparse }))
+        Ok(Some(Candidates {
+            dense,
+            sparse,
+            unsearched: Vec::new(),
+        }))
     }
 }
 

@@ -151,6 +151,7 @@ pub(crate) fn query(terms: &[Term]) -> NearestQuery {
         terms: terms.to_vec(),
         filter: Filter::default(),
         limit: 10,
+        required: None,
         deadline: Instant::now() + Duration::from_secs(20),
     }
 }

@@ -8,10 +8,11 @@ use std::{
 };
 
 use qdrant_client::qdrant::{Filter, condition::ConditionOneOf, r#match::MatchValue};
+use uuid::Uuid;
 
 use super::{
-    PROJECT_KEY, QdrantDouble, TEST_TIMEOUT, VectorStore, config, double::RecordedRequest, model,
-    open, query, searched_project, store_chunk,
+    PROJECT_KEY, QdrantDouble, SearchedProject, TEST_TIMEOUT, VectorStore, config,
+    double::RecordedRequest, model, open, query, searched_project, store_chunk,
 };
 use crate::chunk::Kind;
 
@@ -62,6 +63,13 @@ async fn every_request_for_chunks_names_its_tenant_and_its_deadline() {
         .await
         .unwrap();
     assert_eq!((found.dense.len(), found.sparse.len()), (1, 1));
+    let second = SearchedProject {
+        project: Uuid::from_u128(3),
+        ..projects[0]
+    };
+    let both = [projects[0], second];
+    let lost = store.nearest(PROJECT_KEY.tenant, &both, &query).await;
+    assert!(lost.is_err(), "the second has no chunks");
     store.remove(PROJECT_KEY, &[[7; 20]]).await.unwrap();
     let requests = double.take_requests();
     let filters: Vec<_> = requests
@@ -70,7 +78,7 @@ async fn every_request_for_chunks_names_its_tenant_and_its_deadline() {
         .map(|request| (request.method, request.filters.len()))
         .collect();
     // A search by words has two filters: one selects the candidates, one the corpus for document
-    // frequencies. A count follows, to verify the answer.
+    // frequencies. A count follows, to verify the answer; of several projects, one by project.
     let expected = [
         ("points.update_batch", 1),
         ("points.count", 1),
@@ -78,6 +86,8 @@ async fn every_request_for_chunks_names_its_tenant_and_its_deadline() {
         ("points.count", 1),
         ("points.query_batch", 3),
         ("points.count", 1),
+        ("points.query_batch", 3),
+        ("points.facet", 1),
         ("points.delete", 1),
     ];
     assert_eq!(filters, expected);
@@ -143,6 +153,7 @@ fn requests_for_chunks_are_built_in_one_file_only() {
     let needs_scope = [
         "QueryPoints {",
         "CountPoints {",
+        "FacetCounts {",
         "DeletePoints {",
         "Filter::",
         "Condition::",
@@ -152,7 +163,6 @@ fn requests_for_chunks_are_built_in_one_file_only() {
         "ScrollPoints",
         "GetPoints",
         "SearchPoints",
-        "FacetCounts",
         "QueryPointGroups",
     ];
     for request in needs_scope {

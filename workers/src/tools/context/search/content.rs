@@ -6,12 +6,15 @@ use archway_history::HistoryError;
 use archway_proto::failure::Failure;
 use archway_repo::{Cancel, Kind, Repo, RepoError, RepoPath, Stopped};
 use archway_store::Source;
+use futures::{StreamExt as _, stream};
+use serde_json::Value;
 
 use super::matches::IndexMatches;
 use super::ranked::Ranked;
 use super::result::{IndexState, SearchResult};
+use super::scope::{SearchScope, WhyLeftOut};
 use crate::projects::Project;
-use crate::tools::{Snapshot, ToolContext, paging};
+use crate::tools::{Snapshot, ToolContext, is_of_the_project, paging};
 
 /// Maximum size in bytes of a file whose text is read. Larger files are not indexed.
 const MAX_FILE_BYTES: u64 = 1 << 20;
@@ -19,6 +22,8 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 const OVERHEAD_BYTES: usize = 1024;
 /// Bytes around a string in JSON.
 const QUOTE_BYTES: usize = 2;
+/// Projects that are read at once.
+const CONCURRENT_READS: usize = 4;
 /// Maximum number of commits that are counted as missing in an index.
 const MAX_BEHIND: usize = 1000;
 
@@ -28,6 +33,8 @@ pub(super) struct ResultPage {
     pub(super) total: usize,
     pub(super) index: IndexState,
     pub(super) note: Option<String>,
+    /// `{searched, remaining, skipped}` if every project was searched.
+    pub(super) projects: Option<Value>,
 }
 
 impl ResultPage {
@@ -64,77 +71,118 @@ struct Piece {
 }
 
 /// Reads the content of the results, project by project. Results that can't be read are left out.
+/// Returns the snapshot of the current project, if there is one.
 ///
 /// # Errors
-/// If a project can't be read, or the call was stopped.
+/// If the required project can't be read, or the call was stopped.
 pub(super) async fn read(
     cx: &ToolContext,
-    (first, projects): (&Project, &[Arc<Project>]),
-    found: IndexMatches,
-) -> Result<Snapshot<ResultPage>, Failure> {
+    scope: &SearchScope,
+    mut found: IndexMatches,
+) -> Result<(ResultPage, Option<Snapshot<()>>), Failure> {
     let mut contents: Vec<Content> = found.ranked.iter().map(note_content).collect();
-    for (number, project) in projects.iter().enumerate().skip(1) {
-        if !found.pieces_of(number).is_empty() {
-            read_project(cx, project, &found, number, &mut contents).await?;
+    let (mut behind, mut snapshot) = (None, None);
+    for (number, read) in read_projects(cx, scope, &found).await {
+        let read = match read {
+            Ok(read) => read,
+            Err(failure) if scope.required().is_none() && is_of_the_project(failure.code) => {
+                if let Some(project) = scope.projects.get(number) {
+                    let why = WhyLeftOut::Unreadable(failure.code);
+                    found.left_out.add(project, why);
+                }
+                continue;
+            }
+            Err(failure) => return Err(failure),
+        };
+        let indexes = found.indexes_of(number);
+        let read = read.map(
+            |ProjectTexts {
+                 texts,
+                 behind: commits,
+             }| {
+                for (at, text) in indexes.into_iter().zip(texts) {
+                    if let Some(content) = contents.get_mut(at) {
+                        *content = text;
+                    }
+                }
+                behind = behind.or(commits);
+            },
+        );
+        if scope.is_current(number) {
+            snapshot = Some(read);
         }
     }
-    let snapshot = read_project(cx, first, &found, 0, &mut contents).await?;
-    let budget = cx.max_result_bytes();
-    Ok(snapshot.map(|behind| found.shown(projects, contents, behind, budget)))
+    let page = found.page(scope, contents, behind, cx.max_result_bytes());
+    Ok((page, snapshot))
 }
 
-/// Reads the content of one project's results. Returns how many commits its index lacks.
+/// Reads the texts of the projects with results, and of the current one. Returns them with the
+/// indexes of their projects.
+async fn read_projects(
+    cx: &ToolContext,
+    scope: &SearchScope,
+    found: &IndexMatches,
+) -> Vec<(usize, Result<Snapshot<ProjectTexts>, Failure>)> {
+    let projects = scope.projects.iter().enumerate();
+    let reads = projects.filter_map(|(number, project)| {
+        let indexes = found.indexes_of(number);
+        if indexes.is_empty() && !scope.is_current(number) {
+            return None;
+        }
+        let pieces = indexes
+            .iter()
+            .filter_map(|at| piece(found.ranked.get(*at)?));
+        let commit = found.row.commit.clone();
+        let commit = commit.filter(|_| scope.is_current(number));
+        let (project, pieces) = (Arc::clone(project), pieces.collect());
+        Some(async move { (number, read_project(cx, &project, pieces, commit).await) })
+    });
+    let reads: Vec<_> = reads.collect();
+    stream::iter(reads)
+        .buffered(CONCURRENT_READS)
+        .collect()
+        .await
+}
+
+/// Reads some pieces of one project, and counts the commits since `indexed`.
 async fn read_project(
     cx: &ToolContext,
     project: &Project,
-    found: &IndexMatches,
-    number: usize,
-    contents: &mut [Content],
-) -> Result<Snapshot<Option<u64>>, Failure> {
-    let indexes = found.pieces_of(number);
-    let pieces = indexes
-        .iter()
-        .filter_map(|at| piece(found.ranked.get(*at)?));
-    let pieces: Vec<Piece> = pieces.collect();
-    let commit = found.row.commit.clone().filter(|_| number == 0);
+    pieces: Vec<Piece>,
+    indexed: Option<String>,
+) -> Result<Snapshot<ProjectTexts>, Failure> {
     let read = move |repo: &Repo, cancel: &Cancel| {
         // Without readable content there would be no results, which would be a wrong answer.
-        if let (Some(why), Some(_)) = (repo.git_refused(), &commit) {
+        if let (Some(why), Some(_)) = (repo.git_refused(), &indexed) {
             return Err(HistoryError::UnusableRepository { why }.into());
         }
-        Ok(texts(repo, &pieces, commit.as_deref(), cancel)?)
+        Ok(texts(repo, &pieces, indexed.as_deref(), cancel)?)
     };
-    let snapshot = cx.read(project, read).await?;
-    Ok(snapshot.map(|ProjectTexts { texts, behind }| {
-        for (at, text) in indexes.into_iter().zip(texts) {
-            if let Some(content) = contents.get_mut(at) {
-                *content = text;
-            }
-        }
-        behind
-    }))
+    cx.read(project, read).await
 }
 
 impl IndexMatches {
     /// The indexes of the results that are files of this project.
-    fn pieces_of(&self, project: usize) -> Vec<usize> {
+    fn indexes_of(&self, project: usize) -> Vec<usize> {
         let results = self.ranked.iter().enumerate();
         let files = results.filter(|(_, found)| found.project == project && found.path.is_some());
         files.map(|(at, _)| at).collect()
     }
 
-    fn shown(
+    fn page(
         self,
-        projects: &[Arc<Project>],
+        scope: &SearchScope,
         contents: Vec<Content>,
         behind: Option<u64>,
         budget: usize,
     ) -> ResultPage {
+        let notes = self.notes.iter().map(|note| (*note).to_owned());
+        let notes: Vec<String> = notes.chain(scope.notes(&self.left_out)).collect();
         let room = budget / contents.len().max(1);
         let mode = if self.is_hybrid { "hybrid" } else { "lexical" };
         let results = self.ranked.into_iter().zip(contents);
         let results = results.filter_map(|(found, content)| {
-            let project = projects.get(found.project)?;
+            let project = scope.projects.get(found.project)?;
             let (mut content, stale) = content?;
             let mut result = SearchResult::of(found, &project.slug);
             let paths = result.paths.len();
@@ -162,7 +210,8 @@ impl IndexMatches {
                     .ok()
                     .filter(|files| *files > 0),
             },
-            note: self.note,
+            note: (!notes.is_empty()).then(|| notes.join("; ")),
+            projects: scope.is_all.then(|| scope.meta(&self.left_out)),
         }
     }
 }

@@ -40,18 +40,16 @@ impl Filter {
         projects: &[Arc<Project>],
         request: &Arc<SearchRequest>,
     ) -> Result<Filter, Failure> {
-        let (mut notes, mut is_cut) = (request.filters_notes().then(HashSet::new), false);
-        if let Some(notes) = &mut notes {
-            for project in projects {
-                let selected_notes = selected_notes(cx, project.id, request).await?;
-                is_cut |= selected_notes.len() >= MAX_NOTES.into();
-                notes.extend(selected_notes.into_iter().map(|id| (project.id, id)));
-            }
+        let ids: Vec<Uuid> = projects.iter().map(|project| project.id).collect();
+        let (mut notes, mut is_cut) = (None, false);
+        if request.filters_notes() {
+            let selected = selected_notes(cx, &ids, request).await?;
+            is_cut = selected.len() >= MAX_NOTES.into();
+            notes = Some(selected.into_iter().collect());
         }
         let rules = cx.rules(projects).await?;
-        let ids = projects.iter().map(|project| project.id);
         Ok(Filter {
-            rules: ids.zip(rules).collect(),
+            rules: ids.into_iter().zip(rules).collect(),
             projects: projects.to_vec(),
             request: Arc::clone(request),
             notes,
@@ -147,13 +145,13 @@ impl Filter {
 /// The notes of the requested kind and module.
 async fn selected_notes(
     cx: &ToolContext,
-    project: Uuid,
+    projects: &[Uuid],
     request: &SearchRequest,
-) -> Result<Vec<NoteId>, Failure> {
+) -> Result<Vec<(Uuid, NoteId)>, Failure> {
     let (store, most) = (cx.store(), i64::from(MAX_NOTES));
     let selected_notes = match (&request.module, request.note_kind) {
-        (Some(module), kind) => store.notes_of_module(project, (module, kind), most).await,
-        (None, Some(kind)) => store.notes_of_kind(project, kind, most).await,
+        (Some(module), kind) => store.notes_of_module(projects, (module, kind), most).await,
+        (None, Some(kind)) => store.notes_of_kind(projects, kind, most).await,
         (None, None) => Ok(Vec::new()),
     };
     selected_notes.map_err(|error| index_unavailable(&error))

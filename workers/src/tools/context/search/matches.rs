@@ -7,46 +7,57 @@ use archway_index::search::{SearchQuery, SearchResults, SearchableIndex, VectorU
 use archway_index::vector_store::VectorStoreError;
 use archway_proto::{chain::Chain, failure::Failure, fault::Fault};
 use archway_store::{IndexRow, Source, StoreError};
+use futures::{StreamExt as _, stream};
+use uuid::Uuid;
 
 use super::filter::Filter;
 use super::ranked::{Ranked, ranked, with_notes};
 use super::request::SearchRequest;
-use crate::projects::Project;
+use super::scope::{LeftOut, SearchScope, WhyLeftOut};
 use crate::tools::ToolContext;
 
 /// Maximum number of results, shown or not.
 const MAX_RESULTS: usize = 200;
+/// Projects whose documents are read at once, where they are not cached.
+const CONCURRENT_READS: usize = 4;
 
 /// The ranked matches of the index.
 pub(super) struct IndexMatches {
     pub(super) ranked: Vec<Ranked>,
     pub total: usize,
-    /// The state of the index of the requested project.
+    /// The state of the index of the current project; the default if there is none.
     pub(super) row: IndexRow,
     pub(super) is_hybrid: bool,
-    pub(super) note: Option<String>,
+    pub(super) notes: Vec<&'static str>,
+    /// Projects that were not searched.
+    pub(super) left_out: LeftOut,
 }
 
 impl IndexMatches {
-    /// Finds at most `limit` results in the first project and those that it links to.
+    /// Finds at most `limit` results in these projects.
     ///
     /// # Errors
-    /// If the first project has no index yet, or the index can't be searched.
+    /// If the required project has no index yet, or the index can't be searched.
     pub(super) async fn of(
         cx: &ToolContext,
-        projects: &[Arc<Project>],
+        scope: &SearchScope,
         request: &Arc<SearchRequest>,
         limit: usize,
     ) -> Result<IndexMatches, Failure> {
-        let (mut indexes, mut missing) = indexes(cx, projects).await?;
-        let filter = Arc::new(Filter::of(cx, projects, request).await?);
-        let mut found = find(cx, &indexes, &filter, request).await?;
+        let (mut indexes, mut left_out) = indexes(cx, scope).await?;
+        let filter = Arc::new(Filter::of(cx, &scope.projects, request).await?);
+        let mut found = find(cx, scope, &indexes, &filter, request).await?;
         if let Err(VectorStoreError::Lost { .. }) = found {
             // Reads them again: the lost ones are marked, and others may have changed meanwhile.
-            (indexes, missing) = self::indexes(cx, projects).await?;
-            found = find(cx, &indexes, &filter, request).await?;
+            (indexes, left_out) = self::indexes(cx, scope).await?;
+            found = find(cx, scope, &indexes, &filter, request).await?;
         }
         let found = found.map_err(|error| not_searched(&error))?;
+        for project in &scope.projects {
+            if found.unsearched.contains(&project.id) {
+                left_out.add(project, WhyLeftOut::Unsearched);
+            }
+        }
         let candidates = found.candidates.into_iter();
         let documented: Vec<DocumentMatch> = candidates
             .filter_map(|candidate| filter.documented(candidate, &indexes))
@@ -57,36 +68,45 @@ impl IndexMatches {
             words_only_failure(found.vectors).map_or(Ok(()), Err)?;
         }
         let total = documented.len();
-        let ranked = ranked(cx, projects, documented).await;
-        let (mut ranked, all_read) = with_notes(cx, projects, ranked, limit).await;
+        let ranked = ranked(cx, documented).await;
+        let (mut ranked, all_read) = with_notes(cx, ranked, limit).await;
         filter.hide_closed(&mut ranked);
         let may_mean_files = total == 0 && request.note_kind.is_some();
+        let notes = [
+            (found.vectors == VectorUse::Unavailable, NO_EMBEDDER),
+            (found.vectors == VectorUse::Incomplete, NO_VECTORS),
+            (!all_read, UNREAD),
+            (filter.is_cut, CUT),
+            (may_mean_files, FILES),
+        ];
+        let notes = notes.into_iter().filter(|(applies, _)| *applies);
         Ok(IndexMatches {
             ranked,
             total,
-            row: indexes
-                .into_iter()
-                .next()
-                .map(|index| index.row)
-                .unwrap_or_default(),
+            row: row(scope, indexes),
             is_hybrid: found.vectors == VectorUse::Used,
-            note: note(
-                &missing,
-                &[
-                    (found.vectors == VectorUse::Unavailable, NO_EMBEDDER),
-                    (found.vectors == VectorUse::Incomplete, NO_VECTORS),
-                    (!all_read, UNREAD),
-                    (filter.is_cut, CUT),
-                    (may_mean_files, FILES),
-                ],
-            ),
+            notes: notes.map(|(_, note)| note).collect(),
+            left_out,
         })
+    }
+}
+
+/// The state of the current project's index, with the files left out of all indexes.
+fn row(scope: &SearchScope, indexes: Vec<SearchableIndex>) -> IndexRow {
+    let left_out = indexes.iter().map(|index| index.row.left_out).sum();
+    let current = scope.current().map(|project| project.id);
+    let mut indexes = indexes.into_iter();
+    let row = indexes.find(|index| Some(index.project) == current);
+    IndexRow {
+        left_out,
+        ..row.map(|index| index.row).unwrap_or_default()
     }
 }
 
 /// Queries the index of these projects.
 async fn find(
     cx: &ToolContext,
+    scope: &SearchScope,
     indexes: &[SearchableIndex],
     filter: &Arc<Filter>,
     request: &SearchRequest,
@@ -101,32 +121,47 @@ async fn find(
         kinds: request.kinds.clone(),
         is_filtered: request.is_filtered(),
         blobs,
+        required: scope.required().map(|project| project.id),
         deadline: cx.cancel().deadline,
     };
     Ok(cx.index().find(cx.tenant(), indexes, &query).await)
 }
 
-/// Returns the indexes of projects, and the slugs of those without one.
+/// Returns the indexes of projects, and the projects without one.
 async fn indexes(
     cx: &ToolContext,
-    projects: &[Arc<Project>],
-) -> Result<(Vec<SearchableIndex>, Vec<String>), Failure> {
-    let (mut indexes, mut missing) = (Vec::new(), Vec::new());
-    for (number, project) in projects.iter().enumerate() {
-        let project_key = cx.project_key(project);
-        let row = cx.index().row(project_key).await;
+    scope: &SearchScope,
+) -> Result<(Vec<SearchableIndex>, LeftOut), Failure> {
+    let ids: Vec<Uuid> = scope.projects.iter().map(|project| project.id).collect();
+    let rows = cx.index().rows(cx.tenant(), &ids).await;
+    let rows = rows.map_err(|error| index_unavailable(&error))?;
+    let reads = scope.projects.iter().map(|project| {
         // A project whose indexing has not begun counts as not indexed.
-        let row = row
-            .map_err(|error| index_unavailable(&error))?
-            .unwrap_or_default();
-        let index = cx.index().searchable(project_key, row.clone()).await;
-        match index.map_err(|error| index_unavailable(&error))? {
-            Some(index) => indexes.push(index),
-            None if number == 0 => return Err(not_ready(row)),
-            None => missing.push(project.slug.clone()),
+        let row = rows.get(&project.id).cloned().unwrap_or_default();
+        cx.index().searchable(cx.project_key(project), row)
+    });
+    let reads: Vec<_> = reads.collect();
+    let mut reads = stream::iter(reads).buffered(CONCURRENT_READS);
+    let (mut indexes, mut left_out) = (Vec::new(), LeftOut::default());
+    let required = scope.required().map(|project| project.id);
+    for project in &scope.projects {
+        match reads.next().await.transpose() {
+            Ok(Some(Some(index))) => indexes.push(index),
+            Ok(_) if Some(project.id) == required => {
+                return Err(not_ready(rows.get(&project.id)));
+            }
+            Ok(_) => left_out.add(project, WhyLeftOut::NotIndexed),
+            Err(error) if scope.is_all => {
+                tracing::debug!(error = %Chain(&error), "the documents of a project could not be read");
+                left_out.add(project, WhyLeftOut::Unsearched);
+            }
+            Err(error) => return Err(index_unavailable(&error)),
         }
     }
-    Ok((indexes, missing))
+    match indexes.is_empty() {
+        true => Err(not_ready(None)),
+        false => Ok((indexes, left_out)),
+    }
 }
 
 /// A candidate, and the document that it is shown as.
@@ -136,6 +171,13 @@ pub(super) struct DocumentMatch {
     pub(super) project: usize,
     pub(super) source: Source,
     pub(super) name: Vec<u8>,
+}
+
+impl DocumentMatch {
+    /// The id of its project.
+    pub(super) fn owner(&self) -> Uuid {
+        self.candidate.project
+    }
 }
 
 const NO_EMBEDDER: &str = "the embedding service is unavailable: results are matched by words only";
@@ -148,35 +190,17 @@ const FILES: &str = "type finds what record_discovery and write_memory_entry not
     patterns and guidelines that the repository keeps as files (ADRs) are found by \
     search_architecture, or here without type";
 
-/// Joins the notes that apply, and names projects without an index.
-fn note(missing: &[String], notes: &[(bool, &str)]) -> Option<String> {
-    let mut notes: Vec<String> = notes
-        .iter()
-        .filter(|(applies, _)| *applies)
-        .map(|(_, note)| (*note).to_owned())
-        .collect();
-    if !missing.is_empty() {
-        let missing = missing.join(", ");
-        notes.push(format!(
-            "these linked projects are not indexed yet: {missing}"
-        ));
-    }
-    (!notes.is_empty()).then(|| notes.join("; "))
-}
-
 const FALLBACK: &str = "use grep_codebase meanwhile, and try again in a while";
 
-fn not_ready(row: IndexRow) -> Failure {
-    let message = match row.total {
+fn not_ready(row: Option<&IndexRow>) -> Failure {
+    let (done, total) = row.map_or((0, 0), |row| (row.done, row.total));
+    let message = match total {
         0 => "the project is not indexed yet".to_owned(),
-        total => format!(
-            "the project is not indexed yet: {} of {total} files are",
-            row.done
-        ),
+        total => format!("the project is not indexed yet: {done} of {total} files are"),
     };
     Failure::new(Fault::IndexNotReady, message, FALLBACK)
-        .detail("indexed", row.done)
-        .detail("total", row.total)
+        .detail("indexed", done)
+        .detail("total", total)
 }
 
 fn not_searched(error: &VectorStoreError) -> Failure {

@@ -2,7 +2,6 @@
 //! successors.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use archway_index::chunk_text::short_hash;
 use archway_index::fuse::{Boosts, Candidate, Reads, rank};
@@ -12,8 +11,7 @@ use archway_store::{Note, NoteId, Source};
 use uuid::Uuid;
 
 use super::matches::DocumentMatch;
-use super::reads::ProjectReads;
-use crate::projects::Project;
+use super::reads::FoundReads;
 use crate::tools::ToolContext;
 use crate::tools::files::module;
 
@@ -76,37 +74,25 @@ impl Document {
 }
 
 /// Ranks matches, with boosts for recent reads.
-pub(super) async fn ranked(
-    cx: &ToolContext,
-    projects: &[Arc<Project>],
-    documented: Vec<DocumentMatch>,
-) -> Vec<Ranked> {
-    let mut reads = Vec::with_capacity(projects.len());
-    for (number, project) in projects.iter().enumerate() {
-        let found: Vec<&DocumentMatch> = documented
-            .iter()
-            .filter(|found| found.project == number)
-            .collect();
-        if found.is_empty() {
-            reads.push(ProjectReads::default());
-            continue;
-        }
-        let files = found.iter().filter(|found| found.source == Source::File);
-        let paths: Vec<String> = files.map(|found| shown(&found.name)).collect();
-        reads.push(ProjectReads::of(cx, project.id, &paths).await);
-    }
+pub(super) async fn ranked(cx: &ToolContext, documented: Vec<DocumentMatch>) -> Vec<Ranked> {
+    let mut projects: Vec<Uuid> = documented.iter().map(DocumentMatch::owner).collect();
+    projects.sort_unstable();
+    projects.dedup();
+    let files = documented.iter();
+    let files = files.filter(|found| found.source == Source::File);
+    let files: Vec<(Uuid, String)> = files
+        .map(|found| (found.owner(), shown(&found.name)))
+        .collect();
+    let recent = FoundReads::of(cx, &projects, &files).await;
     let weighed = documented.into_iter().map(|found| {
-        let name = shown(&found.name);
-        let of_project = reads.get(found.project);
         let (reads, last) = match found.source {
-            Source::File => of_project.map(|reads| reads.of_file(&name)),
+            Source::File => recent.of_file(found.owner(), &shown(&found.name)),
             // The parent of a note is its module.
-            Source::Discovery | Source::Entry => of_project.map(|reads| {
+            Source::Discovery | Source::Entry => {
                 let module = found.candidate.location.parent.as_deref();
-                (reads.of_note(module), None)
-            }),
-        }
-        .unwrap_or_default();
+                (recent.of_note(found.owner(), module), None)
+            }
+        };
         let document = Document {
             project: found.project,
             source: found.source,
@@ -129,37 +115,33 @@ pub(super) async fn ranked(
 /// successors. Returns false if notes could not be read: then they are left out.
 pub(super) async fn with_notes(
     cx: &ToolContext,
-    projects: &[Arc<Project>],
     mut ranked: Vec<Ranked>,
     limit: usize,
 ) -> (Vec<Ranked>, bool) {
     ranked.truncate(limit + SPARE_NOTES);
     let mut all_read = true;
-    let mut notes: HashMap<(usize, NoteId), Note> = HashMap::new();
-    for (number, project) in projects.iter().enumerate() {
-        let ids = ranked.iter().filter(|found| found.project == number);
-        let ids: Vec<NoteId> = ids.filter_map(Ranked::note_id).collect();
-        if ids.is_empty() {
-            continue;
-        }
-        let read = match cx.store().notes(project.id, &ids).await {
-            Ok(read) => read,
+    let ids = ranked.iter();
+    let ids: Vec<(Uuid, NoteId)> = ids
+        .filter_map(|found| Some((found.candidate.project, found.note_id()?)))
+        .collect();
+    let mut notes: HashMap<(Uuid, NoteId), Note> = HashMap::new();
+    if !ids.is_empty() {
+        match cx.store().notes(&ids).await {
+            Ok(read) => {
+                let read = read.into_iter();
+                notes.extend(read.map(|note| ((note.project, note.id.clone()), note)));
+            }
             Err(error) => {
                 tracing::warn!(error = %Chain(&error), "notes that were found are left out");
                 all_read = false;
-                continue;
             }
-        };
-        notes.extend(
-            read.into_iter()
-                .map(|note| ((number, note.id.clone()), note)),
-        );
+        }
     }
     ranked.retain_mut(|found| {
         let Some(id) = found.note_id() else {
             return true;
         };
-        let note = notes.remove(&(found.project, id));
+        let note = notes.remove(&(found.candidate.project, id));
         found.module = note.as_ref().and_then(|note| note.module.clone());
         found.session = note
             .as_ref()

@@ -30,6 +30,7 @@ pub(in crate::tools) enum ProjectScope {
     #[default]
     Current,
     AllLinked,
+    All,
 }
 
 /// The kind of a piece of code.

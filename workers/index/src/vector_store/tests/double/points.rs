@@ -5,15 +5,15 @@ use qdrant_client::qdrant::{
     CreateFieldIndexCollection, CreateVectorNameRequest, DeleteFieldIndexCollection,
     DeletePayloadPoints, DeletePointVectors, DeletePoints, DeleteVectorNameRequest,
     DiscoverBatchPoints, DiscoverBatchResponse, DiscoverPoints, DiscoverResponse, FacetCounts,
-    FacetResponse, FieldType, Filter, GetPoints, GetResponse, PayloadSchemaType,
-    PointsOperationResponse, PointsSelector, QueryBatchPoints, QueryBatchResponse,
-    QueryGroupsResponse, QueryPointGroups, QueryPoints, QueryResponse, RecommendBatchPoints,
-    RecommendBatchResponse, RecommendGroupsResponse, RecommendPointGroups, RecommendPoints,
-    RecommendResponse, ScrollPoints, ScrollResponse, SearchBatchPoints, SearchBatchResponse,
-    SearchGroupsResponse, SearchMatrixOffsetsResponse, SearchMatrixPairsResponse,
-    SearchMatrixPoints, SearchPointGroups, SearchPoints, SearchResponse, SetPayloadPoints,
-    UpdateBatchPoints, UpdateBatchResponse, UpdatePointVectors, UpsertPoints,
-    points_selector::PointsSelectorOneOf, points_server::Points,
+    FacetHit, FacetResponse, FacetValue, FieldType, Filter, GetPoints, GetResponse,
+    PayloadSchemaType, PointsOperationResponse, PointsSelector, QueryBatchPoints,
+    QueryBatchResponse, QueryGroupsResponse, QueryPointGroups, QueryPoints, QueryResponse,
+    RecommendBatchPoints, RecommendBatchResponse, RecommendGroupsResponse, RecommendPointGroups,
+    RecommendPoints, RecommendResponse, ScrollPoints, ScrollResponse, SearchBatchPoints,
+    SearchBatchResponse, SearchGroupsResponse, SearchMatrixOffsetsResponse,
+    SearchMatrixPairsResponse, SearchMatrixPoints, SearchPointGroups, SearchPoints, SearchResponse,
+    SetPayloadPoints, UpdateBatchPoints, UpdateBatchResponse, UpdatePointVectors, UpsertPoints,
+    facet_value, points_selector::PointsSelectorOneOf, points_server::Points,
     points_update_operation::Operation,
 };
 use tonic::{Request, Response, Status};
@@ -107,6 +107,28 @@ impl Points for Shared {
         }))
     }
 
+    async fn facet(
+        &self,
+        request: Request<FacetCounts>,
+    ) -> Result<Response<FacetResponse>, Status> {
+        let filters = |message: &FacetCounts| message.filter.clone().into_iter().collect();
+        let message = self.enter("points.facet", request, filters).await?;
+        let counts = self.with(&message.collection_name, |collection| {
+            collection.count_by(&message.key, message.filter.as_ref())
+        })?;
+        let hits = counts.into_iter().map(|(value, count)| FacetHit {
+            value: Some(FacetValue {
+                variant: Some(facet_value::Variant::StringValue(value)),
+            }),
+            count,
+        });
+        let most = usize::try_from(message.limit.unwrap_or(10)).unwrap_or(usize::MAX);
+        Ok(Response::new(FacetResponse {
+            hits: hits.take(most).collect(),
+            ..FacetResponse::default()
+        }))
+    }
+
     unimplemented_methods! {
         upsert(UpsertPoints) -> PointsOperationResponse;
         get(GetPoints) -> GetResponse;
@@ -130,7 +152,6 @@ impl Points for Shared {
         discover_batch(DiscoverBatchPoints) -> DiscoverBatchResponse;
         query(QueryPoints) -> QueryResponse;
         query_groups(QueryPointGroups) -> QueryGroupsResponse;
-        facet(FacetCounts) -> FacetResponse;
         search_matrix_pairs(SearchMatrixPoints) -> SearchMatrixPairsResponse;
         search_matrix_offsets(SearchMatrixPoints) -> SearchMatrixOffsetsResponse;
     }

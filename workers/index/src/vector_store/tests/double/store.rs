@@ -114,6 +114,27 @@ impl Collection {
         Ok(found)
     }
 
+    /// The values of an indexed field among the matching points, and how many have each.
+    pub(super) fn count_by(
+        &self,
+        field: &str,
+        filter: Option<&Filter>,
+    ) -> Result<BTreeMap<String, u64>, Status> {
+        if self.fields.get(field) != Some(&PayloadSchemaType::Keyword) {
+            return Err(Status::invalid_argument(format!(
+                "Payload field {field} is not indexed as a keyword"
+            )));
+        }
+        let mut counts = BTreeMap::new();
+        for id in self.matching(filter)? {
+            let value = self.points[id].payload.get(field);
+            if let Some(Kind::StringValue(text)) = value.and_then(|value| value.kind.as_ref()) {
+                *counts.entry(text.clone()).or_default() += 1;
+            }
+        }
+        Ok(counts)
+    }
+
     fn matches_filter(&self, filter: &Filter, point: &Point) -> Result<bool, Status> {
         if filter.min_should.is_some() {
             return Err(Status::unimplemented("min_should"));
