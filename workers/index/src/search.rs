@@ -5,7 +5,9 @@
 //! vectors: next to texts that have them, it would seem unrelated to everything. Only complete indexes are
 //! searched: a match in a text that no document has, whether not yet or no longer, is dropped.
 
-use std::collections::{HashMap, HashSet};
+mod rows;
+
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use archway_proto::chain::Chain;
@@ -129,70 +131,6 @@ impl IndexSearch {
     /// Signals to the indexer: what calls learn about projects.
     pub fn signals(&self) -> &ProjectSignals {
         &self.signals
-    }
-
-    /// States of these projects' indexes; projects whose indexing has not begun are left out.
-    ///
-    /// # Errors
-    /// If Postgres does not answer, and the state of the first project is not cached.
-    pub async fn rows(
-        &self,
-        tenant: Uuid,
-        projects: &[Uuid],
-    ) -> Result<HashMap<Uuid, IndexRow>, StoreError> {
-        let cached = self.cached_rows(tenant, projects);
-        let has_all = cached.len() == projects.len();
-        let has_first = projects
-            .iter()
-            .next()
-            .is_some_and(|it| cached.contains_key(it));
-        let read = self.read_rows(tenant, projects);
-        let read = match has_all {
-            true => timeout(STATE_TIMEOUT, read).await.ok(),
-            false => Some(read.await),
-        };
-        match read {
-            Some(Ok(rows)) => Ok(rows),
-            Some(Err(error)) if !has_first => Err(error),
-            Some(Err(_)) | None => Ok(cached),
-        }
-    }
-
-    /// As [`IndexSearch::rows`], but waits only briefly for Postgres: without it, cached states.
-    pub async fn last_known_rows(
-        &self,
-        tenant: Uuid,
-        projects: &[Uuid],
-    ) -> HashMap<Uuid, IndexRow> {
-        match timeout(STATE_TIMEOUT, self.read_rows(tenant, projects)).await {
-            Ok(Ok(rows)) => rows,
-            Ok(Err(_)) | Err(_) => self.cached_rows(tenant, projects),
-        }
-    }
-
-    fn cached_rows(&self, tenant: Uuid, projects: &[Uuid]) -> HashMap<Uuid, IndexRow> {
-        let cached = projects.iter().filter_map(|&project| {
-            let row = self.rows.get(&ProjectKey { tenant, project })?;
-            Some((project, row))
-        });
-        cached.collect()
-    }
-
-    async fn read_rows(
-        &self,
-        tenant: Uuid,
-        projects: &[Uuid],
-    ) -> Result<HashMap<Uuid, IndexRow>, StoreError> {
-        let store = self.stores.tenant(tenant);
-        let rows = store.indexes(projects, &self.made_by).await?;
-        for &project in projects {
-            let project_key = ProjectKey { tenant, project };
-            match rows.get(&project) {
-                Some(row) => self.rows.insert(project_key, row.clone()),
-                None => self.rows.invalidate(&project_key),
-            }
-        }
-        Ok(rows)
     }
 
     /// The searchable index of a project; `None` if it was never complete.

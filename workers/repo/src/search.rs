@@ -5,6 +5,7 @@
 //! bounded by the lines returned, not by the matches. When time is up, the answer covers the files
 //! before the first unfinished one: it is shorter, but has no gaps.
 
+mod covered;
 mod matches;
 mod query;
 
@@ -19,20 +20,17 @@ use tokio::time::Instant;
 use super::cancel::{Cancel, Stopped};
 use super::error::RepoError;
 use super::file_text::{LoadedFile, Wanted};
-use super::listing::{Entry, EntryKind, Listing};
+use super::listing::Listing;
 use super::matched_line::{MatchSpan, MatchedLine};
 use super::path::RepoPath;
 use super::pattern;
 use super::scan::{self, Count, LineCounter};
 use crate::search_pool::SearchThreads;
 
+use covered::{CoveredFile, covered, end_of_block};
 pub use matches::{Matches, SearchTotals};
 pub use query::{Excluded, MatchRange, Query};
 
-/// Files read in parallel before their counts are merged.
-const BLOCK: usize = 512;
-/// Files of which the index is asked at a time.
-const LOOKED_UP: usize = 256;
 /// So few files are read on the calling thread: waking others takes longer.
 const FEW: usize = 4;
 
@@ -104,60 +102,6 @@ pub(super) fn search(
         rest = next;
     }
     Ok(search.found)
-}
-
-/// A file to search.
-struct CoveredFile<'a> {
-    file: ListedFile<'a>,
-    /// `None` if it has to be read.
-    known: Option<Count>,
-}
-
-/// The files that a query covers, in path order.
-fn covered<'a>(
-    content: &impl FileSource,
-    listing: &'a Listing,
-    query: &Query,
-    cancel: &Cancel,
-) -> Vec<CoveredFile<'a>> {
-    let entries = listing.entries.par_iter().enumerate();
-    let entries = entries.with_min_len(LOOKED_UP);
-    let covered = entries.filter(|(_, entry)| query.covers(entry));
-    let files = covered.map(|(position, Entry { path, .. })| ListedFile { position, path });
-    let files: Vec<ListedFile<'a>> = files.collect();
-    let look_up = |files: &[ListedFile<'a>]| match cancel.check() {
-        Ok(()) => content.known_counts(files),
-        // Reading will find the same reason to stop.
-        Err(_stopped) => vec![None; files.len()],
-    };
-    let known = files.par_chunks(LOOKED_UP).flat_map_iter(look_up);
-    let known: Vec<Option<Count>> = known.collect();
-    let files = files.into_iter().zip(known);
-    files
-        .map(|(file, known)| CoveredFile { file, known })
-        .collect()
-}
-
-/// The number of files until [`BLOCK`] of them have to be read.
-fn end_of_block(files: &[CoveredFile<'_>]) -> usize {
-    let unknown = files
-        .iter()
-        .enumerate()
-        .filter(|(_, file)| file.known.is_none());
-    let last = unknown.map(|(position, _)| position).nth(BLOCK - 1);
-    last.map_or(files.len(), |last| last + 1)
-}
-
-impl Query {
-    fn covers(&self, entry: &Entry) -> bool {
-        // The target of a link is searched at its own path.
-        entry.kind == EntryKind::File
-            && !self.excluded.covers(&entry.path)
-            && self
-                .glob
-                .as_ref()
-                .is_none_or(|glob| glob.matches(&entry.path))
-    }
 }
 
 struct Search<'a, C> {
