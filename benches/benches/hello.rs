@@ -1,16 +1,19 @@
-//! Archway's overhead per call: `hello` through gateway and worker, compared with a bare chain.
+//! Archway's overhead per call: `hello` with all enforcement, compared with bare servers.
 //!
-//! The chain is axum → tonic → echo in one process, over the same unix socket, without credential, schema or
-//! MCP. Both serve 64 connections. The figure is CPU per call of the server process. Archway's clients send
-//! a key and a session handle each. Their limits are set to the maximum, so that every bucket is counted.
-//! Target: at most 3 times the chain. Run: `cargo build --release && cargo bench -p archway-benches --bench
-//! hello`.
+//! `archway dev` is compared with the chain axum → tonic → echo in one process over the same unix socket,
+//! without credential, schema or MCP; the figure is CPU per call of the server process. An installation of a
+//! gateway, a worker and Postgres, whose CPU is all counted, is compared with an MCP server of the official
+//! SDK (`rmcp`, stateless, JSON replies). All serve 64 connections. Archway's clients send a key and a
+//! session handle each. Their limits are set to the maximum, so that every bucket is counted. Targets: at
+//! most 3 times the chain, at most 2 times the SDK. Run: `cargo build --release && cargo bench -p
+//! archway-benches --bench hello`.
 
-use archway_benches::{Bare, Client, Dev, HELLO, Round, median};
+use archway_benches::{Bare, Client, Dev, HELLO, Layout, Project, Round, Stack, median};
 
 const CONNECTIONS: usize = 64;
 const CALLS_EACH: usize = 300;
 const ROUNDS: usize = 7;
+const TENANT: &str = "acme";
 
 #[tokio::main]
 async fn main() {
@@ -24,31 +27,58 @@ async fn compare() {
     archway_benches::generate(&repo, 50);
     let dev = Dev::start(&repo, &folder.path().join("data"));
     dev.lift().await;
-    let bare = Bare::start(&folder.path().join("bare.sock"));
+    let (chain, sdk) = (Bare::start(&folder.path().join("bare.sock")), Bare::sdk());
+    let stack = installation().await;
+    let (gateway, key) = (stack.gateways[0].url(), stack.key(TENANT));
+    let stack_cpu = || {
+        let (gateways, workers) = stack.cpu();
+        gateways + workers + stack.postgres_cpu()
+    };
 
-    let mut ratios = Vec::new();
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let mut rounds: [Vec<Round>; 4] = Default::default();
     for round in 0..=ROUNDS {
-        let chain = load(&bare.url, "", || bare.cpu()).await;
-        let archway = load(&dev.url, &dev.key, || dev.usage().cpu_seconds).await;
+        let measured = [
+            load(&chain.url, "", || chain.cpu()).await,
+            load(&dev.url, &dev.key, || dev.usage().cpu_seconds).await,
+            load(&sdk.url, "", || sdk.cpu()).await,
+            load(&gateway, key, stack_cpu).await,
+        ];
+        // The first round is a warm-up.
         if round > 0 {
-            // The first round is a warm-up.
-            ratios.push(archway.cpu_us / chain.cpu_us);
-            ours.push(archway);
-            theirs.push(chain);
+            rounds
+                .iter_mut()
+                .zip(measured)
+                .for_each(|(all, one)| all.push(one));
         }
     }
     println!(
         "{CONNECTIONS} connections, {} calls a round, {ROUNDS} rounds",
         CONNECTIONS * CALLS_EACH
     );
-    report("bare chain", &theirs);
-    report("archway hello", &ours);
-    println!(
-        "CPU per call, archway / bare chain: {:.2} (target ≤ 3)",
-        median(&mut ratios)
-    );
+    let [chain, dev_rounds, sdk, installation] = rounds;
+    report("bare chain", &chain);
+    report("archway dev", &dev_rounds);
+    report("bare SDK", &sdk);
+    report("installation", &installation);
+    ratio("archway dev / bare chain", (&dev_rounds, &chain), 3);
+    ratio("installation / bare SDK", (&installation, &sdk), 2);
     dev.stop();
+}
+
+async fn installation() -> Stack {
+    let stack = Stack::start(Layout {
+        tenants: vec![TENANT.to_owned()],
+        keys: usize::MAX,
+        project: Project::Generated(50),
+        gateways: 1,
+        workers: 1,
+        cores: None,
+        gateway_arguments: Vec::new(),
+        worker_arguments: Vec::new(),
+    })
+    .await;
+    stack.set_limits(TENANT, 1_000_000).await;
+    stack
 }
 
 fn report(name: &str, rounds: &[Round]) {
@@ -59,6 +89,15 @@ fn report(name: &str, rounds: &[Round]) {
         middle(|round| round.p50_ms),
         middle(|round| round.p99_ms),
         middle(|round| round.per_second),
+    );
+}
+
+fn ratio(name: &str, (own, bare): (&[Round], &[Round]), target: u32) {
+    let ratios = own.iter().zip(bare);
+    let mut ratios: Vec<f64> = ratios.map(|(own, bare)| own.cpu_us / bare.cpu_us).collect();
+    println!(
+        "CPU per call, {name}: {:.2} (target ≤ {target})",
+        median(&mut ratios)
     );
 }
 

@@ -1,5 +1,6 @@
-//! The baseline for Archway: the chain axum → tonic → echo, without credential, schema or MCP. Either in
-//! one process over a unix socket, like `archway dev`, or in two processes over TCP, like an installation.
+//! The baselines for Archway. One is the chain axum → tonic → echo, without credential, schema or MCP, either
+//! in one process over a unix socket, like `archway dev`, or in two over TCP, like an installation. The
+//! other is an MCP server of the official SDK without anything around it.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -17,9 +18,13 @@ use tonic::transport::{Channel, Endpoint, Server};
 
 use crate::{Usage, held};
 
+mod sdk;
+
 /// The argument that makes a bench run the chain, and the one for its worker half.
 const CHAIN: &str = "--bare";
 const HALF: &str = "--bare-worker";
+/// The argument for the MCP server.
+const SDK: &str = "--bare-sdk";
 
 /// The chain, in separate processes.
 pub struct Bare {
@@ -50,6 +55,13 @@ impl Bare {
         Bare { parts, url }
     }
 
+    /// A server of the official SDK: stateless, with JSON replies.
+    pub fn sdk() -> Bare {
+        let (server, url) = Part::start(None, &[SDK]);
+        let parts = vec![server];
+        Bare { parts, url }
+    }
+
     /// The CPU time that its processes have used so far, in seconds.
     pub fn cpu(&self) -> f64 {
         let used = |part: &Part| Usage::of(part.0.id()).cpu_seconds;
@@ -70,6 +82,7 @@ impl Bare {
                 serve_posts(worker.expect("an endpoint")).await;
             }
             [_, HALF] => serve_echo().await,
+            [_, SDK] => serve_http(axum::Router::new().nest_service("/mcp", sdk::service())).await,
             _ => {}
         }
     }
@@ -156,6 +169,10 @@ async fn serve_posts(worker: Endpoint) {
     let app = axum::Router::new()
         .route("/mcp", post(relay))
         .with_state(WorkerClient::new(channel));
+    serve_http(app).await;
+}
+
+async fn serve_http(app: axum::Router) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     println!("http://{}/mcp", listener.local_addr().expect("an address"));
     axum::serve(
