@@ -151,6 +151,8 @@ pub struct Usage {
     pub peak_mib: f64,
     /// Resident memory now, in MiB.
     pub resident_mib: f64,
+    /// The part of it that is no file's, in MiB.
+    pub anonymous_mib: f64,
 }
 
 impl Usage {
@@ -173,6 +175,7 @@ impl Usage {
             cpu_seconds: cpu_seconds(&stat, 11),
             peak_mib: mib("VmHWM:"),
             resident_mib: mib("VmRSS:"),
+            anonymous_mib: mib("RssAnon:"),
         })
     }
 

@@ -2,6 +2,7 @@
 
 mod heads;
 mod projects;
+mod read;
 mod snapshot;
 mod workflow;
 
@@ -16,7 +17,7 @@ use archway_proto::{
     pass::Pass,
     v1::{self, call_event::Event},
 };
-use archway_repo::{Cancel, Repo, Repos, Rules, text};
+use archway_repo::{Cancel, Repos, Rules, text};
 use archway_store::{
     Access, AccessRecorder, ProjectKey, Stores, TenantStore,
     memory::{Author, IdempotencyKey},
@@ -127,41 +128,6 @@ impl ToolContext {
         self.shared.histories.clone()
     }
 
-    /// Runs `read` on a snapshot of `project`, on a blocking thread. If HEAD moved meanwhile, runs
-    /// it once more on the new state.
-    pub async fn read<T: Send + 'static>(
-        &self,
-        project: &Project,
-        read: impl Fn(&Repo, &Cancel) -> Result<T, Failure> + Send + Sync + 'static,
-    ) -> Result<Snapshot<T>, Failure> {
-        let repos = Arc::clone(&self.shared.repos);
-        let (tenant, slug) = (self.pass.tenant.clone(), project.slug.clone());
-        let (rules, cancel) = (Arc::clone(&project.rules), self.cancel.clone());
-        let snapshot = self
-            .blocking(move || {
-                let pin = || repos.open(&tenant, &slug, Arc::clone(&rules));
-                let repo = pin()?;
-                // The move may have caused an error, so an error is retried like an answer.
-                let first = read(&repo, &cancel);
-                if !repo.moved() {
-                    return Ok::<_, Failure>(Snapshot {
-                        value: first?,
-                        repo,
-                        moved: false,
-                    });
-                }
-                let repo = pin()?;
-                let value = read(&repo, &cancel)?;
-                let moved = repo.moved();
-                Ok(Snapshot { value, repo, moved })
-            })
-            .await??;
-        self.refresh_status_later(&snapshot.repo);
-        let (project_key, head) = (self.project_key(project), snapshot.repo.commit());
-        self.shared.index.signals().used(project_key, head);
-        Ok(snapshot)
-    }
-
     /// The path rules of each project: the operator's and those of its own manifest. A project that
     /// can't be opened has the operator's rules only, as nothing of it can be read.
     pub(crate) async fn rules(
@@ -268,13 +234,6 @@ impl ToolContext {
         self.events.try_send(event).ok();
     }
 
-    /// Finds out after the answer whether the work tree is dirty, so that no call waits for it.
-    fn refresh_status_later(&self, repo: &Repo) {
-        if repo.claim_status() {
-            let repo = repo.clone();
-            drop(tokio::task::spawn_blocking(move || repo.refresh_status()));
-        }
-    }
     /// The search index.
     pub(crate) fn index(&self) -> &IndexSearch {
         &self.shared.index
@@ -291,7 +250,7 @@ mod tests {
     use std::{num::NonZeroUsize, time::Duration};
 
     use archway_index::config::{IndexConfig, IndexParts};
-    use archway_repo::{CacheBytes, Mounts, SearchIndexConfig};
+    use archway_repo::{CacheBytes, Mounts, Repo, SearchIndexConfig};
     use archway_store::{StoreConfig, Stores};
     use parking_lot::{Condvar, Mutex};
     use schemars::JsonSchema;

@@ -247,7 +247,7 @@ mod tests {
     use std::io::Read as _;
 
     use super::super::testing::{Sandbox, cancel, git, path};
-    use super::super::{Excluded, MatchRange, Query, Repo};
+    use super::super::{Excluded, MatchRange, Query, Repo, SearchPattern};
     use super::*;
 
     /// A bare clone of a repository with these files, at the project's path.
@@ -348,9 +348,7 @@ mod tests {
     fn a_search_covers_the_files_of_head() {
         let app = bare();
         let query = Query {
-            pattern: "fn".into(),
-            literal: true,
-            case_sensitive: true,
+            pattern: SearchPattern::new("fn".to_owned(), true, true),
             glob: None,
             excluded: &Excluded::NONE,
             context: 0,

@@ -9,9 +9,13 @@ use std::path::Path;
 use gix::object::Kind;
 use gix::status::{Submodule, UntrackedFiles};
 use gix::submodule::config::Ignore;
+use parking_lot::Mutex;
 
 use super::boundary::GitFolder;
 use super::error::RepoError;
+use known_head::KnownHead;
+
+mod known_head;
 
 /// Overrides of the repository's configuration. Without the limit, gix reads objects of at most 16
 /// MiB at reduced trust; files of 64 MiB are served.
@@ -26,6 +30,7 @@ const STATUS: &str = "reading status";
 #[derive(Debug)]
 pub(super) struct Git {
     repository: gix::ThreadSafeRepository,
+    head: Mutex<Option<KnownHead>>,
 }
 
 impl Git {
@@ -45,12 +50,20 @@ impl Git {
         set.map_err(git_error("opening the repository"))?;
         Ok(Git {
             repository: repository.into_sync(),
+            head: Mutex::new(None),
         })
     }
 
     /// The commit that HEAD names; `None` before the first commit.
     pub(super) fn head(&self) -> Result<Option<gix::ObjectId>, RepoError> {
-        head(&self.repository.to_thread_local())
+        let known = self.head.lock().clone();
+        if let Some(known) = known.filter(KnownHead::still_holds) {
+            return Ok(known.commit);
+        }
+        let read = KnownHead::read(&self.repository.to_thread_local(), head)?;
+        let commit = read.commit;
+        *self.head.lock() = Some(read);
+        Ok(commit)
     }
 
     /// Whether the index or the work tree differs from HEAD. Untracked files count, because they

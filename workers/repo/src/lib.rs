@@ -88,7 +88,7 @@ pub use self::path::{PathError, RepoPath};
 pub use self::project::Head;
 pub use self::repo::Repo;
 pub use self::rules::{Kind, Rules};
-pub use self::search::{Excluded, MatchRange, Matches, Query, SearchTotals};
+pub use self::search::{Excluded, MatchRange, Matches, Query, SearchPattern, SearchTotals};
 pub use self::search_index::SearchIndexConfig;
 pub use self::stamp::ObservedState;
 pub use self::tracked::{TrackedEntry, TrackedKind};

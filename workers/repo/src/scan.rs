@@ -47,7 +47,8 @@ fn is_binary(bytes: &[u8]) -> bool {
     memchr::memchr(0, probe).is_some()
 }
 
-/// A thread's matcher and searcher. Creating them costs more than searching a file.
+/// A matcher and a searcher of its own. Creating them costs more than searching a file.
+#[derive(Debug)]
 pub(super) struct LineCounter {
     matcher: RegexMatcher,
     searcher: Searcher,

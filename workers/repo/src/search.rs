@@ -8,12 +8,11 @@
 mod covered;
 mod matches;
 mod query;
+mod search_pattern;
 
 use std::cell::RefCell;
 use std::time::Duration;
 
-use grep_regex::RegexMatcher;
-use parking_lot::Mutex;
 use rayon::prelude::*;
 use tokio::time::Instant;
 
@@ -23,13 +22,15 @@ use super::file_text::{LoadedFile, Wanted};
 use super::listing::Listing;
 use super::matched_line::{MatchSpan, MatchedLine};
 use super::path::RepoPath;
-use super::pattern;
 use super::scan::{self, Count, LineCounter};
 use crate::search_pool::SearchThreads;
 
 use covered::{CoveredFile, covered, end_of_block};
+pub(super) use matches::EmptyTotals;
 pub use matches::{Matches, SearchTotals};
 pub use query::{Excluded, MatchRange, Query};
+use search_pattern::CompiledPattern;
+pub use search_pattern::SearchPattern;
 
 /// So few files are read on the calling thread: waking others takes longer.
 const FEW: usize = 4;
@@ -59,6 +60,11 @@ pub(super) trait FileSource: Sync {
         buffer: &'a mut Vec<u8>,
     ) -> Option<LoadedFile<'a>>;
 
+    /// Where to remember the totals, if it is certain without a look at the files that none matches.
+    fn empty_totals(&self) -> Option<&EmptyTotals> {
+        None
+    }
+
     /// Whether a file that did not load exists but is too large.
     fn is_too_large(&self, file: ListedFile<'_>) -> bool;
 }
@@ -80,15 +86,16 @@ pub(super) fn search(
     threads: &SearchThreads<'_>,
     cancel: &Cancel,
 ) -> Result<Matches, RepoError> {
-    let matcher = pattern::compile(&query.pattern, query.literal, query.case_sensitive)?;
-    let files = threads.install(|| covered(content, listing, query, cancel));
-    let counters = (0..threads.count())
-        .map(|_| Mutex::new(LineCounter::new(&matcher)))
-        .collect();
+    let pattern = query.pattern.compiled()?;
+    let empty = content.empty_totals();
+    if let Some(totals) = empty.and_then(|empty| empty.get(query)) {
+        let lines = Vec::new();
+        return Ok(Matches { lines, totals });
+    }
+    let files = covered(content, listing, query, (threads, cancel));
     let mut search = Search {
         content,
-        matcher,
-        counters,
+        pattern,
         query,
         range,
         threads,
@@ -101,14 +108,15 @@ pub(super) fn search(
         search.block(block)?;
         rest = next;
     }
+    if let Some(empty) = empty {
+        empty.insert(query, search.found.totals);
+    }
     Ok(search.found)
 }
 
 struct Search<'a, C> {
     content: &'a C,
-    matcher: RegexMatcher,
-    /// One for each thread of a pool, so a thread never waits for its own.
-    counters: Vec<Mutex<LineCounter>>,
+    pattern: &'a CompiledPattern,
     query: &'a Query,
     range: MatchRange,
     threads: &'a SearchThreads<'a>,
@@ -152,17 +160,11 @@ impl<C: FileSource> Search<'_, C> {
 
     fn count(&self, file: ListedFile<'_>) -> Result<Count, Stopped> {
         self.cancel.check()?;
-        let thread = rayon::current_thread_index().unwrap_or(0);
-        let count = |counter: &mut LineCounter| {
-            let count = self.with_content(file, Wanted::Candidates, |loaded| {
-                Some(self.count_parts(loaded, counter))
-            });
-            count.unwrap_or_else(|| Ok(Count::none(self.content.is_too_large(file))))
-        };
-        match self.counters.get(thread) {
-            Some(counter) => count(&mut counter.lock()),
-            None => count(&mut LineCounter::new(&self.matcher)),
-        }
+        let count = self.with_content(file, Wanted::Candidates, |loaded| {
+            let count = |counter: &mut LineCounter| self.count_parts(loaded, counter);
+            Some(self.pattern.with_counter(count))
+        });
+        count.unwrap_or_else(|| Ok(Count::none(self.content.is_too_large(file))))
     }
 
     fn count_parts(
@@ -223,9 +225,14 @@ impl<C: FileSource> Search<'_, C> {
         text: &str,
         cancel: &Cancel,
     ) -> Result<Vec<MatchedLine>, Stopped> {
-        let lines = scan::collect(text, &self.matcher, (window.skip, window.take), cancel)?;
+        let lines = scan::collect(
+            text,
+            &self.pattern.matcher,
+            (window.skip, window.take),
+            cancel,
+        )?;
         let (path, context) = (window.file.path, self.query.context);
-        let show = |line: &MatchSpan| line.render(path, text, &self.matcher, context);
+        let show = |line: &MatchSpan| line.render(path, text, &self.pattern.matcher, context);
         Ok(lines.iter().map(show).collect())
     }
 
@@ -268,9 +275,7 @@ mod tests {
 
     fn query(pattern: &str) -> Query {
         Query {
-            pattern: pattern.to_owned(),
-            literal: false,
-            case_sensitive: true,
+            pattern: SearchPattern::regex(pattern.to_owned(), true),
             glob: None,
             excluded: &Excluded::NONE,
             context: 0,

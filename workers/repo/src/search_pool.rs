@@ -69,11 +69,6 @@ pub(super) struct SearchThreads<'a> {
 }
 
 impl SearchThreads<'_> {
-    /// The number of threads, equal for both pools: [`rayon::current_thread_index`] is less.
-    pub(super) fn count(&self) -> usize {
-        self.pools.normal.current_num_threads()
-    }
-
     /// Runs a part of the search in the pool that the tenant's current usage selects.
     pub(super) fn install<T: Send>(&self, piece: impl FnOnce() -> T + Send) -> T {
         let is_heavy = || (self.pools.usage.lock()).is_heavy(&self.tenant, Instant::now());

@@ -53,19 +53,26 @@ pub(super) fn fit<T: Serialize>(items: &[T], budget: usize) -> usize {
     fit_within(items, budget.saturating_sub(FRAME_BYTES))
 }
 
+/// How many of the first items of these sizes fit into `budget` bytes.
+pub(super) fn fit_sizes(sizes: &[usize], budget: usize) -> usize {
+    count_within(sizes.iter().copied(), budget.saturating_sub(FRAME_BYTES))
+}
+
 /// How many of the first `items` fit into `room` bytes as JSON, with nothing around them.
 pub(super) fn fit_within<T: Serialize>(items: &[T], room: usize) -> usize {
+    count_within(items.iter().map(size), room)
+}
+
+fn count_within(sizes: impl Iterator<Item = usize>, room: usize) -> usize {
     let mut left = room;
-    items
-        .iter()
-        .take_while(|item| match left.checked_sub(size(item) + 1) {
-            Some(rest) => {
-                left = rest;
-                true
-            }
-            None => false,
-        })
-        .count()
+    let fits = |size: &usize| match left.checked_sub(size + 1) {
+        Some(rest) => {
+            left = rest;
+            true
+        }
+        None => false,
+    };
+    sizes.take_while(fits).count()
 }
 
 /// The size in bytes of a page with `items`.

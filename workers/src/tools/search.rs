@@ -9,6 +9,7 @@ mod search_files;
 mod run;
 mod every_project;
 mod place;
+mod batches;
 mod collected;
 
 pub(super) use grep_codebase::GrepCodebase;

@@ -9,7 +9,7 @@ use crate::file_text::{FileText, LoadedFile, Wanted};
 use crate::git::Git;
 use crate::pack_cache;
 use crate::scan::{Count, MAX_FILE};
-use crate::search::{FileSource, ListedFile};
+use crate::search::{EmptyTotals, FileSource, ListedFile};
 use crate::search_index::{Build, BuildError, BuildSource, Content, Selection, Verdict};
 
 /// The files of a commit, with what the index says of them.
@@ -63,6 +63,10 @@ impl FileSource for CommitFiles<'_> {
         }
         *buffer = repository.find_blob(self.blob(file)?).ok()?.take_data();
         Some(LoadedFile::new(FileText::decode(buffer), None))
+    }
+
+    fn empty_totals(&self) -> Option<&EmptyTotals> {
+        self.selection.as_ref()?.empty_totals()
     }
 
     fn is_too_large(&self, file: ListedFile<'_>) -> bool {

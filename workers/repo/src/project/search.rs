@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use archway_trigrams::Requirement;
 use rayon::ThreadPool;
 
 use super::Snapshot;
@@ -52,14 +51,10 @@ impl Snapshot {
             return Ok(Matches::default());
         };
         let listing = tree.listing(resources.rules, resources.cancel)?;
+        let requirement = &query.0.pattern.compiled()?.requirement;
         let index = self.index(resources.indexes);
-        let select = |index| {
-            Selection::of(
-                index,
-                (self.project.name(), &listing.indexed),
-                &requirement(query.0),
-            )
-        };
+        let select =
+            |index| Selection::of(index, (self.project.name(), &listing.indexed), requirement);
         let selection = index.as_ref().map(select);
         let missing = selection.as_ref().map_or(0, Selection::missing);
         let files = CommitFiles {
@@ -97,14 +92,12 @@ impl Snapshot {
     ) -> Result<Matches, RepoError> {
         let work = self.project.work_tree();
         let listing = work.listing(resources.rules, resources.pool, resources.cancel)?;
+        let requirement = &query.0.pattern.compiled()?.requirement;
         let index = self.index(resources.indexes);
         let indexed = index.as_ref().map(|index| (index, work.indexed(&listing)));
         let indexed = indexed.as_ref().map(|(index, indexed)| {
-            let selection = Selection::of(
-                index,
-                (self.project.name(), &indexed.files),
-                &requirement(query.0),
-            );
+            let selection =
+                Selection::of(index, (self.project.name(), &indexed.files), requirement);
             (&**indexed, selection)
         });
         let unknown = indexed.as_ref().map_or(0, |(indexed, selection)| {
@@ -129,8 +122,4 @@ impl Snapshot {
         let git = self.git();
         indexes.of(&self.project.key.of_index(git.as_ref()))
     }
-}
-
-fn requirement(query: &Query) -> Requirement {
-    Requirement::of(&query.pattern, query.literal, query.case_sensitive)
 }

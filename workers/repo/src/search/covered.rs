@@ -6,11 +6,14 @@ use super::{FileSource, ListedFile, Query};
 use crate::cancel::Cancel;
 use crate::listing::{Entry, EntryKind, Listing};
 use crate::scan::Count;
+use crate::search_pool::SearchThreads;
 
 /// Files read in parallel before their counts are merged.
 const BLOCK: usize = 512;
-/// Files of which the index is asked at a time.
-const LOOKED_UP: usize = 256;
+/// Entries that one thread looks at, at a time.
+const PART: usize = 256;
+/// So few entries are looked at on the calling thread: waking others takes longer.
+const FEW_ENTRIES: usize = 1_024;
 
 /// A file to search.
 pub(super) struct CoveredFile<'a> {
@@ -24,20 +27,37 @@ pub(super) fn covered<'a>(
     content: &impl FileSource,
     listing: &'a Listing,
     query: &Query,
+    (threads, cancel): (&SearchThreads<'_>, &Cancel),
+) -> Vec<CoveredFile<'a>> {
+    let parts = listing.entries.chunks(PART).enumerate();
+    let parts = parts.map(|(number, entries)| (number * PART, entries));
+    let part = |(first, entries)| covered_part(content, (first, entries), query, cancel);
+    if listing.entries.len() <= FEW_ENTRIES {
+        return parts.flat_map(part).collect();
+    }
+    let parts: Vec<(usize, &[Entry])> = parts.collect();
+    threads.install(|| parts.into_par_iter().flat_map_iter(part).collect())
+}
+
+/// The covered files among some entries, of which the first has this position in the listing.
+fn covered_part<'a>(
+    content: &impl FileSource,
+    (first, entries): (usize, &'a [Entry]),
+    query: &Query,
     cancel: &Cancel,
 ) -> Vec<CoveredFile<'a>> {
-    let entries = listing.entries.par_iter().enumerate();
-    let entries = entries.with_min_len(LOOKED_UP);
+    let entries = entries.iter().enumerate();
     let covered = entries.filter(|(_, entry)| query.covers(entry));
-    let files = covered.map(|(position, Entry { path, .. })| ListedFile { position, path });
+    let files = covered.map(|(position, Entry { path, .. })| ListedFile {
+        position: first + position,
+        path,
+    });
     let files: Vec<ListedFile<'a>> = files.collect();
-    let look_up = |files: &[ListedFile<'a>]| match cancel.check() {
-        Ok(()) => content.known_counts(files),
+    let known = match cancel.check() {
+        Ok(()) => content.known_counts(&files),
         // Reading will find the same reason to stop.
         Err(_stopped) => vec![None; files.len()],
     };
-    let known = files.par_chunks(LOOKED_UP).flat_map_iter(look_up);
-    let known: Vec<Option<Count>> = known.collect();
     let files = files.into_iter().zip(known);
     files
         .map(|(file, known)| CoveredFile { file, known })

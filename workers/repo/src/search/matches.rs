@@ -2,6 +2,9 @@
 
 use std::ops::AddAssign;
 
+use parking_lot::Mutex;
+
+use super::{Excluded, Query};
 use crate::matched_line::MatchedLine;
 
 /// Matching lines in the requested range, and the counts of the whole search.
@@ -32,5 +35,26 @@ impl AddAssign for SearchTotals {
         self.files_searched += other.files_searched;
         self.files_skipped += other.files_skipped;
         self.incomplete |= other.incomplete;
+    }
+}
+
+/// The totals of searches of one listing that no file matches: they are those of the filters alone.
+#[derive(Debug, Default)]
+pub(crate) struct EmptyTotals(Mutex<Vec<(&'static Excluded, SearchTotals)>>);
+
+impl EmptyTotals {
+    /// The totals of a query with these filters. `None` if they are not known yet.
+    pub(super) fn get(&self, query: &Query) -> Option<SearchTotals> {
+        let known = self.0.lock();
+        let is_it = |(excluded, _): &&(&Excluded, _)| std::ptr::eq(*excluded, query.excluded);
+        let (_, totals) = known.iter().find(is_it).filter(|_| query.glob.is_none())?;
+        Some(*totals)
+    }
+
+    /// Remembers the totals of a complete search. There are as few filters as tools.
+    pub(super) fn insert(&self, query: &Query, totals: SearchTotals) {
+        if query.glob.is_none() && !totals.incomplete && self.get(query).is_none() {
+            self.0.lock().push((query.excluded, totals));
+        }
     }
 }

@@ -1,17 +1,14 @@
 //! The query of a search: pattern, files and limits.
 
+use super::SearchPattern;
 use crate::glob::Glob;
 use crate::path::RepoPath;
 
 /// The pattern to search for, and the files to search.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Query {
-    /// A regular expression, or plain text.
-    pub pattern: String,
-    /// Whether `pattern` is plain text.
-    pub literal: bool,
-    /// Whether the match is case-sensitive.
-    pub case_sensitive: bool,
+    /// What to search for.
+    pub pattern: SearchPattern,
     /// Only files that match this glob are searched.
     pub glob: Option<Glob>,
     /// Files that the tool's contract excludes, even if `glob` names them.

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use super::project_index::ProjectIndex;
 use super::segments::{DocumentId, OpenSegment, Segments};
 use crate::file_text::{TextParts, Wanted};
+use crate::search::EmptyTotals;
 
 /// The blobs of a listing's files, and where an index has them.
 #[derive(Debug)]
@@ -27,6 +28,7 @@ struct LocatedFiles {
     sections: Vec<NumberSet>,
     /// The number of files whose blobs are not in the segments.
     missing: usize,
+    empty_totals: EmptyTotals,
 }
 
 /// What the index says of a listed file.
@@ -90,6 +92,7 @@ impl IndexedFiles {
                 .count(),
             documents,
             sections,
+            empty_totals: EmptyTotals::default(),
         });
         *self.located.lock() = Some(Arc::clone(&located));
         located
@@ -126,6 +129,15 @@ impl Selection {
     /// The number of files whose blobs are known, but not in the index.
     pub(crate) fn missing(&self) -> usize {
         self.files.missing
+    }
+
+    /// Where to remember the totals, if no file whose blob is known can match.
+    pub(crate) fn empty_totals(&self) -> Option<&EmptyTotals> {
+        let mut candidates = self.candidates.iter();
+        let excludes_all =
+            |found: &Option<NumberSet>| found.as_ref().is_some_and(NumberSet::is_empty);
+        let is_empty = self.files.missing == 0 && candidates.all(excludes_all);
+        is_empty.then_some(&self.files.empty_totals)
     }
 
     /// What the index says of the file at a position of the listing.

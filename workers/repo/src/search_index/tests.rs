@@ -11,12 +11,13 @@ use archway_trigrams::Requirement;
 use tokio::time::Instant;
 
 use super::*;
-use crate::search::{Excluded, MatchRange, Query};
+use crate::search::{Excluded, MatchRange, Query, SearchPattern};
 use crate::testing::{Sandbox, cancel, git, repos_at};
-use crate::{CacheBytes, Mounts, Repo, Repos, Rules};
+use crate::{CacheBytes, Glob, Mounts, Repo, Repos, Rules};
 
 const LIMIT: u64 = 1 << 30;
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than the rest after a build that failed.
+const PATIENCE: Duration = Duration::from_secs(150);
 
 /// A worker with an index.
 struct Worker {
@@ -90,9 +91,7 @@ impl Worker {
 
 fn query(pattern: &str) -> Query {
     Query {
-        pattern: pattern.to_owned(),
-        literal: false,
-        case_sensitive: true,
+        pattern: SearchPattern::regex(pattern.to_owned(), true),
         glob: None,
         excluded: &Excluded::NONE,
         context: 1,

@@ -55,6 +55,8 @@ pub(super) trait Match: Serialize {
 pub(super) struct CollectedMatches<M> {
     pub(super) basis: String,
     matches: Vec<M>,
+    /// The size of each match, in bytes.
+    sizes: Vec<usize>,
     pub(super) totals: SearchTotals,
     pub(super) moved: bool,
     /// Context lines were omitted for lack of room.
@@ -70,6 +72,7 @@ impl<M: Match> CollectedMatches<M> {
         CollectedMatches {
             basis,
             matches: Vec::new(),
+            sizes: Vec::new(),
             totals: SearchTotals::default(),
             moved: false,
             context_omitted: false,
@@ -88,6 +91,13 @@ impl<M: Match> CollectedMatches<M> {
             };
             M::new(line, project.map(str::to_owned), surrounding_lines)
         }));
+        self.measure();
+    }
+
+    /// Measures the matches that were not measured yet.
+    fn measure(&mut self) {
+        let new = self.matches.iter().skip(self.sizes.len());
+        self.sizes.extend(new.map(paging::size));
     }
 
     /// The number of matches collected.
@@ -97,12 +107,13 @@ impl<M: Match> CollectedMatches<M> {
 
     /// Whether all matches fit into `budget` bytes.
     pub(super) fn fits(&self, budget: usize) -> bool {
-        paging::fit(&self.matches, budget) == self.matches.len()
+        paging::fit_sizes(&self.sizes, budget) == self.sizes.len()
     }
 
     /// Drops all but the first `count` matches.
     pub(super) fn truncate(&mut self, count: usize) {
         self.matches.truncate(count);
+        self.sizes.truncate(count);
     }
 
     /// Omits context, then matches, until the rest fits; at least one match remains. Returns the
@@ -115,8 +126,9 @@ impl<M: Match> CollectedMatches<M> {
                 after: Vec::new(),
             };
         }
-        let fits = paging::fit(&self.matches, budget).max(1);
-        self.matches.truncate(fits);
+        self.sizes.clear();
+        self.measure();
+        self.truncate(paging::fit_sizes(&self.sizes, budget).max(1));
         self.matches.len()
     }
 

@@ -5,17 +5,19 @@
 //! project and the place in it where the next page begins, and the default project that decided the
 //! order.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use archway_proto::{failure::Failure, fault::Fault, log::LogLevel};
-use archway_repo::{MatchRange, Matches, Query, SearchTotals};
-use futures::{StreamExt as _, stream};
+use archway_repo::{Matches, Query, SearchTotals};
+use futures::StreamExt as _;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::{
+    batches::search_each,
     collected::{CollectedMatches, Match, SkippedProject},
     place::Place,
-    run::{search, timeout},
+    run::timeout,
 };
 use crate::{
     context::{Snapshot, ToolContext},
@@ -23,8 +25,8 @@ use crate::{
     tools::{is_of_the_project, paging},
 };
 
-/// Projects that are searched at once: the next ones while one is searched.
-const AT_ONCE: usize = 4;
+/// The least time between two reports of progress.
+const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A page in the making.
 pub(super) struct EveryProject<M> {
@@ -72,26 +74,27 @@ pub(super) async fn page<M: Match>(
         .map_or(default, |start| start.default.clone());
     let order = in_order(readable, default.as_deref(), start.as_ref());
     let mut page = Page::new(cx, request, default, order.len());
-    let place = start.clone();
-    let searches = stream::iter(order.clone()).map(move |project| {
-        let skip = place.as_ref().filter(|place| place.project == project.slug);
-        let range = MatchRange {
-            skip: skip.map_or(0, |place| place.skip),
-            limit: request.limit,
-        };
-        let query = Arc::clone(&request.query);
-        async move { (range.skip, search(cx, &project, &query, range).await) }
-    });
-    let mut searches = std::pin::pin!(searches.buffered(AT_ONCE));
+    let begins = order.first().map(|project| &project.slug);
+    let begins = start
+        .as_ref()
+        .filter(|start| begins == Some(&start.project));
+    let skipped = begins.map_or(0, |start| start.skip);
+    // Once the page is full, searches that still run stop.
+    let stop = cx.cancel().token.child_token();
+    let _stop = stop.clone().drop_guard();
+    let found = search_each(cx, request, (&order, skipped), &stop);
+    let mut found = std::pin::pin!(found);
+    let mut reported: Option<Instant> = None;
     for (position, project) in order.iter().enumerate() {
-        cx.progress(
-            position as f64,
-            order.len() as f64,
-            format!("searching {}", project.slug),
-        );
-        let Some((skip, found)) = searches.next().await else {
+        if reported.is_none_or(|last| last.elapsed() >= REPORT_INTERVAL) {
+            reported = Some(Instant::now());
+            let message = format!("searching {}", project.slug);
+            cx.progress(position as f64, order.len() as f64, message);
+        }
+        let Some(found) = found.next().await else {
             break;
         };
+        let skip = if position == 0 { skipped } else { 0 };
         if let Some(start) = start.as_ref().filter(|_| skip > 0) {
             check(start, &found)?;
         }

@@ -1,7 +1,7 @@
 //! `grep_codebase`: regex search, by the context contract.
 
 use archway_proto::failure::Failure;
-use archway_repo::{Excluded, MatchedLine, Query};
+use archway_repo::{Excluded, MatchedLine, Query, SearchPattern};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -138,9 +138,7 @@ impl Tool for GrepCodebase {
         let pattern = args.pattern.clone();
         let search = Search {
             query: |glob| Query {
-                pattern: args.pattern,
-                literal: false,
-                case_sensitive: args.case_sensitive,
+                pattern: SearchPattern::regex(args.pattern, args.case_sensitive),
                 glob,
                 excluded: &EXCLUDED,
                 context: CONTEXT_LINES,

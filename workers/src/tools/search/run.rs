@@ -137,21 +137,25 @@ fn files<M: Match>(page: &MatchPage<M>) -> Vec<String> {
 ///
 /// # Errors
 /// [`Fault::SearchTimeout`] if the time was up before the search began, and those of a read.
-pub(super) async fn search(
+async fn search(
     cx: &ToolContext,
     project: &Project,
     query: &Arc<Query>,
     range: MatchRange,
 ) -> Result<Snapshot<Matches>, Failure> {
     let query = Arc::clone(query);
-    cx.read(project, move |repo, cancel| {
+    let read = cx.read(project, move |repo, cancel| {
         Ok(repo.search(&query, range, cancel)?)
-    })
-    .await
-    .map_err(|failure| match failure.code {
+    });
+    read.await.map_err(as_search_timeout)
+}
+
+/// A search whose time was up before it began has a fault of its own.
+pub(super) fn as_search_timeout(failure: Failure) -> Failure {
+    match failure.code {
         Fault::DeadlineExceeded => timeout(),
         _ => failure,
-    })
+    }
 }
 
 /// The time was up before anything was searched.

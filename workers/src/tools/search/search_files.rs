@@ -1,7 +1,7 @@
 //! `search_files`: search for plain text or a regex, by the repo contract.
 
 use archway_proto::failure::Failure;
-use archway_repo::{Excluded, MatchedLine, Query};
+use archway_repo::{Excluded, MatchedLine, Query, SearchPattern};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -142,9 +142,7 @@ impl Tool for SearchFiles {
     async fn run(cx: &ToolContext, args: SearchFilesArgs) -> Result<Reply<SearchMatches>, Failure> {
         let search = Search {
             query: |glob| Query {
-                pattern: args.pattern,
-                literal: !args.is_regex,
-                case_sensitive: args.case_sensitive,
+                pattern: SearchPattern::new(args.pattern, !args.is_regex, args.case_sensitive),
                 glob,
                 excluded: &EXCLUDED,
                 context: args.context_lines,

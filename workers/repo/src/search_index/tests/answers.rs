@@ -35,6 +35,11 @@ fn odd_files() -> Sandbox {
     app
 }
 
+static TEXTS: Excluded = Excluded {
+    folders: &[],
+    files: &["*.txt"],
+};
+
 fn patterns() -> Vec<Query> {
     let patterns = [
         "needle",
@@ -56,13 +61,24 @@ fn patterns() -> Vec<Query> {
     let mut queries = Vec::new();
     for pattern in patterns {
         for (literal, case_sensitive) in [(false, true), (false, false), (true, false)] {
+            let pattern = SearchPattern::new(pattern.to_owned(), literal, case_sensitive);
             queries.push(Query {
-                literal,
-                case_sensitive,
-                ..query(pattern)
+                pattern,
+                ..query("")
             });
         }
     }
+    // The totals of a search without matches are those of its own filters.
+    let glob = Some(Glob::parse("*.txt").unwrap());
+    queries.push(Query {
+        glob,
+        ..query("nowhere")
+    });
+    queries.push(Query {
+        excluded: &TEXTS,
+        ..query("nowhere")
+    });
+    queries.push(query("nowhere"));
     queries
 }
 

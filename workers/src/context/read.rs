@@ -1,0 +1,109 @@
+//! Reads of repositories, on blocking threads.
+
+use std::sync::Arc;
+
+use archway_proto::failure::Failure;
+use archway_repo::{Cancel, Repo, Repos, Rules};
+
+use super::{Snapshot, ToolContext};
+use crate::projects::Project;
+
+impl ToolContext {
+    /// Runs `read` on a snapshot of `project`, on a blocking thread. If HEAD moved meanwhile, runs
+    /// it once more on the new state.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        project: &Project,
+        read: impl Fn(&Repo, &Cancel) -> Result<T, Failure> + Send + Sync + 'static,
+    ) -> Result<Snapshot<T>, Failure> {
+        let (source, cancel) = (self.source(project), self.cancel.clone());
+        let snapshot = self.blocking(move || source.read(&read, &cancel)).await??;
+        self.record_read(project, &snapshot.repo);
+        Ok(snapshot)
+    }
+
+    /// [`ToolContext::read`] of several projects, one after the other on one blocking thread. Their
+    /// results are in their order.
+    ///
+    /// # Errors
+    /// If no thread became free in time.
+    pub(crate) async fn read_each<T: Send + 'static>(
+        &self,
+        projects: &[Arc<Project>],
+        read: impl Fn(&Repo, &Cancel) -> Result<T, Failure> + Send + Sync + 'static,
+    ) -> Result<Vec<Result<Snapshot<T>, Failure>>, Failure> {
+        let sources: Vec<_> = projects.iter().map(|it| self.source(it)).collect();
+        let cancel = self.cancel.clone();
+        let read = move || {
+            let read = |source: &Source| source.read(&read, &cancel);
+            sources.iter().map(read).collect::<Vec<_>>()
+        };
+        let found = self.blocking(read).await?;
+        for (project, found) in projects.iter().zip(&found) {
+            if let Ok(snapshot) = found {
+                self.record_read(project, &snapshot.repo);
+            }
+        }
+        Ok(found)
+    }
+
+    fn source(&self, project: &Project) -> Source {
+        Source {
+            repos: Arc::clone(&self.shared.repos),
+            tenant: self.pass.tenant.clone(),
+            project: project.slug.clone(),
+            rules: Arc::clone(&project.rules),
+        }
+    }
+
+    /// Records that the project was used, and has its status refreshed if that is due.
+    fn record_read(&self, project: &Project, repo: &Repo) {
+        self.refresh_status_later(repo);
+        let key = self.project_key(project);
+        self.shared.index.signals().used(key, repo.commit());
+    }
+
+    /// Finds out after the answer whether the work tree is dirty, so that no call waits for it.
+    fn refresh_status_later(&self, repo: &Repo) {
+        if repo.claim_status() {
+            let repo = repo.clone();
+            drop(tokio::task::spawn_blocking(move || repo.refresh_status()));
+        }
+    }
+}
+
+/// A project and how it is opened.
+struct Source {
+    repos: Arc<Repos>,
+    tenant: String,
+    project: String,
+    rules: Arc<Rules>,
+}
+
+impl Source {
+    fn open(&self) -> Result<Repo, Failure> {
+        let rules = Arc::clone(&self.rules);
+        Ok(self.repos.open(&self.tenant, &self.project, rules)?)
+    }
+
+    fn read<T>(
+        &self,
+        read: impl Fn(&Repo, &Cancel) -> Result<T, Failure>,
+        cancel: &Cancel,
+    ) -> Result<Snapshot<T>, Failure> {
+        let repo = self.open()?;
+        // The move may have caused an error, so an error is retried like an answer.
+        let first = read(&repo, cancel);
+        if !repo.moved() {
+            return Ok(Snapshot {
+                value: first?,
+                repo,
+                moved: false,
+            });
+        }
+        let repo = self.open()?;
+        let value = read(&repo, cancel)?;
+        let moved = repo.moved();
+        Ok(Snapshot { value, repo, moved })
+    }
+}
