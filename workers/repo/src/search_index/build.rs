@@ -19,7 +19,7 @@ const SEGMENT_TRIGRAMS: usize = 400_000;
 const SEGMENT_DOCUMENTS: usize = 100_000;
 
 /// The files of a snapshot.
-pub(crate) trait BuildSource: Send + Sync + 'static {
+pub(crate) trait BuildSource: Send + 'static {
     /// Passes every file to the build: [`Build::keep`] for a blob that it has, else [`Build::add`].
     ///
     /// # Errors

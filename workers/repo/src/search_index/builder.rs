@@ -1,9 +1,9 @@
 //! The thread that builds indexes: one repository at a time, at low CPU priority.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use archway_trigrams::SegmentError;
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -16,7 +16,6 @@ use crate::cancel::Cancel;
 use crate::metrics::RepoMetrics;
 use crate::search_pool::lower_priority_for_background;
 
-const THREAD: &str = "search-index";
 /// A longer build ends with what it has, and the next one continues from there.
 const MAX_BUILD_TIME: Duration = Duration::from_secs(30 * 60);
 /// After a build, its repository rests this many times as long as the build took.
@@ -58,7 +57,7 @@ impl Builder {
             end: end.clone(),
             metrics: metrics.clone(),
         };
-        let named = std::thread::Builder::new().name(THREAD.to_owned());
+        let named = std::thread::Builder::new().name("search-index".to_owned());
         named.spawn(move || thread.run())?;
         Ok(Builder {
             queue,
@@ -104,15 +103,16 @@ impl Drop for Builder {
 
 impl BuilderThread {
     fn run(&self) {
-        lower_priority_for_background(THREAD);
+        lower_priority_for_background("search-index");
         while let Some(job) = self.queue.pop() {
             let started = Instant::now();
-            let built = self.build_on_own_thread(&job);
-            let is_whole = matches!(built, Some(Ok(())));
+            // A panic on one repository must not end builds for all.
+            let built = catch_unwind(AssertUnwindSafe(|| self.build(&job)));
+            let is_whole = matches!(built, Ok(Ok(())));
             let rest = match built {
-                Some(Ok(())) => MIN_REST,
-                Some(Err(error)) => self.report(&error),
-                None => {
+                Ok(Ok(())) => MIN_REST,
+                Ok(Err(error)) => self.report(&error),
+                Err(_panic) => {
                     tracing::error!("the build of a search index panicked: bug");
                     FAILURE_REST
                 }
@@ -123,18 +123,6 @@ impl BuilderThread {
             schedule.built = snapshot.map(|snapshot| (snapshot, Instant::now()));
             schedule.next = Some(Instant::now() + rest.max(started.elapsed() * REST));
         }
-    }
-
-    /// Builds on a thread of the same priority: once it ends, its memory is free for other threads, and
-    /// a panic on one repository does not end builds for all. `None` after a panic.
-    fn build_on_own_thread(&self, job: &Job) -> Option<Result<(), BuildError>> {
-        std::thread::scope(|scope| {
-            let named = std::thread::Builder::new().name(THREAD.to_owned());
-            match named.spawn_scoped(scope, || self.build(job)) {
-                Ok(thread) => thread.join().ok(),
-                Err(error) => Some(Err(SegmentError::from(error).into())),
-            }
-        })
     }
 
     fn build(&self, job: &Job) -> Result<(), BuildError> {
