@@ -133,6 +133,8 @@ pub enum CommandError {
 
 /// Runs the command to completion.
 pub fn run(line: CommandLine) -> Result<(), CommandError> {
+    #[cfg(target_env = "gnu")]
+    crate::allocator::bound();
     tls::choose_cryptography();
     let records = line.command.records();
     logging::start(&line.log, line.command.default_log(), records);

@@ -33,6 +33,8 @@ pub mod data_dir;
 pub mod socket_dir;
 
 mod account;
+#[cfg(target_env = "gnu")]
+mod allocator;
 mod key_file;
 pub mod password_file;
 pub mod bind;

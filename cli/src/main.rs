@@ -7,10 +7,6 @@ use archway::command::{self, CommandLine};
 use archway::output::{self, report};
 use clap::Parser;
 
-/// Threads allocate and free without waiting for one another.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let line = match CommandLine::try_parse() {
         Ok(line) => line,
