@@ -44,6 +44,7 @@ mod file_text;
 mod pattern;
 mod scan;
 mod search_pool;
+mod seen_file;
 mod matched_line;
 mod cancel;
 mod error;

@@ -10,15 +10,12 @@ use std::time::SystemTime;
 
 use gix::ObjectId;
 use gix::refs::TargetRef;
-use rustix::fs::{FileType, Stat};
-use rustix::io::Errno;
 
 use super::error::RepoError;
-use super::jail::file_type;
 use super::manifest;
 use super::project::Snapshot;
 use super::rules::Rules;
-use super::stamp::ObservedState;
+use super::seen_file::SeenFile;
 
 /// Maximum number of references that HEAD may lead through. Git follows five.
 const MAX_REFERENCES: usize = 5;
@@ -34,13 +31,6 @@ pub struct Look {
     pub device: u64,
     /// The files that this was read from; `None` if a change of them could go unnoticed.
     files: Option<Box<[SeenFile]>>,
-}
-
-/// A file or folder, and its state when it was looked at.
-#[derive(Clone, Debug)]
-struct SeenFile {
-    path: Box<Path>,
-    state: ObservedState,
 }
 
 /// The folders of a project, as host paths.
@@ -99,32 +89,6 @@ impl Look {
             .as_ref()
             .is_some_and(|files| files.iter().all(SeenFile::is_unchanged))
     }
-}
-
-impl SeenFile {
-    fn at(path: PathBuf, observed_at: SystemTime) -> SeenFile {
-        let state = ObservedState::at(observed_at, stat(&path));
-        SeenFile {
-            path: path.into(),
-            state,
-        }
-    }
-
-    fn is_unchanged(&self) -> bool {
-        self.state.still_holds(stat(&self.path))
-    }
-}
-
-/// The metadata of a file. Of a folder only the identity counts: git changes its content all the
-/// time.
-fn stat(path: &Path) -> Result<Stat, Errno> {
-    let mut stat = rustix::fs::stat(path)?;
-    if file_type(&stat) == FileType::Directory {
-        stat.st_size = 0;
-        (stat.st_mtime, stat.st_mtime_nsec) = (0, 0);
-        (stat.st_ctime, stat.st_ctime_nsec) = (0, 0);
-    }
-    Ok(stat)
 }
 
 /// All files and folders that HEAD and the rules depend on. `None` if not all are known: git's data

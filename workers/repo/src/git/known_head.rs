@@ -10,7 +10,7 @@ use gix::refs::TargetRef;
 
 use super::git_error;
 use crate::error::RepoError;
-use crate::stamp::ObservedState;
+use crate::seen_file::SeenFile;
 
 /// Only branches are remembered: all work trees of a repository share them.
 const BRANCHES: &[u8] = b"refs/heads/";
@@ -19,7 +19,7 @@ const BRANCHES: &[u8] = b"refs/heads/";
 #[derive(Clone, Debug)]
 pub(super) struct KnownHead {
     pub(super) commit: Option<ObjectId>,
-    files: Vec<(PathBuf, ObservedState)>,
+    files: Vec<SeenFile>,
 }
 
 impl KnownHead {
@@ -30,10 +30,7 @@ impl KnownHead {
         read: impl FnOnce(&gix::Repository) -> Result<Option<ObjectId>, RepoError>,
     ) -> Result<KnownHead, RepoError> {
         let observed_at = SystemTime::now();
-        let observe = |path: PathBuf| {
-            let state = ObservedState::at(observed_at, rustix::fs::stat(&path));
-            (path, state)
-        };
+        let observe = |path: PathBuf| SeenFile::at(path, observed_at);
         let head = observe(repository.git_dir().join("HEAD"));
         let name = repository.head_name().map_err(git_error("reading HEAD"))?;
         let files = match &name {
@@ -56,9 +53,7 @@ impl KnownHead {
 
     /// Whether all its files are known and unchanged.
     pub(super) fn still_holds(&self) -> bool {
-        let holds =
-            |(path, state): &(PathBuf, ObservedState)| state.still_holds(rustix::fs::stat(path));
-        !self.files.is_empty() && self.files.iter().all(holds)
+        !self.files.is_empty() && self.files.iter().all(SeenFile::is_unchanged)
     }
 }
 
