@@ -93,13 +93,9 @@ async fn chain(bare: &Bare) -> Round {
 async fn stack(cores: String) -> Stack {
     let stack = Stack::start(Layout {
         tenants: vec![TENANT.to_owned()],
-        keys: usize::MAX,
         project: Project::Generated(10),
-        gateways: 1,
-        workers: 1,
         cores: Some(cores),
-        gateway_arguments: Vec::new(),
-        worker_arguments: Vec::new(),
+        ..Layout::default()
     })
     .await;
     stack.set_limits(TENANT, 1_000_000).await;

@@ -62,13 +62,9 @@ async fn serve(cache: &TempDir) -> Stack {
     let arguments = ["--cache", &folder, "--indexing", "false"];
     let stack = Stack::start(Layout {
         tenants: vec![TENANT.to_owned()],
-        keys: usize::MAX,
         project: Project::Generated(1),
-        gateways: 1,
-        workers: 1,
-        cores: None,
-        gateway_arguments: Vec::new(),
         worker_arguments: arguments.map(str::to_owned).into(),
+        ..Layout::default()
     })
     .await;
     stack.set_limits(TENANT, 0).await;

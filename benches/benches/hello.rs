@@ -68,13 +68,8 @@ async fn compare() {
 async fn installation() -> Stack {
     let stack = Stack::start(Layout {
         tenants: vec![TENANT.to_owned()],
-        keys: usize::MAX,
         project: Project::Generated(50),
-        gateways: 1,
-        workers: 1,
-        cores: None,
-        gateway_arguments: Vec::new(),
-        worker_arguments: Vec::new(),
+        ..Layout::default()
     })
     .await;
     stack.set_limits(TENANT, 1_000_000).await;

@@ -43,13 +43,8 @@ async fn main() {
     let repository = fs::canonicalize(repository).expect("a repository");
     let stack = Stack::start(Layout {
         tenants: vec![TENANT.to_owned()],
-        keys: usize::MAX,
         project: Project::CloneOf(repository),
-        gateways: 1,
-        workers: 1,
-        cores: None,
-        gateway_arguments: Vec::new(),
-        worker_arguments: Vec::new(),
+        ..Layout::default()
     });
     let stack = stack.await;
     stack.set_limits(TENANT, 0).await;

@@ -105,13 +105,10 @@ impl Layer {
 async fn stack(gateway_arguments: Vec<String>, worker_arguments: Vec<String>) -> Stack {
     let stack = Stack::start(Layout {
         tenants: vec![FREE.to_owned(), BOUND.to_owned()],
-        keys: usize::MAX,
         project: Project::Generated(10),
-        gateways: 1,
-        workers: 1,
-        cores: None,
         gateway_arguments,
         worker_arguments,
+        ..Layout::default()
     })
     .await;
     stack.set_limits(FREE, 0).await;

@@ -42,13 +42,11 @@ async fn main() {
     let store = RedisServer::start().await;
     let stack = Stack::start(Layout {
         tenants: TENANTS.map(str::to_owned).into(),
-        keys: usize::MAX,
         project: Project::Generated(files),
         gateways: 2,
         workers: 3,
-        cores: None,
         gateway_arguments: vec!["--limits-url".to_owned(), store.url()],
-        worker_arguments: Vec::new(),
+        ..Layout::default()
     })
     .await;
     for tenant in TENANTS {

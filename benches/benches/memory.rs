@@ -61,13 +61,8 @@ async fn spend_all(count: usize) {
     let (attacker, other) = ("attacker", "other");
     let stack = Stack::start(Layout {
         tenants: vec![attacker.to_owned(), other.to_owned()],
-        keys: usize::MAX,
         project: Project::Generated(10),
-        gateways: 1,
-        workers: 1,
-        cores: None,
-        gateway_arguments: Vec::new(),
-        worker_arguments: Vec::new(),
+        ..Layout::default()
     })
     .await;
     for tenant in [attacker, other] {

@@ -55,13 +55,9 @@ async fn measure() {
             .into_iter()
             .chain(Manner::ALL.map(Manner::tenant))
             .collect(),
-        keys: usize::MAX,
         project: Project::Generated(FILES),
-        gateways: 1,
-        workers: 1,
         cores: Some(SERVERS_CORE.to_owned()),
-        gateway_arguments: Vec::new(),
-        worker_arguments: Vec::new(),
+        ..Layout::default()
     })
     .await;
     let searches = Manner::Searches.tenant();

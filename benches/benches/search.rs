@@ -4,8 +4,9 @@
 //! index and by one without. All of them and `rg` get the same patterns, alternately. The patterns are
 //! words that the repository has: a rare one, one with hundreds of matches, one in a tenth of all files.
 //! Prints the wall time of a call divided by that of `rg`, and its CPU (gateway and worker) divided by that
-//! of the same call without an index. Needs `rg` in PATH or in `ARCHWAY_TEST_RG`. Run: `cargo build
-//! --release && cargo bench -p archway-benches --bench search -- --repo PATH [--rounds N]`.
+//! of the same call without an index. Then restarts the workers, and commits to the mirror. Needs `rg` in PATH
+//! or in `ARCHWAY_TEST_RG`. Run: `cargo build --release && cargo bench -p archway-benches --bench search --
+//! --repo PATH [--rounds N] [--calls N]`; `--calls` is the number of calls whose CPU is measured.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,6 +20,9 @@ use archway_benches::{
 };
 use tempfile::TempDir;
 use tokio::time::Instant;
+
+#[path = "search/changes.rs"]
+mod changes;
 
 const TENANT: &str = "bench";
 const ROUNDS: usize = 30;
@@ -44,7 +48,7 @@ async fn main() {
         Project::CloneOf(repository.clone()),
         Project::MirrorOf(repository),
     );
-    let served = [
+    let mut served = [
         serve("work tree, scan", tree.clone(), false).await,
         serve("work tree, index", tree, true).await,
         serve("mirror, scan", mirror.clone(), false).await,
@@ -69,6 +73,16 @@ async fn main() {
             served.name, usage.peak_mib
         );
     }
+    for served in served.iter_mut().filter(|served| served.is_indexed()) {
+        changes::restarts(served, "no_such_word_anywhere").await;
+    }
+    changes::commits(&served[3]).await;
+}
+
+impl Served {
+    fn is_indexed(&self) -> bool {
+        self.name.ends_with("index")
+    }
 }
 
 async fn serve(name: &'static str, project: Project, is_indexed: bool) -> Served {
@@ -80,13 +94,9 @@ async fn serve(name: &'static str, project: Project, is_indexed: bool) -> Served
     };
     let stack = Stack::start(Layout {
         tenants: vec![TENANT.to_owned()],
-        keys: usize::MAX,
         project,
-        gateways: 1,
-        workers: 1,
-        cores: None,
-        gateway_arguments: Vec::new(),
         worker_arguments: [index, vec!["--indexing".to_owned(), "false".to_owned()]].concat(),
+        ..Layout::default()
     });
     let stack = stack.await;
     stack.set_limits(TENANT, 0).await;
@@ -95,10 +105,7 @@ async fn serve(name: &'static str, project: Project, is_indexed: bool) -> Served
 
 /// Waits until the indexes are built, and prints what they cost.
 async fn build(served: &[Served], bytes: f64) {
-    for served in served
-        .iter()
-        .filter(|served| served.name.ends_with("index"))
-    {
+    for served in served.iter().filter(|served| served.is_indexed()) {
         let worker = &served.stack.workers[0];
         let before = worker.usage().cpu_seconds;
         let mut client = client(served, "no_such_word_anywhere").await;
@@ -120,6 +127,7 @@ async fn build(served: &[Served], bytes: f64) {
 }
 
 async fn compare(served: &[Served], folder: &Path, (what, pattern): (&str, &str), rounds: usize) {
+    let calls = number("--calls", CPU_CALLS);
     let mut clients = Vec::new();
     let mut totals = BTreeSet::new();
     for served in served {
@@ -142,8 +150,8 @@ async fn compare(served: &[Served], folder: &Path, (what, pattern): (&str, &str)
     );
     let mut scan = f64::NAN;
     for ((served, client), times) in served.iter().zip(&mut clients).zip(&mut ours) {
-        let (wall, cpu) = (median(times), cpu(served, client).await);
-        if served.name.ends_with("scan") {
+        let (wall, cpu) = (median(times), cpu(served, client, calls).await);
+        if !served.is_indexed() {
             scan = cpu;
         }
         println!(
@@ -156,15 +164,15 @@ async fn compare(served: &[Served], folder: &Path, (what, pattern): (&str, &str)
     }
 }
 
-/// The CPU seconds of a call.
-async fn cpu(served: &Served, client: &mut Client) -> f64 {
+/// The CPU seconds of a call, of so many.
+async fn cpu(served: &Served, client: &mut Client, calls: usize) -> f64 {
     let used = || {
         let (gateways, workers) = served.stack.cpu();
         gateways + workers
     };
     let before = used();
-    client.time(CPU_CALLS).await;
-    (used() - before) / CPU_CALLS as f64
+    client.time(calls).await;
+    (used() - before) / calls as f64
 }
 
 async fn client(served: &Served, pattern: &str) -> Client {

@@ -49,11 +49,7 @@ async fn measure(tenants: usize) {
         tenants: names.clone(),
         keys: KEYS,
         project: Project::Generated(FILES),
-        gateways: 1,
-        workers: 1,
-        cores: None,
-        gateway_arguments: Vec::new(),
-        worker_arguments: Vec::new(),
+        ..Layout::default()
     });
     let stack = stack.await;
     println!("  set up in {:.0} s", begun.elapsed().as_secs_f64());

@@ -5,6 +5,7 @@
 
 mod bare;
 mod client;
+mod layout;
 mod process;
 mod ripgrep;
 mod round;
@@ -14,11 +15,12 @@ mod tree;
 
 pub use bare::Bare;
 pub use client::{Answer, Client};
+pub use layout::{Layout, Project};
 pub use process::{Dev, Usage, held};
 pub use ripgrep::{grep_call, rg, total_matches};
 pub use round::{HELLO, Round};
 pub use running::{COMPLETED_RUNS, Running};
-pub use stack::{Layout, Project, Stack};
+pub use stack::Stack;
 pub use tree::generate;
 
 /// The median of `values`, which it sorts.

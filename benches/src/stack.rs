@@ -3,53 +3,16 @@
 //! Everything is set up by an operator's commands. The processes can be pinned to some of the machine's
 //! cores, so that the measuring clients don't compete with them.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{collections::BTreeMap, fs, path::PathBuf, process::Command};
 
 use e2e::Database;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
-    Running, Usage, generate,
+    Layout, Project, Running, Usage,
     process::{answer, binary, held, in_force, set_limits},
 };
-
-/// The parts of a [`Stack`].
-#[derive(Clone, Debug)]
-pub struct Layout {
-    /// Slugs of tenants. Each gets the project `site`.
-    pub tenants: Vec<String>,
-    /// How many of the tenants, from the first, get a key.
-    pub keys: usize,
-    /// The content of each project.
-    pub project: Project,
-    /// How many gateways.
-    pub gateways: usize,
-    /// How many workers, all in the shared pool.
-    pub workers: usize,
-    /// The cores of gateways and workers, as `taskset --cpu-list` takes them; `None` for all.
-    pub cores: Option<String>,
-    /// Additional arguments of every gateway.
-    pub gateway_arguments: Vec<String>,
-    /// Additional arguments of every worker.
-    pub worker_arguments: Vec<String>,
-}
-
-/// The content of a project.
-#[derive(Clone, Debug)]
-pub enum Project {
-    /// This many generated files of about 4 KiB.
-    Generated(usize),
-    /// A clone of the last commit of a repository on this machine.
-    CloneOf(PathBuf),
-    /// A bare clone of the last commit of a repository on this machine.
-    MirrorOf(PathBuf),
-}
 
 /// A running installation. Its processes end with this value.
 pub struct Stack {
@@ -61,6 +24,7 @@ pub struct Stack {
     postgres: u32,
     /// The CPU seconds of Postgres before the workers started.
     postgres_before: f64,
+    layout: Layout,
     installation: Installation,
 }
 
@@ -87,7 +51,8 @@ impl Stack {
         }
         let postgres = installation.database.server_pid().await;
         let postgres_before = Usage::of_children(postgres);
-        let workers = (0..layout.workers).map(|number| installation.worker(&layout, number));
+        let workers = 0..layout.workers;
+        let workers = workers.map(|number| installation.worker(&layout, number, "127.0.0.1:0"));
         let workers: Vec<Running> = workers.collect();
         let gateways = (0..layout.gateways).map(|_| installation.gateway(&layout, &workers));
         let gateways: Vec<Running> = gateways.collect();
@@ -98,8 +63,18 @@ impl Stack {
             keys,
             postgres,
             postgres_before,
+            layout,
             installation,
         }
+    }
+
+    /// Ends the only worker, and starts it again at the same address.
+    pub fn restart_worker(&mut self) {
+        let ended = self.workers.pop().expect("a worker");
+        let address = ended.address.clone();
+        drop(ended);
+        let worker = self.installation.worker(&self.layout, 0, &address);
+        self.workers.push(worker);
     }
 
     /// The folder of a tenant's project.
@@ -157,44 +132,6 @@ impl Stack {
         let sum = |running: &[Running]| running.iter().map(|one| one.usage().cpu_seconds).sum();
         (sum(&self.gateways), sum(&self.workers))
     }
-}
-
-impl Project {
-    /// Makes the same project in each of these folders: the others are copies of the first.
-    fn make(&self, mut folders: impl Iterator<Item = PathBuf>) {
-        let Some(first) = folders.next() else {
-            return;
-        };
-        self.make_one(&first);
-        for folder in folders {
-            fs::create_dir_all(folder.parent().expect("a tenant's folder")).expect("a folder");
-            let done = Command::new("cp")
-                .arg("-r")
-                .args([&first, &folder])
-                .status();
-            assert!(done.expect("cp runs").success(), "{}", folder.display());
-        }
-    }
-
-    fn make_one(&self, folder: &Path) {
-        match self {
-            Project::Generated(files) => generate(folder, *files),
-            Project::CloneOf(repository) => clone(repository, &[], folder),
-            Project::MirrorOf(repository) => clone(repository, &["--bare"], folder),
-        }
-    }
-}
-
-/// Clones the last commit of a repository.
-fn clone(repository: &Path, arguments: &[&str], folder: &Path) {
-    let from = format!("file://{}", repository.display());
-    let mut clone = Command::new("git");
-    clone.args(["clone", "--quiet", "--depth", "1"]);
-    let done = clone
-        .args(arguments)
-        .args([from.as_ref(), folder.as_os_str()]);
-    let done = done.status().expect("git runs");
-    assert!(done.success(), "{clone:?}");
 }
 
 /// The files of an installation.
@@ -266,11 +203,11 @@ impl Installation {
         answer(&mut command)
     }
 
-    fn worker(&self, layout: &Layout, number: usize) -> Running {
+    fn worker(&self, layout: &Layout, number: usize, listen: &str) -> Running {
         let mut command = held(layout.cores.as_deref(), &binary());
         command
             .args(["worker", "--log-format", "json"])
-            .args(["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
+            .args(["--listen", listen, "--admin-listen", "127.0.0.1:0"])
             .args(["--name", &format!("worker-{number}")])
             .arg("--repos")
             .arg(self.path("repos"))

@@ -1,6 +1,7 @@
-//! The search engine against ripgrep 15.1, on this repository and on generated trees: 200 random
-//! patterns, literal and regex, with and without case, with globs. Files, lines, texts and counts must be
-//! equal.
+//! The search engine against ripgrep 15.1, on this repository and on generated trees, and on bare mirrors of
+//! them: 240 random patterns, literal and regex, with and without case, with globs. Files, lines, texts and
+//! counts must be equal. All are searched by their index; the unit tests of `archway-repo` compare that with
+//! the scan.
 //!
 //! A failure prints the seed of all random choices; `ARCHWAY_TEST_SEED=<seed>` repeats it. ripgrep gets
 //! the options that our tools promise: only the repository's .gitignore, hidden files included, `$`
@@ -12,7 +13,7 @@ mod trees;
 
 use std::{env, path::PathBuf};
 
-use e2e::{Client, Harness, Repo, Stack, Tenant};
+use e2e::{Client, Harness, Repo, Stack, Tenant, git, http::Request};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
@@ -20,7 +21,9 @@ use crate::number_from;
 use patterns::SearchQuery;
 use ripgrep::{Line, Ripgrep};
 
-const QUESTIONS: usize = 200;
+const QUESTIONS: usize = 240;
+const PROJECTS: [&str; 3] = ["this", "wild", "deep"];
+const BUILDS: &str = "archway_worker_search_index_builds_total ";
 /// The most pages to compare. Further pages would repeat what the count shows.
 const PAGES: usize = 6;
 
@@ -59,15 +62,27 @@ async fn the_engine_finds_exactly_what_ripgrep_finds() {
     println!("ARCHWAY_TEST_SEED={seed}");
     let mut random = StdRng::seed_from_u64(seed);
     let this_repository = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
-    let acme = Tenant::new("acme")
-        .project("this", Repo::new().copy_of(&this_repository).commit())
-        .project("wild", trees::wild(&mut random))
-        .project("deep", trees::deep(&mut random));
+    let trees = [
+        Repo::new().copy_of(&this_repository).commit(),
+        trees::wild(&mut random),
+        trees::deep(&mut random),
+    ];
+    let mut acme = Tenant::new("acme");
+    for (project, tree) in PROJECTS.into_iter().zip(trees) {
+        let mirror = Repo::new().file("a", "").commit();
+        acme = acme
+            .project(project, tree)
+            .project(&mirror_of(project), mirror);
+    }
     let stack = Harness::new().tenant(acme).start().await;
     let client = stack.client("acme");
+    PROJECTS
+        .iter()
+        .for_each(|project| make_mirror(&stack, project));
+    until_indexed(&stack, &client).await;
     let mut found = 0;
     for number in 0..QUESTIONS {
-        let project = ["this", "wild", "deep"][number % 3];
+        let project = PROJECTS[number % PROJECTS.len()];
         let ripgrep = ripgrep_in(&stack, &rg, project);
         let query = SearchQuery::random(&mut random, &ripgrep.files());
         let tool = if random.random_bool(0.5) && query.fits_grep() {
@@ -75,10 +90,41 @@ async fn the_engine_finds_exactly_what_ripgrep_finds() {
         } else {
             &SEARCH
         };
-        found += compare(&client, tool, project, &query, &ripgrep).await;
+        let searched = match random.random_bool(0.5) {
+            true => project.to_owned(),
+            false => mirror_of(project),
+        };
+        found += compare(&client, tool, &searched, &query, &ripgrep).await;
     }
     println!("{found} lines compared");
     assert!(found > 5_000, "too few to mean anything: {found}");
+}
+
+fn mirror_of(project: &str) -> String {
+    format!("{project}-mirror")
+}
+
+/// Replaces the mirror's folder by a bare clone of the project's.
+fn make_mirror(stack: &Stack, project: &str) {
+    let folder = |project: &str| stack.folder("acme", project);
+    let (from, to) = (folder(project), folder(&mirror_of(project)));
+    std::fs::remove_dir_all(&to).unwrap();
+    let [source, target] = [&from, &to].map(|path| path.to_str().unwrap());
+    git(&from, &["clone", "--quiet", "--bare", source, target]);
+}
+
+/// Searches every project until each has an index.
+async fn until_indexed(stack: &Stack, client: &Client) {
+    let indexed = async || {
+        let arguments = json!({ "pattern": "no_such_word_anywhere", "project": "*" });
+        client.call("grep_codebase", arguments).await;
+        let metrics = Request::new("GET", "/metrics");
+        let metrics = metrics.send(stack.worker_admins()[0]).await.text();
+        let builds = |line: &str| Some(line.strip_prefix(BUILDS)?.trim().parse::<usize>().unwrap());
+        let builds = metrics.lines().find_map(builds).unwrap_or(0);
+        (builds >= 2 * PROJECTS.len()).then_some(())
+    };
+    stack.eventually(indexed).await;
 }
 
 fn rg() -> Option<PathBuf> {

@@ -195,3 +195,27 @@ async fn a_cursor_of_a_star_outlives_a_removed_project_but_no_other_commit() {
     let refused = client.call("grep_codebase", within).await;
     assert_eq!(refused.code(), "invalid_arguments");
 }
+
+#[tokio::test]
+async fn a_page_of_a_star_names_at_most_fifty_skipped_projects() {
+    let (stack, client) = many_projects().await;
+    for number in 0..60 {
+        let folder = stack.folder("acme", &format!("p{number:02}"));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+    let mut arguments = json!({ "pattern": "sesame", "project": "*" });
+    let mut pages = Vec::new();
+    for has_more in [true, false] {
+        let reply = client.call("grep_codebase", arguments.clone()).await;
+        let counts = reply.meta("projects");
+        let skipped = column(&counts["skipped"], "code");
+        let codes: BTreeSet<_> = skipped.iter().copied().collect();
+        assert_eq!(codes, BTreeSet::from(["unavailable"]));
+        pages.push((skipped.len(), both(&reply)["matches"].clone()));
+        arguments["cursor"] = both(&reply)["cursor"].clone();
+        assert_eq!(arguments["cursor"].is_string(), has_more);
+    }
+    assert_eq!(pages[0].0 + pages[1].0, 60);
+    assert_eq!(pages[0], (50, json!([])));
+    assert_eq!(pages[1].1.as_array().unwrap().len(), 20);
+}

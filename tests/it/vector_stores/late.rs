@@ -5,6 +5,7 @@ use archway_store::{Blob, Lease, StoreConfig, StoredText, Stores};
 use e2e::{Embeddings, Harness, Repo, Stack, Tenant};
 use serde_json::json;
 use sqlx::PgPool;
+use tokio::time::Duration;
 use uuid::Uuid;
 
 use super::cases::chunk_at;
@@ -64,7 +65,8 @@ impl Scene {
         let project = sqlx::query_scalar::<_, Uuid>(project);
         let project = project.fetch_one(&self.owner).await.unwrap();
         let taken = async || {
-            let taken = tenant.acquire_lease(project, &self.made_by, Uuid::new_v4());
+            let taken =
+                tenant.acquire_lease(project, &self.made_by, (Uuid::new_v4(), Duration::ZERO));
             taken.await.unwrap()
         };
         let lease = self.stack.eventually(taken).await;

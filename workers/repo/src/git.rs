@@ -15,6 +15,8 @@ use super::boundary::GitFolder;
 use super::error::RepoError;
 use known_head::KnownHead;
 
+pub(crate) use known_head::files_of_head;
+
 mod known_head;
 
 /// Overrides of the repository's configuration. Without the limit, gix reads objects of at most 16

@@ -6,19 +6,15 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use gix::ObjectId;
-use gix::refs::TargetRef;
 
 use super::error::RepoError;
+use super::git::files_of_head;
 use super::manifest;
 use super::project::Snapshot;
 use super::rules::Rules;
-use super::seen_file::SeenFile;
-
-/// Maximum number of references that HEAD may lead through. Git follows five.
-const MAX_REFERENCES: usize = 5;
+use super::seen_file::SeenFiles;
 
 /// HEAD and the path rules of a project, as of one look.
 #[derive(Clone, Debug)]
@@ -29,8 +25,7 @@ pub struct Look {
     pub rules: String,
     /// The device of the project's folder.
     pub device: u64,
-    /// The files that this was read from; `None` if a change of them could go unnoticed.
-    files: Option<Box<[SeenFile]>>,
+    files: SeenFiles,
 }
 
 /// The folders of a project, as host paths.
@@ -51,24 +46,14 @@ impl Look {
         folders: &ProjectFolders<'_>,
         operator: &Arc<Rules>,
     ) -> Result<Look, RepoError> {
-        // The states come first: what changes after them is found by the next look.
-        let paths = dependencies(snapshot, folders);
-        let observed_at = SystemTime::now();
-        let seen = |path| SeenFile::at(path, observed_at);
-        let files: Option<Box<[SeenFile]>> =
-            paths.map(|paths| paths.into_iter().map(seen).collect());
+        let files = SeenFiles::at(dependencies(snapshot, folders));
         let snapshot = snapshot.again()?;
         let (_manifest, rules) = snapshot.manifest_and_rules(operator)?;
-        // HEAD may name another branch by now, whose file is not among these.
-        let has_all = |files: &[SeenFile]| {
-            let now = dependencies(&snapshot, folders).unwrap_or_default();
-            now.iter().eq(files.iter().map(|file| &*file.path))
-        };
         Ok(Look {
             head: snapshot.commit(),
             rules: rules.fingerprint(),
             device: snapshot.project().key().device(),
-            files: files.filter(|files| has_all(files)),
+            files: files.confirmed_by(dependencies(&snapshot, folders)),
         })
     }
 
@@ -79,15 +64,13 @@ impl Look {
             head,
             rules: rules.to_owned(),
             device,
-            files: None,
+            files: SeenFiles::UNKNOWN,
         }
     }
 
     /// Whether nothing has changed since this look.
     pub(super) fn still_holds(&self) -> bool {
-        self.files
-            .as_ref()
-            .is_some_and(|files| files.iter().all(SeenFile::is_unchanged))
+        self.files.are_unchanged()
     }
 }
 
@@ -105,33 +88,14 @@ fn dependencies(snapshot: &Snapshot, folders: &ProjectFolders<'_>) -> Option<Vec
         paths.push(bare_head);
         return Some(paths);
     };
-    // Git looks for a bare repository only where there is no `.git`.
-    if git.git_dir() == folders.files {
-        paths.push(bare_head);
-    } else {
-        paths.push(git.git_dir().join("HEAD"));
-    }
+    // Git looks for a bare repository, whose HEAD is among the files of HEAD, only where there is
+    // no `.git`.
     if git.git_dir() != git.common_dir() {
         paths.push(git.git_dir().join("commondir"));
     }
-    paths.extend(["config", "packed-refs"].map(|name| git.common_dir().join(name)));
-    let mut reference = git.find_reference("HEAD").ok()?.inner;
-    for _ in 0..MAX_REFERENCES {
-        let TargetRef::Symbolic(name) = reference.target.to_ref() else {
-            return Some(paths);
-        };
-        // Other references belong to one work tree, or to a submodule.
-        let path = gix::path::from_bstr(name.as_bstr()).ok()?;
-        if !name.as_bstr().starts_with(b"refs/heads/") {
-            return None;
-        }
-        paths.push(git.common_dir().join(path));
-        match git.try_find_reference(name).ok()? {
-            Some(next) => reference = next.inner,
-            None => return Some(paths),
-        }
-    }
-    None
+    paths.push(git.common_dir().join("config"));
+    paths.extend(files_of_head(&git)?);
+    Some(paths)
 }
 
 #[cfg(test)]
@@ -303,10 +267,8 @@ mod tests {
         let app = Sandbox::new();
         app.file("a", "1").committed();
         let look = settled(&app);
-        let files = look.files.as_ref().unwrap().iter();
-        let bytes: usize = files
-            .map(|file| size_of_val(file) + file.path.as_os_str().len())
-            .sum();
+        let bytes = look.files.heap_size();
+        assert!(bytes > 0);
         assert!(
             size_of_val(&look) + look.rules.len() + bytes < 4 << 10,
             "{bytes}"

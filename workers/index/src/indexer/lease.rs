@@ -3,13 +3,17 @@
 use archway_repo::Look;
 use archway_store::{LEASE, Lease, MountedProject};
 use futures::FutureExt as _;
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::Indexer;
 use super::run::{Progress, Run, RunError};
 use crate::metrics::RunOutcome;
+
+/// How long an index is left as it is after its last run began, unless the repository changed: what is
+/// written to memory meanwhile is indexed by one run.
+const REST: Duration = Duration::from_secs(2);
 
 impl Indexer {
     /// Completes a project's index, unless another worker does. Makes no more vectors once `yields` is
@@ -24,7 +28,12 @@ impl Indexer {
         let store = self.parts.stores.tenant(project_key.tenant);
         // A new holder for each run, so that work left over from an earlier run is not mistaken for
         // this one's.
-        let taken = store.acquire_lease(project_key.project, &self.parts.made_by, Uuid::now_v7());
+        let holder = Uuid::now_v7();
+        let rest = match project.is_requested {
+            true => REST,
+            false => Duration::ZERO,
+        };
+        let taken = store.acquire_lease(project_key.project, &self.parts.made_by, (holder, rest));
         let lease = taken.await?.ok_or(RunError::LeaseHeld)?;
         let started = Instant::now();
         let _under_way = self.parts.metrics.active_run();

@@ -57,7 +57,7 @@ pub(crate) enum RunError {
     NoVectors(#[from] EmbedError),
     #[error("only words are indexed so far: a text can't be read again to make its vectors")]
     TextUnreadable,
-    #[error("another worker is indexing it")]
+    #[error("another worker is indexing it, or did so a moment ago")]
     LeaseHeld,
     #[error("another worker took the index over")]
     LeaseLost,

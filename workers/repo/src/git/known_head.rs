@@ -1,59 +1,66 @@
 //! The commit that HEAD names, remembered while the files that name it are unchanged.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
-use std::time::SystemTime;
 
 use gix::ObjectId;
 use gix::refs::TargetRef;
 
-use super::git_error;
 use crate::error::RepoError;
-use crate::seen_file::SeenFile;
+use crate::seen_file::SeenFiles;
 
-/// Only branches are remembered: all work trees of a repository share them.
+/// All work trees of a repository share its branches. Other references belong to one work tree, or
+/// to a submodule.
 const BRANCHES: &[u8] = b"refs/heads/";
+/// Maximum number of references that HEAD may lead through. Git follows five.
+const MAX_REFERENCES: usize = 5;
+
+/// The files that HEAD's commit is read from: HEAD, the branches that it leads through, and the
+/// packed references. `None` if not all are known.
+pub(crate) fn files_of_head(repository: &gix::Repository) -> Option<Vec<PathBuf>> {
+    let common = repository.common_dir();
+    let mut files = vec![
+        repository.git_dir().join("HEAD"),
+        common.join("packed-refs"),
+    ];
+    let mut reference = repository.find_reference("HEAD").ok()?.inner;
+    for _ in 0..MAX_REFERENCES {
+        let TargetRef::Symbolic(name) = reference.target.to_ref() else {
+            return Some(files);
+        };
+        if !name.as_bstr().starts_with(BRANCHES) {
+            return None;
+        }
+        files.push(common.join(gix::path::from_bstr(name.as_bstr()).ok()?));
+        match repository.try_find_reference(name).ok()? {
+            Some(next) => reference = next.inner,
+            None => return Some(files),
+        }
+    }
+    None
+}
 
 /// The commit of HEAD, and the state of the files that it was read from.
 #[derive(Clone, Debug)]
 pub(super) struct KnownHead {
     pub(super) commit: Option<ObjectId>,
-    files: Vec<SeenFile>,
+    files: SeenFiles,
 }
 
 impl KnownHead {
-    /// The commit, read by `read` after a look at the files that name it: the next check notices a
-    /// change during the read.
+    /// The commit, as `read` finds it.
     pub(super) fn read(
         repository: &gix::Repository,
         read: impl FnOnce(&gix::Repository) -> Result<Option<ObjectId>, RepoError>,
     ) -> Result<KnownHead, RepoError> {
-        let observed_at = SystemTime::now();
-        let observe = |path: PathBuf| SeenFile::at(path, observed_at);
-        let head = observe(repository.git_dir().join("HEAD"));
-        let name = repository.head_name().map_err(git_error("reading HEAD"))?;
-        let files = match &name {
-            None => vec![head],
-            Some(name) if name.as_bstr().starts_with(BRANCHES) => {
-                let common = repository.common_dir();
-                let branch = observe(common.join(OsStr::from_bytes(name.as_bstr())));
-                vec![head, branch, observe(common.join("packed-refs"))]
-            }
-            Some(_other) => Vec::new(),
-        };
-        let branch = name.and_then(|name| repository.try_find_reference(&name).ok().flatten());
-        // A branch that names another reference depends on more files.
-        let is_direct = branch.is_none_or(|branch| matches!(branch.target(), TargetRef::Object(_)));
+        let files = SeenFiles::at(files_of_head(repository));
         Ok(KnownHead {
             commit: read(repository)?,
-            files: if is_direct { files } else { Vec::new() },
+            files: files.confirmed_by(files_of_head(repository)),
         })
     }
 
-    /// Whether all its files are known and unchanged.
     pub(super) fn still_holds(&self) -> bool {
-        !self.files.is_empty() && self.files.iter().all(SeenFile::is_unchanged)
+        self.files.are_unchanged()
     }
 }
 
@@ -116,15 +123,26 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_that_names_another_is_read_each_time() {
+    fn a_head_is_remembered_through_a_branch_that_names_another() {
         let app = Sandbox::new();
         app.file("a", "1").committed();
         app.git(&["symbolic-ref", "refs/heads/alias", "refs/heads/main"]);
         app.git(&["symbolic-ref", "HEAD", "refs/heads/alias"]);
         let opened = opened(&app);
-        head(&opened);
-        assert!(opened.head.lock().as_ref().unwrap().files.is_empty());
+        settle(&opened);
         app.git(&["commit", "-qm", "two", "--allow-empty"]);
         assert_eq!(head(&opened), git(&app.root(), &["rev-parse", "HEAD"]));
+    }
+
+    #[test]
+    fn a_head_outside_of_branches_is_read_each_time() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        app.git(&["update-ref", "refs/other/tip", "HEAD"]);
+        app.git(&["symbolic-ref", "HEAD", "refs/other/tip"]);
+        let opened = opened(&app);
+        head(&opened);
+        assert_eq!(super::files_of_head(&opened.objects()), None);
+        assert!(!is_remembered(&opened));
     }
 }

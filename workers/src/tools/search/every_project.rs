@@ -28,6 +28,9 @@ use crate::{
 /// The least time between two reports of progress.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 
+/// Projects of one page that may be skipped: an answer names them all, and has a bound.
+const MAX_SKIPPED: usize = 50;
+
 /// A page in the making.
 pub(super) struct EveryProject<M> {
     pub(super) collected: CollectedMatches<M>,
@@ -180,7 +183,9 @@ impl<'a, M: Match> Page<'a, M> {
             Ok(snapshot) => snapshot,
             Err(failure) if is_of_the_project(failure.code) => {
                 self.skip(project, failure);
-                return Ok(false);
+                let next = following.filter(|_| self.codes.len() >= MAX_SKIPPED);
+                self.next = next.map(|next| self.place(next, None, 0));
+                return Ok(self.next.is_some());
             }
             Err(failure) if failure.code == Fault::SearchTimeout && self.searched > 0 => {
                 self.collected.totals.incomplete = true;

@@ -51,7 +51,7 @@ pub struct CompletedIndex<'a> {
 
 impl TenantStore<'_> {
     /// Acquires the lease of a project's index, and creates the index if needed. `None` while
-    /// another worker holds it.
+    /// another worker holds it, or if the index was completed within `rest`.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -59,7 +59,7 @@ impl TenantStore<'_> {
         &self,
         project: Uuid,
         made_by: &str,
-        holder: Uuid,
+        (holder, rest): (Uuid, Duration),
     ) -> Result<Option<Lease>, StoreError> {
         let (what, taken) = ("acquiring the lease of an index", Instant::now());
         let mut tx = self.begin().await?;
@@ -68,13 +68,16 @@ impl TenantStore<'_> {
              values ($1, $2, $3, $4, now() + make_interval(secs => $5)) \
              on conflict (tenant_id, project_id, made_by) do update \
              set holder = excluded.holder, held_until = excluded.held_until \
-             where i.holder is null or i.holder = excluded.holder or i.held_until < now() \
+             where (i.holder is null or i.holder = excluded.holder or i.held_until < now()) \
+                   and (i.indexed_at is null or i.failure is not null \
+                        or i.indexed_at <= now() - make_interval(secs => $6)) \
              returning id",
             self.tenant,
             project,
             made_by,
             holder,
-            LEASE.as_secs_f64()
+            LEASE.as_secs_f64(),
+            rest.as_secs_f64()
         )
         .fetch_optional(&mut *tx)
         .await

@@ -1,8 +1,9 @@
 //! The cached texts of a project: immutable segments, and which of their texts still exist.
 //!
-//! A new edition adds one segment with the new texts, and marks removed texts as dead. With many
-//! segments or dead texts, all is read again. A text whose row has another length is a different
-//! text: it got its vectors. Search results do not depend on this history.
+//! A new edition adds one segment with the new texts, and marks removed texts as dead. Segments that
+//! are smaller than what follows them are read again as part of the new one, so there are few
+//! (log-structured merge); with many dead texts, all are. A text whose row has another length is a
+//! different text: it got its vectors. Search results do not depend on this history.
 
 mod top_chunks;
 
@@ -19,8 +20,6 @@ use super::segment::{Segment, TextFlags};
 use crate::terms::{self, Term};
 use top_chunks::TopChunks;
 
-/// With this many segments, everything is read again.
-const MAX_SEGMENTS: usize = 8;
 /// Bytes read from Postgres at once.
 const BATCH_BYTES: usize = 4 << 20;
 
@@ -60,9 +59,10 @@ impl View {
             .map(|live| live.retaining(&wanted))
             .collect();
         let dead: usize = segments.iter().map(LiveSegment::dead).sum();
-        if segments.len() >= MAX_SEGMENTS || dead * 4 > current.len() {
+        if dead * 4 > current.len() {
             segments.clear();
         }
+        drop_small(&mut segments, current.len());
         let mut reused: HashSet<Row> = segments.iter().flat_map(LiveSegment::rows).collect();
         let held: usize = segments.iter().map(|live| live.segment.bytes()).sum();
         let lacking = current.iter().filter(|row| !reused.contains(*row));
@@ -89,6 +89,21 @@ impl View {
             .map(|live| live.segment.bytes() + live.live.len())
             .sum()
     }
+}
+
+/// Drops the segments that have fewer texts than the later ones and the texts to read together, of
+/// `texts` in all. At most as many are left as `texts` has binary digits.
+fn drop_small(segments: &mut Vec<LiveSegment>, texts: usize) {
+    let mut remaining = texts;
+    segments.retain(|live| {
+        let own = live.rows().count();
+        let later = remaining.saturating_sub(own);
+        let is_large = own > 0 && own >= later;
+        if is_large {
+            remaining = later;
+        }
+        is_large
+    });
 }
 
 impl LiveSegment {
@@ -352,7 +367,8 @@ mod tests {
                 }
                 let view = view(grown.as_ref(), &now);
                 let fresh = self::view(None, &now);
-                prop_assert!(view.segments.len() <= MAX_SEGMENTS);
+                let most = now.len().checked_ilog2().unwrap_or(0) as usize + 2;
+                prop_assert!(view.segments.len() <= most);
                 prop_assert_eq!(view.chunks, fresh.chunks);
                 for query in queries() {
                     let project = Uuid::nil();
@@ -400,6 +416,22 @@ mod tests {
             .collect();
         let builder = View::builder(Some(before), &current, usize::MAX);
         assert_eq!(builder.missing(), [[[50; 20]]]);
+    }
+
+    #[test]
+    fn texts_that_come_one_by_one_are_read_again_a_few_times_each() {
+        let mut before = view(None, &(0..100).collect());
+        let mut read = 0;
+        for last in 101..=200_u8 {
+            let current: Vec<_> = (0..last)
+                .map(|text: u8| ([text; 20], row(text).len()))
+                .collect();
+            let builder = View::builder(Some(Arc::clone(&before)), &current, usize::MAX);
+            read += builder.missing().concat().len();
+            before = view(Some(&before), &(0..last).collect());
+            assert!(before.segments.len() <= 8, "{}", before.segments.len());
+        }
+        assert!((200..500).contains(&read), "{read}");
     }
 
     #[test]
