@@ -1,4 +1,4 @@
--- Owned by archway-workers: functions that scans and writes call, with the same results as before. PostgreSQL
+-- Owned by archway-workers: functions that scans and writes call, with the same results as before, and an index. PostgreSQL
 -- plans the body of a function in SQL in each query that calls it, which costs several times its execution.
 -- That of a function in PL/pgSQL is planned once per connection.
 
@@ -96,3 +96,6 @@ begin
     return counted;
 end
 $$;
+
+-- The reads of a file, whoever read it: the primary key begins with the reader.
+create index file_accesses_of_path on file_accesses (tenant_id, project_id, path, day);

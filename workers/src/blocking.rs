@@ -86,13 +86,18 @@ impl Blocking {
         });
         outcome.await.map_err(|panicked| {
             tracing::error!(error = %panicked, "blocking work failed");
-            Failure::new(
-                Fault::InternalError,
-                "the tool stopped unexpectedly",
-                "try again; report the trace id if it happens again",
-            )
+            stopped_unexpectedly()
         })
     }
+}
+
+/// The failure after a panic, which is logged by itself.
+pub(crate) fn stopped_unexpectedly() -> Failure {
+    Failure::new(
+        Fault::InternalError,
+        "the tool stopped unexpectedly",
+        "try again; report the trace id if it happens again",
+    )
 }
 
 fn overloaded() -> Failure {

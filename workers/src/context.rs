@@ -234,7 +234,7 @@ impl ToolContext {
         self.events.try_send(event).ok();
     }
 
-    /// The search index.
+    /// The index of `context_search`.
     pub(crate) fn index(&self) -> &IndexSearch {
         &self.shared.index
     }

@@ -7,6 +7,7 @@ mod entries;
 mod source;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use gix::ObjectId;
@@ -33,6 +34,8 @@ pub(super) const READING: &str = "reading a commit's files";
 /// The largest file, in bytes, whose content is read as a whole or by lines. Of larger files only
 /// the size is reported.
 const MAX_READ: u64 = 64 << 20;
+
+static NEXT_LISTING: AtomicU64 = AtomicU64::new(0);
 
 /// The files of one commit, or of a repository without commits.
 #[derive(Debug)]
@@ -85,6 +88,7 @@ impl CommitTree {
         };
         let (entries, blobs) = entries.into_iter().unzip();
         let listing = Arc::new(CommitListing {
+            id: NEXT_LISTING.fetch_add(1, Ordering::Relaxed),
             rules: Arc::clone(rules),
             listing: Arc::new(Listing { entries }),
             indexed: IndexedFiles::new(blobs),

@@ -36,8 +36,8 @@ impl SeenFiles {
         SeenFiles(paths.map(|paths| paths.into_iter().map(see).collect()))
     }
 
-    /// These files, if the value, read by now, depends on the same: `paths` again. Otherwise a file
-    /// was not looked at before.
+    /// `paths` are the paths again, after the value was read. If they differ, it depends on a file that was
+    /// not looked at before.
     pub(super) fn confirmed_by(self, paths: Option<Vec<PathBuf>>) -> SeenFiles {
         let paths = paths.unwrap_or_default();
         let Some(files) = &self.0 else {

@@ -1,11 +1,13 @@
 //! Reads of repositories, on blocking threads.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use archway_proto::failure::Failure;
 use archway_repo::{Cancel, Repo, Repos, Rules};
 
 use super::{Snapshot, ToolContext};
+use crate::blocking::stopped_unexpectedly;
 use crate::projects::Project;
 
 impl ToolContext {
@@ -35,7 +37,11 @@ impl ToolContext {
         let sources: Vec<_> = projects.iter().map(|it| self.source(it)).collect();
         let cancel = self.cancel.clone();
         let read = move || {
-            let read = |source: &Source| source.read(&read, &cancel);
+            // A panic in one project is no failure of the others.
+            let read = |source: &Source| {
+                let read = AssertUnwindSafe(|| source.read(&read, &cancel));
+                catch_unwind(read).unwrap_or_else(|_panic| Err(stopped_unexpectedly()))
+            };
             sources.iter().map(read).collect::<Vec<_>>()
         };
         let found = self.blocking(read).await?;

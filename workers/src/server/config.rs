@@ -67,7 +67,7 @@ pub struct WorkerConfig {
     /// which run on busy machines, need a longer wait.
     #[arg(skip = WorkerConfig::WORKFLOW_TIMEOUT)]
     pub workflow_timeout: Duration,
-    /// The search index.
+    /// The index of `context_search`.
     #[command(flatten)]
     pub index: IndexConfig,
     /// The chat model that may correct the verdicts of rules about decisions.

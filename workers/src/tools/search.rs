@@ -8,6 +8,7 @@ mod search_files;
 
 mod run;
 mod every_project;
+mod page;
 mod place;
 mod batches;
 mod collected;

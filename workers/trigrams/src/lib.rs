@@ -2,9 +2,9 @@
 //!
 //! A [`Requirement`] says which trigrams a text must have for a pattern to match in it. A
 //! [`Segment`] is an immutable file of documents. The text of each is divided into sections of whole
-//! lines: the segment has the compressed sections, and for each trigram the sections that have it. [`SegmentWriter`] writes one, [`merge()`] joins several. A
-//! segment proposes sections, and the caller's own matcher decides: the index may be wider than
-//! the pattern, and is never narrower.
+//! lines: the segment has the compressed sections, and for each trigram the sections that have it.
+//! [`SegmentWriter`] writes one, [`merge()`] joins several. A segment proposes sections, and the
+//! caller's own matcher decides: the index may be wider than the pattern, and is never narrower.
 //!
 //! Every part of a segment has a checksum, which is checked whenever that part is read.
 

@@ -143,7 +143,7 @@ impl Segment {
     }
 
     /// The sections of `among` that meet a requirement: a pattern matches within a line, and so within
-    /// a section. The work depends on no other sections.
+    /// a section.
     ///
     /// # Errors
     /// [`SegmentError::Damaged`] or [`SegmentError::Io`].

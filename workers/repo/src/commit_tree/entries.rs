@@ -18,6 +18,8 @@ use crate::search_index::{IndexedFiles, blob_id};
 /// The files of a commit under some rules.
 #[derive(Debug)]
 pub(crate) struct CommitListing {
+    /// Another listing has another id.
+    pub(crate) id: u64,
     pub(super) rules: Arc<Rules>,
     pub(crate) listing: Arc<Listing>,
     /// The blobs of its files.

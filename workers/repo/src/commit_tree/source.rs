@@ -1,6 +1,6 @@
 //! File contents of a commit for searches and for the index.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use gix::ObjectId;
 
@@ -20,10 +20,21 @@ pub(crate) struct CommitFiles<'a> {
     pub(crate) selection: Option<Selection>,
 }
 
-/// The files of a commit, for a build of the index.
+/// The files of a commit, for a build of the index. A waiting build keeps no project open.
 pub(crate) struct CommitBlobs {
-    pub(crate) git: Arc<Git>,
-    pub(crate) listing: Arc<CommitListing>,
+    git: Weak<Git>,
+    listing: Weak<CommitListing>,
+    id: u64,
+}
+
+impl CommitBlobs {
+    pub(crate) fn new(git: &Arc<Git>, listing: &Arc<CommitListing>) -> CommitBlobs {
+        CommitBlobs {
+            git: Arc::downgrade(git),
+            listing: Arc::downgrade(listing),
+            id: listing.id,
+        }
+    }
 }
 
 impl CommitFiles<'_> {
@@ -76,14 +87,17 @@ impl FileSource for CommitFiles<'_> {
 }
 
 impl BuildSource for CommitBlobs {
-    fn snapshot(&self) -> Option<usize> {
-        Some(Arc::as_ptr(&self.listing).addr())
+    fn snapshot(&self) -> Option<u64> {
+        Some(self.id)
     }
 
     fn read(&self, build: &mut Build<'_>) -> Result<(), BuildError> {
-        let mut repository = self.git.objects();
+        let (Some(git), Some(listing)) = (self.git.upgrade(), self.listing.upgrade()) else {
+            return Err(BuildError::Closed);
+        };
+        let mut repository = git.objects();
         pack_cache::enable(&mut repository);
-        for blob in self.listing.indexed.blobs().iter().flatten() {
+        for blob in listing.indexed.blobs().iter().flatten() {
             build.cancel().check()?;
             if build.keep(blob) {
                 continue;
@@ -97,7 +111,11 @@ impl BuildSource for CommitBlobs {
                 build.add(*blob, &Content::TooLarge)?;
                 continue;
             }
-            if let Ok(content) = repository.find_blob(id) {
+            let has_room = usize::try_from(header.size()).is_ok_and(|size| build.has_room(size));
+            if let Some(content) = has_room
+                .then(|| repository.find_blob(id))
+                .and_then(Result::ok)
+            {
                 build.add(*blob, &Content::Bytes(&content.data))?;
             }
         }

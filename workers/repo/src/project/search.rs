@@ -53,8 +53,10 @@ impl Snapshot {
         let listing = tree.listing(resources.rules, resources.cancel)?;
         let requirement = &query.0.pattern.compiled()?.requirement;
         let index = self.index(resources.indexes);
-        let select =
-            |index| Selection::of(index, (self.project.name(), &listing.indexed), requirement);
+        let select = |index| {
+            let files = (self.project.name(), &listing.indexed);
+            Selection::of(index, files, requirement, resources.cancel)
+        };
         let selection = index.as_ref().map(select);
         let missing = selection.as_ref().map_or(0, Selection::missing);
         let files = CommitFiles {
@@ -69,7 +71,7 @@ impl Snapshot {
             resources.threads,
             resources.cancel,
         );
-        // Old commits are scanned: what they alone have is rarely searched twice.
+        // What a commit that is no longer HEAD has alone is not indexed: it is rarely searched twice.
         let is_head = || {
             self.project
                 .bare
@@ -78,9 +80,8 @@ impl Snapshot {
                 .is_some_and(|head| Arc::ptr_eq(head, tree))
         };
         if let Some(index) = index.filter(|_| missing > 0 && is_head()) {
-            let (git, listing) = (Arc::clone(git), Arc::clone(&listing));
             let tenant = self.project.key.tenant();
-            (resources.indexes).request(&index, tenant, CommitBlobs { git, listing });
+            (resources.indexes).request(&index, tenant, CommitBlobs::new(git, &listing));
         }
         found
     }
@@ -96,8 +97,8 @@ impl Snapshot {
         let index = self.index(resources.indexes);
         let indexed = index.as_ref().map(|index| (index, work.indexed(&listing)));
         let indexed = indexed.as_ref().map(|(index, indexed)| {
-            let selection =
-                Selection::of(index, (self.project.name(), &indexed.files), requirement);
+            let files = (self.project.name(), &indexed.files);
+            let selection = Selection::of(index, files, requirement, resources.cancel);
             (&**indexed, selection)
         });
         let unknown = indexed.as_ref().map_or(0, |(indexed, selection)| {
@@ -111,7 +112,7 @@ impl Snapshot {
         let found = search::search(&files, &listing, query, resources.threads, resources.cancel);
         let unknown = files.changed.load(Ordering::Relaxed);
         if let Some(index) = index.as_ref().filter(|_| unknown > 0) {
-            let source = WorkBlobs::new(Arc::clone(work), Arc::clone(&listing));
+            let source = WorkBlobs::new(work, &listing);
             (resources.indexes).request(index, self.project.key.tenant(), source);
         }
         found

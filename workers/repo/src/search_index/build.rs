@@ -6,6 +6,7 @@ use std::sync::Arc;
 use archway_trigrams::{BlobId, SegmentError, SegmentWriter};
 
 use super::project_index::ProjectIndex;
+use super::room::Room;
 use super::segments::{OpenSegment, Segments};
 use super::store::Draft;
 use crate::cancel::{Cancel, Stopped};
@@ -26,8 +27,8 @@ pub(crate) trait BuildSource: Send + 'static {
     /// [`BuildError`]
     fn read(&self, build: &mut Build<'_>) -> Result<(), BuildError>;
 
-    /// Identifies a snapshot that never changes.
-    fn snapshot(&self) -> Option<usize> {
+    /// The id of a snapshot that never changes.
+    fn snapshot(&self) -> Option<u64> {
         None
     }
 
@@ -42,6 +43,10 @@ pub(crate) enum BuildError {
     Stopped(#[from] Stopped),
     #[error("the index would become too large")]
     Full,
+    #[error("the project was closed meanwhile")]
+    Closed,
+    #[error("another worker writes to the index")]
+    Busy,
     #[error(transparent)]
     Segment(#[from] SegmentError),
 }
@@ -61,10 +66,19 @@ pub(crate) struct Build<'a> {
     /// The blobs of the snapshot that the index has.
     live: HashSet<BlobId>,
     writer: Option<(SegmentWriter<Draft>, Filled)>,
-    /// The size that the index may have, in bytes.
-    limit: u64,
+    room: &'a Room,
     written: u64,
+    /// Whether a text was left out for want of room.
+    is_full: bool,
     cancel: &'a Cancel,
+}
+
+/// What a build leaves.
+pub(super) struct Built {
+    /// The blobs of the snapshot that the index has.
+    pub(super) live: HashSet<BlobId>,
+    /// Whether it lacks some for want of room.
+    pub(super) is_full: bool,
 }
 
 /// What the current segment has.
@@ -75,10 +89,11 @@ struct Filled {
 }
 
 impl<'a> Build<'a> {
-    pub(super) fn new(index: &'a ProjectIndex, limit: u64, cancel: &'a Cancel) -> Build<'a> {
+    pub(super) fn new(index: &'a ProjectIndex, room: &'a Room, cancel: &'a Cancel) -> Build<'a> {
         let before = index.segments();
         Build {
-            limit,
+            room,
+            is_full: false,
             index,
             before,
             live: HashSet::new(),
@@ -105,7 +120,18 @@ impl<'a> Build<'a> {
         is_known
     }
 
-    /// Adds a blob that the index lacks.
+    /// Whether the index may have another text of this length: it takes about 0.6 of that. Otherwise the
+    /// text is left out.
+    pub(crate) fn has_room(&mut self, length: usize) -> bool {
+        let open = self.writer.as_ref().map_or(0, |(_, filled)| filled.text);
+        let bytes = self.before.bytes() + self.written + (open + length) as u64 * 3 / 5;
+        let has_room = bytes <= self.room.bytes();
+        self.is_full |= !has_room;
+        has_room
+    }
+
+    /// Adds a blob that the index lacks, if it has room for the text, and if that has no excessive number
+    /// of trigrams.
     ///
     /// # Errors
     /// [`BuildError`]
@@ -120,8 +146,9 @@ impl<'a> Build<'a> {
             None => matches!(content, Content::TooLarge),
         };
         let length = text.map_or(0, str::len);
-
-        self.check_room(length)?;
+        if !self.has_room(length) || text.is_some_and(has_excessive_trigrams) {
+            return Ok(());
+        }
         let (writer, filled) = match &mut self.writer {
             Some(open) => open,
             None => {
@@ -143,18 +170,13 @@ impl<'a> Build<'a> {
         Ok(())
     }
 
-    /// Checks whether the index may have another text: it takes about 0.6 of its length.
-    fn check_room(&self, length: usize) -> Result<(), BuildError> {
-        let open = self.writer.as_ref().map_or(0, |(_, filled)| filled.text);
-        let bytes = self.before.bytes() + self.written + (open + length) as u64 * 3 / 5;
-        (bytes <= self.limit).then_some(()).ok_or(BuildError::Full)
-    }
-
-    /// Publishes the last segment. Returns the blobs of the snapshot that the index has, and the
-    /// number of bytes written.
-    pub(super) fn finish(mut self) -> Result<(HashSet<BlobId>, u64), BuildError> {
+    /// Publishes the last segment.
+    pub(super) fn finish(mut self) -> Result<Built, BuildError> {
         self.publish()?;
-        Ok((self.live, self.written))
+        Ok(Built {
+            live: self.live,
+            is_full: self.is_full,
+        })
     }
 
     fn publish(&mut self) -> Result<(), BuildError> {
@@ -162,13 +184,58 @@ impl<'a> Build<'a> {
             return Ok(());
         };
         let (name, segment) = self.index.store.publish(writer.finish()?)?;
-        self.written += segment.bytes();
-        if self.before.bytes() + self.written > self.limit {
+        let bytes = segment.bytes();
+        if self.before.bytes() + self.written + bytes > self.room.bytes() {
+            // The estimate of its size was too low.
             self.index.store.remove(&name);
-            return Err(BuildError::Full);
+            self.is_full = true;
+            return Ok(());
         }
+        self.written += bytes;
         self.index
             .replace(&[], vec![OpenSegment::new(name, segment)]);
+        self.room.make(bytes);
         Ok(())
+    }
+}
+
+/// Whether a text has so many distinct trigrams that its lists would take more memory than all others
+/// of a segment: only noise has. It is scanned.
+fn has_excessive_trigrams(text: &str) -> bool {
+    if text.len() < SEGMENT_TRIGRAMS {
+        return false;
+    }
+    let mut seen = vec![0_u64; 1 << 18];
+    let mut distinct = 0;
+    for trigram in text.as_bytes().windows(3) {
+        let number = trigram
+            .iter()
+            .fold(0, |number, byte| number << 8 | usize::from(*byte));
+        if let Some(word) = seen.get_mut(number / 64) {
+            let bit = 1_u64 << (number % 64);
+            distinct += usize::from(*word & bit == 0);
+            *word |= bit;
+        }
+    }
+    distinct > SEGMENT_TRIGRAMS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_excessive_trigrams;
+
+    #[test]
+    fn noise_has_excessive_trigrams_and_text_has_not() {
+        let mut state = 1_u32;
+        let letters = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            char::from(b' ' + u8::try_from((state >> 16) % 95).unwrap())
+        });
+        let noise: String = letters.take(2_000_000).collect();
+        assert!(has_excessive_trigrams(&noise));
+        assert!(!has_excessive_trigrams(
+            &"some words of text ".repeat(100_000)
+        ));
+        assert!(!has_excessive_trigrams("short"));
     }
 }

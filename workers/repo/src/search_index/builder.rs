@@ -4,11 +4,12 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use archway_trigrams::SegmentError;
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::build::{Build, BuildError, BuildSource};
-use super::compaction;
+use super::compaction::Compaction;
 use super::project_index::ProjectIndex;
 use super::queue::BuildQueue;
 use super::room::Room;
@@ -16,7 +17,7 @@ use crate::cancel::Cancel;
 use crate::metrics::RepoMetrics;
 use crate::search_pool::lower_priority_for_background;
 
-/// A longer build ends with what it has, and the next one continues from there.
+/// A longer build ends with what it has. The next one finds these texts in the index.
 const MAX_BUILD_TIME: Duration = Duration::from_secs(30 * 60);
 /// After a build, its repository rests this many times as long as the build took.
 const REST: u32 = 9;
@@ -79,7 +80,7 @@ impl Builder {
     ) {
         let mut schedule = index.schedule.lock();
         let rests = schedule.next.is_some_and(|next| Instant::now() < next);
-        // It has objects that cannot be read.
+        // A snapshot that is incomplete after a build has objects that cannot be read.
         let is_built = schedule.built.is_some_and(|(snapshot, built)| {
             source.snapshot() == Some(snapshot) && built.elapsed() < RETRY_INTERVAL
         });
@@ -126,31 +127,43 @@ impl BuilderThread {
     }
 
     fn build(&self, job: &Job) -> Result<(), BuildError> {
-        let Some(_lock) = job.index.lock() else {
-            return Ok(());
-        };
+        let lock = job.index.store.lock().map_err(SegmentError::Io)?;
+        let _lock = lock.ok_or(BuildError::Busy)?;
         // A folder that was only just made would be the first to be removed.
         job.index.store.record_use();
         job.index.refresh();
         self.room.make(0);
         let cancel = Cancel::new(Instant::now() + MAX_BUILD_TIME, self.end.clone());
-        let mut build = Build::new(&job.index, self.room.bytes(), &cancel);
-        let read = job.source.read(&mut build);
-        let (live, written) = build.finish()?;
-        job.source.finish();
-        self.room.make(written);
-        // Of a snapshot that was read in part, it is not known what it lacks.
-        let live = read.is_ok().then_some(live);
-        let joined = compaction::run(&job.index, live, self.room.bytes(), &cancel)?;
-        self.room.make(joined);
+        // A full index may have room once it has dropped the texts that no file has any more.
+        if self.add_missing(job, &cancel)? && self.add_missing(job, &cancel)? {
+            return Err(BuildError::Full);
+        }
         self.metrics.search_index_built();
-        read
+        Ok(())
+    }
+
+    /// Adds what the index lacks, then joins and cleans its segments. Returns whether it still lacks texts
+    /// for want of room.
+    fn add_missing(&self, job: &Job, cancel: &Cancel) -> Result<bool, BuildError> {
+        let mut build = Build::new(&job.index, &self.room, cancel);
+        let read = job.source.read(&mut build);
+        let built = build.finish()?;
+        job.source.finish();
+        // Of a snapshot that was read in part, it is not known what it lacks.
+        let live = read.is_ok().then_some(built.live);
+        let compaction = Compaction {
+            index: &job.index,
+            room: &self.room,
+            cancel,
+        };
+        compaction.run(live, built.is_full)?;
+        read.map(|()| built.is_full)
     }
 
     /// Logs why a build failed, and returns how long its repository rests.
     fn report(&self, error: &BuildError) -> Duration {
         match error {
-            BuildError::Stopped(_) => return MIN_REST,
+            BuildError::Stopped(_) | BuildError::Closed | BuildError::Busy => return MIN_REST,
             BuildError::Full => tracing::info!(
                 "a repository is larger than the search index may become \
                  (--search-cache-bytes): a part of it is searched without the index"

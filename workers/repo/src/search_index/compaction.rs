@@ -7,52 +7,111 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use archway_trigrams::{BlobId, NumberSet, Segment, merge};
+use archway_trigrams::{BlobId, NumberSet, Segment, SegmentError, merge};
 
 use super::build::BuildError;
 use super::project_index::ProjectIndex;
+use super::room::Room;
 use super::segments::{OpenSegment, Segments};
 use crate::cancel::Cancel;
 
 /// Segments of similar size that are joined.
 const SIMILAR: usize = 4;
-/// Segments are similar if their sizes have the same logarithm to the base 2 to the power of this.
+/// Sizes with the same logarithm to base 8 are similar: this many bits.
 const SIZE_CLASS_BITS: u32 = 3;
-/// Segments are joined if they have at most this part of what all indexes may have: the old and the
-/// new ones exist at the same time.
-const MAX_JOINED: u64 = 4;
+/// Segments that are joined have at most a quarter of what all indexes may have: the old and the new ones
+/// exist at the same time.
+const JOINED_DIVISOR: u64 = 4;
 /// Documents are dropped once there are this many for each that a file has.
 const MAX_DOCUMENTS_PER_LIVE: usize = 2;
 
-/// Joins what is to be joined. `live` are the blobs that the last snapshot has, if all are known;
-/// `limit` is the size of all indexes. Returns the number of bytes written.
-///
-/// # Errors
-/// [`BuildError`]
-pub(super) fn run(
-    index: &ProjectIndex,
-    live: Option<HashSet<BlobId>>,
-    limit: u64,
-    cancel: &Cancel,
-) -> Result<u64, BuildError> {
-    let mut written = 0;
-    let segments = index.segments();
-    let documents: usize = segments
-        .list
-        .iter()
-        .map(|open| open.segment.len() as usize)
-        .sum();
-    if let Some(mut live) = live {
-        // Work trees of one repository share its index.
-        live.extend(index.blobs_in_use());
-        if documents > live.len() * MAX_DOCUMENTS_PER_LIVE {
-            written += join(index, &segments.list, |blob| live.contains(blob), cancel)?;
+/// Joins and cleans the segments of an index.
+pub(super) struct Compaction<'a> {
+    pub(super) index: &'a ProjectIndex,
+    pub(super) room: &'a Room,
+    pub(super) cancel: &'a Cancel,
+}
+
+impl Compaction<'_> {
+    /// Joins what is to be joined. `live` are the blobs that the last snapshot has, if all are known; others
+    /// are dropped if there are many, or if the index is full.
+    ///
+    /// # Errors
+    /// [`BuildError`]
+    pub(super) fn run(
+        &self,
+        live: Option<HashSet<BlobId>>,
+        is_full: bool,
+    ) -> Result<(), BuildError> {
+        let segments = self.index.segments();
+        let lengths = segments.list.iter().map(|open| open.segment.len() as usize);
+        let documents: usize = lengths.sum();
+        if let Some(mut live) = live {
+            // Work trees of one repository share its index.
+            live.extend(self.index.blobs_in_use());
+            if is_full || documents > live.len() * MAX_DOCUMENTS_PER_LIVE {
+                self.drop_others(&segments, &live)?;
+            }
         }
+        let most = self.room.bytes() / JOINED_DIVISOR;
+        while let Some(similar) = similar(&self.index.segments(), most) {
+            self.join(&similar, |_| true)?;
+        }
+        Ok(())
     }
-    while let Some(similar) = similar(&index.segments(), limit / MAX_JOINED) {
-        written += join(index, &similar, |_| true, cancel)?;
+
+    /// Drops the documents whose blobs are not live, segment by segment.
+    fn drop_others(&self, segments: &Segments, live: &HashSet<BlobId>) -> Result<(), BuildError> {
+        for open in &segments.list {
+            let blobs = (0..open.segment.len()).filter_map(|it| open.segment.document(it));
+            if blobs
+                .into_iter()
+                .any(|document| !live.contains(&document.blob))
+            {
+                self.join(std::slice::from_ref(open), |blob| live.contains(blob))?;
+            }
+        }
+        Ok(())
     }
-    Ok(written)
+
+    /// Replaces segments by one of those documents whose blobs are to be kept.
+    fn join(
+        &self,
+        segments: &[Arc<OpenSegment>],
+        is_kept: impl Fn(&BlobId) -> bool,
+    ) -> Result<(), BuildError> {
+        let mut seen = HashSet::new();
+        let mut kept = |segment: &Segment| {
+            let mut kept = NumberSet::none(segment.len());
+            for number in 0..segment.len() {
+                let blob = segment.document(number).map(|document| document.blob);
+                if blob.is_some_and(|blob| is_kept(&blob) && seen.insert(blob)) {
+                    kept.insert(number);
+                }
+            }
+            kept
+        };
+        let inputs: Vec<_> = segments
+            .iter()
+            .map(|open| (Arc::clone(&open.segment), kept(&open.segment)))
+            .collect();
+        let old: Vec<PathBuf> = segments.iter().map(|open| open.name.clone()).collect();
+        if seen.is_empty() {
+            self.index.replace(&old, Vec::new());
+            return Ok(());
+        }
+        let draft = self.index.store.draft().map_err(SegmentError::Io)?;
+        let merged = merge(&inputs, draft, || {
+            Ok::<(), BuildError>(self.cancel.check()?)
+        });
+        let merged = merged.inspect_err(|error| remove_damaged(self.index, segments, error))?;
+        let (name, segment) = self.index.store.publish(merged)?;
+        let bytes = segment.bytes();
+        self.index
+            .replace(&old, vec![OpenSegment::new(name, segment)]);
+        self.room.make(bytes);
+        Ok(())
+    }
 }
 
 /// The smallest segments that are to be joined, of at most `most` bytes together.
@@ -67,41 +126,6 @@ fn similar(segments: &Segments, most: u64) -> Option<Vec<Arc<OpenSegment>>> {
     classes
         .into_values()
         .find(|class| class.len() >= SIMILAR && bytes(class) <= most)
-}
-
-/// Replaces segments by one of those documents whose blobs are to be kept.
-fn join(
-    index: &ProjectIndex,
-    segments: &[Arc<OpenSegment>],
-    is_kept: impl Fn(&BlobId) -> bool,
-    cancel: &Cancel,
-) -> Result<u64, BuildError> {
-    let mut seen = HashSet::new();
-    let mut kept = |segment: &Segment| {
-        let mut kept = NumberSet::none(segment.len());
-        for number in 0..segment.len() {
-            let blob = segment.document(number).map(|document| document.blob);
-            if blob.is_some_and(|blob| is_kept(&blob) && seen.insert(blob)) {
-                kept.insert(number);
-            }
-        }
-        kept
-    };
-    let inputs: Vec<_> = segments
-        .iter()
-        .map(|open| (Arc::clone(&open.segment), kept(&open.segment)))
-        .collect();
-    let draft = index
-        .store
-        .draft()
-        .map_err(archway_trigrams::SegmentError::Io)?;
-    let merged = merge(&inputs, draft, || Ok::<(), BuildError>(cancel.check()?));
-    let merged = merged.inspect_err(|error| remove_damaged(index, segments, error))?;
-    let (name, segment) = index.store.publish(merged)?;
-    let written = segment.bytes();
-    let old: Vec<PathBuf> = segments.iter().map(|open| open.name.clone()).collect();
-    index.replace(&old, vec![OpenSegment::new(name, segment)]);
-    Ok(written)
 }
 
 /// Finds and removes the segments that a merge found damaged.

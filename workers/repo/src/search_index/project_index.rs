@@ -9,14 +9,14 @@ use parking_lot::Mutex;
 use tokio::time::{Duration, Instant};
 
 use super::segments::{OpenSegment, Segments};
-use super::store::{SegmentStore, WriteLock};
+use super::store::SegmentStore;
 use crate::metrics::RepoMetrics;
 use crate::weight::CachedWeight;
 
 /// How often the use of an index is recorded.
 const USE_INTERVAL: Duration = Duration::from_secs(5 * 60);
-/// Projects of one repository whose files are known.
-const MAX_PROJECTS: usize = 64;
+/// With the files of so many projects, those that are closed are forgotten.
+const MANY_PROJECTS: usize = 64;
 /// Memory of an index without segments, in bytes.
 const WEIGHT_OPEN: usize = 1 << 10;
 
@@ -27,7 +27,7 @@ pub(crate) struct ProjectIndex {
     /// Outlives the index: a closed one must not be built again at once.
     pub(super) schedule: Arc<Mutex<Schedule>>,
     /// The blobs of the last listing of each project that was searched by this index.
-    files: Mutex<HashMap<String, Weak<[Option<BlobId>]>>>,
+    files: Mutex<HashMap<String, Weak<Vec<Option<BlobId>>>>>,
     /// The least weight of a segment: it takes a descriptor.
     segment_weight: usize,
     segments: Mutex<Arc<Segments>>,
@@ -44,7 +44,7 @@ pub(super) struct Schedule {
     /// The next build may not begin earlier.
     pub(super) next: Option<Instant>,
     /// The snapshot that was built last, and when.
-    pub(super) built: Option<(usize, Instant)>,
+    pub(super) built: Option<(u64, Instant)>,
 }
 
 impl ProjectIndex {
@@ -74,14 +74,15 @@ impl ProjectIndex {
     }
 
     /// Records the blobs of a project's files: their texts are kept.
-    pub(super) fn record_files(&self, project: &str, blobs: &Arc<[Option<BlobId>]>) {
+    pub(super) fn record_files(&self, project: &str, blobs: &Arc<Vec<Option<BlobId>>>) {
         let mut files = self.files.lock();
-        if files.len() >= MAX_PROJECTS {
+        if files.len() >= MANY_PROJECTS {
             files.retain(|_, blobs| blobs.strong_count() > 0);
         }
-        let is_known = |known: &Weak<[_]>| known.as_ptr().addr() == Arc::as_ptr(blobs).addr();
+        let blobs = Arc::downgrade(blobs);
+        let is_known = |known: &Weak<_>| known.ptr_eq(&blobs);
         if !files.get(project).is_some_and(is_known) {
-            files.insert(project.to_owned(), Arc::downgrade(blobs));
+            files.insert(project.to_owned(), blobs);
         }
     }
 
@@ -129,19 +130,6 @@ impl ProjectIndex {
         }
     }
 
-    /// Takes the only right to write to the store. `None` if another process has it, or if the
-    /// store cannot be used.
-    pub(super) fn lock(&self) -> Option<WriteLock> {
-        match self.store.lock() {
-            Ok(lock) => lock,
-            Err(error) => {
-                let error = error.kind();
-                tracing::warn!(%error, "the folder of a search index can't be used");
-                None
-            }
-        }
-    }
-
     /// Replaces the segments of these names by new ones.
     pub(super) fn replace(&self, old: &[PathBuf], new: Vec<Arc<OpenSegment>>) {
         let mut segments = self.segments.lock();
@@ -159,6 +147,8 @@ impl ProjectIndex {
         if error.is_damage() && bad.mark_damaged() {
             self.warn(error);
             self.replace(std::slice::from_ref(&bad.name), Vec::new());
+        } else if !error.is_damage() && bad.mark_unreadable() {
+            tracing::warn!(%error, "a part of a search index can't be read: its files are scanned");
         }
     }
 

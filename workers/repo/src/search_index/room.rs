@@ -51,8 +51,8 @@ impl Room {
         self.bytes
     }
 
-    /// Makes room after `written` bytes were added. Indexes whose folders are locked stay: among them the
-    /// one that the caller builds.
+    /// Makes room after `written` bytes were added. Indexes whose folders are locked stay: among them
+    /// the one that the caller builds.
     pub(super) fn make(&self, written: u64) {
         let Some(folder) = &self.folder else {
             return;
@@ -98,7 +98,9 @@ fn remove_least_used(folder: &Path, limit: u64) -> io::Result<u64> {
         // Held until it is removed, so that nobody begins a build in it.
         let lock = WriteLock::take(&index.path).ok().flatten();
         if lock.is_some() {
-            fs::remove_dir_all(&index.path).ok();
+            if fs::remove_dir_all(&index.path).is_err() {
+                continue;
+            }
             bytes -= index.bytes;
             // Removed only if it was the last one of its tenant.
             index.path.parent().map(fs::remove_dir);

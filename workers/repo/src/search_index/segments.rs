@@ -22,6 +22,7 @@ pub(super) struct OpenSegment {
     pub(super) name: PathBuf,
     pub(super) segment: Arc<Segment>,
     is_damaged: AtomicBool,
+    is_unreadable: AtomicBool,
 }
 
 /// A document of a set of segments.
@@ -66,11 +67,17 @@ impl OpenSegment {
             name,
             segment: Arc::new(segment),
             is_damaged: AtomicBool::new(false),
+            is_unreadable: AtomicBool::new(false),
         })
     }
 
     /// Records that it is damaged; true for the first time.
     pub(super) fn mark_damaged(&self) -> bool {
         !self.is_damaged.swap(true, Ordering::Relaxed)
+    }
+
+    /// Records that reading it failed; true for the first time.
+    pub(super) fn mark_unreadable(&self) -> bool {
+        !self.is_unreadable.swap(true, Ordering::Relaxed)
     }
 }

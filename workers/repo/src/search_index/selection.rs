@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 
 use super::project_index::ProjectIndex;
 use super::segments::{DocumentId, OpenSegment, Segments};
+use crate::cancel::Cancel;
 use crate::file_text::{TextParts, Wanted};
 use crate::search::EmptyTotals;
 
@@ -14,7 +15,7 @@ use crate::search::EmptyTotals;
 #[derive(Debug)]
 pub(crate) struct IndexedFiles {
     /// By position in the listing. `None` for a link, or a file whose blob is not known.
-    blobs: Arc<[Option<BlobId>]>,
+    blobs: Arc<Vec<Option<BlobId>>>,
     located: Mutex<Option<Arc<LocatedFiles>>>,
 }
 
@@ -57,7 +58,7 @@ pub(crate) struct Selection {
 impl IndexedFiles {
     pub(crate) fn new(blobs: Vec<Option<BlobId>>) -> IndexedFiles {
         IndexedFiles {
-            blobs: blobs.into(),
+            blobs: Arc::new(blobs),
             located: Mutex::new(None),
         }
     }
@@ -105,6 +106,7 @@ impl Selection {
         index: &Arc<ProjectIndex>,
         (project, files): (&str, &IndexedFiles),
         requirement: &Requirement,
+        cancel: &Cancel,
     ) -> Selection {
         index.record_use();
         index.record_files(project, &files.blobs);
@@ -115,6 +117,8 @@ impl Selection {
             .iter()
             .zip(&files.sections)
             .map(|(open, among)| {
+                // What is not looked up in time has to be read.
+                cancel.check().ok()?;
                 let found = open.segment.candidates(requirement, among);
                 found.inspect_err(|error| index.report(open, error)).ok()
             });

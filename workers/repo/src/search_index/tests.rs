@@ -60,7 +60,8 @@ impl Worker {
     fn unknown(&self, project: &str) -> usize {
         let repo = self.repo(project);
         let (index, requirement) = (self.index(&repo), Requirement::Nothing);
-        let missing = |files| Selection::of(&index, (project, files), &requirement).missing();
+        let missing =
+            |files| Selection::of(&index, (project, files), &requirement, &cancel()).missing();
         match &repo.snapshot.bare {
             Some(tree) => {
                 let listing = tree.listing(&repo.rules, &cancel()).unwrap();

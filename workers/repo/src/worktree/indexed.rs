@@ -3,7 +3,7 @@
 //! A file's blob is known while one stat of the file proves that it is unchanged.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use archway_trigrams::BlobId;
 use gix::objs::Kind;
@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use super::WorkTree;
 use crate::listing::{EntryKind, Listing};
 use crate::path::RepoPath;
+use crate::scan::MAX_FILE;
 use crate::search_index::{Build, BuildError, BuildSource, Content, IndexedFiles, blob_id};
 use crate::stamp::ObservedState;
 
@@ -104,35 +105,41 @@ fn moved(known: &IndexedWorkTree, listing: &Arc<Listing>) -> IndexedWorkTree {
     IndexedWorkTree::new(Arc::clone(listing), files.collect())
 }
 
-/// The files of a work tree, for a build of the index.
+/// The files of a work tree, for a build of the index. A waiting build keeps no project open.
 pub(crate) struct WorkBlobs {
-    work: Arc<WorkTree>,
-    listing: Arc<Listing>,
-    read: Mutex<Option<Vec<Option<KnownFile>>>>,
+    work: Weak<WorkTree>,
+    listing: Weak<Listing>,
+    read: Mutex<Option<IndexedWorkTree>>,
 }
 
 impl WorkBlobs {
-    pub(crate) fn new(work: Arc<WorkTree>, listing: Arc<Listing>) -> WorkBlobs {
+    pub(crate) fn new(work: &Arc<WorkTree>, listing: &Arc<Listing>) -> WorkBlobs {
         WorkBlobs {
-            work,
-            listing,
+            work: Arc::downgrade(work),
+            listing: Arc::downgrade(listing),
             read: Mutex::new(None),
         }
     }
 
-    /// Passes a file to the build, of which a state may be known. `None` if it was only just written, or is gone.
+    /// Passes a file to the build, of which a state may be known. `None` if the file was only just written,
+    /// is gone, or has no room.
     fn read_file(
-        &self,
+        work: &WorkTree,
         build: &mut Build<'_>,
         (path, known): (&RepoPath, Option<KnownFile>),
         buffer: &mut Vec<u8>,
     ) -> Result<Option<KnownFile>, BuildError> {
-        let work = &self.work;
         let stat = work.jail.stat_unchecked(path);
         if let Some(known) = known.filter(|known| known.state.still_holds(stat))
             && known.blob.is_none_or(|blob| build.keep(&blob))
         {
             return Ok(Some(known));
+        }
+        let size = stat
+            .ok()
+            .and_then(|stat| usize::try_from(stat.st_size).ok());
+        if size.is_some_and(|size| size as u64 <= MAX_FILE && !build.has_room(size)) {
+            return Ok(None);
         }
         let observed_at = std::time::SystemTime::now();
         // A file that is too large, or cannot be read, is known and has no blob.
@@ -157,16 +164,21 @@ impl WorkBlobs {
 
 impl BuildSource for WorkBlobs {
     fn read(&self, build: &mut Build<'_>) -> Result<(), BuildError> {
-        let (indexed, mut buffer) = (self.work.indexed(&self.listing), Vec::new());
-        let mut files = vec![None; self.listing.entries.len()];
+        let (Some(work), Some(listing)) = (self.work.upgrade(), self.listing.upgrade()) else {
+            return Err(BuildError::Closed);
+        };
+        let (indexed, mut buffer) = (work.indexed(&listing), Vec::new());
+        // What a build that ends early does not look at stays as known as before.
+        let known = (0..listing.entries.len()).map(|position| indexed.known(position));
+        let mut files: Vec<Option<KnownFile>> = known.collect();
         let mut outcome = Ok(());
-        for (position, entry) in self.listing.entries.iter().enumerate() {
+        for (position, entry) in listing.entries.iter().enumerate() {
             if entry.kind != EntryKind::File {
                 continue;
             }
             let checked = build.cancel().check().map_err(BuildError::from);
             let file = (&entry.path, indexed.known(position));
-            let read = checked.and_then(|()| self.read_file(build, file, &mut buffer));
+            let read = checked.and_then(|()| Self::read_file(&work, build, file, &mut buffer));
             match (read, files.get_mut(position)) {
                 (Ok(file), Some(place)) => *place = file,
                 (Err(error), _) => {
@@ -176,14 +188,14 @@ impl BuildSource for WorkBlobs {
                 (Ok(_), None) => {}
             }
         }
-        *self.read.lock() = Some(files);
+        *self.read.lock() = Some(IndexedWorkTree::new(listing, files));
         outcome
     }
 
     fn finish(&self) {
-        if let Some(files) = self.read.lock().take() {
-            let indexed = IndexedWorkTree::new(Arc::clone(&self.listing), files);
-            *self.work.indexed.lock() = Some(Arc::new(indexed));
+        let indexed = self.read.lock().take();
+        if let (Some(work), Some(indexed)) = (self.work.upgrade(), indexed) {
+            *work.indexed.lock() = Some(Arc::new(indexed));
         }
     }
 }

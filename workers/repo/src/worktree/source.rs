@@ -17,9 +17,9 @@ use crate::search::{FileSource, ListedFile};
 use crate::search_index::{Selection, Verdict};
 use crate::stamp::ObservedState;
 
-/// Parts of a large file are read from the index if they are at most this part of it: their texts are
+/// Parts of a large file are read from the index if they are at most a quarter of it: they have to be
 /// decompressed.
-const INDEX_READ_PART: usize = 4;
+const INDEX_READ_DIVISOR: usize = 4;
 
 /// The files of a work tree, with what the index says of them.
 pub(crate) struct WorkFiles<'a> {
@@ -110,7 +110,7 @@ impl WorkFiles<'_> {
         stat: Result<Stat, Errno>,
     ) -> Option<&Selection> {
         let size = usize::try_from(stat.ok()?.st_size).ok()?;
-        let is_less = size > content_cache::MAX_FILE && parts?.bytes() <= size / INDEX_READ_PART;
+        let is_less = size > content_cache::MAX_FILE && parts?.bytes() <= size / INDEX_READ_DIVISOR;
         let (_, selection) = self.indexed.as_ref()?;
         is_less.then_some(selection)
     }

@@ -1,13 +1,16 @@
 //! Searches many projects: in batches, several at once, with results in the order of the projects.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use archway_proto::failure::Failure;
 use archway_repo::{Cancel, MatchRange, Matches, Repo};
 use futures::{Stream, StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
-use super::{every_project::PageRequest, run::as_search_timeout};
+use super::{page::PageRequest, run::as_search_timeout};
 use crate::{
     context::{Snapshot, ToolContext},
     projects::Project,
@@ -53,10 +56,15 @@ async fn search_batch(
     (batch, skip): (Vec<Arc<Project>>, usize),
     stop: CancellationToken,
 ) -> Vec<Result<Snapshot<Matches>, Failure>> {
-    let (query, limit) = (Arc::clone(&request.query), request.limit);
+    let query = Arc::clone(&request.query);
+    // A page takes no part of a project that has more lines than fit: a batch renders at most a page.
+    let room = AtomicUsize::new(request.limit);
     let search = move |repo: &Repo, cancel: &Cancel| {
         let cancel = Cancel::new(cancel.deadline, stop.clone());
-        Ok(repo.search(&query, MatchRange { skip, limit }, &cancel)?)
+        let limit = room.load(Ordering::Relaxed);
+        let found = repo.search(&query, MatchRange { skip, limit }, &cancel)?;
+        room.store(limit.saturating_sub(found.lines.len()), Ordering::Relaxed);
+        Ok(found)
     };
     let found = match cx.read_each(&batch, search).await {
         Ok(found) => found,

@@ -13,7 +13,7 @@ use crate::tools::{
 };
 
 /// The contract's exclusions.
-const EXCLUDED: Excluded = Excluded {
+static EXCLUDED: Excluded = Excluded {
     folders: &["node_modules", ".git", "dist", "build", ".next", ".context"],
     files: &[],
 };

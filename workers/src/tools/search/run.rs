@@ -9,7 +9,8 @@ use tokio::time::Instant;
 
 use super::{
     collected::{CollectedMatches, Match, MatchPage},
-    every_project::{self, EveryProject, PageRequest},
+    every_project,
+    page::{EveryProject, PageRequest},
 };
 use crate::{
     context::{Snapshot, ToolContext},

@@ -10,6 +10,11 @@ fn odd_files() -> Sandbox {
         [0xFF, 0xFE].into_iter().chain(units).collect()
     };
     let long = format!("needle\n{}\nneedle\n", "long needle ".repeat(100_000));
+    // Some ten sections of short lines; the first, the third and the last one have matches.
+    let mut sections = "a short line\n".repeat(24_000);
+    sections.replace_range(0..6, "needle");
+    sections.insert_str(13 * 6_000, "needle\n");
+    sections.push_str("the last needle");
     let mut largest = "needle ".repeat(8 << 20);
     largest.truncate(8 << 20);
     app.file("utf16.txt", utf16("needle Straße\nfoobaz\n"))
@@ -24,6 +29,7 @@ fn odd_files() -> Sandbox {
         .file("one", "n")
         .file("empty", "")
         .file("long.txt", long)
+        .file("sections.txt", sections)
         .file("largest.txt", &largest)
         .file("larger.txt", largest + "n")
         .file("fold.txt", "ſtraße STRAẞE strasse \u{212a}elvin Kelvin\n")
@@ -56,6 +62,8 @@ fn patterns() -> Vec<Query> {
         "needle$",
         "^needle",
         "long needle",
+        r"\Aneedle",
+        r"last needle\z",
         "x*",
     ];
     let mut queries = Vec::new();

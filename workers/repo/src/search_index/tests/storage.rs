@@ -116,6 +116,59 @@ fn the_least_recently_used_index_makes_room() {
 }
 
 #[test]
+fn a_full_index_makes_room_for_changed_texts() {
+    let app = Sandbox::new();
+    let text = |round: u32, file: u32| {
+        let words = (0..3_000).map(|word: u32| {
+            let word = word.wrapping_mul(2_654_435_761) ^ (round * 97 + file);
+            format!("{word:08x}\n")
+        });
+        words.collect::<String>()
+    };
+    let write = |round| {
+        (0..8).for_each(|file| _ = app.file(&format!("f{file}"), text(round, file)));
+        app.committed();
+    };
+    write(0);
+    mirrored(&app);
+    let cache = tempfile::tempdir().unwrap();
+    let size = {
+        let worker = Worker::start(&app, Some(cache.path()), LIMIT);
+        worker.build("mirror");
+        let files = segment_files(cache.path());
+        files
+            .iter()
+            .map(|file| fs::metadata(file).unwrap().len())
+            .sum::<u64>()
+    };
+    let cache = tempfile::tempdir().unwrap();
+    let worker = Worker::start(&app, Some(cache.path()), size * 3 / 2);
+    for round in 1..5 {
+        write(round);
+        git(
+            &app.host("acme/mirror"),
+            &["fetch", "-q", "../app", "+main:main"],
+        );
+        worker.build("mirror");
+    }
+}
+
+#[test]
+fn files_without_room_leave_the_others_in_the_index() {
+    let app = Sandbox::new();
+    app.file("a-large", "a line of text\n".repeat(200_000))
+        .file("small", "needle\n");
+    app.committed();
+    let worker = Worker::start(&app, None, 1 << 20);
+    let give_up = Instant::now() + PATIENCE;
+    while worker.unknown("app") > 1 {
+        search(&worker.repo("app"), &query("a"));
+        assert!(Instant::now() < give_up, "the small file is not indexed");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
 fn a_repository_larger_than_the_limit_is_scanned() {
     let app = Sandbox::new();
     app.file("a", "needle\n").file("b", "x".repeat(20_000));
@@ -143,8 +196,14 @@ fn one_worker_at_a_time_writes_and_others_use_what_it_wrote() {
         Worker::start(&app, Some(cache.path()), LIMIT),
     );
     let index = one.index(&one.repo("mirror"));
-    let held = index.lock().unwrap();
-    assert!(two.index(&two.repo("mirror")).lock().is_none());
+    let held = index.store.lock().unwrap().unwrap();
+    assert!(
+        two.index(&two.repo("mirror"))
+            .store
+            .lock()
+            .unwrap()
+            .is_none()
+    );
     drop(held);
     one.build("mirror");
     two.build("mirror");
