@@ -7,7 +7,6 @@ mod entries;
 mod source;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use gix::ObjectId;
@@ -20,10 +19,10 @@ use super::error::RepoError;
 use super::file::RepoFile;
 use super::git::{Git, git_error};
 use super::links;
-use super::listing::{Entry, Listing, Stat};
+use super::listing::{Entry, Stat};
 use super::path::RepoPath;
 use super::rules::{Kind, Rules};
-use super::search_index::IndexedFiles;
+use super::search_index::decode_files;
 
 pub(super) use entries::CommitListing;
 pub(super) use source::{CommitBlobs, CommitFiles};
@@ -34,8 +33,6 @@ pub(super) const READING: &str = "reading a commit's files";
 /// The largest file, in bytes, whose content is read as a whole or by lines. Of larger files only
 /// the size is reported.
 const MAX_READ: u64 = 64 << 20;
-
-static NEXT_LISTING: AtomicU64 = AtomicU64::new(0);
 
 /// The files of one commit, or of a repository without commits.
 #[derive(Debug)]
@@ -86,15 +83,26 @@ impl CommitTree {
             Some(commit) => commit.entries(rules, cancel)?,
             None => Vec::new(),
         };
-        let (entries, blobs) = entries.into_iter().unzip();
-        let listing = Arc::new(CommitListing {
-            id: NEXT_LISTING.fetch_add(1, Ordering::Relaxed),
-            rules: Arc::clone(rules),
-            listing: Arc::new(Listing { entries }),
-            indexed: IndexedFiles::new(blobs),
-        });
+        let listing = CommitListing::of(rules, entries.into_iter());
         *self.listing.lock() = Some(Arc::clone(&listing));
         Ok(listing)
+    }
+
+    /// Uses the listing that an index has saved, unless there is one.
+    pub(super) fn restore(&self, rules: &Arc<Rules>, saved: impl FnOnce() -> Option<Vec<u8>>) {
+        let Some(basis) = self.basis(rules).filter(|_| self.listing.lock().is_none()) else {
+            return;
+        };
+        if let Some(files) = saved().and_then(|saved| decode_files(&saved, &basis)) {
+            let files = files.into_iter().map(|file| (file.entry, file.blob));
+            *self.listing.lock() = Some(CommitListing::of(rules, files));
+        }
+    }
+
+    /// Names what a listing under these rules depends on.
+    pub(super) fn basis(&self, rules: &Rules) -> Option<String> {
+        let tree = self.commit.as_ref()?.tree;
+        Some(format!("{tree} {}", rules.fingerprint()))
     }
 
     /// Git's data; `None` without a commit.

@@ -17,6 +17,7 @@ mod builder;
 mod build;
 mod compaction;
 mod room;
+mod saved_files;
 
 use std::io;
 use std::path::PathBuf;
@@ -31,6 +32,7 @@ use tokio::time::Duration;
 
 pub(crate) use build::{Build, BuildError, BuildSource, Content};
 pub(crate) use project_index::ProjectIndex;
+pub(crate) use saved_files::{SavedFile, decode as decode_files, encode as encode_files};
 pub(crate) use selection::{IndexedFiles, Selection, Verdict};
 
 use crate::key::Key;

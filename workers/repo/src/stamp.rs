@@ -12,6 +12,9 @@ use rustix::io::Errno;
 /// Longer than the time tick of any local file system.
 const TICK: Duration = Duration::from_millis(100);
 
+/// Length of a stamp's bytes.
+pub(super) const STAMP_BYTES: usize = 48;
+
 /// The observed state of a path, for comparison with a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObservedState {
@@ -42,6 +45,42 @@ impl Stamp {
             modified: since_epoch(stat.st_mtime, stat.st_mtime_nsec),
             changed: since_epoch(stat.st_ctime, stat.st_ctime_nsec),
         }
+    }
+
+    /// For [`Stamp::from_bytes`].
+    pub(super) fn to_bytes(self) -> [u8; STAMP_BYTES] {
+        let mut bytes = [0; STAMP_BYTES];
+        let times = [self.modified, self.changed];
+        let seconds = times.map(|time| time.as_secs().to_le_bytes());
+        let nanoseconds = times.map(|time| time.subsec_nanos().to_le_bytes());
+        let parts = [
+            &self.device.to_le_bytes()[..],
+            &self.inode.to_le_bytes(),
+            &self.size.to_le_bytes(),
+            &seconds[0],
+            &nanoseconds[0],
+            &seconds[1],
+            &nanoseconds[1],
+        ];
+        bytes.copy_from_slice(&parts.concat());
+        bytes
+    }
+
+    /// `None` if these are no stamp's bytes.
+    pub(super) fn from_bytes(bytes: &[u8; STAMP_BYTES]) -> Option<Stamp> {
+        let mut rest = &bytes[..];
+        let time = |rest: &mut &[u8]| {
+            let seconds = u64::from_le_bytes(take(rest)?);
+            let nanoseconds = u32::from_le_bytes(take(rest)?);
+            (nanoseconds < 1_000_000_000).then(|| Duration::new(seconds, nanoseconds))
+        };
+        Some(Stamp {
+            device: u64::from_le_bytes(take(&mut rest)?),
+            inode: u64::from_le_bytes(take(&mut rest)?),
+            size: i64::from_le_bytes(take(&mut rest)?),
+            modified: time(&mut rest)?,
+            changed: time(&mut rest)?,
+        })
     }
 
     /// Identity alone, regardless of changes.
@@ -85,6 +124,12 @@ impl ObservedState {
             }
         }
     }
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (taken, after) = rest.split_first_chunk()?;
+    *rest = after;
+    Some(*taken)
 }
 
 /// The time of the last write.

@@ -1,6 +1,7 @@
 //! Lists a commit: its entries and the blobs of its files.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use archway_trigrams::BlobId;
 use gix::object::tree::EntryKind as Mode;
@@ -15,6 +16,8 @@ use crate::path::RepoPath;
 use crate::rules::{Kind, Rules};
 use crate::search_index::{IndexedFiles, blob_id};
 
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+
 /// The files of a commit under some rules.
 #[derive(Debug)]
 pub(crate) struct CommitListing {
@@ -24,6 +27,22 @@ pub(crate) struct CommitListing {
     pub(crate) listing: Arc<Listing>,
     /// The blobs of its files.
     pub(crate) indexed: IndexedFiles,
+}
+
+impl CommitListing {
+    /// These entries under some rules, with the blobs of files.
+    pub(super) fn of(
+        rules: &Arc<Rules>,
+        files: impl Iterator<Item = (Entry, Option<BlobId>)>,
+    ) -> Arc<CommitListing> {
+        let (entries, blobs) = files.unzip();
+        Arc::new(CommitListing {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            rules: Arc::clone(rules),
+            listing: Arc::new(Listing { entries }),
+            indexed: IndexedFiles::new(blobs),
+        })
+    }
 }
 
 impl Commit {

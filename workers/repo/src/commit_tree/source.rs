@@ -10,7 +10,9 @@ use crate::git::Git;
 use crate::pack_cache;
 use crate::scan::{Count, MAX_FILE};
 use crate::search::{EmptyTotals, FileSource, ListedFile};
-use crate::search_index::{Build, BuildError, BuildSource, Content, Selection, Verdict};
+use crate::search_index::{
+    Build, BuildError, BuildSource, Content, ProjectIndex, Selection, Verdict, encode_files,
+};
 
 /// The files of a commit, with what the index says of them.
 pub(crate) struct CommitFiles<'a> {
@@ -25,11 +27,20 @@ pub(crate) struct CommitBlobs {
     git: Weak<Git>,
     listing: Weak<CommitListing>,
     id: u64,
+    project: String,
+    basis: String,
 }
 
 impl CommitBlobs {
-    pub(crate) fn new(git: &Arc<Git>, listing: &Arc<CommitListing>) -> CommitBlobs {
+    /// `basis` is that of the listing.
+    pub(crate) fn new(
+        git: &Arc<Git>,
+        listing: &Arc<CommitListing>,
+        (project, basis): (&str, String),
+    ) -> CommitBlobs {
         CommitBlobs {
+            project: project.to_owned(),
+            basis,
             git: Arc::downgrade(git),
             listing: Arc::downgrade(listing),
             id: listing.id,
@@ -120,5 +131,14 @@ impl BuildSource for CommitBlobs {
             }
         }
         Ok(())
+    }
+
+    fn finish(&self, index: &ProjectIndex) {
+        if let Some(listing) = self.listing.upgrade() {
+            let entries = listing.listing.entries.iter();
+            let files = entries.zip(listing.indexed.blobs());
+            let files = files.map(|(entry, blob)| (entry, *blob, None));
+            index.save_files(&self.project, encode_files(&self.basis, files));
+        }
     }
 }

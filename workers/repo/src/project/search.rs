@@ -50,11 +50,12 @@ impl Snapshot {
         let Some(git) = tree.git() else {
             return Ok(Matches::default());
         };
-        let listing = tree.listing(resources.rules, resources.cancel)?;
         let requirement = &query.0.pattern.compiled()?.requirement;
-        let index = self.index(resources.indexes);
+        let (index, project) = (self.index(resources.indexes), self.project.name());
+        tree.restore(resources.rules, || index.as_ref()?.load_files(project));
+        let listing = tree.listing(resources.rules, resources.cancel)?;
         let select = |index| {
-            let files = (self.project.name(), &listing.indexed);
+            let files = (project, &listing.indexed);
             Selection::of(index, files, requirement, resources.cancel)
         };
         let selection = index.as_ref().map(select);
@@ -81,7 +82,9 @@ impl Snapshot {
         };
         if let Some(index) = index.filter(|_| missing > 0 && is_head()) {
             let tenant = self.project.key.tenant();
-            (resources.indexes).request(&index, tenant, CommitBlobs::new(git, &listing));
+            let basis = tree.basis(resources.rules).unwrap_or_default();
+            let source = CommitBlobs::new(git, &listing, (project, basis));
+            (resources.indexes).request(&index, tenant, source);
         }
         found
     }
@@ -95,9 +98,12 @@ impl Snapshot {
         let listing = work.listing(resources.rules, resources.pool, resources.cancel)?;
         let requirement = &query.0.pattern.compiled()?.requirement;
         let index = self.index(resources.indexes);
-        let indexed = index.as_ref().map(|index| (index, work.indexed(&listing)));
+        let project = self.project.name();
+        let indexed =
+            |index: &Arc<ProjectIndex>| work.indexed(&listing, || index.load_files(project));
+        let indexed = index.as_ref().map(|index| (index, indexed(index)));
         let indexed = indexed.as_ref().map(|(index, indexed)| {
-            let files = (self.project.name(), &indexed.files);
+            let files = (project, &indexed.files);
             let selection = Selection::of(index, files, requirement, resources.cancel);
             (&**indexed, selection)
         });
@@ -112,7 +118,7 @@ impl Snapshot {
         let found = search::search(&files, &listing, query, resources.threads, resources.cancel);
         let unknown = files.changed.load(Ordering::Relaxed);
         if let Some(index) = index.as_ref().filter(|_| unknown > 0) {
-            let source = WorkBlobs::new(work, &listing);
+            let source = WorkBlobs::new(work, &listing, project);
             (resources.indexes).request(index, self.project.key.tenant(), source);
         }
         found

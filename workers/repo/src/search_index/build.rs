@@ -33,7 +33,7 @@ pub(crate) trait BuildSource: Send + 'static {
     }
 
     /// Called after the segments were published.
-    fn finish(&self) {}
+    fn finish(&self, index: &ProjectIndex);
 }
 
 /// Why a build ended early. What it wrote before is used.

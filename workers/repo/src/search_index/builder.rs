@@ -148,7 +148,7 @@ impl BuilderThread {
         let mut build = Build::new(&job.index, &self.room, cancel);
         let read = job.source.read(&mut build);
         let built = build.finish()?;
-        job.source.finish();
+        job.source.finish(&job.index);
         // Of a snapshot that was read in part, it is not known what it lacks.
         let live = read.is_ok().then_some(built.live);
         let compaction = Compaction {

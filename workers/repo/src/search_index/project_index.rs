@@ -130,6 +130,19 @@ impl ProjectIndex {
         }
     }
 
+    /// The files of a project, as they were saved.
+    pub(crate) fn load_files(&self, project: &str) -> Option<Vec<u8>> {
+        self.store.load(project)
+    }
+
+    /// Saves the files of a project, for a worker that starts again.
+    pub(crate) fn save_files(&self, project: &str, files: Option<Vec<u8>>) {
+        let saved = files.map_or(Ok(()), |files| self.store.save(project, &files));
+        if let Err(error) = saved.map_err(|error| error.kind()) {
+            tracing::debug!(%error, "the files of a project could not be saved");
+        }
+    }
+
     /// Replaces the segments of these names by new ones.
     pub(super) fn replace(&self, old: &[PathBuf], new: Vec<Arc<OpenSegment>>) {
         let mut segments = self.segments.lock();

@@ -1,10 +1,10 @@
 //! Where the segments of one repository are: files of a folder, or memory.
 //!
 //! Segments are written under a draft's name and renamed, so that a worker of the same machine sees
-//! whole ones only. One worker at a time writes to a folder.
+//! whole ones only. One worker at a time writes to a folder. It also saves the files of projects there.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read as _, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -17,6 +17,12 @@ use crate::key::Key;
 
 const SEGMENT: &str = "segment";
 const DRAFT: &str = "new";
+/// The files of a project.
+const SAVED: &str = "files";
+/// Projects whose files are saved in one folder: the last ones.
+const MAX_PROJECTS: usize = 64;
+/// Bytes that are read of saved files: more are none of ours.
+const MAX_SAVED: u64 = 1 << 30;
 /// A file that whoever writes to the folder holds locked.
 const LOCK: &str = "lock";
 /// A file whose time says when the index was last used.
@@ -160,6 +166,36 @@ impl SegmentStore {
         Ok((name, Segment::open(source)?))
     }
 
+    /// Reads what was saved for a project. `None` if there is nothing, or no folder.
+    pub(super) fn load(&self, project: &str) -> Option<Vec<u8>> {
+        let file = File::open(self.saved_path(project)?).ok()?;
+        let mut bytes = Vec::new();
+        file.take(MAX_SAVED).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    /// Saves something for a project, in place of what was saved before.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub(super) fn save(&self, project: &str, bytes: &[u8]) -> io::Result<()> {
+        let (Some(folder), Some(path)) = (self.folder(), self.saved_path(project)) else {
+            return Ok(());
+        };
+        remove_oldest(folder)?;
+        let mut draft = self.draft()?;
+        draft.write_all(bytes)?;
+        draft.flush()?;
+        match &draft {
+            Draft::File { path: written, .. } => fs::rename(written, path),
+            Draft::Memory(_) => Ok(()),
+        }
+    }
+
+    fn saved_path(&self, project: &str) -> Option<PathBuf> {
+        Some(self.folder()?.join(format!("{project}.{SAVED}")))
+    }
+
     /// Removes a segment, if it is still there.
     pub(super) fn remove(&self, name: &Path) {
         if self.folder().is_some() {
@@ -214,6 +250,23 @@ fn remove_drafts(folder: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Makes room for the files of another project.
+fn remove_oldest(folder: &Path) -> io::Result<()> {
+    let mut saved = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if has_extension(&entry.path(), SAVED) {
+            saved.push((entry.metadata()?.modified()?, entry.path()));
+        }
+    }
+    saved.sort_unstable();
+    let excess = (saved.len() + 1).saturating_sub(MAX_PROJECTS);
+    saved
+        .iter()
+        .take(excess)
+        .try_for_each(|(_, path)| fs::remove_file(path))
 }
 
 fn has_extension(path: &Path, extension: &str) -> bool {

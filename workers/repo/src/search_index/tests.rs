@@ -1,6 +1,7 @@
 //! The index through the path of a search: real repositories, real folders, two workers.
 
 mod answers;
+mod limits;
 mod storage;
 
 use std::fs;
@@ -69,7 +70,11 @@ impl Worker {
             }
             None => {
                 let listing = repo.listing(&cancel()).unwrap();
-                let work = repo.snapshot.project().work_tree().indexed(&listing);
+                let work = repo
+                    .snapshot
+                    .project()
+                    .work_tree()
+                    .indexed(&listing, || None);
                 missing(&work.files) + work.unread
             }
         }

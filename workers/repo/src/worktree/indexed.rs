@@ -10,11 +10,17 @@ use gix::objs::Kind;
 use parking_lot::Mutex;
 
 use super::WorkTree;
-use crate::listing::{EntryKind, Listing};
+use crate::listing::{Entry, EntryKind, Listing};
 use crate::path::RepoPath;
 use crate::scan::MAX_FILE;
-use crate::search_index::{Build, BuildError, BuildSource, Content, IndexedFiles, blob_id};
-use crate::stamp::ObservedState;
+use crate::search_index::{
+    Build, BuildError, BuildSource, Content, IndexedFiles, ProjectIndex, SavedFile, blob_id,
+    decode_files, encode_files,
+};
+use crate::stamp::{ObservedState, Stamp};
+
+/// A saved state holds by itself, whatever was listed with it.
+const SAVED_BASIS: &str = "work tree";
 
 /// The blobs of a listing's files.
 #[derive(Debug)]
@@ -57,6 +63,18 @@ impl IndexedWorkTree {
         *self.states.get(position)?
     }
 
+    /// What a worker that starts again can use.
+    fn saved(&self) -> impl Iterator<Item = (&Entry, Option<BlobId>, Option<Stamp>)> {
+        let entries = self.listing.entries.iter().enumerate();
+        entries.filter_map(|(position, entry)| {
+            let KnownFile { state, blob } = self.known(position)?;
+            match state {
+                ObservedState::Stamped(stamp) => Some((entry, blob, Some(stamp))),
+                ObservedState::Absent | ObservedState::TooRecent => None,
+            }
+        })
+    }
+
     fn known(&self, position: usize) -> Option<KnownFile> {
         Some(KnownFile {
             state: self.state(position)?,
@@ -74,18 +92,37 @@ struct KnownFile {
 }
 
 impl WorkTree {
-    /// The blobs of the listed files, as far as they are known.
-    pub(crate) fn indexed(&self, listing: &Arc<Listing>) -> Arc<IndexedWorkTree> {
+    /// The blobs of the listed files, as far as they are known; at first, as they were `saved`.
+    pub(crate) fn indexed(
+        &self,
+        listing: &Arc<Listing>,
+        saved: impl FnOnce() -> Option<Vec<u8>>,
+    ) -> Arc<IndexedWorkTree> {
         let known = self.indexed.lock().clone();
         let indexed = match known {
             Some(known) if Arc::ptr_eq(&known.listing, listing) => return known,
             Some(known) => moved(&known, listing),
-            None => IndexedWorkTree::new(Arc::clone(listing), vec![None; listing.entries.len()]),
+            None => {
+                let saved = saved().and_then(|saved| decode_files(&saved, SAVED_BASIS));
+                moved(&restored(saved.unwrap_or_default()), listing)
+            }
         };
         let indexed = Arc::new(indexed);
         *self.indexed.lock() = Some(Arc::clone(&indexed));
         indexed
     }
+}
+
+/// Files as they were saved.
+fn restored(saved: Vec<SavedFile>) -> IndexedWorkTree {
+    let known = |file: &SavedFile| {
+        let state = ObservedState::Stamped(file.stamp?);
+        let blob = file.blob;
+        Some(KnownFile { state, blob })
+    };
+    let files = saved.iter().map(known).collect();
+    let entries = saved.into_iter().map(|file| file.entry).collect();
+    IndexedWorkTree::new(Arc::new(Listing { entries }), files)
 }
 
 /// The same files by their positions in another listing.
@@ -109,12 +146,14 @@ fn moved(known: &IndexedWorkTree, listing: &Arc<Listing>) -> IndexedWorkTree {
 pub(crate) struct WorkBlobs {
     work: Weak<WorkTree>,
     listing: Weak<Listing>,
+    project: String,
     read: Mutex<Option<IndexedWorkTree>>,
 }
 
 impl WorkBlobs {
-    pub(crate) fn new(work: &Arc<WorkTree>, listing: &Arc<Listing>) -> WorkBlobs {
+    pub(crate) fn new(work: &Arc<WorkTree>, listing: &Arc<Listing>, project: &str) -> WorkBlobs {
         WorkBlobs {
+            project: project.to_owned(),
             work: Arc::downgrade(work),
             listing: Arc::downgrade(listing),
             read: Mutex::new(None),
@@ -167,7 +206,7 @@ impl BuildSource for WorkBlobs {
         let (Some(work), Some(listing)) = (self.work.upgrade(), self.listing.upgrade()) else {
             return Err(BuildError::Closed);
         };
-        let (indexed, mut buffer) = (work.indexed(&listing), Vec::new());
+        let (indexed, mut buffer) = (work.indexed(&listing, || None), Vec::new());
         // What a build that ends early does not look at stays as known as before.
         let known = (0..listing.entries.len()).map(|position| indexed.known(position));
         let mut files: Vec<Option<KnownFile>> = known.collect();
@@ -192,11 +231,13 @@ impl BuildSource for WorkBlobs {
         outcome
     }
 
-    fn finish(&self) {
+    fn finish(&self, index: &ProjectIndex) {
         let indexed = self.read.lock().take();
-        if let (Some(work), Some(indexed)) = (self.work.upgrade(), indexed) {
-            *work.indexed.lock() = Some(Arc::new(indexed));
-        }
+        let (Some(work), Some(indexed)) = (self.work.upgrade(), indexed) else {
+            return;
+        };
+        index.save_files(&self.project, encode_files(SAVED_BASIS, indexed.saved()));
+        *work.indexed.lock() = Some(Arc::new(indexed));
     }
 }
 

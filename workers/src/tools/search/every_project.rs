@@ -33,8 +33,8 @@ const GRACE: Duration = Duration::from_millis(300);
 /// Searches the projects of a page.
 ///
 /// # Errors
-/// [`Fault::SearchTimeout`] if the time was up before anything was searched;
-/// [`Fault::InvalidArguments`] for a cursor of another state.
+/// `search_timeout` if the time was up before anything was searched; `invalid_arguments` for a cursor of
+/// another state.
 pub(super) async fn page<M: Match>(
     cx: &ToolContext,
     request: &PageRequest,

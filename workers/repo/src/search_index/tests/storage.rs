@@ -25,6 +25,70 @@ fn a_restarted_worker_knows_all_blobs_of_a_mirror() {
 }
 
 #[test]
+fn a_restarted_worker_knows_the_unchanged_files_of_a_work_tree() {
+    let app = few_files();
+    app.file("changed", "original\n");
+    let cache = tempfile::tempdir().unwrap();
+    Worker::start(&app, Some(cache.path()), LIMIT).build("app");
+    app.file("changed", "something else\n").file("new", "new\n");
+    let worker = Worker::start(&app, Some(cache.path()), LIMIT);
+    let repo = worker.repo("app");
+    let work = repo.snapshot.project().work_tree();
+    let listing = repo.listing(&cancel()).unwrap();
+    let saved = || worker.index(&repo).load_files("app");
+    assert_eq!(work.indexed(&listing, saved).unread, 1, "new");
+    let found = search(&repo, &query("something else"));
+    assert!(found.contains("changed") && !found.contains("original"));
+}
+
+#[test]
+fn a_saved_listing_is_used_for_its_commit_and_rules_alone() {
+    let app = few_files();
+    mirrored(&app);
+    let cache = tempfile::tempdir().unwrap();
+    let first = Worker::start(&app, Some(cache.path()), LIMIT);
+    first.build("mirror");
+    let give_up = Instant::now() + PATIENCE;
+    while first
+        .index(&first.repo("mirror"))
+        .load_files("mirror")
+        .is_none()
+    {
+        assert!(Instant::now() < give_up, "the files are not saved");
+        std::thread::yield_now();
+    }
+    let restored = |closed: &[String]| {
+        let worker = Worker::start(&app, Some(cache.path()), LIMIT);
+        let rules = Rules::new(&[], closed, None).unwrap();
+        let repo = worker
+            .repos
+            .open("acme", "mirror", Arc::new(rules))
+            .unwrap();
+        let tree = repo.snapshot.bare.clone().unwrap();
+        tree.restore(&repo.rules, || worker.index(&repo).load_files("mirror"));
+        let restored = tree.cached_entries();
+        (
+            restored,
+            tree.listing(&repo.rules, &cancel())
+                .unwrap()
+                .listing
+                .entries
+                .len(),
+        )
+    };
+    let (saved, listed) = restored(&[]);
+    assert_eq!(saved, listed);
+    assert!(saved > 0);
+    assert_eq!(restored(&["*.rs".to_owned()]).0, 0);
+    app.file("more", "text\n").committed();
+    git(
+        &app.host("acme/mirror"),
+        &["fetch", "-q", "../app", "+main:main"],
+    );
+    assert_eq!(restored(&[]), (0, listed + 1));
+}
+
+#[test]
 fn a_damaged_index_is_removed_and_built_again() {
     let app = Sandbox::new();
     app.file("a", "needle in a text that is long enough\n")
@@ -87,102 +151,6 @@ fn a_work_tree_and_its_mirror_share_an_index_and_tenants_do_not() {
         "the other tenant has an index of its own"
     );
     assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 1);
-}
-
-#[test]
-fn the_least_recently_used_index_makes_room() {
-    let app = Sandbox::new();
-    let noise = |seed: u32| -> String {
-        let mut state = seed;
-        let mut next = move || {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            char::from(b'a' + u8::try_from(state >> 28).unwrap())
-        };
-        (0..40_000).map(|_| next()).collect()
-    };
-    for (seed, project) in (1..).zip(["one", "two", "three"]) {
-        app.file(&format!("../{project}/a"), noise(seed));
-    }
-    let cache = tempfile::tempdir().unwrap();
-    let worker = Worker::start(&app, Some(cache.path()), 250_000);
-    for project in ["one", "two", "three"] {
-        worker.build(project);
-    }
-    let give_up = Instant::now() + PATIENCE;
-    while segment_files(cache.path()).len() != 2 {
-        assert!(Instant::now() < give_up);
-        std::thread::yield_now();
-    }
-}
-
-#[test]
-fn a_full_index_makes_room_for_changed_texts() {
-    let app = Sandbox::new();
-    let text = |round: u32, file: u32| {
-        let words = (0..3_000).map(|word: u32| {
-            let word = word.wrapping_mul(2_654_435_761) ^ (round * 97 + file);
-            format!("{word:08x}\n")
-        });
-        words.collect::<String>()
-    };
-    let write = |round| {
-        (0..8).for_each(|file| _ = app.file(&format!("f{file}"), text(round, file)));
-        app.committed();
-    };
-    write(0);
-    mirrored(&app);
-    let cache = tempfile::tempdir().unwrap();
-    let size = {
-        let worker = Worker::start(&app, Some(cache.path()), LIMIT);
-        worker.build("mirror");
-        let files = segment_files(cache.path());
-        files
-            .iter()
-            .map(|file| fs::metadata(file).unwrap().len())
-            .sum::<u64>()
-    };
-    let cache = tempfile::tempdir().unwrap();
-    let worker = Worker::start(&app, Some(cache.path()), size * 3 / 2);
-    for round in 1..5 {
-        write(round);
-        git(
-            &app.host("acme/mirror"),
-            &["fetch", "-q", "../app", "+main:main"],
-        );
-        worker.build("mirror");
-    }
-}
-
-#[test]
-fn files_without_room_leave_the_others_in_the_index() {
-    let app = Sandbox::new();
-    app.file("a-large", "a line of text\n".repeat(200_000))
-        .file("small", "needle\n");
-    app.committed();
-    let worker = Worker::start(&app, None, 1 << 20);
-    let give_up = Instant::now() + PATIENCE;
-    while worker.unknown("app") > 1 {
-        search(&worker.repo("app"), &query("a"));
-        assert!(Instant::now() < give_up, "the small file is not indexed");
-        std::thread::yield_now();
-    }
-}
-
-#[test]
-fn a_repository_larger_than_the_limit_is_scanned() {
-    let app = Sandbox::new();
-    app.file("a", "needle\n").file("b", "x".repeat(20_000));
-    let small = Worker::start(&app, None, 5_000);
-    let give_up = Instant::now() + PATIENCE;
-    while small.metrics.index_counts().1 == 0 {
-        assert!(search(&small.repo("app"), &query("needle")).contains("matches: 1"));
-        assert!(Instant::now() < give_up);
-    }
-    assert!(search(&small.repo("app"), &query("needle")).contains("matches: 1"));
-    let none = Worker::start(&app, None, 0);
-    let key = none.repo("app").key().of_index(None);
-    assert!(none.repos.0.search_index.of(&key).is_none());
-    assert!(search(&none.repo("app"), &query("needle")).contains("matches: 1"));
 }
 
 #[test]
