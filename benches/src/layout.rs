@@ -8,7 +8,7 @@ use std::{
 
 use crate::generate;
 
-/// The parts of a [`Stack`].
+/// The parts of a [`Stack`](crate::Stack).
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// Slugs of tenants. Each gets the project `site`.
