@@ -9,6 +9,8 @@ use super::{BUILDS, PATIENCE, Served, TENANT, client, cpu};
 
 const RESTARTS: usize = 5;
 const COMMITS: usize = 10;
+/// Longer than an index rests after the build of a small commit.
+const REST: Duration = Duration::from_secs(2);
 
 /// Prints the time of the first search after a restart over the same cache, divided by that of later ones.
 pub(crate) async fn restarts(served: &mut Served, pattern: &str) {
@@ -50,6 +52,8 @@ pub(crate) async fn commits(served: &Served) {
     let (repository, worker) = (served.stack.project(TENANT), &served.stack.workers[0]);
     let mut used = 0.0;
     for number in 0..COMMITS {
+        // The index rests after a build, and a search while it rests requests none.
+        tokio::time::sleep(REST).await;
         commit(&repository, number);
         let (before, builds) = (worker.usage().cpu_seconds, worker.metric(BUILDS));
         client.post().await;
