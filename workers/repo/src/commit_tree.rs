@@ -90,7 +90,10 @@ impl CommitTree {
 
     /// Uses the listing that an index has saved, unless there is one.
     pub(super) fn restore(&self, rules: &Arc<Rules>, saved: impl FnOnce() -> Option<Vec<u8>>) {
-        let Some(basis) = self.basis(rules).filter(|_| self.listing.lock().is_none()) else {
+        if self.listing.lock().is_some() {
+            return;
+        }
+        let Some(basis) = self.basis(rules) else {
             return;
         };
         if let Some(files) = saved().and_then(|saved| decode_files(&saved, &basis)) {

@@ -25,24 +25,29 @@ impl ToolContext {
     }
 
     /// [`ToolContext::read`] of several projects, one after the other on one blocking thread. Their
-    /// results are in their order.
+    /// results are in their order; `read` gets those of the projects before.
     ///
     /// # Errors
     /// If no thread became free in time.
     pub(crate) async fn read_each<T: Send + 'static>(
         &self,
         projects: &[Arc<Project>],
-        read: impl Fn(&Repo, &Cancel) -> Result<T, Failure> + Send + Sync + 'static,
+        read: impl Fn(&Repo, &Cancel, &[Result<Snapshot<T>, Failure>]) -> Result<T, Failure>
+        + Send
+        + Sync
+        + 'static,
     ) -> Result<Vec<Result<Snapshot<T>, Failure>>, Failure> {
         let sources: Vec<_> = projects.iter().map(|it| self.source(it)).collect();
         let cancel = self.cancel.clone();
         let read = move || {
-            // A panic in one project is no failure of the others.
-            let read = |source: &Source| {
-                let read = AssertUnwindSafe(|| source.read(&read, &cancel));
-                catch_unwind(read).unwrap_or_else(|_panic| Err(stopped_unexpectedly()))
-            };
-            sources.iter().map(read).collect::<Vec<_>>()
+            let mut found = Vec::with_capacity(sources.len());
+            for source in &sources {
+                let read = |repo: &Repo, cancel: &Cancel| read(repo, cancel, &found);
+                // A panic in one project is no failure of the others.
+                let read = catch_unwind(AssertUnwindSafe(|| source.read(read, &cancel)));
+                found.push(read.unwrap_or_else(|_panic| Err(stopped_unexpectedly())));
+            }
+            found
         };
         let found = self.blocking(read).await?;
         for (project, found) in projects.iter().zip(&found) {

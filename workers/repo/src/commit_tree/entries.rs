@@ -1,7 +1,6 @@
 //! Lists a commit: its entries and the blobs of its files.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use archway_trigrams::BlobId;
 use gix::object::tree::EntryKind as Mode;
@@ -16,13 +15,9 @@ use crate::path::RepoPath;
 use crate::rules::{Kind, Rules};
 use crate::search_index::{IndexedFiles, blob_id};
 
-static NEXT_ID: AtomicU64 = AtomicU64::new(0);
-
 /// The files of a commit under some rules.
 #[derive(Debug)]
 pub(crate) struct CommitListing {
-    /// Another listing has another id.
-    pub(crate) id: u64,
     pub(super) rules: Arc<Rules>,
     pub(crate) listing: Arc<Listing>,
     /// The blobs of its files.
@@ -37,7 +32,6 @@ impl CommitListing {
     ) -> Arc<CommitListing> {
         let (entries, blobs) = files.unzip();
         Arc::new(CommitListing {
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             rules: Arc::clone(rules),
             listing: Arc::new(Listing { entries }),
             indexed: IndexedFiles::new(blobs),

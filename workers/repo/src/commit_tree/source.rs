@@ -26,7 +26,6 @@ pub(crate) struct CommitFiles<'a> {
 pub(crate) struct CommitBlobs {
     git: Weak<Git>,
     listing: Weak<CommitListing>,
-    id: u64,
     project: String,
     basis: String,
 }
@@ -43,7 +42,6 @@ impl CommitBlobs {
             basis,
             git: Arc::downgrade(git),
             listing: Arc::downgrade(listing),
-            id: listing.id,
         }
     }
 }
@@ -98,8 +96,8 @@ impl FileSource for CommitFiles<'_> {
 }
 
 impl BuildSource for CommitBlobs {
-    fn snapshot(&self) -> Option<u64> {
-        Some(self.id)
+    fn snapshot(&self) -> Option<&str> {
+        Some(&self.basis)
     }
 
     fn read(&self, build: &mut Build<'_>) -> Result<(), BuildError> {

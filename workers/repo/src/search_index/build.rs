@@ -27,8 +27,8 @@ pub(crate) trait BuildSource: Send + 'static {
     /// [`BuildError`]
     fn read(&self, build: &mut Build<'_>) -> Result<(), BuildError>;
 
-    /// The id of a snapshot that never changes.
-    fn snapshot(&self) -> Option<u64> {
+    /// Names a snapshot that never changes.
+    fn snapshot(&self) -> Option<&str> {
         None
     }
 

@@ -40,6 +40,14 @@ struct Job {
     source: Box<dyn BuildSource>,
 }
 
+/// What a pass over a snapshot did.
+struct Added {
+    /// The index still lacks texts for want of room.
+    is_full: bool,
+    /// Texts that no file has were dropped.
+    has_dropped: bool,
+}
+
 /// The state of the thread.
 struct BuilderThread {
     queue: Arc<BuildQueue<Job>>,
@@ -81,7 +89,7 @@ impl Builder {
         let mut schedule = index.schedule.lock();
         let rests = schedule.next.is_some_and(|next| Instant::now() < next);
         // A snapshot that is incomplete after a build has objects that cannot be read.
-        let is_built = schedule.built.is_some_and(|(snapshot, built)| {
+        let is_built = schedule.built.as_ref().is_some_and(|(snapshot, built)| {
             source.snapshot() == Some(snapshot) && built.elapsed() < RETRY_INTERVAL
         });
         if schedule.is_queued || rests || is_built {
@@ -121,7 +129,7 @@ impl BuilderThread {
             let mut schedule = job.index.schedule.lock();
             schedule.is_queued = false;
             let snapshot = job.source.snapshot().filter(|_| is_whole);
-            schedule.built = snapshot.map(|snapshot| (snapshot, Instant::now()));
+            schedule.built = snapshot.map(|snapshot| (snapshot.to_owned(), Instant::now()));
             schedule.next = Some(Instant::now() + rest.max(started.elapsed() * REST));
         }
     }
@@ -135,16 +143,19 @@ impl BuilderThread {
         self.room.make(0);
         let cancel = Cancel::new(Instant::now() + MAX_BUILD_TIME, self.end.clone());
         // A full index may have room once it has dropped the texts that no file has any more.
-        if self.add_missing(job, &cancel)? && self.add_missing(job, &cancel)? {
+        let mut added = self.add_missing(job, &cancel)?;
+        if added.is_full && added.has_dropped {
+            added = self.add_missing(job, &cancel)?;
+        }
+        if added.is_full {
             return Err(BuildError::Full);
         }
         self.metrics.search_index_built();
         Ok(())
     }
 
-    /// Adds what the index lacks, then joins and cleans its segments. Returns whether it still lacks texts
-    /// for want of room.
-    fn add_missing(&self, job: &Job, cancel: &Cancel) -> Result<bool, BuildError> {
+    /// Adds what the index lacks, then joins and cleans its segments.
+    fn add_missing(&self, job: &Job, cancel: &Cancel) -> Result<Added, BuildError> {
         let mut build = Build::new(&job.index, &self.room, cancel);
         let read = job.source.read(&mut build);
         let built = build.finish()?;
@@ -156,8 +167,12 @@ impl BuilderThread {
             room: &self.room,
             cancel,
         };
-        compaction.run(live, built.is_full)?;
-        read.map(|()| built.is_full)
+        let has_dropped = compaction.run(live, built.is_full)?;
+        read?;
+        Ok(Added {
+            is_full: built.is_full,
+            has_dropped,
+        })
     }
 
     /// Logs why a build failed, and returns how long its repository rests.

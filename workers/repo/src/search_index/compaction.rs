@@ -34,7 +34,7 @@ pub(super) struct Compaction<'a> {
 
 impl Compaction<'_> {
     /// Joins what is to be joined. `live` are the blobs that the last snapshot has, if all are known; others
-    /// are dropped if there are many, or if the index is full.
+    /// are dropped if there are many, or if the index is full. Returns whether any were.
     ///
     /// # Errors
     /// [`BuildError`]
@@ -42,36 +42,36 @@ impl Compaction<'_> {
         &self,
         live: Option<HashSet<BlobId>>,
         is_full: bool,
-    ) -> Result<(), BuildError> {
+    ) -> Result<bool, BuildError> {
         let segments = self.index.segments();
         let lengths = segments.list.iter().map(|open| open.segment.len() as usize);
         let documents: usize = lengths.sum();
+        let mut has_dropped = false;
         if let Some(mut live) = live {
             // Work trees of one repository share its index.
             live.extend(self.index.blobs_in_use());
             if is_full || documents > live.len() * MAX_DOCUMENTS_PER_LIVE {
-                self.drop_others(&segments, &live)?;
+                has_dropped = self.drop_others(&segments, &live)?;
             }
         }
         let most = self.room.bytes() / JOINED_DIVISOR;
         while let Some(similar) = similar(&self.index.segments(), most) {
             self.join(&similar, |_| true)?;
         }
-        Ok(())
+        Ok(has_dropped)
     }
 
-    /// Drops the documents whose blobs are not live, segment by segment.
-    fn drop_others(&self, segments: &Segments, live: &HashSet<BlobId>) -> Result<(), BuildError> {
+    /// Drops the documents whose blobs are not live, segment by segment. Returns whether there were any.
+    fn drop_others(&self, segments: &Segments, live: &HashSet<BlobId>) -> Result<bool, BuildError> {
+        let mut has_dropped = false;
         for open in &segments.list {
-            let blobs = (0..open.segment.len()).filter_map(|it| open.segment.document(it));
-            if blobs
-                .into_iter()
-                .any(|document| !live.contains(&document.blob))
-            {
+            let mut documents = (0..open.segment.len()).filter_map(|it| open.segment.document(it));
+            if documents.any(|document| !live.contains(&document.blob)) {
                 self.join(std::slice::from_ref(open), |blob| live.contains(blob))?;
+                has_dropped = true;
             }
         }
-        Ok(())
+        Ok(has_dropped)
     }
 
     /// Replaces segments by one of those documents whose blobs are to be kept.

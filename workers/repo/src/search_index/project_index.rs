@@ -44,7 +44,7 @@ pub(super) struct Schedule {
     /// The next build may not begin earlier.
     pub(super) next: Option<Instant>,
     /// The snapshot that was built last, and when.
-    pub(super) built: Option<(u64, Instant)>,
+    pub(super) built: Option<(String, Instant)>,
 }
 
 impl ProjectIndex {

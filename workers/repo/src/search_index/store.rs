@@ -182,7 +182,7 @@ impl SegmentStore {
         let (Some(folder), Some(path)) = (self.folder(), self.saved_path(project)) else {
             return Ok(());
         };
-        remove_oldest(folder)?;
+        make_room_beside(folder, &path)?;
         let mut draft = self.draft()?;
         draft.write_all(bytes)?;
         draft.flush()?;
@@ -252,12 +252,12 @@ fn remove_drafts(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes room for the files of another project.
-fn remove_oldest(folder: &Path) -> io::Result<()> {
+/// Removes the oldest of the other saved files, if there are too many.
+fn make_room_beside(folder: &Path, path: &Path) -> io::Result<()> {
     let mut saved = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        if has_extension(&entry.path(), SAVED) {
+        if has_extension(&entry.path(), SAVED) && entry.path() != path {
             saved.push((entry.metadata()?.modified()?, entry.path()));
         }
     }

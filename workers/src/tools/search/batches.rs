@@ -1,9 +1,6 @@
 //! Searches many projects: in batches, several at once, with results in the order of the projects.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::Arc;
 
 use archway_proto::failure::Failure;
 use archway_repo::{Cancel, MatchRange, Matches, Repo};
@@ -22,6 +19,9 @@ const LARGEST_BATCH: usize = 8;
 /// Batches that are searched at once: the next ones while the results of one are used.
 const AT_ONCE: usize = 4;
 
+/// What the search of a project found.
+type SearchResult = Result<Snapshot<Matches>, Failure>;
+
 /// The result of each project, in their order, until `stop`. Earlier pages have `skip` matches of the
 /// first one.
 pub(super) fn search_each<'a>(
@@ -29,7 +29,7 @@ pub(super) fn search_each<'a>(
     request: &'a PageRequest,
     (projects, skip): (&[Arc<Project>], usize),
     stop: &CancellationToken,
-) -> impl Stream<Item = Result<Snapshot<Matches>, Failure>> + 'a {
+) -> impl Stream<Item = SearchResult> + 'a {
     let batches = batches(projects).into_iter().enumerate();
     let batches = batches.map(move |(nth, batch)| (batch, if nth == 0 { skip } else { 0 }));
     let stop = stop.clone();
@@ -55,16 +55,14 @@ async fn search_batch(
     request: &PageRequest,
     (batch, skip): (Vec<Arc<Project>>, usize),
     stop: CancellationToken,
-) -> Vec<Result<Snapshot<Matches>, Failure>> {
-    let query = Arc::clone(&request.query);
-    // A page takes no part of a project that has more lines than fit: a batch renders at most a page.
-    let room = AtomicUsize::new(request.limit);
-    let search = move |repo: &Repo, cancel: &Cancel| {
+) -> Vec<SearchResult> {
+    let (query, limit) = (Arc::clone(&request.query), request.limit);
+    let search = move |repo: &Repo, cancel: &Cancel, before: &[SearchResult]| {
         let cancel = Cancel::new(cancel.deadline, stop.clone());
-        let limit = room.load(Ordering::Relaxed);
-        let found = repo.search(&query, MatchRange { skip, limit }, &cancel)?;
-        room.store(limit.saturating_sub(found.lines.len()), Ordering::Relaxed);
-        Ok(found)
+        // A page takes no part of a project that has more lines than fit: a batch renders at most a page.
+        let lines = before.iter().flatten().map(|found| found.value.lines.len());
+        let limit = limit.saturating_sub(lines.sum());
+        Ok(repo.search(&query, MatchRange { skip, limit }, &cancel)?)
     };
     let found = match cx.read_each(&batch, search).await {
         Ok(found) => found,
