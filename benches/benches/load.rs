@@ -9,12 +9,12 @@
 //! machine. Prints calls per second, p50, p99 and p99.9 of each tool, and what each process used.
 //!
 //! Run: `cargo build --release && cargo bench -p archway-benches --bench load`, followed by `-- --seconds N
-//! --connections N --files N` for other numbers (at most 120 seconds); needs `redis-server`. It takes about
-//! a minute.
+//! --connections N --files N` for other numbers (at most 120 seconds), and by `--project mirror` for bare
+//! mirrors instead of work trees; needs `redis-server`. It takes about a minute.
 
 use std::{sync::Arc, time::Duration};
 
-use archway_benches::{Layout, Project, Stack, number};
+use archway_benches::{Layout, Project, Stack, argument, number};
 use e2e::RedisServer;
 
 use agents::Agents;
@@ -39,10 +39,15 @@ async fn main() {
     let (seconds, connections) = (number("--seconds", 20), number("--connections", 64).max(1));
     let files = number("--files", 2_000).max(1);
     let seconds = Duration::from_secs(seconds.clamp(1, 120) as u64);
+    let project = match argument("--project").as_deref() {
+        Some("mirror") => Project::GeneratedMirror(files),
+        _ => Project::Generated(files),
+    };
+    println!("{}\n{project:?}", machine());
     let store = RedisServer::start().await;
     let stack = Stack::start(Layout {
         tenants: TENANTS.map(str::to_owned).into(),
-        project: Project::Generated(files),
+        project,
         gateways: 2,
         workers: 3,
         gateway_arguments: vec!["--limits-url".to_owned(), store.url()],
@@ -57,7 +62,6 @@ async fn main() {
     agents.until_indexed().await;
     let processes = Processes::of(&stack, &store);
 
-    println!("{}", machine());
     println!(
         "2 gateways, 3 workers; {} tenants, {files} files of about 4 KiB each; {connections} connections",
         TENANTS.len()

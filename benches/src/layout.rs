@@ -34,6 +34,8 @@ pub struct Layout {
 pub enum Project {
     /// This many generated files of about 4 KiB.
     Generated(usize),
+    /// A bare clone of as many.
+    GeneratedMirror(usize),
     /// A clone of the last commit of a repository on this machine.
     CloneOf(PathBuf),
     /// A bare clone of the last commit of a repository on this machine.
@@ -76,6 +78,11 @@ impl Project {
     fn make_one(&self, folder: &Path) {
         match self {
             Project::Generated(files) => generate(folder, *files),
+            Project::GeneratedMirror(files) => {
+                let source = tempfile::tempdir().expect("a folder");
+                generate(source.path(), *files);
+                clone(source.path(), &["--bare"], folder);
+            }
             Project::CloneOf(repository) => clone(repository, &[], folder),
             Project::MirrorOf(repository) => clone(repository, &["--bare"], folder),
         }

@@ -174,6 +174,12 @@ impl CommitTree {
 
     pub(super) fn stat(&self, entry: &Entry) -> Option<Stat> {
         let commit = self.commit.as_ref()?;
+        let listing = self.listing.lock().clone();
+        let listed = listing.and_then(|listing| listing.size(&commit.git, &entry.path));
+        if let Some(size) = listed {
+            let modified = commit.time;
+            return Some(Stat { size, modified });
+        }
         let repository = commit.git.objects();
         let real = commit.resolve(&repository, &entry.path).ok()?;
         let node = commit.node(&repository, &real).ok()??;
@@ -352,11 +358,13 @@ mod tests {
         let app = bare();
         let repo = app.repo();
         let listing = repo.listing(&cancel()).unwrap();
-        let stats = repo.stats(&listing.entries, &cancel()).unwrap();
-        let sizes: Vec<u64> = stats.iter().map(|stat| stat.unwrap().size).collect();
-        assert_eq!(sizes, [6, 0, 10, 10, 1]);
         let committed = SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_323_045);
-        assert!(stats.iter().all(|stat| stat.unwrap().modified == committed));
+        for _ in ["read", "remembered"] {
+            let stats = repo.stats(&listing.entries, &cancel()).unwrap();
+            let sizes: Vec<u64> = stats.iter().map(|stat| stat.unwrap().size).collect();
+            assert_eq!(sizes, [6, 0, 10, 10, 1]);
+            assert!(stats.iter().all(|stat| stat.unwrap().modified == committed));
+        }
     }
 
     #[test]

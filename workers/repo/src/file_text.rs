@@ -52,6 +52,8 @@ pub(super) struct LoadedFile<'a> {
     parts: Option<Vec<Range<usize>>>,
     /// Whether lines are not searched in parts that were not loaded.
     pub(super) is_skipped: bool,
+    /// Whether it is the text that an index has.
+    pub(super) is_indexed: bool,
 }
 
 impl<'a> FileText<'a> {
@@ -83,14 +85,16 @@ impl<'a> LoadedFile<'a> {
             text: FileText::Borrowed(text),
             parts: None,
             is_skipped,
+            is_indexed: true,
         }
     }
 
-    /// A file of which only these parts can match; any part if `None`.
+    /// A file of which only these parts can match, as an index of this text knows; any part if `None`.
     pub(super) fn new(text: FileText<'a>, parts: Option<TextParts>) -> LoadedFile<'a> {
         let is_skipped = parts.as_ref().is_some_and(|parts| parts.is_skipped);
         LoadedFile {
             text,
+            is_indexed: parts.is_some(),
             parts: parts.map(|parts| parts.ranges),
             is_skipped,
         }

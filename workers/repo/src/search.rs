@@ -30,6 +30,7 @@ pub(super) use matches::EmptyTotals;
 pub use matches::{Matches, SearchTotals};
 pub use query::{Excluded, MatchRange, Query};
 use search_pattern::CompiledPattern;
+pub(super) use search_pattern::PatternKey;
 pub use search_pattern::SearchPattern;
 
 /// So few files are read on the calling thread: waking others takes longer.
@@ -47,9 +48,11 @@ const GRACE: Duration = Duration::from_millis(200);
 
 /// Where the bytes of listed files come from.
 pub(super) trait FileSource: Sync {
-    /// The counts of the files that certainly have no match, in their order. `None` for a file that
-    /// has to be read.
+    /// The counts of the files that are known, in their order. `None` for a file that has to be read.
     fn known_counts(&self, files: &[ListedFile<'_>]) -> Vec<Option<Count>>;
+
+    /// Remembers the matching lines of files by position, for the next search of the same pattern.
+    fn record_counts(&self, pattern: &PatternKey, counted: &[(usize, u64)]);
 
     /// The file's text, or at least what is wanted of it, read into `buffer` unless it is cached.
     /// `None` if the file is too large to search, or gone.
@@ -100,6 +103,7 @@ pub(super) fn search(
         range,
         threads,
         cancel,
+        counted: Vec::new(),
         found: Matches::default(),
     };
     let mut rest = files.as_slice();
@@ -108,6 +112,7 @@ pub(super) fn search(
         search.block(block)?;
         rest = next;
     }
+    content.record_counts(query.pattern.key(), &search.counted);
     if let Some(empty) = empty {
         empty.insert(query, search.found.totals);
     }
@@ -121,7 +126,26 @@ struct Search<'a, C> {
     range: MatchRange,
     threads: &'a SearchThreads<'a>,
     cancel: &'a Cancel,
+    /// Matching lines by position, of files whose text an index has.
+    counted: Vec<(usize, u64)>,
     found: Matches,
+}
+
+/// A file's count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct CountedFile {
+    count: Count,
+    /// Whether to remember it: it was counted now, in the text that an index has.
+    is_new: bool,
+}
+
+impl CountedFile {
+    fn known(count: Count) -> CountedFile {
+        CountedFile {
+            count,
+            is_new: false,
+        }
+    }
 }
 
 /// The part of a file's matching lines to return.
@@ -142,11 +166,17 @@ impl<C: FileSource> Search<'_, C> {
         let mut windows = Vec::new();
         let mut counts = counts.into_iter();
         for CoveredFile { file, known } in files {
-            let count = known.map(Ok).or_else(|| counts.next());
-            let Some(Ok(count)) = count else {
+            let counted = match known {
+                Some(count) => Some(Ok(CountedFile::known(*count))),
+                None => counts.next(),
+            };
+            let Some(Ok(CountedFile { count, is_new })) = counted else {
                 self.found.totals.incomplete = true;
                 break;
             };
+            if is_new {
+                self.counted.push((file.position, count.lines));
+            }
             windows.extend(self.window(*file, count.lines));
             self.found.totals += SearchTotals {
                 matches: count.lines,
@@ -158,13 +188,16 @@ impl<C: FileSource> Search<'_, C> {
         self.show(&windows)
     }
 
-    fn count(&self, file: ListedFile<'_>) -> Result<Count, Stopped> {
+    fn count(&self, file: ListedFile<'_>) -> Result<CountedFile, Stopped> {
         self.cancel.check()?;
         let count = self.with_content(file, Wanted::Candidates, |loaded| {
             let count = |counter: &mut LineCounter| self.count_parts(loaded, counter);
-            Some(self.pattern.with_counter(count))
+            let count = self.pattern.with_counter(count);
+            let is_new = loaded.is_indexed;
+            Some(count.map(|count| CountedFile { count, is_new }))
         });
-        count.unwrap_or_else(|| Ok(Count::none(self.content.is_too_large(file))))
+        let unread = || Count::none(self.content.is_too_large(file));
+        count.unwrap_or_else(|| Ok(CountedFile::known(unread())))
     }
 
     fn count_parts(

@@ -11,6 +11,7 @@
 mod project_index;
 mod segments;
 mod selection;
+mod recent_counts;
 mod store;
 mod queue;
 mod builder;
@@ -33,7 +34,7 @@ use tokio::time::Duration;
 pub(crate) use build::{Build, BuildError, BuildSource, Content};
 pub(crate) use project_index::ProjectIndex;
 pub(crate) use saved_files::{SavedFile, decode as decode_files, encode as encode_files};
-pub(crate) use selection::{IndexedFiles, Selection, Verdict};
+pub(crate) use selection::{IndexedFiles, Selection};
 
 use crate::key::Key;
 use crate::metrics::RepoMetrics;

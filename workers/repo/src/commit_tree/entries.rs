@@ -1,15 +1,17 @@
 //! Lists a commit: its entries and the blobs of its files.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use archway_trigrams::BlobId;
+use gix::ObjectId;
 use gix::object::tree::EntryKind as Mode;
 
 use super::{Commit, READING, is_file};
 use crate::cancel::Cancel;
 use crate::error::RepoError;
 use crate::folder::{MAX_ENTRIES, MAX_NAMES};
-use crate::git::git_error;
+use crate::git::{Git, git_error};
 use crate::listing::{Entry, EntryKind, Listing};
 use crate::path::RepoPath;
 use crate::rules::{Kind, Rules};
@@ -22,7 +24,12 @@ pub(crate) struct CommitListing {
     pub(crate) listing: Arc<Listing>,
     /// The blobs of its files.
     pub(crate) indexed: IndexedFiles,
+    /// Their sizes by position, as far as they were asked for; [`UNKNOWN`] for others. To find a size,
+    /// git decompresses the beginning of an object.
+    sizes: Box<[AtomicU64]>,
 }
+
+const UNKNOWN: u64 = u64::MAX;
 
 impl CommitListing {
     /// These entries under some rules, with the blobs of files.
@@ -30,12 +37,31 @@ impl CommitListing {
         rules: &Arc<Rules>,
         files: impl Iterator<Item = (Entry, Option<BlobId>)>,
     ) -> Arc<CommitListing> {
-        let (entries, blobs) = files.unzip();
+        let (entries, blobs): (Vec<_>, Vec<_>) = files.unzip();
+        let sizes = entries.iter().map(|_| AtomicU64::new(UNKNOWN));
         Arc::new(CommitListing {
+            sizes: sizes.collect(),
             rules: Arc::clone(rules),
             listing: Arc::new(Listing { entries }),
             indexed: IndexedFiles::new(blobs),
         })
+    }
+
+    /// The size of a listed file. `None` for another path, and for a link.
+    pub(super) fn size(&self, git: &Git, path: &RepoPath) -> Option<u64> {
+        let entries = &self.listing.entries;
+        let position = entries
+            .binary_search_by(|entry| entry.path.cmp(path))
+            .ok()?;
+        let blob = (*self.indexed.blobs().get(position)?)?;
+        let size = self.sizes.get(position)?;
+        let known = size.load(Ordering::Relaxed);
+        if known != UNKNOWN {
+            return Some(known);
+        }
+        let header = git.objects().find_header(ObjectId::from(blob)).ok()?;
+        size.store(header.size(), Ordering::Relaxed);
+        Some(header.size())
     }
 }
 

@@ -9,9 +9,9 @@ use crate::file_text::{FileText, LoadedFile, Wanted};
 use crate::git::Git;
 use crate::pack_cache;
 use crate::scan::{Count, MAX_FILE};
-use crate::search::{EmptyTotals, FileSource, ListedFile};
+use crate::search::{EmptyTotals, FileSource, ListedFile, PatternKey};
 use crate::search_index::{
-    Build, BuildError, BuildSource, Content, ProjectIndex, Selection, Verdict, encode_files,
+    Build, BuildError, BuildSource, Content, ProjectIndex, Selection, encode_files,
 };
 
 /// The files of a commit, with what the index says of them.
@@ -59,11 +59,14 @@ impl CommitFiles<'_> {
 
 impl FileSource for CommitFiles<'_> {
     fn known_counts(&self, files: &[ListedFile<'_>]) -> Vec<Option<Count>> {
-        let known = |file: &ListedFile<'_>| match self.selection.as_ref()?.verdict(file.position) {
-            Verdict::Unknown | Verdict::Candidate => None,
-            Verdict::Excluded { is_skipped } => Some(Count::none(is_skipped)),
-        };
+        let known = |file: &ListedFile<'_>| self.selection.as_ref()?.known_count(file.position);
         files.iter().map(known).collect()
+    }
+
+    fn record_counts(&self, pattern: &PatternKey, counted: &[(usize, u64)]) {
+        if let Some(selection) = &self.selection {
+            selection.record_counts(pattern, counted);
+        }
     }
 
     fn load<'a>(

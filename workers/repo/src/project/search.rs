@@ -13,7 +13,7 @@ use crate::rules::Rules;
 use crate::search::{self, MatchRange, Matches, Query};
 use crate::search_index::{ProjectIndex, SearchIndex, Selection};
 use crate::search_pool::SearchThreads;
-use crate::worktree::{WorkBlobs, WorkFiles};
+use crate::worktree::{IndexedWorkTree, WorkBlobs, WorkFiles};
 
 /// What a search uses besides the project.
 pub(crate) struct SearchResources<'a> {
@@ -50,15 +50,14 @@ impl Snapshot {
         let Some(git) = tree.git() else {
             return Ok(Matches::default());
         };
-        let requirement = &query.0.pattern.compiled()?.requirement;
         let (index, project) = (self.index(resources.indexes), self.project.name());
         tree.restore(resources.rules, || index.as_ref()?.load_files(project));
         let listing = tree.listing(resources.rules, resources.cancel)?;
         let select = |index| {
             let files = (project, &listing.indexed);
-            Selection::of(index, files, requirement, resources.cancel)
+            Selection::of(index, files, &query.0.pattern, resources.cancel)
         };
-        let selection = index.as_ref().map(select);
+        let selection = index.as_ref().map(select).transpose()?;
         let missing = selection.as_ref().map_or(0, Selection::missing);
         let files = CommitFiles {
             git,
@@ -96,17 +95,18 @@ impl Snapshot {
     ) -> Result<Matches, RepoError> {
         let work = self.project.work_tree();
         let listing = work.listing(resources.rules, resources.pool, resources.cancel)?;
-        let requirement = &query.0.pattern.compiled()?.requirement;
         let index = self.index(resources.indexes);
         let project = self.project.name();
         let indexed =
             |index: &Arc<ProjectIndex>| work.indexed(&listing, || index.load_files(project));
-        let indexed = index.as_ref().map(|index| (index, indexed(index)));
-        let indexed = indexed.as_ref().map(|(index, indexed)| {
+        let indexed = index.as_ref().map(indexed);
+        let select = |(index, indexed): (_, &Arc<IndexedWorkTree>)| {
             let files = (project, &indexed.files);
-            let selection = Selection::of(index, files, requirement, resources.cancel);
-            (&**indexed, selection)
-        });
+            Selection::of(index, files, &query.0.pattern, resources.cancel)
+        };
+        let selection = index.as_ref().zip(indexed.as_ref());
+        let selection = selection.map(select).transpose()?;
+        let indexed = indexed.as_deref().zip(selection);
         let unknown = indexed.as_ref().map_or(0, |(indexed, selection)| {
             indexed.unread + selection.missing()
         });

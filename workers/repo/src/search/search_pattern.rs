@@ -13,10 +13,16 @@ use crate::scan::LineCounter;
 /// What to search for. It is compiled by the first search.
 #[derive(Debug)]
 pub struct SearchPattern {
-    text: String,
-    is_literal: bool,
-    is_case_sensitive: bool,
+    key: PatternKey,
     compiled: OnceLock<CompiledPattern>,
+}
+
+/// What a pattern was compiled from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PatternKey {
+    pub(crate) text: String,
+    pub(crate) is_literal: bool,
+    pub(crate) is_case_sensitive: bool,
 }
 
 /// A compiled pattern.
@@ -38,11 +44,17 @@ impl SearchPattern {
     /// Plain text if `is_literal`, otherwise a regular expression.
     pub fn new(text: String, is_literal: bool, is_case_sensitive: bool) -> SearchPattern {
         SearchPattern {
-            text,
-            is_literal,
-            is_case_sensitive,
+            key: PatternKey {
+                text,
+                is_literal,
+                is_case_sensitive,
+            },
             compiled: OnceLock::new(),
         }
+    }
+
+    pub(crate) fn key(&self) -> &PatternKey {
+        &self.key
     }
 
     /// The compiled pattern.
@@ -53,12 +65,17 @@ impl SearchPattern {
         if let Some(compiled) = self.compiled.get() {
             return Ok(compiled);
         }
-        let (literal, case_sensitive) = (self.is_literal, self.is_case_sensitive);
-        let matcher = pattern::compile(&self.text, literal, case_sensitive)?;
+        let PatternKey {
+            text,
+            is_literal,
+            is_case_sensitive,
+        } = &self.key;
+        let (literal, case_sensitive) = (*is_literal, *is_case_sensitive);
+        let matcher = pattern::compile(text, literal, case_sensitive)?;
         // Two first searches may compile it at the same time.
         Ok(self.compiled.get_or_init(|| CompiledPattern {
             matcher,
-            requirement: Requirement::of(&self.text, literal, case_sensitive),
+            requirement: Requirement::of(text, literal, case_sensitive),
             counters: Mutex::default(),
         }))
     }

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use archway_trigrams::{BlobId, NumberSet, Requirement};
+use archway_trigrams::{BlobId, NumberSet};
 use parking_lot::Mutex;
 
 use super::project_index::ProjectIndex;
+use super::recent_counts::{FileCounts, RecentCounts};
 use super::segments::{DocumentId, OpenSegment, Segments};
 use crate::cancel::Cancel;
+use crate::error::RepoError;
 use crate::file_text::{TextParts, Wanted};
-use crate::search::EmptyTotals;
+use crate::scan::Count;
+use crate::search::{EmptyTotals, PatternKey, SearchPattern};
 
 /// The blobs of a listing's files, and where an index has them.
 #[derive(Debug)]
@@ -30,20 +33,7 @@ struct LocatedFiles {
     /// The number of files whose blobs are not in the segments.
     missing: usize,
     empty_totals: EmptyTotals,
-}
-
-/// What the index says of a listed file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// Nothing: it has to be read.
-    Unknown,
-    /// It may match.
-    Candidate,
-    /// It does not match.
-    Excluded {
-        /// Whether the file, or a part of it, is not searched.
-        is_skipped: bool,
-    },
+    counts: RecentCounts,
 }
 
 /// What the index says of all files of a listing, for one pattern.
@@ -53,6 +43,8 @@ pub(crate) struct Selection {
     files: Arc<LocatedFiles>,
     /// The sections that may match, by segment. `None` for a segment that cannot be read.
     candidates: Vec<Option<NumberSet>>,
+    /// What earlier searches counted in them.
+    counts: Option<Arc<FileCounts>>,
 }
 
 impl IndexedFiles {
@@ -94,6 +86,7 @@ impl IndexedFiles {
             documents,
             sections,
             empty_totals: EmptyTotals::default(),
+            counts: RecentCounts::default(),
         });
         *self.located.lock() = Some(Arc::clone(&located));
         located
@@ -101,13 +94,17 @@ impl IndexedFiles {
 }
 
 impl Selection {
-    /// Looks up a requirement among the files of a project's listing.
+    /// Looks up a pattern among the files of a project's listing.
+    ///
+    /// # Errors
+    /// If the pattern is invalid.
     pub(crate) fn of(
         index: &Arc<ProjectIndex>,
         (project, files): (&str, &IndexedFiles),
-        requirement: &Requirement,
+        pattern: &SearchPattern,
         cancel: &Cancel,
-    ) -> Selection {
+    ) -> Result<Selection, RepoError> {
+        let requirement = &pattern.compiled()?.requirement;
         index.record_use();
         index.record_files(project, &files.blobs);
         let segments = index.segments();
@@ -122,12 +119,13 @@ impl Selection {
                 let found = open.segment.candidates(requirement, among);
                 found.inspect_err(|error| index.report(open, error)).ok()
             });
-        Selection {
+        Ok(Selection {
             candidates: candidates.collect(),
+            counts: files.counts.of(pattern.key()),
             files,
             index: Arc::clone(index),
             segments,
-        }
+        })
     }
 
     /// The number of files whose blobs are known, but not in the index.
@@ -144,22 +142,26 @@ impl Selection {
         is_empty.then_some(&self.files.empty_totals)
     }
 
-    /// What the index says of the file at a position of the listing.
-    pub(crate) fn verdict(&self, position: usize) -> Verdict {
-        self.judge(position).unwrap_or(Verdict::Unknown)
-    }
-
-    fn judge(&self, position: usize) -> Option<Verdict> {
+    /// The count of the file at a position of the listing, if the index excludes it or an earlier
+    /// search counted it. `None` for a file that has to be read.
+    pub(crate) fn known_count(&self, position: usize) -> Option<Count> {
         let (open, id) = self.located(position)?;
         let candidates = self.candidates.get(id.segment as usize)?.as_ref()?;
         let document = open.segment.document(id.number)?;
         let mut sections = open.segment.sections_of(id.number);
-        Some(match sections.any(|section| candidates.contains(section)) {
-            true => Verdict::Candidate,
-            false => Verdict::Excluded {
-                is_skipped: document.is_skipped,
-            },
+        let lines = match sections.any(|section| candidates.contains(section)) {
+            true => self.counts.as_ref()?.get(position)?,
+            false => 0,
+        };
+        Some(Count {
+            lines,
+            skipped_lines: document.is_skipped,
         })
+    }
+
+    /// Remembers counts by position, each of the text that the index has.
+    pub(crate) fn record_counts(&self, pattern: &PatternKey, counted: &[(usize, u64)]) {
+        self.files.counts.add(pattern, counted);
     }
 
     /// Reads the text of the file at a position into `text`, decoded as for a search: all of it, or

@@ -8,7 +8,6 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use archway_trigrams::Requirement;
 use tokio::time::Instant;
 
 use super::*;
@@ -60,9 +59,11 @@ impl Worker {
     /// The number of files that a search would have to read whatever the pattern is.
     fn unknown(&self, project: &str) -> usize {
         let repo = self.repo(project);
-        let (index, requirement) = (self.index(&repo), Requirement::Nothing);
-        let missing =
-            |files| Selection::of(&index, (project, files), &requirement, &cancel()).missing();
+        let (index, pattern) = (self.index(&repo), query("a").pattern);
+        let missing = |files| {
+            let selection = Selection::of(&index, (project, files), &pattern, &cancel());
+            selection.unwrap().missing()
+        };
         match &repo.snapshot.bare {
             Some(tree) => {
                 let listing = tree.listing(&repo.rules, &cancel()).unwrap();
@@ -78,6 +79,19 @@ impl Worker {
                 missing(&work.files) + work.unread
             }
         }
+    }
+
+    /// The number of files of a mirror that a search of this pattern would not read.
+    fn counted(&self, mirror: &str, pattern: &str) -> usize {
+        let repo = self.repo(mirror);
+        let tree = repo.snapshot.bare.as_ref().unwrap();
+        let listing = tree.listing(&repo.rules, &cancel()).unwrap();
+        let (index, files) = (self.index(&repo), (mirror, &listing.indexed));
+        let selection = Selection::of(&index, files, &query(pattern).pattern, &cancel()).unwrap();
+        let positions = 0..listing.listing.entries.len();
+        positions
+            .filter(|position| selection.known_count(*position).is_some())
+            .count()
     }
 
     /// Searches until a build has indexed all files.

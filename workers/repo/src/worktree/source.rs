@@ -13,8 +13,8 @@ use crate::file_text::{FileText, LoadedFile, TextParts, Wanted};
 use crate::jail::{OpenFolder, file_type};
 use crate::path::RepoPath;
 use crate::scan::{Count, MAX_FILE};
-use crate::search::{FileSource, ListedFile};
-use crate::search_index::{Selection, Verdict};
+use crate::search::{FileSource, ListedFile, PatternKey};
+use crate::search_index::Selection;
 use crate::stamp::ObservedState;
 
 /// Parts of a large file are read from the index if they are at most a quarter of it: they have to be
@@ -47,17 +47,21 @@ impl FileSource for WorkFiles<'_> {
         let mut folder = OpenFolder::default();
         let mut known = |file: &ListedFile<'_>| {
             let (indexed, selection) = self.indexed.as_ref()?;
-            let Verdict::Excluded { is_skipped } = selection.verdict(file.position) else {
-                return None;
-            };
+            let count = selection.known_count(file.position)?;
             let state = indexed.state(file.position)?;
             if state.still_holds(folder.stat(&self.work.jail, file.path)) {
-                return Some(Count::none(is_skipped));
+                return Some(count);
             }
             self.changed.fetch_add(1, Ordering::Relaxed);
             None
         };
         files.iter().map(&mut known).collect()
+    }
+
+    fn record_counts(&self, pattern: &PatternKey, counted: &[(usize, u64)]) {
+        if let Some((_, selection)) = &self.indexed {
+            selection.record_counts(pattern, counted);
+        }
     }
 
     fn load<'a>(

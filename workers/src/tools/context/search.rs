@@ -33,7 +33,7 @@ pub(in crate::tools) struct ContextSearch;
 #[serde(deny_unknown_fields)]
 pub(in crate::tools) struct SearchArgs {
     /// What to find, in your own words or with names from the code.
-    #[schemars(length(min = 3, max = 500))]
+    #[schemars(length(min = 3, max = 5000))]
     query: String,
     /// Only notes (`record_discovery`, decisions.jsonl) of this type, no files: for ADRs use
     /// `search_architecture`. All: code and documents, too.

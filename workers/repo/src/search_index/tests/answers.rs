@@ -112,6 +112,35 @@ fn the_index_changes_no_answer() {
 }
 
 #[test]
+fn a_repeated_search_counts_only_what_changed() {
+    let app = Sandbox::new();
+    for number in 0..40 {
+        app.file(&format!("f{number:02}"), "needle\n".repeat(number % 3 + 1));
+    }
+    app.committed();
+    mirrored(&app);
+    let worker = Worker::start(&app, None, LIMIT);
+    let scan = repos_at(Mounts::beneath(app.host(".")));
+    let scanned = |project| {
+        let rules = Rules::new(&[], &[], None).unwrap();
+        let repo = scan.open("acme", project, Arc::new(rules)).unwrap();
+        search(&repo, &query("needle"))
+    };
+    for project in ["app", "mirror"] {
+        worker.build(project);
+        for _ in 0..3 {
+            let found = search(&worker.repo(project), &query("needle"));
+            assert_eq!(found, scanned(project));
+        }
+    }
+    assert_eq!(worker.counted("mirror", "needle"), 40);
+    assert_eq!(worker.counted("mirror", "needl"), 0);
+    app.file("f01", "none\n").file("f02", "needle, once\n");
+    let found = search(&worker.repo("app"), &query("needle"));
+    assert_eq!(found, scanned("app"));
+}
+
+#[test]
 fn every_change_of_a_work_tree_is_seen_at_once() {
     let app = Sandbox::new();
     app.file("a", "one needle\n")
