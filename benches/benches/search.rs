@@ -5,8 +5,13 @@
 //! words that the repository has: a rare one, one with hundreds of matches, one in a tenth of all files.
 //! Prints the wall time of a call divided by that of `rg`, and its CPU (gateway and worker) divided by that
 //! of the same call without an index. Then restarts the workers, and commits to the mirror. Needs `rg` in PATH
-//! or in `ARCHWAY_TEST_RG`. Run: `cargo build --release && cargo bench -p archway-benches --bench search --
-//! --repo PATH [--rounds N] [--calls N]`; `--calls` is the number of calls whose CPU is measured.
+//! or in `ARCHWAY_TEST_RG`.
+//!
+//! A worker remembers the counts of recent patterns, so each pattern is sent in more spellings than it
+//! remembers. With `--spellings 1` searches are repeated.
+//!
+//! Run: `cargo build --release && cargo bench -p archway-benches --bench search -- --repo PATH [--rounds N]
+//! [--calls N] [--spellings N]`; `--calls` is the number of calls whose CPU is measured.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,6 +31,8 @@ mod changes;
 
 const TENANT: &str = "bench";
 const ROUNDS: usize = 30;
+/// More than the patterns whose counts a worker remembers.
+const SPELLINGS: usize = 16;
 /// Calls in a row whose CPU is measured: the kernel counts it in steps of 10 ms.
 const CPU_CALLS: usize = 100;
 /// How long an index may take.
@@ -137,10 +144,10 @@ async fn compare(served: &[Served], folder: &Path, (what, pattern): (&str, &str)
     }
     assert_eq!(totals.len(), 1, "all find the same lines: {pattern}");
     let (mut theirs, mut ours) = (Vec::new(), vec![Vec::new(); clients.len()]);
-    for _ in 0..rounds {
+    for round in 0..rounds {
         theirs.push(time_rg(folder, pattern));
         for (client, times) in clients.iter_mut().zip(&mut ours) {
-            times.extend(client.time(1).await);
+            times.extend(time_call(client, pattern, round).await);
         }
     }
     let theirs = median(&mut theirs);
@@ -150,7 +157,7 @@ async fn compare(served: &[Served], folder: &Path, (what, pattern): (&str, &str)
     );
     let mut scan = f64::NAN;
     for ((served, client), times) in served.iter().zip(&mut clients).zip(&mut ours) {
-        let (wall, cpu) = (median(times), cpu(served, client, calls).await);
+        let (wall, cpu) = (median(times), cpu(served, client, (pattern, calls)).await);
         if !served.is_indexed() {
             scan = cpu;
         }
@@ -165,14 +172,27 @@ async fn compare(served: &[Served], folder: &Path, (what, pattern): (&str, &str)
 }
 
 /// The CPU seconds of a call, of so many.
-async fn cpu(served: &Served, client: &mut Client, calls: usize) -> f64 {
+async fn cpu(served: &Served, client: &mut Client, (pattern, calls): (&str, usize)) -> f64 {
     let used = || {
         let (gateways, workers) = served.stack.cpu();
         gateways + workers
     };
     let before = used();
-    client.time(calls).await;
+    for number in 0..calls {
+        time_call(client, pattern, number).await;
+    }
     (used() - before) / calls as f64
+}
+
+/// The time of a call with one of the spellings of a pattern.
+async fn time_call(client: &mut Client, pattern: &str, number: usize) -> Vec<f64> {
+    let spelling = number % number_of_spellings();
+    client.set_body(&grep_call(&format!("{pattern}{}", "(?:)".repeat(spelling))));
+    client.time(1).await
+}
+
+fn number_of_spellings() -> usize {
+    number("--spellings", SPELLINGS).max(1)
 }
 
 async fn client(served: &Served, pattern: &str) -> Client {

@@ -47,8 +47,9 @@ async fn connected(served: &Served) {
 
 /// Prints how much CPU it takes to index a commit of one file in a bare mirror.
 pub(crate) async fn commits(served: &Served) {
-    let mut client = client(served, "no_such_word_anywhere").await;
-    let search = cpu(served, &mut client, 20).await;
+    let pattern = "no_such_word_anywhere";
+    let mut client = client(served, pattern).await;
+    let search = cpu(served, &mut client, (pattern, 20)).await;
     let (repository, worker) = (served.stack.project(TENANT), &served.stack.workers[0]);
     let mut used = 0.0;
     for number in 0..COMMITS {
