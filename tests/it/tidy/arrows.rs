@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Source, assert_none, dependencies, root, sources, words};
 
 /// What each crate uses of the others, dev-dependencies included. Tests and benches may use all.
-const USES: [(&str, &[&str]); 11] = [
+const USES: [(&str, &[&str]); 12] = [
     ("archway-proto", &[]),
     ("archway-resilience", &[]),
     ("archway-gateway", &["archway-proto", "archway-resilience"]),
+    ("archway-sync", &["archway-proto"]),
     ("archway-trigrams", &[]),
     ("archway-repo", &["archway-proto", "archway-trigrams"]),
     (
