@@ -1,0 +1,361 @@
+//! A mirror: a bare repository at `<repos>/<tenant>/<project>` that is as its remote.
+//!
+//! A mirror is made beside its place and renamed, so it is there as a whole or not at all. A fetch puts the
+//! remote's refs where nobody reads them; they are published once all their objects are there. So a worker that
+//! reads meanwhile sees the old state or the new one.
+
+mod refs;
+mod upkeep;
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use std::{fs, io};
+
+use uuid::Uuid;
+
+use crate::failure::{SyncFailure, SyncState};
+use crate::git::{Git, RunBounds, Transport};
+
+use refs::{FETCHED, Head, Refs};
+
+/// The folder below that of repositories in which mirrors are made.
+const BESIDE: &str = ".sync";
+/// Leftovers of this age are removed at start, in seconds.
+const LEFTOVER_AGE: u64 = 24 * 60 * 60;
+/// The setting by which a folder is known to be a mirror of ours.
+const MARK: &str = "archway.mirror";
+
+/// The folder of repositories, of which this process is the only writer.
+#[derive(Clone, Debug)]
+pub struct Mirrors {
+    repos: PathBuf,
+    git: Git,
+}
+
+/// Which mirror, and of what.
+pub struct MirrorSource<'a> {
+    /// The tenant's slug.
+    pub tenant: &'a str,
+    /// The project's slug.
+    pub project: &'a str,
+    /// The branch, tag or commit that HEAD names; `None` for the remote's own HEAD.
+    pub reference: Option<&'a str>,
+    /// How to reach the remote.
+    pub transport: Transport<'a>,
+}
+
+/// What a run brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Synced {
+    /// HEAD's commit; `None` if the remote has none.
+    pub head: Option<String>,
+    /// Whether anything that is served has changed.
+    pub changed: bool,
+    /// Whether the named ref is gone, so that HEAD stays at its last commit.
+    pub ref_gone: bool,
+    /// The size of the mirror, in bytes.
+    pub bytes: u64,
+}
+
+impl Mirrors {
+    /// The mirrors below `repos`.
+    pub fn new(repos: PathBuf, git: Git) -> Mirrors {
+        Mirrors { repos, git }
+    }
+
+    /// Makes the mirror, or fetches what is new.
+    ///
+    /// # Errors
+    /// [`SyncFailure`]. What was served before is still served.
+    pub async fn sync(
+        &self,
+        source: &MirrorSource<'_>,
+        bounds: &RunBounds<'_>,
+    ) -> Result<Synced, SyncFailure> {
+        let place = self.place(source.tenant, source.project);
+        if !place.exists() {
+            return self.make(source, &place, bounds).await;
+        }
+        let mark = self
+            .git
+            .local(&place, &["config", "--get", MARK], None, bounds)
+            .await;
+        match mark.is_ok_and(|mark| mark.trim() == "true") {
+            true => self.fetch(&place, source, bounds).await,
+            false => Err(SyncFailure::new(
+                SyncState::Failed,
+                "the project's folder has a repository that sync did not make: move it away",
+            )),
+        }
+    }
+
+    /// Whether there is a mirror of a project.
+    pub fn exists(&self, tenant: &str, project: &str) -> bool {
+        self.place(tenant, project).exists()
+    }
+
+    /// Removes what earlier runs left behind.
+    ///
+    /// # Errors
+    /// If the folder of repositories cannot be written to.
+    pub fn clean(&self) -> io::Result<()> {
+        let beside = self.repos.join(BESIDE);
+        fs::create_dir_all(&beside)?;
+        for entry in fs::read_dir(&beside)?.flatten() {
+            let modified = entry.metadata().and_then(|metadata| metadata.modified());
+            let age = modified
+                .ok()
+                .and_then(|time| SystemTime::now().duration_since(time).ok());
+            if age.is_some_and(|age| age.as_secs() >= LEFTOVER_AGE) {
+                fs::remove_dir_all(entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn place(&self, tenant: &str, project: &str) -> PathBuf {
+        self.repos.join(tenant).join(project)
+    }
+
+    async fn make(
+        &self,
+        source: &MirrorSource<'_>,
+        place: &Path,
+        bounds: &RunBounds<'_>,
+    ) -> Result<Synced, SyncFailure> {
+        let beside = self.repos.join(BESIDE);
+        fs::create_dir_all(&beside).map_err(|error| disk_failure(&error))?;
+        let beside = Beside(beside.join(Uuid::new_v4().simple().to_string()));
+        let init = [
+            "init",
+            "--quiet",
+            "--bare",
+            "--template=",
+            "--initial-branch=main",
+        ];
+        self.git.local(&beside.0, &init, None, bounds).await?;
+        self.git
+            .local(&beside.0, &["config", MARK, "true"], None, bounds)
+            .await?;
+        let synced = self.fetch(&beside.0, source, bounds).await?;
+        // One file for all refs: thousands of files take longer to read.
+        self.git
+            .local(&beside.0, &["pack-refs", "--all"], None, bounds)
+            .await?;
+        let parent = place.parent().unwrap_or(&self.repos);
+        let moved = fs::create_dir_all(parent).and_then(|()| fs::rename(&beside.0, place));
+        moved.map_err(|error| disk_failure(&error))?;
+        Ok(synced)
+    }
+
+    async fn fetch(
+        &self,
+        mirror: &Path,
+        source: &MirrorSource<'_>,
+        bounds: &RunBounds<'_>,
+    ) -> Result<Synced, SyncFailure> {
+        let (heads, tags) = (
+            format!("+refs/heads/*:{FETCHED}heads/*"),
+            format!("+refs/tags/*:{FETCHED}tags/*"),
+        );
+        let head = format!("+HEAD:{FETCHED}HEAD");
+        let mut arguments = vec![
+            "fetch",
+            "--prune",
+            "--no-tags",
+            "--no-write-fetch-head",
+            "--progress",
+        ];
+        arguments.extend([
+            "--no-auto-maintenance",
+            "--force",
+            "--",
+            source.transport.remote.as_str(),
+        ]);
+        arguments.extend([heads.as_str(), &tags, &head]);
+        let fetched = self
+            .git
+            .remote(mirror, &source.transport, &arguments, bounds)
+            .await;
+        if let Err(failure) = fetched {
+            // A remote without commits has no HEAD to fetch.
+            let is_empty = failure.message.contains("couldn't find remote ref HEAD");
+            return match is_empty {
+                true => self.of_empty_remote(mirror, bounds).await,
+                false => Err(failure),
+            };
+        }
+        let refs = self.refs(mirror, bounds).await?;
+        let found = match refs.head_for(source.reference) {
+            Some(head) => Some(head),
+            None => self.ask_for_head(mirror, source, &refs, bounds).await?,
+        };
+        self.publish(mirror, &refs, found, bounds).await
+    }
+
+    /// What HEAD has to be if the fetched refs alone do not say.
+    async fn ask_for_head(
+        &self,
+        mirror: &Path,
+        source: &MirrorSource<'_>,
+        refs: &Refs,
+        bounds: &RunBounds<'_>,
+    ) -> Result<Option<Head>, SyncFailure> {
+        if let Some(reference) = source.reference {
+            return Ok(self
+                .commit_of(mirror, reference, bounds)
+                .await
+                .map(Head::Commit));
+        }
+        let url = source.transport.remote.as_str();
+        let arguments = ["ls-remote", "--symref", "--", url, "HEAD"];
+        let list = self
+            .git
+            .remote(mirror, &source.transport, &arguments, bounds)
+            .await?;
+        let named = refs::symref(&list).filter(|head| match head {
+            Head::Branch(name) => refs.fetched.contains_key(name),
+            Head::Commit(_) => false,
+        });
+        // A detached HEAD has no name.
+        Ok(named.or_else(|| refs.fetched_head.clone().map(Head::Commit)))
+    }
+
+    /// The commit of a tag, or of a commit's own id. `None` if the remote has neither.
+    async fn commit_of(
+        &self,
+        mirror: &Path,
+        reference: &str,
+        bounds: &RunBounds<'_>,
+    ) -> Option<String> {
+        let is_id = reference.len() == 40 && reference.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let names = [
+            Some(format!("{FETCHED}tags/{reference}")),
+            is_id.then(|| reference.to_owned()),
+        ];
+        for name in names.into_iter().flatten() {
+            let commit = format!("{name}^{{commit}}");
+            let parse = [
+                "rev-parse",
+                "--verify",
+                "--quiet",
+                "--end-of-options",
+                &commit,
+            ];
+            if let Ok(id) = self.git.local(mirror, &parse, None, bounds).await {
+                return Some(id.trim().to_owned());
+            }
+        }
+        None
+    }
+
+    /// Makes what was fetched the served state. `head` is `None` if the remote no longer has the ref.
+    async fn publish(
+        &self,
+        mirror: &Path,
+        refs: &Refs,
+        head: Option<Head>,
+        bounds: &RunBounds<'_>,
+    ) -> Result<Synced, SyncFailure> {
+        let target = head.clone().unwrap_or_else(|| {
+            let last = refs
+                .served_head()
+                .cloned()
+                .or_else(|| refs.fetched_head.clone());
+            last.map_or_else(|| refs.head.clone(), Head::Commit)
+        });
+        let changed = !refs.are_published() || target != refs.head;
+        if changed {
+            self.move_refs(mirror, refs, &target, bounds).await?;
+            self.keep_up(mirror, bounds).await?;
+        }
+        let commit = match &target {
+            Head::Branch(name) => refs.fetched.get(name).cloned(),
+            Head::Commit(id) => Some(id.clone()),
+        };
+        Ok(Synced {
+            head: commit,
+            changed,
+            ref_gone: head.is_none(),
+            bytes: crate::git::folder_size(mirror).map_err(|error| disk_failure(&error))?,
+        })
+    }
+
+    async fn move_refs(
+        &self,
+        mirror: &Path,
+        refs: &Refs,
+        target: &Head,
+        bounds: &RunBounds<'_>,
+    ) -> Result<(), SyncFailure> {
+        let stays = target == &refs.head && matches!(target, Head::Branch(_));
+        if let (false, Some(id)) = (stays, refs.served_head()) {
+            // Until all refs have moved, HEAD is the last commit, whatever happens to its branch.
+            let detach = ["update-ref", "--no-deref", "HEAD", id.as_str()];
+            self.git.local(mirror, &detach, None, bounds).await?;
+        }
+        for commands in [refs.deletions(), refs.updates()] {
+            if !commands.is_empty() {
+                let update = ["update-ref", "--stdin"];
+                self.git
+                    .local(mirror, &update, Some(commands), bounds)
+                    .await?;
+            }
+        }
+        let set: [&str; 4] = match target {
+            Head::Branch(_) if stays => return Ok(()),
+            Head::Branch(name) => ["symbolic-ref", "--", "HEAD", name],
+            Head::Commit(id) => ["update-ref", "--no-deref", "HEAD", id],
+        };
+        self.git.local(mirror, &set, None, bounds).await.map(drop)
+    }
+
+    async fn refs(&self, mirror: &Path, bounds: &RunBounds<'_>) -> Result<Refs, SyncFailure> {
+        let list = ["for-each-ref", "--format=%(objectname) %(refname)"];
+        let list = self.git.local(mirror, &list, None, bounds).await?;
+        let head = fs::read_to_string(mirror.join("HEAD")).map_err(|error| disk_failure(&error))?;
+        let head = match head.trim().strip_prefix("ref: ") {
+            Some(branch) => Head::Branch(branch.to_owned()),
+            None => Head::Commit(head.trim().to_owned()),
+        };
+        Ok(Refs::parse(&list, head))
+    }
+
+    async fn of_empty_remote(
+        &self,
+        mirror: &Path,
+        bounds: &RunBounds<'_>,
+    ) -> Result<Synced, SyncFailure> {
+        let refs = self.refs(mirror, bounds).await?;
+        Ok(Synced {
+            head: refs.served_head().cloned(),
+            changed: false,
+            ref_gone: !refs.served.is_empty(),
+            bytes: crate::git::folder_size(mirror).map_err(|error| disk_failure(&error))?,
+        })
+    }
+}
+
+/// A mirror that is being made. It is removed on drop, unless it was renamed.
+struct Beside(PathBuf);
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if self.0.exists()
+            && let Err(error) = fs::remove_dir_all(&self.0)
+        {
+            tracing::warn!(error = %error.kind(), "an unfinished mirror was not removed");
+        }
+    }
+}
+
+fn disk_failure(error: &io::Error) -> SyncFailure {
+    let state = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => SyncState::NoSpace,
+        _ => SyncState::Failed,
+    };
+    SyncFailure::new(state, format!("the folder of the mirror: {}", error.kind()))
+}
+
+#[cfg(test)]
+mod tests;
