@@ -12,6 +12,7 @@ pub mod key;
 pub mod principal;
 pub mod limits;
 pub mod index;
+pub(crate) mod sync;
 pub mod memory;
 pub mod audit;
 pub mod status;

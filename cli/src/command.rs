@@ -14,6 +14,7 @@ use crate::admin::memory::{self, MemoryArgs};
 use crate::admin::principal::{self, PrincipalArgs};
 use crate::admin::project::{self, ProjectArgs};
 use crate::admin::status::{self, StatusArgs};
+use crate::admin::sync as mirrors;
 use crate::admin::tenant::{self, TenantArgs};
 use crate::call::{self, CallArgs, CallError};
 use crate::dev::{self, DevArgs, DevError};
@@ -25,6 +26,7 @@ use crate::migrate::{self, MigrateArgs, MigrateError};
 use crate::pass_key::{self, PassKeyCommand, PassKeyCommandError};
 use crate::secret::{self, SecretCommand, SecretCommandError};
 use crate::settings::{self, SettingsArgs, SettingsError};
+use crate::sync::{self, SyncArgs, SyncCommandError};
 use crate::tls;
 use crate::worker::{self, WorkerArgs, WorkerCommandError};
 
@@ -46,6 +48,8 @@ enum Command {
     Gateway(Box<GatewayArgs>),
     /// Run a worker, confined to the repositories that it serves.
     Worker(Box<WorkerArgs>),
+    /// Mirror the repositories of projects that have a URL, as a process; or show and run mirrors.
+    Sync(Box<SyncArgs>),
     /// Migrate a database to this version's schema, and set the passwords of the runtime roles.
     Migrate(MigrateArgs),
     // `ApplyArgs` documents it: its help has several paragraphs.
@@ -102,6 +106,9 @@ pub enum CommandError {
     /// `archway worker`.
     #[error(transparent)]
     Worker(#[from] WorkerCommandError),
+    /// `archway sync`.
+    #[error(transparent)]
+    Sync(#[from] SyncCommandError),
     /// `archway migrate`.
     #[error(transparent)]
     Migrate(#[from] MigrateError),
@@ -143,6 +150,11 @@ pub fn run(line: CommandLine) -> Result<(), CommandError> {
         Command::Gateway(args) => in_runtime(gateway::run(*args)),
         // Confines this thread before it builds its runtime.
         Command::Worker(args) => Ok(worker::run(*args)?),
+        Command::Sync(args) => match args.command {
+            Some(command) => in_runtime(mirrors::run(command)),
+            // Confines this thread, too.
+            None => Ok(sync::run(args.role)?),
+        },
         Command::Migrate(args) => in_runtime(migrate::run(args)),
         Command::Apply(args) => in_runtime(apply::run(*args)),
         Command::Tenant(args) => in_runtime(tenant::run(args)),
@@ -182,6 +194,7 @@ impl Command {
     fn default_log(&self) -> &'static str {
         match self {
             Command::Gateway(_) | Command::Worker(_) => "info,rmcp=error",
+            Command::Sync(args) if args.command.is_none() => "info",
             // dev::restart logs that an outage it warned of is over, at level info.
             Command::Dev(_) => "warn,archway::dev=info,rmcp=error",
             _ => "warn,rmcp=error",

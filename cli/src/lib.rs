@@ -10,6 +10,7 @@ pub mod tenants;
 pub mod dev;
 pub mod gateway;
 pub mod worker;
+pub mod sync;
 pub mod migrate;
 pub mod init;
 pub mod secret;

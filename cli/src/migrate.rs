@@ -52,6 +52,9 @@ pub struct MigrateArgs {
     /// The same for the role `archway_worker`.
     #[arg(long, value_name = "FILE")]
     worker_password_file: Option<PathBuf>,
+    /// The same for the role `archway_sync`.
+    #[arg(long, value_name = "FILE")]
+    sync_password_file: Option<PathBuf>,
     /// Create the roles and set their passwords, without migrating: for a server on which a dump is
     /// restored.
     #[arg(long)]
@@ -84,7 +87,7 @@ pub enum MigrateError {
     )]
     Held(#[source] Migration),
     /// The roles could not be created.
-    #[error("making the roles archway_gateway and archway_worker")]
+    #[error("making the roles archway_gateway, archway_worker and archway_sync")]
     Roles(#[source] sqlx::Error),
     /// A migration failed. The earlier ones stay applied.
     #[error("migrating the database")]
@@ -198,16 +201,25 @@ pub async fn run(args: MigrateArgs) -> Result<(), MigrateError> {
         .as_deref()
         .map(password_file::read)
         .transpose()?;
+    let sync = args
+        .sync_password_file
+        .as_deref()
+        .map(password_file::read)
+        .transpose()?;
     let own = args.database_password_file.as_deref();
     let owner = connect(&password_file::complete(&args.database_url, own)?).await?;
     let mut done = Vec::new();
     if args.roles_only {
         roles::create(&owner).await.map_err(MigrateError::Roles)?;
-        done.push("roles archway_gateway, archway_worker".to_owned());
+        done.push("roles archway_gateway, archway_worker, archway_sync".to_owned());
     } else {
         done.push(migrate_and_report(&owner).await?);
     }
-    let passwords = [("archway_gateway", gateway), ("archway_worker", worker)];
+    let passwords = [
+        ("archway_gateway", gateway),
+        ("archway_worker", worker),
+        ("archway_sync", sync),
+    ];
     for (role, password) in passwords {
         if let Some(password) = password {
             roles::set_password(&owner, role, &password).await?;
@@ -322,6 +334,7 @@ mod tests {
                 database_password_file: None,
                 gateway_password_file: Some(file.clone()),
                 worker_password_file: None,
+                sync_password_file: None,
                 roles_only: false,
             };
             run(args).await.unwrap();

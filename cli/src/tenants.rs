@@ -31,12 +31,14 @@ pub use principals::RevokedPrincipal;
 pub use project_lists::{ProjectQuery, ReportedMount};
 pub use projects::{Project, ProjectSettings};
 pub use prune::AuditCuts;
+pub use sources::{MirrorRow, NewSource};
 pub use tenant::Tenant;
 
 // The administered objects, then the rules and errors they share.
 mod tenant;
 mod projects;
 mod project_lists;
+mod sources;
 mod keys;
 mod issue;
 mod principals;

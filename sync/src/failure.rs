@@ -132,7 +132,7 @@ impl From<CredentialError> for SyncFailure {
 }
 
 /// Words of git, curl and ssh, in the C locale, and what they say. The first that occurs decides.
-const WORDS: [(&str, SyncState); 22] = [
+const WORDS: [(&str, SyncState); 23] = [
     ("no space left on device", SyncState::NoSpace),
     ("disk quota exceeded", SyncState::NoSpace),
     ("host key verification failed", SyncState::HostKeyChanged),
@@ -142,6 +142,10 @@ const WORDS: [(&str, SyncState); 22] = [
     ),
     ("no matching host key", SyncState::HostKeyChanged),
     ("authentication failed", SyncState::CredentialRefused),
+    (
+        "unable to get password from user",
+        SyncState::CredentialRefused,
+    ),
     ("could not read username", SyncState::CredentialRefused),
     ("could not read password", SyncState::CredentialRefused),
     ("permission denied (", SyncState::CredentialRefused),

@@ -1,9 +1,22 @@
 //! Mirrors of repositories: the role `archway sync`.
 //!
-//! It alone writes below the folder of repositories. What is mirrored is recorded in Postgres.
+//! It alone writes below the folder of repositories. What is mirrored is recorded in Postgres, and a lease there
+//! gives each mirror to one process. git's own program does the transport.
 
-pub mod remote;
+// In the order in which a run uses them.
+mod config;
+mod syncer;
+mod runner;
+pub mod store;
+mod schedule;
 pub mod credentials;
-pub mod failure;
-pub mod git;
+pub mod remote;
 pub mod mirror;
+pub mod git;
+pub mod failure;
+pub mod confine;
+mod metrics;
+mod server;
+
+pub use config::SyncConfig;
+pub use syncer::{Syncer, SyncerError};

@@ -29,7 +29,7 @@ const MARK: &str = "archway.mirror";
 #[derive(Clone, Debug)]
 pub struct Mirrors {
     repos: PathBuf,
-    git: Git,
+    pub(crate) git: Git,
 }
 
 /// Which mirror, and of what.

@@ -77,12 +77,40 @@ pub enum RemoteUrlError {
     /// Host or path begin with `-`.
     #[error("the host or the path of the URL begins with `-`, which git could take for an option")]
     Option,
+    /// The name of a ref has characters that git does not allow, or begins with `-`.
+    #[error(
+        "the ref is not valid: write a branch, a tag or a commit, such as `main`, without `refs/`"
+    )]
+    Reference,
     /// Its protocol is not allowed.
     #[error(
         "the URL's protocol is not allowed: use https:// or ssh://, or have the operator allow it by \
          --allow-protocol"
     )]
     Protocol,
+}
+
+/// Checks the name of a branch, a tag or a commit, by the rules of `git check-ref-format`.
+///
+/// # Errors
+/// [`RemoteUrlError::Reference`].
+pub fn check_reference(name: &str) -> Result<(), RemoteUrlError> {
+    let is_bad = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
+    let is_bad_part =
+        |part: &str| part.is_empty() || part.starts_with('.') || part.ends_with(".lock");
+    let is_refused = name.is_empty()
+        || name.len() > 250
+        || name.contains(is_bad)
+        || name.contains("..")
+        || name.contains("@{")
+        || name.starts_with('-')
+        || name.starts_with("refs/")
+        || name.ends_with('.')
+        || name.split('/').any(is_bad_part);
+    match is_refused {
+        true => Err(RemoteUrlError::Reference),
+        false => Ok(()),
+    }
 }
 
 impl RemoteUrl {
@@ -337,6 +365,41 @@ mod tests {
             parse(&format!("https://host/{}", "a".repeat(MAX_URL))),
             Err(Refused::Invalid)
         );
+    }
+
+    #[test]
+    fn names_that_git_refuses_for_refs_are_refused() {
+        for good in ["main", "feature/a-b", "v1.0", "5f2a"] {
+            assert_eq!(check_reference(good), Ok(()), "{good}");
+        }
+        for bad in [
+            "",
+            "-x",
+            "--upload-pack=x",
+            "a..b",
+            "a b",
+            "a~1",
+            "a^{}",
+            "a:b",
+            "a@{1}",
+            "/a",
+            "a/",
+            "a//b",
+            ".a",
+            "a/.b",
+            "a.lock",
+            "a.",
+            "refs/heads/a",
+            "a\n",
+            "a\\b",
+            "a*",
+        ] {
+            assert_eq!(
+                check_reference(bad),
+                Err(RemoteUrlError::Reference),
+                "{bad}"
+            );
+        }
     }
 
     #[test]

@@ -37,6 +37,7 @@ mod revocation;
 mod search_differential;
 mod sessions;
 mod shared_limits;
+mod sync;
 mod terms;
 mod tidy;
 mod traces;

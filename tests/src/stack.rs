@@ -144,6 +144,7 @@ impl Harness {
         archway::tls::choose_cryptography();
         let folder = tempfile::tempdir().unwrap();
         let repositories = folder.path().join("repos");
+        std::fs::create_dir(&repositories).unwrap();
         for tenant in &self.tenants {
             tenant.build(&repositories.join(tenant.slug()));
         }

@@ -29,7 +29,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Which installation to administer, and the answer's format.
 #[derive(Debug, clap::Args)]
-pub(super) struct Installation {
+pub(crate) struct Installation {
     #[command(flatten)]
     flags: TypedArgs<InstallationArgs>,
     /// Print the answer as one JSON document.

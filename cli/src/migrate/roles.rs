@@ -15,13 +15,13 @@ use super::MigrateError;
 const PASSWORD_TRIES: u32 = 50;
 const PASSWORD_PAUSE: Duration = Duration::from_millis(50);
 
-/// The same as in the first migration. A test compares them.
+/// The same as in the migrations. A test compares them.
 const ROLES: &str = "
 do $$
 declare
     role text;
 begin
-    foreach role in array array['archway_gateway', 'archway_worker'] loop
+    foreach role in array array['archway_gateway', 'archway_worker', 'archway_sync'] loop
         if not exists (select from pg_roles where rolname = role) then
             begin
                 execute format('create role %I login nosuperuser nobypassrls nocreatedb nocreaterole', role);
@@ -109,8 +109,8 @@ mod tests {
         create(&owner).await.unwrap();
         create(&owner).await.unwrap();
         let alone = roles(&owner).await;
-        assert_eq!(alone.len(), 2, "{alone:?}");
-        let dropped = owner.execute("drop role archway_gateway, archway_worker");
+        assert_eq!(alone.len(), 3, "{alone:?}");
+        let dropped = owner.execute("drop role archway_gateway, archway_worker, archway_sync");
         dropped.await.unwrap();
         MIGRATIONS.run(&owner).await.unwrap();
         assert_eq!(roles(&owner).await, alone);

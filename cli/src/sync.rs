@@ -1,0 +1,173 @@
+//! `archway sync`: mirrors repositories, as a process of its own.
+//!
+//! The main thread confines itself to the mirrors *before* the runtime exists, as that of a worker does. So files
+//! are read and ports are bound first.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use archway_store::{DatabaseFileError, read_files};
+use archway_sync::confine::{SyncConfineError, confine};
+use archway_sync::{SyncConfig, Syncer, SyncerError};
+use clap::builder::BoolishValueParser;
+use secrecy::SecretString;
+use sqlx::postgres::PgConnectOptions;
+use tokio_util::sync::CancellationToken;
+
+use crate::admin::sync::SyncCommand;
+use crate::bind::{BindError, bind};
+use crate::drain::DrainArgs;
+use crate::host_name::host_name;
+use crate::migrate;
+use crate::password_file::{self, PasswordFileError};
+use crate::signals::Signals;
+
+/// Arguments of `archway sync`. Without a subcommand it is a process that mirrors.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct SyncArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<SyncCommand>,
+    #[command(flatten)]
+    pub(crate) role: SyncRoleArgs,
+}
+
+/// Arguments of the process.
+#[derive(Debug, clap::Args)]
+pub struct SyncRoleArgs {
+    /// Folder of the mirrors, which workers read: a project is `<tenant>/<project>` below it. No other
+    /// process may write there.
+    #[arg(long, env = "ARCHWAY_REPOS", value_name = "DIR")]
+    repos: Option<PathBuf>,
+    /// Postgres, as the role `archway_sync`: `postgres://archway_sync:…@host/archway`.
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "ARCHWAY_DATABASE_URL",
+        hide_env_values = true
+    )]
+    database_url: Option<SecretString>,
+    /// File with the password of the database role, if the URL holds none.
+    #[arg(long, env = "ARCHWAY_DATABASE_PASSWORD_FILE", value_name = "FILE")]
+    database_password_file: Option<PathBuf>,
+    /// Where probes and Prometheus get /healthz, /readyz and /metrics, without a credential.
+    #[arg(
+        long,
+        env = "ARCHWAY_SYNC_ADMIN_LISTEN",
+        value_name = "ADDRESS:PORT",
+        default_value = "0.0.0.0:9092"
+    )]
+    admin_listen: SocketAddr,
+    /// Refuse to run if the kernel cannot confine it to the mirrors (no Landlock).
+    #[arg(long, env = "ARCHWAY_REQUIRE_CONFINEMENT", value_parser = BoolishValueParser::new())]
+    require_confinement: bool,
+    #[command(flatten)]
+    sync: SyncConfig,
+    #[command(flatten)]
+    drain: DrainArgs,
+}
+
+/// Why it did not start, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncCommandError {
+    /// An option is missing.
+    #[error("{0} is missing: see `archway sync --help`")]
+    Missing(&'static str),
+    /// The folder of mirrors cannot be used.
+    #[error("--repos (ARCHWAY_REPOS) {} can't be read: name the folder of the mirrors", path.display())]
+    Repos {
+        /// The folder.
+        path: PathBuf,
+        /// The system's error.
+        #[source]
+        source: io::Error,
+    },
+    /// The database URL is malformed.
+    #[error("--database-url (ARCHWAY_DATABASE_URL) can't be used")]
+    Url(#[source] sqlx::Error),
+    /// A file that the URL names cannot be used.
+    #[error(transparent)]
+    File(#[from] DatabaseFileError),
+    /// The password of the database role cannot be used.
+    #[error("--database-password-file (ARCHWAY_DATABASE_PASSWORD_FILE) can't be used")]
+    Password(#[from] PasswordFileError),
+    /// A port cannot be bound.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The kernel refused to confine it.
+    #[error(transparent)]
+    Confine(#[from] SyncConfineError),
+    /// The kernel cannot confine it, and `--require-confinement` is set.
+    #[error(
+        "this kernel cannot confine the process (no Landlock): use Linux 5.13 or later, or leave \
+         --require-confinement out"
+    )]
+    NotConfined,
+    /// No runtime could be started.
+    #[error("starting the asynchronous runtime")]
+    Runtime(#[source] io::Error),
+    /// Signals cannot be received.
+    #[error("waiting for signals")]
+    Signals(#[source] io::Error),
+    /// It failed.
+    #[error(transparent)]
+    Sync(#[from] SyncerError),
+}
+
+/// Runs until a signal. Permanently confines the calling thread, so it must be the main one, outside of any
+/// runtime.
+pub fn run(args: SyncRoleArgs) -> Result<(), SyncCommandError> {
+    let repos = args
+        .repos
+        .clone()
+        .ok_or(SyncCommandError::Missing("--repos (ARCHWAY_REPOS)"))?;
+    let absolute = std::path::absolute(&repos).and_then(|path| {
+        std::fs::read_dir(&path)?;
+        Ok(path)
+    });
+    let absolute = absolute.map_err(|source| SyncCommandError::Repos {
+        path: repos,
+        source,
+    })?;
+    let options = options(&args)?;
+    let (admin, address) = bind(args.admin_listen, "--admin-listen")?;
+    tracing::info!(admin = %address, "sync listens");
+    match confine(&absolute)? {
+        true => tracing::info!("confined to the mirrors"),
+        false if args.require_confinement => return Err(SyncCommandError::NotConfined),
+        false => {
+            tracing::warn!("not confined as a whole: this kernel's Landlock is missing or old")
+        }
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(SyncCommandError::Runtime)?;
+    runtime.block_on(serve(args, absolute, options, admin))
+}
+
+fn options(args: &SyncRoleArgs) -> Result<PgConnectOptions, SyncCommandError> {
+    let url = args.database_url.as_ref();
+    let url = url.ok_or(SyncCommandError::Missing(
+        "--database-url (ARCHWAY_DATABASE_URL)",
+    ))?;
+    let url = password_file::complete(url, args.database_password_file.as_deref())?;
+    Ok(read_files(
+        migrate::options(&url).map_err(SyncCommandError::Url)?,
+    )?)
+}
+
+async fn serve(
+    args: SyncRoleArgs,
+    repos: PathBuf,
+    options: PgConnectOptions,
+    admin: std::net::TcpListener,
+) -> Result<(), SyncCommandError> {
+    let signals = Signals::listen().map_err(SyncCommandError::Signals)?;
+    let syncer = Syncer::new(args.sync, repos, options, &host_name("sync"));
+    let (announce, stop) = (syncer.announce_end(), CancellationToken::new());
+    let serving = syncer.serve(admin, stop.clone());
+    let ended = args.drain.run(signals, serving, announce, stop).await;
+    Ok(ended.unwrap_or(Ok(()))?)
+}

@@ -1,0 +1,162 @@
+//! Administration of sources: where projects are mirrored from, and how that goes.
+//!
+//! `archway sync` owns these tables.
+
+use std::time::SystemTime;
+
+use archway_sync::remote::RemoteUrl;
+use uuid::Uuid;
+
+use super::error::query;
+use super::{TenantError, TenantsTx, moment};
+
+/// A run is begun at most so often at an operator's request, in seconds.
+const LEAST_INTERVAL: f64 = 10.0;
+
+/// Where a project is mirrored from.
+#[derive(Clone, Debug)]
+pub struct NewSource<'a> {
+    /// The remote repository.
+    pub remote: &'a RemoteUrl,
+    /// The branch, tag or commit; `None` for the remote's own HEAD.
+    pub reference: Option<&'a str>,
+    /// The name of a file in the folder of credentials.
+    pub credential: Option<&'a str>,
+    /// A file of certificates that are trusted instead of the system's.
+    pub ca_file: Option<&'a str>,
+    /// The proxy for https.
+    pub https_proxy: Option<&'a str>,
+}
+
+/// The mirror of a project at one place.
+#[derive(Clone, Debug)]
+pub struct MirrorRow {
+    /// The project's slug.
+    pub project: String,
+    /// The remote's host.
+    pub host: String,
+    /// The machine; empty for a shared volume.
+    pub place: String,
+    /// A name of `SyncState`.
+    pub state: String,
+    /// Since when.
+    pub since: SystemTime,
+    /// Failed runs in a row.
+    pub attempts: u32,
+    /// Why the last run failed.
+    pub message: Option<String>,
+    /// HEAD's commit.
+    pub head: Option<String>,
+    /// The size, in bytes.
+    pub bytes: Option<u64>,
+    /// How far the running clone is.
+    pub percent: Option<u8>,
+    /// When a run last succeeded.
+    pub fetched_at: Option<SystemTime>,
+    /// When a run last began.
+    pub tried_at: Option<SystemTime>,
+    /// When the next run is due.
+    pub next_at: SystemTime,
+    /// Whether a run is under way.
+    pub is_running: bool,
+}
+
+impl TenantsTx {
+    /// Has a project mirrored from a remote.
+    ///
+    /// # Errors
+    /// If Postgres does not answer.
+    pub async fn add_source(
+        &mut self,
+        (tenant, project): (Uuid, Uuid),
+        source: &NewSource<'_>,
+    ) -> Result<(), TenantError> {
+        sqlx::query!(
+            "insert into sources (project_id, tenant_id, url, host, reference, credential, ca_file, https_proxy) \
+             values ($1, $2, $3, $4, $5, $6, $7, $8)",
+            project,
+            tenant,
+            source.remote.as_str(),
+            source.remote.host(),
+            source.reference,
+            source.credential,
+            source.ca_file,
+            source.https_proxy
+        )
+        .execute(&mut *self.tx)
+        .await
+        .map_err(query("add a source"))?;
+        Ok(())
+    }
+
+    /// The mirrors of a tenant's projects, by project and place.
+    ///
+    /// # Errors
+    /// If Postgres does not answer.
+    pub async fn mirrors(&mut self, tenant: Uuid) -> Result<Vec<MirrorRow>, TenantError> {
+        let rows = sqlx::query!(
+            r#"select p.slug as project, s.host, coalesce(m.place, '') as "place!",
+                      coalesce(m.state, 'new') as "state!",
+                      (extract(epoch from coalesce(m.since, s.created_at)) * 1000000)::bigint as "since!",
+                      coalesce(m.attempts, 0) as "attempts!", m.message as "message?", m.head as "head?",
+                      m.bytes as "bytes?", m.percent as "percent?",
+                      (extract(epoch from m.fetched_at) * 1000000)::bigint as fetched_at,
+                      (extract(epoch from m.tried_at) * 1000000)::bigint as tried_at,
+                      (extract(epoch from coalesce(m.next_at, now())) * 1000000)::bigint as "next_at!",
+                      coalesce(m.leased_until > now(), false) as "is_running!"
+               from sources s join projects p on p.id = s.project_id and p.removed_at is null
+               left join mirrors m on m.project_id = s.project_id
+               where s.tenant_id = $1 order by p.slug collate "C", m.place collate "C""#,
+            tenant
+        )
+        .fetch_all(&mut *self.tx)
+        .await
+        .map_err(query("list mirrors"))?;
+        Ok(rows
+            .into_iter()
+            .map(|row| MirrorRow {
+                project: row.project,
+                host: row.host,
+                place: row.place,
+                state: row.state,
+                since: moment(row.since),
+                attempts: u32::try_from(row.attempts).unwrap_or(0),
+                message: row.message,
+                head: row.head,
+                bytes: row.bytes.and_then(|bytes| u64::try_from(bytes).ok()),
+                percent: row.percent.and_then(|percent| u8::try_from(percent).ok()),
+                fetched_at: row.fetched_at.map(moment),
+                tried_at: row.tried_at.map(moment),
+                next_at: moment(row.next_at),
+                is_running: row.is_running,
+            })
+            .collect())
+    }
+
+    /// Makes the mirrors of a tenant, or of one of its projects, due at once, unless one was tried just now.
+    ///
+    /// # Errors
+    /// If Postgres does not answer.
+    pub async fn request_sync(
+        &mut self,
+        tenant: Uuid,
+        project: Option<&str>,
+    ) -> Result<(), TenantError> {
+        sqlx::query!(
+            "update mirrors m set next_at = greatest(now(), m.tried_at + make_interval(secs => $3)) \
+             from projects p where p.id = m.project_id and m.tenant_id = $1 \
+             and ($2::text is null or p.slug = $2)",
+            tenant,
+            project,
+            LEAST_INTERVAL
+        )
+        .execute(&mut *self.tx)
+        .await
+        .map_err(query("request a sync"))?;
+        sqlx::query!("select pg_notify('archway_sources', '')")
+            .execute(&mut *self.tx)
+            .await
+            .map_err(query("notify archway sync"))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,88 @@
+//! How mirrors are made and bounded.
+
+use std::path::PathBuf;
+
+use tokio::time::Duration;
+
+use crate::git::RunLimits;
+use crate::remote::{AllowedProtocols, Protocol};
+
+/// What `archway sync` mirrors, and its bounds.
+#[derive(Clone, Debug, clap::Args)]
+pub struct SyncConfig {
+    /// Folder of credentials: a file `NAME` has `token` or `user:token` for https. Files are read at each
+    /// use.
+    #[arg(long, env = "ARCHWAY_CREDENTIALS", value_name = "DIR")]
+    pub credentials: Option<PathBuf>,
+    /// Protocols besides https and ssh, separated by commas. They have no encryption.
+    #[arg(
+        long,
+        env = "ARCHWAY_ALLOW_PROTOCOL",
+        value_name = "PROTOCOL",
+        value_delimiter = ','
+    )]
+    pub allow_protocol: Vec<Protocol>,
+    /// The mirrors are this machine's own. Otherwise all processes of `archway sync` share one folder.
+    #[arg(
+        long,
+        env = "ARCHWAY_SYNC_LOCAL",
+        value_parser = clap::builder::BoolishValueParser::new()
+    )]
+    pub local: bool,
+    /// Runs at once.
+    #[arg(long, env = "ARCHWAY_SYNC_AT_ONCE", value_name = "N", default_value = "8",
+          value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub at_once: u16,
+    /// Runs at once against one host.
+    #[arg(long, env = "ARCHWAY_SYNC_PER_HOST", value_name = "N", default_value = "4",
+          value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub per_host: u16,
+    /// Seconds that the first clone of a repository may take.
+    #[arg(long, env = "ARCHWAY_CLONE_TIMEOUT", value_name = "SECONDS", default_value = "1800",
+          value_parser = clap::value_parser!(u64).range(10..=86_400))]
+    pub clone_timeout: u64,
+    /// Seconds that a fetch may take.
+    #[arg(long, env = "ARCHWAY_FETCH_TIMEOUT", value_name = "SECONDS", default_value = "300",
+          value_parser = clap::value_parser!(u64).range(10..=86_400))]
+    pub fetch_timeout: u64,
+    /// Seconds without a byte after which a run ends.
+    #[arg(long, env = "ARCHWAY_SYNC_SILENCE", value_name = "SECONDS", default_value = "60",
+          value_parser = clap::value_parser!(u64).range(5..=3_600))]
+    pub silence: u64,
+    /// The size of one mirror, in bytes. A larger repository is not mirrored, and an earlier state of it
+    /// stays.
+    #[arg(long, env = "ARCHWAY_MIRROR_BYTES", value_name = "BYTES", default_value_t = 20 << 30)]
+    pub mirror_bytes: u64,
+    /// Percent of the volume in use above which nothing new is cloned. Fetches go on.
+    #[arg(long, env = "ARCHWAY_VOLUME_PERCENT", value_name = "PERCENT", default_value = "80",
+          value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub volume_percent: u8,
+    /// Connections to the database.
+    #[arg(long, env = "ARCHWAY_DATABASE_CONNECTIONS", value_name = "N", default_value = "4",
+          value_parser = clap::value_parser!(u32).range(2..=64))]
+    pub database_connections: u32,
+}
+
+impl SyncConfig {
+    /// The protocols that remotes may have.
+    pub fn protocols(&self) -> AllowedProtocols {
+        AllowedProtocols {
+            more: self.allow_protocol.clone(),
+            loopback_http: false,
+        }
+    }
+
+    /// The limits of a run.
+    pub(crate) fn limits(&self, is_new: bool) -> RunLimits {
+        let seconds = if is_new {
+            self.clone_timeout
+        } else {
+            self.fetch_timeout
+        };
+        RunLimits {
+            time: Duration::from_secs(seconds),
+            silence: Duration::from_secs(self.silence),
+            bytes: self.mirror_bytes,
+        }
+    }
+}

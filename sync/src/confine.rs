@@ -1,0 +1,46 @@
+//! Confinement by the kernel (Landlock): this process and every git that it starts can write to the mirrors
+//! and to temporary files, and nowhere else.
+//!
+//! Only threads that start later inherit it, so the main thread confines itself before its runtime exists.
+
+use std::path::Path;
+
+use landlock::{
+    ABI, AccessFs, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
+    RulesetCreatedAttr as _, RulesetStatus,
+};
+
+/// The newest Landlock version handled.
+const VERSION: ABI = ABI::V8;
+/// What programs write to without storing anything.
+const NULL_DEVICE: &str = "/dev/null";
+
+/// Why the process could not be confined.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncConfineError {
+    /// A folder cannot be opened.
+    #[error("opening a folder that must stay writable")]
+    Open(#[from] landlock::PathFdError),
+    /// The kernel rejected the ruleset.
+    #[error("confining the process")]
+    Refused(#[from] landlock::RulesetError),
+}
+
+/// Confines the calling thread permanently. Returns whether the kernel enforces all of it.
+///
+/// # Errors
+/// If a folder is missing, or the kernel has Landlock but rejects the ruleset.
+pub fn confine(repos: &Path) -> Result<bool, SyncConfineError> {
+    let writing = AccessFs::from_write(VERSION);
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(writing)?
+        .create()?;
+    for folder in [repos, &std::env::temp_dir()] {
+        ruleset = ruleset.add_rule(PathBeneath::new(PathFd::new(folder)?, writing))?;
+    }
+    let null = PathFd::new(NULL_DEVICE)?;
+    ruleset = ruleset.add_rule(PathBeneath::new(null, AccessFs::WriteFile))?;
+    let status = ruleset.restrict_self()?.ruleset;
+    Ok(matches!(status, RulesetStatus::FullyEnforced))
+}

@@ -1,0 +1,169 @@
+//! Runs what is due: leases mirrors, as many as the bounds allow, and waits for the next.
+//!
+//! Several processes may do so at once: a lease in Postgres gives each mirror to one of them.
+
+mod run;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use archway_proto::chain::Chain;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::SyncConfig;
+use crate::credentials::Credentials;
+use crate::git::Git;
+use crate::metrics::SyncMetrics;
+use crate::mirror::Mirrors;
+use crate::remote::RemoteUrl;
+use crate::store::{LeasedMirror, SyncStore, SyncStoreError};
+
+/// How often the database is asked for what is due.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// How often the rows of new sources are made without a notification.
+const NEW_SOURCES_INTERVAL: Duration = Duration::from_secs(60);
+/// Pause after the database did not answer.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// Mirrors what the database names.
+pub(crate) struct Runner {
+    pub(crate) config: SyncConfig,
+    /// The folder of mirrors.
+    pub(crate) repos: PathBuf,
+    pub(crate) store: SyncStore,
+    pub(crate) mirrors: Mirrors,
+    pub(crate) credentials: Credentials,
+    pub(crate) metrics: Arc<SyncMetrics>,
+}
+
+/// The runs of this process, and how many each host has.
+#[derive(Default)]
+struct Runs {
+    tasks: JoinSet<String>,
+    hosts: HashMap<String, u16>,
+}
+
+impl Runner {
+    pub(crate) fn new(
+        config: SyncConfig,
+        repos: PathBuf,
+        store: SyncStore,
+        metrics: Arc<SyncMetrics>,
+    ) -> Runner {
+        let git = Git::new(&config.protocols(), &repos);
+        Runner {
+            mirrors: Mirrors::new(repos.clone(), git),
+            credentials: Credentials::in_folder(config.credentials.clone()),
+            config,
+            repos,
+            store,
+            metrics,
+        }
+    }
+
+    /// Runs until `stop`. Runs of git are then ended, and their mirrors stay due.
+    pub(crate) async fn run(self: Arc<Self>, stop: CancellationToken) {
+        let changed = Arc::new(Notify::new());
+        let listening = self.listen(&changed);
+        let running = Arc::clone(&self).lease_and_run(&changed, &stop);
+        tokio::select! {
+            () = listening => {}
+            () = running => {}
+        }
+    }
+
+    async fn lease_and_run(self: Arc<Self>, changed: &Notify, stop: &CancellationToken) {
+        let mut runs = Runs::default();
+        let mut new_sources: Option<Instant> = None;
+        let mut is_away = false;
+        loop {
+            let is_time = new_sources.is_none_or(|last| last.elapsed() >= NEW_SOURCES_INTERVAL);
+            let begun = self.begin_due(&mut runs, is_time, stop).await;
+            if is_time && begun.is_ok() {
+                new_sources = Some(Instant::now());
+            }
+            if let (Err(error), false) = (&begun, is_away) {
+                tracing::warn!(error = %Chain(error), "the database does not say what is due; retrying");
+            }
+            is_away = begun.is_err();
+            let pause = if is_away { RETRY } else { INTERVAL };
+            tokio::select! {
+                () = stop.cancelled() => break,
+                () = changed.notified() => new_sources = None,
+                Some(ended) = runs.tasks.join_next() => runs.ended(ended.ok()),
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+        while runs.tasks.join_next().await.is_some() {}
+    }
+
+    /// Begins runs until nothing is due or a bound is reached.
+    async fn begin_due(
+        self: &Arc<Self>,
+        runs: &mut Runs,
+        is_time_for_new: bool,
+        stop: &CancellationToken,
+    ) -> Result<(), SyncStoreError> {
+        if is_time_for_new {
+            self.store.add_mirrors().await?;
+        }
+        while runs.tasks.len() < usize::from(self.config.at_once) && !stop.is_cancelled() {
+            let Some(mirror) = self.store.lease(&runs.busy(self.config.per_host)).await? else {
+                break;
+            };
+            let host = RemoteUrl::parse(&mirror.url, &self.config.protocols());
+            let host = host.map(|remote| remote.host()).unwrap_or_default();
+            runs.begin(host, Arc::clone(self).run_leased(mirror, stop.clone()));
+        }
+        Ok(())
+    }
+
+    async fn run_leased(self: Arc<Self>, mirror: LeasedMirror, stop: CancellationToken) {
+        run::run(&self, &mirror, &stop).await;
+    }
+
+    /// Wakes up the other loop whenever a source was added, changed or requested.
+    async fn listen(&self, changed: &Notify) {
+        loop {
+            if let Ok(mut listener) = self.store.listen().await {
+                changed.notify_one();
+                while let Ok(Some(_)) = listener.try_recv().await {
+                    changed.notify_one();
+                }
+            }
+            tokio::time::sleep(RETRY).await;
+        }
+    }
+}
+
+impl Runs {
+    fn busy(&self, per_host: u16) -> Vec<String> {
+        let busy = self.hosts.iter().filter(|(_, runs)| **runs >= per_host);
+        busy.map(|(host, _)| host.clone()).collect()
+    }
+
+    fn begin(&mut self, host: String, run: impl Future<Output = ()> + Send + 'static) {
+        *self.hosts.entry(host.clone()).or_default() += 1;
+        self.tasks.spawn(async {
+            run.await;
+            host
+        });
+    }
+
+    /// `host` is `None` for a run that panicked.
+    fn ended(&mut self, host: Option<String>) {
+        let Some(host) = host else {
+            return;
+        };
+        if let Some(runs) = self.hosts.get_mut(&host) {
+            *runs -= 1;
+            if *runs == 0 {
+                self.hosts.remove(&host);
+            }
+        }
+    }
+}

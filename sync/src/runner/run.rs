@@ -1,0 +1,155 @@
+//! One run: fetches a leased mirror while the lease is renewed, and records how it ended.
+
+use std::path::Path;
+
+use archway_proto::chain::Chain;
+use parking_lot::Mutex;
+use tokio::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::Runner;
+use crate::credentials::Credential;
+use crate::failure::{SyncFailure, SyncState};
+use crate::git::{Progress, RunBounds, Transport};
+use crate::mirror::{MirrorSource, Synced};
+use crate::remote::RemoteUrl;
+use crate::schedule;
+use crate::store::{LEASE, LeasedMirror};
+
+/// How often a lease is renewed.
+const RENEWAL: Duration = Duration::from_secs(5);
+/// A run ends when its lease was not renewed for so long: it must not outlive it.
+const UNRENEWED: Duration = LEASE.saturating_sub(Duration::from_secs(15));
+
+/// How a run ended.
+enum Ended {
+    Done(Result<Synced, SyncFailure>),
+    /// Another process may have the lease: this one writes nothing more.
+    LeaseLost,
+    /// This process ends.
+    Stopped,
+}
+
+/// Runs a leased mirror.
+pub(super) async fn run(runner: &Runner, mirror: &LeasedMirror, stop: &CancellationToken) {
+    let begun = Instant::now();
+    runner.metrics.begun();
+    let (cancel, progress) = (stop.child_token(), Mutex::new(Progress::default()));
+    let ended = tokio::select! {
+        done = sync(runner, mirror, &cancel, &progress) => match stop.is_cancelled() {
+            true => Ended::Stopped,
+            false => Ended::Done(done),
+        },
+        () = until_lost(runner, mirror, &progress) => Ended::LeaseLost,
+    };
+    let (state, changed) = match &ended {
+        Ended::Done(Ok(synced)) if synced.ref_gone => (SyncState::RefGone, synced.changed),
+        Ended::Done(Ok(synced)) => (SyncState::Ok, synced.changed),
+        Ended::Done(Err(failure)) => (failure.state, false),
+        Ended::LeaseLost | Ended::Stopped => (SyncState::BackingOff, false),
+    };
+    runner.metrics.ended(state, changed, begun.elapsed());
+    record(runner, mirror, ended).await;
+}
+
+async fn record(runner: &Runner, mirror: &LeasedMirror, ended: Ended) {
+    let random = f64::from(uuid::Uuid::new_v4().as_fields().0) / f64::from(u32::MAX);
+    let (tenant, project) = (&mirror.tenant, &mirror.project);
+    let recorded = match &ended {
+        Ended::Done(Ok(synced)) => {
+            let quiet = if synced.changed {
+                Duration::ZERO
+            } else {
+                mirror.quiet
+            };
+            let next = schedule::after_success(quiet, random);
+            runner.store.record(mirror, synced, next).await
+        }
+        Ended::Done(Err(failure)) => {
+            tracing::info!(tenant, project, %failure, "a repository could not be mirrored");
+            let next = schedule::after_failure(failure.state, mirror.attempts + 1, random);
+            runner.store.record_failure(mirror, failure, next).await
+        }
+        Ended::LeaseLost => {
+            tracing::warn!(
+                tenant,
+                project,
+                "the lease of a mirror was lost; its run was ended"
+            );
+            return;
+        }
+        Ended::Stopped => runner.store.release(mirror).await,
+    };
+    if let Err(error) = recorded {
+        tracing::warn!(tenant, project, error = %Chain(&error), "a run was not recorded; it is repeated");
+    }
+}
+
+async fn sync(
+    runner: &Runner,
+    mirror: &LeasedMirror,
+    cancel: &CancellationToken,
+    progress: &Mutex<Progress>,
+) -> Result<Synced, SyncFailure> {
+    let remote = RemoteUrl::parse(&mirror.url, &runner.config.protocols());
+    let remote = remote.map_err(|error| SyncFailure::new(SyncState::Failed, error.to_string()))?;
+    let credential = mirror.credential.as_deref();
+    let credential = credential.map(|name| runner.credentials.read(name, remote.protocol()));
+    let https = match credential.transpose()? {
+        Some(Credential::Https(https)) => Some(https),
+        Some(Credential::Ssh(_)) | None => None,
+    };
+    let is_new = !runner.mirrors.exists(&mirror.tenant, &mirror.project);
+    if is_new {
+        check_room(&runner.repos, runner.config.volume_percent)?;
+    }
+    let source = MirrorSource {
+        tenant: &mirror.tenant,
+        project: &mirror.project,
+        reference: mirror.reference.as_deref(),
+        transport: Transport {
+            remote: &remote,
+            https: https.as_ref(),
+            ca_file: mirror.ca_file.as_deref().map(Path::new),
+            https_proxy: mirror.https_proxy.as_deref(),
+        },
+    };
+    let bounds = RunBounds {
+        limits: runner.config.limits(is_new),
+        cancel,
+        progress: &|now| *progress.lock() = now,
+    };
+    runner.mirrors.sync(&source, &bounds).await
+}
+
+/// Refuses a clone on a volume that is nearly full.
+fn check_room(repos: &Path, percent: u8) -> Result<(), SyncFailure> {
+    let Ok(volume) = rustix::fs::statvfs(repos) else {
+        return Ok(());
+    };
+    // As `df` counts: without what is reserved for the system.
+    let used = volume.f_blocks.saturating_sub(volume.f_bfree);
+    let all = used.saturating_add(volume.f_bavail);
+    match used.saturating_mul(100) <= all.saturating_mul(u64::from(percent)) {
+        true => Ok(()),
+        false => Err(SyncFailure::new(
+            SyncState::NoSpace,
+            format!("the volume is more than {percent} % full: nothing new is cloned"),
+        )),
+    }
+}
+
+/// Renews the lease. Returns once it is lost.
+async fn until_lost(runner: &Runner, mirror: &LeasedMirror, progress: &Mutex<Progress>) {
+    let mut renewed = Instant::now();
+    loop {
+        tokio::time::sleep(RENEWAL).await;
+        let Progress { percent, bytes } = *progress.lock();
+        match runner.store.renew(mirror, percent, bytes).await {
+            Ok(true) => renewed = Instant::now(),
+            Ok(false) => return,
+            Err(_) if renewed.elapsed() >= UNRENEWED => return,
+            Err(_) => {}
+        }
+    }
+}

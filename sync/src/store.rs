@@ -1,0 +1,226 @@
+//! The rows of sources and mirrors, by functions of the database: the role `archway_sync` has no other right.
+
+use sqlx::PgPool;
+use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
+use tokio::time::Duration;
+use uuid::Uuid;
+
+use crate::failure::{SyncFailure, SyncState};
+use crate::mirror::Synced;
+
+/// How long a lease is good without being renewed.
+pub(crate) const LEASE: Duration = Duration::from_secs(60);
+/// [`LEASE`] in seconds, as the database takes it.
+const LEASE_SECONDS: i32 = 60;
+/// How long a query waits for a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The channel of notifications that a source was added, changed or is due.
+const CHANNEL: &str = "archway_sources";
+
+/// The database as `archway sync` sees it.
+#[derive(Clone)]
+pub struct SyncStore {
+    pool: PgPool,
+    /// Empty for a volume that several processes share, else the machine's name.
+    place: String,
+    holder: Uuid,
+}
+
+/// A mirror that this process has leased.
+#[derive(Clone, Debug)]
+pub(crate) struct LeasedMirror {
+    pub(crate) project_id: Uuid,
+    pub(crate) tenant: String,
+    pub(crate) project: String,
+    pub(crate) url: String,
+    pub(crate) reference: Option<String>,
+    pub(crate) credential: Option<String>,
+    pub(crate) ca_file: Option<String>,
+    pub(crate) https_proxy: Option<String>,
+    pub(crate) lease_number: i64,
+    /// Failed runs in a row.
+    pub(crate) attempts: u32,
+    /// How long ago a run last brought something.
+    pub(crate) quiet: Duration,
+}
+
+/// Why a query failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub struct SyncStoreError {
+    what: &'static str,
+    #[source]
+    source: sqlx::Error,
+}
+
+fn failed(what: &'static str) -> impl Fn(sqlx::Error) -> SyncStoreError {
+    move |source| SyncStoreError { what, source }
+}
+
+impl SyncStore {
+    /// Connects on first use. `place` is empty for a shared volume, else the machine's name.
+    pub fn new(options: PgConnectOptions, connections: u32, place: String) -> SyncStore {
+        let options = options.application_name("archway-sync").options([
+            ("statement_timeout", "10s"),
+            ("idle_in_transaction_session_timeout", "10s"),
+        ]);
+        let pool = PgPoolOptions::new()
+            .max_connections(connections)
+            .acquire_timeout(CONNECT_TIMEOUT);
+        SyncStore {
+            pool: pool.connect_lazy_with(options),
+            place,
+            holder: Uuid::new_v4(),
+        }
+    }
+
+    /// Makes the rows of mirrors that have none yet.
+    pub(crate) async fn add_mirrors(&self) -> Result<(), SyncStoreError> {
+        sqlx::query!("select add_mirrors($1)", self.place)
+            .execute(&self.pool)
+            .await
+            .map(drop)
+            .map_err(failed("adding mirrors"))
+    }
+
+    /// Leases the mirror that is due for longest, except on these hosts.
+    pub(crate) async fn lease(
+        &self,
+        busy_hosts: &[String],
+    ) -> Result<Option<LeasedMirror>, SyncStoreError> {
+        let row = sqlx::query!(
+            r#"select project_id as "project_id!", tenant as "tenant!", project as "project!", url as "url!",
+                      reference, credential, ca_file, https_proxy, lease_number as "lease_number!",
+                      attempts as "attempts!", quiet_seconds as "quiet_seconds!"
+               from lease_mirror($1, $2, $3, $4)"#,
+            self.place,
+            self.holder,
+            busy_hosts,
+            LEASE_SECONDS
+        )
+        .fetch_optional(&self.pool)
+        .await
+        .map_err(failed("leasing a mirror"))?;
+        Ok(row.map(|row| LeasedMirror {
+            project_id: row.project_id,
+            tenant: row.tenant,
+            project: row.project,
+            url: row.url,
+            reference: row.reference,
+            credential: row.credential,
+            ca_file: row.ca_file,
+            https_proxy: row.https_proxy,
+            lease_number: row.lease_number,
+            attempts: u32::try_from(row.attempts).unwrap_or(0),
+            quiet: Duration::from_secs(u64::try_from(row.quiet_seconds).unwrap_or(0)),
+        }))
+    }
+
+    /// Renews a lease and records how far the run is. Returns whether the lease is still this process's.
+    pub(crate) async fn renew(
+        &self,
+        mirror: &LeasedMirror,
+        percent: Option<u8>,
+        bytes: u64,
+    ) -> Result<bool, SyncStoreError> {
+        let renewed = sqlx::query_scalar!(
+            "select renew_mirror_lease($1, $2, $3, $4, $5, $6)",
+            mirror.project_id,
+            self.place,
+            mirror.lease_number,
+            LEASE_SECONDS,
+            percent.map(i16::from),
+            i64::try_from(bytes).ok()
+        )
+        .fetch_one(&self.pool)
+        .await
+        .map_err(failed("renewing the lease of a mirror"))?;
+        Ok(renewed == Some(true))
+    }
+
+    /// Records a run that succeeded, and when the next one is due.
+    pub(crate) async fn record(
+        &self,
+        mirror: &LeasedMirror,
+        synced: &Synced,
+        next: Duration,
+    ) -> Result<(), SyncStoreError> {
+        let state = match synced.ref_gone {
+            true => SyncState::RefGone,
+            false => SyncState::Ok,
+        };
+        sqlx::query!(
+            "select record_mirror($1, $2, $3, $4, $5, $6, $7, $8)",
+            mirror.project_id,
+            self.place,
+            mirror.lease_number,
+            state.name(),
+            synced.changed,
+            synced.head,
+            i64::try_from(synced.bytes).ok(),
+            next.as_secs_f64()
+        )
+        .execute(&self.pool)
+        .await
+        .map(drop)
+        .map_err(failed("recording a run"))
+    }
+
+    /// Records a run that failed, and when the next one is due.
+    pub(crate) async fn record_failure(
+        &self,
+        mirror: &LeasedMirror,
+        failure: &SyncFailure,
+        next: Duration,
+    ) -> Result<(), SyncStoreError> {
+        sqlx::query!(
+            "select record_mirror_failure($1, $2, $3, $4, $5, $6)",
+            mirror.project_id,
+            self.place,
+            mirror.lease_number,
+            failure.state.name(),
+            failure.message,
+            next.as_secs_f64()
+        )
+        .execute(&self.pool)
+        .await
+        .map(drop)
+        .map_err(failed("recording a failed run"))
+    }
+
+    /// Ends a lease without a result: the mirror stays due.
+    pub(crate) async fn release(&self, mirror: &LeasedMirror) -> Result<(), SyncStoreError> {
+        sqlx::query!(
+            "select release_mirror_lease($1, $2, $3)",
+            mirror.project_id,
+            self.place,
+            mirror.lease_number
+        )
+        .execute(&self.pool)
+        .await
+        .map(drop)
+        .map_err(failed("ending the lease of a mirror"))
+    }
+
+    /// Starts to receive notifications that a source was added, changed or is due.
+    pub(crate) async fn listen(&self) -> Result<PgListener, SyncStoreError> {
+        let listen = async {
+            let mut listener = PgListener::connect_with(&self.pool).await?;
+            listener.listen(CHANNEL).await?;
+            Ok(listener)
+        };
+        let listening = tokio::time::timeout(CONNECT_TIMEOUT, listen).await;
+        listening
+            .unwrap_or(Err(sqlx::Error::PoolTimedOut))
+            .map_err(failed("listening for changed sources"))
+    }
+
+    /// Whether the database answers.
+    pub(crate) async fn check(&self) -> Result<(), SyncStoreError> {
+        sqlx::query!("select 1 as one")
+            .fetch_one(&self.pool)
+            .await
+            .map(drop)
+            .map_err(failed("asking the database"))
+    }
+}

@@ -1,0 +1,202 @@
+//! A host of git repositories over HTTPS with basic authentication: git's own `http-backend` behind TLS.
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::Stdio,
+    sync::Arc,
+};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use http_body_util::{BodyExt as _, Full};
+use hyper::{
+    Request, Response, StatusCode,
+    body::{Bytes, Incoming},
+    service::service_fn,
+};
+use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
+use tempfile::TempDir;
+use tokio::{io::AsyncWriteExt as _, net::TcpListener, process::Command};
+
+use crate::{Repo, git, tls};
+
+/// A host whose repositories need a user and a password. It ends when it is dropped.
+pub struct GitHost {
+    folder: TempDir,
+    identity: TempDir,
+    address: SocketAddr,
+    state: Arc<HostState>,
+    serving: tokio::task::JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct HostState {
+    authorization: String,
+    /// An answer instead of git's own: `503 Service Unavailable`, or a redirect.
+    instead: Mutex<Option<(StatusCode, String)>>,
+    /// What was requested: method, path and query, and the headers.
+    requests: Mutex<Vec<String>>,
+}
+
+impl GitHost {
+    /// Starts a host on loopback whose repositories are read with `user:password`.
+    pub async fn start(credential: &str) -> GitHost {
+        let (folder, identity) = (tempfile::tempdir().unwrap(), tls::identity());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let state = Arc::new(HostState {
+            authorization: format!("Basic {}", BASE64_STANDARD.encode(credential)),
+            ..HostState::default()
+        });
+        let acceptor = tls::acceptor(identity.path());
+        let (root, shared) = (folder.path().to_owned(), Arc::clone(&state));
+        let serving = tokio::spawn(async move {
+            loop {
+                let Ok((socket, _)) = listener.accept().await else {
+                    continue;
+                };
+                let (acceptor, root) = (acceptor.clone(), root.clone());
+                let state = Arc::clone(&shared);
+                tokio::spawn(async move {
+                    let Ok(stream) = tls::secured(socket, Some(acceptor)).await else {
+                        return;
+                    };
+                    let answer = |request| answer(request, root.clone(), Arc::clone(&state));
+                    let connection = hyper::server::conn::http1::Builder::new();
+                    let served =
+                        connection.serve_connection(TokioIo::new(stream), service_fn(answer));
+                    // A git that was killed hangs up.
+                    _ = served.await;
+                });
+            }
+        });
+        GitHost {
+            folder,
+            identity,
+            address,
+            state,
+            serving,
+        }
+    }
+
+    /// Makes a repository, and returns its work tree.
+    pub fn add(&self, path: &str, repo: Repo) -> PathBuf {
+        let work = self.folder.path().join(path);
+        repo.build(&work);
+        git(&work, &["config", "http.receivepack", "false"]);
+        work
+    }
+
+    /// The URL of a repository.
+    pub fn url(&self, path: &str) -> String {
+        format!("https://localhost:{}/{path}/.git", self.address.port())
+    }
+
+    /// The certificate, for a client that trusts it.
+    pub fn certificate(&self) -> PathBuf {
+        tls::certificate(self.identity.path())
+    }
+
+    /// Answers every request so, with this `Location`; `None` for git's own answers again.
+    pub fn answer_instead(&self, instead: Option<(StatusCode, &str)>) {
+        *self.state.instead.lock() =
+            instead.map(|(status, location)| (status, location.to_owned()));
+    }
+
+    /// What was requested so far, a line for each request.
+    pub fn requests(&self) -> Vec<String> {
+        self.state.requests.lock().clone()
+    }
+}
+
+impl Drop for GitHost {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    root: PathBuf,
+    state: Arc<HostState>,
+) -> Result<Response<Full<Bytes>>, std::io::Error> {
+    let header = |name: &str| {
+        let value = request.headers().get(name);
+        value
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let seen = format!(
+        "{} {} {:?}",
+        request.method(),
+        request.uri(),
+        request.headers()
+    );
+    state.requests.lock().push(seen);
+    let status = |status: StatusCode| Response::builder().status(status);
+    if let Some((code, location)) = state.instead.lock().clone() {
+        let answer = status(code).header("Location", location);
+        return Ok(answer.body(Full::default()).unwrap());
+    }
+    if header("authorization") != state.authorization {
+        let challenge =
+            status(StatusCode::UNAUTHORIZED).header("WWW-Authenticate", "Basic realm=\"git\"");
+        return Ok(challenge.body(Full::default()).unwrap());
+    }
+    let mut backend = Command::new("git");
+    backend
+        .arg("http-backend")
+        .env("GIT_PROJECT_ROOT", &root)
+        .env("GIT_HTTP_EXPORT_ALL", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("REQUEST_METHOD", request.method().as_str())
+        .env("PATH_INFO", request.uri().path())
+        .env("QUERY_STRING", request.uri().query().unwrap_or_default())
+        .env("CONTENT_TYPE", header("content-type"))
+        .env("HTTP_CONTENT_ENCODING", header("content-encoding"))
+        .env("GIT_PROTOCOL", header("git-protocol"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let body = request.into_body().collect().await;
+    let body = body.map_err(std::io::Error::other)?.to_bytes();
+    let mut child = backend
+        .env("CONTENT_LENGTH", body.len().to_string())
+        .spawn()?;
+    let mut stdin = child.stdin.take().unwrap();
+    let feeding = async move { stdin.write_all(&body).await };
+    let (_fed, output) = tokio::join!(feeding, child.wait_with_output());
+    Ok(parse(&output?.stdout))
+}
+
+/// An answer of a CGI program.
+fn parse(output: &[u8]) -> Response<Full<Bytes>> {
+    let end = output.windows(4).position(|four| four == b"\r\n\r\n");
+    let (head, body) = output.split_at(end.expect("a head"));
+    let mut answer = Response::builder();
+    for line in String::from_utf8_lossy(head).lines() {
+        let (name, value) = line.split_once(": ").expect("a header");
+        answer = match name {
+            "Status" => answer.status(value.split(' ').next().unwrap()),
+            _ => answer.header(name, value),
+        };
+    }
+    let body = Bytes::copy_from_slice(body.get(4..).unwrap_or_default());
+    answer.body(Full::new(body)).unwrap()
+}
+
+/// A folder with a file of credentials for [`archway_sync`].
+pub fn credentials(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        write_private(&folder.path().join(name), text);
+    }
+    folder
+}
+
+fn write_private(file: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::write(file, text).unwrap();
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600)).unwrap();
+}
