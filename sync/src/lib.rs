@@ -4,3 +4,4 @@
 
 pub mod hooks;
 pub mod remote;
+pub mod ssh;
