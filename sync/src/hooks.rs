@@ -10,6 +10,7 @@
 
 // In the order a delivery meets them.
 mod refusal;
+mod turns;
 mod body;
 mod signature;
 mod seen;
@@ -32,7 +33,7 @@ use axum::extract::{Path, Request, State};
 use axum::routing::post;
 use http::{HeaderMap, StatusCode};
 use secrecy::SecretString;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -40,11 +41,10 @@ use body::PrefixRoom;
 use refusal::HookRefusal;
 use seen::{Delivery, HookRates, SeenDeliveries};
 use signature::Verifier;
+use turns::Turns;
 
-/// Deliveries that are read at once.
-const MAX_BODIES: usize = 256;
-/// How long a delivery waits to be one of them.
-const TURN_DEADLINE: Duration = Duration::from_secs(2);
+/// Connections that are looked up at once; further ones wait within the same deadline.
+const MAX_LOOK_UPS: usize = 64;
 /// How long the database has for each of its two answers.
 const STORE_DEADLINE: Duration = Duration::from_secs(2);
 /// At most one log line about the database in this time.
@@ -127,7 +127,8 @@ pub struct HookStoreError(#[source] pub Box<dyn std::error::Error + Send + Sync>
 pub fn router(connections: impl HookConnections) -> Router {
     let receiver = Receiver {
         connections,
-        bodies: Semaphore::new(MAX_BODIES),
+        look_ups: Semaphore::new(MAX_LOOK_UPS),
+        turns: Turns::default(),
         room: PrefixRoom::default(),
         verifier: Verifier::default(),
         rates: HookRates::default(),
@@ -141,7 +142,8 @@ pub fn router(connections: impl HookConnections) -> Router {
 
 struct Receiver<C> {
     connections: C,
-    bodies: Semaphore,
+    look_ups: Semaphore,
+    turns: Turns,
     room: PrefixRoom,
     verifier: Verifier,
     rates: HookRates,
@@ -172,8 +174,11 @@ impl<C: HookConnections> Receiver<C> {
         headers: &HeaderMap,
         body: Body,
     ) -> Result<(), HookRefusal> {
-        let _turn = self.turn().await?;
         let found = self.find(name).await?;
+        let _turn = self
+            .turns
+            .take(found.as_ref().map(|found| found.id))
+            .await?;
         let hash = self.verifier.hash(found.as_ref());
         let read = body::read(body, hash, &self.room).await?;
         let is_genuine = self.verifier.is_genuine(found.as_ref(), headers, &read.tag);
@@ -196,13 +201,6 @@ impl<C: HookConnections> Receiver<C> {
         Ok(())
     }
 
-    async fn turn(&self) -> Result<SemaphorePermit<'_>, HookRefusal> {
-        match timeout(TURN_DEADLINE, self.bodies.acquire()).await {
-            Ok(Ok(permit)) => Ok(permit),
-            Ok(Err(_)) | Err(_) => Err(HookRefusal::Busy),
-        }
-    }
-
     /// A name that no connection can have is not looked up.
     async fn find(
         &self,
@@ -211,7 +209,11 @@ impl<C: HookConnections> Receiver<C> {
         let Some((tenant, connection)) = name.filter(|(a, b)| is_name(a) && is_name(b)) else {
             return Ok(None);
         };
-        in_time(self.connections.find(&tenant, &connection)).await
+        in_time(async {
+            let _permit = self.look_ups.acquire().await;
+            self.connections.find(&tenant, &connection).await
+        })
+        .await
     }
 
     async fn make_due(&self, connection: Uuid, event: HookEvent) -> Result<(), HookRefusal> {

@@ -5,6 +5,7 @@ use futures::{StreamExt as _, stream};
 use http::{HeaderName, HeaderValue};
 
 use super::super::body::{MAX_BODY, MAX_PREFIX};
+use super::super::turns::{MAX_BODIES, MAX_BODIES_OF_ONE};
 use super::*;
 
 #[tokio::test]
@@ -124,21 +125,40 @@ async fn a_slow_body_ends_after_thirty_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn beyond_its_bound_a_delivery_waits_two_seconds_and_is_sent_away() {
+async fn silent_bodies_take_one_connections_turns_and_no_others() {
     let endpoint = Arc::new(Endpoint::new());
-    let readers: Vec<_> = (0..MAX_BODIES)
-        .map(|_| {
-            let endpoint = endpoint.clone();
-            let silent = stream::pending::<Result<Bytes, std::io::Error>>();
-            let sent = push().body(Body::from_stream(silent));
-            tokio::spawn(async move { endpoint.send(sent).await })
-        })
-        .collect();
+    let silent = |path: &str| {
+        let body = stream::pending::<Result<Bytes, std::io::Error>>();
+        let (endpoint, sent) = (endpoint.clone(), push().to(path));
+        let sent = sent.body(Body::from_stream(body));
+        tokio::spawn(async move { endpoint.send(sent).await })
+    };
+    let of_github = || silent("/hooks/acme/github");
+    let mut readers: Vec<_> = (0..MAX_BODIES_OF_ONE).map(|_| of_github()).collect();
+    for number in 0..MAX_BODIES_OF_ONE {
+        readers.push(silent(&format!("/hooks/acme/none-{number}")));
+    }
     // Time is paused: by then all of them read.
     tokio::time::sleep(Duration::from_millis(1)).await;
     assert_eq!(endpoint.send(push()).await, 503);
+    let unknown = push().to("/hooks/other/github");
+    assert_eq!(endpoint.send(unknown).await, 503);
+    let other = push().to("/hooks/acme/gitea");
+    assert_eq!(endpoint.send(other).await, 401);
     for reader in readers {
         assert_eq!(reader.await.unwrap(), 408);
     }
     assert_eq!(endpoint.send(push()).await, 202);
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_most_256_bodies_are_read_at_once() {
+    let turns = Turns::default();
+    let mut held = Vec::new();
+    for _ in 0..MAX_BODIES {
+        held.push(turns.take(Some(Uuid::new_v4())).await.unwrap());
+    }
+    assert!(turns.take(Some(Uuid::new_v4())).await.is_err());
+    held.pop();
+    assert!(turns.take(Some(Uuid::new_v4())).await.is_ok());
 }
