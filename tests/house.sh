@@ -96,6 +96,8 @@ install_system_packages() {
     command -v redis-server >/dev/null || missing+=(redis-server)
     command -v openssl >/dev/null || missing+=(openssl)
     command -v git >/dev/null || missing+=(git)
+    command -v ssh-agent >/dev/null || missing+=(openssh-client)
+    [ -x /usr/sbin/sshd ] || missing+=(openssh-server)
     command -v mold >/dev/null || missing+=(mold)
     command -v npm >/dev/null || missing+=(nodejs npm)
     browser >/dev/null || missing+=(chromium)

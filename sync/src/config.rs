@@ -10,10 +10,13 @@ use crate::remote::{AllowedProtocols, Protocol};
 /// What `archway sync` mirrors, and its bounds.
 #[derive(Clone, Debug, clap::Args)]
 pub struct SyncConfig {
-    /// Folder of credentials: a file `NAME` has `token` or `user:token` for https. Files are read at each
-    /// use.
+    /// Folder of credentials: a file `NAME` has `token` or `user:token` for https, or a private key for ssh,
+    /// with the hosts' keys in `NAME.known_hosts`. Files are read at each use.
     #[arg(long, env = "ARCHWAY_CREDENTIALS", value_name = "DIR")]
     pub credentials: Option<PathBuf>,
+    /// File of the ssh hosts' keys, for credentials without one of their own.
+    #[arg(long, env = "ARCHWAY_KNOWN_HOSTS", value_name = "FILE")]
+    pub known_hosts: Option<PathBuf>,
     /// Protocols besides https and ssh, separated by commas. They have no encryption.
     #[arg(
         long,

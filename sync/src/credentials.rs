@@ -15,9 +15,14 @@ const MAX_FILE: u64 = 64 << 10;
 /// The user of a file that has only a token: hosts ignore it, but want one.
 const USER_OF_TOKENS: &str = "x-access-token";
 
-/// The folder of credentials; `None` if there is none.
-#[derive(Clone, Debug)]
-pub struct Credentials(Option<PathBuf>);
+/// The folder of credentials.
+#[derive(Clone, Debug, Default)]
+pub struct Credentials {
+    /// `None` if there is none.
+    pub folder: Option<PathBuf>,
+    /// The file of known hosts for ssh keys that have none of their own.
+    pub known_hosts: Option<PathBuf>,
+}
 
 /// A user and a password or token, for https.
 #[derive(Debug)]
@@ -88,11 +93,6 @@ pub fn check_name(name: &str) -> Result<(), CredentialError> {
 }
 
 impl Credentials {
-    /// The files of this folder.
-    pub fn in_folder(folder: Option<PathBuf>) -> Credentials {
-        Credentials(folder)
-    }
-
     /// Reads the credential of this name for a protocol.
     ///
     /// # Errors
@@ -120,18 +120,20 @@ impl Credentials {
     }
 
     fn ssh(&self, name: &str) -> Result<SshCredential, CredentialError> {
-        let known_hosts = format!("{name}.known_hosts");
-        Ok(SshCredential {
-            key: self.text(name, name)?,
-            known_hosts: self.file(name, &known_hosts)?,
-        })
+        let key = self.text(name, name)?;
+        let own = self.file(name, &format!("{name}.known_hosts"));
+        let known_hosts = match (own, &self.known_hosts) {
+            (Err(CredentialError::Missing(_)), Some(all)) => all.clone(),
+            (own, _) => own?,
+        };
+        Ok(SshCredential { key, known_hosts })
     }
 
     /// The path of an existing file.
     fn file(&self, name: &str, file: &str) -> Result<PathBuf, CredentialError> {
         check_name(name)?;
         let missing = || CredentialError::Missing(file.to_owned());
-        let path = self.0.as_ref().ok_or_else(missing)?.join(file);
+        let path = self.folder.as_ref().ok_or_else(missing)?.join(file);
         let metadata = fs::metadata(&path).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => missing(),
             _ => CredentialError::Read {
@@ -170,7 +172,10 @@ mod tests {
         for (name, text) in files {
             fs::write(folder.path().join(name), text).unwrap();
         }
-        let credentials = Credentials::in_folder(Some(folder.path().to_owned()));
+        let credentials = Credentials {
+            folder: Some(folder.path().to_owned()),
+            known_hosts: None,
+        };
         (folder, credentials)
     }
 
@@ -217,11 +222,7 @@ mod tests {
                 "{name}"
             );
         }
-        assert!(
-            Credentials::in_folder(None)
-                .read("a", Protocol::Https)
-                .is_err()
-        );
+        assert!(Credentials::default().read("a", Protocol::Https).is_err());
         assert!(credentials.read("a", Protocol::Git).is_err());
     }
 }

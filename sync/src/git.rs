@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::failure::{SyncFailure, SyncState};
 use crate::remote::{AllowedProtocols, Protocol, RemoteUrl};
+use crate::ssh::{PROGRAM_PATH, SshAgent};
 
 use credential_pipe::CredentialPipe;
 use process_group::ProcessGroup;
@@ -27,9 +28,6 @@ pub use watch::{Progress, RunLimits};
 
 /// The oldest git that is used.
 pub const OLDEST_VERSION: (u32, u32) = (2, 39);
-/// Where programs are looked for.
-const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-
 /// Settings of every run: nothing that a repository configures runs, and nothing runs by itself.
 const SETTINGS: [&str; 19] = [
     "core.hooksPath=/dev/null",
@@ -80,6 +78,8 @@ pub struct Transport<'a> {
     pub remote: &'a RemoteUrl,
     /// User and password for https.
     pub https: Option<&'a crate::credentials::HttpsCredential>,
+    /// The agent with the key for ssh, and the command that uses it.
+    pub ssh: Option<(&'a SshAgent, &'a str)>,
     /// A file of certificates that are trusted instead of the system's.
     pub ca_file: Option<&'a Path>,
     /// The proxy for https.
@@ -117,7 +117,7 @@ impl Git {
     /// [`GitProgramError`].
     pub async fn check(&self) -> Result<(), GitProgramError> {
         let mut command = Command::new(&self.program);
-        command.env_clear().env("PATH", PATH).arg("version");
+        command.env_clear().env("PATH", PROGRAM_PATH).arg("version");
         let output = command.output().await.map_err(GitProgramError::Absent)?;
         let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         let mut numbers = version
@@ -176,6 +176,10 @@ impl Git {
             &mut command,
             &format!("http.proxy={}", transport.https_proxy.unwrap_or_default()),
         );
+        if let Some((agent, ssh)) = transport.ssh {
+            command.env("SSH_AUTH_SOCK", agent.socket());
+            command.env("GIT_SSH_COMMAND", ssh);
+        }
         command.args(arguments);
         self.run(command, folder, None, bounds).await
     }
@@ -184,7 +188,7 @@ impl Git {
         let mut command = Command::new(&self.program);
         command.env_clear();
         for (name, value) in [
-            ("PATH", PATH),
+            ("PATH", PROGRAM_PATH),
             ("LC_ALL", "C"),
             ("HOME", "/nonexistent"),
             ("GIT_CONFIG_NOSYSTEM", "1"),

@@ -234,10 +234,10 @@ fn protocol_of(text: &str) -> Option<Protocol> {
 fn check_path(protocol: Protocol, text: &str) -> Result<(), RemoteUrlError> {
     let (_, rest) = text.split_once("://").ok_or(RemoteUrlError::Invalid)?;
     let (authority, path) = rest.split_once('/').ok_or(RemoteUrlError::Path)?;
-    if authority.is_empty() != (protocol == Protocol::File) {
+    let host = authority.rsplit('@').next().unwrap_or(authority);
+    if authority.is_empty() != (protocol == Protocol::File) || host.contains("..") {
         return Err(RemoteUrlError::Invalid);
     }
-    let host = authority.rsplit('@').next().unwrap_or(authority);
     let parts = || path.split('/');
     let is_dots = |part: &str| {
         let part = part.replace("%2e", ".").replace("%2E", ".");
@@ -354,6 +354,7 @@ mod tests {
             ("", Refused::Protocol),
             ("https://host/a\nb", Refused::Invalid),
             ("https:///a", Refused::Invalid),
+            ("..:a", Refused::Invalid),
             ("https://host\\a/b", Refused::Invalid),
             ("ftp://host/a", Refused::Protocol),
         ] {

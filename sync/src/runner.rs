@@ -57,7 +57,10 @@ impl Runner {
         let git = Git::new(&config.protocols(), &repos);
         Runner {
             mirrors: Mirrors::new(repos.clone(), git),
-            credentials: Credentials::in_folder(config.credentials.clone()),
+            credentials: Credentials {
+                folder: config.credentials.clone(),
+                known_hosts: config.known_hosts.clone(),
+            },
             config,
             repos,
             store,

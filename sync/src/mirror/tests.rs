@@ -8,6 +8,8 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::git::{Progress, RunLimits};
 use crate::remote::{AllowedProtocols, Protocol, RemoteUrl};
+use crate::ssh::test_server::SshServer;
+use crate::ssh::{PROGRAM_PATH, SshAgent, SshPrograms, ssh_command};
 
 /// A remote repository and a folder of mirrors.
 struct Sandbox {
@@ -68,16 +70,26 @@ impl Sandbox {
     async fn sync(&self, reference: Option<&str>) -> Result<Synced, SyncFailure> {
         let url = format!("file://{}", self.remote().display());
         let remote = RemoteUrl::parse(&url, &self.allowed).unwrap();
+        let transport = Transport {
+            remote: &remote,
+            https: None,
+            ssh: None,
+            ca_file: None,
+            https_proxy: None,
+        };
+        self.sync_by(transport, reference).await
+    }
+
+    async fn sync_by(
+        &self,
+        transport: Transport<'_>,
+        reference: Option<&str>,
+    ) -> Result<Synced, SyncFailure> {
         let source = MirrorSource {
             tenant: "acme",
             project: "site",
             reference,
-            transport: Transport {
-                remote: &remote,
-                https: None,
-                ca_file: None,
-                https_proxy: None,
-            },
+            transport,
         };
         let bounds = RunBounds {
             limits: self.limits,
@@ -249,4 +261,31 @@ async fn a_remote_that_is_gone_leaves_the_mirror() {
     let failure = sandbox.sync(None).await.unwrap_err();
     assert_eq!(failure.state, SyncState::NotFound, "{failure}");
     assert_eq!(sandbox.mirror(&["rev-parse", "HEAD"]), first);
+}
+
+#[tokio::test]
+async fn a_repository_is_mirrored_over_ssh() {
+    let server = SshServer::start();
+    let sandbox = Sandbox::new();
+    let programs = SshPrograms::find(PROGRAM_PATH).unwrap();
+    let key = server.user_key().into();
+    let agent = SshAgent::start(&programs, &key, sandbox.temp.path());
+    let agent = agent.await.unwrap();
+    let remote = RemoteUrl::parse(&server.url(), &sandbox.allowed).unwrap();
+    for (known_hosts, expected) in [
+        (server.other_known_hosts(), Err(SyncState::HostKeyChanged)),
+        (server.known_hosts(), Ok(true)),
+    ] {
+        let command = ssh_command(&known_hosts).unwrap();
+        let transport = Transport {
+            remote: &remote,
+            https: None,
+            ssh: Some((&agent, &command)),
+            ca_file: None,
+            https_proxy: None,
+        };
+        let synced = sandbox.sync_by(transport, None).await;
+        let outcome = synced.map(|synced| synced.head.is_some());
+        assert_eq!(outcome.map_err(|failure| failure.state), expected);
+    }
 }

@@ -8,12 +8,13 @@ use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::Runner;
-use crate::credentials::Credential;
+use crate::credentials::{Credential, HttpsCredential, SshCredential};
 use crate::failure::{SyncFailure, SyncState};
 use crate::git::{Progress, RunBounds, Transport};
 use crate::mirror::{MirrorSource, Synced};
-use crate::remote::RemoteUrl;
+use crate::remote::{Protocol, RemoteUrl};
 use crate::schedule;
+use crate::ssh::{PROGRAM_PATH, SshAgent, SshError, SshPrograms, ssh_command};
 use crate::store::{LEASE, LeasedMirror};
 
 /// How often a lease is renewed.
@@ -93,12 +94,7 @@ async fn sync(
 ) -> Result<Synced, SyncFailure> {
     let remote = RemoteUrl::parse(&mirror.url, &runner.config.protocols());
     let remote = remote.map_err(|error| SyncFailure::new(SyncState::Failed, error.to_string()))?;
-    let credential = mirror.credential.as_deref();
-    let credential = credential.map(|name| runner.credentials.read(name, remote.protocol()));
-    let https = match credential.transpose()? {
-        Some(Credential::Https(https)) => Some(https),
-        Some(Credential::Ssh(_)) | None => None,
-    };
+    let access = Access::of(runner, mirror.credential.as_deref(), &remote).await?;
     let is_new = !runner.mirrors.exists(&mirror.tenant, &mirror.project);
     if is_new {
         check_room(&runner.repos, runner.config.volume_percent)?;
@@ -109,7 +105,11 @@ async fn sync(
         reference: mirror.reference.as_deref(),
         transport: Transport {
             remote: &remote,
-            https: https.as_ref(),
+            https: access.https.as_ref(),
+            ssh: access
+                .ssh
+                .as_ref()
+                .map(|(agent, command)| (agent, command.as_str())),
             ca_file: mirror.ca_file.as_deref().map(Path::new),
             https_proxy: mirror.https_proxy.as_deref(),
         },
@@ -120,6 +120,48 @@ async fn sync(
         progress: &|now| *progress.lock() = now,
     };
     runner.mirrors.sync(&source, &bounds).await
+}
+
+/// What a run presents to the remote.
+#[derive(Default)]
+struct Access {
+    https: Option<HttpsCredential>,
+    ssh: Option<(SshAgent, String)>,
+}
+
+impl Access {
+    async fn of(
+        runner: &Runner,
+        name: Option<&str>,
+        remote: &RemoteUrl,
+    ) -> Result<Access, SyncFailure> {
+        let Some(name) = name else {
+            return match remote.protocol() {
+                Protocol::Ssh => Err(SyncFailure::new(
+                    SyncState::CredentialMissing,
+                    "ssh needs a key: name a file of --credentials by `credential`",
+                )),
+                _ => Ok(Access::default()),
+            };
+        };
+        let refused = |error: SshError| SyncFailure::new(SyncState::Failed, error.to_string());
+        Ok(match runner.credentials.read(name, remote.protocol())? {
+            Credential::Https(https) => Access {
+                https: Some(https),
+                ssh: None,
+            },
+            Credential::Ssh(SshCredential { key, known_hosts }) => {
+                let programs = SshPrograms::find(PROGRAM_PATH).map_err(refused)?;
+                let command = ssh_command(&known_hosts).map_err(refused)?;
+                let folder = std::env::temp_dir();
+                let agent = SshAgent::start(&programs, &key, &folder);
+                Access {
+                    https: None,
+                    ssh: Some((agent.await.map_err(refused)?, command)),
+                }
+            }
+        })
+    }
 }
 
 /// Refuses a clone on a volume that is nearly full.

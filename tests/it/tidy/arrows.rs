@@ -10,7 +10,7 @@ const USES: [(&str, &[&str]); 12] = [
     ("archway-proto", &[]),
     ("archway-resilience", &[]),
     ("archway-gateway", &["archway-proto", "archway-resilience"]),
-    ("archway-sync", &["archway-proto"]),
+    ("archway-sync", &["archway-proto", "archway-resilience"]),
     ("archway-trigrams", &[]),
     ("archway-repo", &["archway-proto", "archway-trigrams"]),
     (

@@ -1,0 +1,120 @@
+//! How git calls ssh: with no configuration, no key but the agent's, and no unknown host.
+
+use std::path::Path;
+
+use super::SshError;
+
+/// Before the option that names the file of known hosts. Neither the user's nor the system's configuration is
+/// read, nothing is asked, and nothing but git's own channel is opened.
+const OPTIONS: [&str; 22] = [
+    "ssh",
+    "-F",
+    "none",
+    "-a",
+    "-x",
+    "-T",
+    "-oBatchMode=yes",
+    "-oStrictHostKeyChecking=yes",
+    // It has no `none` in older versions of ssh, which would read a file of that name.
+    "-oGlobalKnownHostsFile=/dev/null",
+    "-oUpdateHostKeys=no",
+    "-oPreferredAuthentications=publickey",
+    "-oPasswordAuthentication=no",
+    "-oKbdInteractiveAuthentication=no",
+    // The agent's keys are used though no file names them.
+    "-oIdentitiesOnly=no",
+    "-oIdentityFile=none",
+    "-oForwardAgent=no",
+    "-oPermitLocalCommand=no",
+    "-oClearAllForwardings=yes",
+    "-oControlPath=none",
+    "-oConnectTimeout=20",
+    "-oServerAliveInterval=15",
+    "-oServerAliveCountMax=4",
+];
+
+/// The value of git's `core.sshCommand` or `GIT_SSH_COMMAND`, which a shell splits. The environment of git has
+/// [`SshAgent::socket`](super::SshAgent::socket) as `SSH_AUTH_SOCK`.
+///
+/// # Errors
+/// [`SshError::KnownHosts`] for a path that ssh would read as another.
+pub fn ssh_command(known_hosts: &Path) -> Result<String, SshError> {
+    let path = known_hosts.to_str().ok_or(SshError::KnownHosts)?;
+    let is_bad = |c: char| c.is_control() || matches!(c, '"' | '\\' | '$');
+    if !known_hosts.is_absolute() || path.contains(is_bad) {
+        return Err(SshError::KnownHosts);
+    }
+    // ssh splits the value at spaces outside of quotes and expands `%`; the shell takes it as it is.
+    let option = format!("-oUserKnownHostsFile=\"{}\"", path.replace('%', "%%"));
+    let option = option.replace('\'', r"'\''");
+    Ok(format!("{} '{option}'", OPTIONS.join(" ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// The file of known hosts that ssh would read, by its own words.
+    fn as_ssh_reads_it(path: &str) -> String {
+        let command = ssh_command(Path::new(path)).unwrap();
+        let script = format!("{command} -G host.example");
+        let output = Command::new("/bin/sh").args(["-c", &script]).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        for setting in [
+            "batchmode yes",
+            "stricthostkeychecking true",
+            "globalknownhostsfile /dev/null",
+            "identityfile none",
+            "identitiesonly no",
+            "passwordauthentication no",
+            "forwardagent no",
+            "updatehostkeys false",
+            "serveraliveinterval 15",
+        ] {
+            assert!(
+                text.lines().any(|line| line == setting),
+                "{setting}: {text}"
+            );
+        }
+        let mut lines = text.lines();
+        let file = lines.find_map(|line| line.strip_prefix("userknownhostsfile "));
+        file.unwrap().to_owned()
+    }
+
+    #[test]
+    fn ssh_reads_the_named_file_whatever_its_name() {
+        for path in [
+            "/srv/keys/a.known_hosts",
+            "/srv/my keys/a b",
+            "/srv/it's/'a'",
+            "/srv/100%/%h",
+            "/srv/;id>x&|`id`*?#!(){}<>~",
+            "/srv/-oProxyCommand=id",
+            "/srv/größe",
+        ] {
+            assert_eq!(as_ssh_reads_it(path), path);
+        }
+    }
+
+    #[test]
+    fn a_path_that_ssh_would_read_as_another_is_refused() {
+        use std::os::unix::ffi::OsStrExt as _;
+        for path in [
+            &b"known_hosts"[..],
+            b"",
+            b"~/known_hosts",
+            b"/srv/${HOME}",
+            b"/srv/\"",
+            b"/srv/\\",
+            b"/srv/a\nb",
+            b"/srv/\xff",
+        ] {
+            let path = Path::new(std::ffi::OsStr::from_bytes(path));
+            assert!(matches!(ssh_command(path), Err(SshError::KnownHosts)));
+        }
+    }
+}
