@@ -2,4 +2,5 @@
 //!
 //! It alone writes below the folder of repositories. What is mirrored is recorded in Postgres.
 
+pub mod hosts;
 pub mod remote;
