@@ -22,6 +22,8 @@ pub mod changes;
 
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 
 pub use app::{AppKeyError, AppToken};
 pub use client::{ClientError, HostClient};

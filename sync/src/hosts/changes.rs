@@ -201,3 +201,196 @@ impl RemovalGuard {
         self.suspicion.is_some()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::remote::{AllowedProtocols, RemoteUrl};
+
+    fn repository(id: u32, path: &str) -> HostedRepository {
+        let url = format!("https://host/{path}.git");
+        let url = RemoteUrl::parse(&url, &AllowedProtocols::default()).unwrap();
+        HostedRepository {
+            host_id: id.to_string(),
+            path: path.to_owned(),
+            ..HostedRepository::of_url(&url)
+        }
+    }
+
+    fn known(ids: std::ops::Range<u32>) -> BTreeMap<String, KnownRepository> {
+        let known = |id: u32| KnownRepository {
+            path: format!("acme/r{id}"),
+            clone_url: format!("https://host/acme/r{id}.git"),
+            in_use: true,
+        };
+        ids.map(|id| (id.to_string(), known(id))).collect()
+    }
+
+    fn found(ids: impl IntoIterator<Item = u32>) -> FoundRepositories {
+        let repositories = ids
+            .into_iter()
+            .map(|id| repository(id, &format!("acme/r{id}")));
+        FoundRepositories {
+            repositories: repositories.collect(),
+            ..FoundRepositories::default()
+        }
+    }
+
+    fn ids(list: &[HostedRepository]) -> Vec<&str> {
+        list.iter().map(|it| it.host_id.as_str()).collect()
+    }
+
+    fn at(minutes: i64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + SignedDuration::from_mins(minutes)
+    }
+
+    #[test]
+    fn each_repository_is_told_by_what_became_of_it() {
+        let mut known = known(0..6);
+        for out in ["4", "5"] {
+            known.get_mut(out).unwrap().in_use = false;
+        }
+        let mut listing = found([0, 4, 9]);
+        listing.repositories.push(repository(1, "acme/renamed"));
+        listing.excluded.insert("2".to_owned(), Exclusion::Archived);
+        listing.excluded.insert("5".to_owned(), Exclusion::Archived);
+        listing.excluded.insert("7".to_owned(), Exclusion::Fork);
+        let changes = compare(&known, &Listing::Whole(listing.clone()));
+        assert_eq!(ids(&changes.present), ["0"]);
+        assert_eq!(ids(&changes.returned), ["4"]);
+        assert_eq!(ids(&changes.added), ["9"]);
+        assert_eq!(ids(&changes.moved), ["1"]);
+        assert_eq!(
+            changes.excluded,
+            BTreeMap::from([("2".to_owned(), Exclusion::Archived)])
+        );
+        assert_eq!(changes.gone, BTreeSet::from(["3".to_owned()]));
+        // What was pushed lately says nothing about the others.
+        let changes = compare(&known, &Listing::Changed(listing));
+        assert!(changes.gone.is_empty() && changes.excluded.len() == 1 && !changes.is_whole);
+        assert_eq!(compare(&known, &Listing::Unchanged), Changes::default());
+    }
+
+    fn judge(guard: &mut RemovalGuard, listed: std::ops::Range<u32>, minutes: i64) -> Verdict {
+        let changes = compare(&known(0..10), &Listing::Whole(found(listed)));
+        guard.judge(10, &changes, at(minutes), false)
+    }
+
+    #[test]
+    fn up_to_half_may_go_at_once() {
+        let mut guard = RemovalGuard::default();
+        assert_eq!(judge(&mut guard, 0..5, 0), Verdict::Apply);
+        assert!(!guard.is_holding());
+        let first = compare(&BTreeMap::new(), &Listing::Whole(found(0..0)));
+        assert_eq!(guard.judge(0, &first, at(0), false), Verdict::Apply);
+    }
+
+    #[test]
+    fn a_great_loss_is_believed_after_three_times_over_an_hour() {
+        for listed in [0..0, 0..4] {
+            let mut guard = RemovalGuard::default();
+            let lost = 10 - listed.len();
+            for (minutes, times) in [(0, 1), (1, 2), (2, 3), (59, 4)] {
+                let believed_at = at(60);
+                let hold = Verdict::Hold {
+                    lost,
+                    of: 10,
+                    times,
+                    believed_at,
+                };
+                assert_eq!(judge(&mut guard, listed.clone(), minutes), hold);
+            }
+            assert_eq!(judge(&mut guard, listed.clone(), 60), Verdict::Apply);
+            assert!(!guard.is_holding());
+        }
+        let mut guard = RemovalGuard::default();
+        assert!(matches!(judge(&mut guard, 0..0, 0), Verdict::Hold { .. }));
+        // Twice is not enough, however long it took.
+        assert!(matches!(
+            judge(&mut guard, 0..0, 500),
+            Verdict::Hold { times: 2, .. }
+        ));
+        assert_eq!(judge(&mut guard, 0..0, 501), Verdict::Apply);
+    }
+
+    #[test]
+    fn a_host_that_recovers_or_loses_others_begins_anew() {
+        let mut guard = RemovalGuard::default();
+        for minutes in [0, 30] {
+            assert!(matches!(
+                judge(&mut guard, 0..4, minutes),
+                Verdict::Hold { .. }
+            ));
+        }
+        // More is lost than was seen before.
+        assert!(matches!(
+            judge(&mut guard, 0..0, 61),
+            Verdict::Hold { times: 1, .. }
+        ));
+        assert_eq!(judge(&mut guard, 0..10, 62), Verdict::Apply);
+        assert!(matches!(
+            judge(&mut guard, 0..0, 63),
+            Verdict::Hold { times: 1, .. }
+        ));
+        // A clock that was set back.
+        assert!(matches!(
+            judge(&mut guard, 0..0, 1),
+            Verdict::Hold { times: 1, .. }
+        ));
+    }
+
+    #[test]
+    fn the_operators_word_is_believed_at_once() {
+        let mut guard = RemovalGuard::default();
+        assert!(matches!(judge(&mut guard, 0..0, 0), Verdict::Hold { .. }));
+        let nothing = compare(&known(0..10), &Listing::Whole(found(0..0)));
+        assert_eq!(guard.judge(10, &nothing, at(1), true), Verdict::Apply);
+        assert!(!guard.is_holding());
+    }
+
+    #[test]
+    fn a_listing_of_news_does_not_end_a_suspicion() {
+        let mut guard = RemovalGuard::default();
+        assert!(matches!(judge(&mut guard, 0..0, 0), Verdict::Hold { .. }));
+        let news = compare(&known(0..10), &Listing::Changed(found(0..2)));
+        assert_eq!(guard.judge(10, &news, at(1), false), Verdict::Apply);
+        let kept = serde_json::to_string(&guard).unwrap();
+        guard = serde_json::from_str(&kept).unwrap();
+        assert!(matches!(
+            judge(&mut guard, 0..0, 2),
+            Verdict::Hold { times: 2, .. }
+        ));
+    }
+
+    proptest! {
+        #[test]
+        fn every_repository_stands_in_one_list_at_most(
+            before in proptest::collection::btree_map(0..20_u32, any::<bool>(), 0..20),
+            now in proptest::collection::btree_map(0..20_u32, 0..3_u8, 0..20),
+        ) {
+            let mut known = known(0..20);
+            known.retain(|id, _| before.contains_key(&id.parse().unwrap()));
+            for (id, in_use) in &before {
+                known.get_mut(&id.to_string()).unwrap().in_use = *in_use;
+            }
+            let mut listing = found(now.iter().filter(|(_, how)| **how == 0).map(|(id, _)| *id));
+            for (id, how) in &now {
+                match how {
+                    1 => listing.repositories.push(repository(*id, "acme/moved")),
+                    2 => _ = listing.excluded.insert(id.to_string(), Exclusion::Name),
+                    _ => {}
+                }
+            }
+            let changes = compare(&known, &Listing::Whole(listing));
+            let lists = [&changes.added, &changes.returned, &changes.moved, &changes.present];
+            let listed = lists.into_iter().flatten().map(|it| &it.host_id);
+            let told: Vec<&String> = listed.chain(changes.excluded.keys()).chain(&changes.gone).collect();
+            let distinct: BTreeSet<_> = told.iter().collect();
+            prop_assert_eq!(distinct.len(), told.len());
+            let in_use = known.iter().filter(|(_, it)| it.in_use);
+            prop_assert!(in_use.map(|(id, _)| id).all(|id| told.contains(&id)));
+        }
+    }
+}

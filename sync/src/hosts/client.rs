@@ -1,5 +1,6 @@
 //! Lists the repositories of a connection: the walk through a host's pages.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::PathBuf;
@@ -141,11 +142,12 @@ impl HostClient {
         let mark = (route, first.etag);
         let mut gathering = Gathering::new(&self.connection, address, newer_than, mark);
         let mut has_news = gathering.add(&first.body)?;
-        let (mut next, mut pages) = (first.next, 1);
+        let (mut next, mut read) = (first.next, HashSet::new());
         while let Some(url) = next.take().filter(|_| has_news || newer_than.is_none()) {
-            pages += 1;
-            if pages > MOST_PAGES {
-                return Err(ListingError::invalid("it has more than 5,000 pages"));
+            if !read.insert(url.to_string()) || read.len() >= MOST_PAGES {
+                return Err(ListingError::invalid(
+                    "its pages link in a circle, or are more than 5,000",
+                ));
             }
             let question = Question {
                 method: Method::GET,

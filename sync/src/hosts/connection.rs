@@ -137,6 +137,17 @@ impl Connection {
     }
 }
 
+#[cfg(test)]
+impl Connection {
+    /// The URL that is asked first.
+    pub(super) fn first_page(&self) -> String {
+        match &self.source {
+            Source::Host(address) => address.routes()[0].to_string(),
+            Source::Urls(_) => String::new(),
+        }
+    }
+}
+
 impl ConnectionSettings {
     /// Checks every value. Reads no file and asks no host.
     ///

@@ -26,8 +26,9 @@ pub(super) struct HostAddress {
     pub(super) kind: HostKind,
     /// An organisation, user or group's path.
     pub(super) owner: String,
-    /// The host and port that clone URLs must have, in lower case.
-    pub(super) clone_host: String,
+    /// What clone URLs must begin with, as [`crate::remote::RemoteUrl::origin`] writes it. The protocol
+    /// is part of it: a token is not sent in the clear because the host says so.
+    pub(super) clone_origin: String,
     /// Up to the API's paths, without a trailing slash.
     api: String,
 }
@@ -67,16 +68,16 @@ impl HostAddress {
     /// `None` if the address names no host.
     pub(super) fn new(kind: HostKind, owner: &str, base: Url) -> Option<HostAddress> {
         let host = base.host_str()?.to_lowercase();
-        let clone_host = match base.port() {
+        let host = match base.port() {
             Some(port) => format!("{host}:{port}"),
-            None => host.clone(),
+            None => host,
         };
         let text = base.as_str().trim_end_matches('/');
         let api = match kind {
-            HostKind::Github if clone_host == "github.com" => "https://api.github.com".to_owned(),
+            HostKind::Github if host == "github.com" => "https://api.github.com".to_owned(),
             // Data residency: https://docs.github.com/enterprise-cloud@latest/admin/data-residency
-            HostKind::Github if clone_host.ends_with(".ghe.com") => {
-                format!("https://api.{clone_host}")
+            HostKind::Github if host.ends_with(".ghe.com") => {
+                format!("https://api.{host}")
             }
             HostKind::Github => format!("{text}/api/v3"),
             HostKind::Gitlab => format!("{text}/api/v4"),
@@ -86,7 +87,7 @@ impl HostAddress {
         Some(HostAddress {
             kind,
             owner,
-            clone_host,
+            clone_origin: format!("{}://{host}", base.scheme()),
             api,
         })
     }

@@ -35,7 +35,7 @@ pub struct FoundRepositories {
     pub repositories: Vec<HostedRepository>,
     /// Ids that the host lists, but that are not to be served. At most 100,000.
     pub excluded: BTreeMap<String, Exclusion>,
-    /// How many entries of the host could not be read at all.
+    /// How many entries of the host have no id, and were left out.
     pub unreadable: usize,
     /// To be given to the next listing; `None` for a list of URLs.
     pub mark: Option<ListingMark>,
@@ -53,6 +53,12 @@ pub struct ListingMark {
     newest: Option<Timestamp>,
     /// Which repositories were pushed then.
     newest_ids: BTreeSet<u64>,
+}
+
+/// What an entry has at least.
+#[derive(Deserialize)]
+struct EntryId {
+    id: u64,
 }
 
 /// A listing under way.
@@ -106,17 +112,33 @@ impl<'a> Gathering<'a> {
                     read += 1;
                     has_news |= self.take(entry)?;
                 }
-                // Without an id it can't be told from others: it counts, and is left out.
-                Err(_unreadable) => self.found.unreadable += 1,
-            }
-            if self.found.unreadable > MOST_REPOSITORIES as usize {
-                return Err(too_many_listed());
+                Err(_unreadable) => read += usize::from(self.leave_out(json)?),
             }
         }
         if read == 0 && !entries.is_empty() {
             return Err(ListingError::invalid("no entry of a page is a repository"));
         }
         Ok(has_news)
+    }
+
+    /// An entry that can't be read is listed all the same, if it has an id: it is not gone. Says
+    /// whether it has.
+    fn leave_out(&mut self, json: &RawValue) -> Result<bool, ListingError> {
+        match serde_json::from_str(json.get()) {
+            Ok(EntryId { id }) if self.seen.insert(id) => {
+                let excluded = &mut self.found.excluded;
+                excluded.insert(id.to_string(), Exclusion::Unusable);
+            }
+            Ok(EntryId { .. }) => {}
+            Err(_no_id) => {
+                self.found.unreadable += 1;
+                return Ok(false);
+            }
+        }
+        match self.seen.len() > MOST_REPOSITORIES as usize {
+            true => Err(too_many_listed()),
+            false => Ok(true),
+        }
     }
 
     /// The listing, if it is within the connection's bound.
@@ -151,7 +173,7 @@ impl<'a> Gathering<'a> {
             self.found.excluded.insert(id, exclusion);
             return Ok(true);
         }
-        match entry.checked(&self.address.clone_host, &self.connection.allowed) {
+        match entry.checked(&self.address.clone_origin, &self.connection.allowed) {
             None => _ = self.found.excluded.insert(id, Exclusion::Unusable),
             Some(repository) => {
                 self.served += 1;

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::text;
-use crate::remote::{AllowedProtocols, Protocol, RemoteUrl};
+use crate::remote::{AllowedProtocols, RemoteUrl};
 
 const LONGEST_PATH: usize = 512;
 const LONGEST_BRANCH: usize = 255;
@@ -53,15 +53,14 @@ pub(super) struct HostEntry {
 
 impl HostEntry {
     /// The checked repository; `None` if its path or its clone URL cannot be used, or the URL is not on
-    /// `host` (with its port, in lower case).
+    /// `origin`.
     pub(super) fn checked(
         self,
-        host: &str,
+        origin: &str,
         allowed: &AllowedProtocols,
     ) -> Option<HostedRepository> {
         let clone_url = RemoteUrl::parse(&self.clone_url, allowed).ok()?;
-        let is_web = matches!(clone_url.protocol(), Protocol::Https | Protocol::Http);
-        if !is_web || clone_url.host() != host || !is_path(&self.path) {
+        if clone_url.origin() != origin || !is_path(&self.path) {
             return None;
         }
         let description = self.description.as_deref().unwrap_or_default();
