@@ -27,6 +27,8 @@ pub struct KnownRepository {
     pub path: String,
     /// Its clone URL then, as [`crate::remote::RemoteUrl::as_str`] writes it.
     pub clone_url: String,
+    /// The push that was listed last.
+    pub pushed_at: Option<Timestamp>,
     /// Whether it is served: false after it was excluded or gone.
     pub in_use: bool,
 }
@@ -42,7 +44,9 @@ pub struct Changes {
     pub returned: Vec<HostedRepository>,
     /// In use, with another path or clone URL than before.
     pub moved: Vec<HostedRepository>,
-    /// In use and listed as before. Its time of push, description and topics may be new.
+    /// In use where it was, with a push that was not listed before.
+    pub pushed: Vec<HostedRepository>,
+    /// In use and listed as before. Its description, topics and default branch may be new.
     pub present: Vec<HostedRepository>,
     /// In use, and listed, but not to be served any more.
     pub excluded: BTreeMap<String, Exclusion>,
@@ -84,8 +88,9 @@ pub fn compare(known: &BTreeMap<String, KnownRepository>, listing: &Listing) -> 
         let list = match known.get(&repository.host_id) {
             None => &mut changes.added,
             Some(before) if !before.in_use => &mut changes.returned,
-            Some(before) if before.is_at(repository) => &mut changes.present,
-            Some(_) => &mut changes.moved,
+            Some(before) if !before.is_at(repository) => &mut changes.moved,
+            Some(before) if before.pushed_at != repository.pushed_at => &mut changes.pushed,
+            Some(_) => &mut changes.present,
         };
         list.push(repository.clone());
     }
@@ -223,6 +228,7 @@ mod tests {
         let known = |id: u32| KnownRepository {
             path: format!("acme/r{id}"),
             clone_url: format!("https://host/acme/r{id}.git"),
+            pushed_at: None,
             in_use: true,
         };
         ids.map(|id| (id.to_string(), known(id))).collect()
@@ -248,12 +254,16 @@ mod tests {
 
     #[test]
     fn each_repository_is_told_by_what_became_of_it() {
-        let mut known = known(0..6);
+        let mut known = known(0..7);
         for out in ["4", "5"] {
             known.get_mut(out).unwrap().in_use = false;
         }
         let mut listing = found([0, 4, 9]);
         listing.repositories.push(repository(1, "acme/renamed"));
+        listing.repositories.push(HostedRepository {
+            pushed_at: Some(at(1)),
+            ..repository(6, "acme/r6")
+        });
         listing.excluded.insert("2".to_owned(), Exclusion::Archived);
         listing.excluded.insert("5".to_owned(), Exclusion::Archived);
         listing.excluded.insert("7".to_owned(), Exclusion::Fork);
@@ -262,6 +272,7 @@ mod tests {
         assert_eq!(ids(&changes.returned), ["4"]);
         assert_eq!(ids(&changes.added), ["9"]);
         assert_eq!(ids(&changes.moved), ["1"]);
+        assert_eq!(ids(&changes.pushed), ["6"]);
         assert_eq!(
             changes.excluded,
             BTreeMap::from([("2".to_owned(), Exclusion::Archived)])
@@ -384,7 +395,8 @@ mod tests {
                 }
             }
             let changes = compare(&known, &Listing::Whole(listing));
-            let lists = [&changes.added, &changes.returned, &changes.moved, &changes.present];
+            let lists = [&changes.added, &changes.returned, &changes.moved, &changes.pushed,
+                &changes.present];
             let listed = lists.into_iter().flatten().map(|it| &it.host_id);
             let told: Vec<&String> = listed.chain(changes.excluded.keys()).chain(&changes.gone).collect();
             let distinct: BTreeSet<_> = told.iter().collect();

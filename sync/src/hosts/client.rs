@@ -107,8 +107,8 @@ impl HostClient {
     /// Lists the repositories: all of them, or with `since` what was pushed after that listing.
     ///
     /// A listing since a mark does not see what was renamed, archived or deleted: list without a mark
-    /// every few minutes. Where a host cannot sort (`HostKind::is_sorted`), the answer is whole unless
-    /// the first page is unchanged. `token` is the token alone, without a user. A list of URLs asks
+    /// every few minutes. Where a host cannot sort (`HostKind::is_sorted`), the answer is whole, unless
+    /// there is one page and it is unchanged. `token` is the token alone, without a user. A list of URLs asks
     /// nobody.
     ///
     /// # Errors
@@ -139,7 +139,9 @@ impl HostClient {
             return Ok(Listing::Unchanged);
         };
         let newer_than = since.filter(|mark| mark.route == route && address.kind.is_sorted());
-        let mark = (route, first.etag);
+        // Where nothing is sorted, the first page speaks for others only if there are none.
+        let speaks_for_all = address.kind.is_sorted() || first.next.is_none();
+        let mark = (route, first.etag.filter(|_| speaks_for_all));
         let mut gathering = Gathering::new(&self.connection, address, newer_than, mark);
         let mut has_news = gathering.add(&first.body)?;
         let (mut next, mut read) = (first.next, HashSet::new());

@@ -240,3 +240,67 @@ impl ListingMark {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::hosts::{connection::Source, testing};
+
+    proptest! {
+        #[test]
+        fn no_page_panics_and_what_is_found_is_fit_to_show(
+            entries in proptest::collection::vec(entry(), 0..8), cut in 0..4000_usize,
+        ) {
+            let source = json!({ "github": { "org": "acme", "url": "https://host" } });
+            let connection = testing::checked(source, json!({}));
+            let Source::Host(address) = &connection.source else { unreachable!() };
+            let mut gathering = Gathering::new(&connection, address, None, (String::new(), None));
+            let whole = format!("[{}]", entries.join(","));
+            let cut: Vec<u8> = whole.bytes().take(cut).collect();
+            // Refusals are good here: what counts is that they are refusals.
+            _ = gathering.add(&cut);
+            _ = gathering.add(whole.as_bytes());
+            let Ok(Listing::Whole(found)) = gathering.finish() else { unreachable!() };
+            for it in &found.repositories {
+                prop_assert!(it.clone_url.as_str().starts_with("https://host/"));
+                let texts = [Some(&it.path), it.description.as_ref(), it.default_branch.as_ref()];
+                for text in texts.into_iter().flatten().chain(&it.topics) {
+                    prop_assert!(!archway_proto::misleading::misleads(text) && !text.contains('\n'));
+                }
+            }
+        }
+    }
+
+    /// An entry, each field of which may be missing or of any shape.
+    fn entry() -> impl Strategy<Value = String> {
+        let value = prop_oneof![
+            any::<String>().prop_map(|text| json!(text)),
+            "https://(host|evil)/[a-z./-]{0,9}".prop_map(|text| json!(text)),
+            any::<u64>().prop_map(|number| json!(number)),
+            any::<bool>().prop_map(|flag| json!(flag)),
+            proptest::collection::vec(any::<String>(), 0..3).prop_map(|texts| json!(texts)),
+            Just(json!(null)),
+        ];
+        const FIELDS: [&str; 8] = [
+            "id",
+            "full_name",
+            "clone_url",
+            "default_branch",
+            "description",
+            "topics",
+            "fork",
+            "pushed_at",
+        ];
+        let changes = proptest::collection::vec((0..FIELDS.len(), value), 0..4);
+        (0..9_u64, "[ -~é\u{202e}\n]{0,9}", changes).prop_map(|(id, name, changes)| {
+            let mut entry = testing::entry("https://host", id, &name, "2026-01-01T00:00:00Z");
+            for (field, value) in changes {
+                entry[FIELDS[field]] = value;
+            }
+            entry.to_string()
+        })
+    }
+}

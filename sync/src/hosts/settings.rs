@@ -59,7 +59,7 @@ pub struct ConnectionSettings {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct GithubSource {
-    /// Its login.
+    /// Its login. Of a user, only public repositories are listed.
     pub org: String,
     /// The address of an Enterprise server or of `NAME.ghe.com`; absent: `https://github.com`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -196,8 +196,8 @@ fn same_origin(from: &Url, to: &str) -> Option<Url> {
 
 async fn refusal(answer: Response, secret: Option<&str>) -> ListingError {
     let status = answer.status();
-    let headers = answer.headers().clone();
-    if let Some(retry_at) = retry_at(status, &headers, Timestamp::now()) {
+    let now = Timestamp::now();
+    if let Some(retry_at) = retry_at(status, answer.headers(), now) {
         return ListingError::RateLimited { retry_at };
     }
     let said = match body(answer, LARGEST_REFUSAL).await {
@@ -205,6 +205,11 @@ async fn refusal(answer: Response, secret: Option<&str>) -> ListingError {
         Ok(None) | Err(_) => String::new(),
     };
     let said = text::shown(&format!("{status}: {said}"), secret);
+    // GitHub's secondary limits may have no header that says so.
+    if status == StatusCode::FORBIDDEN && said.to_lowercase().contains("rate limit") {
+        let retry_at = now.saturating_add(DEFAULT_WAIT).unwrap_or(now);
+        return ListingError::RateLimited { retry_at };
+    }
     match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => ListingError::Refused { said },
         StatusCode::PROXY_AUTHENTICATION_REQUIRED => ListingError::Unreachable { why: said },
@@ -245,4 +250,83 @@ fn retry_at(status: StatusCode, headers: &HeaderMap, now: Timestamp) -> Option<T
 
 fn http_date(text: &str) -> Option<Timestamp> {
     rfc2822::DateTimeParser::new().parse_timestamp(text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn next(link: &str) -> Result<Option<String>, ListingError> {
+        let from = Url::parse("https://host:8443/api/repos?page=1").unwrap();
+        let mut headers = HeaderMap::new();
+        headers.insert(header::LINK, HeaderValue::from_str(link).unwrap());
+        next_page(&from, &headers).map(|url| url.map(String::from))
+    }
+
+    #[test]
+    fn the_next_page_is_found_among_links() {
+        let page = "https://host:8443/api/repos?page=2";
+        for link in [
+            format!(r#"<{page}>; rel="next""#),
+            format!(r#"<https://host:8443/1>; rel="prev", <{page}>; title="a,b"; REL=next"#),
+            format!(r#"<{page}>;rel="last next",<x>; rel="first""#),
+            r#"<?page=2>; rel="next""#.to_owned(),
+            r#"</api/repos?page=2>; rel="next""#.to_owned(),
+        ] {
+            assert_eq!(next(&link).unwrap().as_deref(), Some(page), "{link}");
+        }
+        for link in [
+            "",
+            "<https://host:8443/2>",
+            r#"<x>; rel="nextish""#,
+            "<x; rel=next",
+            "rel=next",
+        ] {
+            assert_eq!(next(link).unwrap(), None, "{link}");
+        }
+        for link in [
+            "<http://host:8443/2>; rel=next",
+            "<https://host/2>; rel=next",
+            "<//other:8443/2>; rel=next",
+            "<https://host:8443.other/2>; rel=next",
+            "<https://user@host:8443/2>; rel=next",
+            "<https://host:8443@other/2>; rel=next",
+            "<file:///etc/passwd>; rel=next",
+            "<data:,x>; rel=next",
+            "<http://[>; rel=next",
+        ] {
+            assert!(next(link).is_err(), "{link}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_link_leads_to_another_origin(link in "[ -~]{0,40}(<[ -~]{0,30}>; ?rel=\"?next)?[ -~]{0,10}") {
+            if let Ok(Some(url)) = next(&link) {
+                prop_assert!(url.starts_with("https://host:8443/"), "{}", url);
+            }
+        }
+
+        #[test]
+        fn a_wait_is_between_a_second_and_an_hour(
+            status in proptest::sample::select(vec![403_u16, 429]),
+            values in proptest::collection::vec(("[ -~]{0,30}|-?[0-9]{1,20}", 0..6_usize), 0..6),
+            seconds in -1_000_000_000_i64..100_000_000_000,
+        ) {
+            const NAMES: [&str; 6] = ["retry-after", "date", "x-ratelimit-reset", "ratelimit-reset",
+                "x-ratelimit-remaining", "ratelimit-remaining"];
+            let mut headers = HeaderMap::new();
+            for (value, name) in &values {
+                headers.insert(NAMES[*name], HeaderValue::from_str(value).unwrap());
+            }
+            let now = Timestamp::from_second(seconds).unwrap();
+            let status = StatusCode::from_u16(status).unwrap();
+            if let Some(at) = retry_at(status, &headers, now) {
+                let wait = at.duration_since(now);
+                prop_assert!((SHORTEST_WAIT..=LONGEST_WAIT).contains(&wait), "{}", wait);
+            }
+        }
+    }
 }

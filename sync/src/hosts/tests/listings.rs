@@ -213,6 +213,28 @@ async fn gitea_is_read_whole_since_it_is_not_sorted() {
 }
 
 #[tokio::test]
+async fn an_unsorted_first_page_speaks_only_for_itself() {
+    for has_more in [false, true] {
+        let host = HostDouble::start(move |asked: &Asked| {
+            if asked.header("if-none-match") == "\"1\"" {
+                return reply(304, &[], "");
+            }
+            let link = match has_more && asked.page() == 1 {
+                true => asked.link(2),
+                false => String::new(),
+            };
+            reply(200, &[("etag", "\"1\""), ("link", &link)], "[]")
+        })
+        .await;
+        let source = json!({ "gitea": { "org": "acme", "url": host.base } });
+        let gitea = client(source, json!({}));
+        let mark = whole(&gitea).await.mark.unwrap();
+        let again = gitea.list(None, Some(&mark)).await.unwrap();
+        assert_eq!(matches!(again, Listing::Unchanged), !has_more);
+    }
+}
+
+#[tokio::test]
 async fn urls_are_listed_without_asking_anybody() {
     let list = [
         "https://one.example/a/legacy-x.git",

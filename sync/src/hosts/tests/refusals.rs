@@ -72,6 +72,16 @@ async fn both_styles_of_rate_limits_say_when_to_come_back() {
 }
 
 #[tokio::test]
+async fn a_secondary_limit_without_headers_is_no_refusal() {
+    let body = r#"{"message":"You have exceeded a secondary rate limit."}"#;
+    let error = answer_of(403, vec![], body).await;
+    assert!(
+        matches!(error, ListingError::RateLimited { .. }),
+        "{error:?}"
+    );
+}
+
+#[tokio::test]
 async fn waits_are_bounded_whatever_a_host_says() {
     for (value, seconds) in [
         ("99999999999999999999", 60),
