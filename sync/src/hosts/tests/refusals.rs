@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 
 use super::super::ListingError;
-use super::super::testing::{Asked, HostDouble, reply};
+use super::super::testing::{Asked, HostDouble, client, reply};
 use super::failed;
 
 async fn answer_of(
@@ -127,11 +129,11 @@ async fn missing_and_ill_hosts_are_told_apart() {
 
 #[tokio::test]
 async fn a_closed_port_is_unreachable() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
     let source = json!({ "github": { "org": "acme", "url": url } });
-    let error = failed(&super::super::testing::client(source, json!({}))).await;
+    let error = failed(&client(source, json!({}))).await;
     assert!(
         matches!(error, ListingError::Unreachable { .. }),
         "{error:?}"
@@ -140,15 +142,39 @@ async fn a_closed_port_is_unreachable() {
 
 #[tokio::test]
 async fn a_host_that_stays_silent_ends_at_the_deadline() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let source = json!({ "github": { "org": "acme", "url": url } });
-    let client = super::super::testing::client(source, json!({}));
+    let silent = client(source, json!({}));
     let limit = Duration::from_millis(100);
-    let error = failed(&client.with_deadline(limit)).await;
+    let error = failed(&silent.with_deadline(limit)).await;
     assert!(
         matches!(error, ListingError::TimedOut { limit: told } if told == limit),
         "{error:?}"
     );
     drop(listener);
+}
+
+#[tokio::test]
+async fn a_connection_goes_through_its_own_proxy() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let proxy = format!("http://{}", listener.local_addr().unwrap());
+    let asked = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut head = [0; 4096];
+        let read = socket.read(&mut head).await.unwrap();
+        let answer = b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n";
+        socket.write_all(answer).await.unwrap();
+        String::from_utf8_lossy(&head[..read]).into_owned()
+    });
+    let source = json!({ "github": { "org": "acme", "url": "https://git.invalid" } });
+    let error = failed(&client(source, json!({ "https_proxy": proxy }))).await;
+    assert!(
+        matches!(error, ListingError::Unreachable { .. }),
+        "{error:?}"
+    );
+    let asked = asked.await.unwrap();
+    assert!(asked.starts_with("CONNECT git.invalid:443 "), "{asked}");
+    // The token is for the host, not for the proxy.
+    assert!(!asked.contains("s3cr3t"), "{asked}");
 }
