@@ -15,6 +15,7 @@ pub mod mirror;
 pub mod git;
 pub mod ssh;
 pub mod failure;
+pub mod hosts;
 pub mod hooks;
 pub mod confine;
 mod metrics;

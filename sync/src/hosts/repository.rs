@@ -1,0 +1,109 @@
+//! One repository as a host lists it: raw, and checked.
+
+use jiff::Timestamp;
+
+use super::text;
+use crate::remote::{AllowedProtocols, RemoteUrl};
+
+const LONGEST_PATH: usize = 512;
+const LONGEST_BRANCH: usize = 255;
+const LONGEST_DESCRIPTION: usize = 200;
+const LONGEST_TOPIC: usize = 50;
+const MOST_TOPICS: usize = 10;
+
+/// A repository that a host lists, checked: bounded, and with text that misleads nobody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostedRepository {
+    /// The host's id, which stays when the repository is renamed or moved; of a list of URLs, the URL.
+    pub host_id: String,
+    /// The host's full path, such as `acme/team/app`: 1 to 512 bytes.
+    pub path: String,
+    /// Where it is cloned from: on the connection's host.
+    pub clone_url: RemoteUrl,
+    /// At most 255 bytes; `None` if the host names none or one that cannot be shown.
+    pub default_branch: Option<String>,
+    /// One line of at most 200 characters, misleading ones escaped.
+    pub description: Option<String>,
+    /// At most 10, of 50 characters each.
+    pub topics: Vec<String>,
+    /// Whether it is archived.
+    pub archived: bool,
+    /// Whether it is a fork.
+    pub fork: bool,
+    /// Whether not everybody may read it; true where the host does not say.
+    pub is_private: bool,
+    /// The last push ([`super::HostKind::lag`]); at Gitea also other changes.
+    pub pushed_at: Option<Timestamp>,
+}
+
+/// What a host says of a repository, unchecked.
+#[derive(Debug)]
+pub(super) struct HostEntry {
+    pub(super) id: u64,
+    pub(super) path: String,
+    pub(super) clone_url: String,
+    pub(super) default_branch: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) topics: Vec<String>,
+    pub(super) archived: bool,
+    pub(super) fork: bool,
+    pub(super) is_private: bool,
+    pub(super) pushed_at: Option<Timestamp>,
+}
+
+impl HostEntry {
+    /// The checked repository; `None` if its path or its clone URL cannot be used, or the URL is not on
+    /// `origin`.
+    pub(super) fn checked(
+        self,
+        origin: &str,
+        allowed: &AllowedProtocols,
+    ) -> Option<HostedRepository> {
+        let clone_url = RemoteUrl::parse(&self.clone_url, allowed).ok()?;
+        if clone_url.origin() != origin || !is_path(&self.path) {
+            return None;
+        }
+        let description = self.description.as_deref().unwrap_or_default();
+        let description = Some(text::clean(description, LONGEST_DESCRIPTION));
+        let topics = self.topics.iter().map(|it| text::clean(it, LONGEST_TOPIC));
+        let is_branch = |branch: &String| text::is_plain(branch, LONGEST_BRANCH);
+        Some(HostedRepository {
+            host_id: self.id.to_string(),
+            path: self.path,
+            clone_url,
+            default_branch: self.default_branch.filter(is_branch),
+            description: description.filter(|text| !text.is_empty()),
+            topics: topics
+                .filter(|topic| !topic.is_empty())
+                .take(MOST_TOPICS)
+                .collect(),
+            archived: self.archived,
+            fork: self.fork,
+            is_private: self.is_private,
+            pushed_at: self.pushed_at,
+        })
+    }
+}
+
+impl HostedRepository {
+    /// A repository of which only the URL is known.
+    pub(super) fn of_url(url: &RemoteUrl) -> HostedRepository {
+        HostedRepository {
+            host_id: url.to_string(),
+            path: url.path().to_owned(),
+            clone_url: url.clone(),
+            default_branch: None,
+            description: None,
+            topics: Vec::new(),
+            archived: false,
+            fork: false,
+            is_private: true,
+            pushed_at: None,
+        }
+    }
+}
+
+fn is_path(path: &str) -> bool {
+    let is_part = |part: &str| !matches!(part, "" | "." | "..");
+    text::is_plain(path, LONGEST_PATH) && !path.contains('\\') && path.split('/').all(is_part)
+}
