@@ -378,6 +378,7 @@ mod tests {
                 database_password_file: None,
                 gateway_password_file: Some(file.clone()),
                 worker_password_file: Some(file.clone()),
+                sync_password_file: None,
                 roles_only: false,
             }));
         }

@@ -1,7 +1,7 @@
 //! The functions with their owner's rights. A new one needs a line here that justifies it.
 
 /// Functions that bypass row-level security, and why they may.
-pub(super) const DEFINERS: [(&str, &str); 22] = [
+pub(super) const DEFINERS: [(&str, &str); 28] = [
     (
         "find_api_key",
         "the one query before a tenant is known: a record for an id that is random",
@@ -73,6 +73,24 @@ pub(super) const DEFINERS: [(&str, &str); 22] = [
     (
         "index_overview",
         "for the operator's page: names of projects whose index is not whole, and counts",
+    ),
+    (
+        "add_mirrors",
+        "for `archway sync`, which serves all tenants: makes rows without content",
+    ),
+    (
+        "lease_mirror",
+        "for `archway sync` alone: which repository is due, and where from",
+    ),
+    (
+        "renew_mirror_lease",
+        "for `archway sync` alone: a lease that it has",
+    ),
+    ("release_mirror_lease", "for `archway sync` alone, likewise"),
+    ("record_mirror", "for `archway sync` alone, likewise"),
+    (
+        "record_mirror_failure",
+        "for `archway sync` alone, likewise",
     ),
     (
         "limits_overview",

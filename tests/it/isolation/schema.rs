@@ -8,7 +8,7 @@ use e2e::{Harness, Repo, Stack, Tenant};
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 
-pub(super) const ROLES: [&str; 2] = ["archway_gateway", "archway_worker"];
+pub(super) const ROLES: [&str; 3] = ["archway_gateway", "archway_worker", "archway_sync"];
 
 /// Tables without a tenant, and why.
 const NOBODYS: [(&str, &str); 5] = [
@@ -49,7 +49,7 @@ pub(super) async fn texts(connection: &mut PgConnection, query: &str) -> BTreeSe
 }
 
 /// Rows that no call creates, or not at once.
-const ROWS: [&str; 9] = [
+const ROWS: [&str; 11] = [
     "insert into file_accesses (tenant_id, project_id, principal, path, day, count, last_at) \
      select tenant_id, id, 'key:1', 'a', current_date, 1, now() from projects on conflict do nothing",
     "insert into sessions (tenant_id, principal, id, expires_at) \
@@ -60,6 +60,9 @@ const ROWS: [&str; 9] = [
      select 'w', 'shared', tenant_id, id from projects",
     "insert into limits (tenant_id, level, of, per_minute) \
      select id, 'tenant', 'anything', 1 from tenants",
+    "insert into sources (project_id, tenant_id, url, host) \
+     select id, tenant_id, 'https://host/a', 'host' from projects",
+    "insert into mirrors (project_id, tenant_id, place) select project_id, tenant_id, '' from sources",
     "insert into memory_erasures (tenant_id, project_id, what, reason) \
      select tenant_id, id, 'x/1', 'a test' from projects",
     "select make_audit_month((extract(epoch from now()) * 1000000)::bigint)",

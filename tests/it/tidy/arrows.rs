@@ -57,6 +57,7 @@ const USES: [(&str, &[&str]); 12] = [
             "archway-repo",
             "archway-resilience",
             "archway-store",
+            "archway-sync",
             "archway-workers",
         ],
     ),

@@ -9,10 +9,12 @@ const BEFORE_A_TABLE: [&str; 6] = ["from", "join", "into", "update", "table", "l
 /// The owners, as line 1 of a migration calls them, and the sources that name their tables. The
 /// administration of the gateway's tables runs under the database owner's role, which no gateway has,
 /// so it is part of the command line.
-const OWNERS: [(&str, &str); 4] = [
+const OWNERS: [(&str, &str); 6] = [
     ("gateway", "gateway/src/"),
     ("gateway", "cli/src/tenants"),
     ("workers", "workers/store/src/"),
+    ("sync", "sync/src/"),
+    ("sync", "cli/src/tenants"),
     ("cli", "cli/src/"),
 ];
 /// Tables that another crate may read.
@@ -23,7 +25,7 @@ fn a_table_is_named_only_by_the_crate_that_owns_it() {
     let tables = tables();
     assert!(tables.contains_key("projects") && tables.contains_key("file_accesses"));
     let mut violations = Vec::new();
-    for folder in ["gateway", "workers", "cli"] {
+    for folder in ["gateway", "workers", "sync", "cli"] {
         for source in sources(folder) {
             if !source.path.contains("/src/") {
                 continue;
