@@ -158,7 +158,8 @@ async fn answer(
         .env("HTTP_CONTENT_ENCODING", header("content-encoding"))
         .env("GIT_PROTOCOL", header("git-protocol"))
         .stdin(Stdio::piped())
-        .stdout(Stdio::piped());
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     let body = request.into_body().collect().await;
     let body = body.map_err(std::io::Error::other)?.to_bytes();
     let mut child = backend

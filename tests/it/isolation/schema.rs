@@ -133,7 +133,7 @@ async fn every_table_but_those_that_are_nobodys_has_a_tenant_and_is_fenced() {
         "and has row-level security: {fenced:?}"
     );
     // A table's owner bypasses its policies, and so do roles that may bypass or become the owner.
-    let roles = "select rolname::text from pg_roles r where rolname in ('archway_gateway', 'archway_worker') \
+    let roles = "select rolname::text from pg_roles r where rolname like 'archway\\_%' \
          and not rolsuper and not rolbypassrls and not rolcreaterole \
          and not exists (select from pg_auth_members m where m.member = r.oid) \
          and not exists (select from pg_class c where c.relowner = r.oid) \
