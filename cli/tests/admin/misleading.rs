@@ -28,6 +28,10 @@ fn named() -> Installation {
          insert into principals values (repeat('a', 43), '{NAME}', '{NAME}', now()); \
          insert into worker_mounts (worker, pool, tenant_id, project_id) \
          select '{NAME}', '{NAME}', tenant_id, id from projects; \
+         insert into sources (tenant_id, project_id, url, host) \
+         select tenant_id, id, 'https://host/a', '{NAME}' from projects; \
+         insert into mirrors (tenant_id, project_id, place, message) \
+         select tenant_id, project_id, '{NAME}', '{NAME}' from sources; \
          insert into indexes (tenant_id, project_id, made_by, failure) \
          select tenant_id, id, 'x', '{NAME}' from projects"
     ));
@@ -78,6 +82,7 @@ fn every_command_escapes_misleading_characters_in_names() {
     let table = [
         ("tenant list", "tenant list", 1),
         ("project list", "project list acme", 3),
+        ("sync status", "sync status acme", 2),
         ("project list", "project list", 3),
         ("key list", "key list acme", 1),
         ("key list", "key list", 1),

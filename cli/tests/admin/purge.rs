@@ -12,6 +12,9 @@ const ROWS: &str = "
         select tenant_id, id, 'key:x', 'a.rs', current_date, 1, now() from projects;
     insert into worker_mounts (worker, pool, tenant_id, project_id)
         select 'w', 'shared', tenant_id, id from projects;
+    insert into sources (tenant_id, project_id, url, host)
+        select tenant_id, id, 'https://host/a', 'host' from projects;
+    insert into mirrors (tenant_id, project_id, place) select tenant_id, project_id, '' from sources;
     insert into memory_logs (tenant_id, project_id, log, count, bytes, last_at)
         select tenant_id, id, 'discoveries', 1, 1, now() from projects;
     insert into memory_entries (tenant_id, project_id, file, number, principal, written_at, entry,
