@@ -31,7 +31,10 @@ const OUT_OF_REACH: [(&str, &str); 11] = [
     ("--data", "a folder of `archway dev`"),
     ("--roles-only", "for a server on which a dump is restored"),
     ("--replace-secret", "a decision, for a terminal"),
-    ("--sync-password-file", "the chart has no `archway sync` yet"),
+    (
+        "--sync-password-file",
+        "the chart has no `archway sync` yet",
+    ),
 ];
 
 /// All commands, by name.
