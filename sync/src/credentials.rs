@@ -8,6 +8,7 @@ use std::{fs, io};
 
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::hosts::slugs::is_slug;
 use crate::remote::Protocol;
 
 /// The largest file of a credential, in bytes.
@@ -82,11 +83,7 @@ pub enum CredentialError {
 /// # Errors
 /// [`CredentialError::Name`].
 pub fn check_name(name: &str) -> Result<(), CredentialError> {
-    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let mut bytes = name.bytes();
-    let starts_well = bytes.next().is_some_and(is_plain);
-    let goes_on_well = bytes.all(|byte| is_plain(byte) || byte == b'-');
-    match starts_well && goes_on_well && name.len() <= 63 {
+    match is_slug(name) {
         true => Ok(()),
         false => Err(CredentialError::Name(name.chars().take(80).collect())),
     }

@@ -8,7 +8,7 @@ mod output;
 mod process_group;
 mod watch;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -166,11 +166,9 @@ impl Git {
             );
         }
         if let Some(file) = transport.ca_file {
-            command.arg("-c").arg({
-                let mut setting = std::ffi::OsString::from("http.sslCAInfo=");
-                setting.push(file);
-                setting
-            });
+            let mut value = OsString::from("http.sslCAInfo=");
+            value.push(file);
+            setting(&mut command, &value);
         }
         setting(
             &mut command,

@@ -4,6 +4,7 @@
 //! remote's refs where nobody reads them; they are published once all their objects are there. So a worker that
 //! reads meanwhile sees the old state or the new one.
 
+mod publish;
 mod refs;
 mod upkeep;
 
@@ -249,76 +250,11 @@ impl Mirrors {
         None
     }
 
-    /// Makes what was fetched the served state. `head` is `None` if the remote no longer has the ref.
-    async fn publish(
-        &self,
-        mirror: &Path,
-        refs: &Refs,
-        head: Option<Head>,
-        bounds: &RunBounds<'_>,
-    ) -> Result<Synced, SyncFailure> {
-        let target = head.clone().unwrap_or_else(|| {
-            let last = refs
-                .served_head()
-                .cloned()
-                .or_else(|| refs.fetched_head.clone());
-            last.map_or_else(|| refs.head.clone(), Head::Commit)
-        });
-        let changed = !refs.are_published() || target != refs.head;
-        if changed {
-            self.move_refs(mirror, refs, &target, bounds).await?;
-            self.keep_up(mirror, bounds).await?;
-        }
-        let commit = match &target {
-            Head::Branch(name) => refs.fetched.get(name).cloned(),
-            Head::Commit(id) => Some(id.clone()),
-        };
-        Ok(Synced {
-            head: commit,
-            changed,
-            ref_gone: head.is_none(),
-            bytes: crate::git::folder_size(mirror).map_err(|error| disk_failure(&error))?,
-        })
-    }
-
-    async fn move_refs(
-        &self,
-        mirror: &Path,
-        refs: &Refs,
-        target: &Head,
-        bounds: &RunBounds<'_>,
-    ) -> Result<(), SyncFailure> {
-        let stays = target == &refs.head && matches!(target, Head::Branch(_));
-        if let (false, Some(id)) = (stays, refs.served_head()) {
-            // Until all refs have moved, HEAD is the last commit, whatever happens to its branch.
-            let detach = ["update-ref", "--no-deref", "HEAD", id.as_str()];
-            self.git.local(mirror, &detach, None, bounds).await?;
-        }
-        for commands in [refs.deletions(), refs.updates()] {
-            if !commands.is_empty() {
-                let update = ["update-ref", "--stdin"];
-                self.git
-                    .local(mirror, &update, Some(commands), bounds)
-                    .await?;
-            }
-        }
-        let set: [&str; 4] = match target {
-            Head::Branch(_) if stays => return Ok(()),
-            Head::Branch(name) => ["symbolic-ref", "--", "HEAD", name],
-            Head::Commit(id) => ["update-ref", "--no-deref", "HEAD", id],
-        };
-        self.git.local(mirror, &set, None, bounds).await.map(drop)
-    }
-
     async fn refs(&self, mirror: &Path, bounds: &RunBounds<'_>) -> Result<Refs, SyncFailure> {
         let list = ["for-each-ref", "--format=%(objectname) %(refname)"];
         let list = self.git.local(mirror, &list, None, bounds).await?;
         let head = fs::read_to_string(mirror.join("HEAD")).map_err(|error| disk_failure(&error))?;
-        let head = match head.trim().strip_prefix("ref: ") {
-            Some(branch) => Head::Branch(branch.to_owned()),
-            None => Head::Commit(head.trim().to_owned()),
-        };
-        Ok(Refs::parse(&list, head))
+        Ok(Refs::parse(&list, Head::parse(&head)))
     }
 
     async fn of_empty_remote(

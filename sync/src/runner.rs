@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use archway_proto::chain::Chain;
 use tokio::sync::Notify;
-use tokio::task::JoinSet;
+use tokio::task::{Id, JoinSet};
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +20,7 @@ use crate::git::Git;
 use crate::metrics::SyncMetrics;
 use crate::mirror::Mirrors;
 use crate::remote::RemoteUrl;
-use crate::store::{LeasedMirror, SyncStore, SyncStoreError};
+use crate::store::{SyncStore, SyncStoreError};
 
 /// How often the database is asked for what is due.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -40,11 +40,11 @@ pub(crate) struct Runner {
     pub(crate) metrics: Arc<SyncMetrics>,
 }
 
-/// The runs of this process, and how many each host has.
+/// The runs of this process, and the host of each.
 #[derive(Default)]
 struct Runs {
-    tasks: JoinSet<String>,
-    hosts: HashMap<String, u16>,
+    tasks: JoinSet<()>,
+    hosts: HashMap<Id, String>,
 }
 
 impl Runner {
@@ -97,7 +97,7 @@ impl Runner {
             tokio::select! {
                 () = stop.cancelled() => break,
                 () = changed.notified() => new_sources = None,
-                Some(ended) = runs.tasks.join_next() => runs.ended(ended.ok()),
+                () = runs.next_end(), if !runs.tasks.is_empty() => {}
                 () = tokio::time::sleep(pause) => {}
             }
         }
@@ -120,13 +120,10 @@ impl Runner {
             };
             let host = RemoteUrl::parse(&mirror.url, &self.config.protocols());
             let host = host.map(|remote| remote.host()).unwrap_or_default();
-            runs.begin(host, Arc::clone(self).run_leased(mirror, stop.clone()));
+            let (runner, stop) = (Arc::clone(self), stop.clone());
+            runs.begin(host, async move { run::run(&runner, &mirror, &stop).await });
         }
         Ok(())
-    }
-
-    async fn run_leased(self: Arc<Self>, mirror: LeasedMirror, stop: CancellationToken) {
-        run::run(&self, &mirror, &stop).await;
     }
 
     /// Wakes up the other loop whenever a source was added, changed or requested.
@@ -144,29 +141,44 @@ impl Runner {
 }
 
 impl Runs {
+    /// The hosts that have so many runs.
     fn busy(&self, per_host: u16) -> Vec<String> {
-        let busy = self.hosts.iter().filter(|(_, runs)| **runs >= per_host);
-        busy.map(|(host, _)| host.clone()).collect()
+        let mut counts: HashMap<&String, u16> = HashMap::new();
+        for host in self.hosts.values() {
+            *counts.entry(host).or_default() += 1;
+        }
+        counts.retain(|_, runs| *runs >= per_host);
+        counts.into_keys().cloned().collect()
     }
 
     fn begin(&mut self, host: String, run: impl Future<Output = ()> + Send + 'static) {
-        *self.hosts.entry(host.clone()).or_default() += 1;
-        self.tasks.spawn(async {
-            run.await;
-            host
-        });
+        let id = self.tasks.spawn(run).id();
+        self.hosts.insert(id, host);
     }
 
-    /// `host` is `None` for a run that panicked.
-    fn ended(&mut self, host: Option<String>) {
-        let Some(host) = host else {
-            return;
-        };
-        if let Some(runs) = self.hosts.get_mut(&host) {
-            *runs -= 1;
-            if *runs == 0 {
-                self.hosts.remove(&host);
-            }
+    /// Waits until one has ended, also by a panic.
+    async fn next_end(&mut self) {
+        if let Some(ended) = self.tasks.join_next_with_id().await {
+            let id = ended.map_or_else(|panicked| panicked.id(), |(id, ())| id);
+            self.hosts.remove(&id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_run_that_panics_frees_its_host() {
+        let mut runs = Runs::default();
+        runs.begin("host".to_owned(), async { panic!("in a test") });
+        runs.begin("other".to_owned(), std::future::pending());
+        assert!(runs.busy(2).is_empty());
+        let mut busy = runs.busy(1);
+        busy.sort();
+        assert_eq!(busy, ["host", "other"]);
+        runs.next_end().await;
+        assert_eq!(runs.busy(1), ["other"]);
     }
 }

@@ -26,6 +26,17 @@ pub(super) struct Refs {
     pub(super) fetched_head: Option<String>,
 }
 
+impl Head {
+    /// Reads the file `HEAD`.
+    pub(super) fn parse(file: &str) -> Head {
+        let text = file.trim();
+        match text.strip_prefix("ref: ") {
+            Some(branch) => Head::Branch(branch.to_owned()),
+            None => Head::Commit(text.to_owned()),
+        }
+    }
+}
+
 impl Refs {
     /// Reads `git for-each-ref --format='%(objectname) %(refname)'` and what HEAD is.
     pub(super) fn parse(list: &str, head: Head) -> Refs {

@@ -4,11 +4,12 @@ use std::{collections::BTreeSet, iter};
 
 use super::{Source, assert_none, sources, words};
 
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     "proto",
     "resilience",
     "gateway",
     "workers",
+    "sync",
     "cli",
     "tests",
     "benches",

@@ -1,0 +1,74 @@
+//! Makes what was fetched the served state, in an order in which HEAD is never without a commit.
+
+use std::path::Path;
+
+use super::refs::{Head, Refs};
+use super::{Mirrors, Synced, disk_failure};
+use crate::failure::SyncFailure;
+use crate::git::RunBounds;
+
+impl Mirrors {
+    /// Makes what was fetched the served state. `head` is `None` if the remote no longer has the ref.
+    pub(super) async fn publish(
+        &self,
+        mirror: &Path,
+        refs: &Refs,
+        head: Option<Head>,
+        bounds: &RunBounds<'_>,
+    ) -> Result<Synced, SyncFailure> {
+        let target = head.clone().unwrap_or_else(|| {
+            let last = refs
+                .served_head()
+                .cloned()
+                .or_else(|| refs.fetched_head.clone());
+            last.map_or_else(|| refs.head.clone(), Head::Commit)
+        });
+        let changed = !refs.are_published() || target != refs.head;
+        if changed {
+            self.move_refs(mirror, refs, &target, bounds).await?;
+            // The new state is served whether or not this succeeds.
+            if let Err(failure) = self.keep_up(mirror, bounds).await {
+                tracing::warn!(%failure, "what speeds up a mirror could not be computed");
+            }
+        }
+        let commit = match &target {
+            Head::Branch(name) => refs.fetched.get(name).cloned(),
+            Head::Commit(id) => Some(id.clone()),
+        };
+        Ok(Synced {
+            head: commit,
+            changed,
+            ref_gone: head.is_none(),
+            bytes: crate::git::folder_size(mirror).map_err(|error| disk_failure(&error))?,
+        })
+    }
+
+    async fn move_refs(
+        &self,
+        mirror: &Path,
+        refs: &Refs,
+        target: &Head,
+        bounds: &RunBounds<'_>,
+    ) -> Result<(), SyncFailure> {
+        let stays = target == &refs.head && matches!(target, Head::Branch(_));
+        if let (false, Some(id)) = (stays, refs.served_head()) {
+            // Until all refs have moved, HEAD is the last commit, whatever happens to its branch.
+            let detach = ["update-ref", "--no-deref", "HEAD", id.as_str()];
+            self.git.local(mirror, &detach, None, bounds).await?;
+        }
+        for commands in [refs.deletions(), refs.updates()] {
+            if !commands.is_empty() {
+                let update = ["update-ref", "--stdin"];
+                self.git
+                    .local(mirror, &update, Some(commands), bounds)
+                    .await?;
+            }
+        }
+        let set: [&str; 4] = match target {
+            Head::Branch(_) if stays => return Ok(()),
+            Head::Branch(name) => ["symbolic-ref", "--", "HEAD", name],
+            Head::Commit(id) => ["update-ref", "--no-deref", "HEAD", id],
+        };
+        self.git.local(mirror, &set, None, bounds).await.map(drop)
+    }
+}
