@@ -235,13 +235,13 @@ fn check_path(protocol: Protocol, text: &str) -> Result<(), RemoteUrlError> {
     let (_, rest) = text.split_once("://").ok_or(RemoteUrlError::Invalid)?;
     let (authority, path) = rest.split_once('/').ok_or(RemoteUrlError::Path)?;
     let host = authority.rsplit('@').next().unwrap_or(authority);
-    if authority.is_empty() != (protocol == Protocol::File) || host.contains("..") {
+    if authority.is_empty() != (protocol == Protocol::File) || authority.contains("..") {
         return Err(RemoteUrlError::Invalid);
     }
     let parts = || path.split('/');
     let is_dots = |part: &str| {
         let part = part.replace("%2e", ".").replace("%2E", ".");
-        part == ".." || part == "."
+        part.contains("..") || part == "."
     };
     if path.contains('?') || path.contains('#') || authority.contains('?') {
         return Err(RemoteUrlError::Query);
@@ -337,6 +337,8 @@ mod tests {
             ("https://host/a#b", Refused::Query),
             ("https://host/a/../b", Refused::Path),
             ("https://host/a/%2e%2E/b", Refused::Path),
+            ("https://host/a..b", Refused::Path),
+            ("..@host:a", Refused::Invalid),
             ("https://host", Refused::Path),
             ("https://host/", Refused::Path),
             ("ssh://-oProxyCommand=x/a", Refused::Option),
