@@ -9,7 +9,7 @@ mod refs;
 mod upkeep;
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use std::{fs, io};
 
 use uuid::Uuid;
@@ -23,6 +23,8 @@ use refs::{FETCHED, Head, Refs};
 const BESIDE: &str = ".sync";
 /// Leftovers of this age are removed at start, in seconds.
 const LEFTOVER_AGE: u64 = 24 * 60 * 60;
+/// A reader that opened the index of a pack uses it for less than this.
+const GRACE: Duration = Duration::from_secs(15 * 60);
 /// The setting by which a folder is known to be a mirror of ours.
 const MARK: &str = "archway.mirror";
 
@@ -31,6 +33,8 @@ const MARK: &str = "archway.mirror";
 pub struct Mirrors {
     repos: PathBuf,
     pub(crate) git: Git,
+    /// How long packs stay after they were combined.
+    grace: Duration,
 }
 
 /// Which mirror, and of what.
@@ -61,7 +65,17 @@ pub struct Synced {
 impl Mirrors {
     /// The mirrors below `repos`.
     pub fn new(repos: PathBuf, git: Git) -> Mirrors {
-        Mirrors { repos, git }
+        Mirrors {
+            repos,
+            git,
+            grace: GRACE,
+        }
+    }
+
+    /// With another time for which packs stay after they were combined; 15 min by default.
+    #[must_use]
+    pub fn with_grace(self, grace: Duration) -> Mirrors {
+        Mirrors { grace, ..self }
     }
 
     /// Makes the mirror, or fetches what is new.

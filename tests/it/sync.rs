@@ -1,5 +1,7 @@
 //! Repositories by URL: `archway sync` mirrors them, and workers serve the mirrors.
 
+mod readers;
+
 use std::{fs, path::PathBuf, time::Duration};
 
 use archway::tenants::{MirrorRow, NewSource, ProjectSettings};

@@ -2,7 +2,6 @@
 
 use std::process::Command;
 
-use tokio::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -288,4 +287,22 @@ async fn a_repository_is_mirrored_over_ssh() {
         let outcome = synced.map(|synced| synced.head.is_some());
         assert_eq!(outcome.map_err(|failure| failure.state), expected);
     }
+}
+
+#[tokio::test]
+async fn many_small_fetches_leave_few_packs() {
+    let mut sandbox = Sandbox::new();
+    sandbox.mirrors = sandbox.mirrors.clone().with_grace(Duration::ZERO);
+    sandbox.commit("first");
+    sandbox.sync(None).await.unwrap();
+    for number in 0..40 {
+        sandbox.commit(&number.to_string());
+        sandbox.sync(None).await.unwrap();
+    }
+    let folder = sandbox.mirrors.place("acme", "site").join("objects/pack");
+    let files = fs::read_dir(folder).unwrap().flatten();
+    let packs = files.filter(|file| file.path().extension().is_some_and(|end| end == "pack"));
+    assert!(packs.count() <= 34, "16, and those that were just combined");
+    sandbox.mirror(&["fsck", "--full", "--strict"]);
+    assert_eq!(sandbox.mirror(&["rev-list", "--count", "HEAD"]), "41");
 }
