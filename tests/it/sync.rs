@@ -154,6 +154,9 @@ async fn a_repository_behind_a_credential_is_mirrored_served_and_followed() {
         .eventually(async || found(&client, "site", "needle").await)
         .await;
     assert_eq!(served, 1);
+    let read = json!({ "project": "site", "path": "a.txt" });
+    let read = client.call("read_file", read).await;
+    assert!(read.meta("io.archway/commit")["synced_at"].is_string());
     fs::write(work.join("b.txt"), "needle\n").unwrap();
     git(&work, &["add", "-A"]);
     git(&work, &["commit", "-qm", "two"]);
@@ -189,6 +192,15 @@ async fn a_refused_credential_is_named_without_its_secret() {
             "{slug}: {message}"
         );
         assert!(!mirrored.place(slug).exists());
+        let client = mirrored.stack.client("acme");
+        let pattern = json!({ "project": slug, "pattern": "needle" });
+        let is_known = async || {
+            let reply = client.call("grep_codebase", pattern.clone()).await;
+            let details = &reply.error()["details"];
+            (details["state"] == state && reply.code() == "unavailable").then(|| details.clone())
+        };
+        let details = mirrored.stack.eventually(is_known).await;
+        assert!(details["since"].is_string() && details["retry_after_seconds"].is_number());
     }
     mirrored
         .add(

@@ -33,6 +33,7 @@ use crate::{
     workflows::Workflows,
 };
 pub use snapshot::Snapshot;
+pub(crate) use snapshot::moment;
 pub(crate) use workflow::WorkflowRecorder;
 
 /// The state that all calls share, created once per worker.
@@ -291,6 +292,7 @@ mod tests {
             slug: slug.to_owned(),
             name: slug.to_owned(),
             rules: Arc::new(Rules::new(&[], &[], None).unwrap()),
+            mirror: None,
         }
     }
 

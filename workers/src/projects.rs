@@ -9,7 +9,7 @@ use archway_proto::{chain::Chain, failure::Failure, fault::Fault, trace};
 use uuid::Uuid;
 
 use archway_repo::Rules;
-use archway_store::{ProjectRow, StoreError, Stores};
+use archway_store::{MirrorState, ProjectRow, StoreError, Stores};
 
 /// How long a result of Postgres is used: the time until a changed rule takes effect.
 const FRESH_FOR: Duration = Duration::from_secs(5);
@@ -28,6 +28,8 @@ pub struct Project {
     /// The operator's path rules. Calls use the rules of their [`Repo`](archway_repo::Repo), to
     /// which the repository's manifest adds the paths that it closes itself.
     pub(crate) rules: Arc<Rules>,
+    /// How its mirror is; `None` for a project that `archway sync` does not mirror.
+    pub(crate) mirror: Option<MirrorState>,
 }
 
 type TenantProjects = Arc<Vec<Arc<Project>>>;
@@ -120,6 +122,7 @@ fn project(row: ProjectRow) -> Option<Arc<Project>> {
         name: row.name.unwrap_or_else(|| row.slug.clone()),
         slug: row.slug,
         rules: Arc::new(rules),
+        mirror: row.mirror,
     }))
 }
 

@@ -18,7 +18,12 @@ const OWNERS: [(&str, &str); 6] = [
     ("cli", "cli/src/"),
 ];
 /// Tables that another crate may read.
-const SHARED: [(&str, &str); 2] = [("projects", "workers"), ("worker_mounts", "gateway")];
+const SHARED: [(&str, &str); 4] = [
+    ("projects", "workers"),
+    ("sources", "workers"),
+    ("mirrors", "workers"),
+    ("worker_mounts", "gateway"),
+];
 
 #[test]
 fn a_table_is_named_only_by_the_crate_that_owns_it() {

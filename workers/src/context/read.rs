@@ -4,11 +4,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use archway_proto::failure::Failure;
-use archway_repo::{Cancel, Repo, Repos, Rules};
+use archway_proto::fault::Fault;
+use archway_repo::{Cancel, Repo, RepoError, Repos, Rules};
+use archway_store::MirrorState;
 
+use super::snapshot::moment;
 use super::{Snapshot, ToolContext};
 use crate::blocking::stopped_unexpectedly;
 use crate::projects::Project;
+
+const WAIT: &str = "try again once it is, after `retry_after_seconds`";
+/// Bounds of the wait that a failure names, in seconds.
+const LEAST_WAIT: i64 = 5;
+const LONGEST_WAIT: i64 = 3600;
 
 impl ToolContext {
     /// Runs `read` on a snapshot of `project`, on a blocking thread. If HEAD moved meanwhile, runs
@@ -64,6 +72,7 @@ impl ToolContext {
             tenant: self.pass.tenant.clone(),
             project: project.slug.clone(),
             rules: Arc::clone(&project.rules),
+            mirror: project.mirror.clone(),
         }
     }
 
@@ -89,12 +98,28 @@ struct Source {
     tenant: String,
     project: String,
     rules: Arc<Rules>,
+    mirror: Option<MirrorState>,
 }
 
 impl Source {
     fn open(&self) -> Result<Repo, Failure> {
         let rules = Arc::clone(&self.rules);
-        Ok(self.repos.open(&self.tenant, &self.project, rules)?)
+        let opened = self.repos.open(&self.tenant, &self.project, rules);
+        opened.map_err(|error| match (&self.mirror, &error) {
+            (Some(mirror), RepoError::NotMounted | RepoError::Absent { .. }) => {
+                not_mirrored(mirror)
+            }
+            _ => error.into(),
+        })
+    }
+
+    fn snapshot<T>(&self, value: T, repo: Repo, moved: bool) -> Snapshot<T> {
+        Snapshot {
+            value,
+            repo,
+            moved,
+            synced_at: self.mirror.as_ref().and_then(|mirror| mirror.fetched_at),
+        }
     }
 
     fn read<T>(
@@ -106,15 +131,34 @@ impl Source {
         // The move may have caused an error, so an error is retried like an answer.
         let first = read(&repo, cancel);
         if !repo.moved() {
-            return Ok(Snapshot {
-                value: first?,
-                repo,
-                moved: false,
-            });
+            return Ok(self.snapshot(first?, repo, false));
         }
         let repo = self.open()?;
         let value = read(&repo, cancel)?;
         let moved = repo.moved();
-        Ok(Snapshot { value, repo, moved })
+        Ok(self.snapshot(value, repo, moved))
     }
+}
+
+/// The failure of a project whose first clone has not ended.
+fn not_mirrored(mirror: &MirrorState) -> Failure {
+    let (message, suggestion) = match (mirror.state.as_str(), mirror.percent) {
+        ("new" | "ok" | "behind", _) => ("the repository is not cloned yet".to_owned(), WAIT),
+        ("cloning", None) => ("the repository is being cloned".to_owned(), WAIT),
+        ("cloning", Some(percent)) => {
+            (format!("the repository is being cloned: {percent} %"), WAIT)
+        }
+        ("backing_off", _) => ("the repository's host does not answer".to_owned(), WAIT),
+        (state, _) => (
+            format!("the repository cannot be cloned: {state}"),
+            "ask the operator, who sees the reason by `archway sync status`",
+        ),
+    };
+    Failure::new(Fault::Unavailable, message, suggestion)
+        .detail("state", mirror.state.as_str())
+        .detail("since", moment(mirror.since))
+        .detail(
+            "retry_after_seconds",
+            mirror.next_in.clamp(LEAST_WAIT, LONGEST_WAIT),
+        )
 }

@@ -10,6 +10,8 @@ pub struct Snapshot<T> {
     pub repo: Repo,
     /// HEAD moved twice while the call ran: the result may mix two states.
     pub moved: bool,
+    /// When the mirror was last fetched, in seconds since 1970; `None` for a repository that is no mirror.
+    pub synced_at: Option<i64>,
 }
 
 impl<T> Snapshot<T> {
@@ -19,6 +21,14 @@ impl<T> Snapshot<T> {
             value: convert(self.value),
             repo: self.repo,
             moved: self.moved,
+            synced_at: self.synced_at,
         }
     }
+}
+
+/// RFC 3339 in UTC, of seconds since 1970.
+pub(crate) fn moment(seconds: i64) -> String {
+    jiff::Timestamp::from_second(seconds)
+        .unwrap_or_default()
+        .to_string()
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{Reply, Tool, ToolContext, paging, schema::is_false};
+use crate::context::moment;
 use crate::projects::Project;
 
 /// Answers with a greeting, so that a client knows its connection works.
@@ -90,6 +91,12 @@ struct ListedProject {
     commit: Option<HeadCommit>,
     /// Null without an index.
     indexed: Option<IndexedTexts>,
+    /// When the mirror of a remote repository was last fetched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    synced_at: Option<String>,
+    /// Why a mirror is not as its remote is: absent where all is well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<String>,
 }
 
 impl ListedProject {
@@ -100,12 +107,17 @@ impl ListedProject {
         counts: Option<(i64, i64)>,
         default: Option<&str>,
     ) -> ListedProject {
+        let mirror = project.mirror.as_ref();
         ListedProject {
             default: default == Some(&project.slug),
             commit: head.map(|head| HeadCommit {
                 id: head.commit,
                 dirty: head.dirty,
             }),
+            synced_at: mirror.and_then(|mirror| mirror.fetched_at).map(moment),
+            state: mirror
+                .map(|mirror| mirror.state.clone())
+                .filter(|state| state != "ok"),
             indexed: counts.map(|(indexed, total)| IndexedTexts { indexed, total }),
             slug: project.slug.clone(),
             name: project.name.clone(),

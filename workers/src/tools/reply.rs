@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Snapshot;
+use crate::context::moment;
 
 /// A tool's answer: `structuredContent`, and where it was read from.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub struct Reply<T> {
     /// It comes from a project's memory, which belongs to no commit.
     of_memory: bool,
     head: Option<Head>,
+    /// When the mirror was last fetched, in seconds since 1970.
+    synced_at: Option<i64>,
     moved: bool,
     warnings: Vec<String>,
     skipped: Vec<String>,
@@ -40,6 +43,7 @@ impl<T: Serialize> Reply<T> {
             project: None,
             of_memory: false,
             head: None,
+            synced_at: None,
             moved: false,
             warnings: Vec::new(),
             skipped: Vec::new(),
@@ -60,6 +64,7 @@ impl<T: Serialize> Reply<T> {
         Reply {
             project: Some(snapshot.repo.name().to_owned()),
             head,
+            synced_at: snapshot.synced_at,
             moved,
             warnings: snapshot.repo.warnings().to_vec(),
             ..Reply::new(body(snapshot.value))
@@ -250,7 +255,10 @@ impl<T: Serialize> Reply<T> {
                 meta_fields.insert(name.to_owned(), value);
             }
         };
-        let head = self.head.as_ref().map_or(Value::Null, commit);
+        let mut head = self.head.as_ref().map_or(Value::Null, commit);
+        if let (Some(head), Some(synced_at)) = (head.as_object_mut(), self.synced_at) {
+            head.insert("synced_at".to_owned(), moment(synced_at).into());
+        }
         add(meta::COMMIT, !self.of_memory, head);
         add(meta::PROJECT, self.project.is_some(), json!(self.project));
         add(meta::UNTRUSTED, untrusted, true.into());

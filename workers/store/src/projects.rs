@@ -18,21 +18,63 @@ pub struct ProjectRow {
     pub open_globs: Vec<String>,
     /// Paths that are closed.
     pub close_globs: Vec<String>,
+    /// How its mirror is; `None` for a project that `archway sync` does not mirror.
+    pub mirror: Option<MirrorState>,
+}
+
+/// How a project's mirror is: where there are several, the one that was fetched last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MirrorState {
+    /// A name that `archway sync status` shows, such as `cloning`.
+    pub state: String,
+    /// Since when, in seconds since 1970.
+    pub since: i64,
+    /// When it was last fetched, likewise; `None` if there is no mirror yet.
+    pub fetched_at: Option<i64>,
+    /// How far the first clone is, in percent.
+    pub percent: Option<i16>,
+    /// Seconds until the next run; 0 if one is due.
+    pub next_in: i64,
 }
 
 impl TenantStore<'_> {
     /// All projects of the tenant, by slug.
     pub async fn projects(&self) -> Result<Vec<ProjectRow>, StoreError> {
         let mut tx = self.begin().await?;
-        sqlx::query_as!(
-            ProjectRow,
-            "select id, slug, name, allow_globs, open_globs, close_globs from projects \
-             where tenant_id = $1 and removed_at is null \
-             order by slug collate \"C\"",
+        let rows = sqlx::query!(
+            r#"select p.id, p.slug, p.name, p.allow_globs, p.open_globs, p.close_globs,
+                      s.project_id is not null as "is_mirrored!", m.state as "state?",
+                      extract(epoch from m.since)::bigint as since,
+                      extract(epoch from m.fetched_at)::bigint as fetched_at, m.percent as "percent?",
+                      greatest(extract(epoch from m.next_at - now()), 0)::bigint as next_in
+               from projects p left join sources s on s.project_id = p.id
+               left join lateral (
+                   select * from (select state, since, fetched_at, percent, next_at from mirrors
+                                  where project_id = p.id) of_project
+                   order by fetched_at desc nulls last limit 1
+               ) m on true
+               where p.tenant_id = $1 and p.removed_at is null
+               order by p.slug collate "C""#,
             self.tenant
         )
         .fetch_all(&mut *tx)
         .await
-        .map_err(failed("reading projects"))
+        .map_err(failed("reading projects"))?;
+        let projects = rows.into_iter().map(|row| ProjectRow {
+            mirror: row.is_mirrored.then(|| MirrorState {
+                state: row.state.unwrap_or_else(|| "new".to_owned()),
+                since: row.since.unwrap_or(0),
+                fetched_at: row.fetched_at,
+                percent: row.percent,
+                next_in: row.next_in.unwrap_or(0),
+            }),
+            id: row.id,
+            slug: row.slug,
+            name: row.name,
+            allow_globs: row.allow_globs,
+            open_globs: row.open_globs,
+            close_globs: row.close_globs,
+        });
+        Ok(projects.collect())
     }
 }

@@ -111,18 +111,8 @@ impl<Q: FnOnce(Option<Glob>) -> Query> Search<Q> {
         let query = self.query()?;
         let snapshot = search(cx, &project, &query, range).await?;
         let basis = paging::basis(snapshot.repo.head().as_ref());
-        let Snapshot {
-            value: found,
-            repo,
-            moved,
-        } = snapshot;
         let mut collected = CollectedMatches::new(basis);
-        collected.add(found, None);
-        collected.snapshot = Some(Snapshot {
-            value: (),
-            repo,
-            moved,
-        });
+        collected.snapshot = Some(snapshot.map(|found| collected.add(found, None)));
         Ok(collected)
     }
 }
