@@ -154,9 +154,15 @@ async fn a_repository_behind_a_credential_is_mirrored_served_and_followed() {
         .eventually(async || found(&client, "site", "needle").await)
         .await;
     assert_eq!(served, 1);
-    let read = json!({ "project": "site", "path": "a.txt" });
-    let read = client.call("read_file", read).await;
-    assert!(read.meta("io.archway/commit")["synced_at"].is_string());
+    // Workers read the state of mirrors every 5 s.
+    let synced_at = async || {
+        let read = json!({ "project": "site", "path": "a.txt" });
+        let read = client.call("read_file", read).await;
+        read.meta("io.archway/commit")["synced_at"]
+            .is_string()
+            .then_some(())
+    };
+    mirrored.stack.eventually(synced_at).await;
     fs::write(work.join("b.txt"), "needle\n").unwrap();
     git(&work, &["add", "-A"]);
     git(&work, &["commit", "-qm", "two"]);

@@ -182,6 +182,7 @@ mod tests {
             slug: slug.to_owned(),
             name: slug.to_owned(),
             rules: Arc::new(Rules::new(&[], &[], None).unwrap()),
+            mirror: None,
         })
     }
 
