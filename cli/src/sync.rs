@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use archway_store::{DatabaseFileError, read_files};
 use archway_sync::confine::{SyncConfineError, confine};
-use archway_sync::{SyncConfig, Syncer, SyncerError};
+use archway_sync::{SyncConfig, SyncPorts, Syncer, SyncerError};
 use clap::builder::BoolishValueParser;
 use secrecy::SecretString;
 use sqlx::postgres::PgConnectOptions;
@@ -59,6 +59,14 @@ pub struct SyncRoleArgs {
         default_value = "0.0.0.0:9092"
     )]
     admin_listen: SocketAddr,
+    /// Where hosts send webhooks: POST /hooks/TENANT/CONNECTION, each signed with the connection's secret.
+    #[arg(
+        long,
+        env = "ARCHWAY_HOOKS_LISTEN",
+        value_name = "ADDRESS:PORT",
+        default_value = "0.0.0.0:8081"
+    )]
+    hooks_listen: SocketAddr,
     /// Refuse to run if the kernel cannot confine it to the mirrors (no Landlock).
     #[arg(long, env = "ARCHWAY_REQUIRE_CONFINEMENT", value_parser = BoolishValueParser::new())]
     require_confinement: bool,
@@ -132,7 +140,8 @@ pub fn run(args: SyncRoleArgs) -> Result<(), SyncCommandError> {
     })?;
     let options = options(&args)?;
     let (admin, address) = bind(args.admin_listen, "--admin-listen")?;
-    tracing::info!(admin = %address, "sync listens");
+    let (hooks, hooks_address) = bind(args.hooks_listen, "--hooks-listen")?;
+    tracing::info!(admin = %address, hooks = %hooks_address, "sync listens");
     match confine(&absolute)? {
         true => tracing::info!("confined to the mirrors"),
         false if args.require_confinement => return Err(SyncCommandError::NotConfined),
@@ -144,7 +153,11 @@ pub fn run(args: SyncRoleArgs) -> Result<(), SyncCommandError> {
         .enable_all()
         .build();
     let runtime = runtime.map_err(SyncCommandError::Runtime)?;
-    runtime.block_on(serve(args, absolute, options, admin))
+    let ports = SyncPorts {
+        admin,
+        hooks: Some(hooks),
+    };
+    runtime.block_on(serve(args, absolute, options, ports))
 }
 
 fn options(args: &SyncRoleArgs) -> Result<PgConnectOptions, SyncCommandError> {
@@ -162,12 +175,12 @@ async fn serve(
     args: SyncRoleArgs,
     repos: PathBuf,
     options: PgConnectOptions,
-    admin: std::net::TcpListener,
+    ports: SyncPorts,
 ) -> Result<(), SyncCommandError> {
     let signals = Signals::listen().map_err(SyncCommandError::Signals)?;
     let syncer = Syncer::new(args.sync, repos, options, &host_name("sync"));
     let (announce, stop) = (syncer.announce_end(), CancellationToken::new());
-    let serving = syncer.serve(admin, stop.clone());
-    let ended = args.drain.run(signals, serving, announce, stop).await;
+    let serving = syncer.serve(ports, stop.clone());
+    let ended = Box::pin(args.drain.run(signals, serving, announce, stop)).await;
     Ok(ended.unwrap_or(Ok(()))?)
 }

@@ -6,9 +6,13 @@
 // In the order in which a run uses them.
 mod config;
 mod syncer;
+mod lister;
 mod runner;
 pub mod store;
 mod schedule;
+mod cleanup;
+mod webhooks;
+mod app_tokens;
 pub mod credentials;
 pub mod remote;
 pub mod mirror;
@@ -22,4 +26,4 @@ mod metrics;
 mod server;
 
 pub use config::SyncConfig;
-pub use syncer::{Syncer, SyncerError};
+pub use syncer::{SyncPorts, Syncer, SyncerError};
