@@ -3,7 +3,7 @@
 -- An organisation at a host, or a list of URLs.
 create table connections (
     id         uuid primary key default gen_random_uuid(),
-    tenant_id  uuid not null references tenants (id),
+    tenant_id  uuid not null references tenants (id) on delete cascade,
     name       text not null check (name ~ '^[a-z0-9][a-z0-9-]{0,62}$'),
     -- As `ConnectionSettings` writes it: checked, without a secret.
     settings   jsonb not null check (length(settings::text) <= 1048576),

@@ -1,4 +1,4 @@
-//! A gateway or a worker as a separate process.
+//! A gateway, a worker or a sync as a separate process.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -18,10 +18,10 @@ use crate::{
 /// The metric of completed runs of a worker's indexer.
 pub const COMPLETED_RUNS: &str = r#"archway_worker_index_run_seconds_count{outcome="whole"}"#;
 
-/// One gateway or worker.
+/// One gateway, worker or sync.
 pub struct Running {
     child: Child,
-    /// The address for gateways or agents.
+    /// The address for gateways, agents or webhooks.
     pub address: String,
     /// The address for probes.
     pub admin: String,
@@ -47,8 +47,10 @@ impl Running {
         // The log is always read, because a full pipe would stop the process.
         std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
         let field = |name: &str| said["fields"][name].as_str().expect("a string").to_owned();
+        let address = ["address", "hooks"].map(|name| said["fields"][name].as_str());
+        let address = address.into_iter().flatten().next().expect("an address");
         Running {
-            address: field("address"),
+            address: address.to_owned(),
             admin: field("admin"),
             child,
         }

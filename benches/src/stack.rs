@@ -7,6 +7,7 @@ use std::{collections::BTreeMap, fs, path::PathBuf, process::Command};
 
 use e2e::Database;
 use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 use tempfile::TempDir;
 
 use crate::{
@@ -75,6 +76,19 @@ impl Stack {
         drop(ended);
         let worker = self.installation.worker(&self.layout, 0, &address);
         self.workers.push(worker);
+    }
+
+    /// Starts `archway sync` for the repositories, with these further arguments.
+    pub fn sync(&self, arguments: &[&str]) -> Running {
+        self.installation.sync(arguments)
+    }
+
+    /// Runs a statement as the owner of the database.
+    pub async fn sql(&self, statement: &str) {
+        let owner = self.installation.database.owner();
+        let mut owner = PgConnection::connect_with(&owner).await.expect("Postgres");
+        let statement = AssertSqlSafe(statement.to_owned());
+        owner.execute(statement).await.expect("a statement");
     }
 
     /// The folder of a tenant's project.
@@ -215,6 +229,23 @@ impl Installation {
             .arg(self.path("pass.pub"))
             .args(&layout.worker_arguments)
             .env("ARCHWAY_DATABASE_URL", self.database.url("archway_worker"));
+        Running::start(command)
+    }
+
+    fn sync(&self, arguments: &[&str]) -> Running {
+        let mut command = Command::new(binary());
+        command
+            .args(["sync", "--log-format", "json"])
+            .args([
+                "--hooks-listen",
+                "127.0.0.1:0",
+                "--admin-listen",
+                "127.0.0.1:0",
+            ])
+            .arg("--repos")
+            .arg(self.path("repos"))
+            .args(arguments)
+            .env("ARCHWAY_DATABASE_URL", self.database.url("archway_sync"));
         Running::start(command)
     }
 

@@ -11,7 +11,12 @@ use crate::tenants::ProjectSource;
 #[derive(Debug, clap::Args)]
 pub(super) struct ProtocolArgs {
     /// Protocols besides https and ssh that `archway sync` may use, separated by commas.
-    #[arg(long, value_name = "PROTOCOL", value_delimiter = ',')]
+    #[arg(
+        long,
+        env = "ARCHWAY_ALLOW_PROTOCOL",
+        value_name = "PROTOCOL",
+        value_delimiter = ','
+    )]
     allow_protocol: Vec<Protocol>,
 }
 

@@ -32,6 +32,9 @@ fn named() -> Installation {
          select tenant_id, id, 'https://host/a', '{NAME}' from projects; \
          insert into mirrors (tenant_id, project_id, place, message) \
          select tenant_id, project_id, '{NAME}', '{NAME}' from sources; \
+         insert into connections (tenant_id, name, settings) \
+         select id, 'org', jsonb_build_object('github', jsonb_build_object('org', '{NAME}')) from tenants; \
+         update listings set message = '{NAME}'; \
          insert into indexes (tenant_id, project_id, made_by, failure) \
          select tenant_id, id, 'x', '{NAME}' from projects"
     ));
@@ -83,6 +86,8 @@ fn every_command_escapes_misleading_characters_in_names() {
         ("tenant list", "tenant list", 1),
         ("project list", "project list acme", 3),
         ("sync status", "sync status acme", 2),
+        ("connection list", "connection list acme", 1),
+        ("connection show", "connection show acme org", 2),
         ("project list", "project list", 3),
         ("key list", "key list acme", 1),
         ("key list", "key list", 1),

@@ -1,5 +1,7 @@
 //! Mirrors of real repositories, by git's own program.
 
+mod upkeep;
+
 use std::process::Command;
 
 use tokio_util::sync::CancellationToken;
@@ -287,43 +289,4 @@ async fn a_repository_is_mirrored_over_ssh() {
         let outcome = synced.map(|synced| synced.head.is_some());
         assert_eq!(outcome.map_err(|failure| failure.state), expected);
     }
-}
-
-#[tokio::test]
-async fn many_small_fetches_leave_few_packs() {
-    let mut sandbox = Sandbox::new();
-    sandbox.mirrors = sandbox.mirrors.clone().with_grace(Duration::ZERO);
-    sandbox.commit("first");
-    sandbox.sync(None).await.unwrap();
-    for number in 0..40 {
-        sandbox.commit(&number.to_string());
-        sandbox.sync(None).await.unwrap();
-    }
-    let folder = sandbox.mirrors.place("acme", "site").join("objects/pack");
-    let files = fs::read_dir(folder).unwrap().flatten();
-    let packs = files.filter(|file| file.path().extension().is_some_and(|end| end == "pack"));
-    assert!(packs.count() <= 34, "16, and those that were just combined");
-    sandbox.mirror(&["fsck", "--full", "--strict"]);
-    assert_eq!(sandbox.mirror(&["rev-list", "--count", "HEAD"]), "41");
-}
-
-#[tokio::test]
-async fn only_mirrors_are_listed_and_a_removed_one_is_gone() {
-    let sandbox = Sandbox::new();
-    sandbox.commit("first");
-    sandbox.sync(None).await.unwrap();
-    let repos = sandbox.mirrors.repos.clone();
-    let by_hand = repos.join("acme/by-hand");
-    let mut init = Command::new("git");
-    init.arg("init").arg("-q").arg(&by_hand);
-    assert!(init.status().unwrap().success());
-    fs::write(repos.join("a-file"), "").unwrap();
-    let site = || ("acme".to_owned(), "site".to_owned());
-    assert_eq!(sandbox.mirrors.list().unwrap(), [site()]);
-    for _ in 0..2 {
-        sandbox.mirrors.remove("acme", "site").unwrap();
-        assert_eq!(sandbox.mirrors.list().unwrap(), []);
-    }
-    assert!(by_hand.join(".git").exists());
-    assert_eq!(fs::read_dir(repos.join(BESIDE)).unwrap().count(), 0);
 }

@@ -1,7 +1,7 @@
 //! The functions with their owner's rights. A new one needs a line here that justifies it.
 
 /// Functions that bypass row-level security, and why they may.
-pub(super) const DEFINERS: [(&str, &str); 28] = [
+pub(super) const DEFINERS: &[(&str, &str)] = &[
     (
         "find_api_key",
         "the one query before a tenant is known: a record for an id that is random",
@@ -91,6 +91,60 @@ pub(super) const DEFINERS: [(&str, &str); 28] = [
     (
         "record_mirror_failure",
         "for `archway sync` alone, likewise",
+    ),
+    (
+        "vouch_for_mirrors",
+        "for `archway sync` alone: puts off runs of all tenants, by times alone",
+    ),
+    (
+        "expired_mirrors",
+        "for `archway sync` alone: which mirrors nobody uses",
+    ),
+    (
+        "forget_mirror",
+        "for `archway sync` alone: one whose project is removed",
+    ),
+    (
+        "mirror_names",
+        "for `archway sync` alone: which mirrors there may be on its volume",
+    ),
+    (
+        "make_listing",
+        "a trigger: makes the row of a connection's listings, without content",
+    ),
+    (
+        "lease_listing",
+        "for `archway sync` alone: which connection is due, and its settings",
+    ),
+    (
+        "found_sources",
+        "for `archway sync` alone: of one connection",
+    ),
+    (
+        "taken_by_tenant",
+        "for `archway sync` alone: slugs and URLs of one connection's tenant",
+    ),
+    (
+        "record_found",
+        "for `archway sync` alone: projects of one connection, whose lease it has",
+    ),
+    ("record_lost", "for `archway sync` alone, likewise"),
+    ("record_listing", "for `archway sync` alone, likewise"),
+    (
+        "record_listing_failure",
+        "for `archway sync` alone, likewise",
+    ),
+    (
+        "find_hook_connection",
+        "for `archway sync` alone: the connection that a webhook names",
+    ),
+    (
+        "request_mirrors",
+        "for `archway sync` alone: makes one connection's mirrors due",
+    ),
+    (
+        "request_listing",
+        "for `archway sync` alone: makes one connection's listing due",
     ),
     (
         "limits_overview",

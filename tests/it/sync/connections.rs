@@ -4,8 +4,7 @@ use std::fs;
 
 use archway::tenants::ConnectionRow;
 use archway_sync::hosts::ConnectionSettings;
-use aws_lc_rs::hmac;
-use e2e::{Client, Repo, git, http::Request};
+use e2e::{Client, Repo, git, push_hook};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::time::Instant;
@@ -171,7 +170,7 @@ async fn a_project_removed_by_hand_stays_removed_and_slugs_are_for_ever() {
         let mut tx = mirrored.stack.tenants().begin().await.unwrap();
         let tenant = tx.find_tenant("acme").await.unwrap();
         match what {
-            "remove" => _ = tx.remove_project(tenant, "app").await.unwrap(),
+            "remove" => tx.remove_project(tenant, "app").await.unwrap(),
             _ => assert_eq!(tx.remove_connection(tenant, "org").await.unwrap(), 1),
         }
         tx.commit().await.unwrap();
@@ -202,20 +201,8 @@ async fn a_signed_webhook_makes_its_repository_due_and_nothing_else_does() {
     fs::write(work.join("b.txt"), "needle\n").unwrap();
     git(&work, &["add", "-A"]);
     git(&work, &["commit", "-qm", "two"]);
-    let body = json!({ "repository": { "id": 1, "full_name": "acme/site" } }).to_string();
     let hooks = mirrored.sync.as_ref().unwrap().hooks;
-    let send = async |path: &str, secret: &str| {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
-        let tag = hmac::sign(&key, body.as_bytes());
-        let tag: String = tag.as_ref().iter().map(|b| format!("{b:02x}")).collect();
-        let request = Request::new("POST", path)
-            .header("Content-Type", "application/json")
-            .header("X-GitHub-Event", "push")
-            .header("X-GitHub-Delivery", "1")
-            .header("X-Hub-Signature-256", &format!("sha256={tag}"))
-            .body(&body);
-        request.send(hooks).await.status
-    };
+    let send = |path, secret| push_hook(hooks, path, secret, (1, "acme/site"));
     assert_eq!(send("/hooks/acme/org", "guess").await, 401);
     assert_eq!(send("/hooks/acme/other", "hush").await, 404);
     assert!(!mirrored.mirror("site").await.unwrap().is_running);

@@ -3,13 +3,14 @@
 //! The gateway adds the text block if it is the same JSON as `structuredContent`, which halves what
 //! workers send. A cursor is sent in `_meta`, where the gateway seals it.
 
+mod commit;
+
 use archway_proto::{failure::Failure, fault::Fault, meta, meta::Files};
 use archway_repo::{Head, text};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Snapshot;
-use crate::context::moment;
 
 /// A tool's answer: `structuredContent`, and where it was read from.
 #[derive(Debug)]
@@ -255,10 +256,8 @@ impl<T: Serialize> Reply<T> {
                 meta_fields.insert(name.to_owned(), value);
             }
         };
-        let mut head = self.head.as_ref().map_or(Value::Null, commit);
-        if let (Some(head), Some(synced_at)) = (head.as_object_mut(), self.synced_at) {
-            head.insert("synced_at".to_owned(), moment(synced_at).into());
-        }
+        let head = self.head.as_ref();
+        let head = head.map_or(Value::Null, |head| commit::commit(head, self.synced_at));
         add(meta::COMMIT, !self.of_memory, head);
         add(meta::PROJECT, self.project.is_some(), json!(self.project));
         add(meta::UNTRUSTED, untrusted, true.into());
@@ -296,13 +295,5 @@ impl<T: Serialize> Reply<T> {
         let meta_fields = result.get_mut("_meta").map(Value::take);
         answer.insert("_meta".to_owned(), meta_fields.unwrap_or_default());
         Ok(Value::Object(answer))
-    }
-}
-
-/// `{id, dirty?}`: `dirty` is absent until the first status is known.
-pub(super) fn commit(head: &Head) -> Value {
-    match head.dirty {
-        Some(dirty) => json!({ "id": head.commit, "dirty": dirty }),
-        None => json!({ "id": head.commit }),
     }
 }

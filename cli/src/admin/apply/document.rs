@@ -3,6 +3,8 @@
 //! Editors show the field docs. Unknown words are refused with line and column: ignoring one could
 //! drop a limit silently.
 
+mod count;
+
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 
@@ -10,10 +12,10 @@ use archway_gateway::terms::MOST;
 use archway_proto::catalog::Scope;
 use archway_sync::hosts::ConnectionSettings;
 use schemars::{JsonSchema, SchemaGenerator, json_schema, schema_for};
-use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 
 use crate::admin::print::Answer;
+pub(super) use count::Count;
 
 /// The largest file, in bytes: about 200,000 tenants with a project and a key each.
 pub(super) const LARGEST_FILE: usize = 64 << 20;
@@ -167,51 +169,6 @@ pub(super) struct KeyLimits {
 pub(super) struct PerMinute(
     #[schemars(schema_with = "per_minute_schema")] pub(super) BTreeMap<String, Count>,
 );
-
-/// 0 to [`MOST`]. Anything else is refused with an explanation that doesn't repeat it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Count(pub(super) u32);
-
-impl<'de> Deserialize<'de> for Count {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(CountVisitor)
-    }
-}
-
-struct CountVisitor;
-
-impl CountVisitor {
-    fn no_count<E: de::Error>() -> E {
-        E::custom(format!(
-            "a limit is a whole number from 0 (no limit) to {MOST}"
-        ))
-    }
-}
-
-impl Visitor<'_> for CountVisitor {
-    type Value = Count;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "a whole number from 0 (no limit) to {MOST}")
-    }
-
-    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Count, E> {
-        let count = u32::try_from(number).ok().filter(|count| *count <= MOST);
-        count.map(Count).ok_or_else(Self::no_count)
-    }
-
-    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Count, E> {
-        self.visit_u64(u64::try_from(number).map_err(|_negative| Self::no_count())?)
-    }
-
-    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Count, E> {
-        Err(Self::no_count())
-    }
-
-    fn visit_str<E: de::Error>(self, _: &str) -> Result<Count, E> {
-        Err(Self::no_count())
-    }
-}
 
 impl Document {
     /// Reads a file as it is parsed, so its text is never in memory as a whole.

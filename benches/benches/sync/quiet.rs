@@ -1,0 +1,75 @@
+//! What many quiet repositories behind a listing cost.
+
+use std::time::Duration;
+
+use archway_benches::{Stack, number};
+use tokio::time::Instant;
+
+use super::{Organisation, TENANT, cpu};
+
+/// Long enough for a whole listing, which is due every ten minutes.
+const SECONDS: usize = 660;
+/// How long the first listing may take.
+const SETTLES: Duration = Duration::from_secs(30);
+
+/// Adds repositories that were mirrored before and are quiet since, and prints what they cost.
+pub(super) async fn measure(stack: &Stack, organisation: &Organisation) {
+    let count = number("--quiet", 10_000);
+    let seconds = number("--seconds", SECONDS);
+    // The host lists the same for every organisation.
+    stack.administer(&["connection", "remove", TENANT, "org"]);
+    organisation.list_quiet(count);
+    organisation.connect(stack, "quiet");
+    for statement in statements(count, &organisation.host.base()) {
+        stack.sql(&statement).await;
+    }
+    let sync = organisation.sync(stack);
+    tokio::time::sleep(SETTLES).await;
+    let (before, postgres, begun) = (cpu(&sync), stack.postgres_cpu(), Instant::now());
+    tokio::time::sleep(Duration::from_secs(
+        u64::try_from(seconds).expect("seconds"),
+    ))
+    .await;
+    let took = begun.elapsed().as_secs_f64();
+    let share = |used: f64| used / took * 100.0;
+    println!(
+        "{count} quiet repositories over {took:.0} s: sync {:.2} % of a core (target ≤ 3), {:.0} MiB at most \
+         (target ≤ 100); Postgres {:.2} %",
+        share(cpu(&sync) - before),
+        sync.usage().peak_mib,
+        share(stack.postgres_cpu() - postgres)
+    );
+}
+
+impl Organisation {
+    fn list_quiet(&self, count: usize) {
+        let entry = |id: usize| {
+            let id_there = u64::try_from(id + 1).expect("a number");
+            self.host.entry(id_there, &format!("quiet/q{id}"), 1)
+        };
+        self.host.list((0..count).map(entry).collect());
+    }
+}
+
+/// Makes the rows of repositories that were found, mirrored, and quiet for two days.
+fn statements(count: usize, base: &str) -> [String; 3] {
+    let host = base.trim_start_matches("https://");
+    [
+        format!(
+            "insert into projects (tenant_id, slug) \
+             select id, 'q' || n from tenants, generate_series(0, {count} - 1) n where slug = '{TENANT}'"
+        ),
+        format!(
+            "insert into sources (project_id, tenant_id, url, host, connection_id, host_id, host_path, pushed_at) \
+             select p.id, p.tenant_id, '{base}/quiet/' || p.slug || '/.git', '{host}', c.id, \
+                    (substr(p.slug, 2)::int + 1)::text, 'quiet/' || p.slug, '2026-01-01T00:00:01Z' \
+             from projects p join connections c on c.tenant_id = p.tenant_id and c.name = 'quiet' \
+             where p.slug ~ '^q[0-9]+$'"
+        ),
+        "insert into mirrors (project_id, tenant_id, place, state, tried_at, fetched_at, changed_at, next_at) \
+         select s.project_id, s.tenant_id, '', 'ok', now(), now(), now() - interval '2 days', \
+                now() + random() * interval '1 hour' \
+         from sources s join connections c on c.id = s.connection_id and c.name = 'quiet'"
+            .to_owned(),
+    ]
+}
