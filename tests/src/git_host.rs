@@ -1,14 +1,14 @@
 //! A host of git repositories over HTTPS with basic authentication: git's own `http-backend` behind TLS.
 
+mod api;
+
 use std::{
-    hash::{DefaultHasher, Hash as _, Hasher as _},
     net::SocketAddr,
     path::{Path, PathBuf},
     process::Stdio,
     sync::Arc,
 };
 
-use aws_lc_rs::hmac;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
@@ -21,12 +21,10 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{io::AsyncWriteExt as _, net::TcpListener, process::Command};
-use uuid::Uuid;
 
-use crate::{Repo, git, http, tls};
+use crate::{Repo, git, tls};
 
-/// Repositories on a page of its API.
-const PAGE: usize = 100;
+pub use api::push_hook;
 
 /// A host whose repositories need a user and a password. It ends when it is dropped.
 pub struct GitHost {
@@ -185,7 +183,7 @@ async fn answer(
         let answer = status(code).header("Location", location);
         return Ok(answer.body(Full::default()).unwrap());
     }
-    if let Some(answer) = listing(&request, &state, &header("authorization")) {
+    if let Some(answer) = api::listing(&request, &state, &header("authorization")) {
         return Ok(answer);
     }
     if header("authorization") != state.authorization {
@@ -217,81 +215,6 @@ async fn answer(
     let feeding = async move { stdin.write_all(&body).await };
     let (_fed, output) = tokio::join!(feeding, child.wait_with_output());
     Ok(parse(&output?.stdout))
-}
-
-/// The answer of GitHub's API to a listing of an organisation; `None` for another request.
-fn listing(
-    request: &Request<Incoming>,
-    state: &HostState,
-    authorization: &str,
-) -> Option<Response<Full<Bytes>>> {
-    let path = request.uri().path();
-    let is_listing = path.starts_with("/api/v3/orgs/") && path.ends_with("/repos");
-    let listing = state.listing.lock();
-    let entries = listing.as_ref().filter(|_| is_listing)?;
-    if authorization != state.bearer {
-        let answer = Response::builder().status(StatusCode::UNAUTHORIZED);
-        let body = r#"{"message":"Bad credentials"}"#;
-        return Some(answer.body(Full::from(body)).unwrap());
-    }
-    Some(page(request, entries))
-}
-
-/// One page of a listing, with a validator and the link to the next one.
-fn page(request: &Request<Incoming>, entries: &[Value]) -> Response<Full<Bytes>> {
-    let (path, query) = (
-        request.uri().path(),
-        request.uri().query().unwrap_or_default(),
-    );
-    let number = query.split('&').find_map(|it| it.strip_prefix("page="));
-    let number: usize = number.map_or(1, |number| number.parse().unwrap());
-    let mut pages = entries.chunks(PAGE);
-    let body = serde_json::to_string(pages.nth(number - 1).unwrap_or_default()).unwrap();
-    let mut hasher = DefaultHasher::new();
-    body.hash(&mut hasher);
-    let etag = format!("\"{:x}\"", hasher.finish());
-    let mut answer = Response::builder().header("ETag", &etag);
-    if let Some(host) = request
-        .headers()
-        .get("host")
-        .filter(|_| pages.next().is_some())
-    {
-        let (host, next) = (host.to_str().unwrap(), number + 1);
-        let link = format!("<https://{host}{path}?per_page={PAGE}&page={next}>; rel=\"next\"");
-        answer = answer.header("Link", link);
-    }
-    let known = request.headers().get("if-none-match");
-    match known.is_some_and(|known| known.as_bytes() == etag.as_bytes()) {
-        true => answer
-            .status(StatusCode::NOT_MODIFIED)
-            .body(Full::default()),
-        false => answer.body(Full::from(body)),
-    }
-    .unwrap()
-}
-
-/// Sends the webhook of a push as GitHub does, signed with `secret`. Returns the status of the answer.
-pub async fn push_hook(
-    to: SocketAddr,
-    path: &str,
-    secret: &str,
-    (id, full_name): (u64, &str),
-) -> u16 {
-    let body = json!({ "repository": { "id": id, "full_name": full_name } }).to_string();
-    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
-    let tag = hmac::sign(&key, body.as_bytes());
-    let tag: String = tag
-        .as_ref()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    let request = http::Request::new("POST", path)
-        .header("Content-Type", "application/json")
-        .header("X-GitHub-Event", "push")
-        .header("X-GitHub-Delivery", &Uuid::new_v4().to_string())
-        .header("X-Hub-Signature-256", &format!("sha256={tag}"))
-        .body(&body);
-    request.send(to).await.status
 }
 
 /// An answer of a CGI program.

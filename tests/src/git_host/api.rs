@@ -1,0 +1,96 @@
+//! GitHub's API and webhooks, as far as a connection needs them.
+
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    net::SocketAddr,
+};
+
+use aws_lc_rs::hmac;
+use http_body_util::Full;
+use hyper::{
+    Request, Response, StatusCode,
+    body::{Bytes, Incoming},
+};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::HostState;
+use crate::http;
+
+/// Repositories on a page.
+const PAGE: usize = 100;
+
+/// The answer of GitHub's API to a listing of an organisation; `None` for another request.
+pub(super) fn listing(
+    request: &Request<Incoming>,
+    state: &HostState,
+    authorization: &str,
+) -> Option<Response<Full<Bytes>>> {
+    let path = request.uri().path();
+    let is_listing = path.starts_with("/api/v3/orgs/") && path.ends_with("/repos");
+    let listing = state.listing.lock();
+    let entries = listing.as_ref().filter(|_| is_listing)?;
+    if authorization != state.bearer {
+        let answer = Response::builder().status(StatusCode::UNAUTHORIZED);
+        let body = r#"{"message":"Bad credentials"}"#;
+        return Some(answer.body(Full::from(body)).unwrap());
+    }
+    Some(page(request, entries))
+}
+
+/// One page of a listing, with a validator and the link to the next one.
+fn page(request: &Request<Incoming>, entries: &[Value]) -> Response<Full<Bytes>> {
+    let (path, query) = (
+        request.uri().path(),
+        request.uri().query().unwrap_or_default(),
+    );
+    let number = query.split('&').find_map(|it| it.strip_prefix("page="));
+    let number: usize = number.map_or(1, |number| number.parse().unwrap());
+    let mut pages = entries.chunks(PAGE);
+    let body = serde_json::to_string(pages.nth(number - 1).unwrap_or_default()).unwrap();
+    let mut hasher = DefaultHasher::new();
+    body.hash(&mut hasher);
+    let etag = format!("\"{:x}\"", hasher.finish());
+    let mut answer = Response::builder().header("ETag", &etag);
+    if let Some(host) = request
+        .headers()
+        .get("host")
+        .filter(|_| pages.next().is_some())
+    {
+        let (host, next) = (host.to_str().unwrap(), number + 1);
+        let link = format!("<https://{host}{path}?per_page={PAGE}&page={next}>; rel=\"next\"");
+        answer = answer.header("Link", link);
+    }
+    let known = request.headers().get("if-none-match");
+    match known.is_some_and(|known| known.as_bytes() == etag.as_bytes()) {
+        true => answer
+            .status(StatusCode::NOT_MODIFIED)
+            .body(Full::default()),
+        false => answer.body(Full::from(body)),
+    }
+    .unwrap()
+}
+
+/// Sends the webhook of a push as GitHub does, signed with `secret`. Returns the status of the answer.
+pub async fn push_hook(
+    to: SocketAddr,
+    path: &str,
+    secret: &str,
+    (id, full_name): (u64, &str),
+) -> u16 {
+    let body = json!({ "repository": { "id": id, "full_name": full_name } }).to_string();
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+    let tag = hmac::sign(&key, body.as_bytes());
+    let tag: String = tag
+        .as_ref()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let request = http::Request::new("POST", path)
+        .header("Content-Type", "application/json")
+        .header("X-GitHub-Event", "push")
+        .header("X-GitHub-Delivery", &Uuid::new_v4().to_string())
+        .header("X-Hub-Signature-256", &format!("sha256={tag}"))
+        .body(&body);
+    request.send(to).await.status
+}
