@@ -62,6 +62,10 @@ pub struct SyncRoleArgs {
     /// Refuse to run if the kernel cannot confine it to the mirrors (no Landlock).
     #[arg(long, env = "ARCHWAY_REQUIRE_CONFINEMENT", value_parser = BoolishValueParser::new())]
     require_confinement: bool,
+    /// Its machine's name: the place of mirrors that are this machine's own. It must stay the same while the
+    /// mirrors are there [default: the host's name].
+    #[arg(long, env = "ARCHWAY_SYNC_NAME", value_name = "NAME", value_parser = place)]
+    name: Option<String>,
     #[command(flatten)]
     sync: SyncConfig,
     #[command(flatten)]
@@ -147,6 +151,14 @@ pub fn run(args: SyncRoleArgs) -> Result<(), SyncCommandError> {
     runtime.block_on(serve(args, absolute, options, admin))
 }
 
+/// As long as the database takes it.
+fn place(name: &str) -> Result<String, &'static str> {
+    match (1..=253).contains(&name.len()) && !name.chars().any(char::is_control) {
+        true => Ok(name.to_owned()),
+        false => Err("use 1 to 253 characters, and no control characters"),
+    }
+}
+
 fn options(args: &SyncRoleArgs) -> Result<PgConnectOptions, SyncCommandError> {
     let url = args.database_url.as_ref();
     let url = url.ok_or(SyncCommandError::Missing(
@@ -165,7 +177,8 @@ async fn serve(
     admin: std::net::TcpListener,
 ) -> Result<(), SyncCommandError> {
     let signals = Signals::listen().map_err(SyncCommandError::Signals)?;
-    let syncer = Syncer::new(args.sync, repos, options, &host_name("sync"));
+    let name = args.name.unwrap_or_else(|| host_name("sync"));
+    let syncer = Syncer::new(args.sync, repos, options, &name);
     let (announce, stop) = (syncer.announce_end(), CancellationToken::new());
     let serving = syncer.serve(admin, stop.clone());
     let ended = args.drain.run(signals, serving, announce, stop).await;

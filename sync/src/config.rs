@@ -32,6 +32,9 @@ pub struct SyncConfig {
         value_parser = clap::builder::BoolishValueParser::new()
     )]
     pub local: bool,
+    /// Mirror only the projects of this pool's tenants. For mirrors of a worker's own (`--local`): its pool.
+    #[arg(long, env = "ARCHWAY_POOL", value_name = "POOL")]
+    pub pool: Option<String>,
     /// Runs at once.
     #[arg(long, env = "ARCHWAY_SYNC_AT_ONCE", value_name = "N", default_value = "8",
           value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -60,6 +63,11 @@ pub struct SyncConfig {
     #[arg(long, env = "ARCHWAY_VOLUME_PERCENT", value_name = "PERCENT", default_value = "80",
           value_parser = clap::value_parser!(u8).range(1..=100))]
     pub volume_percent: u8,
+    /// The size of the volume in bytes, if it may use only a part of its file system [default: that of the file
+    /// system].
+    #[arg(long, env = "ARCHWAY_VOLUME_BYTES", value_name = "BYTES",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub volume_bytes: Option<u64>,
     /// Connections to the database.
     #[arg(long, env = "ARCHWAY_DATABASE_CONNECTIONS", value_name = "N", default_value = "4",
           value_parser = clap::value_parser!(u32).range(2..=64))]

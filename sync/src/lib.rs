@@ -9,6 +9,7 @@ mod syncer;
 mod runner;
 pub mod store;
 mod schedule;
+mod overview;
 pub mod credentials;
 pub mod remote;
 pub mod mirror;

@@ -19,6 +19,7 @@ use crate::credentials::Credentials;
 use crate::git::Git;
 use crate::metrics::SyncMetrics;
 use crate::mirror::Mirrors;
+use crate::overview::Volume;
 use crate::remote::RemoteUrl;
 use crate::store::{SyncStore, SyncStoreError};
 
@@ -32,8 +33,7 @@ const RETRY: Duration = Duration::from_secs(2);
 /// Mirrors what the database names.
 pub(crate) struct Runner {
     pub(crate) config: SyncConfig,
-    /// The folder of mirrors.
-    pub(crate) repos: PathBuf,
+    pub(crate) volume: Arc<Volume>,
     pub(crate) store: SyncStore,
     pub(crate) mirrors: Mirrors,
     pub(crate) credentials: Credentials,
@@ -53,16 +53,17 @@ impl Runner {
         repos: PathBuf,
         store: SyncStore,
         metrics: Arc<SyncMetrics>,
+        volume: Arc<Volume>,
     ) -> Runner {
         let git = Git::new(&config.protocols(), &repos);
         Runner {
-            mirrors: Mirrors::new(repos.clone(), git),
+            mirrors: Mirrors::new(repos, git),
             credentials: Credentials {
                 folder: config.credentials.clone(),
                 known_hosts: config.known_hosts.clone(),
             },
             config,
-            repos,
+            volume,
             store,
             metrics,
         }

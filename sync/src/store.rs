@@ -1,5 +1,7 @@
 //! The rows of sources and mirrors, by functions of the database: the role `archway_sync` has no other right.
 
+mod overview;
+
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
 use tokio::time::Duration;
@@ -7,6 +9,8 @@ use uuid::Uuid;
 
 use crate::failure::{SyncFailure, SyncState};
 use crate::mirror::Synced;
+
+pub(crate) use overview::MirrorsOverview;
 
 /// How long a lease is good without being renewed.
 pub(crate) const LEASE: Duration = Duration::from_secs(60);
@@ -23,6 +27,8 @@ pub struct SyncStore {
     pool: PgPool,
     /// Empty for a volume that several processes share, else the machine's name.
     place: String,
+    /// The pool whose tenants' sources are mirrored; `None` for all.
+    pool_name: Option<String>,
     holder: Uuid,
 }
 
@@ -70,13 +76,20 @@ impl SyncStore {
         SyncStore {
             pool: pool.connect_lazy_with(options),
             place,
+            pool_name: None,
             holder: Uuid::new_v4(),
         }
     }
 
+    /// Restricts it to the tenants of one pool.
+    pub(crate) fn of_pool(mut self, pool: Option<String>) -> SyncStore {
+        self.pool_name = pool;
+        self
+    }
+
     /// Makes the rows of mirrors that have none yet.
     pub(crate) async fn add_mirrors(&self) -> Result<(), SyncStoreError> {
-        sqlx::query!("select add_mirrors($1)", self.place)
+        sqlx::query!("select add_mirrors($1, $2)", self.place, self.pool_name)
             .execute(&self.pool)
             .await
             .map(drop)

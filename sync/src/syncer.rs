@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::SyncConfig;
 use crate::git::{Git, GitProgramError};
 use crate::metrics::SyncMetrics;
+use crate::overview::{CaughtUp, Overview, Volume};
 use crate::runner::Runner;
 use crate::server::Admin;
 use crate::store::SyncStore;
@@ -17,6 +18,7 @@ use crate::store::SyncStore;
 /// A process of `archway sync`.
 pub struct Syncer {
     runner: Arc<Runner>,
+    overview: Overview,
     admin: Admin,
 }
 
@@ -43,15 +45,25 @@ impl Syncer {
         machine: &str,
     ) -> Syncer {
         let place = if config.local { machine } else { "" };
-        let store = SyncStore::new(options, config.database_connections, place.to_owned());
+        let store = SyncStore::new(options, config.database_connections, place.to_owned())
+            .of_pool(config.pool.clone());
         let metrics = Arc::new(SyncMetrics::new());
+        let volume = Arc::new(Volume::new(&repos, config.volume_bytes));
+        let overview = Overview {
+            store: store.clone(),
+            metrics: Arc::clone(&metrics),
+            volume: Arc::clone(&volume),
+            caught_up: CaughtUp::default(),
+        };
         let admin = Admin {
             metrics: Arc::clone(&metrics),
             store: store.clone(),
+            caught_up: overview.caught_up.clone(),
             ending: CancellationToken::new(),
         };
         Syncer {
-            runner: Arc::new(Runner::new(config, repos, store, metrics)),
+            runner: Arc::new(Runner::new(config, repos, store, metrics, volume)),
+            overview,
             admin,
         }
     }
@@ -75,6 +87,7 @@ impl Syncer {
         self.runner.mirrors.clean().map_err(SyncerError::Repos)?;
         tokio::select! {
             () = self.runner.run(stop) => Ok(()),
+            () = self.overview.run() => Ok(()),
             served = self.admin.serve(admin) => served.map_err(SyncerError::Admin),
         }
     }

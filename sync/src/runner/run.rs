@@ -12,6 +12,7 @@ use crate::credentials::{Credential, HttpsCredential, SshCredential};
 use crate::failure::{SyncFailure, SyncState};
 use crate::git::{Progress, RunBounds, Transport};
 use crate::mirror::{MirrorSource, Synced};
+use crate::overview::Volume;
 use crate::remote::{Protocol, RemoteUrl};
 use crate::schedule;
 use crate::ssh::{PROGRAM_PATH, SshAgent, SshError, SshPrograms, ssh_command};
@@ -97,7 +98,7 @@ async fn sync(
     let access = Access::of(runner, mirror.credential.as_deref(), &remote).await?;
     let is_new = !runner.mirrors.exists(&mirror.tenant, &mirror.project);
     if is_new {
-        check_room(&runner.repos, runner.config.volume_percent)?;
+        check_room(&runner.volume, runner.config.volume_percent)?;
     }
     let source = MirrorSource {
         tenant: &mirror.tenant,
@@ -165,19 +166,13 @@ impl Access {
 }
 
 /// Refuses a clone on a volume that is nearly full.
-fn check_room(repos: &Path, percent: u8) -> Result<(), SyncFailure> {
-    let Ok(volume) = rustix::fs::statvfs(repos) else {
-        return Ok(());
-    };
-    // As `df` counts: without what is reserved for the system.
-    let used = volume.f_blocks.saturating_sub(volume.f_bfree);
-    let all = used.saturating_add(volume.f_bavail);
-    match used.saturating_mul(100) <= all.saturating_mul(u64::from(percent)) {
-        true => Ok(()),
-        false => Err(SyncFailure::new(
+fn check_room(volume: &Volume, percent: u8) -> Result<(), SyncFailure> {
+    match volume.used() {
+        Some(used) if used * 100.0 > f64::from(percent) => Err(SyncFailure::new(
             SyncState::NoSpace,
             format!("the volume is more than {percent} % full: nothing new is cloned"),
         )),
+        Some(_) | None => Ok(()),
     }
 }
 
