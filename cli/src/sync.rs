@@ -20,6 +20,7 @@ use crate::bind::{BindError, bind};
 use crate::drain::DrainArgs;
 use crate::host_name::host_name;
 use crate::migrate;
+use crate::otlp::{Collector, Exporting, OtlpArgs, OtlpError};
 use crate::password_file::{self, PasswordFileError};
 use crate::signals::Signals;
 
@@ -70,6 +71,8 @@ pub struct SyncRoleArgs {
     sync: SyncConfig,
     #[command(flatten)]
     drain: DrainArgs,
+    #[command(flatten)]
+    pub(crate) otlp: OtlpArgs,
 }
 
 /// Why it did not start, or ended.
@@ -114,6 +117,9 @@ pub enum SyncCommandError {
     /// Signals cannot be received.
     #[error("waiting for signals")]
     Signals(#[source] io::Error),
+    /// Traces cannot be exported.
+    #[error(transparent)]
+    Traces(#[from] OtlpError),
     /// It failed.
     #[error(transparent)]
     Sync(#[from] SyncerError),
@@ -135,6 +141,7 @@ pub fn run(args: SyncRoleArgs) -> Result<(), SyncCommandError> {
         source,
     })?;
     let options = options(&args)?;
+    let collector = args.otlp.read("archway-sync")?;
     let (admin, address) = bind(args.admin_listen, "--admin-listen")?;
     tracing::info!(admin = %address, "sync listens");
     match confine(&absolute)? {
@@ -148,7 +155,7 @@ pub fn run(args: SyncRoleArgs) -> Result<(), SyncCommandError> {
         .enable_all()
         .build();
     let runtime = runtime.map_err(SyncCommandError::Runtime)?;
-    runtime.block_on(serve(args, absolute, options, admin))
+    runtime.block_on(serve(args, absolute, options, (admin, collector)))
 }
 
 /// As long as the database takes it.
@@ -174,13 +181,15 @@ async fn serve(
     args: SyncRoleArgs,
     repos: PathBuf,
     options: PgConnectOptions,
-    admin: std::net::TcpListener,
+    (admin, collector): (std::net::TcpListener, Option<Collector>),
 ) -> Result<(), SyncCommandError> {
     let signals = Signals::listen().map_err(SyncCommandError::Signals)?;
+    let exporting = Exporting::begin(collector)?;
     let name = args.name.unwrap_or_else(|| host_name("sync"));
     let syncer = Syncer::new(args.sync, repos, options, &name);
     let (announce, stop) = (syncer.announce_end(), CancellationToken::new());
     let serving = syncer.serve(admin, stop.clone());
     let ended = args.drain.run(signals, serving, announce, stop).await;
+    exporting.finish().await;
     Ok(ended.unwrap_or(Ok(()))?)
 }

@@ -1,5 +1,6 @@
 //! Repositories by URL: `archway sync` mirrors them, and workers serve the mirrors.
 
+pub(crate) mod places;
 mod readers;
 
 use std::{fs, path::PathBuf, time::Duration};

@@ -104,11 +104,11 @@ volumeMounts:
 {{- end }}
 {{- end -}}
 
-{{/* What runs in a pod of its own. Its settings are those of `worker`. */}}
+{{/* What runs in a pod of its own, on the nodes of workers outside of pools. */}}
 {{- define "archway.sync.spec" -}}
 {{- $sync := .Values.repositories.sync -}}
 {{ include "archway.pod" . }}
-{{- include "archway.scheduling" (list . (pick .Values.worker "nodeSelector" "tolerations" "affinity" "topologySpreadConstraints" "priorityClassName") "sync" "") | trim | nindent 0 }}
+{{- include "archway.scheduling" (list . (merge (pick .Values.worker "nodeSelector" "tolerations" "priorityClassName") (dict "affinity" dict "topologySpreadConstraints" list)) "sync" "") | trim | nindent 0 }}
 {{ include "archway.grace" (merge (dict "preStopSeconds" 0) $sync.drain) }}
 containers:
   - {{ include "archway.sync.container" (list . "") | nindent 4 | trim }}

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use archway_proto::chain::Chain;
+use archway_proto::trace::Span;
+use opentelemetry::trace::SpanBuilder;
 use parking_lot::Mutex;
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -35,6 +37,7 @@ enum Ended {
 /// Runs a leased mirror.
 pub(super) async fn run(runner: &Runner, mirror: &LeasedMirror, stop: &CancellationToken) {
     let begun = Instant::now();
+    let span = Span::of_new_trace(|| SpanBuilder::from_name("sync.run"));
     runner.metrics.begun();
     let (cancel, progress) = (stop.child_token(), Mutex::new(Progress::default()));
     let ended = tokio::select! {
@@ -51,6 +54,10 @@ pub(super) async fn run(runner: &Runner, mirror: &LeasedMirror, stop: &Cancellat
         Ended::LeaseLost | Ended::Stopped => (SyncState::BackingOff, false),
     };
     runner.metrics.ended(state, changed, begun.elapsed());
+    span.set("archway.sync.state", state.name());
+    if state != SyncState::Ok {
+        span.fail(state.name());
+    }
     record(runner, mirror, ended).await;
 }
 
