@@ -96,7 +96,6 @@ async fn a_machine_is_ready_once_each_repository_was_tried() {
     );
     // The remote that said nothing ends the connection, which is an answer.
     drop(silent);
-    mirrored.until("slow", "backing_off").await;
     until_ready(&mirrored.stack, &running).await;
     let metrics = Request::new("GET", "/metrics").send(running.admin).await;
     let metrics = metrics.text();
