@@ -1,4 +1,4 @@
-//! Administration commands: tenants, projects, keys, principals, limits, memory, the audit trail,
+//! Administration commands: tenants, projects, connections, keys, principals, limits, memory, the audit trail,
 //! status, and `apply`.
 //!
 //! Each command connects as the database's owner, works in one transaction and prints the result: a
@@ -13,6 +13,7 @@ pub mod principal;
 pub mod limits;
 pub mod index;
 pub(crate) mod sync;
+pub mod connection;
 pub mod memory;
 pub mod audit;
 pub mod status;
@@ -24,6 +25,8 @@ mod tenant_selector;
 mod page;
 mod limit_targets;
 mod input;
+mod source_text;
+mod progress_bar;
 mod print;
 
 use archway_gateway::secrets::SecretError;

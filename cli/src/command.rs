@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 use crate::admin::AdminError;
 use crate::admin::apply::{self, ApplyArgs};
 use crate::admin::audit::{self, AuditArgs};
+use crate::admin::connection::{self, ConnectionArgs};
 use crate::admin::index::{self, IndexArgs};
 use crate::admin::key::{self, KeyArgs};
 use crate::admin::limits::{self, LimitsArgs};
@@ -58,6 +59,8 @@ enum Command {
     Tenant(TenantArgs),
     /// Add, list, change, remove and erase a tenant's projects.
     Project(Box<ProjectArgs>),
+    /// Add, list, show and remove connections: organisations whose repositories become projects.
+    Connection(Box<ConnectionArgs>),
     /// Issue, list, revoke and rotate API keys.
     Key(KeyArgs),
     /// Revoke the tokens of OIDC principals, and list revocations.
@@ -159,6 +162,7 @@ pub fn run(line: CommandLine) -> Result<(), CommandError> {
         Command::Apply(args) => in_runtime(apply::run(*args)),
         Command::Tenant(args) => in_runtime(tenant::run(args)),
         Command::Project(args) => in_runtime(project::run(*args)),
+        Command::Connection(args) => in_runtime(connection::run(*args)),
         Command::Key(args) => in_runtime(key::run(args)),
         Command::Principal(args) => in_runtime(principal::run(args)),
         Command::Limits(args) => in_runtime(limits::run(args)),

@@ -1,4 +1,4 @@
-//! The desired state of tenants, limits, projects and keys, and how the database is changed to match.
+//! The desired state of tenants, limits, projects, connections and keys, and how the database is changed to match.
 //!
 //! `archway apply` reads it from a file, `archway dev` from the folders it serves. Both apply it the
 //! same way, in one transaction.
@@ -9,9 +9,10 @@ mod compare;
 mod report;
 
 use archway_gateway::terms::Level;
+use archway_sync::hosts::ConnectionSettings;
 use secrecy::SecretString;
 
-use crate::tenants::{KeyRequest, TenantError};
+use crate::tenants::{KeyRequest, ProjectSource, TenantError};
 
 pub(crate) use apply::apply;
 pub(crate) use report::ApplyReport;
@@ -36,6 +37,8 @@ pub(crate) struct DesiredTenant {
     /// `None`: unchanged.
     pub(crate) projects: Option<Vec<DesiredProject>>,
     /// `None`: unchanged.
+    pub(crate) connections: Option<Vec<ConnectionSettings>>,
+    /// `None`: unchanged.
     pub(crate) keys: Option<Vec<DesiredKey>>,
 }
 
@@ -46,6 +49,18 @@ pub(crate) struct DesiredProject {
     pub(crate) name: DesiredName,
     /// `None`: unchanged, or the built-in rules for a new project.
     pub(crate) globs: Option<Globs>,
+    pub(crate) source: DesiredSource,
+}
+
+/// Where a project's repository comes from.
+#[derive(Debug)]
+pub(crate) enum DesiredSource {
+    /// As before.
+    Unchanged,
+    /// Somebody puts it into the folder, unless a connection found it.
+    Folder,
+    /// `archway sync` mirrors it.
+    Mirror(Box<ProjectSource>),
 }
 
 /// The display name of a tenant or project. `None` in either variant means its slug.

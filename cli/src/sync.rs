@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use archway_store::{DatabaseFileError, read_files};
 use archway_sync::confine::{SyncConfineError, confine};
-use archway_sync::{SyncConfig, Syncer, SyncerError};
+use archway_sync::{SyncConfig, SyncPorts, Syncer, SyncerError};
 use clap::builder::BoolishValueParser;
 use secrecy::SecretString;
 use sqlx::postgres::PgConnectOptions;
@@ -60,6 +60,14 @@ pub struct SyncRoleArgs {
         default_value = "0.0.0.0:9092"
     )]
     admin_listen: SocketAddr,
+    /// Where hosts send webhooks: POST /hooks/TENANT/CONNECTION, each signed with the connection's secret.
+    #[arg(
+        long,
+        env = "ARCHWAY_HOOKS_LISTEN",
+        value_name = "ADDRESS:PORT",
+        default_value = "0.0.0.0:8081"
+    )]
+    hooks_listen: SocketAddr,
     /// Refuse to run if the kernel cannot confine it to the mirrors (no Landlock).
     #[arg(long, env = "ARCHWAY_REQUIRE_CONFINEMENT", value_parser = BoolishValueParser::new())]
     require_confinement: bool,
@@ -143,7 +151,8 @@ pub fn run(args: SyncRoleArgs) -> Result<(), SyncCommandError> {
     let options = options(&args)?;
     let collector = args.otlp.read("archway-sync")?;
     let (admin, address) = bind(args.admin_listen, "--admin-listen")?;
-    tracing::info!(admin = %address, "sync listens");
+    let (hooks, hooks_address) = bind(args.hooks_listen, "--hooks-listen")?;
+    tracing::info!(admin = %address, hooks = %hooks_address, "sync listens");
     match confine(&absolute)? {
         true => tracing::info!("confined to the mirrors"),
         false if args.require_confinement => return Err(SyncCommandError::NotConfined),
@@ -155,7 +164,11 @@ pub fn run(args: SyncRoleArgs) -> Result<(), SyncCommandError> {
         .enable_all()
         .build();
     let runtime = runtime.map_err(SyncCommandError::Runtime)?;
-    runtime.block_on(serve(args, absolute, options, (admin, collector)))
+    let ports = SyncPorts {
+        admin,
+        hooks: Some(hooks),
+    };
+    runtime.block_on(serve(args, absolute, options, (ports, collector)))
 }
 
 /// As long as the database takes it.
@@ -181,15 +194,15 @@ async fn serve(
     args: SyncRoleArgs,
     repos: PathBuf,
     options: PgConnectOptions,
-    (admin, collector): (std::net::TcpListener, Option<Collector>),
+    (ports, collector): (SyncPorts, Option<Collector>),
 ) -> Result<(), SyncCommandError> {
     let signals = Signals::listen().map_err(SyncCommandError::Signals)?;
     let exporting = Exporting::begin(collector)?;
     let name = args.name.unwrap_or_else(|| host_name("sync"));
     let syncer = Syncer::new(args.sync, repos, options, &name);
     let (announce, stop) = (syncer.announce_end(), CancellationToken::new());
-    let serving = syncer.serve(admin, stop.clone());
-    let ended = args.drain.run(signals, serving, announce, stop).await;
+    let serving = syncer.serve(ports, stop.clone());
+    let ended = Box::pin(args.drain.run(signals, serving, announce, stop)).await;
     exporting.finish().await;
     Ok(ended.unwrap_or(Ok(()))?)
 }

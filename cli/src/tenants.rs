@@ -20,6 +20,7 @@ use error::query;
 
 pub use audit::{AuditChain, ExportPosition};
 pub use census::{Census, ReportedGateway, ReportedWorker};
+pub use connections::ConnectionRow;
 pub use error::TenantError;
 pub use indexes::IndexState;
 pub use issue::{IssuedKey, generate_key, key_id};
@@ -31,7 +32,7 @@ pub use principals::RevokedPrincipal;
 pub use project_lists::{ProjectQuery, ReportedMount};
 pub use projects::{Project, ProjectSettings};
 pub use prune::AuditCuts;
-pub use sources::{MirrorRow, NewSource};
+pub use sources::{MirrorRow, ProjectSource, SourceRow};
 pub use tenant::Tenant;
 
 // The administered objects, then the rules and errors they share.
@@ -39,6 +40,7 @@ mod tenant;
 mod projects;
 mod project_lists;
 mod sources;
+mod connections;
 mod keys;
 mod issue;
 mod principals;

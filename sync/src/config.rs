@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use tokio::time::Duration;
 
+use crate::credentials::Credentials;
 use crate::git::RunLimits;
 use crate::remote::{AllowedProtocols, Protocol};
 
@@ -68,6 +69,10 @@ pub struct SyncConfig {
     #[arg(long, env = "ARCHWAY_VOLUME_BYTES", value_name = "BYTES",
           value_parser = clap::value_parser!(u64).range(1..))]
     pub volume_bytes: Option<u64>,
+    /// Days for which the mirror of a project stays after the project went out of use.
+    #[arg(long, env = "ARCHWAY_SYNC_KEEP", value_name = "DAYS", default_value = "7",
+          value_parser = clap::value_parser!(u32).range(0..=3650))]
+    pub keep: u32,
     /// Connections to the database.
     #[arg(long, env = "ARCHWAY_DATABASE_CONNECTIONS", value_name = "N", default_value = "4",
           value_parser = clap::value_parser!(u32).range(2..=64))]
@@ -75,12 +80,25 @@ pub struct SyncConfig {
 }
 
 impl SyncConfig {
+    /// Where credentials are.
+    pub(crate) fn credentials(&self) -> Credentials {
+        Credentials {
+            folder: self.credentials.clone(),
+            known_hosts: self.known_hosts.clone(),
+        }
+    }
+
     /// The protocols that remotes may have.
     pub fn protocols(&self) -> AllowedProtocols {
         AllowedProtocols {
             more: self.allow_protocol.clone(),
             loopback_http: false,
         }
+    }
+
+    /// How long the mirror of a project stays after the project went out of use.
+    pub(crate) fn keep(&self) -> Duration {
+        Duration::from_secs(u64::from(self.keep) * 24 * 60 * 60)
     }
 
     /// The limits of a run.

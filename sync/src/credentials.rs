@@ -34,6 +34,16 @@ pub struct HttpsCredential {
     pub password: SecretString,
 }
 
+impl HttpsCredential {
+    /// A token without a user.
+    pub fn of_token(token: SecretString) -> HttpsCredential {
+        HttpsCredential {
+            user: USER_OF_TOKENS.to_owned(),
+            password: token,
+        }
+    }
+}
+
 /// A private key and the host keys that it is used with, for ssh.
 #[derive(Debug)]
 pub struct SshCredential {
@@ -99,6 +109,27 @@ impl Credentials {
             Protocol::Https | Protocol::Http => Ok(Credential::Https(self.https(name)?)),
             Protocol::Ssh => Ok(Credential::Ssh(self.ssh(name)?)),
             Protocol::Git | Protocol::File => Err(CredentialError::Protocol(protocol.name())),
+        }
+    }
+
+    /// The private key of a connection's GitHub App: the file `NAME.app.pem`.
+    ///
+    /// # Errors
+    /// [`CredentialError`].
+    pub fn app_key(&self, connection: &str) -> Result<SecretString, CredentialError> {
+        self.text(connection, &format!("{connection}.app.pem"))
+    }
+
+    /// The secret of a connection's webhooks: the file `NAME.webhook`, without its line end.
+    ///
+    /// # Errors
+    /// [`CredentialError`].
+    pub fn webhook_secret(&self, connection: &str) -> Result<SecretString, CredentialError> {
+        let file = format!("{connection}.webhook");
+        let text = self.text(connection, &file)?;
+        match text.expose_secret().trim_end_matches(['\r', '\n']) {
+            "" => Err(CredentialError::Malformed(file)),
+            secret => Ok(secret.into()),
         }
     }
 

@@ -6,10 +6,14 @@
 // In the order in which a run uses them.
 mod config;
 mod syncer;
+mod lister;
 mod runner;
 pub mod store;
 mod schedule;
 mod overview;
+mod cleanup;
+mod webhooks;
+mod app_tokens;
 pub mod credentials;
 pub mod remote;
 pub mod mirror;
@@ -23,4 +27,4 @@ mod metrics;
 mod server;
 
 pub use config::SyncConfig;
-pub use syncer::{Syncer, SyncerError};
+pub use syncer::{SyncPorts, Syncer, SyncerError};

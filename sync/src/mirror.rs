@@ -7,6 +7,7 @@
 mod head;
 mod publish;
 mod refs;
+mod removal;
 mod upkeep;
 
 use std::path::{Path, PathBuf};

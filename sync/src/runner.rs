@@ -14,6 +14,7 @@ use tokio::task::{Id, JoinSet};
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
+use crate::app_tokens::AppTokens;
 use crate::config::SyncConfig;
 use crate::credentials::Credentials;
 use crate::git::Git;
@@ -21,6 +22,7 @@ use crate::metrics::SyncMetrics;
 use crate::mirror::Mirrors;
 use crate::overview::Volume;
 use crate::remote::RemoteUrl;
+use crate::schedule::LONGEST_VOUCHED;
 use crate::store::{SyncStore, SyncStoreError};
 
 /// How often the database is asked for what is due.
@@ -37,6 +39,7 @@ pub(crate) struct Runner {
     pub(crate) store: SyncStore,
     pub(crate) mirrors: Mirrors,
     pub(crate) credentials: Credentials,
+    pub(crate) apps: Arc<AppTokens>,
     pub(crate) metrics: Arc<SyncMetrics>,
 }
 
@@ -52,19 +55,18 @@ impl Runner {
         config: SyncConfig,
         repos: PathBuf,
         store: SyncStore,
+        apps: Arc<AppTokens>,
         metrics: Arc<SyncMetrics>,
         volume: Arc<Volume>,
     ) -> Runner {
         let git = Git::new(&config.protocols(), &repos);
         Runner {
             mirrors: Mirrors::new(repos, git),
-            credentials: Credentials {
-                folder: config.credentials.clone(),
-                known_hosts: config.known_hosts.clone(),
-            },
+            credentials: config.credentials(),
             config,
             volume,
             store,
+            apps,
             metrics,
         }
     }
@@ -115,6 +117,7 @@ impl Runner {
         if is_time_for_new {
             self.store.add_mirrors().await?;
         }
+        self.store.vouch_for_mirrors(LONGEST_VOUCHED).await?;
         while runs.tasks.len() < usize::from(self.config.at_once) && !stop.is_cancelled() {
             let Some(mirror) = self.store.lease(&runs.busy(self.config.per_host)).await? else {
                 break;

@@ -6,6 +6,8 @@ use crate::failure::SyncState;
 
 /// The shortest time between two fetches.
 const SHORTEST: Duration = Duration::from_secs(30);
+/// The longest, for a remote that a listing vouches for.
+pub(crate) const LONGEST_VOUCHED: Duration = Duration::from_secs(60 * 60);
 /// The longest, for a remote that nobody vouches for.
 const LONGEST: Duration = Duration::from_secs(6 * 60 * 60);
 /// A remote that has been quiet for so many intervals gets a longer one: 30 s at 14 min, 6 h after a week.
@@ -19,9 +21,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
 /// The share by which jitter shortens an interval at most.
 const JITTER: f64 = 0.2;
 
-/// The time until the next fetch of a remote that last changed this long ago. `random` is in `0.0..1.0`.
-pub(crate) fn after_success(quiet: Duration, random: f64) -> Duration {
-    shortened((quiet / QUIET_INTERVALS).clamp(SHORTEST, LONGEST), random)
+/// The time until the next fetch of a remote that last changed this long ago. `is_listed` is whether a
+/// connection found it; `random` is in `0.0..1.0`.
+pub(crate) fn after_success(quiet: Duration, is_listed: bool, random: f64) -> Duration {
+    let longest = if is_listed { LONGEST_VOUCHED } else { LONGEST };
+    shortened((quiet / QUIET_INTERVALS).clamp(SHORTEST, longest), random)
 }
 
 /// The time until the next try after this many failures in a row, at least one.
@@ -56,8 +60,11 @@ mod tests {
             (7 * DAY, 6 * 60 * 60),
             (70 * DAY, 6 * 60 * 60),
         ] {
-            let found = after_success(Duration::from_secs(quiet), 0.0);
-            assert_eq!(found.as_secs(), next, "{quiet}");
+            let quiet = Duration::from_secs(quiet);
+            let found = after_success(quiet, false, 0.0).as_secs();
+            assert_eq!(found, next, "{quiet:?}");
+            let listed = after_success(quiet, true, 0.0).as_secs();
+            assert_eq!(listed, next.min(3600), "{quiet:?}");
         }
     }
 
@@ -73,7 +80,10 @@ mod tests {
         #[test]
         fn jitter_shortens_by_a_fifth_at_most(quiet in 0..100 * DAY, random in 0.0..1.0_f64, failures in 1_u32..) {
             let quiet = Duration::from_secs(quiet);
-            let (whole, jittered) = (after_success(quiet, 0.0), after_success(quiet, random));
+            let (whole, jittered) = (
+                after_success(quiet, false, 0.0),
+                after_success(quiet, false, random),
+            );
             prop_assert!(jittered <= whole && jittered >= whole.mul_f64(0.799));
             prop_assert!(after_failure(SyncState::Failed, failures, random) <= LONGEST_PAUSE);
         }

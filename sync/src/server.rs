@@ -1,7 +1,7 @@
-//! The admin port of `archway sync`: `/healthz`, `/readyz`, `/metrics`, for probes and Prometheus.
+//! The ports of `archway sync`, and what its admin port answers: `/healthz`, `/readyz`, `/metrics`.
 //!
-//! It requires no credential: bind it where only the operator's network reaches it. Few connections are
-//! allowed, each with 10 s for the next request's headers and 60 s in all.
+//! The admin port requires no credential: bind it where only the operator's network reaches it. Each port has a
+//! bound on its connections. A connection has 10 s for the next request's headers and 60 s in all.
 
 use std::io;
 use std::pin::pin;
@@ -50,29 +50,41 @@ impl Admin {
     /// # Errors
     /// If the listener cannot be registered with this runtime.
     pub(crate) async fn serve(self, listener: std::net::TcpListener) -> io::Result<()> {
-        listener.set_nonblocking(true)?;
-        let listener = TcpListener::from_std(listener)?;
         let router = Router::new()
             .route("/healthz", get(async || "ok\n"))
             .route("/readyz", get(ready))
             .route("/metrics", get(metrics))
             .with_state(self);
-        let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        // The semaphore is never closed, so `acquire_owned` cannot fail.
-        while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
-            match listener.accept().await {
-                Ok((socket, _address)) => {
-                    tokio::spawn(serve_connection(socket, router.clone(), permit));
-                }
-                Err(error) => {
-                    // Usually out of file descriptors: some will be free in a moment.
-                    tracing::warn!(%error, "admin connection not accepted");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
+        serve(listener, router, MAX_CONNECTIONS).await
+    }
+}
+
+/// Serves a port until the future is dropped.
+///
+/// # Errors
+/// If the listener cannot be registered with this runtime.
+pub(crate) async fn serve(
+    listener: std::net::TcpListener,
+    router: Router,
+    max_connections: usize,
+) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let listener = TcpListener::from_std(listener)?;
+    let permits = Arc::new(Semaphore::new(max_connections));
+    // The semaphore is never closed, so `acquire_owned` cannot fail.
+    while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
+        match listener.accept().await {
+            Ok((socket, _address)) => {
+                tokio::spawn(serve_connection(socket, router.clone(), permit));
+            }
+            Err(error) => {
+                // Usually out of file descriptors: some will be free in a moment.
+                tracing::warn!(%error, "connection not accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 async fn serve_connection(socket: TcpStream, router: Router, permit: OwnedSemaphorePermit) {
@@ -89,7 +101,7 @@ async fn serve_connection(socket: TcpStream, router: Router, permit: OwnedSemaph
         }
     };
     if !matches!(served, Ok(Ok(()))) {
-        tracing::debug!(?served, "admin connection ended early");
+        tracing::debug!(?served, "connection ended early");
     }
     drop(permit);
 }

@@ -1,7 +1,11 @@
 //! The rows of sources and mirrors, by functions of the database: the role `archway_sync` has no other right.
 
+mod cleanup;
+mod hooks;
+mod listings;
 mod overview;
 
+use serde_json::Value;
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
 use tokio::time::Duration;
@@ -10,6 +14,7 @@ use uuid::Uuid;
 use crate::failure::{SyncFailure, SyncState};
 use crate::mirror::Synced;
 
+pub(crate) use listings::{KnownSources, LeasedListing, ListingOutcome};
 pub(crate) use overview::MirrorsOverview;
 
 /// How long a lease is good without being renewed.
@@ -43,6 +48,10 @@ pub(crate) struct LeasedMirror {
     pub(crate) credential: Option<String>,
     pub(crate) ca_file: Option<String>,
     pub(crate) https_proxy: Option<String>,
+    /// The name and the settings of its connection, if that has a GitHub App.
+    pub(crate) app: Option<(String, Value)>,
+    /// Whether a connection found it.
+    pub(crate) is_listed: bool,
     pub(crate) lease_number: i64,
     /// Failed runs in a row.
     pub(crate) attempts: u32,
@@ -96,6 +105,19 @@ impl SyncStore {
             .map_err(failed("adding mirrors"))
     }
 
+    /// Puts off due mirrors for which a listing vouches, by so long at most.
+    pub(crate) async fn vouch_for_mirrors(&self, by: Duration) -> Result<(), SyncStoreError> {
+        sqlx::query!(
+            "select vouch_for_mirrors($1, $2)",
+            self.place,
+            by.as_secs_f64()
+        )
+        .execute(&self.pool)
+        .await
+        .map(drop)
+        .map_err(failed("putting off mirrors"))
+    }
+
     /// Leases the mirror that is due for longest, except on these hosts.
     pub(crate) async fn lease(
         &self,
@@ -103,7 +125,8 @@ impl SyncStore {
     ) -> Result<Option<LeasedMirror>, SyncStoreError> {
         let row = sqlx::query!(
             r#"select project_id as "project_id!", tenant as "tenant!", project as "project!", url as "url!",
-                      reference, credential, ca_file, https_proxy, lease_number as "lease_number!",
+                      reference, credential, ca_file, https_proxy, app_connection, app_settings,
+                      is_listed as "is_listed!", lease_number as "lease_number!",
                       attempts as "attempts!", quiet_seconds as "quiet_seconds!"
                from lease_mirror($1, $2, $3, $4)"#,
             self.place,
@@ -123,6 +146,8 @@ impl SyncStore {
             credential: row.credential,
             ca_file: row.ca_file,
             https_proxy: row.https_proxy,
+            app: row.app_connection.zip(row.app_settings),
+            is_listed: row.is_listed,
             lease_number: row.lease_number,
             attempts: u32::try_from(row.attempts).unwrap_or(0),
             quiet: Duration::from_secs(u64::try_from(row.quiet_seconds).unwrap_or(0)),

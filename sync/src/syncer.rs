@@ -1,25 +1,45 @@
 //! A process of `archway sync`: its runs, and its admin port.
 
 use std::io;
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use sqlx::postgres::PgConnectOptions;
 use tokio_util::sync::CancellationToken;
 
+use crate::app_tokens::AppTokens;
+use crate::cleanup::Cleanup;
 use crate::config::SyncConfig;
 use crate::git::{Git, GitProgramError};
+use crate::hooks;
+use crate::lister::Lister;
 use crate::metrics::SyncMetrics;
 use crate::overview::{CaughtUp, Overview, Volume};
 use crate::runner::Runner;
-use crate::server::Admin;
+use crate::server::{self, Admin};
 use crate::store::SyncStore;
+use crate::webhooks::StoredConnections;
+
+/// Connections to the port of webhooks at once: hosts send deliveries in bursts.
+const MAX_HOOK_CONNECTIONS: usize = 1024;
 
 /// A process of `archway sync`.
 pub struct Syncer {
     runner: Arc<Runner>,
     overview: Overview,
+    lister: Arc<Lister>,
+    cleanup: Cleanup,
+    webhooks: StoredConnections,
     admin: Admin,
+}
+
+/// The ports of a process.
+pub struct SyncPorts {
+    /// For probes and Prometheus.
+    pub admin: TcpListener,
+    /// For webhooks; `None` to take none.
+    pub hooks: Option<TcpListener>,
 }
 
 /// Why mirrors cannot be made.
@@ -34,10 +54,14 @@ pub enum SyncerError {
     /// The admin port failed.
     #[error("serving the admin port")]
     Admin(#[source] io::Error),
+    /// The port of webhooks failed.
+    #[error("serving the port of webhooks")]
+    Hooks(#[source] io::Error),
 }
 
 impl Syncer {
-    /// `repos` is the folder of mirrors, to which no other process may write. `machine` names this machine, for mirrors of its own.
+    /// `repos` is the folder of mirrors, to which no other process may write. `machine` names this machine, for
+    /// mirrors of its own.
     pub fn new(
         config: SyncConfig,
         repos: PathBuf,
@@ -61,9 +85,31 @@ impl Syncer {
             caught_up: overview.caught_up.clone(),
             ending: CancellationToken::new(),
         };
+        let (credentials, allowed) = (config.credentials(), config.protocols());
+        let apps = Arc::new(AppTokens::new(credentials.clone(), allowed.clone()));
+        let lister = Lister {
+            store: store.clone(),
+            credentials: credentials.clone(),
+            allowed: allowed.clone(),
+            apps: Arc::clone(&apps),
+        };
+        let webhooks = StoredConnections {
+            store: store.clone(),
+            credentials,
+            allowed,
+        };
+        let keep = config.keep();
+        let runner = Runner::new(config, repos, store.clone(), apps, metrics, volume);
         Syncer {
-            runner: Arc::new(Runner::new(config, repos, store, metrics, volume)),
             overview,
+            cleanup: Cleanup {
+                store,
+                mirrors: runner.mirrors.clone(),
+                keep,
+            },
+            lister: Arc::new(lister),
+            runner: Arc::new(runner),
+            webhooks,
             admin,
         }
     }
@@ -74,21 +120,32 @@ impl Syncer {
         move || ending.cancel()
     }
 
-    /// Mirrors until `stop`, and answers probes.
+    /// Mirrors until `stop`, and answers probes and webhooks.
     ///
     /// # Errors
     /// [`SyncerError`].
-    pub async fn serve(
-        self,
-        admin: std::net::TcpListener,
-        stop: CancellationToken,
-    ) -> Result<(), SyncerError> {
+    pub async fn serve(self, ports: SyncPorts, stop: CancellationToken) -> Result<(), SyncerError> {
         Git::check(&self.runner.mirrors.git).await?;
         self.runner.mirrors.clean().map_err(SyncerError::Repos)?;
+        let work = async {
+            tokio::join!(
+                self.runner.run(stop.clone()),
+                self.lister.run(stop.clone()),
+                self.cleanup.run(stop.clone())
+            )
+        };
+        let hooks = hooks::router(self.webhooks);
+        let hooks = async {
+            match ports.hooks {
+                Some(listener) => server::serve(listener, hooks, MAX_HOOK_CONNECTIONS).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
-            () = self.runner.run(stop) => Ok(()),
+            ((), (), ()) = work => Ok(()),
             () = self.overview.run() => Ok(()),
-            served = self.admin.serve(admin) => served.map_err(SyncerError::Admin),
+            served = self.admin.serve(ports.admin) => served.map_err(SyncerError::Admin),
+            served = hooks => served.map_err(SyncerError::Hooks),
         }
     }
 }

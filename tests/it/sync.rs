@@ -1,142 +1,16 @@
 //! Repositories by URL: `archway sync` mirrors them, and workers serve the mirrors.
 
+mod connections;
+mod mirrored;
 pub(crate) mod places;
 mod readers;
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{fs, time::Duration};
 
-use archway::tenants::{MirrorRow, NewSource, ProjectSettings};
-use archway_sync::{SyncConfig, Syncer, remote::RemoteUrl};
-use clap::Parser;
-use e2e::{Client, GitHost, Harness, Repo, Stack, Tenant, credentials, git, http::Request};
+use e2e::{GitHost, Repo, git, http::Request};
 use serde_json::json;
-use tempfile::TempDir;
-use tokio::{task::JoinHandle, time::Instant};
-use tokio_util::sync::CancellationToken;
 
-/// How long a run may take: one may be due 10 s after the last.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// An installation with a host, and a process of `archway sync`.
-struct Mirrored {
-    stack: Stack,
-    host: GitHost,
-    credentials: TempDir,
-    sync: Option<RunningSync>,
-}
-
-struct RunningSync {
-    stop: CancellationToken,
-    serving: JoinHandle<()>,
-    admin: std::net::SocketAddr,
-}
-
-#[derive(Parser)]
-struct Arguments {
-    #[command(flatten)]
-    config: SyncConfig,
-}
-
-impl Mirrored {
-    async fn start() -> Mirrored {
-        let stack = Harness::new().tenant(Tenant::new("acme")).start().await;
-        let mut mirrored = Mirrored {
-            stack,
-            host: GitHost::start("ada:sesame").await,
-            credentials: credentials(&[("host", "ada:sesame\n"), ("wrong", "ada:wrong\n")]),
-            sync: None,
-        };
-        mirrored.start_sync();
-        mirrored
-    }
-
-    fn start_sync(&mut self) {
-        let folder = self.credentials.path().to_str().unwrap().to_owned();
-        let arguments =
-            Arguments::parse_from(["sync", "--volume-percent", "100", "--credentials", &folder]);
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let admin = listener.local_addr().unwrap();
-        let database = self.stack.database().owner().username("archway_sync");
-        let repos = self.stack.repositories().to_owned();
-        let syncer = Syncer::new(arguments.config, repos, database, "box");
-        let stop = CancellationToken::new();
-        let ending = stop.clone();
-        let serving = tokio::spawn(async move { syncer.serve(listener, ending).await.unwrap() });
-        self.sync = Some(RunningSync {
-            stop,
-            serving,
-            admin,
-        });
-    }
-
-    async fn stop_sync(&mut self) {
-        let running = self.sync.take().unwrap();
-        running.stop.cancel();
-        running.serving.await.unwrap();
-    }
-
-    /// Adds the project `slug` of `acme`, mirrored from a repository of the host.
-    async fn add(&self, slug: &str, url: &str, reference: Option<&str>, credential: Option<&str>) {
-        let remote = RemoteUrl::parse(url, &Default::default()).unwrap();
-        let certificate = self.host.certificate();
-        let source = NewSource {
-            remote: &remote,
-            reference,
-            credential,
-            ca_file: Some(certificate.to_str().unwrap()),
-            https_proxy: None,
-        };
-        let mut tx = self.stack.tenants().begin().await.unwrap();
-        let tenant = tx.find_tenant("acme").await.unwrap();
-        let project = tx
-            .add_project(tenant, slug, &ProjectSettings::default())
-            .await
-            .unwrap();
-        tx.add_source((tenant, project), &source).await.unwrap();
-        tx.commit().await.unwrap();
-    }
-
-    async fn mirror(&self, slug: &str) -> Option<MirrorRow> {
-        let mut tx = self.stack.tenants().begin().await.unwrap();
-        let tenant = tx.find_tenant("acme").await.unwrap();
-        let mirrors = tx.mirrors(tenant).await.unwrap().into_iter();
-        mirrors.into_iter().find(|row| row.project == slug)
-    }
-
-    /// Waits until a run of the mirror has ended, in this state.
-    async fn until(&self, slug: &str, state: &str) -> MirrorRow {
-        let has_ended = |row: &MirrorRow| row.tried_at.is_some() && !row.is_running;
-        let is_it = |row: &MirrorRow| row.state == state && has_ended(row);
-        let mut last = None;
-        let deadline = Instant::now() + PATIENCE;
-        while Instant::now() < deadline {
-            last = self.mirror(slug).await;
-            if let Some(row) = last.clone().filter(is_it) {
-                return row;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        panic!("{slug} is not {state}: {last:?}");
-    }
-
-    async fn run(&self, slug: &str) {
-        let mut tx = self.stack.tenants().begin().await.unwrap();
-        let tenant = tx.find_tenant("acme").await.unwrap();
-        tx.request_sync(tenant, Some(slug)).await.unwrap();
-        tx.commit().await.unwrap();
-    }
-
-    fn place(&self, slug: &str) -> PathBuf {
-        self.stack.folder("acme", slug)
-    }
-}
-
-/// Matching lines in a project; `None` while it is not served.
-async fn found(client: &Client, project: &str, pattern: &str) -> Option<u64> {
-    let arguments = json!({ "project": project, "pattern": pattern });
-    let reply = client.call("grep_codebase", arguments).await;
-    reply.structured()["totalMatches"].as_u64()
-}
+use mirrored::{Mirrored, PATIENCE, found};
 
 #[tokio::test]
 async fn a_repository_behind_a_credential_is_mirrored_served_and_followed() {
@@ -159,9 +33,7 @@ async fn a_repository_behind_a_credential_is_mirrored_served_and_followed() {
     let synced_at = async || {
         let read = json!({ "project": "site", "path": "a.txt" });
         let read = client.call("read_file", read).await;
-        read.meta("io.archway/commit")["synced_at"]
-            .is_string()
-            .then_some(())
+        read.meta("commit")["synced_at"].is_string().then_some(())
     };
     mirrored.stack.eventually(synced_at).await;
     fs::write(work.join("b.txt"), "needle\n").unwrap();

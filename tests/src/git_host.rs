@@ -16,6 +16,7 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{io::AsyncWriteExt as _, net::TcpListener, process::Command};
 
@@ -33,6 +34,10 @@ pub struct GitHost {
 #[derive(Default)]
 struct HostState {
     authorization: String,
+    /// The header of requests to its API.
+    bearer: String,
+    /// What its API lists for an organisation, as GitHub does; `None` if it has no API.
+    listing: Mutex<Option<Vec<Value>>>,
     /// An answer instead of git's own: `503 Service Unavailable`, or a redirect.
     instead: Mutex<Option<(StatusCode, String)>>,
     /// What was requested: method, path and query, and the headers.
@@ -47,6 +52,7 @@ impl GitHost {
         let address = listener.local_addr().unwrap();
         let state = Arc::new(HostState {
             authorization: format!("Basic {}", BASE64_STANDARD.encode(credential)),
+            bearer: format!("Bearer {}", credential.split(':').next_back().unwrap()),
             ..HostState::default()
         });
         let acceptor = tls::acceptor(identity.path());
@@ -88,9 +94,42 @@ impl GitHost {
         work
     }
 
+    /// The work tree of a repository.
+    pub fn folder(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
     /// The URL of a repository.
     pub fn url(&self, path: &str) -> String {
         format!("https://localhost:{}/{path}/.git", self.address.port())
+    }
+
+    /// Its address, as the setting `url` of a connection.
+    pub fn base(&self) -> String {
+        format!("https://localhost:{}", self.address.port())
+    }
+
+    /// An entry of its API: a repository with this id at `path`, such as `acme/site`, last pushed to at the
+    /// second `pushed`.
+    pub fn entry(&self, id: u64, path: &str, pushed: u32) -> Value {
+        json!({
+            "id": id,
+            "full_name": path,
+            "clone_url": self.url(path),
+            "default_branch": "main",
+            "description": format!("about {path}"),
+            "topics": ["web"],
+            "archived": false,
+            "fork": false,
+            "private": true,
+            "pushed_at": format!("2026-01-01T00:00:{pushed:02}Z"),
+            "owner": { "login": "acme" },
+        })
+    }
+
+    /// What its API lists from now on.
+    pub fn list(&self, entries: Vec<Value>) {
+        *self.state.listing.lock() = Some(entries);
     }
 
     /// The certificate, for a client that trusts it.
@@ -140,6 +179,9 @@ async fn answer(
         let answer = status(code).header("Location", location);
         return Ok(answer.body(Full::default()).unwrap());
     }
+    if let Some(answer) = listing(&request, &state, &header("authorization")) {
+        return Ok(answer);
+    }
     if header("authorization") != state.authorization {
         let challenge =
             status(StatusCode::UNAUTHORIZED).header("WWW-Authenticate", "Basic realm=\"git\"");
@@ -169,6 +211,26 @@ async fn answer(
     let feeding = async move { stdin.write_all(&body).await };
     let (_fed, output) = tokio::join!(feeding, child.wait_with_output());
     Ok(parse(&output?.stdout))
+}
+
+/// The answer of GitHub's API to a listing of an organisation; `None` for another request.
+fn listing(
+    request: &Request<Incoming>,
+    state: &HostState,
+    authorization: &str,
+) -> Option<Response<Full<Bytes>>> {
+    let path = request.uri().path();
+    let is_listing = path.starts_with("/api/v3/orgs/") && path.ends_with("/repos");
+    let entries = state.listing.lock().clone().filter(|_| is_listing)?;
+    let (status, body) = match authorization == state.bearer {
+        true => (StatusCode::OK, Value::from(entries).to_string()),
+        false => (
+            StatusCode::UNAUTHORIZED,
+            r#"{"message":"Bad credentials"}"#.to_owned(),
+        ),
+    };
+    let answer = Response::builder().status(status);
+    Some(answer.body(Full::from(body)).unwrap())
 }
 
 /// An answer of a CGI program.

@@ -9,7 +9,7 @@ use archway_proto::{chain::Chain, failure::Failure, fault::Fault, trace};
 use uuid::Uuid;
 
 use archway_repo::Rules;
-use archway_store::{MirrorState, ProjectRow, StoreError, Stores};
+use archway_store::{HostedText, MirrorState, ProjectRow, StoreError, Stores};
 
 /// How long a result of Postgres is used: the time until a changed rule takes effect.
 const FRESH_FOR: Duration = Duration::from_secs(5);
@@ -30,6 +30,8 @@ pub struct Project {
     pub(crate) rules: Arc<Rules>,
     /// How its mirror is; `None` for a project that `archway sync` does not mirror.
     pub(crate) mirror: Option<MirrorState>,
+    /// What its host says of it.
+    pub(crate) hosted: HostedText,
 }
 
 type TenantProjects = Arc<Vec<Arc<Project>>>;
@@ -123,6 +125,7 @@ fn project(row: ProjectRow) -> Option<Arc<Project>> {
         slug: row.slug,
         rules: Arc::new(rules),
         mirror: row.mirror,
+        hosted: row.hosted,
     }))
 }
 

@@ -22,7 +22,8 @@ use crate::metrics::UNKNOWN_TOOL;
 pub use crate::context::{Snapshot, ToolContext};
 
 // Families of tools.
-mod basics;
+mod hello;
+mod list_projects;
 mod files;
 mod search;
 mod git;
@@ -44,8 +45,8 @@ pub use reply::Reply;
 /// Every tool of a worker, in the order of `tools/list`.
 pub fn registry() -> Result<Registry, RegistryError> {
     Registry::default()
-        .with::<basics::Hello>()?
-        .with::<basics::ListProjects>()?
+        .with::<hello::Hello>()?
+        .with::<list_projects::ListProjects>()?
         .with::<files::ListFiles>()?
         .with::<files::ReadFile>()?
         .with::<files::ReadRepoFile>()?
@@ -288,8 +289,8 @@ mod tests {
     #[test]
     fn two_tools_of_one_name_are_rejected() {
         let twice = Registry::default()
-            .with::<basics::Hello>()
-            .and_then(|registry| registry.with::<basics::Hello>());
+            .with::<hello::Hello>()
+            .and_then(|registry| registry.with::<hello::Hello>());
         assert!(matches!(twice, Err(RegistryError::Duplicate("hello"))));
     }
 }

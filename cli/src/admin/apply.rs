@@ -18,11 +18,12 @@ use super::AdminError;
 use super::connect::{ConnectError, Installation, KeySecret};
 use super::input::open;
 use super::print::{Answer, print};
+use super::source_text::ProtocolArgs;
 use crate::desired::{self, ApplyReport, DesiredState, Prune, ReconcileError};
 use crate::migrate::SchemaError;
 use document::{Document, DocumentError, LARGEST_FILE};
 
-/// Make the database match a file: tenants, limits, projects and keys.
+/// Make the database match a file: tenants, limits, projects, connections and keys.
 ///
 /// The file is the truth about what it lists: an omitted field has its default, except for
 /// `disabled`, `pool` and `limits`, which stay unchanged. Applied a second time, it changes nothing.
@@ -41,7 +42,8 @@ pub struct ApplyArgs {
     #[arg(long)]
     dry_run: bool,
     /// Also disable what the file doesn't list. For each tenant that it names: if it has a list
-    /// `projects`, other projects are removed; if it has a list `keys`, other keys are revoked.
+    /// `projects`, other projects are removed, except those that a connection found; if it has a list
+    /// `connections`, others are removed with their projects; if it has a list `keys`, other keys are revoked.
     /// Other limits of a tenant or key are unset if that has `limits`. With `--prune=tenants`,
     /// tenants that it doesn't name are disabled as well. Nothing is ever erased.
     #[arg(
@@ -59,6 +61,8 @@ pub struct ApplyArgs {
     /// Print the file's JSON Schema, for editors, and do nothing else.
     #[arg(long, conflicts_with_all = ["file", "key_files", "dry_run", "prune"])]
     schema: bool,
+    #[command(flatten)]
+    protocols: ProtocolArgs,
     #[command(flatten)]
     secret: KeySecret,
     #[command(flatten)]
@@ -132,7 +136,7 @@ pub async fn run(args: ApplyArgs) -> Result<(), AdminError> {
     if let Some(name) = keys.keys().find(|name| !document.names_key(name)) {
         return Err(ApplyError::NobodysKey(name.clone()).into());
     }
-    let state = DesiredState::from_document(document, &keys)?;
+    let state = DesiredState::from_document(document, &keys, args.protocols.allowed())?;
     let secret: Option<RootSecret> = match state.has_keys() {
         true => Some(args.installation.secret(&args.secret.file)?),
         false => None,

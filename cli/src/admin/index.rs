@@ -4,7 +4,6 @@
 //! of a failure.
 
 mod answer;
-mod progress_bar;
 
 use std::time::Duration;
 
@@ -16,9 +15,9 @@ use super::AdminError;
 use super::connect::{Connected, Installation};
 use super::page::ProjectSelector;
 use super::print::print;
+use super::progress_bar::ProgressBar;
 use crate::tenants::{Project, TenantsTx};
 use answer::{IndexList, ListedIndex};
-use progress_bar::ProgressBar;
 
 /// How often a wait polls the state.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -162,7 +161,7 @@ async fn request(connected: &Connected, of: &TenantArg, project: &str) -> Result
 
 /// Waits until the project's index is complete, and shows progress.
 async fn wait(connected: &Connected, of: &TenantArg, project: &str) -> Result<(), AdminError> {
-    let bar = ProgressBar::new();
+    let bar = ProgressBar::new("texts");
     let (mut seen, mut since) = (None, Instant::now());
     loop {
         let states = connected.read(async |tx, _| states(tx, of, project).await);

@@ -11,7 +11,8 @@ use uuid::Uuid;
 use super::AdminError;
 use super::connect::{Connected, Installation};
 use super::print::print;
-use crate::tenants::{MirrorRow, TenantsTx};
+use super::progress_bar::ProgressBar;
+use crate::tenants::{ConnectionRow, MirrorRow, TenantsTx};
 use answer::{ListedMirror, MirrorList};
 
 /// How often a wait polls the state.
@@ -29,7 +30,7 @@ pub(crate) enum SyncCommand {
         #[command(flatten)]
         installation: Installation,
     },
-    /// Have mirrors fetched now: each at most once in 10 s.
+    /// Have mirrors fetched, and connections listed, now: each at most once in 10 s.
     Run {
         /// The tenant's slug.
         tenant: String,
@@ -38,6 +39,9 @@ pub(crate) enum SyncCommand {
         /// Wait until all of them have been fetched; exits with 1 if one fails.
         #[arg(long)]
         wait: bool,
+        /// Believe hosts that no longer list most repositories: these go out of use at once.
+        #[arg(long, conflicts_with = "project")]
+        accept_removals: bool,
         #[command(flatten)]
         installation: Installation,
     },
@@ -57,11 +61,16 @@ pub(crate) async fn run(command: SyncCommand) -> Result<(), AdminError> {
             tenant,
             project,
             wait,
+            accept_removals,
             installation,
         } => {
             let connected = installation.connect().await?;
-            let which = (tenant.as_str(), project.as_deref());
-            let done = request_and_wait(&connected, which, *wait).await;
+            let request = Request {
+                tenant,
+                project: project.as_deref(),
+                accepts_removals: *accept_removals,
+            };
+            let done = request_and_wait(&connected, request, *wait).await;
             connected.close().await;
             print(&done?, installation.json)
         }
@@ -92,55 +101,120 @@ async fn list(
     })
 }
 
+/// Which mirrors are to be fetched.
+#[derive(Clone, Copy)]
+struct Request<'a> {
+    tenant: &'a str,
+    /// `None`: all of the tenant, and its connections are listed.
+    project: Option<&'a str>,
+    accepts_removals: bool,
+}
+
+/// How far the fetches of a request are.
+struct Fetched {
+    done: usize,
+    of: usize,
+    is_running: bool,
+    /// Why connections were not listed.
+    errors: Vec<String>,
+}
+
+impl Request<'_> {
+    async fn make(self, connected: &Connected) -> Result<SystemTime, AdminError> {
+        let made = connected.change_unless(false, async |tx, _| {
+            let id = tx.find_tenant(self.tenant).await?;
+            tx.request_sync(id, self.project).await?;
+            if self.project.is_none() {
+                tx.request_listings(id, self.accepts_removals).await?;
+            }
+            Ok(SystemTime::now())
+        });
+        made.await
+    }
+
+    async fn fetched(
+        self,
+        connected: &Connected,
+        asked: SystemTime,
+    ) -> Result<Fetched, AdminError> {
+        let read = connected.read(async |tx, _| {
+            let id = tx.find_tenant(self.tenant).await?;
+            let connections = match self.project {
+                None => tx.connections(id).await?,
+                Some(_) => Vec::new(),
+            };
+            Ok((connections, tx.mirrors(id).await?))
+        });
+        let (connections, mut mirrors) = read.await?;
+        mirrors.retain(|row| self.project.is_none_or(|project| project == row.project));
+        let listed = |row: &&ConnectionRow| has_run(row.tried_at, row.is_running, asked);
+        let fetched = |row: &&MirrorRow| has_run(row.tried_at, row.is_running, asked);
+        let errors = connections.iter().filter_map(|row| {
+            let message = row.message.as_ref()?;
+            Some(format!("connection {}: {message}", row.name))
+        });
+        Ok(Fetched {
+            done: connections.iter().filter(listed).count()
+                + mirrors.iter().filter(fetched).count(),
+            of: connections.len() + mirrors.len(),
+            is_running: connections.iter().any(|row| row.is_running)
+                || mirrors.iter().any(|row| row.is_running),
+            errors: errors.collect(),
+        })
+    }
+
+    /// Waits until everything was fetched. Returns why connections were not listed.
+    async fn wait(
+        self,
+        connected: &Connected,
+        asked: SystemTime,
+    ) -> Result<Vec<String>, AdminError> {
+        let bar = ProgressBar::new("listings and mirrors");
+        let (mut since, mut done) = (Instant::now(), 0);
+        loop {
+            let fetched = self.fetched(connected, asked).await?;
+            let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+            if fetched.done == fetched.of {
+                bar.end(count(fetched.done), count(fetched.of));
+                return Ok(fetched.errors);
+            }
+            bar.show(count(fetched.done), count(fetched.of));
+            if fetched.done != done || fetched.is_running {
+                (done, since) = (fetched.done, Instant::now());
+            }
+            if since.elapsed() > STALL_TIMEOUT {
+                let why =
+                    "no process of `archway sync` begins the run: start one, and read its log";
+                return Err(AdminError::NotReady(why.to_owned()));
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+}
+
 async fn request_and_wait(
     connected: &Connected,
-    (tenant, project): (&str, Option<&str>),
+    request: Request<'_>,
     wait: bool,
 ) -> Result<MirrorList, AdminError> {
-    let asked = connected.change_unless(false, async |tx, _| {
-        let id = tx.find_tenant(tenant).await?;
-        if let Some(project) = project {
-            tx.find_project(id, project).await?;
-        }
-        tx.request_sync(id, project).await?;
-        Ok(SystemTime::now())
-    });
-    let asked = asked.await?;
-    let mut since = Instant::now();
-    let mut done = 0;
-    loop {
-        let rows = connected.read(async |tx, _| {
-            let id = tx.find_tenant(tenant).await?;
-            let rows = tx.mirrors(id).await?.into_iter();
-            Ok(rows
-                .filter(|row| project.is_none_or(|project| project == row.project))
-                .collect())
-        });
-        let rows: Vec<MirrorRow> = rows.await?;
-        if !wait || rows.iter().all(|row| has_run(row, asked)) {
-            let failed = rows.iter().any(|row| row.message.is_some());
-            let list = connected
-                .read(async |tx, _| list(tx, Some(tenant), project).await)
-                .await?;
-            return match wait && failed {
-                true => Err(AdminError::NotReady(list.failures())),
-                false => Ok(list),
-            };
-        }
-        let ended = rows.iter().filter(|row| has_run(row, asked)).count();
-        if ended != done || rows.iter().any(|row| row.is_running) {
-            (done, since) = (ended, Instant::now());
-        }
-        if since.elapsed() > STALL_TIMEOUT {
-            let why = "no process of `archway sync` begins the run: start one, and read its log";
-            return Err(AdminError::NotReady(why.to_owned()));
-        }
-        tokio::time::sleep(POLL_INTERVAL).await;
+    let asked = request.make(connected).await?;
+    let mut errors = match wait {
+        true => request.wait(connected, asked).await?,
+        false => Vec::new(),
+    };
+    let list = connected.read(async |tx, _| list(tx, Some(request.tenant), request.project).await);
+    let list = list.await?;
+    if wait {
+        errors.extend(list.failures());
+    }
+    match errors.is_empty() {
+        true => Ok(list),
+        false => Err(AdminError::NotReady(errors.join("; "))),
     }
 }
 
 /// Whether a run that began after the request has ended, or one shortly before it.
-fn has_run(row: &MirrorRow, asked: SystemTime) -> bool {
+fn has_run(tried_at: Option<SystemTime>, is_running: bool, asked: SystemTime) -> bool {
     let recent = asked.checked_sub(Duration::from_secs(10)).unwrap_or(asked);
-    !row.is_running && row.tried_at.is_some_and(|tried| tried >= recent)
+    !is_running && tried_at.is_some_and(|tried| tried >= recent)
 }

@@ -7,6 +7,7 @@
 //! same however many current are.
 
 mod limits;
+mod sources;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +18,7 @@ use super::compare::{differing_settings, differing_terms};
 use super::report::ApplyReport;
 use super::{DesiredKey, DesiredProject, DesiredState, DesiredTenant, Prune, ReconcileError};
 use crate::tenants::{
-    Key, KeyState, LimitOwner, Project, ProjectSettings, TenantError, TenantsTx, key_id,
+    Key, KeyState, LimitOwner, Project, ProjectSettings, SourceRow, TenantError, TenantsTx, key_id,
 };
 
 /// Applies the desired state and reports the changes. `secret` is required if keys are listed.
@@ -67,6 +68,9 @@ impl Applier<'_> {
         }
         if let Some(projects) = &desired.projects {
             self.projects(id, slug, projects).await?;
+        }
+        if let Some(connections) = &desired.connections {
+            self.connections(id, slug, connections).await?;
         }
         if let Some(keys) = &desired.keys {
             self.keys(id, slug, keys).await?;
@@ -124,13 +128,22 @@ impl Applier<'_> {
     ) -> Result<(), ReconcileError> {
         let current = self.tx.projects(id).await?.into_iter();
         let mut current: BTreeMap<_, _> = current.map(|old| (old.slug.clone(), old)).collect();
+        let sources = self.tx.sources(id).await?.into_iter();
+        let sources: BTreeMap<_, _> = sources.map(|it| (it.project.clone(), it)).collect();
         for project in desired {
             let name = format!("{tenant}/{}", project.slug);
             let old = current.remove(&project.slug);
-            let done = self.project(id, &name, project, old.as_ref()).await;
+            let old = (old.as_ref(), sources.get(&project.slug));
+            let done = self.project(id, &name, project, old).await;
             done.map_err(refused("project", &name))?;
         }
         if self.prune.is_some() {
+            // A connection's projects come and go with what its host lists.
+            let is_found = |slug: &String| {
+                let source = sources.get(slug);
+                source.is_some_and(|source| source.connection.is_some())
+            };
+            current.retain(|slug, _| !is_found(slug));
             self.remove(id, tenant, current.values()).await?;
         }
         Ok(())
@@ -160,16 +173,18 @@ impl Applier<'_> {
         tenant: Uuid,
         name: &str,
         desired: &DesiredProject,
-        current: Option<&Project>,
+        (current, source): (Option<&Project>, Option<&SourceRow>),
     ) -> Result<(), TenantError> {
         let Some(current) = current else {
             let settings = ProjectSettings {
                 name: desired.name.at_first().map(str::to_owned),
                 ..desired.over(&ProjectSettings::default())
             };
-            self.tx
+            let id = self
+                .tx
                 .add_project(tenant, &desired.slug, &settings)
                 .await?;
+            self.source((tenant, id), &desired.source, None).await?;
             self.report.add_action("created", "project", name);
             return Ok(());
         };
@@ -178,9 +193,13 @@ impl Applier<'_> {
             self.tx.restore_project(tenant, &desired.slug).await?;
         }
         let settings = desired.over(&current.settings);
-        let fields = differing_settings(&settings, &current.settings);
+        let mut fields = differing_settings(&settings, &current.settings);
         if !fields.is_empty() {
             self.tx.set_project(current.id, &settings).await?;
+        }
+        let which = (tenant, current.id);
+        if self.source(which, &desired.source, source).await? {
+            fields.push("git");
         }
         if restored {
             self.report.add_action("restored", "project", name);

@@ -13,7 +13,8 @@ use super::database::{Database, DatabaseError};
 use super::projects::Project;
 use crate::data_dir::DataDir;
 use crate::desired::{
-    self, DesiredKey, DesiredName, DesiredProject, DesiredState, DesiredTenant, ReconcileError,
+    self, DesiredKey, DesiredName, DesiredProject, DesiredSource, DesiredState, DesiredTenant,
+    ReconcileError,
 };
 use crate::tenants::{
     KeyRequest, Project as StoredProject, TenantError, Tenants, TenantsTx, generate_key, key_id,
@@ -162,12 +163,14 @@ fn desired_state(
         limits: None,
     };
     let project = |folder: &Project| DesiredProject {
+        source: DesiredSource::Unchanged,
         slug: folder.slug.clone(),
         name: DesiredName::AtFirst(folder.display_name().map(str::to_owned)),
         globs: None,
     };
     DesiredState {
         tenants: vec![DesiredTenant {
+            connections: None,
             slug: TENANT.to_owned(),
             name: DesiredName::AtFirst(None),
             disabled: None,

@@ -11,21 +11,52 @@ use super::error::query;
 use super::{TenantError, TenantsTx, moment};
 
 /// A run is begun at most so often at an operator's request, in seconds.
-const LEAST_INTERVAL: f64 = 10.0;
+pub(super) const LEAST_INTERVAL: f64 = 10.0;
 
 /// Where a project is mirrored from.
-#[derive(Clone, Debug)]
-pub struct NewSource<'a> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectSource {
     /// The remote repository.
-    pub remote: &'a RemoteUrl,
+    pub remote: RemoteUrl,
     /// The branch, tag or commit; `None` for the remote's own HEAD.
-    pub reference: Option<&'a str>,
+    pub reference: Option<String>,
     /// The name of a file in the folder of credentials.
-    pub credential: Option<&'a str>,
-    /// A file of certificates that are trusted instead of the system's.
-    pub ca_file: Option<&'a str>,
+    pub credential: Option<String>,
+    /// A file of certificates that are trusted besides the system's.
+    pub ca_file: Option<String>,
     /// The proxy for https.
-    pub https_proxy: Option<&'a str>,
+    pub https_proxy: Option<String>,
+}
+
+/// The source of a project as the database has it.
+#[derive(Clone, Debug)]
+pub struct SourceRow {
+    /// The project's slug.
+    pub project: String,
+    /// The URL, as [`RemoteUrl::as_str`] writes it.
+    pub url: String,
+    /// As in [`ProjectSource`].
+    pub reference: Option<String>,
+    /// As in [`ProjectSource`].
+    pub credential: Option<String>,
+    /// As in [`ProjectSource`].
+    pub ca_file: Option<String>,
+    /// As in [`ProjectSource`].
+    pub https_proxy: Option<String>,
+    /// The connection that found it; `None` if an operator named it.
+    pub connection: Option<String>,
+}
+
+impl SourceRow {
+    /// Whether an operator named exactly this source.
+    pub fn is(&self, source: &ProjectSource) -> bool {
+        self.connection.is_none()
+            && self.url == source.remote.as_str()
+            && self.reference == source.reference
+            && self.credential == source.credential
+            && self.ca_file == source.ca_file
+            && self.https_proxy == source.https_proxy
+    }
 }
 
 /// The mirror of a project at one place.
@@ -62,18 +93,22 @@ pub struct MirrorRow {
 }
 
 impl TenantsTx {
-    /// Has a project mirrored from a remote.
+    /// Has a project mirrored from a remote, instead of what it was mirrored from before.
     ///
     /// # Errors
     /// If Postgres does not answer.
-    pub async fn add_source(
+    pub async fn set_source(
         &mut self,
         (tenant, project): (Uuid, Uuid),
-        source: &NewSource<'_>,
+        source: &ProjectSource,
     ) -> Result<(), TenantError> {
         sqlx::query!(
             "insert into sources (project_id, tenant_id, url, host, reference, credential, ca_file, https_proxy) \
-             values ($1, $2, $3, $4, $5, $6, $7, $8)",
+             values ($1, $2, $3, $4, $5, $6, $7, $8) \
+             on conflict (project_id) do update set url = excluded.url, host = excluded.host, \
+                 reference = excluded.reference, credential = excluded.credential, ca_file = excluded.ca_file, \
+                 https_proxy = excluded.https_proxy, connection_id = null, host_id = null, host_path = null, \
+                 pushed_at = null, out_of_use = null",
             project,
             tenant,
             source.remote.as_str(),
@@ -85,8 +120,39 @@ impl TenantsTx {
         )
         .execute(&mut *self.tx)
         .await
-        .map_err(query("add a source"))?;
-        Ok(())
+        .map_err(query("set a source"))?;
+        self.make_due(tenant, Some(project)).await
+    }
+
+    /// Has a project mirrored no longer. Its mirror is removed.
+    ///
+    /// # Errors
+    /// If Postgres does not answer.
+    pub async fn remove_source(&mut self, project: Uuid) -> Result<(), TenantError> {
+        sqlx::query!("delete from sources where project_id = $1", project)
+            .execute(&mut *self.tx)
+            .await
+            .map(drop)
+            .map_err(query("remove a source"))
+    }
+
+    /// The sources of a tenant's projects, by slug.
+    ///
+    /// # Errors
+    /// If Postgres does not answer.
+    pub async fn sources(&mut self, tenant: Uuid) -> Result<Vec<SourceRow>, TenantError> {
+        sqlx::query_as!(
+            SourceRow,
+            r#"select p.slug as project, s.url, s.reference, s.credential, s.ca_file, s.https_proxy,
+                      c.name as "connection?"
+               from sources s join projects p on p.id = s.project_id
+               left join connections c on c.id = s.connection_id
+               where s.tenant_id = $1 order by p.slug collate "C""#,
+            tenant
+        )
+        .fetch_all(&mut *self.tx)
+        .await
+        .map_err(query("list sources"))
     }
 
     /// The mirrors of a tenant's projects, by project and place.
@@ -136,16 +202,24 @@ impl TenantsTx {
     /// Makes the mirrors of a tenant, or of one of its projects, due at once, unless one was tried just now.
     ///
     /// # Errors
-    /// If Postgres does not answer.
+    /// [`TenantError::Missing`].
     pub async fn request_sync(
         &mut self,
         tenant: Uuid,
         project: Option<&str>,
     ) -> Result<(), TenantError> {
+        let project = match project {
+            Some(slug) => Some(self.find_project(tenant, slug).await?.id),
+            None => None,
+        };
+        self.make_due(tenant, project).await
+    }
+
+    async fn make_due(&mut self, tenant: Uuid, project: Option<Uuid>) -> Result<(), TenantError> {
         sqlx::query!(
-            "update mirrors m set next_at = greatest(now(), m.tried_at + make_interval(secs => $3)) \
-             from projects p where p.id = m.project_id and m.tenant_id = $1 \
-             and ($2::text is null or p.slug = $2)",
+            "update mirrors m set is_requested = true, \
+                 next_at = greatest(now(), m.tried_at + make_interval(secs => $3)) \
+             where m.tenant_id = $1 and ($2::uuid is null or m.project_id = $2)",
             tenant,
             project,
             LEAST_INTERVAL

@@ -25,6 +25,19 @@ pub enum Exclusion {
     Unusable,
 }
 
+impl Exclusion {
+    /// Its name in answers and in the database.
+    pub fn name(self) -> &'static str {
+        match self {
+            Exclusion::Archived => "archived",
+            Exclusion::Fork => "fork",
+            Exclusion::Name => "excluded",
+            Exclusion::Topic => "topic",
+            Exclusion::Unusable => "unusable",
+        }
+    }
+}
+
 /// The checked filters of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Filter {

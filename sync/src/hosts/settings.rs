@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const DEFAULT_MAX: u32 = 5000;
@@ -9,7 +10,7 @@ const DEFAULT_MAX: u32 = 5000;
 /// A connection as an operator writes it: one source, a credential, and which repositories are served.
 ///
 /// Exactly one of `github`, `gitlab`, `gitea` and `urls` is set.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectionSettings {
     /// Its name within the tenant: `[a-z0-9][a-z0-9-]{0,62}`.
@@ -56,7 +57,7 @@ pub struct ConnectionSettings {
 }
 
 /// An organisation or a user at GitHub.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GithubSource {
     /// Its login. Of a user, only public repositories are listed.
@@ -67,7 +68,7 @@ pub struct GithubSource {
 }
 
 /// A group at GitLab, with its subgroups, or a user.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GitlabSource {
     /// Its full path: `acme` or `acme/platform`.
@@ -78,7 +79,7 @@ pub struct GitlabSource {
 }
 
 /// An organisation or a user at Gitea or Forgejo.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GiteaSource {
     /// Its name.
@@ -88,7 +89,7 @@ pub struct GiteaSource {
 }
 
 /// Repositories by their URLs.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UrlsSource {
     /// URLs as [`crate::remote::RemoteUrl`] takes them.
@@ -96,7 +97,7 @@ pub struct UrlsSource {
 }
 
 /// Where a connection's credential is.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "expected the name of a file in --credentials, or {app: {id: 1, installation: 2}}"
@@ -109,7 +110,7 @@ pub enum CredentialSetting {
 }
 
 /// `{app: {id, installation}}`. The private key is `NAME.app.pem`, NAME being the connection's.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AppCredentialSetting {
     /// The App and where it is installed.
@@ -117,7 +118,7 @@ pub struct AppCredentialSetting {
 }
 
 /// A GitHub App and where it is installed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AppCredential {
     /// The App's id, above 0.

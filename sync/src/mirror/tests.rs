@@ -306,3 +306,24 @@ async fn many_small_fetches_leave_few_packs() {
     sandbox.mirror(&["fsck", "--full", "--strict"]);
     assert_eq!(sandbox.mirror(&["rev-list", "--count", "HEAD"]), "41");
 }
+
+#[tokio::test]
+async fn only_mirrors_are_listed_and_a_removed_one_is_gone() {
+    let sandbox = Sandbox::new();
+    sandbox.commit("first");
+    sandbox.sync(None).await.unwrap();
+    let repos = sandbox.mirrors.repos.clone();
+    let by_hand = repos.join("acme/by-hand");
+    let mut init = Command::new("git");
+    init.arg("init").arg("-q").arg(&by_hand);
+    assert!(init.status().unwrap().success());
+    fs::write(repos.join("a-file"), "").unwrap();
+    let site = || ("acme".to_owned(), "site".to_owned());
+    assert_eq!(sandbox.mirrors.list().unwrap(), [site()]);
+    for _ in 0..2 {
+        sandbox.mirrors.remove("acme", "site").unwrap();
+        assert_eq!(sandbox.mirrors.list().unwrap(), []);
+    }
+    assert!(by_hand.join(".git").exists());
+    assert_eq!(fs::read_dir(repos.join(BESIDE)).unwrap().count(), 0);
+}

@@ -71,7 +71,7 @@ async fn record(runner: &Runner, mirror: &LeasedMirror, ended: Ended) {
             } else {
                 mirror.quiet
             };
-            let next = schedule::after_success(quiet, random);
+            let next = schedule::after_success(quiet, mirror.is_listed, random);
             runner.store.record(mirror, synced, next).await
         }
         Ended::Done(Err(failure)) => {
@@ -102,7 +102,7 @@ async fn sync(
 ) -> Result<Synced, SyncFailure> {
     let remote = RemoteUrl::parse(&mirror.url, &runner.config.protocols());
     let remote = remote.map_err(|error| SyncFailure::new(SyncState::Failed, error.to_string()))?;
-    let access = Access::of(runner, mirror.credential.as_deref(), &remote).await?;
+    let access = Access::of(runner, mirror, &remote).await?;
     let is_new = !runner.mirrors.exists(&mirror.tenant, &mirror.project);
     if is_new {
         check_room(&runner.volume, runner.config.volume_percent)?;
@@ -127,7 +127,13 @@ async fn sync(
         cancel,
         progress: &|now| *progress.lock() = now,
     };
-    runner.mirrors.sync(&source, &bounds).await
+    let synced = runner.mirrors.sync(&source, &bounds).await;
+    if let (Err(failure), Some((_, settings))) = (&synced, &mirror.app)
+        && failure.state == SyncState::CredentialRefused
+    {
+        runner.apps.forget(settings);
+    }
+    synced
 }
 
 /// What a run presents to the remote.
@@ -140,10 +146,17 @@ struct Access {
 impl Access {
     async fn of(
         runner: &Runner,
-        name: Option<&str>,
+        mirror: &LeasedMirror,
         remote: &RemoteUrl,
     ) -> Result<Access, SyncFailure> {
-        let Some(name) = name else {
+        if let Some((_, settings)) = &mirror.app {
+            let token = runner.apps.token(settings).await?;
+            return Ok(Access {
+                https: Some(HttpsCredential::of_token(token)),
+                ssh: None,
+            });
+        }
+        let Some(name) = &mirror.credential else {
             return match remote.protocol() {
                 Protocol::Ssh => Err(SyncFailure::new(
                     SyncState::CredentialMissing,

@@ -2,13 +2,13 @@
 
 use std::net::TcpListener;
 
-use archway_sync::Syncer;
+use archway_sync::{SyncPorts, Syncer};
 use clap::Parser;
 use e2e::{Repo, Stack, credentials, http::Request};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use super::{Arguments, Mirrored, RunningSync};
+use super::mirrored::{Arguments, Mirrored, RunningSync};
 
 /// The machine of these tests.
 const PLACE: &str = "worker-0";
@@ -26,17 +26,22 @@ fn start(stack: &Stack, repos: &TempDir, credentials: &TempDir, pool: &str) -> R
         folder,
     ];
     let config = Arguments::parse_from(arguments).config;
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let admin = listener.local_addr().unwrap();
+    let [listener, hooks_listener] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    let [admin, hooks] = [&listener, &hooks_listener].map(|it| it.local_addr().unwrap());
+    let ports = SyncPorts {
+        admin: listener,
+        hooks: Some(hooks_listener),
+    };
     let database = stack.database().owner().username("archway_sync");
     let syncer = Syncer::new(config, repos.path().to_owned(), database, PLACE);
     let stop = CancellationToken::new();
     let ending = stop.clone();
-    let serving = tokio::spawn(async move { syncer.serve(listener, ending).await.unwrap() });
+    let serving = tokio::spawn(async move { syncer.serve(ports, ending).await.unwrap() });
     RunningSync {
         stop,
         serving,
         admin,
+        hooks,
     }
 }
 

@@ -33,7 +33,7 @@ pub use indexes::{
 pub use keys::{Blob, ProjectKey, Source};
 pub use notes::{Note, NoteId, NoteList};
 pub use project_changes::{ProjectChange, ProjectChanges};
-pub use projects::{MirrorState, ProjectRow};
+pub use projects::{HostedText, MirrorState, ProjectRow};
 pub use reads::{FileReads, RecentReads};
 pub use tls_files::{
     DatabaseFileError, UNTRUSTED_CERTIFICATE, is_untrusted_certificate, read_files,

@@ -20,6 +20,19 @@ pub struct ProjectRow {
     pub close_globs: Vec<String>,
     /// How its mirror is; `None` for a project that `archway sync` does not mirror.
     pub mirror: Option<MirrorState>,
+    /// What its host says of it; empty if no connection found it.
+    pub hosted: HostedText,
+}
+
+/// What a host says of a repository: bounded and escaped by `archway sync`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostedText {
+    /// One line of at most 200 characters.
+    pub description: Option<String>,
+    /// At most 255 bytes.
+    pub default_branch: Option<String>,
+    /// At most 10.
+    pub topics: Vec<String>,
 }
 
 /// How a project's mirror is: where there are several, the one that was fetched last.
@@ -31,6 +44,8 @@ pub struct MirrorState {
     pub since: i64,
     /// When it was last fetched, likewise; `None` if there is no mirror yet.
     pub fetched_at: Option<i64>,
+    /// When a fetch last brought something, likewise.
+    pub changed_at: Option<i64>,
     /// How far the first clone is, in percent.
     pub percent: Option<i16>,
     /// Seconds until the next run; 0 if one is due.
@@ -45,11 +60,14 @@ impl TenantStore<'_> {
             r#"select p.id, p.slug, p.name, p.allow_globs, p.open_globs, p.close_globs,
                       s.project_id is not null as "is_mirrored!", m.state as "state?",
                       extract(epoch from m.since)::bigint as since,
-                      extract(epoch from m.fetched_at)::bigint as fetched_at, m.percent as "percent?",
+                      extract(epoch from m.fetched_at)::bigint as fetched_at,
+                      extract(epoch from m.changed_at)::bigint as changed_at, m.percent as "percent?",
+                      s.description as "description?", s.default_branch as "default_branch?",
+                      s.topics as "topics?",
                       greatest(extract(epoch from m.next_at - now()), 0)::bigint as next_in
                from projects p left join sources s on s.project_id = p.id
                left join lateral (
-                   select * from (select state, since, fetched_at, percent, next_at from mirrors
+                   select * from (select state, since, fetched_at, changed_at, percent, next_at from mirrors
                                   where project_id = p.id) of_project
                    order by fetched_at desc nulls last limit 1
                ) m on true
@@ -65,9 +83,15 @@ impl TenantStore<'_> {
                 state: row.state.unwrap_or_else(|| "new".to_owned()),
                 since: row.since.unwrap_or(0),
                 fetched_at: row.fetched_at,
+                changed_at: row.changed_at,
                 percent: row.percent,
                 next_in: row.next_in.unwrap_or(0),
             }),
+            hosted: HostedText {
+                description: row.description,
+                default_branch: row.default_branch,
+                topics: row.topics.unwrap_or_default(),
+            },
             id: row.id,
             slug: row.slug,
             name: row.name,

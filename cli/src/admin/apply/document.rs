@@ -8,6 +8,7 @@ use std::io::{self, Read};
 
 use archway_gateway::terms::MOST;
 use archway_proto::catalog::Scope;
+use archway_sync::hosts::ConnectionSettings;
 use schemars::{JsonSchema, SchemaGenerator, json_schema, schema_for};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
@@ -54,11 +55,14 @@ pub(super) struct TenantEntry {
     pub(super) limits: Option<TenantLimits>,
     /// Its projects. If omitted, they stay unchanged, even with --prune.
     pub(super) projects: Option<Vec<ProjectEntry>>,
+    /// Organisations whose repositories become projects by themselves. If omitted, they stay unchanged, even with
+    /// --prune.
+    pub(super) connections: Option<Vec<ConnectionSettings>>,
     /// Its keys. If omitted, they stay unchanged, even with --prune.
     pub(super) keys: Option<Vec<KeyEntry>>,
 }
 
-/// A project: the folder `<repos>/<tenant>/<slug>` that the workers mount.
+/// A project: the folder `<repos>/<tenant>/<slug>` that the workers read.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProjectEntry {
@@ -75,6 +79,30 @@ pub(super) struct ProjectEntry {
     /// Globs that block further names; they win over `open`.
     #[serde(default)]
     pub(super) close: Vec<String>,
+    /// Its repository, which `archway sync` mirrors. If omitted, somebody puts it into the folder.
+    pub(super) git: Option<GitEntry>,
+}
+
+/// The remote repository of a project.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GitEntry {
+    /// Its URL, by https or ssh, without a password.
+    #[schemars(length(min = 1, max = 2048))]
+    pub(super) url: String,
+    /// The branch, tag or commit to serve; the repository's own HEAD if omitted.
+    #[serde(rename = "ref")]
+    #[schemars(length(min = 1, max = 250))]
+    pub(super) reference: Option<String>,
+    /// The name of a file in the folder that `archway sync` has by --credentials.
+    #[schemars(regex(pattern = r"^[a-z0-9][a-z0-9-]{0,62}$"))]
+    pub(super) credential: Option<String>,
+    /// A file with more authorities for the host's certificate, as `archway sync` sees it.
+    #[schemars(length(min = 1, max = 4096))]
+    pub(super) ca_file: Option<String>,
+    /// The proxy for https.
+    #[schemars(length(min = 1, max = 2048))]
+    pub(super) https_proxy: Option<String>,
 }
 
 /// An API key. Its secret is in the environment, never here.

@@ -4,27 +4,34 @@
 use std::collections::BTreeSet;
 
 use archway_gateway::terms::Level;
+use archway_proto::chain::Chain;
+use archway_sync::hosts::ConnectionSettings;
+use archway_sync::remote::AllowedProtocols;
 use secrecy::SecretString;
 
 use super::document::{
-    Count, Document, KeyEntry, KeyLimits, PerMinute, ProjectEntry, TenantEntry, TenantLimits,
+    Count, Document, GitEntry, KeyEntry, KeyLimits, PerMinute, ProjectEntry, TenantEntry,
+    TenantLimits,
 };
 use super::{ApplyError, KeysByName};
 use crate::admin::AdminError;
 use crate::admin::input::{KeyEnd, check_families, check_globs};
 use crate::admin::limit_targets::check_names;
+use crate::admin::source_text::SourceText;
 use crate::desired::{
-    DesiredKey, DesiredLimit, DesiredName, DesiredProject, DesiredState, DesiredTenant, Globs,
+    DesiredKey, DesiredLimit, DesiredName, DesiredProject, DesiredSource, DesiredState,
+    DesiredTenant, Globs,
 };
-use crate::tenants::{KeyRequest, key_id};
+use crate::tenants::{KeyRequest, ProjectSource, key_id};
 
 impl DesiredState {
     /// The desired state of a document. Keys come from `keys`, else from environment variables.
     pub(super) fn from_document(
         document: Document,
         keys: &KeysByName,
+        allowed: AllowedProtocols,
     ) -> Result<DesiredState, ApplyError> {
-        DesiredState::with_variables(document, |name| {
+        DesiredState::with_variables(document, allowed, |name| {
             if let Some(key) = keys.get(name) {
                 return Some(key.clone());
             }
@@ -37,9 +44,13 @@ impl DesiredState {
 
     fn with_variables(
         document: Document,
+        allowed: AllowedProtocols,
         variable: impl Fn(&str) -> Option<SecretString>,
     ) -> Result<DesiredState, ApplyError> {
-        let mut checked = Checked::default();
+        let mut checked = Checked {
+            allowed,
+            ..Checked::default()
+        };
         let tenants = document.tenants.into_iter();
         let tenants = tenants.map(|entry| tenant(entry, &variable, &mut checked));
         Ok(DesiredState {
@@ -48,9 +59,11 @@ impl DesiredState {
     }
 }
 
-/// What was checked so far.
+/// What was checked so far, and by which rules.
 #[derive(Default)]
 struct Checked {
+    /// The protocols that remotes may have.
+    allowed: AllowedProtocols,
     /// The entries, as messages name them.
     entries: BTreeSet<String>,
     /// Globs, and whether each opens: thousands of projects have the same, and to compile one takes a
@@ -66,6 +79,17 @@ impl Checked {
         }
         self.entries.insert(what);
         Ok(())
+    }
+
+    fn source(&self, entry: GitEntry) -> Result<ProjectSource, AdminError> {
+        SourceText {
+            url: &entry.url,
+            reference: entry.reference.as_deref(),
+            credential: entry.credential.as_deref(),
+            ca_file: entry.ca_file.as_deref(),
+            https_proxy: entry.https_proxy.as_deref(),
+        }
+        .check(&self.allowed)
     }
 
     /// Checks the globs that are new.
@@ -110,6 +134,12 @@ fn tenant(
             .collect()
     });
     let projects = projects.transpose()?;
+    let connections = entry.connections.map(|connections| {
+        let connections = connections.into_iter();
+        let connections = connections.map(|entry| connection(&slug, entry, checked));
+        connections.collect()
+    });
+    let connections = connections.transpose()?;
     let keys = entry.keys.map(|keys| {
         let keys = keys.into_iter();
         keys.map(|entry| key(&slug, entry, variable, checked))
@@ -123,6 +153,7 @@ fn tenant(
         pool: entry.pool,
         limits,
         projects,
+        connections,
         keys,
     })
 }
@@ -138,9 +169,17 @@ fn project(
     let others = entry.allow.iter().flatten().chain(&entry.close);
     let closed = checked.check_globs(false, others);
     closed.map_err(wrong(&place))?;
+    let source = match entry.git {
+        None => DesiredSource::Folder,
+        Some(git) => {
+            let source = checked.source(git).map_err(wrong(&place))?;
+            DesiredSource::Mirror(Box::new(source))
+        }
+    };
     checked.add(place)?;
     Ok(DesiredProject {
         slug: entry.slug,
+        source,
         name: DesiredName::Always(entry.name),
         globs: Some(Globs {
             allow: entry.allow,
@@ -148,6 +187,18 @@ fn project(
             close: entry.close,
         }),
     })
+}
+
+fn connection(
+    tenant: &str,
+    entry: ConnectionSettings,
+    checked: &mut Checked,
+) -> Result<ConnectionSettings, ApplyError> {
+    let place = format!("connection {tenant}/{}", entry.name);
+    let usable = entry.check(&checked.allowed);
+    usable.map_err(|error| wrong(&place)(Chain(&error)))?;
+    checked.add(place)?;
+    Ok(entry)
 }
 
 fn key(
@@ -240,7 +291,8 @@ mod tests {
     const KEY: &str = "tenants: [{slug: acme, keys: [{label: ci, from_env: CI}]}]";
 
     fn desired(text: &str, value: Option<SecretString>) -> Result<DesiredState, ApplyError> {
-        DesiredState::with_variables(Document::parse(text.as_bytes()).unwrap(), |_| value.clone())
+        let document = Document::parse(text.as_bytes()).unwrap();
+        DesiredState::with_variables(document, AllowedProtocols::default(), |_| value.clone())
     }
 
     #[test]

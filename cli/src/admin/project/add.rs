@@ -2,15 +2,13 @@
 
 use std::path::Path;
 
-use archway_sync::credentials;
-use archway_sync::remote::{AllowedProtocols, Protocol, RemoteUrl, check_reference};
-
 use super::answer::ProjectChange;
 use super::{ProjectName, ProjectSettingsArgs};
 use crate::admin::AdminError;
 use crate::admin::connect::Connected;
+use crate::admin::source_text::{ProtocolArgs, SourceText};
 use crate::dev::{self, remember_folder};
-use crate::tenants::{NewSource, ProjectSettings, TenantsTx};
+use crate::tenants::{ProjectSettings, ProjectSource, TenantsTx};
 
 /// Where a project is mirrored from.
 #[derive(Debug, clap::Args)]
@@ -30,9 +28,8 @@ pub(super) struct SourceArgs {
     /// The proxy for https.
     #[arg(long, value_name = "URL", requires = "git")]
     https_proxy: Option<String>,
-    /// Protocols besides https and ssh that `archway sync` may use, separated by commas.
-    #[arg(long, value_name = "PROTOCOL", value_delimiter = ',', requires = "git")]
-    allow_protocol: Vec<Protocol>,
+    #[command(flatten)]
+    protocols: ProtocolArgs,
 }
 
 /// Adds a project. `path` is the folder that `archway dev` serves.
@@ -43,13 +40,12 @@ pub(super) async fn add<'a>(
     path: Option<(&Connected, &Path)>,
 ) -> Result<ProjectChange<'a>, AdminError> {
     settings.check()?;
-    let remote = source.remote()?;
+    let source = source.source()?;
     let tenant = tx.find_tenant(&which.tenant).await?;
     let settings = settings.over(ProjectSettings::default());
     let project = tx.add_project(tenant, &which.slug, &settings).await?;
-    if let Some(remote) = &remote {
-        let new = source.of(remote);
-        tx.add_source((tenant, project), &new).await?;
+    if let Some(source) = source {
+        tx.set_source((tenant, project), &source).await?;
         return Ok(which.done("added; `archway sync` mirrors it"));
     }
     let Some((to, path)) = path else {
@@ -61,31 +57,18 @@ pub(super) async fn add<'a>(
 }
 
 impl SourceArgs {
-    /// The checked URL.
-    fn remote(&self) -> Result<Option<RemoteUrl>, AdminError> {
-        let refused = |error: &dyn std::error::Error| AdminError::Refused(error.to_string());
-        if let Some(name) = &self.credential {
-            credentials::check_name(name).map_err(|error| refused(&error))?;
-        }
-        if let Some(reference) = &self.reference {
-            check_reference(reference).map_err(|error| refused(&error))?;
-        }
-        let allowed = AllowedProtocols {
-            more: self.allow_protocol.clone(),
-            loopback_http: false,
-        };
-        let git = self.git.as_deref();
-        let remote = git.map(|url| RemoteUrl::parse(url, &allowed)).transpose();
-        remote.map_err(|error| refused(&error))
-    }
-
-    fn of<'a>(&'a self, remote: &'a RemoteUrl) -> NewSource<'a> {
-        NewSource {
-            remote,
-            reference: self.reference.as_deref(),
-            credential: self.credential.as_deref(),
-            ca_file: self.ca_file.as_deref(),
-            https_proxy: self.https_proxy.as_deref(),
-        }
+    /// The checked source.
+    fn source(&self) -> Result<Option<ProjectSource>, AdminError> {
+        let source = self.git.as_deref().map(|url| {
+            SourceText {
+                url,
+                reference: self.reference.as_deref(),
+                credential: self.credential.as_deref(),
+                ca_file: self.ca_file.as_deref(),
+                https_proxy: self.https_proxy.as_deref(),
+            }
+            .check(&self.protocols.allowed())
+        });
+        source.transpose()
     }
 }

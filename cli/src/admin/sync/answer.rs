@@ -82,12 +82,12 @@ impl ListedMirror {
 
 impl MirrorList {
     /// Which mirrors failed, and why.
-    pub(super) fn failures(&self) -> String {
+    pub(super) fn failures(&self) -> Vec<String> {
         let failed = self.mirrors.iter().filter_map(|mirror| {
             let message = mirror.message.as_ref()?;
             Some(format!("{}: {}: {message}", mirror.project, mirror.state))
         });
-        failed.collect::<Vec<_>>().join("; ")
+        failed.collect()
     }
 }
 

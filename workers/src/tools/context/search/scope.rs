@@ -183,6 +183,7 @@ mod tests {
             name: slug.to_owned(),
             rules: Arc::new(Rules::new(&[], &[], None).unwrap()),
             mirror: None,
+            hosted: Default::default(),
         })
     }
 

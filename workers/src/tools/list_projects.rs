@@ -1,5 +1,6 @@
-//! The family `basics`: check the connection, and list projects.
+//! `list_projects`: the projects that the caller may name in `project`.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use archway_proto::failure::Failure;
@@ -12,52 +13,28 @@ use super::{Reply, Tool, ToolContext, paging, schema::is_false};
 use crate::context::moment;
 use crate::projects::Project;
 
-/// Answers with a greeting, so that a client knows its connection works.
-pub(super) struct Hello;
-
-/// The empty arguments.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct HelloArgs {}
-
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Greeting {
-    message: &'static str,
-    /// The server's clock, RFC 3339 in UTC.
-    timestamp: String,
-}
-
-impl Tool for Hello {
-    const NAME: &'static str = "hello";
-    const TITLE: &'static str = "Hello";
-    const DESCRIPTION: &'static str =
-        "Check that the connection works. Returns a greeting and the server's time.";
-    const FAMILY: &'static str = "basics";
-    const PER_MINUTE: Option<u32> = Some(100);
-    const UNTRUSTED: bool = false;
-    type Args = HelloArgs;
-    type Output = Greeting;
-
-    async fn run(_cx: &ToolContext, _args: HelloArgs) -> Result<Reply<Greeting>, Failure> {
-        let timestamp = format!("{:.3}", jiff::Timestamp::now());
-        Ok(Reply::new(Greeting {
-            message: "Hello from Archway!",
-            timestamp,
-        }))
-    }
-}
-
 /// Lists the projects that the caller may name in `project`.
 pub(super) struct ListProjects;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ListProjectsArgs {
-    /// Only projects whose slug or name contains this, ignoring case.
+    /// Only projects whose slug, name, description or topic contains this, ignoring case.
     #[schemars(length(min = 1, max = 200))]
     query: Option<String>,
+    /// `name`, or `recent`: what changed last comes first, as far as that is known.
+    #[serde(default)]
+    sort: Sort,
     /// The cursor of the previous page.
     cursor: Option<String>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Sort {
+    #[default]
+    Name,
+    Recent,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -77,7 +54,7 @@ pub(super) struct ProjectList {
 const PAGE: usize = 50;
 /// Bytes of a page: about 2,000 tokens.
 const PAGE_BYTES: usize = 8_000;
-/// The cursor of a page is this and the last slug of the page before.
+/// The cursor of a page is this and the last project of the page before.
 const AFTER: &str = ">";
 
 #[derive(Serialize, JsonSchema)]
@@ -91,6 +68,13 @@ struct ListedProject {
     commit: Option<HeadCommit>,
     /// Null without an index.
     indexed: Option<IndexedTexts>,
+    /// As the repository's host has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default_branch: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    topics: Vec<String>,
     /// When the mirror of a remote repository was last fetched.
     #[serde(skip_serializing_if = "Option::is_none")]
     synced_at: Option<String>,
@@ -108,7 +92,11 @@ impl ListedProject {
         default: Option<&str>,
     ) -> ListedProject {
         let mirror = project.mirror.as_ref();
+        let hosted = project.hosted.clone();
         ListedProject {
+            description: hosted.description,
+            default_branch: hosted.default_branch,
+            topics: hosted.topics,
             default: default == Some(&project.slug),
             commit: head.map(|head| HeadCommit {
                 id: head.commit,
@@ -158,20 +146,23 @@ impl Tool for ListProjects {
             .default_project(&readable)
             .map(|project| project.slug.clone());
         let query = args.query.map(|query| query.to_lowercase());
-        let matches = |project: &Arc<Project>| {
-            query.as_ref().is_none_or(|query| {
-                project.slug.contains(query) || project.name.to_lowercase().contains(query)
-            })
+        let is_found = |project: &Arc<Project>| {
+            let query = query.as_ref();
+            query.is_none_or(|query| contains(project, query))
         };
-        let mut listed: Vec<_> = readable.into_iter().filter(matches).collect();
+        let mut listed: Vec<_> = readable.into_iter().filter(is_found).collect();
         let total_count = listed.len();
-        listed.sort_by(|one, other| one.slug.cmp(&other.slug));
+        listed.sort_by_cached_key(|project| args.sort.key(project));
         if let Some(cursor) = &args.cursor {
-            let last = cursor.strip_prefix(AFTER).ok_or_else(paging::other_state)?;
-            listed.retain(|project| *project.slug > *last);
+            let last = cursor
+                .strip_prefix(AFTER)
+                .and_then(|it| args.sort.parse(it));
+            let last = last.ok_or_else(paging::other_state)?;
+            listed.retain(|project| args.sort.key(project) > last);
         }
         let left = listed.len();
         listed.truncate(PAGE);
+        let keys: Vec<SortKey> = listed.iter().map(|it| args.sort.key(it)).collect();
         let heads = cx.heads(&listed).await?;
         let ids: Vec<Uuid> = listed.iter().map(|project| project.id).collect();
         let indexes = cx.index().last_known_rows(cx.tenant(), &ids).await;
@@ -185,8 +176,9 @@ impl Tool for ListProjects {
             PAGE_BYTES.min(cx.max_result_bytes()),
         ));
         let truncated = projects.len() < left;
-        let last = projects.last().filter(|_| truncated);
-        let next = last.map(|last| format!("{AFTER}{}", last.slug));
+        let last = projects.len().checked_sub(1).filter(|_| truncated);
+        let last = last.and_then(|index| keys.get(index));
+        let next = last.map(|(changed, slug)| format!("{AFTER}{}:{slug}", changed.0));
         let list = ProjectList {
             projects,
             total_count,
@@ -195,4 +187,34 @@ impl Tool for ListProjects {
         };
         Ok(Reply::new(list).cursor(next))
     }
+}
+
+/// What decides the place of a project: when it last changed, the latest first, then its slug.
+type SortKey = (Reverse<i64>, String);
+
+impl Sort {
+    fn key(self, project: &Project) -> SortKey {
+        let changed_at = || project.mirror.as_ref()?.changed_at;
+        let changed = match self {
+            Sort::Name => 0,
+            Sort::Recent => changed_at().unwrap_or(0),
+        };
+        (Reverse(changed), project.slug.clone())
+    }
+
+    /// The key of a cursor of this order.
+    fn parse(self, text: &str) -> Option<SortKey> {
+        let (changed, slug) = text.split_once(':')?;
+        Some((Reverse(changed.parse().ok()?), slug.to_owned()))
+    }
+}
+
+/// Whether a project's words contain `query`, which is in lower case.
+fn contains(project: &Project, query: &str) -> bool {
+    let contains = |text: &str| text.to_lowercase().contains(query);
+    let hosted = &project.hosted;
+    contains(&project.slug)
+        || contains(&project.name)
+        || hosted.description.as_deref().is_some_and(contains)
+        || hosted.topics.iter().any(|topic| contains(topic))
 }

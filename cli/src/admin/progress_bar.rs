@@ -7,11 +7,15 @@ const WIDTH: u64 = 30;
 /// Written to standard error, so that standard output holds only the answer.
 pub(super) struct ProgressBar {
     is_terminal: bool,
+    /// What is counted, such as `texts`.
+    unit: &'static str,
 }
 
 impl ProgressBar {
-    pub(super) fn new() -> ProgressBar {
+    /// Counts `unit`, in the plural.
+    pub(super) fn new(unit: &'static str) -> ProgressBar {
         ProgressBar {
+            unit,
             is_terminal: std::io::stderr().is_terminal(),
         }
     }
@@ -19,14 +23,14 @@ impl ProgressBar {
     /// Shows progress.
     pub(super) fn show(&self, done: u64, total: u64) {
         if self.is_terminal {
-            write(&format!("\r{}", line(done, total)));
+            write(&format!("\r{} {}", line(done, total), self.unit));
         }
     }
 
     /// Shows the final state and ends the line.
     pub(super) fn end(&self, done: u64, total: u64) {
         if self.is_terminal {
-            write(&format!("\r{}\n", line(done, total)));
+            write(&format!("\r{} {}\n", line(done, total), self.unit));
         }
     }
 }
@@ -47,7 +51,7 @@ fn line(done: u64, total: u64) -> String {
     let bar: String = (0..WIDTH)
         .map(|at| if at < filled { '#' } else { '.' })
         .collect();
-    format!("[{bar}] {done}/{total} texts")
+    format!("[{bar}] {done}/{total}")
 }
 
 #[cfg(test)]
@@ -56,9 +60,9 @@ mod tests {
 
     #[test]
     fn the_bar_is_filled_in_proportion() {
-        assert_eq!(line(0, 0), format!("[{}] 0/0 texts", ".".repeat(30)));
-        let half = format!("[{}{}] 5/10 texts", "#".repeat(15), ".".repeat(15));
+        assert_eq!(line(0, 0), format!("[{}] 0/0", ".".repeat(30)));
+        let half = format!("[{}{}] 5/10", "#".repeat(15), ".".repeat(15));
         assert_eq!(line(5, 10), half);
-        assert_eq!(line(12, 10), format!("[{}] 12/10 texts", "#".repeat(30)));
+        assert_eq!(line(12, 10), format!("[{}] 12/10", "#".repeat(30)));
     }
 }

@@ -1,0 +1,103 @@
+//! The tokens of GitHub Apps: one for each connection that has an App, for its listings and its fetches.
+
+use std::sync::Arc;
+
+use archway_proto::chain::Chain;
+use moka::sync::Cache;
+use secrecy::SecretString;
+use serde_json::Value;
+use tokio::time::Duration;
+
+use crate::credentials::{CredentialError, Credentials};
+use crate::failure::{SyncFailure, SyncState};
+use crate::hosts::{
+    AppKeyError, AppToken, ClientError, ConnectionSettings, HostClient, ListingError, SettingsError,
+};
+use crate::remote::AllowedProtocols;
+
+/// Connections whose tokens are held.
+const MAX_APPS: u64 = 1000;
+/// How long an App's key is used without being read again.
+const KEY_LIFE: Duration = Duration::from_secs(10 * 60);
+
+/// The tokens of all connections with an App.
+pub(crate) struct AppTokens {
+    credentials: Credentials,
+    allowed: AllowedProtocols,
+    /// By the connection's settings, whose name is that of the key's file.
+    apps: Cache<String, Arc<AppToken>>,
+}
+
+/// Why an App has no token. Never carries a secret.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AppTokenError {
+    #[error("the settings of the connection can't be read")]
+    Unreadable(#[source] serde_json::Error),
+    #[error("the settings of the connection are refused")]
+    Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error(transparent)]
+    File(#[from] CredentialError),
+    #[error(transparent)]
+    Key(#[from] AppKeyError),
+    #[error(transparent)]
+    Host(#[from] ListingError),
+}
+
+impl AppTokens {
+    pub(crate) fn new(credentials: Credentials, allowed: AllowedProtocols) -> AppTokens {
+        let apps = Cache::builder()
+            .max_capacity(MAX_APPS)
+            .time_to_live(KEY_LIFE);
+        AppTokens {
+            credentials,
+            allowed,
+            apps: apps.build(),
+        }
+    }
+
+    /// A token of the App that a connection's settings name.
+    pub(crate) async fn token(&self, settings: &Value) -> Result<SecretString, AppTokenError> {
+        let key = settings.to_string();
+        let app = match self.apps.get(&key) {
+            Some(app) => app,
+            None => {
+                let app = Arc::new(self.app(settings)?);
+                self.apps.insert(key, Arc::clone(&app));
+                app
+            }
+        };
+        Ok(app.token().await?)
+    }
+
+    /// Forgets the token of a connection, which the host refused.
+    pub(crate) fn forget(&self, settings: &Value) {
+        self.apps.invalidate(&settings.to_string());
+    }
+
+    fn app(&self, settings: &Value) -> Result<AppToken, AppTokenError> {
+        let settings: ConnectionSettings =
+            serde_json::from_value(settings.clone()).map_err(AppTokenError::Unreadable)?;
+        let client = HostClient::new(settings.check(&self.allowed)?)?;
+        let pem = self.credentials.app_key(&settings.name)?;
+        Ok(AppToken::new(&client, &pem)?)
+    }
+}
+
+impl From<AppTokenError> for SyncFailure {
+    fn from(error: AppTokenError) -> SyncFailure {
+        let state = match &error {
+            AppTokenError::File(_) => SyncState::CredentialMissing,
+            AppTokenError::Host(ListingError::Refused { .. } | ListingError::NotFound { .. }) => {
+                SyncState::CredentialRefused
+            }
+            AppTokenError::Host(_) => SyncState::BackingOff,
+            AppTokenError::Unreadable(_)
+            | AppTokenError::Settings(_)
+            | AppTokenError::Client(_)
+            | AppTokenError::Key(_) => SyncState::Failed,
+        };
+        SyncFailure::new(state, Chain(&error).to_string())
+    }
+}

@@ -1,0 +1,88 @@
+//! Removes mirrors of projects that have been out of use for long, and of projects that were erased.
+
+use std::collections::HashSet;
+use std::io;
+
+use archway_proto::chain::Chain;
+use tokio::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+use crate::mirror::Mirrors;
+use crate::store::{SyncStore, SyncStoreError};
+
+const INTERVAL: Duration = Duration::from_secs(10 * 60);
+
+/// Removes mirrors that nobody uses.
+pub(crate) struct Cleanup {
+    pub(crate) store: SyncStore,
+    pub(crate) mirrors: Mirrors,
+    /// How long a mirror stays after its project went out of use.
+    pub(crate) keep: Duration,
+}
+
+/// Why mirrors were not removed.
+#[derive(Debug, thiserror::Error)]
+enum CleanupError {
+    #[error(transparent)]
+    Store(#[from] SyncStoreError),
+    #[error("removing a mirror")]
+    Disk(#[from] io::Error),
+    #[error("the task that removes a mirror ended")]
+    Task(#[from] tokio::task::JoinError),
+}
+
+impl Cleanup {
+    /// Removes at times, until `stop`.
+    pub(crate) async fn run(self, stop: CancellationToken) {
+        let mut unknown = HashSet::new();
+        while !stop.is_cancelled() {
+            match self.remove(unknown).await {
+                Ok(found) => unknown = found,
+                Err(error) => {
+                    tracing::warn!(error = %Chain(&error), "mirrors out of use could not be removed");
+                    unknown = HashSet::new();
+                }
+            }
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = tokio::time::sleep(INTERVAL) => {}
+            }
+        }
+    }
+
+    /// Removes what is out of use, and those of `unknown` that the database still does not know. Returns what it
+    /// does not know now: another process may have made it a moment ago.
+    async fn remove(
+        &self,
+        unknown: HashSet<(String, String)>,
+    ) -> Result<HashSet<(String, String)>, CleanupError> {
+        for expired in self.store.expired_mirrors(self.keep).await? {
+            let (tenant, project) = (expired.tenant, expired.project);
+            tracing::info!(tenant, project, "a mirror out of use is removed");
+            self.remove_one(tenant, project).await?;
+            self.store.forget_mirror(expired.project_id).await?;
+        }
+        let mirrors = self.mirrors.clone();
+        let made = tokio::task::spawn_blocking(move || mirrors.list()).await??;
+        let known: HashSet<_> = self.store.mirror_names().await?.into_iter().collect();
+        if known.is_empty() {
+            // An empty database says nothing about mirrors that took hours to make.
+            return Ok(HashSet::new());
+        }
+        let now_unknown: HashSet<_> = made
+            .into_iter()
+            .filter(|name| !known.contains(name))
+            .collect();
+        for (tenant, project) in now_unknown.intersection(&unknown) {
+            tracing::info!("the mirror of an erased project is removed");
+            self.remove_one(tenant.clone(), project.clone()).await?;
+        }
+        Ok(now_unknown)
+    }
+
+    async fn remove_one(&self, tenant: String, project: String) -> Result<(), CleanupError> {
+        let mirrors = self.mirrors.clone();
+        let removed = move || mirrors.remove(&tenant, &project);
+        Ok(tokio::task::spawn_blocking(removed).await??)
+    }
+}

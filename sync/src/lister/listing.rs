@@ -1,0 +1,221 @@
+//! One listing: asks the host, compares with what is known, and records the difference.
+
+mod rows;
+
+use archway_proto::chain::Chain;
+use aws_lc_rs::digest::{SHA256, digest};
+use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
+use jiff::Timestamp;
+use secrecy::SecretString;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::time::Duration;
+
+use super::Lister;
+use crate::app_tokens::AppTokenError;
+use crate::credentials::{Credential, CredentialError};
+use crate::hosts::changes::{RemovalGuard, Verdict, compare};
+use crate::hosts::{
+    ClientError, ConnectionSettings, CredentialSetting, HostClient, HostKind, Listing,
+    ListingError, ListingMark, SettingsError,
+};
+use crate::remote::Protocol;
+use crate::store::{LeasedListing, ListingOutcome, SyncStore, SyncStoreError};
+
+/// Between two listings of a host that says what was pushed last.
+const SORTED_INTERVAL: Duration = Duration::from_secs(30);
+/// Between two listings of a host that has to be read whole.
+const WHOLE_INTERVAL: Duration = Duration::from_secs(2 * 60);
+/// Between two looks at a list of URLs, which only its operator changes.
+const LIST_INTERVAL: Duration = Duration::from_secs(60 * 60);
+/// After this time everything is listed, so that renamed and deleted repositories are found.
+const LONGEST_WITHOUT_WHOLE: Duration = Duration::from_secs(10 * 60);
+/// The first pause after a failure, doubled by each further one.
+const FIRST_PAUSE: Duration = Duration::from_secs(60);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
+
+/// Why a connection was not listed.
+#[derive(Debug, thiserror::Error)]
+enum ListError {
+    /// The host's answer.
+    #[error(transparent)]
+    Host(#[from] ListingError),
+    /// The settings are not as this version writes them.
+    #[error("the settings of the connection can't be read: add the connection again")]
+    Unreadable(#[source] serde_json::Error),
+    /// The settings are refused, by this process's options perhaps.
+    #[error("the settings of the connection are refused")]
+    Settings(#[from] SettingsError),
+    /// No client could be made.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The credential's file.
+    #[error(transparent)]
+    Credential(#[from] CredentialError),
+    /// The App's token.
+    #[error(transparent)]
+    App(#[from] AppTokenError),
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] SyncStoreError),
+}
+
+/// Lists a leased connection and records how that ended.
+pub(super) async fn run(lister: &Lister, leased: &LeasedListing) {
+    let (tenant, connection) = (&leased.tenant, &leased.name);
+    let Err(error) = list(lister, leased).await else {
+        return;
+    };
+    let why = Chain(&error).to_string();
+    tracing::info!(
+        tenant,
+        connection,
+        error = why,
+        "a connection could not be listed"
+    );
+    let pause = match &error {
+        ListError::Host(ListingError::RateLimited { retry_at })
+        | ListError::App(AppTokenError::Host(ListingError::RateLimited { retry_at })) => {
+            let wait = retry_at.duration_since(Timestamp::now());
+            Duration::try_from(wait).unwrap_or(FIRST_PAUSE)
+        }
+        _ => {
+            let doubled = 2_u32.saturating_pow(leased.attempts.min(16));
+            FIRST_PAUSE.saturating_mul(doubled).min(LONGEST_PAUSE)
+        }
+    };
+    let recorded = lister
+        .store
+        .record_listing_failure(leased, &why, pause)
+        .await;
+    if let Err(error) = recorded {
+        tracing::warn!(tenant, connection, error = %Chain(&error), "a failed listing was not recorded");
+    }
+}
+
+async fn list(lister: &Lister, leased: &LeasedListing) -> Result<(), ListError> {
+    let settings: ConnectionSettings =
+        serde_json::from_value(leased.settings.clone()).map_err(ListError::Unreadable)?;
+    let client = HostClient::new(settings.check(&lister.allowed)?)?;
+    let token = token(lister, leased, &settings).await?;
+    let settings_digest = digest(&SHA256, leased.settings.to_string().as_bytes());
+    let settings_digest = STANDARD_NO_PAD.encode(settings_digest);
+    let is_edited = leased.settings_digest.as_ref() != Some(&settings_digest);
+    let mark = last_mark(leased).filter(|_| !is_edited);
+    let listing = client.list(token.as_ref(), mark.as_ref()).await?;
+    let mut guard: RemovalGuard = from_json(leased.guard.as_ref()).unwrap_or_default();
+    // An edit says what its operator wants. The first listing is none.
+    let accepts = leased.accepts_losses || (leased.settings_digest.is_some() && is_edited);
+    let message = match &listing {
+        Listing::Unchanged => None,
+        Listing::Changed(_) | Listing::Whole(_) => {
+            let below = client.connection().below();
+            let listed = (leased, &settings, below);
+            apply(&lister.store, listed, &listing, &mut guard, accepts).await?
+        }
+    };
+    let (found, is_whole) = match &listing {
+        Listing::Unchanged => (None, false),
+        Listing::Changed(found) => (Some(found), false),
+        Listing::Whole(found) => (Some(found), true),
+    };
+    let new_mark = found.map_or(mark.as_ref(), |found| found.mark.as_ref());
+    // What was held back has to be listed again as a whole.
+    let new_mark = new_mark.filter(|_| message.is_none());
+    let (interval, vouches, lag) = pace(client.connection().kind());
+    let outcome = ListingOutcome {
+        mark: new_mark.and_then(|mark| serde_json::to_value(mark).ok()),
+        settings_digest,
+        guard: serde_json::to_value(&guard).unwrap_or_default(),
+        is_whole,
+        served: found.map_or(0, |found| found.repositories.len()),
+        left_out: found.map_or(0, |found| found.excluded.len() + found.unreadable),
+        vouch_seconds: if message.is_none() {
+            vouches.as_secs()
+        } else {
+            0
+        },
+        lag_seconds: lag.as_secs(),
+        message,
+    };
+    Ok(lister
+        .store
+        .record_listing(leased, &outcome, interval)
+        .await?)
+}
+
+/// The mark of the last listing, unless everything is to be listed.
+fn last_mark(leased: &LeasedListing) -> Option<ListingMark> {
+    let whole = leased.since_whole?;
+    match whole < LONGEST_WITHOUT_WHOLE && !leased.accepts_losses {
+        true => from_json(leased.mark.as_ref()),
+        false => None,
+    }
+}
+
+fn from_json<T: DeserializeOwned>(value: Option<&Value>) -> Option<T> {
+    serde_json::from_value(value?.clone()).ok()
+}
+
+/// When the next listing is due, how long this one vouches for repositories that were not pushed to, and how late
+/// the host lists a push.
+fn pace(kind: Option<HostKind>) -> (Duration, Duration, Duration) {
+    match kind {
+        Some(kind) if kind.is_sorted() => (SORTED_INTERVAL, SORTED_INTERVAL * 4, kind.lag()),
+        Some(kind) => (WHOLE_INTERVAL, WHOLE_INTERVAL * 4, kind.lag()),
+        None => (LIST_INTERVAL, Duration::ZERO, Duration::ZERO),
+    }
+}
+
+/// Makes the changes of a listing, unless they are held back. Returns why they are.
+async fn apply(
+    store: &SyncStore,
+    (leased, settings, below): (&LeasedListing, &ConnectionSettings, &str),
+    listing: &Listing,
+    guard: &mut RemovalGuard,
+    accepts: bool,
+) -> Result<Option<String>, ListError> {
+    let known = store.known_sources(leased).await?;
+    let changes = compare(&known.repositories, listing);
+    let in_use = known.repositories.values().filter(|it| it.in_use).count();
+    let verdict = guard.judge(in_use, &changes, Timestamp::now(), accepts);
+    if let Verdict::Hold {
+        lost,
+        of,
+        times,
+        believed_at,
+    } = verdict
+    {
+        return Ok(Some(format!(
+            "the host no longer lists {lost} of {of} repositories (seen {times} times): nothing changes before \
+             {believed_at:.0}; `archway sync run --accept-removals` believes it at once"
+        )));
+    }
+    let found = rows::found(&changes, &known, settings, below);
+    if !found.is_empty() {
+        store.record_found(leased, found.into()).await?;
+    }
+    let lost = rows::lost(&changes, &known);
+    if !lost.is_empty() {
+        store.record_lost(leased, lost.into()).await?;
+    }
+    Ok(None)
+}
+
+/// The token for the host's API.
+async fn token(
+    lister: &Lister,
+    leased: &LeasedListing,
+    settings: &ConnectionSettings,
+) -> Result<Option<SecretString>, ListError> {
+    Ok(match &settings.credential {
+        None => None,
+        Some(CredentialSetting::Name(name)) => {
+            match lister.credentials.read(name, Protocol::Https)? {
+                Credential::Https(https) => Some(https.password),
+                Credential::Ssh(_) => None,
+            }
+        }
+        Some(CredentialSetting::App(_)) => Some(lister.apps.token(&leased.settings).await?),
+    })
+}

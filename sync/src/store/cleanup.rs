@@ -1,0 +1,56 @@
+//! Mirrors whose projects are out of use.
+
+use tokio::time::Duration;
+use uuid::Uuid;
+
+use super::{SyncStore, SyncStoreError, failed};
+
+/// A mirror whose project has been out of use for long enough.
+pub(crate) struct ExpiredMirror {
+    pub(crate) project_id: Uuid,
+    pub(crate) tenant: String,
+    pub(crate) project: String,
+}
+
+impl SyncStore {
+    /// Mirrors whose projects have been out of use for so long: at most 1,000.
+    pub(crate) async fn expired_mirrors(
+        &self,
+        keep: Duration,
+    ) -> Result<Vec<ExpiredMirror>, SyncStoreError> {
+        sqlx::query_as!(
+            ExpiredMirror,
+            r#"select project_id as "project_id!", tenant as "tenant!", project as "project!"
+               from expired_mirrors($1, $2)"#,
+            self.place,
+            keep.as_secs_f64()
+        )
+        .fetch_all(&self.pool)
+        .await
+        .map_err(failed("reading which mirrors to remove"))
+    }
+
+    /// Forgets a mirror that was removed.
+    pub(crate) async fn forget_mirror(&self, project: Uuid) -> Result<(), SyncStoreError> {
+        sqlx::query!("select forget_mirror($1, $2)", project, self.place)
+            .execute(&self.pool)
+            .await
+            .map(drop)
+            .map_err(failed("forgetting a mirror"))
+    }
+
+    /// The tenants and projects that have mirrors at this place.
+    pub(crate) async fn mirror_names(&self) -> Result<Vec<(String, String)>, SyncStoreError> {
+        let rows = sqlx::query!(
+            r#"select tenant as "tenant!", project as "project!" from mirror_names($1)"#,
+            self.place
+        )
+        .fetch_all(&self.pool)
+        .await
+        .map_err(failed("reading which mirrors there are"))?;
+        Ok(rows
+            .into_iter()
+            .map(|row| (row.tenant, row.project))
+            .collect())
+    }
+}

@@ -1,0 +1,54 @@
+//! What webhooks need of the database.
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{SyncStore, SyncStoreError, failed};
+
+impl SyncStore {
+    /// The connection that a webhook names: its id and settings.
+    pub(crate) async fn hook_connection(
+        &self,
+        tenant: &str,
+        name: &str,
+    ) -> Result<Option<(Uuid, Value)>, SyncStoreError> {
+        let row = sqlx::query!(
+            r#"select connection_id as "connection_id!", settings as "settings!"
+               from find_hook_connection($1, $2)"#,
+            tenant,
+            name
+        )
+        .fetch_optional(&self.pool)
+        .await
+        .map_err(failed("reading a connection"))?;
+        Ok(row.map(|row| (row.connection_id, row.settings)))
+    }
+
+    /// Makes the mirrors of one repository due, by the host's id or else by its path.
+    pub(crate) async fn request_mirrors(
+        &self,
+        connection: Uuid,
+        host_id: Option<&str>,
+        host_path: Option<&str>,
+    ) -> Result<(), SyncStoreError> {
+        sqlx::query!(
+            "select request_mirrors($1, $2, $3)",
+            connection,
+            host_id,
+            host_path
+        )
+        .execute(&self.pool)
+        .await
+        .map(drop)
+        .map_err(failed("making mirrors due"))
+    }
+
+    /// Makes a listing due.
+    pub(crate) async fn request_listing(&self, connection: Uuid) -> Result<(), SyncStoreError> {
+        sqlx::query!("select request_listing($1)", connection)
+            .execute(&self.pool)
+            .await
+            .map(drop)
+            .map_err(failed("making a listing due"))
+    }
+}

@@ -1,0 +1,159 @@
+//! An installation whose repositories come from a host, and what tests do with it.
+
+use std::{
+    net::{SocketAddr, TcpListener},
+    path::PathBuf,
+    time::Duration,
+};
+
+use archway::tenants::{MirrorRow, ProjectSettings, ProjectSource};
+use archway_sync::{SyncConfig, SyncPorts, Syncer, remote::RemoteUrl};
+use clap::Parser;
+use e2e::{Client, GitHost, Harness, Stack, Tenant, credentials};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::{task::JoinHandle, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+/// How long a run may take: one may be due 10 s after the last.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// An installation with a host, and a process of `archway sync`.
+pub(super) struct Mirrored {
+    pub(super) stack: Stack,
+    pub(super) host: GitHost,
+    pub(super) credentials: TempDir,
+    pub(super) sync: Option<RunningSync>,
+}
+
+pub(super) struct RunningSync {
+    pub(super) stop: CancellationToken,
+    pub(super) serving: JoinHandle<()>,
+    pub(super) admin: SocketAddr,
+    pub(super) hooks: SocketAddr,
+}
+
+#[derive(Parser)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    pub(super) config: SyncConfig,
+}
+
+impl Mirrored {
+    pub(super) async fn start() -> Mirrored {
+        let stack = Harness::new().tenant(Tenant::new("acme")).start().await;
+        let mut mirrored = Mirrored {
+            stack,
+            host: GitHost::start("ada:sesame").await,
+            credentials: credentials(&[
+                ("host", "ada:sesame\n"),
+                ("wrong", "ada:wrong\n"),
+                ("org.webhook", "hush\n"),
+            ]),
+            sync: None,
+        };
+        mirrored.start_sync();
+        mirrored
+    }
+
+    pub(super) fn start_sync(&mut self) {
+        let folder = self.credentials.path().to_str().unwrap().to_owned();
+        let arguments =
+            Arguments::parse_from(["sync", "--volume-percent", "100", "--credentials", &folder]);
+        let bound = || TcpListener::bind("127.0.0.1:0").unwrap();
+        let (admin_port, hooks_port) = (bound(), bound());
+        let [admin, hooks] = [&admin_port, &hooks_port].map(|port| port.local_addr().unwrap());
+        let ports = SyncPorts {
+            admin: admin_port,
+            hooks: Some(hooks_port),
+        };
+        let database = self.stack.database().owner().username("archway_sync");
+        let repos = self.stack.repositories().to_owned();
+        let syncer = Syncer::new(arguments.config, repos, database, "box");
+        let stop = CancellationToken::new();
+        let ending = stop.clone();
+        let serving = tokio::spawn(async move { syncer.serve(ports, ending).await.unwrap() });
+        self.sync = Some(RunningSync {
+            stop,
+            serving,
+            admin,
+            hooks,
+        });
+    }
+
+    pub(super) async fn stop_sync(&mut self) {
+        let running = self.sync.take().unwrap();
+        running.stop.cancel();
+        running.serving.await.unwrap();
+    }
+
+    /// Adds the project `slug` of `acme`, mirrored from a repository of the host.
+    pub(super) async fn add(
+        &self,
+        slug: &str,
+        url: &str,
+        reference: Option<&str>,
+        credential: Option<&str>,
+    ) {
+        let certificate = self.host.certificate();
+        let source = ProjectSource {
+            remote: RemoteUrl::parse(url, &Default::default()).unwrap(),
+            reference: reference.map(str::to_owned),
+            credential: credential.map(str::to_owned),
+            ca_file: Some(certificate.to_str().unwrap().to_owned()),
+            https_proxy: None,
+        };
+        let mut tx = self.stack.tenants().begin().await.unwrap();
+        let tenant = tx.find_tenant("acme").await.unwrap();
+        let project = tx
+            .add_project(tenant, slug, &ProjectSettings::default())
+            .await
+            .unwrap();
+        tx.set_source((tenant, project), &source).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    pub(super) async fn mirror(&self, slug: &str) -> Option<MirrorRow> {
+        let mut tx = self.stack.tenants().begin().await.unwrap();
+        let tenant = tx.find_tenant("acme").await.unwrap();
+        let mirrors = tx.mirrors(tenant).await.unwrap().into_iter();
+        mirrors.into_iter().find(|row| row.project == slug)
+    }
+
+    /// Waits until a run of the mirror has ended, in this state.
+    pub(super) async fn until(&self, slug: &str, state: &str) -> MirrorRow {
+        let has_ended = |row: &MirrorRow| row.tried_at.is_some() && !row.is_running;
+        let is_it = |row: &MirrorRow| row.state == state && has_ended(row);
+        let mut last = None;
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            last = self.mirror(slug).await;
+            if let Some(row) = last.clone().filter(is_it) {
+                return row;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let mut tx = self.stack.tenants().read().await.unwrap();
+        let tenant = tx.find_tenant("acme").await.unwrap();
+        let connections = tx.connections(tenant).await.unwrap();
+        panic!("{slug} is not {state}: {last:?}; connections: {connections:?}");
+    }
+
+    pub(super) async fn run(&self, slug: &str) {
+        let mut tx = self.stack.tenants().begin().await.unwrap();
+        let tenant = tx.find_tenant("acme").await.unwrap();
+        tx.request_sync(tenant, Some(slug)).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    pub(super) fn place(&self, slug: &str) -> PathBuf {
+        self.stack.folder("acme", slug)
+    }
+}
+
+/// Matching lines in a project; `None` while it is not served.
+pub(super) async fn found(client: &Client, project: &str, pattern: &str) -> Option<u64> {
+    let arguments = json!({ "project": project, "pattern": pattern });
+    let reply = client.call("grep_codebase", arguments).await;
+    reply.structured()["totalMatches"].as_u64()
+}
