@@ -71,6 +71,7 @@ volumeMounts:
   (list "ARCHWAY_MIRROR_BYTES" $sync.mirrorBytes)
   (list "ARCHWAY_CREDENTIALS" (ternary "/etc/archway/git" "" (not (empty $credentials.existingSecret))))
   (list "ARCHWAY_KNOWN_HOSTS" (ternary (printf "/etc/archway/git/%s" $credentials.knownHosts) "" (not (empty $credentials.knownHosts))))
+  (list "ARCHWAY_SYNC_KEEP" $sync.keepDays)
   (list "ARCHWAY_ALLOW_PROTOCOL" $sync.allowProtocols)
   (list "ARCHWAY_SYNC_AT_ONCE" $sync.atOnce)
   (list "ARCHWAY_SYNC_PER_HOST" $sync.perHost)
