@@ -25,7 +25,7 @@ const RELEASE: &str = "kubectl create namespace archway \
     && kubectl --namespace archway create secret generic archway-credentials \
         --from-literal=secret=a --from-literal=pass.key=b --from-literal=pass.pub=c \
     && kubectl --namespace archway create secret generic archway-database \
-        --from-literal=migrate-url=d --from-literal=gateway-url=e --from-literal=worker-url=f \
+        --from-literal=migrate-url=d --from-literal=gateway-url=e --from-literal=worker-url=f --from-literal=sync-url=g \
     && helm install archway helm/archway --namespace archway --values values.yaml --wait --timeout 60s";
 
 pub(super) fn set(kind: &str) -> Result<Stage, Absent> {
