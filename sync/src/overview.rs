@@ -44,6 +44,11 @@ impl Volume {
         }
     }
 
+    /// The folder of mirrors, on it.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The share of it that is used, from 0 to 1. `None` if the system does not say.
     pub(crate) fn used(&self) -> Option<f64> {
         // As `df` counts: without what is reserved for the system.

@@ -5,7 +5,6 @@
 mod run;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use archway_proto::chain::Chain;
@@ -53,15 +52,15 @@ struct Runs {
 impl Runner {
     pub(crate) fn new(
         config: SyncConfig,
-        repos: PathBuf,
         store: SyncStore,
         apps: Arc<AppTokens>,
         metrics: Arc<SyncMetrics>,
         volume: Arc<Volume>,
     ) -> Runner {
-        let git = Git::new(&config.protocols(), &repos);
+        let repos = volume.folder();
+        let git = Git::new(&config.protocols(), repos);
         Runner {
-            mirrors: Mirrors::new(repos, git),
+            mirrors: Mirrors::new(repos.to_owned(), git),
             credentials: config.credentials(),
             config,
             volume,

@@ -99,7 +99,7 @@ impl Syncer {
             allowed,
         };
         let keep = config.keep();
-        let runner = Runner::new(config, repos, store.clone(), apps, metrics, volume);
+        let runner = Runner::new(config, store.clone(), apps, metrics, volume);
         Syncer {
             overview,
             cleanup: Cleanup {
