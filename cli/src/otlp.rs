@@ -53,7 +53,7 @@ pub struct OtlpArgs {
         default_value = "grpc"
     )]
     otlp_protocol: String,
-    /// The service name in traces [default: `archway-gateway`, `archway-worker`, for `dev`
+    /// The service name in traces [default: `archway-gateway`, `archway-worker`, `archway-sync`, for `dev`
     /// `archway-dev`].
     #[arg(long, env = "OTEL_SERVICE_NAME", value_name = "NAME")]
     otlp_service_name: Option<String>,
@@ -127,7 +127,7 @@ impl Exporting {
         let deadline = collector.deadline();
         let processor = CountingProcessor::new(collector.exporter()?, deadline);
         let provider = SdkTracerProvider::builder()
-            // The gateway decides which requests are recorded.
+            // The gateway decides which requests are recorded. Each run of a mirror is.
             .with_sampler(Sampler::AlwaysOn)
             .with_resource(resource)
             .with_span_processor(processor)

@@ -20,6 +20,7 @@ use crate::bind::{BindError, bind};
 use crate::drain::DrainArgs;
 use crate::host_name::host_name;
 use crate::migrate;
+use crate::otlp::{Collector, Exporting, OtlpArgs, OtlpError};
 use crate::password_file::{self, PasswordFileError};
 use crate::signals::Signals;
 
@@ -70,10 +71,16 @@ pub struct SyncRoleArgs {
     /// Refuse to run if the kernel cannot confine it to the mirrors (no Landlock).
     #[arg(long, env = "ARCHWAY_REQUIRE_CONFINEMENT", value_parser = BoolishValueParser::new())]
     require_confinement: bool,
+    /// Its machine's name: the place of mirrors that are this machine's own. It must stay the same while the
+    /// mirrors are there [default: the host's name].
+    #[arg(long, env = "ARCHWAY_SYNC_NAME", value_name = "NAME", value_parser = place)]
+    name: Option<String>,
     #[command(flatten)]
     sync: SyncConfig,
     #[command(flatten)]
     drain: DrainArgs,
+    #[command(flatten)]
+    pub(crate) otlp: OtlpArgs,
 }
 
 /// Why it did not start, or ended.
@@ -118,6 +125,9 @@ pub enum SyncCommandError {
     /// Signals cannot be received.
     #[error("waiting for signals")]
     Signals(#[source] io::Error),
+    /// Traces cannot be exported.
+    #[error(transparent)]
+    Traces(#[from] OtlpError),
     /// It failed.
     #[error(transparent)]
     Sync(#[from] SyncerError),
@@ -139,6 +149,7 @@ pub fn run(args: SyncRoleArgs) -> Result<(), SyncCommandError> {
         source,
     })?;
     let options = options(&args)?;
+    let collector = args.otlp.read("archway-sync")?;
     let (admin, address) = bind(args.admin_listen, "--admin-listen")?;
     let (hooks, hooks_address) = bind(args.hooks_listen, "--hooks-listen")?;
     tracing::info!(admin = %address, hooks = %hooks_address, "sync listens");
@@ -157,7 +168,15 @@ pub fn run(args: SyncRoleArgs) -> Result<(), SyncCommandError> {
         admin,
         hooks: Some(hooks),
     };
-    runtime.block_on(serve(args, absolute, options, ports))
+    runtime.block_on(serve(args, absolute, options, (ports, collector)))
+}
+
+/// As long as the database takes it.
+fn place(name: &str) -> Result<String, &'static str> {
+    match (1..=253).contains(&name.len()) && !name.chars().any(char::is_control) {
+        true => Ok(name.to_owned()),
+        false => Err("use 1 to 253 characters, and no control characters"),
+    }
 }
 
 fn options(args: &SyncRoleArgs) -> Result<PgConnectOptions, SyncCommandError> {
@@ -175,12 +194,15 @@ async fn serve(
     args: SyncRoleArgs,
     repos: PathBuf,
     options: PgConnectOptions,
-    ports: SyncPorts,
+    (ports, collector): (SyncPorts, Option<Collector>),
 ) -> Result<(), SyncCommandError> {
     let signals = Signals::listen().map_err(SyncCommandError::Signals)?;
-    let syncer = Syncer::new(args.sync, repos, options, &host_name("sync"));
+    let exporting = Exporting::begin(collector)?;
+    let name = args.name.unwrap_or_else(|| host_name("sync"));
+    let syncer = Syncer::new(args.sync, repos, options, &name);
     let (announce, stop) = (syncer.announce_end(), CancellationToken::new());
     let serving = syncer.serve(ports, stop.clone());
     let ended = Box::pin(args.drain.run(signals, serving, announce, stop)).await;
+    exporting.finish().await;
     Ok(ended.unwrap_or(Ok(()))?)
 }

@@ -98,7 +98,9 @@ fn commands() -> Vec<(String, Command)> {
     ) {
         let inner = command.get_subcommands();
         let mut inner = inner.filter(|inner| !inner.is_hide_set()).peekable();
-        if inner.peek().is_none() {
+        // `archway sync` is a process, and has subcommands.
+        let own = command.get_arguments().any(|arg| !arg.is_global_set());
+        if inner.peek().is_none() || (own && path != "archway") {
             found.push((path.to_owned(), command.clone().args(inherited)));
         }
         let of_all = command.get_arguments().filter(|arg| arg.is_global_set());

@@ -33,6 +33,9 @@ pub struct SyncConfig {
         value_parser = clap::builder::BoolishValueParser::new()
     )]
     pub local: bool,
+    /// Mirror only the projects of this pool's tenants. For mirrors of a worker's own (`--local`): its pool.
+    #[arg(long, env = "ARCHWAY_POOL", value_name = "POOL")]
+    pub pool: Option<String>,
     /// Runs at once.
     #[arg(long, env = "ARCHWAY_SYNC_AT_ONCE", value_name = "N", default_value = "8",
           value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -61,6 +64,11 @@ pub struct SyncConfig {
     #[arg(long, env = "ARCHWAY_VOLUME_PERCENT", value_name = "PERCENT", default_value = "80",
           value_parser = clap::value_parser!(u8).range(1..=100))]
     pub volume_percent: u8,
+    /// The size of the volume in bytes, if it may use only a part of its file system [default: that of the file
+    /// system].
+    #[arg(long, env = "ARCHWAY_VOLUME_BYTES", value_name = "BYTES",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub volume_bytes: Option<u64>,
     /// Days for which the mirror of a project stays after the project went out of use.
     #[arg(long, env = "ARCHWAY_SYNC_KEEP", value_name = "DAYS", default_value = "7",
           value_parser = clap::value_parser!(u32).range(0..=3650))]

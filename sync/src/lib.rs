@@ -10,6 +10,7 @@ mod lister;
 mod runner;
 pub mod store;
 mod schedule;
+mod overview;
 mod cleanup;
 mod webhooks;
 mod app_tokens;

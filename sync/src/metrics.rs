@@ -1,6 +1,7 @@
-//! Metrics of runs, in the format of Prometheus.
+//! Metrics of runs and mirrors, in the format of Prometheus.
 
 use std::fmt;
+use std::sync::atomic::AtomicU64;
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -11,51 +12,74 @@ use prometheus_client::registry::Registry;
 use tokio::time::Duration;
 
 use crate::failure::SyncState;
+use crate::store::MirrorsOverview;
 
-/// Metrics of runs.
+/// Metrics of runs and mirrors.
 pub(crate) struct SyncMetrics {
     registry: Registry,
-    runs: Family<RunLabels, Counter>,
+    runs: Family<StateLabels, Counter>,
     running: Gauge,
     changes: Counter,
     seconds: Histogram,
+    mirrors: Family<StateLabels, Gauge>,
+    oldest_fetch: Gauge<f64, AtomicU64>,
+    volume_used: Gauge<f64, AtomicU64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RunLabels {
+struct StateLabels {
     state: &'static str,
+}
+
+impl StateLabels {
+    fn of(state: SyncState) -> StateLabels {
+        StateLabels {
+            state: state.name(),
+        }
+    }
 }
 
 impl SyncMetrics {
     pub(crate) fn new() -> SyncMetrics {
-        let mut registry = Registry::with_prefix("archway_sync");
-        let metrics = (
-            Family::<RunLabels, Counter>::default(),
-            Gauge::default(),
-            Counter::default(),
-            Histogram::new(exponential_buckets(0.05, 2.0, 16)),
-        );
-        let (runs, running, changes, seconds) = metrics.clone();
+        let mut metrics = SyncMetrics {
+            registry: Registry::with_prefix("archway_sync"),
+            runs: Family::default(),
+            running: Gauge::default(),
+            changes: Counter::default(),
+            seconds: Histogram::new(exponential_buckets(0.05, 2.0, 16)),
+            mirrors: Family::default(),
+            oldest_fetch: Gauge::default(),
+            volume_used: Gauge::default(),
+        };
         for state in SyncState::ALL {
-            _ = runs.get_or_create(&RunLabels {
-                state: state.name(),
-            });
+            _ = metrics.runs.get_or_create(&StateLabels::of(state));
+            _ = metrics.mirrors.get_or_create(&StateLabels::of(state));
         }
+        metrics.register();
+        metrics
+    }
+
+    fn register(&mut self) {
+        let registry = &mut self.registry;
+        let runs = "Runs that ended, by the state that they left";
+        registry.register("runs", runs, self.runs.clone());
+        let running = "Runs of git at this moment";
+        registry.register("running", running, self.running.clone());
+        let changes = "Runs that brought something new";
+        registry.register("changes", changes, self.changes.clone());
+        registry.register("run_seconds", "How long runs took", self.seconds.clone());
+        let mirrors = "Mirrors at this place, by state";
+        registry.register("mirrors", mirrors, self.mirrors.clone());
         registry.register(
-            "runs",
-            "Runs that ended, by the state that they left",
-            metrics.0,
+            "oldest_fetch_seconds",
+            "Time since the last fetch of the mirror for which it is longest ago",
+            self.oldest_fetch.clone(),
         );
-        registry.register("running", "Runs of git at this moment", metrics.1);
-        registry.register("changes", "Runs that brought something new", metrics.2);
-        registry.register("run_seconds", "How long runs took", metrics.3);
-        SyncMetrics {
-            registry,
-            runs,
-            running,
-            changes,
-            seconds,
-        }
+        registry.register(
+            "volume_used_ratio",
+            "Share of the volume of mirrors that is used",
+            self.volume_used.clone(),
+        );
     }
 
     /// A run begins.
@@ -66,14 +90,27 @@ impl SyncMetrics {
     /// A run has ended.
     pub(crate) fn ended(&self, state: SyncState, changed: bool, took: Duration) {
         self.running.dec();
-        let labels = RunLabels {
-            state: state.name(),
-        };
-        self.runs.get_or_create(&labels).inc();
+        self.runs.get_or_create(&StateLabels::of(state)).inc();
         self.seconds.observe(took.as_secs_f64());
         if changed {
             self.changes.inc();
         }
+    }
+
+    /// How the mirrors are now.
+    pub(crate) fn mirrors(&self, mirrors: &MirrorsOverview) {
+        for state in SyncState::ALL {
+            let labels = StateLabels::of(state);
+            let seen = mirrors.states.iter().find(|(name, _)| name == labels.state);
+            let count = seen.map_or(0, |(_, count)| i64::try_from(*count).unwrap_or(i64::MAX));
+            self.mirrors.get_or_create(&labels).set(count);
+        }
+        self.oldest_fetch.set(mirrors.oldest_seconds);
+    }
+
+    /// The share of the volume that is used now.
+    pub(crate) fn volume_used(&self, share: f64) {
+        self.volume_used.set(share);
     }
 
     /// The exposition that Prometheus scrapes.
@@ -81,5 +118,35 @@ impl SyncMetrics {
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &self.registry)?;
         Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_that_no_mirror_is_in_any_more_is_exposed_as_zero() {
+        let metrics = SyncMetrics::new();
+        let mut mirrors = MirrorsOverview {
+            states: vec![("not_found".to_owned(), 2), ("ok".to_owned(), 3)],
+            bytes: 0,
+            oldest_seconds: 7.5,
+        };
+        metrics.mirrors(&mirrors);
+        metrics.volume_used(0.25);
+        let text = metrics.text().unwrap();
+        for line in [
+            "archway_sync_mirrors{state=\"not_found\"} 2\n",
+            "archway_sync_mirrors{state=\"failed\"} 0\n",
+            "archway_sync_oldest_fetch_seconds 7.5\n",
+            "archway_sync_volume_used_ratio 0.25\n",
+        ] {
+            assert!(text.contains(line), "{line} is not in {text}");
+        }
+        mirrors.states.remove(0);
+        metrics.mirrors(&mirrors);
+        let text = metrics.text().unwrap();
+        assert!(text.contains("archway_sync_mirrors{state=\"not_found\"} 0\n"));
     }
 }

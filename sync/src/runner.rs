@@ -5,7 +5,6 @@
 mod run;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use archway_proto::chain::Chain;
@@ -20,6 +19,7 @@ use crate::credentials::Credentials;
 use crate::git::Git;
 use crate::metrics::SyncMetrics;
 use crate::mirror::Mirrors;
+use crate::overview::Volume;
 use crate::remote::RemoteUrl;
 use crate::schedule::LONGEST_VOUCHED;
 use crate::store::{SyncStore, SyncStoreError};
@@ -34,8 +34,7 @@ const RETRY: Duration = Duration::from_secs(2);
 /// Mirrors what the database names.
 pub(crate) struct Runner {
     pub(crate) config: SyncConfig,
-    /// The folder of mirrors.
-    pub(crate) repos: PathBuf,
+    pub(crate) volume: Arc<Volume>,
     pub(crate) store: SyncStore,
     pub(crate) mirrors: Mirrors,
     pub(crate) credentials: Credentials,
@@ -53,17 +52,18 @@ struct Runs {
 impl Runner {
     pub(crate) fn new(
         config: SyncConfig,
-        repos: PathBuf,
         store: SyncStore,
         apps: Arc<AppTokens>,
         metrics: Arc<SyncMetrics>,
+        volume: Arc<Volume>,
     ) -> Runner {
-        let git = Git::new(&config.protocols(), &repos);
+        let repos = volume.folder();
+        let git = Git::new(&config.protocols(), repos);
         Runner {
-            mirrors: Mirrors::new(repos.clone(), git),
+            mirrors: Mirrors::new(repos.to_owned(), git),
             credentials: config.credentials(),
             config,
-            repos,
+            volume,
             store,
             apps,
             metrics,

@@ -20,6 +20,7 @@ use tokio::time::{Duration, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::SyncMetrics;
+use crate::overview::CaughtUp;
 use crate::store::SyncStore;
 
 /// Maximum number of connections: enough for a few probes and scrapers, and some that hang.
@@ -38,6 +39,7 @@ const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 pub(crate) struct Admin {
     pub(crate) metrics: Arc<SyncMetrics>,
     pub(crate) store: SyncStore,
+    pub(crate) caught_up: CaughtUp,
     /// Cancelled once the process is about to end.
     pub(crate) ending: CancellationToken,
 }
@@ -108,7 +110,8 @@ async fn ready(State(admin): State<Admin>) -> Response {
     let checked = match admin.ending.is_cancelled() {
         true => Err("draining\n"),
         false => match timeout(DATABASE_TIMEOUT, admin.store.check()).await {
-            Ok(Ok(())) => Ok(()),
+            Ok(Ok(())) if admin.caught_up.is_reached() => Ok(()),
+            Ok(Ok(())) => Err("some repositories were not cloned yet\n"),
             Ok(Err(_)) | Err(_) => Err("the database does not answer\n"),
         },
     };

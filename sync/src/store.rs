@@ -3,6 +3,7 @@
 mod cleanup;
 mod hooks;
 mod listings;
+mod overview;
 
 use serde_json::Value;
 use sqlx::PgPool;
@@ -14,6 +15,7 @@ use crate::failure::{SyncFailure, SyncState};
 use crate::mirror::Synced;
 
 pub(crate) use listings::{KnownSources, LeasedListing, ListingOutcome};
+pub(crate) use overview::MirrorsOverview;
 
 /// How long a lease is good without being renewed.
 pub(crate) const LEASE: Duration = Duration::from_secs(60);
@@ -30,6 +32,8 @@ pub struct SyncStore {
     pool: PgPool,
     /// Empty for a volume that several processes share, else the machine's name.
     place: String,
+    /// The pool whose tenants' sources are mirrored; `None` for all.
+    pool_name: Option<String>,
     holder: Uuid,
 }
 
@@ -81,13 +85,20 @@ impl SyncStore {
         SyncStore {
             pool: pool.connect_lazy_with(options),
             place,
+            pool_name: None,
             holder: Uuid::new_v4(),
         }
     }
 
+    /// Restricts it to the tenants of one pool.
+    pub(crate) fn of_pool(mut self, pool: Option<String>) -> SyncStore {
+        self.pool_name = pool;
+        self
+    }
+
     /// Makes the rows of mirrors that have none yet.
     pub(crate) async fn add_mirrors(&self) -> Result<(), SyncStoreError> {
-        sqlx::query!("select add_mirrors($1)", self.place)
+        sqlx::query!("select add_mirrors($1, $2)", self.place, self.pool_name)
             .execute(&self.pool)
             .await
             .map(drop)

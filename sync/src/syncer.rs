@@ -15,6 +15,7 @@ use crate::git::{Git, GitProgramError};
 use crate::hooks;
 use crate::lister::Lister;
 use crate::metrics::SyncMetrics;
+use crate::overview::{CaughtUp, Overview, Volume};
 use crate::runner::Runner;
 use crate::server::{self, Admin};
 use crate::store::SyncStore;
@@ -26,6 +27,7 @@ const MAX_HOOK_CONNECTIONS: usize = 1024;
 /// A process of `archway sync`.
 pub struct Syncer {
     runner: Arc<Runner>,
+    overview: Overview,
     lister: Arc<Lister>,
     cleanup: Cleanup,
     webhooks: StoredConnections,
@@ -67,11 +69,20 @@ impl Syncer {
         machine: &str,
     ) -> Syncer {
         let place = if config.local { machine } else { "" };
-        let store = SyncStore::new(options, config.database_connections, place.to_owned());
+        let store = SyncStore::new(options, config.database_connections, place.to_owned())
+            .of_pool(config.pool.clone());
         let metrics = Arc::new(SyncMetrics::new());
+        let volume = Arc::new(Volume::new(&repos, config.volume_bytes));
+        let overview = Overview {
+            store: store.clone(),
+            metrics: Arc::clone(&metrics),
+            volume: Arc::clone(&volume),
+            caught_up: CaughtUp::default(),
+        };
         let admin = Admin {
             metrics: Arc::clone(&metrics),
             store: store.clone(),
+            caught_up: overview.caught_up.clone(),
             ending: CancellationToken::new(),
         };
         let (credentials, allowed) = (config.credentials(), config.protocols());
@@ -88,8 +99,9 @@ impl Syncer {
             allowed,
         };
         let keep = config.keep();
-        let runner = Runner::new(config, repos, store.clone(), apps, metrics);
+        let runner = Runner::new(config, store.clone(), apps, metrics, volume);
         Syncer {
+            overview,
             cleanup: Cleanup {
                 store,
                 mirrors: runner.mirrors.clone(),
@@ -131,6 +143,7 @@ impl Syncer {
         };
         tokio::select! {
             ((), (), ()) = work => Ok(()),
+            () = self.overview.run() => Ok(()),
             served = self.admin.serve(ports.admin) => served.map_err(SyncerError::Admin),
             served = hooks => served.map_err(SyncerError::Hooks),
         }

@@ -1,4 +1,4 @@
-//! What a project's folder may be: a work tree, a bare repository, a folder of git-sync behind a link;
+//! What a project's folder may be: a work tree, a bare repository, a folder behind a link, as of git-sync;
 //! and what a hostile one cannot do.
 
 use std::{

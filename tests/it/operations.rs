@@ -1,5 +1,5 @@
 //! The operators' files in `helm/archway`, checked against the running system: each metric in an alert or
-//! panel is exposed by a gateway or worker, with the labels used, and each alert has its runbook.
+//! panel is exposed by a role, with the labels used, and each alert has its runbook.
 
 mod exposed;
 mod pages;

@@ -2,6 +2,7 @@
 
 mod connections;
 mod mirrored;
+pub(crate) mod places;
 mod readers;
 
 use std::{fs, time::Duration};
@@ -159,8 +160,11 @@ async fn two_processes_share_the_mirrors_of_a_volume() {
     let clones = clones.iter().filter(|request| request.starts_with("GET"));
     // One without the credential and one with it, for each: nothing was cloned twice.
     assert_eq!(clones.count(), 2 * slugs.len());
-    let ready = Request::new("GET", "/readyz").send(first.admin).await;
-    assert_eq!(ready.status, 200);
+    let ready = async || {
+        let ready = Request::new("GET", "/readyz").send(first.admin).await;
+        (ready.status == 200).then_some(())
+    };
+    mirrored.stack.eventually(ready).await;
     let metrics = Request::new("GET", "/metrics")
         .send(first.admin)
         .await

@@ -33,7 +33,7 @@ const KINDS: [&str; 11] = [
     "installation",
     "prepared",
     "release",
-    "syncer",
+    "shared",
 ];
 
 /// Commands that change nothing. What they show may take seconds to appear, so they are repeated.
@@ -141,7 +141,7 @@ fn commands_in_a_cluster_do_what_pages_say() {
 
 #[test]
 fn commands_about_a_shared_volume_do_what_pages_say() {
-    run_all("syncer");
+    run_all("shared");
 }
 
 #[test]

@@ -12,7 +12,7 @@
 //! | `clients` | `archway dev` runs, and its key is in `ARCHWAY_API_KEY` |
 //! | `cluster` | a double of Kubernetes' API |
 //! | `release` | an installation with the tenant `acme`, as if the chart had started it in the double |
-//! | `syncer` | the same, with a release whose repositories are on a shared volume |
+//! | `shared` | a double of Kubernetes' API, with a release whose repositories are on a shared volume |
 //! | `compose` | an installation, as if Compose had started it |
 //!
 //! Programs of a page are found in `bin/` first, then in their real folders. Host names in pages don't

@@ -6,13 +6,14 @@
 {{- .Values.database.existingSecret | default (include "archway.named" (list . "evaluation")) -}}
 {{- end -}}
 
-{{/* A role as {variable, user, urlKey, passwordKey, folder}: (list $ "gateway"), worker or owner. */}}
+{{/* A role as {variable, user, urlKey, passwordKey, folder}: (list $ "gateway"), worker, sync or owner. */}}
 {{- define "archway.database.role" -}}
 {{- $database := (index . 0).Values.database -}}
 {{- $roles := dict
   "owner" (dict "variable" "ARCHWAY_MIGRATE_DATABASE" "user" $database.owner "urlKey" $database.keys.migrateUrl "passwordKey" $database.keys.ownerPassword "folder" "/etc/archway/owner")
   "gateway" (dict "variable" "ARCHWAY_DATABASE" "user" "archway_gateway" "urlKey" $database.keys.gatewayUrl "passwordKey" $database.keys.gatewayPassword "folder" "/etc/archway/database")
-  "worker" (dict "variable" "ARCHWAY_DATABASE" "user" "archway_worker" "urlKey" $database.keys.workerUrl "passwordKey" $database.keys.workerPassword "folder" "/etc/archway/database") -}}
+  "worker" (dict "variable" "ARCHWAY_DATABASE" "user" "archway_worker" "urlKey" $database.keys.workerUrl "passwordKey" $database.keys.workerPassword "folder" "/etc/archway/database")
+  "sync" (dict "variable" "ARCHWAY_DATABASE" "user" "archway_sync" "urlKey" $database.keys.syncUrl "passwordKey" $database.keys.syncPassword "folder" "/etc/archway/database") -}}
 {{- get $roles (index . 1) | toJson -}}
 {{- end -}}
 
@@ -74,10 +75,11 @@
 {{- $keys := .Values.database.keys -}}
 {{- $items := list -}}
 {{- if .Values.evaluation.postgres.enabled -}}
-{{- $items = list (list "gateway-password" "gateway") (list "worker-password" "worker") -}}
+{{- $items = list (list "gateway-password" "gateway") (list "worker-password" "worker") (list "sync-password" "sync") -}}
 {{- else -}}
 {{- with $keys.gatewayPassword -}}{{- $items = append $items (list . "gateway") -}}{{- end -}}
 {{- with $keys.workerPassword -}}{{- $items = append $items (list . "worker") -}}{{- end -}}
+{{- with $keys.syncPassword -}}{{- $items = append $items (list . "sync") -}}{{- end -}}
 {{- end -}}
 {{- with $items -}}{{- toJson . -}}{{- end -}}
 {{- end -}}

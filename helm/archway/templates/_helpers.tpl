@@ -35,14 +35,6 @@
 {{- include "archway.cut" (printf "%s-%s" (include "archway.fullname" (index . 0)) (index . 1)) -}}
 {{- end -}}
 
-{{/* The name of what belongs to one repository: (list $ "acme" "site"). Slugs hold dashes and may end in one, so the hash
-     tells acme-a/b from acme/a-b. */}}
-{{- define "archway.syncName" -}}
-{{- $both := printf "%s/%s" (index . 1) (index . 2) -}}
-{{- $plain := printf "sync-%s-%s" (index . 1) (index . 2) | trunc 45 | trimSuffix "-" -}}
-{{- printf "%s-%s" $plain ($both | sha256sum | trunc 8) -}}
-{{- end -}}
-
 {{/* What all pods of the release are selected by: the name, too, as a parent chart's other parts have the same instance. */}}
 {{- define "archway.whole" -}}
 app.kubernetes.io/name: {{ include "archway.cut" (default .Chart.Name .Values.nameOverride) | quote }}

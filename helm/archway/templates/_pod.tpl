@@ -112,7 +112,10 @@ replicas: {{ int64 $settings.replicas }}
 
 {{/* How a pod ends: the time before the signal, that of Archway's drain, and ten seconds for what is written last. */}}
 {{- define "archway.grace" -}}
-terminationGracePeriodSeconds: {{ add .preStopSeconds .delaySeconds .timeoutSeconds 10 }}
+terminationGracePeriodSeconds: {{ add (include "archway.drained" .) 10 }}
+{{- end -}}
+{{- define "archway.drained" -}}
+{{- add .preStopSeconds .delaySeconds .timeoutSeconds -}}
 {{- end -}}
 {{- define "archway.preStop" -}}
 {{- if .preStopSeconds }}

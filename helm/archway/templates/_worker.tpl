@@ -42,8 +42,8 @@ spec:
   # Until gateways have heard of it.
   minReadySeconds: {{ int64 $settings.minReadySeconds }}
   {{- end }}
-  {{- if and (eq $ctx.Values.repositories.mode "sidecar") $ctx.Values.repositories.sync.wait }}
-  # A first clone may take its time.
+  {{- if eq $ctx.Values.repositories.mode "sync" }}
+  # First clones may take their time.
   progressDeadlineSeconds: 3600
   {{- end }}
   selector:
@@ -91,12 +91,8 @@ spec:
 {{- $component := index . 3 -}}
 {{ include "archway.pod" $ctx }}
 {{- include "archway.scheduling" (list $ctx $settings $component $pool) | trim | nindent 0 }}
-{{ include "archway.grace" $settings.drain }}
-{{- with include "archway.sidecars" (list $ctx $pool) | trim }}
-initContainers:
-  # They go on beside the worker, and end after it.
-  {{- . | nindent 2 }}
-{{- end }}
+{{- $sync := ternary (merge (dict "preStopSeconds" 0) $ctx.Values.repositories.sync.drain) $settings.drain (eq $ctx.Values.repositories.mode "sync") }}
+{{ include "archway.grace" (ternary $sync $settings.drain (gt (include "archway.drained" $sync | int) (include "archway.drained" $settings.drain | int))) }}
 containers:
   - {{ include "archway.archway" (list $ctx $component) | nindent 4 | trim }}
     args: [worker]
@@ -140,6 +136,10 @@ containers:
       {{- with $settings.extraVolumeMounts }}
       {{- toYaml . | nindent 6 }}
       {{- end }}
+  {{- if eq $ctx.Values.repositories.mode "sync" }}
+  # Fills the folder that the worker reads.
+  - {{ include "archway.sync.container" (list $ctx $pool) | nindent 4 | trim }}
+  {{- end }}
 volumes:
   {{- $items := list (list $ctx.Values.credentials.keys.passPublic "pass.pub") }}
   {{- include "archway.secretVolume" (list "credentials" (include "archway.credentialsSecret" $ctx) $items) | nindent 2 }}
@@ -157,6 +157,9 @@ volumes:
   {{- . | nindent 2 }}
   {{- end }}
   {{- include "archway.repositories.volumes" (list $ctx $pool) | trim | nindent 2 }}
+  {{- if eq $ctx.Values.repositories.mode "sync" }}
+  {{- include "archway.sync.volumes" $ctx | trim | nindent 2 }}
+  {{- end }}
   {{- with include "archway.services.volumes" $ctx | trim }}
   {{- . | nindent 2 }}
   {{- end }}

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use archway_proto::chain::Chain;
+use archway_proto::trace::Span;
+use opentelemetry::trace::SpanBuilder;
 use parking_lot::Mutex;
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -12,6 +14,7 @@ use crate::credentials::{Credential, HttpsCredential, SshCredential};
 use crate::failure::{SyncFailure, SyncState};
 use crate::git::{Progress, RunBounds, Transport};
 use crate::mirror::{MirrorSource, Synced};
+use crate::overview::Volume;
 use crate::remote::{Protocol, RemoteUrl};
 use crate::schedule;
 use crate::ssh::{PROGRAM_PATH, SshAgent, SshError, SshPrograms, ssh_command};
@@ -34,6 +37,7 @@ enum Ended {
 /// Runs a leased mirror.
 pub(super) async fn run(runner: &Runner, mirror: &LeasedMirror, stop: &CancellationToken) {
     let begun = Instant::now();
+    let span = Span::of_new_trace(|| SpanBuilder::from_name("sync.run"));
     runner.metrics.begun();
     let (cancel, progress) = (stop.child_token(), Mutex::new(Progress::default()));
     let ended = tokio::select! {
@@ -50,6 +54,10 @@ pub(super) async fn run(runner: &Runner, mirror: &LeasedMirror, stop: &Cancellat
         Ended::LeaseLost | Ended::Stopped => (SyncState::BackingOff, false),
     };
     runner.metrics.ended(state, changed, begun.elapsed());
+    span.set("archway.sync.state", state.name());
+    if state != SyncState::Ok {
+        span.fail(state.name());
+    }
     record(runner, mirror, ended).await;
 }
 
@@ -97,7 +105,7 @@ async fn sync(
     let access = Access::of(runner, mirror, &remote).await?;
     let is_new = !runner.mirrors.exists(&mirror.tenant, &mirror.project);
     if is_new {
-        check_room(&runner.repos, runner.config.volume_percent)?;
+        check_room(&runner.volume, runner.config.volume_percent)?;
     }
     let source = MirrorSource {
         tenant: &mirror.tenant,
@@ -178,19 +186,13 @@ impl Access {
 }
 
 /// Refuses a clone on a volume that is nearly full.
-fn check_room(repos: &Path, percent: u8) -> Result<(), SyncFailure> {
-    let Ok(volume) = rustix::fs::statvfs(repos) else {
-        return Ok(());
-    };
-    // As `df` counts: without what is reserved for the system.
-    let used = volume.f_blocks.saturating_sub(volume.f_bfree);
-    let all = used.saturating_add(volume.f_bavail);
-    match used.saturating_mul(100) <= all.saturating_mul(u64::from(percent)) {
-        true => Ok(()),
-        false => Err(SyncFailure::new(
+fn check_room(volume: &Volume, percent: u8) -> Result<(), SyncFailure> {
+    match volume.used() {
+        Some(used) if used * 100.0 > f64::from(percent) => Err(SyncFailure::new(
             SyncState::NoSpace,
             format!("the volume is more than {percent} % full: nothing new is cloned"),
         )),
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -152,9 +152,14 @@ fn gateways_answer_to_the_names_by_which_they_are_reached() {
             .pods()
             .find_map(|pod| told(pod, "gateway", "ARCHWAY_ALLOWED_HOSTS"));
         let allowed: BTreeSet<&str> = allowed.unwrap_or_default().split(',').collect();
+        let is_gateways = |rule: &&Value| {
+            let mut paths = list(&rule["http"]["paths"]);
+            paths.any(|it| text(&it["path"]) == "/mcp")
+        };
         let rules = render
             .of("Ingress")
-            .flat_map(|it| list(&it["spec"]["rules"]));
+            .flat_map(|it| list(&it["spec"]["rules"]))
+            .filter(is_gateways);
         let hosts = rules.map(|rule| ("Ingress", text(&rule["host"])));
         let routes = render
             .of("HTTPRoute")

@@ -21,11 +21,11 @@ fn seconds(container: Container<'_>, variable: &str) -> u64 {
     value.parse().expect("seconds")
 }
 
-/// The containers that are gateways or workers.
+/// The containers that are gateways or workers, or mirror repositories.
 fn roles<'a>(pod: Pod<'a>) -> impl Iterator<Item = Container<'a>> {
     let is_role = |container: &Container<'_>| {
         let arguments = container.archway().unwrap_or_default();
-        matches!(arguments.first(), Some(&("gateway" | "worker")))
+        matches!(arguments.first(), Some(&("gateway" | "worker" | "sync")))
     };
     pod.running().filter(is_role)
 }
@@ -58,13 +58,15 @@ fn a_pod_has_more_time_to_end_than_its_drain_takes() {
 }
 
 #[test]
-fn gateways_and_workers_have_all_probes_on_ports_that_exist() {
+fn roles_have_all_probes_on_ports_that_exist() {
     let Some(renders) = renders() else { return };
     let mut violations = Vec::new();
     for render in renders {
         for pod in render.pods() {
             for container in roles(pod) {
                 let missing = PROBES.iter().filter(|probe| container.0[**probe].is_null());
+                let missing =
+                    missing.filter(|probe| !is_beside(pod, container) || **probe != PROBES[1]);
                 violations.extend(missing.map(|probe| format!("{}: no {probe}", pod.title())));
             }
             for container in pod.containers() {
@@ -110,21 +112,35 @@ fn wrong(container: Container<'_>, probe: &Value) -> Option<String> {
     (ours && !matches!(path, "/healthz" | "/readyz")).then(|| format!("no process answers {path}"))
 }
 
+/// Whether a container mirrors repositories beside a worker.
+fn is_beside(pod: Pod<'_>, container: Container<'_>) -> bool {
+    let mirrors = container.archway().unwrap_or_default() == ["sync"];
+    mirrors && pod.labels()["app.kubernetes.io/component"] != "sync"
+}
+
 #[test]
-fn a_remote_that_is_away_keeps_no_syncer_from_being_ready() {
+fn a_workers_pod_waits_for_clones_once_and_for_no_remote_later() {
     let Some(renders) = renders() else { return };
     let mut seen = 0;
     for render in renders {
         for pod in render.pods() {
-            let component = pod.labels()["app.kubernetes.io/component"];
-            for container in pod.containers().filter(|_| component == "syncer") {
+            let place = format!("{}: {}", render.name, pod.title());
+            for container in pod.running().filter(|it| is_beside(pod, *it)) {
                 seen += 1;
-                let probe = &container.0["readinessProbe"];
-                assert!(probe.is_null(), "{}: {}", render.name, pod.title());
+                let startup = &container.0["startupProbe"];
+                assert_eq!(text(&startup["httpGet"]["path"]), "/readyz", "{place}");
+                assert!(container.0["readinessProbe"].is_null(), "{place}");
+                // Nobody ends a pod whose first clones take their time: each has a limit.
+                let patience =
+                    number(&startup["periodSeconds"]) * number(&startup["failureThreshold"]);
+                assert!(patience >= 24 * 60 * 60, "{place}: {patience}");
+                let progress = number(&pod.document["spec"]["progressDeadlineSeconds"]);
+                let clone = seconds(container, "ARCHWAY_CLONE_TIMEOUT");
+                assert!(progress >= clone, "{place}: {progress} < {clone}");
             }
         }
     }
-    assert!(seen > 0, "values for CI make syncers");
+    assert!(seen > 0, "values for CI mirror beside workers");
 }
 
 #[test]

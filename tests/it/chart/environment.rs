@@ -11,7 +11,7 @@ use super::rendered::{Container, NAMESPACE, Pod, renders, text};
 use crate::tidy::assert_none;
 
 /// Commands whose every option the chart must reach: the processes and jobs of an installation.
-const COMMANDS: [&str; 4] = ["gateway", "worker", "migrate", "apply"];
+const COMMANDS: [&str; 5] = ["gateway", "worker", "sync", "migrate", "apply"];
 /// Variables of the system and of libraries, which values for CI set as operators would.
 const OTHERS: [&str; 4] = [
     "HTTPS_PROXY",
@@ -20,7 +20,7 @@ const OTHERS: [&str; 4] = [
     "TZ",
 ];
 /// Options that the chart does not reach, and why.
-const OUT_OF_REACH: [(&str, &str); 11] = [
+const OUT_OF_REACH: [(&str, &str); 10] = [
     ("--key-file", "keys of tenants come by variables"),
     ("--qdrant-key", "the chart gives the key as a file"),
     ("--embedder-key", "the chart gives the key as a file"),
@@ -31,10 +31,6 @@ const OUT_OF_REACH: [(&str, &str); 11] = [
     ("--data", "a folder of `archway dev`"),
     ("--roles-only", "for a server on which a dump is restored"),
     ("--replace-secret", "a decision, for a terminal"),
-    (
-        "--sync-password-file",
-        "the chart has no `archway sync` yet",
-    ),
 ];
 
 /// All commands, by name.
@@ -248,7 +244,8 @@ fn is_asked(argument: &Arg) -> bool {
 fn pods_get_their_own_name_as_instance_name() {
     let mut violations = Vec::new();
     let seen = each_container(|place, _, container| {
-        for name in ["ARCHWAY_GATEWAY_NAME", "ARCHWAY_WORKER_NAME"] {
+        let names = ["GATEWAY", "WORKER", "SYNC"].map(|role| format!("ARCHWAY_{role}_NAME"));
+        for name in names {
             let Some((_, entry)) = container.variables().find(|(it, _)| *it == name) else {
                 continue;
             };

@@ -123,7 +123,7 @@ impl<'a> Pod<'a> {
         all.map(Container)
     }
 
-    /// Containers that run as long as the pod does, including sidecars (`restartPolicy`).
+    /// Containers that run as long as the pod does, including init containers that stay (`restartPolicy`).
     pub(super) fn running(&self) -> impl Iterator<Item = Container<'a>> + use<'a> {
         let spec = self.spec;
         let beside = list(&spec["initContainers"]).filter(|it| it["restartPolicy"] == "Always");

@@ -96,11 +96,12 @@ fn a_changed_dependency_replaces_only_the_pods_that_read_it() {
     // With the number of Deployments that read each.
     let read = [
         ("production", "archway-credentials", 4),
+        ("production", "git-credentials", 1),
+        ("production", "postgres-authority", 5),
         ("production", "archway-limits", 1),
         ("production", "archway-embedder", 3),
         ("production", "authorities", 4),
-        ("production", "acme-ssh", 1),
-        ("sidecars", "acme-git", 2),
+        ("sync", "git-credentials", 3),
     ];
     for (case, name, readers) in read {
         let before = templates(case, &format!("restartOn.{name}=1"));

@@ -10,25 +10,58 @@ use super::environment::secret_variables;
 use super::rendered::{Pod, Render, list, pairs, renders, text, title};
 use crate::tidy::assert_none;
 
-/// Keys of Secrets, with the names by default and in `ci/passwords-values.yaml`: those that a worker must
-/// not see, and those that a gateway must not see.
-const OF_GATEWAYS: [&str; 6] = [
-    "secret",
-    "pass.key",
-    "gateway-url",
-    "migrate-url",
-    "owner",
-    "gateway",
+/// Keys of Secrets that a role must not see, with the names by default and in `ci/passwords-values.yaml`.
+const OF_OTHERS: [(&str, &[&str]); 3] = [
+    (
+        "worker",
+        &[
+            ALL,
+            "secret",
+            "pass.key",
+            "gateway-url",
+            "sync-url",
+            "migrate-url",
+            "owner",
+            "gateway",
+            "sync",
+        ],
+    ),
+    (
+        "gateway",
+        &[
+            ALL,
+            "tls.key",
+            "worker-url",
+            "sync-url",
+            "migrate-url",
+            "worker-password",
+            "gateway-password",
+            "sync-password",
+            "owner",
+            "worker",
+            "sync",
+        ],
+    ),
+    (
+        "sync",
+        &[
+            "secret",
+            "pass.key",
+            "pass.pub",
+            "tls.key",
+            "gateway-url",
+            "worker-url",
+            "migrate-url",
+            "owner",
+            "gateway",
+            "worker",
+        ],
+    ),
 ];
-const OF_OTHERS: [&str; 7] = [
-    "tls.key",
-    "worker-url",
-    "migrate-url",
-    "worker-password",
-    "gateway-password",
-    "owner",
-    "worker",
-];
+/// What stands for the keys of a Secret that is mounted as a whole.
+const ALL: &str = "all keys";
+/// The volume of a Secret whose keys are named by sources and connections, so all are mounted.
+const WHOLE: &str = "git-credentials";
 /// Shorter values could occur by chance.
 const SHORTEST: usize = 8;
 
@@ -153,20 +186,22 @@ fn keys<'a>(pod: &Pod<'a>, role: &str) -> BTreeSet<&'a str> {
         found.extend(references.filter(|key| !key.is_empty()));
         for mount in list(&container.0["volumeMounts"]) {
             let secret = volumes.get(text(&mount["name"])).copied();
-            found.extend(list(&secret.unwrap_or(&Value::Null)["items"]).map(|it| text(&it["key"])));
+            let secret = secret.unwrap_or(&Value::Null);
+            found.extend(list(&secret["items"]).map(|it| text(&it["key"])));
+            found.extend((secret.is_object() && secret["items"].is_null()).then_some(ALL));
         }
     }
     found
 }
 
 #[test]
-fn workers_hold_no_gateway_secret_and_gateways_no_owner_database_url() {
+fn each_role_sees_its_own_secrets_alone() {
     let Some(renders) = renders() else { return };
     let mut violations = Vec::new();
     let mut seen = BTreeSet::new();
     for render in renders {
         for pod in render.pods() {
-            for (role, others) in [("worker", &OF_GATEWAYS[..]), ("gateway", &OF_OTHERS)] {
+            for (role, others) in OF_OTHERS {
                 let keys = keys(&pod, role);
                 seen.extend(keys.iter().copied());
                 let wrong = others.iter().filter(|key| keys.contains(*key));
@@ -182,26 +217,37 @@ fn workers_hold_no_gateway_secret_and_gateways_no_owner_database_url() {
         "pass.pub",
         "gateway-url",
         "worker-url",
+        "sync-url",
+        ALL,
     ] {
         assert!(seen.contains(key), "no pod sees {key}: {seen:?}");
     }
 }
 
 #[test]
-fn whole_secrets_are_neither_mounted_nor_poured_into_variables() {
+fn whole_secrets_are_mounted_for_git_alone_and_are_no_variables() {
     let Some(renders) = renders() else { return };
     let mut violations = Vec::new();
+    let mut seen = 0;
     for render in renders {
         for pod in render.pods() {
             let place = format!("{}: {}", render.name, pod.title());
-            let sources = list(&pod.spec["volumes"]).map(|volume| &volume["secret"]);
-            let whole = sources.filter(|it| it.is_object() && it["items"].is_null());
-            violations.extend(whole.map(|it| format!("{place} mounts all of {it}")));
+            let is_whole =
+                |it: &&Value| it["secret"].is_object() && it["secret"]["items"].is_null();
+            for volume in list(&pod.spec["volumes"]).filter(is_whole) {
+                seen += 1;
+                // Its files are the user's and the group's alone, or `archway sync` warns.
+                // The parser reads 0440 as a decimal number.
+                if volume["name"] != WHOLE || volume["secret"]["defaultMode"] != 440.0 {
+                    violations.push(format!("{place} mounts all of {volume}"));
+                }
+            }
             let pouring = pod.containers().filter(|it| !it.0["envFrom"].is_null());
             violations.extend(pouring.map(|it| format!("{place}: {} has envFrom", it.name())));
         }
     }
     assert_none(&violations);
+    assert!(seen > 0, "values for CI have credentials for git");
 }
 
 #[test]

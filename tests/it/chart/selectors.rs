@@ -235,15 +235,22 @@ fn prometheus_scrapes_admin_ports_of_gateways_and_workers() {
                 .of("Service")
                 .filter(|it| has_all(selector, &pairs(&it["metadata"]["labels"])))
                 .collect();
-            for endpoint in list(&monitor["spec"]["endpoints"]) {
-                let serves = |it: &&&Value| {
-                    list(&it["spec"]["ports"]).any(|port| port["name"] == endpoint["port"])
-                };
-                let scraped = services.iter().filter(serves).count();
-                if scraped == 0 || scraped < services.len() {
-                    violations.push(format!("{place}: {scraped} of {} Services", services.len()));
-                }
-            }
+            let endpoints: Vec<&Value> = list(&monitor["spec"]["endpoints"]).collect();
+            let serves = |service: &Value, endpoint: &Value| {
+                list(&service["spec"]["ports"]).any(|port| port["name"] == endpoint["port"])
+            };
+            let unused = endpoints
+                .iter()
+                .filter(|endpoint| !services.iter().any(|it| serves(it, endpoint)));
+            violations.extend(unused.map(|it| format!("{place}: no Service has {}", it["port"])));
+            let left = services
+                .iter()
+                .filter(|service| !endpoints.iter().any(|it| serves(service, it)));
+            violations.extend(left.map(|it| format!("{place} leaves {} out", title(it))));
+            let mirrors = render
+                .pods()
+                .any(|pod| pod.running().any(|it| it.archway() == Some(vec!["sync"])));
+            assert_eq!(endpoints.len(), 1 + usize::from(mirrors), "{place}");
             let scraped = |component: &str| {
                 services.iter().any(|it| {
                     text(&it["spec"]["selector"]["app.kubernetes.io/component"]) == component

@@ -94,7 +94,7 @@ async fn an_indexed_project_that_becomes_unreadable_is_reported() {
         stack.eventually(is_told).await;
     };
     unreadable(0).await;
-    // As a syncer leaves it that was interrupted between two steps.
+    // As a program leaves it that was interrupted between two steps.
     let folder = stack.folder("acme", "site");
     let aside = folder.with_file_name(".aside");
     fs::rename(&folder, &aside).unwrap();

@@ -79,6 +79,10 @@ pub(super) const DEFINERS: &[(&str, &str)] = &[
         "for `archway sync`, which serves all tenants: makes rows without content",
     ),
     (
+        "mirrors_overview",
+        "for `archway sync` alone: counts by state, sizes and ages",
+    ),
+    (
         "lease_mirror",
         "for `archway sync` alone: which repository is due, and where from",
     ),

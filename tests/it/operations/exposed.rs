@@ -1,4 +1,4 @@
-//! The metrics that a gateway and a worker expose, read from `/metrics` after every kind of work.
+//! The metrics that the roles expose, read from `/metrics` after every kind of work.
 //!
 //! prometheus-client omits a family without series. Families that only failures create are listed in
 //! [`RARE`], each checked against the sources and against the metrics: one that a busy, healthy stack
@@ -77,6 +77,7 @@ impl Exposed {
         };
         let mut text = stack.eventually(gone).await;
         text += &all_of_worker(&stack, worker).await;
+        text += &crate::sync::places::metrics(&stack).await;
         Exposed::parse(&text)
     }
 

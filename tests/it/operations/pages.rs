@@ -57,7 +57,7 @@ fn is_said(quote: &str) -> bool {
 /// All strings of the programs, with continued lines joined.
 fn said() -> String {
     let mut all = String::new();
-    for folder in ["gateway/src", "workers", "cli/src", "proto/src"] {
+    for folder in ["gateway/src", "workers", "sync/src", "cli/src", "proto/src"] {
         for source in sources(folder) {
             let mut lines = source.text.lines();
             while let Some(line) = lines.next() {

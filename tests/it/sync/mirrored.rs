@@ -34,9 +34,9 @@ pub(super) struct RunningSync {
 }
 
 #[derive(Parser)]
-struct Arguments {
+pub(super) struct Arguments {
     #[command(flatten)]
-    config: SyncConfig,
+    pub(super) config: SyncConfig,
 }
 
 impl Mirrored {

@@ -25,7 +25,7 @@ const RELEASE: &str = "kubectl create namespace archway \
     && kubectl --namespace archway create secret generic archway-credentials \
         --from-literal=secret=a --from-literal=pass.key=b --from-literal=pass.pub=c \
     && kubectl --namespace archway create secret generic archway-database \
-        --from-literal=migrate-url=d --from-literal=gateway-url=e --from-literal=worker-url=f \
+        --from-literal=migrate-url=d --from-literal=gateway-url=e --from-literal=worker-url=f --from-literal=sync-url=g \
     && helm install archway helm/archway --namespace archway --values values.yaml --wait --timeout 60s";
 
 pub(super) fn set(kind: &str) -> Result<Stage, Absent> {
@@ -40,7 +40,7 @@ pub(super) fn set(kind: &str) -> Result<Stage, Absent> {
         "samples" => Ok(samples()),
         "cluster" => cluster(),
         "release" => release(),
-        "syncer" => syncer(),
+        "shared" => shared(),
         "compose" => compose(),
         _ => panic!("no stage is called {kind}"),
     }
@@ -247,9 +247,9 @@ fn with_double(mut stage: Stage, expected_output: &[(&str, String)]) -> Result<S
 }
 
 /// Without the Secrets that its values name, no pod of it starts; its volume exists.
-fn syncer() -> Result<Stage, Absent> {
+fn shared() -> Result<Stage, Absent> {
     let mut stage = cluster()?;
-    let shared = "repositories.mode=syncer,repositories.claim.create=true";
+    let shared = "repositories.mode=shared,repositories.claim.create=true";
     stage.prepare(&format!(
         "helm install archway helm/archway --namespace archway --create-namespace \
          --values values.yaml --set {shared}"

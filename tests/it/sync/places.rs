@@ -1,0 +1,156 @@
+//! Mirrors of a machine's own: when the machine is ready, and whose repositories it has.
+
+use std::net::TcpListener;
+
+use archway_sync::{SyncPorts, Syncer};
+use clap::Parser;
+use e2e::{Repo, Stack, credentials, http::Request};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+use super::mirrored::{Arguments, Mirrored, RunningSync};
+
+/// The machine of these tests.
+const PLACE: &str = "worker-0";
+
+/// A process for a folder of its own.
+fn start(stack: &Stack, repos: &TempDir, credentials: &TempDir, pool: &str) -> RunningSync {
+    let folder = credentials.path().to_str().unwrap();
+    let arguments = [
+        "sync",
+        "--local",
+        "--volume-percent=100",
+        "--pool",
+        pool,
+        "--credentials",
+        folder,
+    ];
+    let config = Arguments::parse_from(arguments).config;
+    let [listener, hooks_listener] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    let [admin, hooks] = [&listener, &hooks_listener].map(|it| it.local_addr().unwrap());
+    let ports = SyncPorts {
+        admin: listener,
+        hooks: Some(hooks_listener),
+    };
+    let database = stack.database().owner().username("archway_sync");
+    let syncer = Syncer::new(config, repos.path().to_owned(), database, PLACE);
+    let stop = CancellationToken::new();
+    let ending = stop.clone();
+    let serving = tokio::spawn(async move { syncer.serve(ports, ending).await.unwrap() });
+    RunningSync {
+        stop,
+        serving,
+        admin,
+        hooks,
+    }
+}
+
+async fn stop(running: RunningSync) {
+    running.stop.cancel();
+    running.serving.await.unwrap();
+}
+
+async fn ready(running: &RunningSync) -> (u16, String) {
+    let answer = Request::new("GET", "/readyz").send(running.admin).await;
+    (answer.status, answer.text())
+}
+
+async fn until_ready(stack: &Stack, running: &RunningSync) {
+    let is_ready = async || (ready(running).await.0 == 200).then_some(());
+    stack.eventually(is_ready).await;
+}
+
+/// The metrics of a process that has no mirrors.
+pub(crate) async fn metrics(stack: &Stack) -> String {
+    let (repos, credentials) = (tempfile::tempdir().unwrap(), credentials(&[]));
+    let running = start(stack, &repos, &credentials, "shared");
+    until_ready(stack, &running).await;
+    let measured = async || {
+        let text = Request::new("GET", "/metrics").send(running.admin).await;
+        let text = text.text();
+        (!text.contains("archway_sync_volume_used_ratio 0.0\n")).then_some(text)
+    };
+    let text = stack.eventually(measured).await;
+    stop(running).await;
+    text
+}
+
+#[tokio::test]
+async fn a_machine_is_ready_once_each_repository_was_tried() {
+    let mut mirrored = Mirrored::start().await;
+    mirrored.stop_sync().await;
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/slow.git", silent.local_addr().unwrap());
+    mirrored.add("slow", &url, None, None).await;
+    mirrored
+        .host
+        .add("acme/site", Repo::new().file("a.txt", "needle\n").commit());
+    let url = mirrored.host.url("acme/site");
+    mirrored.add("site", &url, None, Some("host")).await;
+    mirrored.add("wrong", &url, None, Some("wrong")).await;
+    let repos = tempfile::tempdir().unwrap();
+    let running = start(&mirrored.stack, &repos, &mirrored.credentials, "shared");
+    let row = mirrored.until("site", "ok").await;
+    assert_eq!(row.place, PLACE);
+    mirrored.until("wrong", "credential_refused").await;
+    assert!(repos.path().join("acme/site/HEAD").exists());
+    let (status, reason) = ready(&running).await;
+    assert_eq!(
+        (status, reason.as_str()),
+        (503, "some repositories were not cloned yet\n")
+    );
+    // The remote that said nothing ends the connection, which is an answer.
+    drop(silent);
+    until_ready(&mirrored.stack, &running).await;
+    let metrics = Request::new("GET", "/metrics").send(running.admin).await;
+    let metrics = metrics.text();
+    for line in [
+        "archway_sync_mirrors{state=\"ok\"} 1\n",
+        "archway_sync_mirrors{state=\"credential_refused\"} 1\n",
+        "archway_sync_mirrors{state=\"new\"} 0\n",
+    ] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+    assert!(
+        !metrics.contains("acme"),
+        "no metric names a tenant: {metrics}"
+    );
+    stop(running).await;
+}
+
+#[tokio::test]
+async fn a_machine_mirrors_the_repositories_of_its_pool_alone() {
+    let mut mirrored = Mirrored::start().await;
+    mirrored.stop_sync().await;
+    mirrored
+        .host
+        .add("acme/site", Repo::new().file("a.txt", "needle\n").commit());
+    let url = mirrored.host.url("acme/site");
+    mirrored.add("site", &url, None, Some("host")).await;
+    let repos = tempfile::tempdir().unwrap();
+    let start = || start(&mirrored.stack, &repos, &mirrored.credentials, "gold");
+    let running = start();
+    until_ready(&mirrored.stack, &running).await;
+    stop(running).await;
+    assert_eq!(mirrored.mirror("site").await.unwrap().place, "");
+    move_to(&mirrored, "gold").await;
+    let running = start();
+    assert_eq!(mirrored.until("site", "ok").await.place, PLACE);
+    assert!(repos.path().join("acme/site/HEAD").exists());
+    stop(running).await;
+    move_to(&mirrored, "shared").await;
+    let running = start();
+    let is_gone = async || {
+        let row = mirrored.mirror("site").await.unwrap();
+        row.place.is_empty().then_some(())
+    };
+    mirrored.stack.eventually(is_gone).await;
+    stop(running).await;
+}
+
+async fn move_to(mirrored: &Mirrored, pool: &str) {
+    let mut tx = mirrored.stack.tenants().begin().await.unwrap();
+    let tenant = tx.find_tenant("acme").await.unwrap();
+    tx.set_pool(tenant, pool).await.unwrap();
+    tx.commit().await.unwrap();
+}
