@@ -316,18 +316,23 @@ as $$
       and m.changed_at < now() - interval '15 minutes' and m.tried_at > now() - interval '1 day'
 $$;
 
--- Makes the rows of sources that have none at this place, and forgets places whose process is gone.
-create or replace function add_mirrors(at_place text)
+-- Makes the rows of sources that have none at this place: of the tenants of one pool, or of all. Forgets rows of
+-- tenants that moved to another pool, and of places whose process is gone.
+drop function add_mirrors(text);
+create function add_mirrors(at_place text, of_pool text)
 returns void
 language sql volatile security definer
 set search_path = public, pg_temp
 as $$
-    delete from mirrors m
-    where m.place not in ('', at_place)
-      and greatest(m.next_at, m.tried_at, m.leased_until) < now() - interval '1 hour';
+    delete from mirrors m using tenants t
+    where t.id = m.tenant_id and m.leased_until < now()
+      and (m.place = at_place and t.pool <> of_pool
+           or m.place not in ('', at_place) and greatest(m.next_at, m.tried_at) < now() - interval '1 hour');
     insert into mirrors (project_id, tenant_id, place)
     select s.project_id, s.tenant_id, at_place
-    from sources s join projects p on p.id = s.project_id and p.removed_at is null
+    from sources s
+    join projects p on p.id = s.project_id and p.removed_at is null
+    join tenants t on t.id = s.tenant_id and (of_pool is null or t.pool = of_pool)
     where not exists (select from mirrors m where m.project_id = s.project_id and m.place = at_place)
     on conflict do nothing
 $$;
@@ -407,6 +412,26 @@ as $$
     where m.place = at_place
 $$;
 
+-- The mirrors at this place by state: how many are in use, the bytes of all, and the age of the one that was fetched
+-- longest ago, or never since it was added. A source without a row counts as `new`.
+create function mirrors_overview(at_place text, of_pool text)
+returns table (state text, mirrors bigint, bytes bigint, oldest_seconds double precision)
+language sql stable security definer
+set search_path = public, pg_temp
+as $$
+    select coalesce(m.state, 'new'),
+           count(*) filter (where p.removed_at is null and t.disabled_at is null),
+           coalesce(sum(m.bytes), 0)::bigint,
+           coalesce(max(extract(epoch from now() - coalesce(m.fetched_at, m.since)))
+                    filter (where p.removed_at is null and t.disabled_at is null), 0)::double precision
+    from sources s
+    join projects p on p.id = s.project_id
+    join tenants t on t.id = s.tenant_id
+    left join mirrors m on m.project_id = s.project_id and m.place = at_place
+    where of_pool is null or t.pool = of_pool
+    group by 1
+$$;
+
 revoke all on function
     make_listing(), lease_listing(integer), found_sources(uuid), taken_by_tenant(uuid),
     record_found(uuid, bigint, jsonb), record_lost(uuid, bigint, jsonb),
@@ -414,7 +439,7 @@ revoke all on function
     record_listing_failure(uuid, bigint, text, double precision), find_hook_connection(text, text),
     request_mirrors(uuid, text, text), request_listing(uuid), vouch_for_mirrors(text, double precision),
     lease_mirror(text, uuid, text[], integer), expired_mirrors(text, double precision), forget_mirror(uuid, text),
-    mirror_names(text)
+    mirror_names(text), add_mirrors(text, text), mirrors_overview(text, text)
     from public;
 grant execute on function
     lease_listing(integer), found_sources(uuid), taken_by_tenant(uuid), record_found(uuid, bigint, jsonb),
@@ -422,5 +447,5 @@ grant execute on function
     record_listing_failure(uuid, bigint, text, double precision), find_hook_connection(text, text),
     request_mirrors(uuid, text, text), request_listing(uuid), vouch_for_mirrors(text, double precision),
     lease_mirror(text, uuid, text[], integer), expired_mirrors(text, double precision), forget_mirror(uuid, text),
-    mirror_names(text)
+    mirror_names(text), add_mirrors(text, text), mirrors_overview(text, text)
     to archway_sync;
