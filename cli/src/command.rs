@@ -195,8 +195,9 @@ impl Command {
         match self {
             Command::Gateway(_) | Command::Worker(_) => "info,rmcp=error",
             Command::Sync(args) if args.command.is_none() => "info",
-            // dev::restart logs that an outage it warned of is over, at level info.
-            Command::Dev(_) => "warn,archway::dev=info,rmcp=error",
+            // dev::restart logs that an outage it warned of is over, at level info. So does sync that a clone
+            // that was announced has ended.
+            Command::Dev(_) => "warn,archway::dev=info,archway_sync=info,rmcp=error",
             _ => "warn,rmcp=error",
         }
     }

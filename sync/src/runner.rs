@@ -16,7 +16,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::SyncConfig;
 use crate::credentials::Credentials;
-use crate::git::Git;
 use crate::metrics::SyncMetrics;
 use crate::mirror::Mirrors;
 use crate::remote::RemoteUrl;
@@ -54,7 +53,7 @@ impl Runner {
         store: SyncStore,
         metrics: Arc<SyncMetrics>,
     ) -> Runner {
-        let git = Git::new(&config.protocols(), &repos);
+        let git = config.git(&repos);
         Runner {
             mirrors: Mirrors::new(repos.clone(), git),
             credentials: Credentials {

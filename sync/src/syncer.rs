@@ -1,8 +1,8 @@
 //! A process of `archway sync`: its runs, and its admin port.
 
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use sqlx::postgres::PgConnectOptions;
 use tokio_util::sync::CancellationToken;
@@ -71,11 +71,27 @@ impl Syncer {
         admin: std::net::TcpListener,
         stop: CancellationToken,
     ) -> Result<(), SyncerError> {
+        let serving = self.admin.clone().serve(admin);
+        tokio::select! {
+            done = self.mirror(stop) => done,
+            served = serving => served.map_err(SyncerError::Admin),
+        }
+    }
+
+    /// Mirrors until `stop`, without an admin port: the process has one of its own.
+    ///
+    /// # Errors
+    /// [`SyncerError`].
+    pub async fn mirror(&self, stop: CancellationToken) -> Result<(), SyncerError> {
         Git::check(&self.runner.mirrors.git).await?;
         self.runner.mirrors.clean().map_err(SyncerError::Repos)?;
-        tokio::select! {
-            () = self.runner.run(stop) => Ok(()),
-            served = self.admin.serve(admin) => served.map_err(SyncerError::Admin),
-        }
+        Arc::clone(&self.runner).run(stop).await;
+        Ok(())
+    }
+
+    /// Writes its metrics, as its admin port does.
+    pub fn exposition(&self) -> impl Fn() -> Result<String, fmt::Error> + Send + Sync + use<> {
+        let metrics = Arc::clone(&self.admin.metrics);
+        move || metrics.text()
     }
 }

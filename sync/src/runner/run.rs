@@ -119,7 +119,12 @@ async fn sync(
         cancel,
         progress: &|now| *progress.lock() = now,
     };
-    runner.mirrors.sync(&source, &bounds).await
+    let synced = runner.mirrors.sync(&source, &bounds).await?;
+    if is_new {
+        let (tenant, project) = (&mirror.tenant, &mirror.project);
+        tracing::info!(tenant, project, "a repository was cloned");
+    }
+    Ok(synced)
 }
 
 /// What a run presents to the remote.

@@ -35,34 +35,37 @@ pub(super) struct SourceArgs {
     allow_protocol: Vec<Protocol>,
 }
 
-/// Adds a project. `path` is the folder that `archway dev` serves.
+/// Adds a project to this installation. `path` is the folder that `archway dev` serves.
 pub(super) async fn add<'a>(
     tx: &mut TenantsTx,
     which: &'a ProjectName,
     (settings, source): (&ProjectSettingsArgs, &SourceArgs),
-    path: Option<(&Connected, &Path)>,
+    (to, path): (&Connected, Option<&Path>),
 ) -> Result<ProjectChange<'a>, AdminError> {
     settings.check()?;
-    let remote = source.remote()?;
+    let remote = source.remote(to.dev.is_some())?;
     let tenant = tx.find_tenant(&which.tenant).await?;
     let settings = settings.over(ProjectSettings::default());
     let project = tx.add_project(tenant, &which.slug, &settings).await?;
     if let Some(remote) = &remote {
         let new = source.of(remote);
         tx.add_source((tenant, project), &new).await?;
-        return Ok(which.done("added; `archway sync` mirrors it"));
+        return Ok(which.done(match to.dev {
+            Some(_) => "added; the running `archway dev` mirrors it",
+            None => "added; `archway sync` mirrors it",
+        }));
     }
-    let Some((to, path)) = path else {
+    let Some(path) = path else {
         return Ok(which.done("added"));
     };
     let dev = to.dev.as_deref().filter(|_| which.tenant == dev::TENANT);
     remember_folder(dev.ok_or_else(|| which.has_no_path())?, &which.slug, path)?;
-    Ok(which.done("added; served from the next start of `archway dev`"))
+    Ok(which.done("added; the running `archway dev` serves it within seconds"))
 }
 
 impl SourceArgs {
-    /// The checked URL.
-    fn remote(&self) -> Result<Option<RemoteUrl>, AdminError> {
+    /// The checked URL. `archway dev` mirrors from this machine by http, too.
+    fn remote(&self, is_dev: bool) -> Result<Option<RemoteUrl>, AdminError> {
         let refused = |error: &dyn std::error::Error| AdminError::Refused(error.to_string());
         if let Some(name) = &self.credential {
             credentials::check_name(name).map_err(|error| refused(&error))?;
@@ -72,7 +75,7 @@ impl SourceArgs {
         }
         let allowed = AllowedProtocols {
             more: self.allow_protocol.clone(),
-            loopback_http: false,
+            loopback_http: is_dev,
         };
         let git = self.git.as_deref();
         let remote = git.map(|url| RemoteUrl::parse(url, &allowed)).transpose();
