@@ -25,6 +25,7 @@ use std::path::PathBuf;
 use archway_gateway::{ConsoleConfig, GuardConfig, SamplingConfig};
 use archway_index::embed::{EmbedderConfig, EmbedderConfigError};
 use archway_index::openai::EndpointError;
+use archway_sync::SyncConfig;
 use archway_workers::chat::ChatConfig;
 use secrecy::SecretString;
 
@@ -194,13 +195,7 @@ impl Dev {
         };
         args.embedder.check()?;
         args.chat.check()?;
-        let repos = args.repo.iter().map(|typed| NamedRepo::read(typed, &data));
-        let repos = repos.collect::<Result<Vec<_>, _>>()?;
-        let has_url = repos.iter().any(|it| matches!(it, NamedRepo::Remote(_)));
-        if args.mirrors.credential.is_some() && !has_url {
-            return Err(DevError::NoUrl);
-        }
-        let syncing = args.mirrors.prepare(&data, has_url).await?;
+        let (repos, syncing) = named(args, &data).await?;
         let listeners = Listeners::bind(args.port, args.admin_port, args.open_bind)?;
         let database = Database::open(args.database_url.as_ref(), &data, &args.postgres).await?;
         let owner = database.owner_pool().await?;
@@ -272,11 +267,22 @@ impl Dev {
     async fn stop(self) -> Result<(), DevError> {
         let stack = self.stack.stop().await;
         self.mirrors.stop().await;
-        drop(self.changes);
+        self.changes.close().await;
         let database = self.database.stop().await;
         stack?;
         Ok(database?)
     }
+}
+
+/// The repositories that `--repo` names, and how mirrors are made. Refuses what cannot be served.
+async fn named(args: &DevArgs, data: &DataDir) -> Result<(Vec<NamedRepo>, SyncConfig), DevError> {
+    let repos = args.repo.iter().map(|typed| NamedRepo::read(typed, data));
+    let repos = repos.collect::<Result<Vec<_>, _>>()?;
+    let has_url = repos.iter().any(|it| matches!(it, NamedRepo::Remote(_)));
+    if args.mirrors.credential.is_some() && !has_url {
+        return Err(DevError::NoUrl);
+    }
+    Ok((repos, args.mirrors.prepare(data, has_url).await?))
 }
 
 /// The host names and origins that `dev` accepts, in addition to the configured ones.

@@ -183,8 +183,7 @@ async fn list(installation: &Installation, selector: &ProjectSelector) -> Result
         let projects = page.projects.iter();
         let ids: Vec<Uuid> = projects.map(|(_, project)| project.id).collect();
         let workers = tx.workers_by_project(&ids).await?;
-        let mirrored = tx.mirrored_projects(&ids).await?;
-        let places = (folders, mirrored);
+        let places = (folders, tx.mirrored_projects(&ids).await?);
         Ok(ProjectList::new(selector.tenant(), page, workers, places))
     });
     print(&list.await?, installation.json)

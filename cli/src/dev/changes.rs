@@ -72,6 +72,12 @@ impl FolderChanges {
         self.tried.clear();
     }
 
+    /// Closes its connections.
+    pub(super) async fn close(self) {
+        drop(self.listener);
+        self.owner.close().await;
+    }
+
     /// Waits for a notification, or for a new connection: notifications may have been missed before.
     async fn changed(&mut self) {
         loop {

@@ -1,6 +1,6 @@
 //! Which projects are mirrored from a remote, for `archway dev` and for lists of projects.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
@@ -74,20 +74,28 @@ impl TenantsTx {
         .map_err(query("change the credential of a source"))
     }
 
-    /// Those of these projects that are mirrored from a remote.
+    /// Those of these projects that are mirrored, and whether each still waits for its mirror, or has it only
+    /// since a moment ago.
     ///
     /// # Errors
     /// If Postgres does not answer.
     pub async fn mirrored_projects(
         &mut self,
         projects: &[Uuid],
-    ) -> Result<BTreeSet<Uuid>, TenantError> {
-        let mirrored = sqlx::query_scalar!(
-            "select project_id from sources where project_id = any($1)",
+    ) -> Result<BTreeMap<Uuid, bool>, TenantError> {
+        let rows = sqlx::query!(
+            r#"select s.project_id, not exists (
+                   select from mirrors m where m.project_id = s.project_id and m.fetched_at is not null
+                   and m.changed_at < now() - interval '15 seconds'
+               ) as "is_waiting!"
+               from sources s where s.project_id = any($1)"#,
             projects
         );
-        let mirrored = mirrored.fetch_all(&mut *self.tx).await;
-        let mirrored = mirrored.map_err(query("find mirrored projects"))?;
-        Ok(mirrored.into_iter().collect())
+        let rows = rows.fetch_all(&mut *self.tx).await;
+        let rows = rows.map_err(query("find mirrored projects"))?;
+        Ok(rows
+            .into_iter()
+            .map(|row| (row.project_id, row.is_waiting))
+            .collect())
     }
 }

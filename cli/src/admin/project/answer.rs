@@ -67,20 +67,22 @@ struct ListedProject {
 
 impl<'a> ProjectList<'a> {
     /// Projects of this tenant or of all, with the workers that reported them. `folders` are those that
-    /// the running `archway dev` remembers, `None` for any other installation; `mirrored` come from a URL.
+    /// the running `archway dev` remembers, `None` for any other installation. Those of `mirrored` may
+    /// still wait for their mirror.
     pub(super) fn new(
         tenant: Option<&'a str>,
         page: ProjectPage,
         mut workers: BTreeMap<Uuid, Vec<ReportedMount>>,
-        (folders, mirrored): (Option<BTreeMap<String, PathBuf>>, BTreeSet<Uuid>),
+        (folders, mirrored): (Option<BTreeMap<String, PathBuf>>, BTreeMap<Uuid, bool>),
     ) -> Self {
         let row = |(tenant, project): (String, Project)| {
             let mounts = workers.remove(&project.id).unwrap_or_default();
             let of_dev = folders.as_ref().filter(|_| tenant == TENANT);
-            let place = match of_dev.map(|folders| folders.get(&project.slug)) {
-                _ if mirrored.contains(&project.id) => Place::Mirror,
-                None => Place::Mounted,
-                Some(folder) => Place::OfDev(folder.map(PathBuf::as_path)),
+            let folder = of_dev.map(|folders| folders.get(&project.slug));
+            let place = match (mirrored.get(&project.id), folder) {
+                (Some(true), _) => Place::Unmirrored,
+                (Some(false), _) | (None, None) => Place::Mounted,
+                (None, Some(folder)) => Place::OfDev(folder.map(PathBuf::as_path)),
             };
             ListedProject::new(&tenant, project, &mounts, place)
         };

@@ -23,8 +23,8 @@ pub(super) enum ProjectState {
     Waiting,
     /// No worker reports its folder.
     Unseen,
-    /// There is no mirror of its URL yet.
-    NotMirrored,
+    /// Its URL is not mirrored yet, or workers have not seen its mirror.
+    Unmirrored,
     /// The running `dev` does not serve its folder.
     NotTaken,
     /// `dev` remembers its folder, which is gone.
@@ -38,8 +38,8 @@ pub(super) enum ProjectState {
 pub(super) enum Place<'a> {
     /// Below the folder that workers mount.
     Mounted,
-    /// At a URL that is mirrored.
-    Mirror,
+    /// At a URL of which there is no mirror yet, or only since a moment ago.
+    Unmirrored,
     /// In a folder that the running `dev` remembers, if any.
     OfDev(Option<&'a Path>),
 }
@@ -57,7 +57,7 @@ impl ProjectState {
             Place::OfDev(Some(folder)) if !folder.is_dir() => ProjectState::FolderGone,
             _ if mounts.iter().any(is_fresh) => ProjectState::Served,
             Place::OfDev(None) => ProjectState::NoFolder,
-            Place::Mirror => ProjectState::NotMirrored,
+            Place::Unmirrored => ProjectState::Unmirrored,
             Place::OfDev(Some(_)) | Place::Mounted if is_new => ProjectState::Waiting,
             Place::OfDev(Some(_)) => ProjectState::NotTaken,
             Place::Mounted => ProjectState::Unseen,
@@ -71,7 +71,7 @@ impl ProjectState {
             ProjectState::Removed => "removed",
             ProjectState::Waiting => "waits for a worker",
             ProjectState::Unseen => "not served",
-            ProjectState::NotMirrored => "not mirrored yet",
+            ProjectState::Unmirrored => "waits for its mirror",
             ProjectState::NotTaken => "not served: `archway dev` does not serve its folder",
             ProjectState::FolderGone => "not served: its folder is gone",
             ProjectState::NoFolder => "not served: it has no folder",
@@ -98,8 +98,9 @@ impl ProjectState {
                  `archway status` that a worker of the tenant's pool runs, and that the folder is \
                  beneath its --repos; or remove the project with `archway project remove`.",
             ),
-            ProjectState::NotMirrored => Some(
-                "not mirrored yet: `archway sync status` says how its mirror is, and `archway sync` makes it.",
+            ProjectState::Unmirrored => Some(
+                "`archway sync status` says how the mirror is that a project waits for. Workers look for it \
+                 every 5 s.",
             ),
             ProjectState::NotTaken => Some(
                 "`archway dev` does not serve its folder: its log says why. It tries again when it starts.",
@@ -194,9 +195,10 @@ mod tests {
     }
 
     #[test]
-    fn a_mirror_that_no_worker_sees_is_not_mirrored_yet() {
-        let of = |mounts: &[ReportedMount]| ProjectState::of(&project(3600), mounts, Place::Mirror);
-        assert_eq!(of(&[]), ProjectState::NotMirrored);
+    fn a_project_waits_for_its_mirror_until_a_worker_sees_it() {
+        let of =
+            |mounts: &[ReportedMount]| ProjectState::of(&project(3600), mounts, Place::Unmirrored);
+        assert_eq!(of(&[]), ProjectState::Unmirrored);
         assert_eq!(of(&seen(1)), ProjectState::Served);
     }
 
