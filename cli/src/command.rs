@@ -42,7 +42,7 @@ pub struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run everything on this machine, for the repository in a folder.
+    /// Run everything on this machine, for repositories in folders and by URL.
     Dev(Box<DevArgs>),
     /// Run a gateway: agents speak MCP to it, and it speaks gRPC to workers.
     Gateway(Box<GatewayArgs>),

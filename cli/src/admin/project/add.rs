@@ -15,7 +15,7 @@ use crate::tenants::{NewSource, ProjectSettings, TenantsTx};
 /// Where a project is mirrored from.
 #[derive(Debug, clap::Args)]
 pub(super) struct SourceArgs {
-    /// The URL of its repository, by https or ssh: `archway sync` mirrors it.
+    /// The URL of its repository, by https or ssh: `archway sync`, or the running `archway dev`, mirrors it.
     #[arg(long, value_name = "URL", conflicts_with = "path")]
     git: Option<String>,
     /// The branch, tag or commit to serve [default: the repository's own HEAD].
