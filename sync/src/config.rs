@@ -125,3 +125,25 @@ impl SyncConfig {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Arguments {
+        #[command(flatten)]
+        config: SyncConfig,
+    }
+
+    #[test]
+    fn the_default_is_what_the_command_line_has_without_options() {
+        let parsed = Arguments::parse_from(["sync"]).config;
+        assert_eq!(
+            format!("{parsed:?}"),
+            format!("{:?}", SyncConfig::default())
+        );
+    }
+}
