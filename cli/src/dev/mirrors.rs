@@ -26,7 +26,7 @@ use super::stack::Exposition;
 use crate::data_dir::DataDir;
 
 /// The folder of mirrors, in the data folder.
-const MIRRORS: &str = "mirrors";
+const FOLDER: &str = "mirrors";
 /// The default folder of credentials, in the data folder.
 const CREDENTIALS: &str = "credentials";
 /// How full a volume may be until nothing new is cloned, in percent: fuller than a server's.
@@ -102,7 +102,7 @@ fn credential_name(name: &str) -> Result<String, CredentialError> {
 
 /// The folder of mirrors.
 pub(super) fn folder(data: &DataDir) -> PathBuf {
-    data.path().join(MIRRORS)
+    data.path().join(FOLDER)
 }
 
 impl MirrorArgs {

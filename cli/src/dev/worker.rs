@@ -99,7 +99,7 @@ impl WorkerPlan {
             0 => String::new(),
             number => number.to_string(),
         };
-        let name = Some((WORKER, instance));
+        let name = Some((WORKER.to_owned(), instance));
         let start = move || ConfinedWorker::start(config, mounts, verifier, listener, name);
         let worker = tokio::task::spawn_blocking(start).await??;
         std::fs::rename(&beside, &self.socket)

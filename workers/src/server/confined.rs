@@ -33,12 +33,11 @@ impl ConfinedWorker {
         mounts: Mounts,
         verifier: PassVerifier,
         listener: Listener,
-        name: Option<(&str, String)>,
+        name: Option<(String, String)>,
     ) -> Result<Self, WorkerError> {
         let stop = CancellationToken::new();
         let (ready, started) = mpsc::sync_channel(1);
         let (stopped, ended) = (stop.clone(), CancellationToken::new());
-        let name = name.map(|(name, instance)| (name.to_owned(), instance));
         let ends = ended.clone().drop_guard();
         let thread = std::thread::Builder::new()
             .name("archway-worker".to_owned())
