@@ -43,7 +43,7 @@ pub struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run everything on this machine, for the repository in a folder.
+    /// Run everything on this machine, for repositories in folders and by URL.
     Dev(Box<DevArgs>),
     /// Run a gateway: agents speak MCP to it, and it speaks gRPC to workers.
     Gateway(Box<GatewayArgs>),
@@ -199,8 +199,9 @@ impl Command {
         match self {
             Command::Gateway(_) | Command::Worker(_) => "info,rmcp=error",
             Command::Sync(args) if args.command.is_none() => "info",
-            // dev::restart logs that an outage it warned of is over, at level info.
-            Command::Dev(_) => "warn,archway::dev=info,rmcp=error",
+            // dev::restart logs that an outage it warned of is over, at level info. So does sync that a clone
+            // that was announced has ended.
+            Command::Dev(_) => "warn,archway::dev=info,archway_sync=info,rmcp=error",
             _ => "warn,rmcp=error",
         }
     }

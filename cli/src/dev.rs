@@ -1,25 +1,31 @@
-//! `archway dev`: everything on one machine, for the repository in a folder.
+//! `archway dev`: everything on one machine, for repositories in folders and by URL.
 //!
-//! Starts in the order of dependencies (data folder, ports, Postgres, schema, tenant and key, worker,
+//! Starts in the order of dependencies (data folder, ports, Postgres, schema, tenant and key, mirrors, worker,
 //! gateway) and stops in reverse. Cheap steps that can fail come first: a port in use is reported
 //! before Postgres starts.
 
 // In the order of a start.
-mod announce;
-mod credentials;
-mod database;
-mod listen;
 mod projects;
+mod repos;
+mod listen;
+mod database;
+mod credentials;
+mod served;
 mod seed;
+mod mirrors;
+mod worker;
 mod stack;
-// Runs all the time.
+mod announce;
+// Run all the time.
 mod restart;
+mod changes;
 
 use std::path::PathBuf;
 
 use archway_gateway::{ConsoleConfig, GuardConfig, SamplingConfig};
 use archway_index::embed::{EmbedderConfig, EmbedderConfigError};
 use archway_index::openai::EndpointError;
+use archway_sync::SyncConfig;
 use archway_workers::chat::ChatConfig;
 use secrecy::SecretString;
 
@@ -29,14 +35,18 @@ use crate::output::OutputError;
 use crate::postgres::PostgresConfig;
 use crate::signals::Signals;
 use announce::Announcement;
+use changes::FolderChanges;
 use database::Database;
 pub use database::DatabaseError;
 pub use listen::ListenError;
 use listen::Listeners;
+pub use mirrors::MirrorsError;
+use mirrors::{MirrorArgs, Mirrors};
 pub use projects::ProjectsError;
-use projects::{Project, Projects};
 pub(crate) use projects::{folders, remember_folder};
+use repos::NamedRepo;
 pub use seed::SeedError;
+use served::{Served, Wanted};
 pub use stack::StackError;
 use stack::{Plan, Stack};
 
@@ -48,10 +58,13 @@ const INSPECTOR: [&str; 2] = ["http://localhost:6274", "http://127.0.0.1:6274"];
 /// Arguments of `archway dev`.
 #[derive(Debug, clap::Args)]
 pub struct DevArgs {
-    /// The repository: any folder, with or without git. The first one stays the default of calls that
-    /// name no project; later ones are served as further projects.
-    #[arg(long, value_name = "PATH", default_value = ".")]
-    repo: PathBuf,
+    /// A repository: a folder, with or without git, or the URL of a git repository by https or ssh. It may be
+    /// given several times. The first one ever stays the default of calls that name no project. Those of
+    /// earlier starts are served, too, until `archway project remove dev SLUG`.
+    #[arg(long, value_name = "PATH|URL", default_value = ".")]
+    repo: Vec<PathBuf>,
+    #[command(flatten)]
+    mirrors: MirrorArgs,
     /// Where the database and the key are stored [default: the user's data folder].
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -84,7 +97,7 @@ pub struct DevArgs {
     pub(crate) otlp: OtlpArgs,
     /// Print one line of JSON when ready,
     /// `{url, api_key, tenant, project, repo_project, projects, admin_url}`, and nothing else:
-    /// `project` is the default of calls that name none, `repo_project` is what --repo names.
+    /// `project` is the default of calls that name none, `repo_project` is what the first --repo names.
     #[arg(long)]
     json: bool,
 }
@@ -98,6 +111,12 @@ pub enum DevError {
     /// The repository cannot be served.
     #[error(transparent)]
     Projects(#[from] ProjectsError),
+    /// There is no URL to use a credential for.
+    #[error("--credential is for repositories that --repo names by URL, and it names none")]
+    NoUrl,
+    /// Nothing can be mirrored.
+    #[error(transparent)]
+    Mirrors(#[from] MirrorsError),
     /// A port cannot be bound.
     #[error(transparent)]
     Listen(#[from] ListenError),
@@ -155,17 +174,15 @@ pub async fn run(args: DevArgs) -> Result<(), DevError> {
 /// All parts, in the order in which they are stopped.
 struct Dev {
     stack: Stack,
+    mirrors: Mirrors,
+    changes: FolderChanges,
     database: Database,
     listening: listen::Addresses,
     console: bool,
     api_key: SecretString,
     /// The slug of the project of calls that name none.
     default: String,
-    /// The project that `--repo` names.
-    project: Project,
-    served: Vec<Project>,
-    /// Remembered folders that no longer exist, by slug.
-    gone: Vec<(String, PathBuf)>,
+    served: Served,
     // Dropped last: until then no other process may touch what the fields above use.
     data: DataDir,
 }
@@ -178,15 +195,17 @@ impl Dev {
         };
         args.embedder.check()?;
         args.chat.check()?;
-        let (project, served) = Projects::with_repo(&data, &args.repo)?;
+        let (repos, syncing) = named(args, &data).await?;
         let listeners = Listeners::bind(args.port, args.admin_port, args.open_bind)?;
         let database = Database::open(args.database_url.as_ref(), &data, &args.postgres).await?;
-        let seeded = seed::seed(&data, &database, &project, served).await?;
-        let is_gone = |(slug, path): &(String, PathBuf)| {
-            !path.is_dir() && !seeded.removed.contains(slug) && *slug != project.slug
+        let owner = database.owner_pool().await?;
+        let wanted = Wanted {
+            repos: &repos,
+            credential: args.mirrors.credential.as_deref(),
         };
-        let gone = folders(data.path())?.into_iter().filter(is_gone).collect();
+        let seeded = seed::seed(&data, (&database, &owner), &wanted).await?;
         let listening = listeners.addresses.clone();
+        let (mirrors, metrics) = Mirrors::start(syncing, &data, &database).await?;
         let stack = Stack::start(Plan {
             data: &data,
             database: &database,
@@ -200,19 +219,21 @@ impl Dev {
                 false => SamplingConfig::NONE,
             },
             listeners,
-            served: &seeded.served,
+            folders: &seeded.served.folders,
+            metrics,
         });
         let stack = stack.await?;
+        let git_absence = std::sync::Arc::clone(&mirrors.git_absence);
         Ok(Dev {
             stack,
+            changes: FolderChanges::new(owner, data.path().to_owned(), git_absence),
+            mirrors,
             database,
             listening,
             console: args.console.console,
             api_key: seeded.api_key,
             default: seeded.default,
-            project,
             served: seeded.served,
-            gone,
             data,
         })
     }
@@ -226,29 +247,42 @@ impl Dev {
             api_key: &self.api_key,
             tenant: TENANT,
             default: &self.default,
-            repo: &self.project,
             served: &self.served,
-            gone: &self.gone,
+            has_git: self.mirrors.git_absence.lock().is_none(),
             data: self.data.path(),
         };
         announcement.print(as_json).map_err(DevError::Output)
     }
 
-    /// Keeps the database running. Returns if that is impossible, or if gateway or worker end.
+    /// Keeps the database running, and serves folders that are added. Returns if that is impossible, or if
+    /// gateway or worker end.
     async fn failed(&mut self) -> DevError {
         tokio::select! {
             error = self.database.keep() => error.into(),
-            error = self.stack.failed() => error.into(),
+            error = self.stack.run(&mut self.changes) => error.into(),
         }
     }
 
     /// Stops all parts, even if stopping one fails. Returns the first failure.
     async fn stop(self) -> Result<(), DevError> {
         let stack = self.stack.stop().await;
+        self.mirrors.stop().await;
+        self.changes.close().await;
         let database = self.database.stop().await;
         stack?;
         Ok(database?)
     }
+}
+
+/// The repositories that `--repo` names, and how mirrors are made. Refuses what cannot be served.
+async fn named(args: &DevArgs, data: &DataDir) -> Result<(Vec<NamedRepo>, SyncConfig), DevError> {
+    let repos = args.repo.iter().map(|typed| NamedRepo::read(typed, data));
+    let repos = repos.collect::<Result<Vec<_>, _>>()?;
+    let has_url = repos.iter().any(|it| matches!(it, NamedRepo::Remote(_)));
+    if args.mirrors.credential.is_some() && !has_url {
+        return Err(DevError::NoUrl);
+    }
+    Ok((repos, args.mirrors.prepare(data, has_url).await?))
 }
 
 /// The host names and origins that `dev` accepts, in addition to the configured ones.

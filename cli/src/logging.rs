@@ -23,7 +23,7 @@ use crate::otlp;
 pub struct LogArgs {
     /// The log filter: error, warn, info, debug, trace, or a list such as
     /// `warn,archway_gateway=debug` [default: `warn,rmcp=error`; for gateway and worker
-    /// `info,rmcp=error`; for dev `warn,archway::dev=info,rmcp=error`].
+    /// `info,rmcp=error`; for dev `warn,archway::dev=info,archway_sync=info,rmcp=error`].
     #[arg(
         long, env = "ARCHWAY_LOG", value_name = "FILTER", value_parser = filter, global = true
     )]

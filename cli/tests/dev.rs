@@ -14,8 +14,14 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
+#[path = "dev/git_http.rs"]
+mod git_http;
 #[path = "dev/postgres.rs"]
 mod postgres;
+#[path = "dev/repositories.rs"]
+mod repositories;
+#[path = "dev/session.rs"]
+mod session;
 
 /// A data folder and a repository, readable by PostgreSQL's user even if the test runs as root.
 struct Workspace(TempDir);
@@ -45,23 +51,7 @@ impl Workspace {
     }
 
     fn start(&self) -> Dev {
-        let mut child = self
-            .command()
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        // From here on, dropping the value ends the process, however the test ends.
-        let mut dev = Dev {
-            log: Log::of(child.stderr.take().unwrap()),
-            output: BufReader::new(child.stdout.take().unwrap()),
-            child,
-            ready: Value::Null,
-        };
-        let mut line = String::new();
-        dev.output.read_line(&mut line).unwrap();
-        dev.ready = serde_json::from_str(&line).unwrap();
-        dev
+        Dev::start(&mut self.command())
     }
 
     fn server(&self) -> Pid {
@@ -108,6 +98,26 @@ impl Log {
 }
 
 impl Dev {
+    fn start(command: &mut Command) -> Dev {
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // From here on, dropping the value ends the process, however the test ends.
+        let mut dev = Dev {
+            log: Log::of(child.stderr.take().unwrap()),
+            output: BufReader::new(child.stdout.take().unwrap()),
+            child,
+            ready: Value::Null,
+        };
+        let mut line = String::new();
+        dev.output.read_line(&mut line).unwrap();
+        assert!(line.starts_with('{'), "{line}{}", dev.log.text());
+        dev.ready = serde_json::from_str(&line).unwrap();
+        dev
+    }
+
     fn text(&self, name: &str) -> &str {
         self.ready[name].as_str().unwrap()
     }

@@ -33,7 +33,7 @@ enum CleanupError {
 
 impl Cleanup {
     /// Removes at times, until `stop`.
-    pub(crate) async fn run(self, stop: CancellationToken) {
+    pub(crate) async fn run(&self, stop: CancellationToken) {
         let mut unknown = HashSet::new();
         while !stop.is_cancelled() {
             match self.remove(unknown).await {

@@ -1,11 +1,11 @@
 //! How mirrors are made and bounded.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tokio::time::Duration;
 
 use crate::credentials::Credentials;
-use crate::git::RunLimits;
+use crate::git::{Git, RunLimits};
 use crate::remote::{AllowedProtocols, Protocol};
 
 /// What `archway sync` mirrors, and its bounds.
@@ -77,6 +77,36 @@ pub struct SyncConfig {
     #[arg(long, env = "ARCHWAY_DATABASE_CONNECTIONS", value_name = "N", default_value = "4",
           value_parser = clap::value_parser!(u32).range(2..=64))]
     pub database_connections: u32,
+    /// Whether http may be used on a loopback address, as in `archway dev`.
+    #[arg(skip)]
+    pub loopback_http: bool,
+    /// The folder of git's program, if it is not to be looked for.
+    #[arg(skip)]
+    pub git_bin: Option<PathBuf>,
+}
+
+impl Default for SyncConfig {
+    fn default() -> Self {
+        SyncConfig {
+            credentials: None,
+            known_hosts: None,
+            allow_protocol: Vec::new(),
+            local: false,
+            at_once: 8,
+            per_host: 4,
+            clone_timeout: 1800,
+            fetch_timeout: 300,
+            silence: 60,
+            mirror_bytes: 20 << 30,
+            volume_percent: 80,
+            keep: 7,
+            pool: None,
+            volume_bytes: None,
+            database_connections: 4,
+            loopback_http: false,
+            git_bin: None,
+        }
+    }
 }
 
 impl SyncConfig {
@@ -92,7 +122,16 @@ impl SyncConfig {
     pub fn protocols(&self) -> AllowedProtocols {
         AllowedProtocols {
             more: self.allow_protocol.clone(),
-            loopback_http: false,
+            loopback_http: self.loopback_http,
+        }
+    }
+
+    /// git's program, which writes below `repos`.
+    pub fn git(&self, repos: &Path) -> Git {
+        let git = Git::new(&self.protocols(), repos);
+        match &self.git_bin {
+            Some(folder) => git.in_folder(folder),
+            None => git,
         }
     }
 
@@ -113,5 +152,27 @@ impl SyncConfig {
             silence: Duration::from_secs(self.silence),
             bytes: self.mirror_bytes,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Arguments {
+        #[command(flatten)]
+        config: SyncConfig,
+    }
+
+    #[test]
+    fn the_default_is_what_the_command_line_has_without_options() {
+        let parsed = Arguments::parse_from(["sync"]).config;
+        assert_eq!(
+            format!("{parsed:?}"),
+            format!("{:?}", SyncConfig::default())
+        );
     }
 }

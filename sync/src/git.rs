@@ -111,6 +111,15 @@ impl Git {
         }
     }
 
+    /// The program of this folder.
+    #[must_use]
+    pub fn in_folder(self, folder: &Path) -> Git {
+        Git {
+            program: folder.join("git"),
+            ..self
+        }
+    }
+
     /// Checks that there is a git that is new enough.
     ///
     /// # Errors

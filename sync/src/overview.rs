@@ -84,7 +84,7 @@ pub(crate) struct Overview {
 
 impl Overview {
     /// Looks until the future is dropped.
-    pub(crate) async fn run(self) {
+    pub(crate) async fn run(&self) {
         let mut is_away = false;
         loop {
             let seen = self.store.overview().await;

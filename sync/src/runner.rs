@@ -16,7 +16,6 @@ use tokio_util::sync::CancellationToken;
 use crate::app_tokens::AppTokens;
 use crate::config::SyncConfig;
 use crate::credentials::Credentials;
-use crate::git::Git;
 use crate::metrics::SyncMetrics;
 use crate::mirror::Mirrors;
 use crate::overview::Volume;
@@ -58,7 +57,7 @@ impl Runner {
         volume: Arc<Volume>,
     ) -> Runner {
         let repos = volume.folder();
-        let git = Git::new(&config.protocols(), repos);
+        let git = config.git(repos);
         Runner {
             mirrors: Mirrors::new(repos.to_owned(), git),
             credentials: config.credentials(),

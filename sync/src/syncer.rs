@@ -1,9 +1,9 @@
 //! A process of `archway sync`: its runs, and its admin port.
 
-use std::io;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use sqlx::postgres::PgConnectOptions;
 use tokio_util::sync::CancellationToken;
@@ -125,27 +125,44 @@ impl Syncer {
     /// # Errors
     /// [`SyncerError`].
     pub async fn serve(self, ports: SyncPorts, stop: CancellationToken) -> Result<(), SyncerError> {
-        Git::check(&self.runner.mirrors.git).await?;
-        self.runner.mirrors.clean().map_err(SyncerError::Repos)?;
-        let work = async {
-            tokio::join!(
-                self.runner.run(stop.clone()),
-                self.lister.run(stop.clone()),
-                self.cleanup.run(stop.clone())
-            )
-        };
-        let hooks = hooks::router(self.webhooks);
+        let hooks = hooks::router(self.webhooks.clone());
         let hooks = async {
             match ports.hooks {
                 Some(listener) => server::serve(listener, hooks, MAX_HOOK_CONNECTIONS).await,
                 None => std::future::pending().await,
             }
         };
+        let admin = self.admin.clone().serve(ports.admin);
+        tokio::select! {
+            done = self.mirror(stop) => done,
+            served = admin => served.map_err(SyncerError::Admin),
+            served = hooks => served.map_err(SyncerError::Hooks),
+        }
+    }
+
+    /// Mirrors until `stop`, without a port: the process has some of its own.
+    ///
+    /// # Errors
+    /// [`SyncerError`].
+    pub async fn mirror(&self, stop: CancellationToken) -> Result<(), SyncerError> {
+        Git::check(&self.runner.mirrors.git).await?;
+        self.runner.mirrors.clean().map_err(SyncerError::Repos)?;
+        let work = async {
+            tokio::join!(
+                Arc::clone(&self.runner).run(stop.clone()),
+                Arc::clone(&self.lister).run(stop.clone()),
+                self.cleanup.run(stop.clone())
+            )
+        };
         tokio::select! {
             ((), (), ()) = work => Ok(()),
             () = self.overview.run() => Ok(()),
-            served = self.admin.serve(ports.admin) => served.map_err(SyncerError::Admin),
-            served = hooks => served.map_err(SyncerError::Hooks),
         }
+    }
+
+    /// Writes its metrics, as its admin port does.
+    pub fn exposition(&self) -> impl Fn() -> Result<String, fmt::Error> + Send + Sync + use<> {
+        let metrics = Arc::clone(&self.admin.metrics);
+        move || metrics.text()
     }
 }

@@ -13,6 +13,7 @@ use crate::remote::AllowedProtocols;
 use crate::store::{SyncStore, SyncStoreError};
 
 /// The connections of the database.
+#[derive(Clone)]
 pub(crate) struct StoredConnections {
     pub(crate) store: SyncStore,
     pub(crate) credentials: Credentials,

@@ -51,8 +51,8 @@ enum ProjectCommand {
         which: ProjectName,
         #[command(flatten)]
         settings: ProjectSettingsArgs,
-        /// The folder, for `archway dev` only: it is served from its next start on.
-        #[arg(long, value_name = "DIR")]
+        /// The folder, for `archway dev` only, which serves it within seconds.
+        #[arg(long, visible_alias = "repo", value_name = "DIR")]
         path: Option<PathBuf>,
         #[command(flatten)]
         source: SourceArgs,
@@ -149,10 +149,7 @@ pub async fn run(args: ProjectArgs) -> Result<(), AdminError> {
         } => {
             let path = path.as_deref();
             target
-                .change(async |tx, to| {
-                    let added = (settings, source);
-                    add(tx, which, added, path.map(|path| (to, path))).await
-                })
+                .change(async |tx, to| add(tx, which, (settings, source), (to, path)).await)
                 .await
         }
         ProjectCommand::Set {
@@ -186,7 +183,8 @@ async fn list(installation: &Installation, selector: &ProjectSelector) -> Result
         let projects = page.projects.iter();
         let ids: Vec<Uuid> = projects.map(|(_, project)| project.id).collect();
         let workers = tx.workers_by_project(&ids).await?;
-        Ok(ProjectList::new(selector.tenant(), page, workers, folders))
+        let places = (folders, tx.mirrored_projects(&ids).await?);
+        Ok(ProjectList::new(selector.tenant(), page, workers, places))
     });
     print(&list.await?, installation.json)
 }

@@ -3,12 +3,12 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 
-use super::projects::Project;
+use super::served::{Mirror, Served};
 use crate::output::{self, OutputError};
 use crate::settings;
 
@@ -25,12 +25,10 @@ pub(super) struct Announcement<'a> {
     pub(super) tenant: &'a str,
     /// The slug of the project of calls that name none. Its folder may be missing.
     pub(super) default: &'a str,
-    /// The project that `--repo` names.
-    pub(super) repo: &'a Project,
-    /// All served projects, that one included.
-    pub(super) served: &'a [Project],
-    /// The folders that are gone, by slug.
-    pub(super) gone: &'a [(String, PathBuf)],
+    /// All projects.
+    pub(super) served: &'a Served,
+    /// Whether git is there, which mirrors need.
+    pub(super) has_git: bool,
     pub(super) data: &'a Path,
 }
 
@@ -42,7 +40,7 @@ struct ReadyLine<'a> {
     tenant: &'a str,
     /// The project of calls that name none.
     project: &'a str,
-    /// The project that `--repo` names. It differs from `project` if the key's default is another.
+    /// The project that the first `--repo` names. It differs from `project` if the key's default is another.
     repo_project: &'a str,
     /// All served projects.
     projects: Vec<&'a str>,
@@ -68,8 +66,8 @@ impl Announcement<'_> {
             api_key: self.api_key.expose_secret(),
             tenant: self.tenant,
             project: self.default,
-            repo_project: &self.repo.slug,
-            projects: self.served.iter().map(|it| it.slug.as_str()).collect(),
+            repo_project: &self.served.first,
+            projects: self.places().map(|(slug, _)| slug).collect(),
             admin_url: &admin_url,
         })
     }
@@ -77,6 +75,7 @@ impl Announcement<'_> {
     fn text(&self) -> String {
         let mut text = format!("\nArchway is ready at {}\n\n{}", self.url, self.facts());
         text.push_str(&self.default_hint());
+        text.push_str(&self.clone_hint());
         text.push_str("\nPaste into your client. The key stays valid across restarts.\n");
         text.push_str(&settings::client_settings(self.url, self.api_key));
         text.push_str("\nCtrl-C stops everything.\n");
@@ -84,22 +83,23 @@ impl Announcement<'_> {
     }
 
     fn facts(&self) -> String {
-        let shown = |project: &Project| format!("{}  ({})", project.slug, project.path.display());
-        let is_default = |project: &&Project| project.slug == self.default;
-        let mut facts = match self.served.iter().find(is_default) {
+        let shown = |(slug, place): (&str, String)| format!("{slug}  ({place})");
+        let is_default = |(slug, _): &(&str, String)| *slug == self.default;
+        let mut facts = match self.places().find(is_default) {
             Some(default) => format!("  project   {}\n", shown(default)),
             None => format!(
                 "  project   {}  (its folder is missing: calls must name another)\n",
                 self.default
             ),
         };
-        for other in self.served.iter().filter(|it| !is_default(it)) {
+        for other in self.places().filter(|it| !is_default(it)) {
             facts.push_str(&format!("  also      {}\n", shown(other)));
         }
-        for (slug, path) in self.gone.iter().filter(|(slug, _)| slug != self.default) {
+        for gone in self.served.gone.iter().filter(|it| it.slug != self.default) {
             facts.push_str(&format!(
-                "  gone      {slug}  ({}: no such folder, so it is not served)\n",
-                path.display()
+                "  gone      {}  ({}: no such folder, so it is not served)\n",
+                gone.slug,
+                gone.path.display()
             ));
         }
         facts.push_str(&format!("  api key   {}\n", self.api_key.expose_secret()));
@@ -116,9 +116,42 @@ impl Announcement<'_> {
         facts
     }
 
-    /// A hint for when `--repo` names another project than calls use by default.
+    /// Slug and place of each project that is served, or will be once it is cloned.
+    fn places(&self) -> impl Iterator<Item = (&str, String)> {
+        let folders = self.served.folders.iter();
+        let folders = folders.map(|it| (it.slug.as_str(), it.path.display().to_string()));
+        let mirrors = self.served.mirrors.iter();
+        folders.chain(mirrors.map(|it| (it.slug.as_str(), self.place(it))))
+    }
+
+    /// The URL, and how it is with a mirror that cannot be read, or is not kept up to date.
+    fn place(&self, mirror: &Mirror) -> String {
+        let url = &mirror.url;
+        match (mirror.was_fetched, mirror.state.as_str()) {
+            (true, _) if !self.has_git => format!("{url}, not fetched: git is missing"),
+            (false, _) if !self.has_git => format!("{url}, not cloned: git is missing"),
+            (true, "ok") => url.clone(),
+            (true, state) => format!("{url}, not fetched lately: {state}"),
+            (false, "new" | "cloning" | "ok") => format!("{url}, being cloned"),
+            (false, state) => format!("{url}, not cloned yet: {state}"),
+        }
+    }
+
+    /// A hint for when a repository is not cloned yet.
+    fn clone_hint(&self) -> String {
+        if self.served.mirrors.iter().all(|mirror| mirror.was_fetched) {
+            return String::new();
+        }
+        let data = self.data.display();
+        format!(
+            "\nHow the clone goes:\n  archway sync status {} --data {data}\n",
+            self.tenant
+        )
+    }
+
+    /// A hint for when the first `--repo` names another project than calls use by default.
     fn default_hint(&self) -> String {
-        let (default, repo) = (self.default, &self.repo.slug);
+        let (default, repo) = (self.default, &self.served.first);
         if default == repo {
             return String::new();
         }
@@ -135,13 +168,24 @@ impl Announcement<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dev::projects::Project;
 
-    fn with<T>(check: impl FnOnce(&Announcement<'_>) -> T) -> T {
-        let project = |slug: &str| Project {
+    fn folder(slug: &str) -> Project {
+        Project {
             slug: slug.into(),
             path: format!("/src/{slug}").into(),
-        };
-        let (site, docs) = (project("site"), project("docs"));
+        }
+    }
+
+    fn served() -> Served {
+        Served {
+            first: "site".into(),
+            folders: vec![folder("docs"), folder("site")],
+            ..Served::default()
+        }
+    }
+
+    fn with<T>(served: &Served, check: impl FnOnce(&Announcement<'_>) -> T) -> T {
         check(&Announcement {
             url: "http://127.0.0.1:7676/mcp",
             open_url: None,
@@ -150,21 +194,31 @@ mod tests {
             api_key: &"awy_key".into(),
             tenant: "dev",
             default: "site",
-            repo: &site,
-            served: &[docs, site.clone()],
-            gone: &[],
+            served,
+            has_git: true,
             data: Path::new("/data"),
         })
     }
 
-    /// The same, started for another repository than the key was made for.
-    fn with_another<T>(check: impl FnOnce(&Announcement<'_>) -> T) -> T {
-        with(|it| {
-            check(&Announcement {
-                repo: &it.served[0],
-                ..*it
-            })
-        })
+    fn text(served: &Served) -> String {
+        with(served, |it| it.text())
+    }
+
+    /// Started for another repository than the key was made for.
+    fn another() -> Served {
+        Served {
+            first: "docs".into(),
+            ..served()
+        }
+    }
+
+    fn mirror(state: &str, was_fetched: bool) -> Mirror {
+        Mirror {
+            slug: "wiki".into(),
+            url: "https://example.com/wiki".into(),
+            state: state.into(),
+            was_fetched,
+        }
     }
 
     #[test]
@@ -174,59 +228,82 @@ mod tests {
             r#""project":"site","repo_project":"site","projects":["docs","site"],"#,
             r#""admin_url":"http://127.0.0.1:40001"}"#
         );
-        assert_eq!(with(|it| it.line().unwrap()), expected);
-        let another = expected.replace(r#""repo_project":"site""#, r#""repo_project":"docs""#);
-        assert_eq!(with_another(|it| it.line().unwrap()), another);
+        let line = |served: &Served| with(served, |it| it.line().unwrap());
+        assert_eq!(line(&served()), expected);
+        let other = expected.replace(r#""repo_project":"site""#, r#""repo_project":"docs""#);
+        assert_eq!(line(&another()), other);
     }
 
     #[test]
     fn another_repository_is_announced_with_the_argument_for_it() {
-        assert!(with(|it| !it.text().contains("name no project")));
-        with_another(|it| {
-            let text = it.text();
-            assert!(text.contains("project   site  (/src/site)"), "{text}");
-            assert!(text.contains("also      docs  (/src/docs)"), "{text}");
-            assert!(
-                text.contains("made for site, and calls that name no"),
-                "{text}"
-            );
-            assert!(text.contains(r#"calls pass "project": "docs""#), "{text}");
+        assert!(!text(&served()).contains("name no project"));
+        let text = text(&another());
+        for said in [
+            "project   site  (/src/site)",
+            "also      docs  (/src/docs)",
+            "made for site, and calls that name no",
+            r#"calls pass "project": "docs""#,
+        ] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+        let gone = with(&served(), |it| {
+            let default = "gone";
+            Announcement { default, ..*it }.text()
         });
-        with(|it| {
-            let text = Announcement {
-                default: "gone",
-                ..*it
-            }
-            .text();
-            assert!(
-                text.contains("project   gone  (its folder is missing"),
-                "{text}"
-            );
-        });
+        assert!(
+            gone.contains("project   gone  (its folder is missing"),
+            "{gone}"
+        );
     }
 
     #[test]
     fn each_project_whose_folder_is_gone_is_named_once() {
-        with(|it| {
-            let gone =
-                ["wiki", "shop"].map(|slug| (slug.to_owned(), format!("/src/{slug}").into()));
-            let (default, gone) = ("wiki", gone.as_slice());
-            let text = Announcement {
-                default,
-                gone,
-                ..*it
-            }
-            .text();
-            assert!(
-                text.contains("project   wiki  (its folder is missing"),
-                "{text}"
-            );
-            assert!(
-                text.contains("gone      shop  (/src/shop: no such"),
-                "{text}"
-            );
-            assert!(!text.contains("gone      wiki"), "{text}");
+        let served = Served {
+            gone: vec![folder("wiki"), folder("shop")],
+            ..served()
+        };
+        let text = with(&served, |it| {
+            let default = "wiki";
+            Announcement { default, ..*it }.text()
         });
+        assert!(
+            text.contains("project   wiki  (its folder is missing"),
+            "{text}"
+        );
+        assert!(
+            text.contains("gone      shop  (/src/shop: no such"),
+            "{text}"
+        );
+        assert!(!text.contains("gone      wiki"), "{text}");
+    }
+
+    #[test]
+    fn a_mirror_is_announced_with_its_url_and_what_keeps_it_from_being_read() {
+        for (state, was_fetched, said) in [
+            ("ok", true, "(https://example.com/wiki)"),
+            ("new", false, "wiki, being cloned)"),
+            ("cloning", false, "wiki, being cloned)"),
+            ("not_found", false, "wiki, not cloned yet: not_found)"),
+            (
+                "backing_off",
+                true,
+                "wiki, not fetched lately: backing_off)",
+            ),
+        ] {
+            let served = Served {
+                mirrors: vec![mirror(state, was_fetched)],
+                ..served()
+            };
+            let text = text(&served);
+            assert!(text.contains(said), "{state}: {text}");
+            let is_hinted = text.contains("archway sync status dev --data /data");
+            assert_eq!(is_hinted, !was_fetched, "{state}: {text}");
+            let without_git = with(&served, |it| {
+                let has_git = false;
+                Announcement { has_git, ..*it }.text()
+            });
+            assert!(without_git.contains("git is missing)"), "{without_git}");
+        }
     }
 
     #[test]
@@ -238,7 +315,8 @@ mod tests {
             .get_arguments()
             .find(|it| it.get_long() == Some("json"));
         let help = option.unwrap().get_help().unwrap().to_string();
-        let line: serde_json::Value = with(|it| serde_json::from_str(&it.line().unwrap()).unwrap());
+        let line = with(&served(), |it| it.line().unwrap());
+        let line: serde_json::Value = serde_json::from_str(&line).unwrap();
         let named = help.split(['{', '}']).nth(1).unwrap().split(", ");
         let named: std::collections::BTreeSet<&str> = named.collect();
         let members = line.as_object().unwrap().keys().map(String::as_str);
@@ -247,12 +325,13 @@ mod tests {
 
     #[test]
     fn text_has_the_projects_and_client_settings() {
-        with(|it| {
-            let text = it.text();
-            assert!(text.contains(&settings::client_settings(it.url, it.api_key)));
-            assert!(text.contains("project   site  (/src/site)"), "{text}");
-            assert!(text.contains("also      docs  (/src/docs)"), "{text}");
-            assert_eq!(text.matches("/src/site").count(), 1, "{text}");
+        let text = text(&served());
+        let settings = with(&served(), |it| {
+            settings::client_settings(it.url, it.api_key)
         });
+        assert!(text.contains(&settings), "{text}");
+        assert!(text.contains("project   site  (/src/site)"), "{text}");
+        assert!(text.contains("also      docs  (/src/docs)"), "{text}");
+        assert_eq!(text.matches("/src/site").count(), 1, "{text}");
     }
 }

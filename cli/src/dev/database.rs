@@ -44,7 +44,9 @@ pub enum DatabaseError {
     #[error(transparent)]
     Migrate(#[from] MigrateError),
     /// The owner cannot be granted the runtime roles.
-    #[error("granting the roles archway_gateway and archway_worker to the database's owner")]
+    #[error(
+        "granting the roles archway_gateway, archway_worker and archway_sync to the database's owner"
+    )]
     Grant(#[source] sqlx::Error),
 }
 
@@ -103,6 +105,14 @@ impl Database {
         String::from(url).into()
     }
 
+    /// [`Database::runtime_url`] as options.
+    pub(super) fn runtime_options(&self, role: &str) -> PgConnectOptions {
+        match self {
+            Database::Embedded(postgres) => postgres.owner().username(role),
+            Database::Given(owner) => PgConnectOptions::clone(owner).options([("role", role)]),
+        }
+    }
+
     /// Identifies this database among those used with the same data folder; `None` for the
     /// embedded one.
     pub(super) fn label(&self) -> Option<String> {
@@ -156,7 +166,7 @@ async fn grant_roles(owner: &PgPool) -> Result<(), sqlx::Error> {
     sqlx::query(
         "do $$ begin \
              if not (select rolsuper from pg_roles where rolname = current_user) then \
-                 grant archway_gateway, archway_worker to current_user; \
+                 grant archway_gateway, archway_worker, archway_sync to current_user; \
              end if; \
          end $$",
     )

@@ -3,13 +3,17 @@
 //! A served folder is remembered with its slug, so that agents' settings, memory and other projects keep
 //! their meaning. Two folders of one name get different slugs. A missing folder keeps its slug, since
 //! what was written under it belongs to it.
+//!
+//! Projects that are mirrored from a URL are in the database alone. If one has the slug of a folder, which only
+//! a database of another data folder can bring about, the mirror is served.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use archway_sync::remote::RemoteUrlError;
 use serde::{Deserialize, Serialize};
 
-use crate::data_dir::{self, DataDir, DataDirError};
+use crate::data_dir::{self, DataDirError};
 use crate::tenants::{LONGEST_SLUG, is_project_slug};
 
 const FILE: &str = "projects.json";
@@ -46,6 +50,15 @@ pub enum ProjectsError {
          another with --data, or another repository with --repo", .0.display()
     )]
     HoldsData(PathBuf),
+    /// A URL is not valid. It is not shown, since it may hold a password.
+    #[error(transparent)]
+    Url(RemoteUrlError),
+    /// A URL has another protocol.
+    #[error(
+        "the URL's protocol is not mirrored: write https:// or ssh:// (or http:// on this machine), or name a \
+         folder"
+    )]
+    Protocol,
     /// The folder already has another slug, or the slug another folder.
     #[error("project {slug} is the folder {} already", path.display())]
     Known {
@@ -79,54 +92,46 @@ impl Project {
 }
 
 impl Projects {
-    /// Loads the remembered folders, adds `repo` if it is new, and saves. Returns the project of
-    /// `repo`, and all projects whose folders exist, that one included.
-    pub(super) fn with_repo(
-        data: &DataDir,
-        repo: &Path,
-    ) -> Result<(Project, Vec<Project>), ProjectsError> {
-        let repo = find(repo)?;
-        if data.path().starts_with(&repo) {
-            return Err(ProjectsError::HoldsData(data.path().to_owned()));
-        }
-        let mut all = Projects::load(data.path())?;
-        let project = all.remember(repo);
-        all.save(data.path())?;
-        let served =
-            |project: &Project| project.path.is_dir() && !data.path().starts_with(&project.path);
-        Ok((project, all.projects.into_iter().filter(served).collect()))
-    }
-
-    fn load(data: &Path) -> Result<Self, ProjectsError> {
+    /// The remembered folders.
+    pub(super) fn load(data: &Path) -> Result<Self, ProjectsError> {
         let Some(text) = data_dir::read(data, FILE)? else {
             return Ok(Projects::default());
         };
         serde_json::from_str(&text).map_err(damaged(data))
     }
 
-    fn save(&self, data: &Path) -> Result<(), ProjectsError> {
+    /// Stores them.
+    pub(super) fn save(&self, data: &Path) -> Result<(), ProjectsError> {
         let mut text = serde_json::to_string_pretty(self).map_err(damaged(data))?;
         text.push('\n');
         Ok(data_dir::write(data, FILE, &text)?)
     }
 
-    fn remember(&mut self, path: PathBuf) -> Project {
-        if let Some(known) = self.projects.iter().find(|project| project.path == path) {
+    /// The project of a folder of this name. It is added if it is new, under a slug that no mirror has.
+    pub(super) fn remember(
+        &mut self,
+        path: PathBuf,
+        name: &str,
+        mirrors: &BTreeSet<String>,
+    ) -> Project {
+        let known = |project: &&Project| project.path == path && !mirrors.contains(&project.slug);
+        if let Some(known) = self.projects.iter().find(known) {
             return known.clone();
         }
         let project = Project {
-            slug: self.free_slug(&path),
+            slug: self.free_slug(name, mirrors),
             path,
         };
         self.projects.push(project.clone());
         project
     }
 
-    fn free_slug(&self, path: &Path) -> String {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let wish = slugify(&name);
-        let taken = |slug: &str| {
-            !is_project_slug(slug) || self.projects.iter().any(|project| project.slug == slug)
+    /// A slug for this name that no remembered folder has, and that is not `taken`.
+    pub(super) fn free_slug(&self, name: &str, taken: &BTreeSet<String>) -> String {
+        let wish = slugify(name);
+        let taken = |slug: &String| {
+            let is_folder = || self.projects.iter().any(|project| project.slug == *slug);
+            !is_project_slug(slug) || taken.contains(slug) || is_folder()
         };
         if !taken(&wish) {
             return wish;
@@ -141,10 +146,23 @@ impl Projects {
             .find(|slug| !taken(slug))
             .unwrap_or(wish)
     }
+
+    /// The folders, without those whose slug is among `others`, divided into those that can be served and those
+    /// that are gone.
+    pub(super) fn divided(
+        self,
+        data: &Path,
+        others: &BTreeSet<String>,
+    ) -> (Vec<Project>, Vec<Project>) {
+        let ours = self.projects.into_iter();
+        let ours = ours.filter(|project| !others.contains(&project.slug));
+        let ours = ours.filter(|project| !data.starts_with(&project.path));
+        ours.partition(|project| project.path.is_dir())
+    }
 }
 
-/// Makes a folder the project of this slug, from the next start of the `dev` with this data folder
-/// on.
+/// Makes a folder the project of this slug for the `dev` with this data folder. If it runs, it serves the
+/// folder once the project is in the database.
 pub(crate) fn remember_folder(data: &Path, slug: &str, repo: &Path) -> Result<(), ProjectsError> {
     let (data, path) = (find(data)?, find(repo)?);
     if data.starts_with(&path) {
@@ -177,7 +195,7 @@ pub(crate) fn folders(data: &Path) -> Result<BTreeMap<String, PathBuf>, Projects
     clippy::disallowed_methods,
     reason = "the operator's own folder, not a tenant's path"
 )]
-fn find(repo: &Path) -> Result<PathBuf, ProjectsError> {
+pub(super) fn find(repo: &Path) -> Result<PathBuf, ProjectsError> {
     let no_folder = |source| ProjectsError::NoFolder {
         path: repo.to_owned(),
         source,
@@ -221,6 +239,42 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::data_dir::DataDir;
+
+    /// A folder with data, which remembers folders.
+    struct Home(tempfile::TempDir, DataDir);
+
+    impl Home {
+        fn new() -> Home {
+            let home = tempfile::tempdir().unwrap();
+            let data = DataDir::open(&home.path().join("data")).unwrap();
+            Home(home, data)
+        }
+
+        fn folder(&self, name: &str) -> PathBuf {
+            let path = self.0.path().join(name);
+            fs::create_dir_all(&path).unwrap();
+            path
+        }
+
+        /// The slug of a folder, of which these are mirrors' already.
+        fn slug(&self, path: &Path, mirrors: &[&str]) -> String {
+            let path = find(path).unwrap();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            let mirrors = mirrors.iter().map(|&slug| slug.to_owned()).collect();
+            let mut all = Projects::load(self.1.path()).unwrap();
+            let project = all.remember(path, &name, &mirrors);
+            all.save(self.1.path()).unwrap();
+            project.slug
+        }
+
+        fn divided(&self, others: &[&str]) -> [Vec<String>; 2] {
+            let others = others.iter().map(|&slug| slug.to_owned()).collect();
+            let all = Projects::load(self.1.path()).unwrap();
+            let (served, gone) = all.divided(self.1.path(), &others);
+            [served, gone].map(|some| some.into_iter().map(|it| it.slug).collect())
+        }
+    }
 
     #[test]
     fn any_name_becomes_a_slug() {
@@ -240,80 +294,58 @@ mod tests {
 
     #[test]
     fn folders_of_one_name_get_distinct_stable_slugs() {
-        let home = tempfile::tempdir().unwrap();
-        let data = DataDir::open(&home.path().join("data")).unwrap();
-        let folder = |name: &str| {
-            let path = home.path().join(name);
-            fs::create_dir_all(&path).unwrap();
-            path
-        };
-        let (a, b, adr) = (folder("a/Site"), folder("b/site"), folder("adr"));
-        let slug = |path: &Path| Projects::with_repo(&data, path).unwrap().0.slug;
-        assert_eq!(slug(&a), "site");
-        assert_eq!(slug(&b), "site-2");
-        assert_eq!(slug(&adr), "adr-2");
-        assert_eq!(slug(&a.join("../Site")), "site");
+        let home = Home::new();
+        let folders = ["a/Site", "b/site", "adr"].map(|name| home.folder(name));
+        let slugs = folders.each_ref().map(|folder| home.slug(folder, &[]));
+        assert_eq!(slugs, ["site", "site-2", "adr-2"]);
+        let a = &folders[0];
+        assert_eq!(home.slug(&a.join("../Site"), &[]), "site");
+        assert_eq!(home.divided(&[])[0], slugs);
 
-        fs::remove_dir(&a).unwrap();
-        let (project, served) = Projects::with_repo(&data, &b).unwrap();
+        fs::remove_dir(a).unwrap();
+        let divided = home.divided(&["adr-2"]);
         assert_eq!(
-            (project.slug.as_str(), project.display_name()),
-            ("site-2", Some("site"))
+            divided,
+            [vec!["site-2".to_owned()], vec!["site".to_owned()]]
         );
-        let served: Vec<_> = served.iter().map(|project| project.slug.as_str()).collect();
-        assert_eq!(served, ["site-2", "adr-2"]);
-        assert_eq!(slug(&folder("c/site")), "site-3");
-        assert_eq!(slug(&folder("a/Site")), "site");
+        assert_eq!(home.slug(&home.folder("c/site"), &[]), "site-3");
+        assert_eq!(home.slug(&home.folder("a/Site"), &[]), "site");
     }
 
     #[test]
-    fn a_repository_around_the_data_folder_is_refused() {
-        let home = tempfile::tempdir().unwrap();
-        let data = DataDir::open(&home.path().join("data")).unwrap();
-        for repo in [home.path(), data.path()] {
-            let refusal = Projects::with_repo(&data, repo).unwrap_err();
-            assert!(matches!(refusal, ProjectsError::HoldsData(_)));
-        }
-        assert_eq!(data.read(FILE).unwrap(), None);
-    }
-
-    #[test]
-    fn a_path_that_is_no_folder_is_named_in_the_refusal() {
-        let home = tempfile::tempdir().unwrap();
-        let data = DataDir::open(&home.path().join("data")).unwrap();
-        let refusal = Projects::with_repo(&data, Path::new("/nowhere/at all")).unwrap_err();
-        assert!(refusal.to_string().contains("/nowhere/at all"), "{refusal}");
-        let file = home.path().join("file");
-        fs::write(&file, "").unwrap();
-        assert!(Projects::with_repo(&data, &file).is_err());
+    fn a_folder_never_gets_the_slug_of_a_mirror() {
+        let home = Home::new();
+        let (site, wiki) = (home.folder("site"), home.folder("wiki"));
+        assert_eq!(home.slug(&site, &["site"]), "site-2");
+        assert_eq!(home.slug(&wiki, &[]), "wiki");
+        // As in the database of another data folder.
+        assert_eq!(home.slug(&wiki, &["wiki"]), "wiki-2");
+        assert_eq!(home.divided(&["wiki"])[0], ["site-2", "wiki-2"]);
+        assert_eq!(home.slug(&wiki, &[]), "wiki");
     }
 
     #[test]
     fn a_folder_is_served_under_the_slug_it_was_given() {
-        let home = tempfile::tempdir().unwrap();
-        let data = DataDir::open(&home.path().join("data")).unwrap();
+        let home = Home::new();
+        let data = home.1.path();
         let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         for _ in 0..2 {
-            remember_folder(data.path(), "docs", a.path()).unwrap();
+            remember_folder(data, "docs", a.path()).unwrap();
         }
         for (slug, folder) in [("other", a.path()), ("docs", b.path())] {
-            let refusal = remember_folder(data.path(), slug, folder).unwrap_err();
+            let refusal = remember_folder(data, slug, folder).unwrap_err();
             assert!(refusal.to_string().contains("project docs"), "{refusal}");
         }
-        let refusal = remember_folder(data.path(), "all", home.path()).unwrap_err();
+        let refusal = remember_folder(data, "all", home.0.path()).unwrap_err();
         assert!(matches!(refusal, ProjectsError::HoldsData(_)), "{refusal}");
-        let (_, served) = Projects::with_repo(&data, b.path()).unwrap();
-        assert_eq!((served.len(), served[0].slug.as_str()), (2, "docs"));
+        assert_eq!(home.divided(&[])[0], ["docs"]);
     }
 
     #[test]
-    fn a_damaged_list_is_named_and_unchanged() {
-        let home = tempfile::tempdir().unwrap();
-        let data = DataDir::open(&home.path().join("data")).unwrap();
-        let repo = tempfile::tempdir().unwrap();
-        data.write(FILE, "{").unwrap();
-        let refusal = Projects::with_repo(&data, repo.path()).unwrap_err();
+    fn a_damaged_list_is_named() {
+        let home = Home::new();
+        home.1.write(FILE, "{").unwrap();
+        let refusal = Projects::load(home.1.path()).err().unwrap();
         assert!(refusal.to_string().contains(FILE), "{refusal}");
-        assert_eq!(data.read(FILE).unwrap().as_deref(), Some("{"));
     }
 }

@@ -2,23 +2,23 @@
 //! `archway apply`.
 //!
 //! Changes made by commands since then stay: names, path rules, the key's scopes and end, removed
-//! projects. Only the folder that `--repo` names is restored, because its user asks for it.
+//! projects. Only what `--repo` names is restored, because its user asks for it.
 
 use archway_gateway::secrets::RootSecret;
 use secrecy::{ExposeSecret, SecretString};
+use sqlx::PgPool;
 
 use super::TENANT;
 use super::credentials::{self, CredentialsError, KeyFile};
 use super::database::{Database, DatabaseError};
-use super::projects::Project;
+use super::projects::ProjectsError;
+use super::served::{Resolved, Served, Wanted};
 use crate::data_dir::DataDir;
 use crate::desired::{
     self, DesiredKey, DesiredName, DesiredProject, DesiredSource, DesiredState, DesiredTenant,
     ReconcileError,
 };
-use crate::tenants::{
-    KeyRequest, Project as StoredProject, TenantError, Tenants, TenantsTx, generate_key, key_id,
-};
+use crate::tenants::{KeyRequest, TenantError, Tenants, TenantsTx, generate_key, key_id};
 
 /// Why the database could not be seeded.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +29,14 @@ pub enum SeedError {
     /// The secrets cannot be stored.
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
+    /// The remembered folders cannot be read or written.
+    #[error(transparent)]
+    Projects(#[from] ProjectsError),
+    /// A new repository by ssh has no key.
+    #[error(
+        "{0} cannot be read without a key: name one with --credential, as `archway dev --help` explains"
+    )]
+    NoKey(String),
     /// It cannot be read.
     #[error(transparent)]
     Tenants(#[from] TenantError),
@@ -43,22 +51,17 @@ pub(super) struct Seeded {
     pub(super) api_key: SecretString,
     /// The slug of the project of calls that name none.
     pub(super) default: String,
-    /// The folders whose projects were not removed.
-    pub(super) served: Vec<Project>,
-    /// The slugs of the projects that were removed.
-    pub(super) removed: Vec<String>,
+    pub(super) served: Served,
 }
 
-/// Migrates the schema and applies tenant, projects and key. `project` becomes a new key's default
+/// Migrates the schema and applies tenant, projects and key. The first of `wanted` becomes a new key's default
 /// project. An existing key keeps its default, so that pasted settings do not suddenly read another
 /// repository.
 pub(super) async fn seed(
     data: &DataDir,
-    database: &Database,
-    project: &Project,
-    served: Vec<Project>,
+    (database, owner): (&Database, &PgPool),
+    wanted: &Wanted<'_>,
 ) -> Result<Seeded, SeedError> {
-    let owner = database.owner_pool().await?;
     let tenants = Tenants::new(owner.clone());
     let secret = credentials::root_secret(data)?;
     let file = KeyFile::of(database, data);
@@ -68,22 +71,18 @@ pub(super) async fn seed(
         None => (generate_key()?.api_key, true),
     };
     let mut tx = tenants.begin().await?;
-    let removed = removed(&mut tx).await?;
-    let still = |folder: &Project| folder == project || !removed.contains(&folder.slug);
-    let served: Vec<Project> = served.into_iter().filter(still).collect();
+    let resolved = Resolved::of(&mut tx, data, wanted).await?;
     let stored = terms_of(&mut tx, &api_key).await?;
-    let is_served = |slug: &String| *slug == project.slug || !removed.contains(slug);
     let default = stored
         .as_ref()
         .and_then(|terms| terms.default_project.clone());
-    let default = default
-        .filter(is_served)
-        .unwrap_or_else(|| project.slug.clone());
+    let default = default.filter(|slug| resolved.is_served(slug));
+    let default = default.unwrap_or_else(|| resolved.first().to_owned());
     let terms = changed_terms(stored, &default);
-    let state = desired_state(&served, &api_key, terms);
+    let state = desired_state(&resolved, &api_key, terms);
     desired::apply(&mut tx, &state, Some(&secret), None).await?;
+    let served = resolved.store_sources(&mut tx, wanted.credential).await?;
     tx.commit().await?;
-    owner.close().await;
     if is_new {
         file.write(&api_key)?;
     }
@@ -92,7 +91,6 @@ pub(super) async fn seed(
         api_key,
         default,
         served,
-        removed,
     })
 }
 
@@ -109,21 +107,6 @@ async fn good_key(
         .key_is_good(secret, stored_key.expose_secret())
         .await?;
     Ok(good.map(|_id| stored_key))
-}
-
-/// The slugs of the projects that were removed by command.
-async fn removed(tx: &mut TenantsTx) -> Result<Vec<String>, TenantError> {
-    let tenant = match tx.find_tenant(TENANT).await {
-        Err(TenantError::Missing { .. }) => return Ok(Vec::new()),
-        found => found?,
-    };
-    let removed = |project: StoredProject| project.removed_at.map(|_at| project.slug);
-    Ok(tx
-        .projects(tenant)
-        .await?
-        .into_iter()
-        .filter_map(removed)
-        .collect())
 }
 
 /// The stored terms of the key, if it exists.
@@ -153,7 +136,7 @@ fn changed_terms(stored: Option<KeyRequest>, default: &str) -> Option<KeyRequest
 }
 
 fn desired_state(
-    served: &[Project],
+    resolved: &Resolved,
     api_key: &SecretString,
     terms: Option<KeyRequest>,
 ) -> DesiredState {
@@ -162,10 +145,10 @@ fn desired_state(
         terms,
         limits: None,
     };
-    let project = |folder: &Project| DesiredProject {
+    let project = |(slug, name): (&str, Option<&str>)| DesiredProject {
         source: DesiredSource::Unchanged,
-        slug: folder.slug.clone(),
-        name: DesiredName::AtFirst(folder.display_name().map(str::to_owned)),
+        slug: slug.to_owned(),
+        name: DesiredName::AtFirst(name.map(str::to_owned)),
         globs: None,
     };
     DesiredState {
@@ -176,7 +159,7 @@ fn desired_state(
             disabled: None,
             pool: None,
             limits: None,
-            projects: Some(served.iter().map(project).collect()),
+            projects: Some(resolved.desired().map(project).collect()),
             keys: terms.map(|terms| vec![key(terms)]),
         }],
     }

@@ -1,15 +1,9 @@
-//! One worker and the gateway in this process. They talk gRPC over a unix socket, as they would between
-//! hosts.
-//!
-//! The worker runs on a thread of its own, which confines itself to the served folders before its
-//! runtime is built. The gateway runs on the caller's runtime.
+//! The worker and the gateway in this process. They talk gRPC over a unix socket, as they would between
+//! hosts. The gateway runs on the caller's runtime.
 
-use std::io;
-use std::num::NonZeroUsize;
-use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 use archway_gateway::secrets::RootSecret;
 use archway_gateway::store::Stores;
@@ -17,35 +11,30 @@ use archway_gateway::{
     AdminAddress, AuthConfig, BreakerConfig, ConsoleConfig, Gateway, GatewayConfig, GuardConfig,
     LimitsConfig, SamplingConfig, UpstreamConfig,
 };
-use archway_index::config::IndexConfig;
 use archway_index::embed::EmbedderConfig;
-use archway_proto::pass::{PassError, PassMinter, PassVerifier};
-use archway_repo::Mounts;
-use archway_store::StoreConfig;
+use archway_proto::chain::Chain;
+use archway_proto::pass::{PassError, PassMinter};
 use archway_workers::chat::ChatConfig;
-use archway_workers::server::{ConfinedWorker, Listener, WorkerConfig, WorkerError};
+use archway_workers::server::WorkerError;
 use secrecy::SecretString;
 use tokio::net::TcpListener;
 use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use super::TENANT;
+use super::changes::FolderChanges;
 use super::database::Database;
 use super::listen::Listeners;
 use super::projects::Project;
+use super::worker::{DevWorker, WorkerPlan};
 use crate::account::Account;
 use crate::data_dir::DataDir;
 use crate::host_name::host_name;
 use crate::socket_dir::{SocketDir, SocketDirError};
 
 /// The pool of the one worker.
-const POOL: &str = "shared";
-/// The worker's name in `archway project list`.
-const WORKER: &str = "dev";
-/// The worker's cache folder, in the data folder.
-const CACHE: &str = "cache";
+pub(super) const POOL: &str = "shared";
 /// Database connections of the gateway and of the worker, each.
-const CONNECTIONS: u32 = 8;
+pub(super) const CONNECTIONS: u32 = 8;
 /// How long gateway and worker may take to connect.
 const READY: Duration = Duration::from_secs(20);
 /// How long calls in flight may delay the shutdown.
@@ -62,14 +51,20 @@ pub(super) struct Plan<'a> {
     pub(super) embedder: &'a EmbedderConfig,
     pub(super) chat: &'a ChatConfig,
     pub(super) sampling: SamplingConfig,
-    pub(super) served: &'a [Project],
+    /// The folders that are served.
+    pub(super) folders: &'a [Project],
+    /// Writes the metrics of mirroring.
+    pub(super) metrics: Exposition,
 }
+
+/// Writes metrics in `OpenMetrics` format.
+pub(super) type Exposition = Box<dyn Fn() -> Result<String, fmt::Error> + Send + Sync>;
 
 /// A running gateway and its worker.
 pub(super) struct Stack {
     shutdown: CancellationToken,
     gateway: JoinHandle<io::Result<()>>,
-    worker: ConfinedWorker,
+    worker: DevWorker,
     sockets: SocketDir,
 }
 
@@ -114,7 +109,8 @@ impl Stack {
         let minter = PassMinter::generate()?;
         let sockets = SocketDir::claim(plan.data, "worker", Account::Own)?;
         let socket = sockets.path().join("grpc");
-        let worker = start_worker(&plan, socket.clone(), minter.public_key()).await?;
+        let worker = WorkerPlan::new(&plan, socket.clone(), minter.public_key());
+        let worker = DevWorker::start(worker, plan.folders).await?;
         let shutdown = CancellationToken::new();
         let gateway = Gateway::new(
             &gateway_config(&plan, &socket),
@@ -122,9 +118,9 @@ impl Stack {
             Arc::new(plan.secret),
             minter,
         )?;
-        let of_worker = worker.admin();
+        let (of_worker, of_mirrors) = (worker.exposition(), plan.metrics);
         let gateway = gateway
-            .with_extra_metrics(move || of_worker.exposition())
+            .with_extra_metrics(move || Ok(joined(&of_worker()?, &of_mirrors()?)))
             .with_admin_address(AdminAddress {
                 host: host_name("gateway"),
                 address: plan.listeners.addresses.admin,
@@ -139,6 +135,24 @@ impl Stack {
         tokio::select! {
             found = gateway.ready(READY) => if found { Ok(stack) } else { Err(StackError::NotReady) },
             error = stack.failed() => Err(error),
+        }
+    }
+
+    /// Serves folders that are added, until gateway or worker end by themselves. A folder that cannot be served
+    /// leaves everything as it was.
+    pub(super) async fn run(&mut self, changes: &mut FolderChanges) -> StackError {
+        loop {
+            let linked = self.worker.folders().to_vec();
+            let folders = tokio::select! {
+                folders = changes.next(&linked) => folders,
+                error = self.failed() => return error,
+            };
+            match self.worker.replace(&folders).await {
+                Ok(()) => changes.are_served(),
+                Err(error) => {
+                    tracing::warn!(error = %Chain(&error), "a folder that was added cannot be served");
+                }
+            }
         }
     }
 
@@ -159,7 +173,7 @@ impl Stack {
     pub(super) async fn stop(self) -> Result<(), StackError> {
         self.shutdown.cancel();
         let drained = drain(self.gateway).await;
-        let stopped = tokio::task::spawn_blocking(move || self.worker.stop()).await?;
+        let stopped = self.worker.stop().await;
         self.sockets.remove();
         stopped?;
         drained
@@ -182,42 +196,9 @@ async fn drain(gateway: JoinHandle<io::Result<()>>) -> Result<(), StackError> {
     }
 }
 
-async fn start_worker(
-    plan: &Plan<'_>,
-    socket: PathBuf,
-    public_key: [u8; 32],
-) -> Result<ConfinedWorker, StackError> {
-    let config = WorkerConfig {
-        pool: POOL.to_owned(),
-        search_threads: 0,
-        search_cache_bytes: 2 << 30,
-        content_cache_bytes: 64 << 20,
-        project_cache_bytes: 256 << 20,
-        blocking_calls: const { NonZeroUsize::new(64).unwrap() },
-        max_result_bytes: 64 * 1024,
-        cache: Some(plan.data.path().join(CACHE)),
-        workflow_timeout: WorkerConfig::WORKFLOW_TIMEOUT,
-        index: IndexConfig {
-            embedder: plan.embedder.clone(),
-            ..IndexConfig::default()
-        },
-        chat: plan.chat.clone(),
-        store: StoreConfig {
-            url: plan.database.runtime_url("archway_worker"),
-            max_connections: CONNECTIONS,
-        },
-    };
-    let mounts = plan.served.iter().fold(Mounts::none(), |mounts, project| {
-        mounts.link(TENANT, &project.slug, project.path.clone())
-    });
-    let verifier = PassVerifier::new(&[public_key], POOL);
-    // A socket of an earlier process has no server any more, since the data folder is claimed.
-    std::fs::remove_file(&socket).ok();
-    let listener = UnixListener::bind(&socket)
-        .map_err(|error| StackError::Socket("making the worker's socket", error))?;
-    let listener = Listener::Unix(listener);
-    let start = move || ConfinedWorker::start(config, mounts, verifier, listener, Some(WORKER));
-    Ok(tokio::task::spawn_blocking(start).await??)
+/// Two expositions as one: only the last one has an end marker.
+fn joined(one: &str, other: &str) -> String {
+    [one.trim_end_matches("# EOF\n"), other].concat()
 }
 
 fn gateway_config(plan: &Plan<'_>, socket: &std::path::Path) -> GatewayConfig {

@@ -11,8 +11,9 @@ use sqlx::postgres::PgPoolOptions;
 use sqlx::{Executor, PgPool};
 use tokio::time::{Instant, sleep};
 
-/// How long an attempt waits for a lock: less than any statement timeout of gateways and workers.
-const SET_LOCK_TIMEOUT: &str = "set lock_timeout = '1s'";
+/// How long an attempt waits for a lock: less than any statement timeout of gateways and workers. And no notices:
+/// sqlx asks whether one would be logged, and if not, the log loses the thread's next event, whatever it is.
+const SETTINGS: &str = "set lock_timeout = '1s'; set client_min_messages = warning";
 /// Between two attempts, for sessions that queued behind the last one.
 const PAUSE: Duration = Duration::from_secs(2);
 /// For how long attempts are made: a backup of a large database takes minutes.
@@ -48,7 +49,7 @@ async fn try_once(migrations: &Migrator, owner: &PgPool) -> Result<(), MigrateEr
     let alone = PgPoolOptions::new()
         .max_connections(1)
         .after_connect(|connection, _| {
-            Box::pin(async move { connection.execute(SET_LOCK_TIMEOUT).await.map(drop) })
+            Box::pin(async move { connection.execute(SETTINGS).await.map(drop) })
         })
         .connect_lazy_with(owner.connect_options().as_ref().clone());
     let ended = migrations.run(&alone).await;

@@ -1,11 +1,12 @@
 //! The embedded PostgreSQL ends while `archway dev` runs: killed, or with a cluster that cannot be
 //! started. Meanwhile what needs no database works, and afterwards everything works again.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use rustix::process::{Signal, kill_process, test_kill_process};
 
+use crate::git_http::git;
 use crate::{Dev, Workspace, wait_until};
 
 const ENTRY: &str = r#"{"file":"progress_log.jsonl","entry":{"timestamp":"2026-01-07T14:00:00Z","event":"walrus"}}"#;
@@ -31,17 +32,6 @@ impl Workspace {
     fn control(&self) -> PathBuf {
         self.data().join("postgres/global/pg_control")
     }
-}
-
-fn git(folder: &Path, line: &str) {
-    let mut command = Command::new("git");
-    command.current_dir(folder).args(line.split(' '));
-    for who in ["AUTHOR", "COMMITTER"] {
-        command.env(format!("GIT_{who}_NAME"), "A");
-        command.env(format!("GIT_{who}_EMAIL"), "a@localhost");
-    }
-    command.env("GIT_CONFIG_GLOBAL", "/dev/null");
-    assert!(command.status().unwrap().success(), "git {line}");
 }
 
 impl Dev {

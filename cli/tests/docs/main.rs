@@ -31,3 +31,5 @@ mod commands;
 #[expect(dead_code, reason = "the administration's tests need all of it")]
 #[path = "../admin/installation.rs"]
 mod installation;
+#[path = "../dev/git_http.rs"]
+mod git_http;

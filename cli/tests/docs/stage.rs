@@ -7,7 +7,7 @@
 //! | `installation` | a migrated database, its root secret; a worker and a gateway run |
 //! | `called` | an installation with the tenant `acme`, whose key made calls |
 //! | `alerted` | the same, and the gateway runs again: the key `bu6mltErMopy` of pages is the one that called |
-//! | `dev` | a repository; nothing runs |
+//! | `dev` | two repositories, and a host with a third; no role runs |
 //! | `samples` | `archway dev` runs on a repository that is always the same (`stage/pass.rs.txt`), and its key is in `ARCHWAY_API_KEY` |
 //! | `clients` | `archway dev` runs, and its key is in `ARCHWAY_API_KEY` |
 //! | `cluster` | a double of Kubernetes' API |

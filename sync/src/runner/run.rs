@@ -133,6 +133,10 @@ async fn sync(
     {
         runner.apps.forget(settings);
     }
+    if is_new && synced.is_ok() {
+        let (tenant, project) = (&mirror.tenant, &mirror.project);
+        tracing::info!(tenant, project, "a repository was cloned");
+    }
     synced
 }
 

@@ -27,18 +27,18 @@ pub struct ConfinedWorker {
 impl ConfinedWorker {
     /// Starts a worker on a thread that is confined before its runtime is built. Threads inherit
     /// confinement from their creator, so the blocking and search threads are confined too. With a
-    /// name, the worker reports under it which projects are mounted.
+    /// name and an instance, the worker reports under them which projects are mounted.
     pub fn start(
         config: WorkerConfig,
         mounts: Mounts,
         verifier: PassVerifier,
         listener: Listener,
-        name: Option<&str>,
+        name: Option<(String, String)>,
     ) -> Result<Self, WorkerError> {
         let stop = CancellationToken::new();
         let (ready, started) = mpsc::sync_channel(1);
         let (stopped, ended) = (stop.clone(), CancellationToken::new());
-        let (ends, name) = (ended.clone().drop_guard(), name.map(str::to_owned));
+        let ends = ended.clone().drop_guard();
         let thread = std::thread::Builder::new()
             .name("archway-worker".to_owned())
             .spawn(move || -> Result<(), WorkerError> {
@@ -54,8 +54,8 @@ impl ConfinedWorker {
                     .map_err(WorkerError::start("runtime"))?;
                 let served = runtime.block_on(async {
                     let mut worker = Worker::new(&config, mounts, verifier, parts)?;
-                    if let Some(name) = name {
-                        worker = worker.reporting_as(name, String::new());
+                    if let Some((name, instance)) = name {
+                        worker = worker.reporting_as(name, instance);
                     }
                     // The starter waits for this. If it is gone, the value has no reader.
                     ready.send((confinement, worker.admin())).ok();

@@ -13,7 +13,7 @@ use crate::tenants::{ProjectSettings, ProjectSource, TenantsTx};
 /// Where a project is mirrored from.
 #[derive(Debug, clap::Args)]
 pub(super) struct SourceArgs {
-    /// The URL of its repository, by https or ssh: `archway sync` mirrors it.
+    /// The URL of its repository, by https or ssh: `archway sync`, or the running `archway dev`, mirrors it.
     #[arg(long, value_name = "URL", conflicts_with = "path")]
     git: Option<String>,
     /// The branch, tag or commit to serve [default: the repository's own HEAD].
@@ -32,33 +32,38 @@ pub(super) struct SourceArgs {
     protocols: ProtocolArgs,
 }
 
-/// Adds a project. `path` is the folder that `archway dev` serves.
+/// Adds a project to this installation. `path` is the folder that `archway dev` serves.
 pub(super) async fn add<'a>(
     tx: &mut TenantsTx,
     which: &'a ProjectName,
     (settings, source): (&ProjectSettingsArgs, &SourceArgs),
-    path: Option<(&Connected, &Path)>,
+    (to, path): (&Connected, Option<&Path>),
 ) -> Result<ProjectChange<'a>, AdminError> {
     settings.check()?;
-    let source = source.source()?;
+    let source = source.source(to.dev.is_some())?;
     let tenant = tx.find_tenant(&which.tenant).await?;
     let settings = settings.over(ProjectSettings::default());
     let project = tx.add_project(tenant, &which.slug, &settings).await?;
     if let Some(source) = source {
         tx.set_source((tenant, project), &source).await?;
-        return Ok(which.done("added; `archway sync` mirrors it"));
+        return Ok(which.done(match to.dev {
+            Some(_) => "added; the running `archway dev` mirrors it",
+            None => "added; `archway sync` mirrors it",
+        }));
     }
-    let Some((to, path)) = path else {
+    let Some(path) = path else {
         return Ok(which.done("added"));
     };
     let dev = to.dev.as_deref().filter(|_| which.tenant == dev::TENANT);
     remember_folder(dev.ok_or_else(|| which.has_no_path())?, &which.slug, path)?;
-    Ok(which.done("added; served from the next start of `archway dev`"))
+    Ok(which.done("added; the running `archway dev` serves it within seconds"))
 }
 
 impl SourceArgs {
-    /// The checked source.
-    fn source(&self) -> Result<Option<ProjectSource>, AdminError> {
+    /// The checked source. `archway dev` mirrors from this machine by http, too.
+    fn source(&self, is_dev: bool) -> Result<Option<ProjectSource>, AdminError> {
+        let mut allowed = self.protocols.allowed();
+        allowed.loopback_http = is_dev;
         let source = self.git.as_deref().map(|url| {
             SourceText {
                 url,
@@ -67,7 +72,7 @@ impl SourceArgs {
                 ca_file: self.ca_file.as_deref(),
                 https_proxy: self.https_proxy.as_deref(),
             }
-            .check(&self.protocols.allowed())
+            .check(&allowed)
         });
         source.transpose()
     }

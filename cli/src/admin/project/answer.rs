@@ -1,12 +1,12 @@
 //! Answers of `archway project`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::state::{self, ProjectState};
+use super::state::{self, Place, ProjectState};
 use crate::admin::page::{ProjectPage, with_next};
 use crate::admin::print::{Answer, distinct_names, listed, moment, table, table_by_tenant};
 use crate::dev::TENANT;
@@ -67,18 +67,24 @@ struct ListedProject {
 
 impl<'a> ProjectList<'a> {
     /// Projects of this tenant or of all, with the workers that reported them. `folders` are those that
-    /// the running `archway dev` remembers; `None` for any other installation.
+    /// the running `archway dev` remembers, `None` for any other installation. Those of `mirrored` may
+    /// still wait for their mirror.
     pub(super) fn new(
         tenant: Option<&'a str>,
         page: ProjectPage,
         mut workers: BTreeMap<Uuid, Vec<ReportedMount>>,
-        folders: Option<BTreeMap<String, PathBuf>>,
+        (folders, mirrored): (Option<BTreeMap<String, PathBuf>>, BTreeMap<Uuid, bool>),
     ) -> Self {
         let row = |(tenant, project): (String, Project)| {
             let mounts = workers.remove(&project.id).unwrap_or_default();
             let of_dev = folders.as_ref().filter(|_| tenant == TENANT);
-            let folder = of_dev.map(|folders| folders.get(&project.slug).map(PathBuf::as_path));
-            ListedProject::new(&tenant, project, &mounts, folder)
+            let folder = of_dev.map(|folders| folders.get(&project.slug));
+            let place = match (mirrored.get(&project.id), folder) {
+                (Some(true), _) => Place::Unmirrored,
+                (Some(false), _) | (None, None) => Place::Mounted,
+                (None, Some(folder)) => Place::OfDev(folder.map(PathBuf::as_path)),
+            };
+            ListedProject::new(&tenant, project, &mounts, place)
         };
         ProjectList {
             tenant,
@@ -89,13 +95,8 @@ impl<'a> ProjectList<'a> {
 }
 
 impl ListedProject {
-    fn new(
-        tenant: &str,
-        project: Project,
-        mounts: &[ReportedMount],
-        folder: Option<Option<&Path>>,
-    ) -> Self {
-        let state = ProjectState::of(&project, mounts, folder);
+    fn new(tenant: &str, project: Project, mounts: &[ReportedMount], place: Place<'_>) -> Self {
+        let state = ProjectState::of(&project, mounts, place);
         let fresh = mounts.iter().filter(|mount| state::is_fresh(mount));
         let named = |mount: &ReportedMount| (mount.worker.clone(), mount.instance.clone());
         ListedProject {

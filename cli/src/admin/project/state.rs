@@ -23,30 +23,44 @@ pub(super) enum ProjectState {
     Waiting,
     /// No worker reports its folder.
     Unseen,
-    /// The running `dev` began before it had a folder, and serves it from its next start on.
-    NextStart,
+    /// Its URL is not mirrored yet, or workers have not seen its mirror.
+    Unmirrored,
+    /// The running `dev` does not serve its folder.
+    NotTaken,
     /// `dev` remembers its folder, which is gone.
     FolderGone,
     /// `dev` was named no folder for it.
     NoFolder,
 }
 
+/// Where a project's repository is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place<'a> {
+    /// Below the folder that workers mount.
+    Mounted,
+    /// At a URL of which there is no mirror yet, or only since a moment ago.
+    Unmirrored,
+    /// In a folder that the running `dev` remembers, if any.
+    OfDev(Option<&'a Path>),
+}
+
 impl ProjectState {
-    /// `folder`: `None` outside of `dev`; there, `Some(None)` for a project without one.
     pub(super) fn of(
         project: &Project,
         mounts: &[ReportedMount],
-        folder: Option<Option<&Path>>,
+        place: Place<'_>,
     ) -> ProjectState {
         let age = SystemTime::now().duration_since(project.created_at);
-        match folder {
+        let is_new = age.unwrap_or_default() < FIRST_LOOK;
+        match place {
             _ if project.removed_at.is_some() => ProjectState::Removed,
-            Some(Some(folder)) if !folder.is_dir() => ProjectState::FolderGone,
+            Place::OfDev(Some(folder)) if !folder.is_dir() => ProjectState::FolderGone,
             _ if mounts.iter().any(is_fresh) => ProjectState::Served,
-            Some(Some(_)) => ProjectState::NextStart,
-            Some(None) => ProjectState::NoFolder,
-            None if age.unwrap_or_default() < FIRST_LOOK => ProjectState::Waiting,
-            None => ProjectState::Unseen,
+            Place::OfDev(None) => ProjectState::NoFolder,
+            Place::Unmirrored => ProjectState::Unmirrored,
+            Place::OfDev(Some(_)) | Place::Mounted if is_new => ProjectState::Waiting,
+            Place::OfDev(Some(_)) => ProjectState::NotTaken,
+            Place::Mounted => ProjectState::Unseen,
         }
     }
 
@@ -57,7 +71,8 @@ impl ProjectState {
             ProjectState::Removed => "removed",
             ProjectState::Waiting => "waits for a worker",
             ProjectState::Unseen => "not served",
-            ProjectState::NextStart => "served from the next start of `archway dev`",
+            ProjectState::Unmirrored => "waits for its mirror",
+            ProjectState::NotTaken => "not served: `archway dev` does not serve its folder",
             ProjectState::FolderGone => "not served: its folder is gone",
             ProjectState::NoFolder => "not served: it has no folder",
         }
@@ -83,8 +98,12 @@ impl ProjectState {
                  `archway status` that a worker of the tenant's pool runs, and that the folder is \
                  beneath its --repos; or remove the project with `archway project remove`.",
             ),
-            ProjectState::NextStart => Some(
-                "from the next start: stop `archway dev` and start it again to serve the project.",
+            ProjectState::Unmirrored => Some(
+                "`archway sync status` says how the mirror is that a project waits for. Workers look for it \
+                 every 5 s.",
+            ),
+            ProjectState::NotTaken => Some(
+                "`archway dev` does not serve its folder: its log says why. It tries again when it starts.",
             ),
             ProjectState::FolderGone => Some(
                 "its folder is gone: bring the folder back and start `archway dev` again, or remove \
@@ -133,16 +152,19 @@ mod tests {
     fn a_project_is_served_while_a_worker_reports_its_folder() {
         let old = project(3600);
         assert_eq!(
-            ProjectState::of(&old, &seen(89), None),
+            ProjectState::of(&old, &seen(89), Place::Mounted),
             ProjectState::Served
         );
         assert_eq!(
-            ProjectState::of(&old, &seen(90), None),
+            ProjectState::of(&old, &seen(90), Place::Mounted),
             ProjectState::Unseen
         );
-        assert_eq!(ProjectState::of(&old, &[], None), ProjectState::Unseen);
         assert_eq!(
-            ProjectState::of(&project(1), &[], None),
+            ProjectState::of(&old, &[], Place::Mounted),
+            ProjectState::Unseen
+        );
+        assert_eq!(
+            ProjectState::of(&project(1), &[], Place::Mounted),
             ProjectState::Waiting
         );
         let removed = Project {
@@ -150,7 +172,7 @@ mod tests {
             ..old
         };
         assert_eq!(
-            ProjectState::of(&removed, &seen(1), None),
+            ProjectState::of(&removed, &seen(1), Place::Mounted),
             ProjectState::Removed
         );
     }
@@ -161,16 +183,23 @@ mod tests {
         let (there, gone) = (there.path(), there.path().join("gone"));
         for (folder, mounts, state) in [
             (Some(there), seen(1).as_slice(), ProjectState::Served),
-            (Some(there), &[], ProjectState::NextStart),
+            (Some(there), &[], ProjectState::NotTaken),
             (Some(gone.as_path()), &seen(1), ProjectState::FolderGone),
             (None, &[], ProjectState::NoFolder),
         ] {
-            assert_eq!(
-                ProjectState::of(&old, mounts, Some(folder)),
-                state,
-                "{folder:?}"
-            );
+            let of_dev = ProjectState::of(&old, mounts, Place::OfDev(folder));
+            assert_eq!(of_dev, state, "{folder:?}");
         }
+        let new = ProjectState::of(&project(1), &[], Place::OfDev(Some(there)));
+        assert_eq!(new, ProjectState::Waiting);
+    }
+
+    #[test]
+    fn a_project_waits_for_its_mirror_until_a_worker_sees_it() {
+        let of =
+            |mounts: &[ReportedMount]| ProjectState::of(&project(3600), mounts, Place::Unmirrored);
+        assert_eq!(of(&[]), ProjectState::Unmirrored);
+        assert_eq!(of(&seen(1)), ProjectState::Served);
     }
 
     #[test]

@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 use sqlx::postgres::PgConnectOptions;
 
 use super::names::{Ports, Role, as_role, of_database, of_hosts};
-use super::{Absent, Cluster, Stage, folder, shell};
+use super::{Absent, Cluster, Stage, folder, repository, shell};
+use crate::git_http::GitHttp;
 use crate::installation::Installation;
 use crate::pages::root;
 
@@ -139,9 +140,14 @@ fn alerted() -> Stage {
 
 fn dev() -> Stage {
     let (folder, ports) = (folder(), Ports::free());
+    repository(&folder.path().join("docs"));
+    let host = GitHttp::start(&folder.path().join("host"), None);
+    let wiki = "https://git.example.com/acme/wiki.git".to_owned();
+    let mut names = of_hosts(&ports, folder.path());
+    names.push((wiki, host.add("wiki", "the word is walrus\n")));
     Stage {
         shell: shell(folder.path(), &ports, &[]),
-        names: of_hosts(&ports, folder.path()),
+        names,
         folder,
         _cluster: None,
         _databases: Vec::new(),

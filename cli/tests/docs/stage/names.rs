@@ -63,6 +63,7 @@ pub(super) fn of_hosts(ports: &Ports, folder: &Path) -> Vec<(String, String)> {
         ("/srv/repos".to_owned(), format!("{folder}/repos")),
         ("/path/to/repository".to_owned(), format!("{folder}/site")),
         ("/home/you/code/site".to_owned(), format!("{folder}/site")),
+        ("/home/you/code/docs".to_owned(), format!("{folder}/docs")),
         ("--repo PATH".to_owned(), format!("--repo {folder}/site")),
     ];
     for host in ["gateway", "gateway-1", "gateway-2"] {
