@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use tokio::time::Duration;
 
 use crate::git::RunLimits;
+use crate::helper::Helper;
 use crate::remote::{AllowedProtocols, Protocol};
 
 /// What `archway sync` mirrors, and its bounds.
@@ -64,6 +65,9 @@ pub struct SyncConfig {
     #[arg(long, env = "ARCHWAY_DATABASE_CONNECTIONS", value_name = "N", default_value = "4",
           value_parser = clap::value_parser!(u32).range(2..=64))]
     pub database_connections: u32,
+    /// What git calls for credentials and for ssh: this program.
+    #[arg(skip)]
+    pub helper: Helper,
 }
 
 impl SyncConfig {

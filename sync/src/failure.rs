@@ -183,9 +183,12 @@ fn clean(words: &str, folder: &Path) -> String {
             "ssh:",
             "Permission denied",
             "Host key",
+            "No user exists",
         ]
         .iter()
         .any(|sign| line.starts_with(sign))
+            // It names the helper's path, and another line says what was asked for.
+            && !line.contains("askpass response")
     };
     let lines: Vec<&str> = words.split(['\n', '\r']).map(str::trim).collect();
     let mut why: Vec<&str> = lines.iter().copied().filter(says_why).collect();

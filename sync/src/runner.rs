@@ -54,7 +54,7 @@ impl Runner {
         store: SyncStore,
         metrics: Arc<SyncMetrics>,
     ) -> Runner {
-        let git = Git::new(&config.protocols(), &repos);
+        let git = Git::new(&config.protocols(), &repos).with_helper(config.helper.clone());
         Runner {
             mirrors: Mirrors::new(repos.clone(), git),
             credentials: Credentials {

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::SyncConfig;
 use crate::git::{Git, GitProgramError};
 use crate::metrics::SyncMetrics;
+use crate::orphans::wait_for_orphans;
 use crate::runner::Runner;
 use crate::server::Admin;
 use crate::store::SyncStore;
@@ -29,6 +30,9 @@ pub enum SyncerError {
     /// The folder of mirrors cannot be written to.
     #[error("--repos (ARCHWAY_REPOS) can't be written to: name a folder of this user's own")]
     Repos(#[source] io::Error),
+    /// The end of programs cannot be heard of.
+    #[error("hearing of the end of programs")]
+    Children(#[source] io::Error),
     /// The admin port failed.
     #[error("serving the admin port")]
     Admin(#[source] io::Error),
@@ -76,6 +80,7 @@ impl Syncer {
         tokio::select! {
             () = self.runner.run(stop) => Ok(()),
             served = self.admin.serve(admin) => served.map_err(SyncerError::Admin),
+            never = wait_for_orphans() => match never.map_err(SyncerError::Children)? {},
         }
     }
 }

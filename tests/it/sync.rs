@@ -5,7 +5,7 @@ mod readers;
 use std::{fs, path::PathBuf, time::Duration};
 
 use archway::tenants::{MirrorRow, NewSource, ProjectSettings};
-use archway_sync::{SyncConfig, Syncer, remote::RemoteUrl};
+use archway_sync::{SyncConfig, Syncer, helper::Helper, remote::RemoteUrl};
 use clap::Parser;
 use e2e::{Client, GitHost, Harness, Repo, Stack, Tenant, credentials, git, http::Request};
 use serde_json::json;
@@ -53,11 +53,13 @@ impl Mirrored {
         let folder = self.credentials.path().to_str().unwrap().to_owned();
         let arguments =
             Arguments::parse_from(["sync", "--volume-percent", "100", "--credentials", &folder]);
+        let mut config = arguments.config;
+        config.helper = Helper::at(env!("CARGO_BIN_EXE_git-helper").into());
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let admin = listener.local_addr().unwrap();
         let database = self.stack.database().owner().username("archway_sync");
         let repos = self.stack.repositories().to_owned();
-        let syncer = Syncer::new(arguments.config, repos, database, "box");
+        let syncer = Syncer::new(config, repos, database, "box");
         let stop = CancellationToken::new();
         let ending = stop.clone();
         let serving = tokio::spawn(async move { syncer.serve(listener, ending).await.unwrap() });

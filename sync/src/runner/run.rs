@@ -14,7 +14,7 @@ use crate::git::{Progress, RunBounds, Transport};
 use crate::mirror::{MirrorSource, Synced};
 use crate::remote::{Protocol, RemoteUrl};
 use crate::schedule;
-use crate::ssh::{PROGRAM_PATH, SshAgent, SshError, SshPrograms, ssh_command};
+use crate::ssh::{PROGRAM_PATH, SshAgent, SshError, SshPrograms, known_hosts_option};
 use crate::store::{LEASE, LeasedMirror};
 
 /// How often a lease is renewed.
@@ -109,7 +109,7 @@ async fn sync(
             ssh: access
                 .ssh
                 .as_ref()
-                .map(|(agent, command)| (agent, command.as_str())),
+                .map(|(agent, option)| (agent, option.as_str())),
             ca_file: mirror.ca_file.as_deref().map(Path::new),
             https_proxy: mirror.https_proxy.as_deref(),
         },
@@ -152,12 +152,13 @@ impl Access {
             },
             Credential::Ssh(SshCredential { key, known_hosts }) => {
                 let programs = SshPrograms::find(PROGRAM_PATH).map_err(refused)?;
-                let command = ssh_command(&known_hosts).map_err(refused)?;
+                let programs = programs.with_helper(runner.config.helper.clone());
+                let option = known_hosts_option(&known_hosts).map_err(refused)?;
                 let folder = std::env::temp_dir();
                 let agent = SshAgent::start(&programs, &key, &folder);
                 Access {
                     https: None,
-                    ssh: Some((agent.await.map_err(refused)?, command)),
+                    ssh: Some((agent.await.map_err(refused)?, option)),
                 }
             }
         })
