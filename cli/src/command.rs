@@ -207,6 +207,7 @@ impl Command {
             Command::Dev(args) => args.otlp.is_on(),
             Command::Gateway(args) => args.otlp.is_on(),
             Command::Worker(args) => args.otlp.is_on(),
+            Command::Sync(args) => args.command.is_none() && args.role.otlp.is_on(),
             _ => false,
         }
     }

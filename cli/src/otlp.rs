@@ -53,8 +53,8 @@ pub struct OtlpArgs {
         default_value = "grpc"
     )]
     otlp_protocol: String,
-    /// The service name in traces [default: `archway-gateway`, `archway-worker`, for `dev`
-    /// `archway-dev`].
+    /// The service name in traces [default: `archway-gateway`, `archway-worker`,
+    /// `archway-sync`, for `dev` `archway-dev`].
     #[arg(long, env = "OTEL_SERVICE_NAME", value_name = "NAME")]
     otlp_service_name: Option<String>,
     /// Further attributes of the process: `name=value,…`, values percent-encoded.

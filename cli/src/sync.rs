@@ -20,6 +20,7 @@ use crate::bind::{BindError, bind};
 use crate::drain::DrainArgs;
 use crate::host_name::host_name;
 use crate::migrate;
+use crate::otlp::{Collector, Exporting, OtlpArgs, OtlpError};
 use crate::password_file::{self, PasswordFileError};
 use crate::signals::Signals;
 
@@ -66,6 +67,8 @@ pub struct SyncRoleArgs {
     sync: SyncConfig,
     #[command(flatten)]
     drain: DrainArgs,
+    #[command(flatten)]
+    pub(crate) otlp: OtlpArgs,
 }
 
 /// Why it did not start, or ended.
@@ -107,6 +110,9 @@ pub enum SyncCommandError {
     /// No runtime could be started.
     #[error("starting the asynchronous runtime")]
     Runtime(#[source] io::Error),
+    /// The export of traces is misconfigured.
+    #[error(transparent)]
+    Otlp(#[from] OtlpError),
     /// Signals cannot be received.
     #[error("waiting for signals")]
     Signals(#[source] io::Error),
@@ -131,6 +137,7 @@ pub fn run(args: SyncRoleArgs) -> Result<(), SyncCommandError> {
         source,
     })?;
     let options = options(&args)?;
+    let collector = args.otlp.read("archway-sync")?;
     let (admin, address) = bind(args.admin_listen, "--admin-listen")?;
     tracing::info!(admin = %address, "sync listens");
     match confine(&absolute)? {
@@ -144,7 +151,7 @@ pub fn run(args: SyncRoleArgs) -> Result<(), SyncCommandError> {
         .enable_all()
         .build();
     let runtime = runtime.map_err(SyncCommandError::Runtime)?;
-    runtime.block_on(serve(args, absolute, options, admin))
+    runtime.block_on(serve(args, absolute, options, admin, collector))
 }
 
 fn options(args: &SyncRoleArgs) -> Result<PgConnectOptions, SyncCommandError> {
@@ -163,11 +170,14 @@ async fn serve(
     repos: PathBuf,
     options: PgConnectOptions,
     admin: std::net::TcpListener,
+    collector: Option<Collector>,
 ) -> Result<(), SyncCommandError> {
     let signals = Signals::listen().map_err(SyncCommandError::Signals)?;
+    let exporting = Exporting::begin(collector)?;
     let syncer = Syncer::new(args.sync, repos, options, &host_name("sync"));
     let (announce, stop) = (syncer.announce_end(), CancellationToken::new());
     let serving = syncer.serve(admin, stop.clone());
     let ended = args.drain.run(signals, serving, announce, stop).await;
+    exporting.finish().await;
     Ok(ended.unwrap_or(Ok(()))?)
 }

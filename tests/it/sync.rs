@@ -160,9 +160,7 @@ async fn a_repository_behind_a_credential_is_mirrored_served_and_followed() {
     let synced_at = async || {
         let read = json!({ "project": "site", "path": "a.txt" });
         let read = client.call("read_file", read).await;
-        read.meta("io.archway/commit")["synced_at"]
-            .is_string()
-            .then_some(())
+        read.meta("commit")["synced_at"].is_string().then_some(())
     };
     mirrored.stack.eventually(synced_at).await;
     fs::write(work.join("b.txt"), "needle\n").unwrap();

@@ -3,6 +3,9 @@
 use std::path::Path;
 
 use archway_proto::chain::Chain;
+use archway_proto::trace::Span;
+use opentelemetry::KeyValue;
+use opentelemetry::trace::{SpanBuilder, SpanKind};
 use parking_lot::Mutex;
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -35,6 +38,7 @@ enum Ended {
 pub(super) async fn run(runner: &Runner, mirror: &LeasedMirror, stop: &CancellationToken) {
     let begun = Instant::now();
     runner.metrics.begun();
+    let span = Span::of_new_trace(|| describe(runner, mirror));
     let (cancel, progress) = (stop.child_token(), Mutex::new(Progress::default()));
     let ended = tokio::select! {
         done = sync(runner, mirror, &cancel, &progress) => match stop.is_cancelled() {
@@ -50,7 +54,23 @@ pub(super) async fn run(runner: &Runner, mirror: &LeasedMirror, stop: &Cancellat
         Ended::LeaseLost | Ended::Stopped => (SyncState::BackingOff, false),
     };
     runner.metrics.ended(state, changed, begun.elapsed());
+    if !matches!(ended, Ended::Done(Ok(_))) {
+        span.fail(state.name());
+    }
+    drop(span);
     record(runner, mirror, ended).await;
+}
+
+/// A trace is one run.
+fn describe(runner: &Runner, mirror: &LeasedMirror) -> SpanBuilder {
+    let name = match runner.mirrors.exists(&mirror.tenant, &mirror.project) {
+        true => "git fetch",
+        false => "git clone",
+    };
+    let project = KeyValue::new("project.id", mirror.project_id.to_string());
+    SpanBuilder::from_name(name)
+        .with_kind(SpanKind::Client)
+        .with_attributes([project])
 }
 
 async fn record(runner: &Runner, mirror: &LeasedMirror, ended: Ended) {
