@@ -18,11 +18,11 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
     && install -d /symbols \
     && objcopy --only-keep-debug --compress-debug-sections /out/archway /symbols/archway.debug \
     && objcopy --strip-debug --add-gnu-debuglink=/symbols/archway.debug /out/archway
-# Volumes that are mounted over these folders inherit their owner and mode.
+# Volumes that are mounted over the folders of `state` inherit their owner and mode. `programs` are git and
+# OpenSSH's client, which `archway sync` runs. There is no shell: neither they nor Archway use one.
 RUN install -d --mode=0700 /out/state/gateway /out/state/worker /out/state/sync /out/state/owner /out/state/cache \
-    /out/state/mirrors
-# git and OpenSSH's client, which `archway sync` runs. There is no shell: neither they nor Archway use one.
-RUN deploy/image/programs /out/programs
+    /out/state/mirrors \
+    && deploy/image/programs /out/programs
 
 # From the same build: `docker build --target symbols --output symbols .`
 FROM scratch AS symbols
@@ -41,7 +41,9 @@ COPY --from=build /out/archway /usr/local/bin/archway
 COPY --from=build --chown=65532:65532 /out/state /var/lib/archway
 # A base without one of the required libraries fails here, not in a cluster.
 RUN ["/usr/local/bin/archway", "--version"]
+# hadolint ignore=DL3059
 RUN ["/usr/bin/git", "version"]
+# hadolint ignore=DL3059
 RUN ["/usr/bin/ssh", "-V"]
 USER 65532:65532
 # The admin ports of a gateway, of a worker and of sync: the one that accepts a connection is this container's.

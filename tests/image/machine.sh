@@ -105,10 +105,11 @@ free_port() {
     python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
-# The libraries, certificates and the user of the distroless base, and nothing else, not even a shell.
+# The libraries, certificates and users of the distroless base, and nothing else, not even a shell.
 base_image() {
     local root="$work/base" library
     mkdir -p "$root/etc" "$root/tmp" "$root/home/nonroot" "$root/usr/lib" "$root/usr/lib64" "$root/usr/local/bin"
+    chmod 1777 "$root/tmp"
     ln -s usr/lib "$root/lib"
     ln -s usr/lib64 "$root/lib64"
     # libresolv is part of the C library.
@@ -116,7 +117,8 @@ base_image() {
         grep -oE '/[^ ]+/(libc|libm|libresolv|libgcc_s|ld-linux[^ ]*)\.so\.[0-9]+' | sort -u); do
         install -D "$library" "$root$library"
     done
-    echo 'nonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin' >"$root/etc/passwd"
+    printf 'root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n' \
+        >"$root/etc/passwd"
     echo 'nonroot:x:65532:' >"$root/etc/group"
     install -D --mode=0644 "$GIT_HOST/certificate.pem" "$root/etc/ssl/certs/ca-certificates.crt"
     image_of "$root" localhost/base
