@@ -255,6 +255,21 @@ mod tests {
     }
 
     #[test]
+    fn a_message_says_that_ssh_does_not_know_its_user_and_names_no_helper() {
+        let words = "No user exists for uid 1234\nfatal: Could not read from remote repository.";
+        let failure = SyncFailure::of_git(words, Path::new("/srv/repos"));
+        assert!(
+            failure
+                .message
+                .starts_with("No user exists for uid 1234; fatal")
+        );
+        let words = "error: unable to read askpass response from '/opt/archway'\nfatal: could not read Username";
+        let failure = SyncFailure::of_git(words, Path::new("/srv/repos"));
+        assert_eq!(failure.message, "fatal: could not read Username");
+        assert_eq!(failure.state, SyncState::CredentialRefused);
+    }
+
+    #[test]
     fn a_message_is_bounded_and_has_no_path_or_control_character() {
         let words = format!(
             "Receiving objects: 5%\rfatal: in /srv/repos/.sync/x: \u{202e}bad\u{1b}[2J {}",

@@ -107,15 +107,14 @@ pub fn run() -> Option<ExitCode> {
 
 /// Answers git's question for a user or a password.
 fn answer(arguments: &[OsString]) -> io::Result<()> {
-    let (Some(question), Some(pipe), Ok(origin)) = (
-        arguments.first().and_then(|question| question.to_str()),
-        env::var_os(PIPE),
-        env::var(ORIGIN),
-    ) else {
+    let (pipe, origin) = (env::var_os(PIPE), env::var_os(ORIGIN));
+    let origin = origin.as_deref().and_then(OsStr::to_str);
+    let question = arguments.first().and_then(|question| question.to_str());
+    let (Some(question), Some(pipe), Some(origin)) = (question, pipe, origin) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     // Another origin, such as a proxy, gets nothing.
-    let name = asked(question, &origin).ok_or(io::ErrorKind::PermissionDenied)?;
+    let name = asked(question, origin).ok_or(io::ErrorKind::PermissionDenied)?;
     let credential = fs::read_to_string(pipe)?;
     let mut lines = credential.lines();
     let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix('='));

@@ -58,9 +58,9 @@ fn is_ended_orphan(stat: &str, process: i32, parent: Pid) -> bool {
 mod tests {
     use std::os::unix::process::CommandExt as _;
     use std::process::{Command, Stdio};
-    use std::time::Instant;
 
     use rustix::process::set_child_subreaper;
+    use tokio::time::Instant;
 
     use super::*;
 

@@ -1,4 +1,5 @@
-//! The admin port of `archway sync`: `/healthz`, `/readyz`, `/metrics`, for probes and Prometheus.
+//! The admin port of `archway sync`: `/healthz`, `/readyz`, `/metrics`, for probes and Prometheus, and `/status`
+//! for `archway status`.
 //!
 //! It requires no credential: bind it where only the operator's network reaches it. Few connections are
 //! allowed, each with 10 s for the next request's headers and 60 s in all.
@@ -54,6 +55,7 @@ impl Admin {
             .route("/healthz", get(async || "ok\n"))
             .route("/readyz", get(ready))
             .route("/metrics", get(metrics))
+            .route("/status", get(status))
             .with_state(self);
         let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         // The semaphore is never closed, so `acquire_owned` cannot fail.
@@ -107,6 +109,15 @@ async fn ready(State(admin): State<Admin>) -> Response {
             (StatusCode::SERVICE_UNAVAILABLE, retry, reason).into_response()
         }
     }
+}
+
+async fn status(State(admin): State<Admin>) -> Response {
+    let status = serde_json::json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "running": admin.metrics.running(),
+    });
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    (json, status.to_string()).into_response()
 }
 
 async fn metrics(State(admin): State<Admin>) -> Response {
