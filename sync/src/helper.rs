@@ -13,8 +13,6 @@ use std::{env, fs};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::ssh::SSH_OPTIONS;
-
 /// Which helper this process is.
 const ROLE: &str = "ARCHWAY_GIT_HELPER";
 /// The pipe with the credential, and the origin that it is good for.
@@ -22,6 +20,34 @@ const PIPE: &str = "ARCHWAY_GIT_HELPER_PIPE";
 const ORIGIN: &str = "ARCHWAY_GIT_HELPER_ORIGIN";
 /// ssh's option that names the file of known hosts.
 const KNOWN_HOSTS: &str = "ARCHWAY_GIT_HELPER_KNOWN_HOSTS";
+
+/// How git calls ssh, before the option that names the file of known hosts. Neither the user's nor the system's
+/// configuration is read, nothing is asked, and nothing but git's own channel is opened.
+pub(crate) const SSH_OPTIONS: [&str; 21] = [
+    "-F",
+    "none",
+    "-a",
+    "-x",
+    "-T",
+    "-oBatchMode=yes",
+    "-oStrictHostKeyChecking=yes",
+    // It has no `none` in older versions of ssh, which would read a file of that name.
+    "-oGlobalKnownHostsFile=/dev/null",
+    "-oUpdateHostKeys=no",
+    "-oPreferredAuthentications=publickey",
+    "-oPasswordAuthentication=no",
+    "-oKbdInteractiveAuthentication=no",
+    // The agent's keys are used though no file names them.
+    "-oIdentitiesOnly=no",
+    "-oIdentityFile=none",
+    "-oForwardAgent=no",
+    "-oPermitLocalCommand=no",
+    "-oClearAllForwardings=yes",
+    "-oControlPath=none",
+    "-oConnectTimeout=20",
+    "-oServerAliveInterval=15",
+    "-oServerAliveCountMax=4",
+];
 
 /// The program that helps: this one, unless a test names another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +90,8 @@ impl Helper {
         ]
     }
 
-    /// A command that waits for the end of its standard input, and then ends a process and removes its socket and folder.
+    /// A command that waits for the end of its standard input. Then it ends a process, and removes its socket and
+    /// folder.
     pub(crate) fn guard(
         &self,
         process: Pid,

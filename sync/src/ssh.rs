@@ -32,7 +32,6 @@ use tokio::process::{Child, Command};
 use tokio::time::error::Elapsed;
 use tokio::time::{sleep, timeout};
 
-pub(crate) use command::SSH_OPTIONS;
 pub use command::known_hosts_option;
 use folder::AgentFolder;
 use watchdog::Watchdog;

@@ -1,36 +1,8 @@
-//! How git calls ssh: with no configuration, no key but the agent's, and no unknown host.
+//! Which hosts ssh knows.
 
 use std::path::Path;
 
 use super::SshError;
-
-/// Before the option that names the file of known hosts. Neither the user's nor the system's configuration is
-/// read, nothing is asked, and nothing but git's own channel is opened.
-pub(crate) const SSH_OPTIONS: [&str; 21] = [
-    "-F",
-    "none",
-    "-a",
-    "-x",
-    "-T",
-    "-oBatchMode=yes",
-    "-oStrictHostKeyChecking=yes",
-    // It has no `none` in older versions of ssh, which would read a file of that name.
-    "-oGlobalKnownHostsFile=/dev/null",
-    "-oUpdateHostKeys=no",
-    "-oPreferredAuthentications=publickey",
-    "-oPasswordAuthentication=no",
-    "-oKbdInteractiveAuthentication=no",
-    // The agent's keys are used though no file names them.
-    "-oIdentitiesOnly=no",
-    "-oIdentityFile=none",
-    "-oForwardAgent=no",
-    "-oPermitLocalCommand=no",
-    "-oClearAllForwardings=yes",
-    "-oControlPath=none",
-    "-oConnectTimeout=20",
-    "-oServerAliveInterval=15",
-    "-oServerAliveCountMax=4",
-];
 
 /// ssh's option that names the file of known hosts.
 ///
@@ -54,6 +26,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::helper::SSH_OPTIONS;
 
     /// The file of known hosts that ssh would read, by its own words.
     fn as_ssh_reads_it(path: &str) -> String {
