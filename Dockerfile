@@ -18,8 +18,11 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
     && install -d /symbols \
     && objcopy --only-keep-debug --compress-debug-sections /out/archway /symbols/archway.debug \
     && objcopy --strip-debug --add-gnu-debuglink=/symbols/archway.debug /out/archway
-# Volumes that are mounted over these folders inherit their owner and mode.
-RUN install -d --mode=0700 /out/state/gateway /out/state/worker /out/state/owner /out/state/cache
+# Volumes that are mounted over the folders of `state` inherit their owner and mode. `programs` are git and
+# OpenSSH's client, which `archway sync` runs. There is no shell: neither they nor Archway use one.
+RUN install -d --mode=0700 /out/state/gateway /out/state/worker /out/state/sync /out/state/owner /out/state/cache \
+    /out/state/mirrors \
+    && deploy/image/programs /out/programs
 
 # From the same build: `docker build --target symbols --output symbols .`
 FROM scratch AS symbols
@@ -33,14 +36,19 @@ LABEL org.opencontainers.image.title="Archway" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.base.name="gcr.io/distroless/cc-debian12:nonroot"
+COPY --from=build /out/programs /
 COPY --from=build /out/archway /usr/local/bin/archway
 COPY --from=build --chown=65532:65532 /out/state /var/lib/archway
 # A base without one of the required libraries fails here, not in a cluster.
 RUN ["/usr/local/bin/archway", "--version"]
+# hadolint ignore=DL3059
+RUN ["/usr/bin/git", "version"]
+# hadolint ignore=DL3059
+RUN ["/usr/bin/ssh", "-V"]
 USER 65532:65532
-# The admin ports of a gateway and of a worker: the one that accepts a connection is this container's.
-ENV ARCHWAY_ADMIN_URL=http://127.0.0.1:9090,http://127.0.0.1:9091
-EXPOSE 8080 9090 7000 9091
+# The admin ports of a gateway, of a worker and of sync: the one that accepts a connection is this container's.
+ENV ARCHWAY_ADMIN_URL=http://127.0.0.1:9090,http://127.0.0.1:9091,http://127.0.0.1:9092
+EXPOSE 8080 9090 7000 9091 8081 9092
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=3 \
     CMD ["/usr/local/bin/archway", "healthcheck"]
 ENTRYPOINT ["/usr/local/bin/archway"]

@@ -87,7 +87,7 @@ enum Command {
     /// Create the keys by which workers verify passes of gateways.
     #[command(subcommand)]
     PassKey(PassKeyCommand),
-    /// Check on its admin port that a gateway or worker is ready; exits with 1 if it is not.
+    /// Check on its admin port that a gateway, worker or sync is ready; exits with 1 if it is not.
     Healthcheck(HealthcheckArgs),
     /// Call a tool of a gateway once and print its answer; exits with 1 if the call failed. The API
     /// key comes from the variable `ARCHWAY_API_KEY` or from a file, never from the command line.

@@ -1,7 +1,7 @@
-//! `archway healthcheck`: checks whether the gateway or worker behind an admin port is ready.
+//! `archway healthcheck`: checks whether the gateway, worker or sync behind an admin port is ready.
 //!
 //! For container health checks and scripts: it exits with 0 if so, else with 1 and the reason. One image
-//! serves both roles, so several ports can be named, and the first one that accepts a connection is used.
+//! serves all roles, so several ports can be named, and the first one that accepts a connection is used.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const LONGEST: usize = 1_000;
 #[derive(Debug, clap::Args)]
 pub struct HealthcheckArgs {
     /// The admin port to check, as `http://host:port`: a gateway's is 9090 by default, a worker's
-    /// 9091. May be repeated, or several separated by commas: the first URL that accepts a
+    /// 9091, sync's 9092. May be repeated, or several separated by commas: the first URL that accepts a
     /// connection is used.
     #[arg(
         long,

@@ -3,6 +3,7 @@
 //! ```text
 //! gateway/  secret  pass.key  database.pw
 //! worker/   pass.pub  database.pw
+//! sync/     database.pw
 //! owner/    database.pw  api.key
 //! ```
 //!
@@ -36,8 +37,8 @@ const PASSWORD_BYTES: usize = 32;
 /// Arguments of `archway init`.
 #[derive(Debug, clap::Args)]
 pub struct InitArgs {
-    /// The folder for the secrets, with a folder each for gateways (`gateway`), workers (`worker`)
-    /// and the database's owner (`owner`).
+    /// The folder for the secrets, with a folder each for gateways (`gateway`), workers (`worker`),
+    /// `archway sync` (`sync`) and the database's owner (`owner`).
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// Replace the API key in `owner/api.key` by a new one. The old key stays valid until it is
@@ -115,7 +116,8 @@ fn make_all(folder: &Path, new_key: bool) -> Result<InitReport, InitError> {
     // Users of one of its folders must be able to pass through it.
     let made = DirBuilder::new().recursive(true).mode(0o755).create(folder);
     made.map_err(failed(folder))?;
-    for (name, mode) in [("gateway", 0o700), ("worker", 0o700), ("owner", 0o750)] {
+    let private = ["gateway", "worker", "sync"].map(|name| (name, 0o700));
+    for (name, mode) in private.into_iter().chain([("owner", 0o750)]) {
         make_folder(&folder.join(name), mode)?;
     }
     let mut files = Files {
@@ -126,7 +128,11 @@ fn make_all(folder: &Path, new_key: bool) -> Result<InitReport, InitError> {
         Ok(RootSecret::generate_line()?)
     })?;
     files.make_pair("gateway/pass.key", "worker/pass.pub")?;
-    for name in ["gateway/database.pw", "worker/database.pw"] {
+    for name in [
+        "gateway/database.pw",
+        "worker/database.pw",
+        "sync/database.pw",
+    ] {
         files.make(name, PRIVATE_MODE, password)?;
     }
     files.make("owner/database.pw", OF_GROUP, password)?;
@@ -259,12 +265,13 @@ mod tests {
     use super::*;
     use crate::password_file;
 
-    const ALL: [&str; 7] = [
+    const ALL: [&str; 8] = [
         "gateway/secret",
         "gateway/pass.key",
         "worker/pass.pub",
         "gateway/database.pw",
         "worker/database.pw",
+        "sync/database.pw",
         "owner/database.pw",
         "owner/api.key",
     ];
@@ -288,6 +295,7 @@ mod tests {
         for name in [
             "gateway/database.pw",
             "worker/database.pw",
+            "sync/database.pw",
             "owner/database.pw",
         ] {
             let password = password_file::read(&path(name)).unwrap();
@@ -295,7 +303,7 @@ mod tests {
         }
         passwords.sort();
         passwords.dedup();
-        assert_eq!(passwords.len(), 3);
+        assert_eq!(passwords.len(), 4);
         let key = contents(&folder)["owner/api.key"].trim_end().to_owned();
         assert!(key_id(&key.into()).is_some());
 
@@ -309,8 +317,8 @@ mod tests {
             assert_eq!(mode(name), wanted, "{name}");
         }
         assert_eq!(
-            ["gateway", "worker", "owner"].map(mode),
-            [0o700, 0o700, 0o750]
+            ["gateway", "worker", "sync", "owner"].map(mode),
+            [0o700, 0o700, 0o700, 0o750]
         );
         // Members of the owner's group can reach its folder.
         assert_eq!(mode(".") & 0o111, 0o111);

@@ -8,6 +8,9 @@ use archway::output::{self, report};
 use clap::Parser;
 
 fn main() -> ExitCode {
+    if let Some(ended) = archway_sync::helper::run() {
+        return ended;
+    }
     let line = match CommandLine::try_parse() {
         Ok(line) => line,
         Err(error) => return print_usage(&error),

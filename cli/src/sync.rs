@@ -122,6 +122,9 @@ pub enum SyncCommandError {
     /// No runtime could be started.
     #[error("starting the asynchronous runtime")]
     Runtime(#[source] io::Error),
+    /// The export of traces is misconfigured.
+    #[error(transparent)]
+    Otlp(#[from] OtlpError),
     /// Signals cannot be received.
     #[error("waiting for signals")]
     Signals(#[source] io::Error),

@@ -7,7 +7,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use archway_proto::name::checked;
 use archway_proto::pass::PassVerifier;
@@ -53,6 +53,10 @@ pub struct WorkerArgs {
     /// the worker can read only its cache.
     #[arg(long, env = "ARCHWAY_REPOS", value_name = "DIR")]
     repos: PathBuf,
+    /// Folder of the mirrors of `archway sync`, if it is another one: it is read for projects that
+    /// `--repos` lacks.
+    #[arg(long, env = "ARCHWAY_MIRRORS", value_name = "DIR")]
+    mirrors: Option<PathBuf>,
     /// File with the public keys of gateways, one or two: `archway pass-key generate` makes it, and
     /// the private one for gateways.
     #[arg(long, env = "ARCHWAY_PASS_PUBLIC_FILE", value_name = "FILE")]
@@ -91,9 +95,11 @@ pub enum WorkerCommandError {
     /// Certificate and key cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The repositories' folder cannot be read.
-    #[error("--repos (ARCHWAY_REPOS) {} can't be read: name the folder with the repositories", path.display())]
+    /// A folder of repositories cannot be read.
+    #[error("{option} {} can't be read: name the folder with the repositories", path.display())]
     Repos {
+        /// The option that names it.
+        option: &'static str,
         /// The folder.
         path: PathBuf,
         /// The system's error.
@@ -159,6 +165,18 @@ pub fn run(args: WorkerArgs) -> Result<(), WorkerCommandError> {
     served
 }
 
+fn readable(folder: &Path, option: &'static str) -> Result<PathBuf, WorkerCommandError> {
+    let absolute = std::path::absolute(folder).and_then(|path| {
+        std::fs::read_dir(&path)?;
+        Ok(path)
+    });
+    absolute.map_err(|source| WorkerCommandError::Repos {
+        option,
+        path: folder.to_owned(),
+        source,
+    })
+}
+
 /// What was read and bound before the confinement.
 struct PreparedWorker {
     args: WorkerArgs,
@@ -178,14 +196,11 @@ impl PreparedWorker {
     fn prepare(mut args: WorkerArgs) -> Result<Self, WorkerCommandError> {
         let keys = files::load_public_keys(&args.pass_public_file)?;
         let tls = args.tls.read()?;
-        let repos = std::path::absolute(&args.repos).and_then(|repos| {
-            std::fs::read_dir(&repos)?;
-            Ok(repos)
-        });
-        let repos = repos.map_err(|source| WorkerCommandError::Repos {
-            path: args.repos.clone(),
-            source,
-        })?;
+        let mounts = Mounts::beneath(readable(&args.repos, "--repos (ARCHWAY_REPOS)")?);
+        let mounts = match &args.mirrors {
+            Some(mirrors) => mounts.and_beneath(readable(mirrors, "--mirrors (ARCHWAY_MIRRORS)")?),
+            None => mounts,
+        };
         let password = args.database_password_file.as_deref();
         let store = &mut args.worker.store;
         store.url = password_file::complete(&store.url, password)?;
@@ -207,7 +222,7 @@ impl PreparedWorker {
         };
         Ok(PreparedWorker {
             verifier: PassVerifier::new(&keys, args.worker.pool.clone()),
-            mounts: Mounts::beneath(repos),
+            mounts,
             parts,
             collector,
             name,

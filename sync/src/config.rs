@@ -6,6 +6,7 @@ use tokio::time::Duration;
 
 use crate::credentials::Credentials;
 use crate::git::{Git, RunLimits};
+use crate::helper::Helper;
 use crate::remote::{AllowedProtocols, Protocol};
 
 /// What `archway sync` mirrors, and its bounds.
@@ -83,6 +84,9 @@ pub struct SyncConfig {
     /// The folder of git's program, if it is not to be looked for.
     #[arg(skip)]
     pub git_bin: Option<PathBuf>,
+    /// What git calls for credentials and for ssh: this program.
+    #[arg(skip)]
+    pub helper: Helper,
 }
 
 impl Default for SyncConfig {
@@ -105,6 +109,7 @@ impl Default for SyncConfig {
             database_connections: 4,
             loopback_http: false,
             git_bin: None,
+            helper: Helper::default(),
         }
     }
 }
@@ -128,7 +133,7 @@ impl SyncConfig {
 
     /// git's program, which writes below `repos`.
     pub fn git(&self, repos: &Path) -> Git {
-        let git = Git::new(&self.protocols(), repos);
+        let git = Git::new(&self.protocols(), repos).with_helper(self.helper.clone());
         match &self.git_bin {
             Some(folder) => git.in_folder(folder),
             None => git,

@@ -44,3 +44,31 @@ pub fn confine(repos: &Path) -> Result<bool, SyncConfineError> {
     let status = ruleset.restrict_self()?.ruleset;
     Ok(matches!(status, RulesetStatus::FullyEnforced))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn only_mirrors_and_temporary_files_can_be_written() {
+        let place = tempfile::tempdir_in(".").unwrap();
+        let (repos, other) = (place.path().join("repos"), place.path().join("other"));
+        fs::create_dir(&repos).unwrap();
+        fs::create_dir(&other).unwrap();
+        let written = std::thread::spawn(move || {
+            let is_whole = confine(&repos).unwrap();
+            let temporary = tempfile::tempdir().map(drop);
+            let all = [
+                temporary,
+                fs::create_dir(repos.join("a")),
+                fs::create_dir(other.join("a")),
+            ];
+            (is_whole, all.map(|made| made.is_ok()))
+        });
+        let (is_whole, written) = written.join().unwrap();
+        assert!(is_whole, "this kernel has no Landlock");
+        assert_eq!(written, [true, true, false]);
+    }
+}

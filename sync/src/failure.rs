@@ -183,9 +183,12 @@ fn clean(words: &str, folder: &Path) -> String {
             "ssh:",
             "Permission denied",
             "Host key",
+            "No user exists",
         ]
         .iter()
         .any(|sign| line.starts_with(sign))
+            // It names the helper's path, and another line says what was asked for.
+            && !line.contains("askpass response")
     };
     let lines: Vec<&str> = words.split(['\n', '\r']).map(str::trim).collect();
     let mut why: Vec<&str> = lines.iter().copied().filter(says_why).collect();
@@ -249,6 +252,21 @@ mod tests {
         ] {
             assert_eq!(SyncFailure::of_git(words, folder).state, state, "{words}");
         }
+    }
+
+    #[test]
+    fn a_message_says_that_ssh_does_not_know_its_user_and_names_no_helper() {
+        let words = "No user exists for uid 1234\nfatal: Could not read from remote repository.";
+        let failure = SyncFailure::of_git(words, Path::new("/srv/repos"));
+        assert!(
+            failure
+                .message
+                .starts_with("No user exists for uid 1234; fatal")
+        );
+        let words = "error: unable to read askpass response from '/opt/archway'\nfatal: could not read Username";
+        let failure = SyncFailure::of_git(words, Path::new("/srv/repos"));
+        assert_eq!(failure.message, "fatal: could not read Username");
+        assert_eq!(failure.state, SyncState::CredentialRefused);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Runs git's own program, which does the transport.
 //!
 //! Its environment is ours alone: no configuration of the system or of a user, no hooks, no prompts, no
-//! protocol but the allowed ones. A secret reaches it by a pipe that only its credential helper opens.
+//! protocol but the allowed ones. A secret reaches it by a pipe that only our helper opens.
 
 mod credential_pipe;
 mod output;
@@ -17,6 +17,7 @@ use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
 use crate::failure::{SyncFailure, SyncState};
+use crate::helper::Helper;
 use crate::remote::{AllowedProtocols, Protocol, RemoteUrl};
 use crate::ssh::{PROGRAM_PATH, SshAgent};
 
@@ -59,6 +60,7 @@ pub struct Git {
     protocols: String,
     /// The folder of repositories: the only one that git writes to.
     repos: PathBuf,
+    helper: Helper,
 }
 
 /// Why git's program cannot be used.
@@ -78,7 +80,7 @@ pub struct Transport<'a> {
     pub remote: &'a RemoteUrl,
     /// User and password for https.
     pub https: Option<&'a crate::credentials::HttpsCredential>,
-    /// The agent with the key for ssh, and the command that uses it.
+    /// The agent with the key for ssh, and ssh's option that names the known hosts.
     pub ssh: Option<(&'a SshAgent, &'a str)>,
     /// A file of certificates that are trusted instead of the system's.
     pub ca_file: Option<&'a Path>,
@@ -108,6 +110,7 @@ impl Git {
             program: "git".into(),
             protocols: names.join(":"),
             repos: repos.to_owned(),
+            helper: Helper::default(),
         }
     }
 
@@ -120,6 +123,12 @@ impl Git {
         }
     }
 
+    /// With another helper than this program.
+    #[must_use]
+    pub fn with_helper(self, helper: Helper) -> Git {
+        Git { helper, ..self }
+    }
+
     /// Checks that there is a git that is new enough.
     ///
     /// # Errors
@@ -127,6 +136,7 @@ impl Git {
     pub async fn check(&self) -> Result<(), GitProgramError> {
         let mut command = Command::new(&self.program);
         command.env_clear().env("PATH", PROGRAM_PATH).arg("version");
+        command.process_group(0);
         let output = command.output().await.map_err(GitProgramError::Absent)?;
         let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         let mut numbers = version
@@ -169,10 +179,9 @@ impl Git {
         let pipe = transport.https.map(CredentialPipe::make).transpose()?;
         if let Some(pipe) = &pipe {
             let origin = transport.remote.origin();
-            setting(
-                &mut command,
-                &format!("credential.{origin}.helper={}", pipe.helper()),
-            );
+            command.envs(self.helper.for_credential(&pipe.path(), &origin));
+            // Our helper is what newer versions of git take for a person.
+            setting(&mut command, "credential.interactive=true");
         }
         if let Some(file) = transport.ca_file {
             let mut value = OsString::from("http.sslCAInfo=");
@@ -183,9 +192,9 @@ impl Git {
             &mut command,
             &format!("http.proxy={}", transport.https_proxy.unwrap_or_default()),
         );
-        if let Some((agent, ssh)) = transport.ssh {
+        if let Some((agent, known_hosts)) = transport.ssh {
             command.env("SSH_AUTH_SOCK", agent.socket());
-            command.env("GIT_SSH_COMMAND", ssh);
+            command.envs(self.helper.for_ssh(known_hosts));
         }
         command.args(arguments);
         self.run(command, folder, None, bounds).await

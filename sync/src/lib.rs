@@ -19,10 +19,12 @@ pub mod remote;
 pub mod mirror;
 pub mod git;
 pub mod ssh;
+pub mod helper;
 pub mod failure;
 pub mod hosts;
 pub mod hooks;
 pub mod confine;
+mod orphans;
 mod metrics;
 mod server;
 

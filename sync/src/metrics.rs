@@ -113,6 +113,11 @@ impl SyncMetrics {
         self.volume_used.set(share);
     }
 
+    /// How many runs are under way.
+    pub(crate) fn running(&self) -> i64 {
+        self.running.get()
+    }
+
     /// The exposition that Prometheus scrapes.
     pub(crate) fn text(&self) -> Result<String, fmt::Error> {
         let mut text = String::new();

@@ -1,4 +1,5 @@
-//! The ports of `archway sync`, and what its admin port answers: `/healthz`, `/readyz`, `/metrics`.
+//! The ports of `archway sync`, and what its admin port answers: `/healthz`, `/readyz`, `/metrics`, and `/status` for
+//! `archway status`.
 //!
 //! The admin port requires no credential: bind it where only the operator's network reaches it. Each port has a
 //! bound on its connections. A connection has 10 s for the next request's headers and 60 s in all.
@@ -54,6 +55,7 @@ impl Admin {
             .route("/healthz", get(async || "ok\n"))
             .route("/readyz", get(ready))
             .route("/metrics", get(metrics))
+            .route("/status", get(status))
             .with_state(self);
         serve(listener, router, MAX_CONNECTIONS).await
     }
@@ -122,6 +124,15 @@ async fn ready(State(admin): State<Admin>) -> Response {
             (StatusCode::SERVICE_UNAVAILABLE, retry, reason).into_response()
         }
     }
+}
+
+async fn status(State(admin): State<Admin>) -> Response {
+    let status = serde_json::json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "running": admin.metrics.running(),
+    });
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    (json, status.to_string()).into_response()
 }
 
 async fn metrics(State(admin): State<Admin>) -> Response {

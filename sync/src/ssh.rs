@@ -1,11 +1,11 @@
 //! Lets git's `ssh` use a private key that no argument, URL, environment or file shows it.
 //!
 //! Owns OpenSSH's `ssh-agent` for one run of git. The key reaches it through a pipe, and git's ssh asks it
-//! on a socket in a folder of its own. [`ssh_command`] is how git calls ssh.
+//! on a socket in a folder of its own. [`crate::helper`] is how git calls ssh.
 //!
-//! What a reader would get wrong: an agent outlives the process that started it. So a small shell waits for
-//! the end of this process and then ends the agent, even after `kill -9`. Both are direct children, which
-//! are reaped; a shell between them would leave the agent a zombie.
+//! What a reader would get wrong: an agent outlives the process that started it. So a helper waits for the
+//! end of this process and then ends the agent, even after `kill -9`. Both are direct children, which are
+//! reaped; a helper between them would leave the agent a zombie.
 
 mod command;
 mod folder;
@@ -32,9 +32,11 @@ use tokio::process::{Child, Command};
 use tokio::time::error::Elapsed;
 use tokio::time::{sleep, timeout};
 
-pub use command::ssh_command;
+pub use command::known_hosts_option;
 use folder::AgentFolder;
 use watchdog::Watchdog;
+
+use crate::helper::Helper;
 
 /// Where programs are looked for.
 pub const PROGRAM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -45,11 +47,12 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// How much is repeated of what a program said, in characters.
 const MAX_WORDS: usize = 300;
 
-/// OpenSSH's programs.
+/// OpenSSH's programs, and the helper that ends an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SshPrograms {
     agent: PathBuf,
     add: PathBuf,
+    helper: Helper,
 }
 
 /// An agent with one key. On drop its process is killed and its folder removed.
@@ -119,7 +122,14 @@ impl SshPrograms {
         Ok(SshPrograms {
             agent: find(path, "ssh-agent")?,
             add: find(path, "ssh-add")?,
+            helper: Helper::default(),
         })
+    }
+
+    /// With another helper than this program.
+    #[must_use]
+    pub fn with_helper(self, helper: Helper) -> SshPrograms {
+        SshPrograms { helper, ..self }
     }
 }
 
@@ -177,7 +187,7 @@ impl SshAgent {
             .spawn()
             .map_err(|source| SshError::Run { program, source })?;
         let process = AgentProcess(child);
-        let watchdog = Watchdog::start(process.id(), &folder)?;
+        let watchdog = Watchdog::start(&programs.helper, process.id(), &folder)?;
         Ok(SshAgent {
             watchdog,
             process,

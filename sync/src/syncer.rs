@@ -15,6 +15,7 @@ use crate::git::{Git, GitProgramError};
 use crate::hooks;
 use crate::lister::Lister;
 use crate::metrics::SyncMetrics;
+use crate::orphans::wait_for_orphans;
 use crate::overview::{CaughtUp, Overview, Volume};
 use crate::runner::Runner;
 use crate::server::{self, Admin};
@@ -51,6 +52,9 @@ pub enum SyncerError {
     /// The folder of mirrors cannot be written to.
     #[error("--repos (ARCHWAY_REPOS) can't be written to: name a folder of this user's own")]
     Repos(#[source] io::Error),
+    /// The end of programs cannot be heard of.
+    #[error("hearing of the end of programs")]
+    Children(#[source] io::Error),
     /// The admin port failed.
     #[error("serving the admin port")]
     Admin(#[source] io::Error),
@@ -137,6 +141,7 @@ impl Syncer {
             done = self.mirror(stop) => done,
             served = admin => served.map_err(SyncerError::Admin),
             served = hooks => served.map_err(SyncerError::Hooks),
+            never = wait_for_orphans() => match never.map_err(SyncerError::Children)? {},
         }
     }
 

@@ -33,11 +33,40 @@ printed_key() {
     grep -o 'awy_[A-Za-z0-9_]*' "$work/settings" | head -n 1
 }
 
+# By git and ssh of the image, as its user.
+check_mirrors() {
+    as_owner project add team over-https --git https://git.example.com:8443/site.git --credential https >/dev/null
+    as_owner project add team over-ssh --git ssh://git@git.example.com:2222/srv/git/site.git --credential ssh >/dev/null
+    as_owner project add team silent --git https://git.example.com:8443/silent.git --credential https >/dev/null
+    local project
+    for project in over-https over-ssh; do
+        until_true 60 is_in_state "$project" ok || fail "no mirror: $(as_owner sync status team)"
+        until_true 20 has_the_word "$project" || fail "$project is not served"
+    done
+    until_true 60 is_in_state silent backing_off || fail "it waits yet: $(as_owner sync status team)"
+    until_true 20 has_no_zombie "$(containers sync)" || fail "programs of git stay zombies"
+}
+
+# is_in_state PROJECT STATE
+is_in_state() {
+    as_owner sync status team | grep -Eq "^$1 .* $2( |\$)"
+}
+
+has_the_word() {
+    call read_file '{"project":"'"$1"'","path":"src/greeting.txt"}' | grep -q 'the word is sesame'
+}
+
+has_no_zombie() {
+    local pid
+    pid=$(podman inspect --format '{{.State.Pid}}' "$1")
+    ! ps --ppid "$pid" --format stat= | grep -q '^Z'
+}
+
 # Observed from outside, through the kernel: the image has no program that could try.
 check_confinement() {
     local role pid container
     [ "$(containers worker | wc -l)" -eq 2 ] || fail "there are not two workers"
-    for role in gateway worker postgres valkey; do
+    for role in gateway sync worker postgres valkey; do
         for container in $(containers $role); do
             pid=$(podman inspect --format '{{.State.Pid}}' "$container")
             is_confined "$pid" || fail "$role has rights: $(grep -E 'Cap|NoNew|Uid' "/proc/$pid/status")"
@@ -45,13 +74,15 @@ check_confinement() {
             until_true 20 is_healthy "$container" || fail "$role is not healthy"
         done
     done
-    for container in $(containers gateway) $(containers worker); do
+    for container in $(containers gateway) $(containers sync) $(containers worker); do
         pid=$(podman inspect --format '{{.State.Pid}}' "$container")
         grep -Pq '^Uid:(\t65532){4}$' "/proc/$pid/status" || fail "it runs as another user"
     done
     # The mounts of the last worker.
     is_refused "$pid" repos/team/repo || fail "a worker can write a repository"
-    holds "$pid" worker "database.pw pass.pub" && holds "$pid" gateway "" && holds "$pid" owner ""
+    is_refused "$pid" var/lib/archway/mirrors || fail "a worker can write mirrors"
+    holds "$pid" worker "database.pw pass.pub" && holds "$pid" gateway "" && holds "$pid" owner "" &&
+        holds "$pid" sync ""
 }
 
 # containers SERVICE
@@ -128,8 +159,8 @@ check_second_start() {
 
 check_stop() {
     local container containers code
-    containers=$(containers gateway; containers worker)
-    compose stop --timeout 20 gateway worker >"$work/stop.log" 2>&1 || { cat "$work/stop.log"; return 1; }
+    containers=$(containers gateway; containers sync; containers worker)
+    compose stop --timeout 20 gateway sync worker >"$work/stop.log" 2>&1 || { cat "$work/stop.log"; return 1; }
     for container in $containers; do
         code=$(podman inspect --format '{{.State.ExitCode}}' "$container")
         [ "$code" = 0 ] || fail "it ended with $code"

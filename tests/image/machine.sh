@@ -10,8 +10,9 @@ processes=()
 install_containers() {
     local missing=() program
     declare -A package=([podman]=podman [buildah]=buildah [runc]=runc [iptables]=iptables
-        [curl]=curl [strip]=binutils [git]=git [/usr/lib/podman/netavark]=netavark
-        [/usr/lib/podman/aardvark-dns]=aardvark-dns)
+        [curl]=curl [strip]=binutils [/usr/bin/git]=git [/usr/lib/podman/netavark]=netavark
+        [/usr/lib/podman/aardvark-dns]=aardvark-dns [/usr/bin/ssh]=openssh-client [/usr/sbin/sshd]=openssh-server
+        [openssl]=openssl [/usr/bin/python3]=python3)
     for program in "${!package[@]}"; do
         command -v "$program" >/dev/null || missing+=("${package[$program]}")
     done
@@ -46,7 +47,7 @@ start_machine() {
     mkdir "$DOCKER_CONFIG"
     echo '{}' >"$DOCKER_CONFIG/config.json"
     tell_of_bridges
-    export REPO="$work/repo" REPO_GROUP=4321 PORT STAND_IN_PATH
+    export REPO="$work/repo" REPO_GROUP=4321 PORT STAND_IN_PATH GIT_HOST="$work/git-host"
     STAND_IN_PATH="/stand-in:$(postgres_bin):/usr/bin"
     podman system service --time 0 "$DOCKER_HOST" >"$work/podman.log" 2>&1 9>&- &
     processes+=($!)
@@ -104,17 +105,22 @@ free_port() {
     python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
-# The libraries and the user of the distroless base, and nothing else, not even a shell.
+# The libraries, certificates and users of the distroless base, and nothing else, not even a shell.
 base_image() {
     local root="$work/base" library
     mkdir -p "$root/etc" "$root/tmp" "$root/home/nonroot" "$root/usr/lib" "$root/usr/lib64" "$root/usr/local/bin"
+    chmod 1777 "$root/tmp"
     ln -s usr/lib "$root/lib"
     ln -s usr/lib64 "$root/lib64"
-    for library in $(ldd "$work/build/out/archway" | grep -oE '/[^ ]+/(libc|libm|libgcc_s|ld-linux[^ ]*)\.so\.[0-9]+'); do
+    # libresolv is part of the C library.
+    for library in $(ldd "$work/build/out/archway" /usr/bin/ssh |
+        grep -oE '/[^ ]+/(libc|libm|libresolv|libgcc_s|ld-linux[^ ]*)\.so\.[0-9]+' | sort -u); do
         install -D "$library" "$root$library"
     done
-    echo 'nonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin' >"$root/etc/passwd"
+    printf 'root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n' \
+        >"$root/etc/passwd"
     echo 'nonroot:x:65532:' >"$root/etc/group"
+    install -D --mode=0644 "$GIT_HOST/certificate.pem" "$root/etc/ssl/certs/ca-certificates.crt"
     image_of "$root" localhost/base
 }
 
@@ -128,10 +134,31 @@ servers_image() {
     ln -s /usr/bin/redis-server "$root/stand-in/valkey-server"
     ln -s /usr/bin/redis-cli "$root/stand-in/valkey-cli"
     install tests/image/postgres-entrypoint "$root/stand-in/entrypoint"
-    printf 'postgres:x:999:999::/:\nvalkey:x:999:1000::/:\n' >"$root/etc/passwd"
+    install tests/image/git-host "$root/stand-in/git-host"
+    printf 'postgres:x:999:999::/:\nvalkey:x:999:1000::/:\ngit:x:1000:1000::/:/bin/sh\n' >"$root/etc/passwd"
     chown 999:999 "$root/var/lib/postgresql/data" "$root/run/postgresql"
     chmod 1777 "$root/var/lib/postgresql/data" "$root/run/postgresql"
     image_of "$root" "$STAND_IN_IMAGE"
+}
+
+# What the host `git.example.com` of tests/image/compose.yaml has: a repository, its keys, and what it asks for.
+git_host() {
+    local credentials="$GIT_HOST/credentials"
+    mkdir -p "$credentials"
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=git.example.com \
+        -addext subjectAltName=DNS:git.example.com -keyout "$GIT_HOST/key.pem" -out "$GIT_HOST/certificate.pem" \
+        2>/dev/null
+    ssh-keygen -q -t ed25519 -N '' -f "$GIT_HOST/host"
+    ssh-keygen -q -t ed25519 -N '' -f "$credentials/ssh"
+    mv "$credentials/ssh.pub" "$GIT_HOST/user.pub"
+    echo "[git.example.com]:2222 $(cat "$GIT_HOST/host.pub")" >"$credentials/ssh.known_hosts"
+    echo ada:sesame >"$credentials/https"
+    own_git clone -q --bare . "$GIT_HOST/site.git"
+    chown -R 1000:1000 "$GIT_HOST"
+    chown -R 65532:65532 "$credentials"
+    chmod 700 "$credentials"
+    chmod 600 "$credentials"/*
+    chmod 755 "$GIT_HOST"
 }
 
 # image_of FOLDER NAME: an image with owners and modes as they are in the folder.

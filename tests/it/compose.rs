@@ -186,6 +186,7 @@ fn each_service_gets_only_the_secrets_it_needs_and_only_init_writes() {
         ["apply", "gateway", "init", "migrate"]
     );
     assert_eq!(holders("worker-secrets"), ["init", "migrate", "worker"]);
+    assert_eq!(holders("sync-secrets"), ["init", "migrate", "sync"]);
     let owners = ["apply", "init", "migrate", "postgres", "settings"];
     assert_eq!(holders("owner-secrets"), owners);
     for (name, service) in services() {
@@ -194,6 +195,32 @@ fn each_service_gets_only_the_secrets_it_needs_and_only_init_writes() {
             assert!(!is_secret || mount.is_written == (name == "init"), "{name}");
         }
     }
+}
+
+#[test]
+fn mirrors_are_written_by_sync_and_read_by_workers_where_they_look() {
+    let (mut writers, mut folders) = (Vec::new(), Vec::new());
+    for (name, service) in services() {
+        for mount in mounts(&service) {
+            if mount.source == "mirrors" {
+                folders.push(mount.target);
+                if mount.is_written && name != "init" {
+                    writers.push(name.clone());
+                }
+            }
+        }
+    }
+    assert_eq!(writers, ["sync"]);
+    folders.dedup();
+    let (sync, worker) = (&services()["sync"], &services()["worker"]);
+    assert_eq!(
+        folders,
+        [environment(sync)["ARCHWAY_REPOS"].as_str().unwrap()]
+    );
+    assert_eq!(
+        folders,
+        [environment(worker)["ARCHWAY_MIRRORS"].as_str().unwrap()]
+    );
 }
 
 #[test]

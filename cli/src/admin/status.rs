@@ -23,6 +23,7 @@ mod gateway;
 mod indexes;
 mod limits;
 mod refusals;
+mod sync;
 mod tools;
 
 /// Arguments of `archway status`.
@@ -40,18 +41,31 @@ pub struct StatusArgs {
         value_parser = admin_url
     )]
     admin_urls: Vec<Uri>,
+    /// The admin port of a process of `archway sync`, as http://host:port; may be repeated, or several
+    /// separated by commas. Exits with 1 unless all of them are ready.
+    #[arg(
+        long = "sync-url",
+        env = "ARCHWAY_SYNC_URLS",
+        value_name = "URL",
+        value_delimiter = ',',
+        value_parser = admin_url
+    )]
+    sync_urls: Vec<Uri>,
     #[command(flatten)]
     installation: Installation,
 }
 
 /// Runs the command. Gateways are queried even if Postgres is down: they may know why.
 pub async fn run(args: StatusArgs) -> Result<(), AdminError> {
-    let named: Vec<GatewayTarget> = args
-        .admin_urls
-        .into_iter()
-        .map(GatewayTarget::named)
-        .collect();
-    let (known, mut gateways) = tokio::join!(known(&args.installation), query_all(&named));
+    let named = |urls: Vec<Uri>| -> Vec<GatewayTarget> {
+        urls.into_iter().map(GatewayTarget::named).collect()
+    };
+    let (named, syncs) = (named(args.admin_urls), named(args.sync_urls));
+    let (known, mut gateways, sync) = tokio::join!(
+        known(&args.installation),
+        query_all(&named),
+        query_all(&syncs)
+    );
     let (known, failure) = match known {
         Err(failure) if gateways.is_empty() => return Err(failure),
         Err(failure) => (None, Some(failure)),
@@ -60,10 +74,9 @@ pub async fn run(args: StatusArgs) -> Result<(), AdminError> {
     if let (true, Some(known)) = (named.is_empty(), &known) {
         gateways = query_all(&discovered::asked(&known.running)).await;
     }
-    let waiting: Vec<&str> = gateways
-        .iter()
-        .filter(|gateway| !gateway.ready && gateway.counts())
-        .map(|gateway| gateway.url.as_str())
+    let waiting: Vec<&str> = (gateways.iter().chain(&sync))
+        .filter(|process| !process.ready && process.counts())
+        .map(|process| process.url.as_str())
         .collect();
     let not_ready = (!waiting.is_empty()).then(|| AdminError::NotReady(waiting.join(", ")));
     let status = Status {
@@ -74,6 +87,7 @@ pub async fn run(args: StatusArgs) -> Result<(), AdminError> {
         tools: gateway::tools(&gateways),
         breakers: gateway::breakers(&gateways),
         gateways,
+        sync,
     };
     print(&status, args.installation.json)?;
     failure.or(not_ready).map_or(Ok(()), Err)
@@ -106,7 +120,7 @@ async fn known(installation: &Installation) -> Result<DatabaseState, AdminError>
 
 #[derive(Serialize)]
 struct Status {
-    /// Whether the database answers, and all gateways that were named or reached are ready.
+    /// Whether the database answers, and all processes that were named or reached are ready.
     ready: bool,
     /// Why the database could not be read; absent if it could.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,6 +128,9 @@ struct Status {
     #[serde(flatten)]
     known: Option<DatabaseState>,
     gateways: Vec<GatewayRow>,
+    /// Processes of `archway sync` that were named.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sync: Vec<GatewayRow>,
     /// Circuits that are not closed, of all queried gateways. A gateway lists only some tenants'
     /// circuits; `tenant_circuits_open_total` of its status is their number.
     breakers: Vec<BreakerRow>,
@@ -219,7 +236,9 @@ impl Answer for Status {
             .as_ref()
             .map_or(0, |known| known.gateways_running);
         let of_gateways = gateway::tables(&self.gateways, running).into_iter();
-        let mut tables: Vec<String> = of_gateways.chain(refusals::shown(&self.refusals)).collect();
+        let of_processes = of_gateways.chain(sync::table_of(&self.sync));
+        let mut tables: Vec<String> =
+            (of_processes.chain(refusals::shown(&self.refusals))).collect();
         match &self.known {
             Some(known) => {
                 tables.splice(..0, known.tables());

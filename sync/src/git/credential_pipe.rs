@@ -1,4 +1,4 @@
-//! Gives git a user and a password through a named pipe that one credential helper reads.
+//! Gives git a user and a password through a named pipe that [`crate::helper`] reads.
 //!
 //! The pipe is in a folder of mode 0700 that goes with the run. Neither an argument, nor the environment, nor a
 //! file has the secret.
@@ -55,12 +55,8 @@ impl CredentialPipe {
         Ok(pipe)
     }
 
-    /// The helper, as git's configuration takes it.
-    pub(super) fn helper(&self) -> String {
-        let path = self.folder.join("credential");
-        // The folder's name has no quote, unless that of temporary folders has one.
-        let path = path.to_string_lossy().replace('\'', "'\\''");
-        format!("!f() {{ test \"$1\" = get && cat '{path}'; }}; f")
+    pub(super) fn path(&self) -> PathBuf {
+        self.folder.join("credential")
     }
 }
 

@@ -8,9 +8,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::git::{Progress, RunLimits};
+use crate::helper::test_helper;
 use crate::remote::{AllowedProtocols, Protocol, RemoteUrl};
 use crate::ssh::test_server::SshServer;
-use crate::ssh::{PROGRAM_PATH, SshAgent, SshPrograms, ssh_command};
+use crate::ssh::{PROGRAM_PATH, SshAgent, SshPrograms, known_hosts_option};
 
 /// A remote repository and a folder of mirrors.
 struct Sandbox {
@@ -30,7 +31,7 @@ impl Sandbox {
             more,
             loopback_http: false,
         };
-        let git = Git::new(&allowed, &repos);
+        let git = Git::new(&allowed, &repos).with_helper(test_helper());
         let sandbox = Sandbox {
             mirrors: Mirrors::new(repos, git),
             temp,
@@ -269,6 +270,7 @@ async fn a_repository_is_mirrored_over_ssh() {
     let server = SshServer::start();
     let sandbox = Sandbox::new();
     let programs = SshPrograms::find(PROGRAM_PATH).unwrap();
+    let programs = programs.with_helper(test_helper());
     let key = server.user_key().into();
     let agent = SshAgent::start(&programs, &key, sandbox.temp.path());
     let agent = agent.await.unwrap();
@@ -277,11 +279,11 @@ async fn a_repository_is_mirrored_over_ssh() {
         (server.other_known_hosts(), Err(SyncState::HostKeyChanged)),
         (server.known_hosts(), Ok(true)),
     ] {
-        let command = ssh_command(&known_hosts).unwrap();
+        let option = known_hosts_option(&known_hosts).unwrap();
         let transport = Transport {
             remote: &remote,
             https: None,
-            ssh: Some((&agent, &command)),
+            ssh: Some((&agent, &option)),
             ca_file: None,
             https_proxy: None,
         };

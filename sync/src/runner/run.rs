@@ -4,7 +4,8 @@ use std::path::Path;
 
 use archway_proto::chain::Chain;
 use archway_proto::trace::Span;
-use opentelemetry::trace::SpanBuilder;
+use opentelemetry::KeyValue;
+use opentelemetry::trace::{SpanBuilder, SpanKind};
 use parking_lot::Mutex;
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -17,7 +18,7 @@ use crate::mirror::{MirrorSource, Synced};
 use crate::overview::Volume;
 use crate::remote::{Protocol, RemoteUrl};
 use crate::schedule;
-use crate::ssh::{PROGRAM_PATH, SshAgent, SshError, SshPrograms, ssh_command};
+use crate::ssh::{PROGRAM_PATH, SshAgent, SshError, SshPrograms, known_hosts_option};
 use crate::store::{LEASE, LeasedMirror};
 
 /// How often a lease is renewed.
@@ -37,8 +38,8 @@ enum Ended {
 /// Runs a leased mirror.
 pub(super) async fn run(runner: &Runner, mirror: &LeasedMirror, stop: &CancellationToken) {
     let begun = Instant::now();
-    let span = Span::of_new_trace(|| SpanBuilder::from_name("sync.run"));
     runner.metrics.begun();
+    let span = Span::of_new_trace(|| describe(runner, mirror));
     let (cancel, progress) = (stop.child_token(), Mutex::new(Progress::default()));
     let ended = tokio::select! {
         done = sync(runner, mirror, &cancel, &progress) => match stop.is_cancelled() {
@@ -58,7 +59,20 @@ pub(super) async fn run(runner: &Runner, mirror: &LeasedMirror, stop: &Cancellat
     if state != SyncState::Ok {
         span.fail(state.name());
     }
+    drop(span);
     record(runner, mirror, ended).await;
+}
+
+/// A trace is one run.
+fn describe(runner: &Runner, mirror: &LeasedMirror) -> SpanBuilder {
+    let name = match runner.mirrors.exists(&mirror.tenant, &mirror.project) {
+        true => "git fetch",
+        false => "git clone",
+    };
+    let project = KeyValue::new("project.id", mirror.project_id.to_string());
+    SpanBuilder::from_name(name)
+        .with_kind(SpanKind::Client)
+        .with_attributes([project])
 }
 
 async fn record(runner: &Runner, mirror: &LeasedMirror, ended: Ended) {
@@ -117,7 +131,7 @@ async fn sync(
             ssh: access
                 .ssh
                 .as_ref()
-                .map(|(agent, command)| (agent, command.as_str())),
+                .map(|(agent, option)| (agent, option.as_str())),
             ca_file: mirror.ca_file.as_deref().map(Path::new),
             https_proxy: mirror.https_proxy.as_deref(),
         },
@@ -177,12 +191,13 @@ impl Access {
             },
             Credential::Ssh(SshCredential { key, known_hosts }) => {
                 let programs = SshPrograms::find(PROGRAM_PATH).map_err(refused)?;
-                let command = ssh_command(&known_hosts).map_err(refused)?;
+                let programs = programs.with_helper(runner.config.helper.clone());
+                let option = known_hosts_option(&known_hosts).map_err(refused)?;
                 let folder = std::env::temp_dir();
                 let agent = SshAgent::start(&programs, &key, &folder);
                 Access {
                     https: None,
-                    ssh: Some((agent.await.map_err(refused)?, command)),
+                    ssh: Some((agent.await.map_err(refused)?, option)),
                 }
             }
         })

@@ -1,53 +1,24 @@
-//! How git calls ssh: with no configuration, no key but the agent's, and no unknown host.
+//! Which hosts ssh knows.
 
 use std::path::Path;
 
 use super::SshError;
 
-/// Before the option that names the file of known hosts. Neither the user's nor the system's configuration is
-/// read, nothing is asked, and nothing but git's own channel is opened.
-const OPTIONS: [&str; 22] = [
-    "ssh",
-    "-F",
-    "none",
-    "-a",
-    "-x",
-    "-T",
-    "-oBatchMode=yes",
-    "-oStrictHostKeyChecking=yes",
-    // It has no `none` in older versions of ssh, which would read a file of that name.
-    "-oGlobalKnownHostsFile=/dev/null",
-    "-oUpdateHostKeys=no",
-    "-oPreferredAuthentications=publickey",
-    "-oPasswordAuthentication=no",
-    "-oKbdInteractiveAuthentication=no",
-    // The agent's keys are used though no file names them.
-    "-oIdentitiesOnly=no",
-    "-oIdentityFile=none",
-    "-oForwardAgent=no",
-    "-oPermitLocalCommand=no",
-    "-oClearAllForwardings=yes",
-    "-oControlPath=none",
-    "-oConnectTimeout=20",
-    "-oServerAliveInterval=15",
-    "-oServerAliveCountMax=4",
-];
-
-/// The value of git's `core.sshCommand` or `GIT_SSH_COMMAND`, which a shell splits. The environment of git has
-/// [`SshAgent::socket`](super::SshAgent::socket) as `SSH_AUTH_SOCK`.
+/// ssh's option that names the file of known hosts.
 ///
 /// # Errors
 /// [`SshError::KnownHosts`] for a path that ssh would read as another.
-pub fn ssh_command(known_hosts: &Path) -> Result<String, SshError> {
+pub fn known_hosts_option(known_hosts: &Path) -> Result<String, SshError> {
     let path = known_hosts.to_str().ok_or(SshError::KnownHosts)?;
     let is_bad = |c: char| c.is_control() || matches!(c, '"' | '\\' | '$');
     if !known_hosts.is_absolute() || path.contains(is_bad) {
         return Err(SshError::KnownHosts);
     }
-    // ssh splits the value at spaces outside of quotes and expands `%`; the shell takes it as it is.
-    let option = format!("-oUserKnownHostsFile=\"{}\"", path.replace('%', "%%"));
-    let option = option.replace('\'', r"'\''");
-    Ok(format!("{} '{option}'", OPTIONS.join(" ")))
+    // ssh splits the value at spaces outside of quotes and expands `%`.
+    Ok(format!(
+        "-oUserKnownHostsFile=\"{}\"",
+        path.replace('%', "%%")
+    ))
 }
 
 #[cfg(test)]
@@ -55,13 +26,14 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::helper::SSH_OPTIONS;
 
     /// The file of known hosts that ssh would read, by its own words.
     fn as_ssh_reads_it(path: &str) -> String {
-        let command = ssh_command(Path::new(path)).unwrap();
-        let script = format!("{command} -G host.example");
-        let output = Command::new("/bin/sh").args(["-c", &script]).output();
-        let output = output.unwrap();
+        let mut command = Command::new("ssh");
+        command.args(SSH_OPTIONS);
+        command.arg(known_hosts_option(Path::new(path)).unwrap());
+        let output = command.args(["-G", "host.example"]).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         let text = String::from_utf8(output.stdout).unwrap();
         for setting in [
@@ -114,7 +86,10 @@ mod tests {
             b"/srv/\xff",
         ] {
             let path = Path::new(std::ffi::OsStr::from_bytes(path));
-            assert!(matches!(ssh_command(path), Err(SshError::KnownHosts)));
+            assert!(matches!(
+                known_hosts_option(path),
+                Err(SshError::KnownHosts)
+            ));
         }
     }
 }

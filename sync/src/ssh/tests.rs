@@ -11,12 +11,18 @@ use tokio::time::Instant;
 
 use super::test_server::{SshServer, make_key};
 use super::*;
+use crate::helper::test_helper;
 
 /// How long a test waits for something to come true.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+fn programs() -> SshPrograms {
+    let found = SshPrograms::find(PROGRAM_PATH).unwrap();
+    found.with_helper(test_helper())
+}
+
 async fn agent_with(key: &str) -> (TempDir, Result<SshAgent, SshError>) {
-    let programs = SshPrograms::find(PROGRAM_PATH).unwrap();
+    let programs = programs();
     let folder = tempfile::tempdir().unwrap();
     let key = SecretString::from(key);
     let agent = SshAgent::start(&programs, &key, folder.path()).await;
@@ -39,7 +45,7 @@ fn git(agent: &SshAgent, known_hosts: &Path, url: &str) -> Command {
         .env("LC_ALL", "C")
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("SSH_AUTH_SOCK", agent.socket())
-        .env("GIT_SSH_COMMAND", ssh_command(known_hosts).unwrap())
+        .envs(test_helper().for_ssh(&known_hosts_option(known_hosts).unwrap()))
         .args(["ls-remote", "--symref", url])
         .stdin(Stdio::null())
         .process_group(0)
@@ -133,7 +139,7 @@ async fn a_key_that_cannot_be_used_is_refused_and_leaves_nothing() {
 
 #[tokio::test]
 async fn a_program_that_asks_for_a_passphrase_gets_none_at_once() {
-    let programs = SshPrograms::find(PROGRAM_PATH).unwrap();
+    let programs = programs();
     let (_folder, agent) = agent_with(&new_key("")).await;
     // Past the check of the key, as a format that it does not know would be.
     let key = SecretString::from(new_key("open sesame"));
@@ -206,7 +212,7 @@ async fn a_start_that_is_given_up_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let programs = SshPrograms {
         agent: "/usr/bin/yes".into(),
-        ..SshPrograms::find(PROGRAM_PATH).unwrap()
+        ..programs()
     };
     let key = SecretString::from(new_key(""));
     let start = SshAgent::start(&programs, &key, folder.path());
@@ -224,7 +230,7 @@ async fn a_start_that_is_given_up_leaves_nothing() {
 
 #[tokio::test]
 async fn long_folders_and_missing_programs_are_told() {
-    let programs = SshPrograms::find(PROGRAM_PATH).unwrap();
+    let programs = programs();
     let folder = tempfile::tempdir().unwrap();
     let long = folder.path().join("x".repeat(80));
     fs::create_dir(&long).unwrap();

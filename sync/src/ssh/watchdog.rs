@@ -1,37 +1,33 @@
 //! Ends an agent when this process ends in whatever way.
 //!
-//! A shell reads from a pipe whose other end only this process has. The kernel closes that when this process
-//! ends, and the shell kills the agent and removes its folder.
+//! A helper reads from a pipe whose other end only this process has. The kernel closes that when this process
+//! ends, and the helper kills the agent and removes its folder.
 
 use std::process::Stdio;
 
 use rustix::process::Pid;
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 
+use super::SshError;
 use super::folder::AgentFolder;
-use super::{PROGRAM_PATH, SshError};
+use crate::helper::Helper;
 
-/// Its arguments are the agent's process, its socket and its folder.
-const SCRIPT: &str = r#"read -r line; kill -KILL "$1"; rm -f -- "$2"; rmdir -- "$3""#;
-
-/// The shell.
+/// The helper.
 #[derive(Debug)]
 pub(super) struct Watchdog(Child);
 
 impl Watchdog {
     /// Watches an agent that has not ended.
-    pub(super) fn start(agent: Option<Pid>, folder: &AgentFolder) -> Result<Watchdog, SshError> {
+    pub(super) fn start(
+        helper: &Helper,
+        agent: Option<Pid>,
+        folder: &AgentFolder,
+    ) -> Result<Watchdog, SshError> {
         let Some(agent) = agent else {
             return Err(SshError::Ended("before it was watched".to_owned()));
         };
-        let mut command = Command::new("/bin/sh");
+        let mut command = helper.guard(agent, folder.socket(), folder.path());
         command
-            .env_clear()
-            .env("PATH", PROGRAM_PATH)
-            .args(["-c", SCRIPT, "sh"])
-            .arg(agent.as_raw_nonzero().to_string())
-            .arg(folder.socket())
-            .arg(folder.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -39,13 +35,13 @@ impl Watchdog {
             .process_group(0)
             .kill_on_drop(true);
         let started = command.spawn().map_err(|source| SshError::Run {
-            program: "sh",
+            program: "archway",
             source,
         });
         started.map(Watchdog)
     }
 
-    /// Ends the shell. This comes before the agent's end and before the pipe is closed: later the agent's number
+    /// Ends the helper. This comes before the agent's end and before the pipe is closed: later the agent's number
     /// may be another process's.
     pub(super) fn stop(&mut self) {
         // It has ended by itself at most if somebody killed it.

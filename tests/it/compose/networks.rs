@@ -39,11 +39,17 @@ fn services_reach_what_they_need_and_other_hosts_only_where_they_must() {
     for (name, others) in [
         ("init", &[][..]),
         ("settings", &[]),
-        ("postgres", &["apply", "gateway", "migrate", "worker"]),
+        (
+            "postgres",
+            &["apply", "gateway", "migrate", "sync", "worker"],
+        ),
         ("qdrant", &["worker"]),
         ("valkey", &["gateway"]),
         ("grafana", &["prometheus"]),
-        ("otel-collector", &["gateway", "prometheus", "worker"]),
+        (
+            "otel-collector",
+            &["gateway", "prometheus", "sync", "worker"],
+        ),
     ] {
         assert_eq!(reached(name), others, "{name}");
     }
@@ -57,7 +63,7 @@ fn services_reach_what_they_need_and_other_hosts_only_where_they_must() {
         !networks(&services[name]).iter().all(inside)
     };
     let outside: Vec<&String> = services.keys().filter(|name| outside(name)).collect();
-    assert_eq!(outside, ["gateway", "grafana", "otel-collector"]);
+    assert_eq!(outside, ["gateway", "grafana", "otel-collector", "sync"]);
 }
 
 /// A host with addresses in several networks is counted once, by a name in one of them.

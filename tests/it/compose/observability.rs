@@ -93,10 +93,12 @@ fn addresses_use_ports_that_are_listened_on() {
         (COLLECTOR.to_owned(), prometheus["port"].to_string()),
         ("gateway".to_owned(), "9090".to_owned()),
         ("worker".to_owned(), "9091".to_owned()),
+        ("sync".to_owned(), "9092".to_owned()),
     ];
     assert_eq!(BTreeSet::from_iter(targets()), BTreeSet::from(wanted));
     let image = read("Dockerfile");
-    assert!(image.contains("ADMIN_URL=http://127.0.0.1:9090,http://127.0.0.1:9091\n"));
+    let asked = ["9090", "9091", "9092"].map(|port| format!("http://127.0.0.1:{port}"));
+    assert!(image.contains(&format!("ADMIN_URL={}\n", asked.join(","))));
     // Other containers cannot reach the loopback address.
     assert_eq!(prometheus["host"], "0.0.0.0");
     let receiver = &collector["receivers"]["otlp"]["protocols"]["grpc"]["endpoint"];

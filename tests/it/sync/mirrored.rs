@@ -7,7 +7,7 @@ use std::{
 };
 
 use archway::tenants::{MirrorRow, ProjectSettings, ProjectSource};
-use archway_sync::{SyncConfig, SyncPorts, Syncer, remote::RemoteUrl};
+use archway_sync::{SyncConfig, SyncPorts, Syncer, helper::Helper, remote::RemoteUrl};
 use clap::Parser;
 use e2e::{Client, GitHost, Harness, Stack, Tenant, credentials};
 use serde_json::json;
@@ -60,6 +60,8 @@ impl Mirrored {
         let folder = self.credentials.path().to_str().unwrap().to_owned();
         let arguments =
             Arguments::parse_from(["sync", "--volume-percent", "100", "--credentials", &folder]);
+        let mut config = arguments.config;
+        config.helper = Helper::at(env!("CARGO_BIN_EXE_git-helper").into());
         let bound = || TcpListener::bind("127.0.0.1:0").unwrap();
         let (admin_port, hooks_port) = (bound(), bound());
         let [admin, hooks] = [&admin_port, &hooks_port].map(|port| port.local_addr().unwrap());
@@ -69,7 +71,7 @@ impl Mirrored {
         };
         let database = self.stack.database().owner().username("archway_sync");
         let repos = self.stack.repositories().to_owned();
-        let syncer = Syncer::new(arguments.config, repos, database, "box");
+        let syncer = Syncer::new(config, repos, database, "box");
         let stop = CancellationToken::new();
         let ending = stop.clone();
         let serving = tokio::spawn(async move { syncer.serve(ports, ending).await.unwrap() });

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::mounts::{Mounts, slugs};
@@ -21,7 +21,14 @@ pub struct FolderList {
     mounts: Mounts,
     /// Folders listed at most.
     limit: usize,
-    root: Option<ObservedState>,
+    roots: Vec<RootFolder>,
+}
+
+/// The tenants beneath one folder.
+#[derive(Debug)]
+struct RootFolder {
+    path: PathBuf,
+    state: Option<ObservedState>,
     tenants: BTreeMap<String, TenantFolder>,
     /// The tenant that was checked last.
     last: Option<String>,
@@ -37,59 +44,92 @@ struct TenantFolder {
 impl FolderList {
     /// A list of at most `limit` folders, empty until it is refreshed.
     pub fn new(mounts: Mounts, limit: usize) -> FolderList {
-        FolderList {
-            mounts,
-            limit,
-            root: None,
+        let root = |path: &PathBuf| RootFolder {
+            path: path.clone(),
+            state: None,
             tenants: BTreeMap::new(),
             last: None,
+        };
+        FolderList {
+            roots: mounts.roots().iter().map(root).collect(),
+            mounts,
+            limit,
         }
     }
 
     /// Reads the folders that have changed. Returns whether the list did. Blocks.
     ///
     /// # Errors
-    /// If the root cannot be read. A tenant's folder that cannot be read has no projects.
+    /// If a root cannot be read. A tenant's folder that cannot be read has no projects.
     pub fn refresh(&mut self) -> std::io::Result<bool> {
-        let Some(root) = self.mounts.root().map(Path::to_owned) else {
-            return Ok(false);
-        };
-        let mut has_changed = self.refresh_tenants(&root)?;
-        let mut due = self.due();
-        self.last = due.last().cloned();
-        for tenant in due.drain(..) {
-            if let Some(folder) = self.tenants.get_mut(&tenant) {
-                has_changed |= folder.refresh(&root.join(&tenant));
-            }
+        let mut has_changed = false;
+        for root in &mut self.roots {
+            has_changed |= root.refresh()?;
         }
         Ok(has_changed)
     }
 
     /// The mounted folders as `(tenant, project)`, up to the limit.
     pub fn names(&self) -> impl Iterator<Item = (&str, &str)> {
-        let beneath = self.tenants.iter().flat_map(|(tenant, folder)| {
-            let projects = folder.projects.iter();
-            projects.map(move |project| (&**tenant, &**project))
-        });
-        self.mounts.links().chain(beneath).take(self.limit)
+        self.all().take(self.limit)
     }
 
     /// How many folders are beyond the limit.
     pub fn beyond_limit(&self) -> usize {
-        let beneath = self.tenants.values().map(|folder| folder.projects.len());
-        let all = beneath.sum::<usize>() + self.mounts.links().count();
-        all.saturating_sub(self.limit)
+        self.all().count().saturating_sub(self.limit)
+    }
+
+    /// Each name once, though several roots may have it.
+    fn all(&self) -> impl Iterator<Item = (&str, &str)> {
+        let beneath = self.roots.iter().enumerate().flat_map(|(number, root)| {
+            let earlier = self.roots.iter().take(number);
+            root.names().filter(move |(tenant, project)| {
+                !earlier.clone().any(|root| root.has(tenant, project))
+            })
+        });
+        self.mounts.links().chain(beneath)
+    }
+}
+
+impl RootFolder {
+    fn refresh(&mut self) -> std::io::Result<bool> {
+        let mut has_changed = self.refresh_tenants()?;
+        let mut due = self.due();
+        self.last = due.last().cloned();
+        for tenant in due.drain(..) {
+            if let Some(folder) = self.tenants.get_mut(&tenant) {
+                has_changed |= folder.refresh(&self.path.join(&tenant));
+            }
+        }
+        Ok(has_changed)
+    }
+
+    fn names(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.tenants.iter().flat_map(|(tenant, folder)| {
+            let projects = folder.projects.iter();
+            projects.map(move |project| (&**tenant, &**project))
+        })
+    }
+
+    fn has(&self, tenant: &str, project: &str) -> bool {
+        let folder = self.tenants.get(tenant);
+        folder.is_some_and(|folder| {
+            folder
+                .projects
+                .binary_search_by(|name| (**name).cmp(project))
+                .is_ok()
+        })
     }
 
     /// Reads the root if it has changed.
-    fn refresh_tenants(&mut self, root: &Path) -> std::io::Result<bool> {
+    fn refresh_tenants(&mut self) -> std::io::Result<bool> {
         let observed_at = SystemTime::now();
-        let stat = rustix::fs::stat(root);
-        if (self.root).is_some_and(|state| state.still_holds(stat)) {
+        let stat = rustix::fs::stat(&self.path);
+        if (self.state).is_some_and(|state| state.still_holds(stat)) {
             return Ok(false);
         }
-        let names: Vec<String> = slugs(std::fs::read_dir(root)?).collect();
-        self.root = Some(ObservedState::at(observed_at, stat));
+        let names: Vec<String> = slugs(std::fs::read_dir(&self.path)?).collect();
+        self.state = Some(ObservedState::at(observed_at, stat));
         let mut old = std::mem::take(&mut self.tenants);
         let with_folder = |name: String| {
             let folder = old.remove(&name).unwrap_or_default();
@@ -145,6 +185,27 @@ mod tests {
         names
             .map(|(tenant, project)| format!("{tenant}/{project}"))
             .collect()
+    }
+
+    #[test]
+    fn a_project_that_two_folders_have_is_listed_once() {
+        let temp = tempfile::tempdir().unwrap();
+        for folder in [
+            "trees/acme/both",
+            "mirrors/acme/both",
+            "mirrors/acme/mirror",
+        ] {
+            fs::create_dir_all(temp.path().join(folder)).unwrap();
+        }
+        let mounts = Mounts::beneath(temp.path().join("trees"));
+        let mounts = mounts.and_beneath(temp.path().join("mirrors"));
+        let mut list = FolderList::new(mounts, 100);
+        assert!(list.refresh().unwrap());
+        assert_eq!(names(&list), ["acme/both", "acme/mirror"]);
+        assert_eq!(list.beyond_limit(), 0);
+        fs::remove_dir(temp.path().join("trees/acme/both")).unwrap();
+        assert!(list.refresh().unwrap());
+        assert_eq!(names(&list), ["acme/both", "acme/mirror"]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Where repositories are mounted, and which folder a project currently is.
 //!
-//! A project is `<root>/<tenant>/<project>`. If that is a link, or contains a link `current` to a
+//! A project is `<root>/<tenant>/<project>`, in the first root that has it. If that is a link, or contains a link `current` to a
 //! work tree (as git-sync creates it), the link is followed once per call. It has to stay beneath
 //! `<root>/<tenant>`. The names come from a verified pass, but are validated again because they
 //! become parts of a path.
@@ -24,7 +24,8 @@ const MAX_ENTRIES: usize = 100_000;
 /// The locations of all repositories.
 #[derive(Clone, Debug, Default)]
 pub struct Mounts {
-    root: Option<PathBuf>,
+    /// In the order in which a project is looked for.
+    roots: Vec<PathBuf>,
     links: Vec<Link>,
 }
 
@@ -50,9 +51,16 @@ impl Mounts {
     /// Projects at `<root>/<tenant>/<project>`.
     pub fn beneath(root: PathBuf) -> Mounts {
         Mounts {
-            root: Some(root),
+            roots: vec![root],
             links: Vec::new(),
         }
+    }
+
+    /// Adds a folder with projects that the other ones lack.
+    #[must_use]
+    pub fn and_beneath(mut self, root: PathBuf) -> Mounts {
+        self.roots.push(root);
+        self
     }
 
     /// No projects.
@@ -74,12 +82,12 @@ impl Mounts {
     /// The folders that must stay readable when the process is confined.
     pub fn folders(&self) -> Vec<PathBuf> {
         let linked = self.links.iter().map(|link| link.path.clone());
-        self.root.clone().into_iter().chain(linked).collect()
+        self.roots.iter().cloned().chain(linked).collect()
     }
 
-    /// The folder whose subfolders are the tenants.
-    pub(super) fn root(&self) -> Option<&Path> {
-        self.root.as_deref()
+    /// The folders whose subfolders are the tenants.
+    pub(super) fn roots(&self) -> &[PathBuf] {
+        &self.roots
     }
 
     /// The linked projects as `(tenant, project)`.
@@ -91,10 +99,19 @@ impl Mounts {
 
     /// The path of a project's folder, before any link is followed. It need not exist.
     pub(super) fn host_path(&self, tenant: &str, project: &str) -> Option<PathBuf> {
-        match self.linked(tenant, project) {
-            Some(link) => Some(link.path.clone()),
-            None => Some(self.root.as_deref()?.join(tenant).join(project)),
+        if let Some(link) = self.linked(tenant, project) {
+            return Some(link.path.clone());
         }
+        let mut paths = self
+            .roots
+            .iter()
+            .map(|root| root.join(tenant).join(project));
+        let first = paths.next()?;
+        if first.symlink_metadata().is_ok() {
+            return Some(first);
+        }
+        let other = paths.find(|path| path.symlink_metadata().is_ok());
+        Some(other.unwrap_or(first))
     }
 
     fn linked(&self, tenant: &str, project: &str) -> Option<&Link> {
@@ -106,11 +123,12 @@ impl Mounts {
         if let Some(link) = self.linked(tenant, project) {
             return linked(&link.path);
         }
-        let root = self.root.as_deref().ok_or(RepoError::NotMounted)?;
         if !is_name(tenant) || !is_name(project) {
             return Err(RepoError::NotMounted);
         }
-        beneath(root, tenant, project)
+        let found = self.roots.iter().map(|root| beneath(root, tenant, project));
+        let mut found = found.skip_while(|found| matches!(found, Err(RepoError::NotMounted)));
+        found.next().unwrap_or(Err(RepoError::NotMounted))
     }
 }
 
@@ -281,6 +299,30 @@ mod tests {
                 "{tenant}/{project}"
             );
         }
+    }
+
+    #[test]
+    fn the_first_folder_that_has_a_project_is_served() {
+        let temp = tempfile::tempdir().unwrap();
+        let (first, second) = (temp.path().join("trees"), temp.path().join("mirrors"));
+        for folder in [
+            "trees/acme/both",
+            "mirrors/acme/both",
+            "mirrors/acme/mirror",
+        ] {
+            std::fs::create_dir_all(temp.path().join(folder)).unwrap();
+        }
+        let mounts = Mounts::beneath(first.clone()).and_beneath(second.clone());
+        for (project, folder) in [("both", &first), ("mirror", &second)] {
+            let folder = folder.join("acme").join(project);
+            assert_eq!(mounts.locate("acme", project).unwrap().host_path, folder);
+            assert_eq!(mounts.host_path("acme", project).unwrap(), folder);
+        }
+        assert!(matches!(
+            mounts.locate("acme", "absent"),
+            Err(RepoError::NotMounted)
+        ));
+        assert_eq!(mounts.folders(), [first, second]);
     }
 
     #[test]
