@@ -128,9 +128,6 @@ pub enum SyncCommandError {
     /// Signals cannot be received.
     #[error("waiting for signals")]
     Signals(#[source] io::Error),
-    /// Traces cannot be exported.
-    #[error(transparent)]
-    Traces(#[from] OtlpError),
     /// It failed.
     #[error(transparent)]
     Sync(#[from] SyncerError),
