@@ -93,7 +93,7 @@ impl Overview {
                     self.volume.mirrored.store(mirrors.bytes, Ordering::Release);
                     self.metrics.mirrors(mirrors);
                     if mirrors.is_caught_up() && !self.caught_up.0.swap(true, Ordering::AcqRel) {
-                        tracing::info!("each mirror was tried once");
+                        tracing::debug!("each mirror was tried once");
                     }
                 }
                 Err(error) if !is_away => {

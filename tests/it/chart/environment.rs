@@ -20,7 +20,7 @@ const OTHERS: [&str; 4] = [
     "TZ",
 ];
 /// Options that the chart does not reach, and why.
-const OUT_OF_REACH: [(&str, &str); 10] = [
+const OUT_OF_REACH: [(&str, &str); 11] = [
     ("--key-file", "keys of tenants come by variables"),
     ("--qdrant-key", "the chart gives the key as a file"),
     ("--embedder-key", "the chart gives the key as a file"),
@@ -31,6 +31,7 @@ const OUT_OF_REACH: [(&str, &str); 10] = [
     ("--data", "a folder of `archway dev`"),
     ("--roles-only", "for a server on which a dump is restored"),
     ("--replace-secret", "a decision, for a terminal"),
+    ("--mirrors", "workers have one volume, which is --repos"),
 ];
 
 /// All commands, by name.

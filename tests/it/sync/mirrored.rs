@@ -36,7 +36,16 @@ pub(super) struct RunningSync {
 #[derive(Parser)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    pub(super) config: SyncConfig,
+    config: SyncConfig,
+}
+
+impl Arguments {
+    /// The configuration of these arguments. git's helper is a program, which this test is not.
+    pub(super) fn config_of<'a>(arguments: impl IntoIterator<Item = &'a str>) -> SyncConfig {
+        let mut config = Arguments::parse_from(arguments).config;
+        config.helper = Helper::at(env!("CARGO_BIN_EXE_git-helper").into());
+        config
+    }
 }
 
 impl Mirrored {
@@ -58,10 +67,8 @@ impl Mirrored {
 
     pub(super) fn start_sync(&mut self) {
         let folder = self.credentials.path().to_str().unwrap().to_owned();
-        let arguments =
-            Arguments::parse_from(["sync", "--volume-percent", "100", "--credentials", &folder]);
-        let mut config = arguments.config;
-        config.helper = Helper::at(env!("CARGO_BIN_EXE_git-helper").into());
+        let arguments = ["sync", "--volume-percent", "100", "--credentials", &folder];
+        let config = Arguments::config_of(arguments);
         let bound = || TcpListener::bind("127.0.0.1:0").unwrap();
         let (admin_port, hooks_port) = (bound(), bound());
         let [admin, hooks] = [&admin_port, &hooks_port].map(|port| port.local_addr().unwrap());

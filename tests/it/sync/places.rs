@@ -3,7 +3,6 @@
 use std::net::TcpListener;
 
 use archway_sync::{SyncPorts, Syncer};
-use clap::Parser;
 use e2e::{Repo, Stack, credentials, http::Request};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -25,7 +24,7 @@ fn start(stack: &Stack, repos: &TempDir, credentials: &TempDir, pool: &str) -> R
         "--credentials",
         folder,
     ];
-    let config = Arguments::parse_from(arguments).config;
+    let config = Arguments::config_of(arguments);
     let [listener, hooks_listener] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     let [admin, hooks] = [&listener, &hooks_listener].map(|it| it.local_addr().unwrap());
     let ports = SyncPorts {
