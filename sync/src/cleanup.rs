@@ -59,8 +59,12 @@ impl Cleanup {
         for expired in self.store.expired_mirrors(self.keep).await? {
             let (tenant, project) = (expired.tenant, expired.project);
             tracing::info!(tenant, project, "a mirror out of use is removed");
-            self.remove_one(tenant, project).await?;
-            self.store.forget_mirror(expired.project_id).await?;
+            match self.remove_one(tenant, project).await {
+                Ok(()) => self.store.forget_mirror(expired.project_id).await?,
+                Err(error) => {
+                    tracing::warn!(error = %Chain(&error), "a mirror out of use could not be removed");
+                }
+            }
         }
         let mirrors = self.mirrors.clone();
         let made = tokio::task::spawn_blocking(move || mirrors.list()).await??;

@@ -98,7 +98,10 @@ impl Mirrors {
             .local(&place, &["config", "--get", MARK], None, bounds)
             .await;
         match mark.is_ok_and(|mark| mark.trim() == "true") {
-            true => self.fetch(&place, source, bounds).await,
+            true => {
+                removal::remove_unfinished(&place).map_err(|error| disk_failure(&error))?;
+                self.fetch(&place, source, bounds).await
+            }
             false => Err(SyncFailure::new(
                 SyncState::Failed,
                 "the project's folder has a repository that sync did not make: move it away",

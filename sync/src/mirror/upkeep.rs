@@ -51,7 +51,7 @@ impl Mirrors {
         let packs = packs
             .into_iter()
             .filter(|(name, _)| !old.names.contains_key(name));
-        let chosen = small_packs(packs.collect());
+        let mut chosen = small_packs(packs.collect());
         if chosen.is_empty() {
             return Ok(());
         }
@@ -59,7 +59,10 @@ impl Mirrors {
         let place = mirror.join("objects/pack/pack");
         let place = place.to_string_lossy();
         let pack = ["pack-objects", "--stdin-packs", "--quiet", &place];
-        self.git.local(mirror, &pack, Some(list), bounds).await?;
+        let made = self.git.local(mirror, &pack, Some(list), bounds).await?;
+        // The result of a run that was killed before it listed the others may be among those that were chosen.
+        let made = format!("pack-{}", made.trim());
+        chosen.retain(|name| *name != made);
         old.add(chosen).map_err(failed)
     }
 }

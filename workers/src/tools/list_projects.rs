@@ -29,7 +29,7 @@ pub(super) struct ListProjectsArgs {
     cursor: Option<String>,
 }
 
-#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Sort {
     #[default]

@@ -33,10 +33,46 @@ async fn only_mirrors_are_listed_and_a_removed_one_is_gone() {
     fs::write(repos.join("a-file"), "").unwrap();
     let site = || ("acme".to_owned(), "site".to_owned());
     assert_eq!(sandbox.mirrors.list().unwrap(), [site()]);
+    sandbox.mirrors.remove("acme", "by-hand").unwrap();
     for _ in 0..2 {
         sandbox.mirrors.remove("acme", "site").unwrap();
         assert_eq!(sandbox.mirrors.list().unwrap(), []);
     }
     assert!(by_hand.join(".git").exists());
     assert_eq!(fs::read_dir(repos.join(BESIDE)).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_run_that_was_killed_after_it_combined_packs_loses_nothing() {
+    let mut sandbox = Sandbox::new();
+    sandbox.mirrors = sandbox.mirrors.clone().with_grace(Duration::ZERO);
+    sandbox.commit("first");
+    sandbox.sync(None).await.unwrap();
+    for number in 0..16 {
+        sandbox.commit(&number.to_string());
+        sandbox.sync(None).await.unwrap();
+    }
+    // As if the list of old packs had not been written: the next run combines the same ones.
+    let mirror = sandbox.mirrors.place("acme", "site");
+    fs::remove_file(mirror.join("archway-old-packs")).unwrap();
+    for tag in ["one", "two", "three"] {
+        sandbox.git(&["tag", tag]);
+        sandbox.sync(None).await.unwrap();
+        sandbox.mirror(&["fsck", "--full", "--strict"]);
+    }
+    assert_eq!(sandbox.mirror(&["rev-list", "--count", "HEAD"]), "17");
+}
+
+#[tokio::test]
+async fn what_a_killed_fetch_left_is_removed_by_the_next() {
+    let sandbox = Sandbox::new();
+    sandbox.commit("first");
+    sandbox.sync(None).await.unwrap();
+    let left = sandbox
+        .mirrors
+        .place("acme", "site")
+        .join("objects/pack/tmp_pack_abc");
+    fs::write(&left, "half").unwrap();
+    sandbox.sync(None).await.unwrap();
+    assert!(!left.exists());
 }
