@@ -337,13 +337,13 @@ as $$
     on conflict do nothing
 $$;
 
--- Leases the mirror that is due for longest, unless its host is busy. `connection` and `app` are those of a source
--- whose connection has a GitHub App.
+-- Leases the mirror that is due for longest, unless its host is busy. `app_settings` are those of a connection
+-- with a GitHub App.
 drop function lease_mirror(text, uuid, text[], integer);
 create function lease_mirror(at_place text, holder uuid, busy_hosts text[], lease_seconds integer)
 returns table (
     project_id uuid, tenant text, project text, url text, reference text, credential text, ca_file text,
-    https_proxy text, app_connection text, app_settings jsonb, is_listed boolean, lease_number bigint,
+    https_proxy text, app_settings jsonb, is_listed boolean, lease_number bigint,
     attempts integer, quiet_seconds bigint
 )
 language plpgsql volatile security definer
@@ -372,8 +372,7 @@ begin
     from due left join connections c on c.id = due.connection_id
     where m.project_id = due.project_id and m.place = at_place
     returning due.project_id, due.tenant, due.project, due.url, due.reference, due.credential, due.ca_file,
-              due.https_proxy, case when c.settings -> 'credential' ? 'app' then c.name end,
-              case when c.settings -> 'credential' ? 'app' then c.settings end, c.id is not null,
+              due.https_proxy, case when c.settings -> 'credential' ? 'app' then c.settings end, c.id is not null,
               m.lease_number, m.attempts, extract(epoch from now() - coalesce(m.changed_at, now()))::bigint;
 end
 $$;

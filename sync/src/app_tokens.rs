@@ -11,7 +11,8 @@ use tokio::time::Duration;
 use crate::credentials::{CredentialError, Credentials};
 use crate::failure::{SyncFailure, SyncState};
 use crate::hosts::{
-    AppKeyError, AppToken, ClientError, ConnectionSettings, HostClient, ListingError, SettingsError,
+    AppKeyError, AppToken, ClientError, ConnectionSettings, HostClient, ListingError,
+    StoredSettingsError,
 };
 use crate::remote::AllowedProtocols;
 
@@ -31,10 +32,8 @@ pub(crate) struct AppTokens {
 /// Why an App has no token. Never carries a secret.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AppTokenError {
-    #[error("the settings of the connection can't be read")]
-    Unreadable(#[source] serde_json::Error),
-    #[error("the settings of the connection are refused")]
-    Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Settings(#[from] StoredSettingsError),
     #[error(transparent)]
     Client(#[from] ClientError),
     #[error(transparent)]
@@ -77,9 +76,8 @@ impl AppTokens {
     }
 
     fn app(&self, settings: &Value) -> Result<AppToken, AppTokenError> {
-        let settings: ConnectionSettings =
-            serde_json::from_value(settings.clone()).map_err(AppTokenError::Unreadable)?;
-        let client = HostClient::new(settings.check(&self.allowed)?)?;
+        let (settings, connection) = ConnectionSettings::stored(settings, &self.allowed)?;
+        let client = HostClient::new(connection)?;
         let pem = self.credentials.app_key(&settings.name)?;
         Ok(AppToken::new(&client, &pem)?)
     }
@@ -93,10 +91,9 @@ impl From<AppTokenError> for SyncFailure {
                 SyncState::CredentialRefused
             }
             AppTokenError::Host(_) => SyncState::BackingOff,
-            AppTokenError::Unreadable(_)
-            | AppTokenError::Settings(_)
-            | AppTokenError::Client(_)
-            | AppTokenError::Key(_) => SyncState::Failed,
+            AppTokenError::Settings(_) | AppTokenError::Client(_) | AppTokenError::Key(_) => {
+                SyncState::Failed
+            }
         };
         SyncFailure::new(state, Chain(&error).to_string())
     }

@@ -8,6 +8,7 @@
 // In the order a connection meets them.
 mod settings;
 mod connection;
+mod stored;
 mod filter;
 mod dialect;
 mod client;
@@ -37,3 +38,4 @@ pub use settings::{
     AppCredential, AppCredentialSetting, ConnectionSettings, CredentialSetting, GiteaSource,
     GithubSource, GitlabSource, UrlsSource,
 };
+pub use stored::StoredSettingsError;

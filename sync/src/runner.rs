@@ -115,8 +115,11 @@ impl Runner {
         if is_time_for_new {
             self.store.add_mirrors().await?;
         }
-        self.store.vouch_for_mirrors(LONGEST_VOUCHED).await?;
-        while runs.tasks.len() < usize::from(self.config.at_once) && !stop.is_cancelled() {
+        let most = usize::from(self.config.at_once);
+        if runs.tasks.len() < most {
+            self.store.vouch_for_mirrors(LONGEST_VOUCHED).await?;
+        }
+        while runs.tasks.len() < most && !stop.is_cancelled() {
             let Some(mirror) = self.store.lease(&runs.busy(self.config.per_host)).await? else {
                 break;
             };

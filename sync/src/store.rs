@@ -48,8 +48,8 @@ pub(crate) struct LeasedMirror {
     pub(crate) credential: Option<String>,
     pub(crate) ca_file: Option<String>,
     pub(crate) https_proxy: Option<String>,
-    /// The name and the settings of its connection, if that has a GitHub App.
-    pub(crate) app: Option<(String, Value)>,
+    /// The settings of its connection, if that has a GitHub App.
+    pub(crate) app: Option<Value>,
     /// Whether a connection found it.
     pub(crate) is_listed: bool,
     pub(crate) lease_number: i64,
@@ -125,7 +125,7 @@ impl SyncStore {
     ) -> Result<Option<LeasedMirror>, SyncStoreError> {
         let row = sqlx::query!(
             r#"select project_id as "project_id!", tenant as "tenant!", project as "project!", url as "url!",
-                      reference, credential, ca_file, https_proxy, app_connection, app_settings,
+                      reference, credential, ca_file, https_proxy, app_settings,
                       is_listed as "is_listed!", lease_number as "lease_number!",
                       attempts as "attempts!", quiet_seconds as "quiet_seconds!"
                from lease_mirror($1, $2, $3, $4)"#,
@@ -146,7 +146,7 @@ impl SyncStore {
             credential: row.credential,
             ca_file: row.ca_file,
             https_proxy: row.https_proxy,
-            app: row.app_connection.zip(row.app_settings),
+            app: row.app_settings,
             is_listed: row.is_listed,
             lease_number: row.lease_number,
             attempts: u32::try_from(row.attempts).unwrap_or(0),

@@ -29,9 +29,8 @@ impl HookConnections for StoredConnections {
         let Some((id, settings)) = self.store.hook_connection(tenant, name).await? else {
             return Ok(None);
         };
-        let settings = serde_json::from_value::<ConnectionSettings>(settings);
-        let checked = settings.ok().map(|settings| settings.check(&self.allowed));
-        let kind = checked.and_then(|checked| checked.ok()?.kind());
+        let usable = ConnectionSettings::stored(&settings, &self.allowed).ok();
+        let kind = usable.and_then(|(_, connection)| connection.kind());
         Ok(kind.map(|kind| HookConnection {
             id,
             host: match kind {

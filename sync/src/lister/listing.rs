@@ -17,7 +17,7 @@ use crate::credentials::{Credential, CredentialError};
 use crate::hosts::changes::{RemovalGuard, Verdict, compare};
 use crate::hosts::{
     ClientError, ConnectionSettings, CredentialSetting, HostClient, HostKind, Listing,
-    ListingError, ListingMark, SettingsError,
+    ListingError, ListingMark, StoredSettingsError,
 };
 use crate::remote::Protocol;
 use crate::store::{LeasedListing, ListingOutcome, SyncStore, SyncStoreError};
@@ -40,12 +40,9 @@ enum ListError {
     /// The host's answer.
     #[error(transparent)]
     Host(#[from] ListingError),
-    /// The settings are not as this version writes them.
-    #[error("the settings of the connection can't be read: add the connection again")]
-    Unreadable(#[source] serde_json::Error),
-    /// The settings are refused, by this process's options perhaps.
-    #[error("the settings of the connection are refused")]
-    Settings(#[from] SettingsError),
+    /// The stored settings.
+    #[error(transparent)]
+    Settings(#[from] StoredSettingsError),
     /// No client could be made.
     #[error(transparent)]
     Client(#[from] ClientError),
@@ -94,9 +91,8 @@ pub(super) async fn run(lister: &Lister, leased: &LeasedListing) {
 }
 
 async fn list(lister: &Lister, leased: &LeasedListing) -> Result<(), ListError> {
-    let settings: ConnectionSettings =
-        serde_json::from_value(leased.settings.clone()).map_err(ListError::Unreadable)?;
-    let client = HostClient::new(settings.check(&lister.allowed)?)?;
+    let (settings, connection) = ConnectionSettings::stored(&leased.settings, &lister.allowed)?;
+    let client = HostClient::new(connection)?;
     let token = token(lister, leased, &settings).await?;
     let settings_digest = digest(&SHA256, leased.settings.to_string().as_bytes());
     let settings_digest = STANDARD_NO_PAD.encode(settings_digest);

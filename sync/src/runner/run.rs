@@ -142,7 +142,7 @@ async fn sync(
         progress: &|now| *progress.lock() = now,
     };
     let synced = runner.mirrors.sync(&source, &bounds).await;
-    if let (Err(failure), Some((_, settings))) = (&synced, &mirror.app)
+    if let (Err(failure), Some(settings)) = (&synced, &mirror.app)
         && failure.state == SyncState::CredentialRefused
     {
         runner.apps.forget(settings);
@@ -167,7 +167,7 @@ impl Access {
         mirror: &LeasedMirror,
         remote: &RemoteUrl,
     ) -> Result<Access, SyncFailure> {
-        if let Some((_, settings)) = &mirror.app {
+        if let Some(settings) = &mirror.app {
             let token = runner.apps.token(settings).await?;
             return Ok(Access {
                 https: Some(HttpsCredential::of_token(token)),

@@ -150,19 +150,20 @@ impl Tool for ListProjects {
             let query = query.as_ref();
             query.is_none_or(|query| contains(project, query))
         };
-        let mut listed: Vec<_> = readable.into_iter().filter(is_found).collect();
-        let total_count = listed.len();
-        listed.sort_by_cached_key(|project| args.sort.key(project));
+        let found = readable.into_iter().filter(is_found);
+        let mut found: Vec<_> = found.map(|it| (args.sort.key(&it), it)).collect();
+        let total_count = found.len();
+        found.sort_by(|(one, _), (other, _)| one.cmp(other));
         if let Some(cursor) = &args.cursor {
             let last = cursor
                 .strip_prefix(AFTER)
                 .and_then(|it| args.sort.parse(it));
             let last = last.ok_or_else(paging::other_state)?;
-            listed.retain(|project| args.sort.key(project) > last);
+            found.retain(|(key, _)| *key > last);
         }
-        let left = listed.len();
-        listed.truncate(PAGE);
-        let keys: Vec<SortKey> = listed.iter().map(|it| args.sort.key(it)).collect();
+        let left = found.len();
+        found.truncate(PAGE);
+        let (keys, listed): (Vec<SortKey>, Vec<_>) = found.into_iter().unzip();
         let heads = cx.heads(&listed).await?;
         let ids: Vec<Uuid> = listed.iter().map(|project| project.id).collect();
         let indexes = cx.index().last_known_rows(cx.tenant(), &ids).await;
