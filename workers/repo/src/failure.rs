@@ -49,6 +49,15 @@ fn with_absence(absence: Absence, mut failure: Failure) -> Failure {
         .detail("retry_after_seconds", retry_after)
 }
 
+/// The detail of a failure whose repository lacks an object.
+const MISSING_OBJECT: &str = "missing_object";
+
+/// Whether the failure may be one of a repository whose packs were replaced while it was read: an object is
+/// missing, or a file could not be read. A repository that is opened anew sees the new packs.
+pub fn may_pass_when_opened_anew(failure: &Failure) -> bool {
+    failure.code == Fault::InternalError || failure.details.contains_key(MISSING_OBJECT)
+}
+
 fn missing_object(error: &RepoError) -> Failure {
     tracing::warn!(error = %Chain(error), "a repository lacks an object");
     Failure::new(
@@ -56,6 +65,7 @@ fn missing_object(error: &RepoError) -> Failure {
         format!("{error}: the repository lacks one of its objects"),
         "the clone is partial, and Archway never fetches; an operator must fetch the rest",
     )
+    .detail(MISSING_OBJECT, true)
 }
 
 /// The fault of an error, and a suggestion.

@@ -70,7 +70,7 @@ use rustix::fs::AtFlags;
 pub use self::cache_folder::{CacheFolder, CacheFolderError};
 pub use self::cancel::{Cancel, Stopped};
 pub use self::error::{Absence, RepoError};
-pub use self::failure::rfc3339;
+pub use self::failure::{may_pass_when_opened_anew, rfc3339};
 pub use self::file::RepoFile;
 pub use self::folder_list::FolderList;
 pub use self::generated::is_generated;

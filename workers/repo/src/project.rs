@@ -155,6 +155,12 @@ impl Project {
         state
     }
 
+    /// Closes the git data, so that the next snapshot sees the packs of that moment.
+    pub(super) fn close_git(&self) {
+        *self.git.lock() = None;
+        *self.bare.lock() = None;
+    }
+
     fn commit_tree(
         &self,
         git: &Option<Arc<Git>>,

@@ -123,6 +123,11 @@ impl Repo {
         }
     }
 
+    /// Closes the project's git data: who opens the project next sees packs that were replaced meanwhile.
+    pub fn close_git(&self) {
+        self.snapshot.project().close_git();
+    }
+
     /// Whether a dirty check is due. True for one caller, which then runs [`Repo::refresh_status`].
     pub fn claim_status(&self) -> bool {
         self.snapshot.claim_status()

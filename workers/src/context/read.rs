@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use archway_proto::failure::Failure;
 use archway_proto::fault::Fault;
-use archway_repo::{Cancel, Repo, RepoError, Repos, Rules};
+use archway_repo::{Cancel, Repo, RepoError, Repos, Rules, may_pass_when_opened_anew};
 use archway_store::MirrorState;
 
 use super::snapshot::moment;
@@ -122,21 +122,36 @@ impl Source {
         }
     }
 
+    /// Reads, once more if HEAD moved meanwhile: the move may have caused an error, too.
     fn read<T>(
         &self,
         read: impl Fn(&Repo, &Cancel) -> Result<T, Failure>,
         cancel: &Cancel,
     ) -> Result<Snapshot<T>, Failure> {
-        let repo = self.open()?;
-        // The move may have caused an error, so an error is retried like an answer.
-        let first = read(&repo, cancel);
+        let (first, repo) = self.read_state(&read, cancel)?;
         if !repo.moved() {
             return Ok(self.snapshot(first?, repo, false));
         }
-        let repo = self.open()?;
-        let value = read(&repo, cancel)?;
+        let (second, repo) = self.read_state(&read, cancel)?;
         let moved = repo.moved();
-        Ok(self.snapshot(value, repo, moved))
+        Ok(self.snapshot(second?, repo, moved))
+    }
+
+    /// Reads the state that HEAD names now, once more if its packs were replaced meanwhile.
+    fn read_state<T>(
+        &self,
+        read: impl Fn(&Repo, &Cancel) -> Result<T, Failure>,
+        cancel: &Cancel,
+    ) -> Result<(Result<T, Failure>, Repo), Failure> {
+        let repo = self.open()?;
+        match read(&repo, cancel) {
+            Err(failure) if may_pass_when_opened_anew(&failure) => {
+                repo.close_git();
+                let repo = self.open()?;
+                Ok((read(&repo, cancel), repo))
+            }
+            done => Ok((done, repo)),
+        }
     }
 }
 
