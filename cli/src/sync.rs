@@ -60,14 +60,16 @@ pub struct SyncRoleArgs {
         default_value = "0.0.0.0:9092"
     )]
     admin_listen: SocketAddr,
-    /// Where hosts send webhooks: POST /hooks/TENANT/CONNECTION, each signed with the connection's secret.
+    /// Where hosts send webhooks: POST /hooks/TENANT/CONNECTION, each signed with the connection's secret. `off`
+    /// takes none.
     #[arg(
         long,
         env = "ARCHWAY_HOOKS_LISTEN",
         value_name = "ADDRESS:PORT",
-        default_value = "0.0.0.0:8081"
+        default_value = "0.0.0.0:8081",
+        value_parser = hooks_listen
     )]
-    hooks_listen: SocketAddr,
+    hooks_listen: HooksListen,
     /// Refuse to run if the kernel cannot confine it to the mirrors (no Landlock).
     #[arg(long, env = "ARCHWAY_REQUIRE_CONFINEMENT", value_parser = BoolishValueParser::new())]
     require_confinement: bool,
@@ -83,12 +85,24 @@ pub struct SyncRoleArgs {
     pub(crate) otlp: OtlpArgs,
 }
 
+/// Where webhooks are taken.
+#[derive(Clone, Copy, Debug)]
+enum HooksListen {
+    At(SocketAddr),
+    Off,
+}
+
 /// Why it did not start, or ended.
 #[derive(Debug, thiserror::Error)]
 pub enum SyncCommandError {
     /// An option is missing.
     #[error("{0} is missing: see `archway sync --help`")]
     Missing(&'static str),
+    /// A pool's tenants alone would leave the others' mirrors to nobody on a shared volume.
+    #[error(
+        "--pool (ARCHWAY_POOL) is for mirrors of a worker's own: add --local (ARCHWAY_SYNC_LOCAL), or leave it out"
+    )]
+    SharedPool,
     /// The folder of mirrors cannot be used.
     #[error("--repos (ARCHWAY_REPOS) {} can't be read: name the folder of the mirrors", path.display())]
     Repos {
@@ -148,11 +162,20 @@ pub fn run(args: SyncRoleArgs) -> Result<(), SyncCommandError> {
         path: repos,
         source,
     })?;
+    if args.sync.pool.is_some() && !args.sync.local {
+        return Err(SyncCommandError::SharedPool);
+    }
     let options = options(&args)?;
     let collector = args.otlp.read("archway-sync")?;
     let (admin, address) = bind(args.admin_listen, "--admin-listen")?;
-    let (hooks, hooks_address) = bind(args.hooks_listen, "--hooks-listen")?;
-    tracing::info!(admin = %address, hooks = %hooks_address, "sync listens");
+    let hooks = match args.hooks_listen {
+        HooksListen::At(address) => Some(bind(address, "--hooks-listen")?),
+        HooksListen::Off => None,
+    };
+    let hooks_address = hooks
+        .as_ref()
+        .map(|(_, address)| tracing::field::display(*address));
+    tracing::info!(admin = %address, hooks = hooks_address, "sync listens");
     match confine(&absolute)? {
         true => tracing::info!("confined to the mirrors"),
         false if args.require_confinement => return Err(SyncCommandError::NotConfined),
@@ -166,9 +189,19 @@ pub fn run(args: SyncRoleArgs) -> Result<(), SyncCommandError> {
     let runtime = runtime.map_err(SyncCommandError::Runtime)?;
     let ports = SyncPorts {
         admin,
-        hooks: Some(hooks),
+        hooks: hooks.map(|(listener, _)| listener),
     };
     runtime.block_on(serve(args, absolute, options, (ports, collector)))
+}
+
+fn hooks_listen(text: &str) -> Result<HooksListen, &'static str> {
+    match text {
+        "off" => Ok(HooksListen::Off),
+        address => match address.parse() {
+            Ok(address) => Ok(HooksListen::At(address)),
+            Err(_) => Err("write an address and a port, such as 0.0.0.0:8081, or `off`"),
+        },
+    }
 }
 
 /// As long as the database takes it.

@@ -6,9 +6,10 @@ use std::io;
 use archway_proto::chain::Chain;
 use tokio::time::Duration;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
-use crate::mirror::Mirrors;
-use crate::store::{SyncStore, SyncStoreError};
+use crate::mirror::{FoundMirror, Mirrors};
+use crate::store::{KnownMirror, SyncStore, SyncStoreError};
 
 const INTERVAL: Duration = Duration::from_secs(10 * 60);
 
@@ -54,8 +55,8 @@ impl Cleanup {
     /// does not know now: another process may have made it a moment ago.
     async fn remove(
         &self,
-        unknown: HashSet<(String, String)>,
-    ) -> Result<HashSet<(String, String)>, CleanupError> {
+        unknown: HashSet<FoundMirror>,
+    ) -> Result<HashSet<FoundMirror>, CleanupError> {
         for expired in self.store.expired_mirrors(self.keep).await? {
             let (tenant, project) = (expired.tenant, expired.project);
             tracing::info!(tenant, project, "a mirror out of use is removed");
@@ -66,22 +67,43 @@ impl Cleanup {
                 }
             }
         }
+        // Read before the folder: what is made meanwhile is in the folder, too.
+        let known = self.store.mirrors_here().await?;
         let mirrors = self.mirrors.clone();
         let made = tokio::task::spawn_blocking(move || mirrors.list()).await??;
-        let known: HashSet<_> = self.store.mirror_names().await?.into_iter().collect();
-        if known.is_empty() {
-            // An empty database says nothing about mirrors that took hours to make.
-            return Ok(HashSet::new());
-        }
-        let now_unknown: HashSet<_> = made
-            .into_iter()
-            .filter(|name| !known.contains(name))
-            .collect();
-        for (tenant, project) in now_unknown.intersection(&unknown) {
-            tracing::info!("the mirror of an erased project is removed");
-            self.remove_one(tenant.clone(), project.clone()).await?;
+        self.make_anew(&known).await?;
+        let ids: HashSet<Uuid> = known.iter().map(|mirror| mirror.project_id).collect();
+        let mut now_unknown = HashSet::new();
+        for mirror in made.into_iter().filter(|it| !ids.contains(&it.id)) {
+            // An empty database may be a new one: it says nothing about mirrors that took hours to make.
+            let is_sure = !ids.is_empty() || self.mirrors.quiet(&mirror) >= self.keep;
+            if is_sure && unknown.contains(&mirror) {
+                tracing::info!("the mirror of an erased project is removed");
+                self.remove_one(mirror.tenant, mirror.project).await?;
+            } else {
+                now_unknown.insert(mirror);
+            }
         }
         Ok(now_unknown)
+    }
+
+    /// Has mirrors made anew whose folders are gone, as with another volume.
+    async fn make_anew(&self, known: &[KnownMirror]) -> Result<(), CleanupError> {
+        let is_gone =
+            |it: &&KnownMirror| it.is_made && !self.mirrors.exists(&it.tenant, &it.project);
+        let gone: Vec<Uuid> = known
+            .iter()
+            .filter(is_gone)
+            .map(|it| it.project_id)
+            .collect();
+        if !gone.is_empty() {
+            tracing::warn!(
+                mirrors = gone.len(),
+                "mirrors are gone from the volume: they are cloned again"
+            );
+            self.store.make_anew(&gone).await?;
+        }
+        Ok(())
     }
 
     async fn remove_one(&self, tenant: String, project: String) -> Result<(), CleanupError> {

@@ -115,6 +115,16 @@ impl SyncFailure {
         }
     }
 
+    /// Whether git calls the mirror itself corrupt.
+    pub(crate) fn is_corruption(&self) -> bool {
+        let words = self.message.to_lowercase();
+        let mut own = words
+            .split("; ")
+            .filter(|line| !line.starts_with("remote:"));
+        let is_own = |line: &str| CORRUPTION.iter().any(|sign| line.contains(sign));
+        self.state == SyncState::Failed && own.any(is_own)
+    }
+
     /// What git wrote to its standard error, classified. Paths beneath `folder` are cut out.
     pub fn of_git(words: &str, folder: &Path) -> SyncFailure {
         let state = classify(words);
@@ -167,10 +177,41 @@ const WORDS: [(&str, SyncState); 23] = [
     ("the remote end hung up", SyncState::BackingOff),
 ];
 
+/// Words of git about a repository whose own files are damaged or missing.
+const CORRUPTION: [&str; 13] = [
+    "is corrupt",
+    "corrupt loose object",
+    "is empty",
+    "bad object",
+    "bad signature",
+    "inflate: data stream error",
+    "not a git packfile",
+    "too short",
+    "is too small",
+    "unable to read",
+    "could not read",
+    "not a git repository",
+    "did not send all necessary objects",
+];
+
 fn classify(words: &str) -> SyncState {
     let words = words.to_lowercase();
     let found = WORDS.iter().find(|(sign, _)| words.contains(sign));
     found.map_or(SyncState::Failed, |(_, state)| *state)
+}
+
+/// Whether a line says how far the remote is.
+fn is_progress(line: &str) -> bool {
+    line.strip_prefix("remote: ").is_some_and(|rest| {
+        [
+            "Enumerating objects:",
+            "Counting objects:",
+            "Compressing objects:",
+            "Total ",
+        ]
+        .iter()
+        .any(|step| rest.starts_with(step))
+    })
 }
 
 /// The lines that say what failed, escaped, without host paths.
@@ -189,6 +230,7 @@ fn clean(words: &str, folder: &Path) -> String {
         .any(|sign| line.starts_with(sign))
             // It names the helper's path, and another line says what was asked for.
             && !line.contains("askpass response")
+            && !is_progress(line)
     };
     let lines: Vec<&str> = words.split(['\n', '\r']).map(str::trim).collect();
     let mut why: Vec<&str> = lines.iter().copied().filter(says_why).collect();

@@ -30,7 +30,7 @@ pub use watch::{Progress, RunLimits};
 /// The oldest git that is used.
 pub const OLDEST_VERSION: (u32, u32) = (2, 39);
 /// Settings of every run: nothing that a repository configures runs, and nothing runs by itself.
-const SETTINGS: [&str; 19] = [
+const SETTINGS: [&str; 18] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.askPass=",
@@ -47,7 +47,6 @@ const SETTINGS: [&str; 19] = [
     "transfer.bundleURI=false",
     "http.followRedirects=false",
     "http.lowSpeedLimit=1",
-    "http.lowSpeedTime=60",
     "safe.directory=*",
     "protocol.version=2",
 ];
@@ -161,7 +160,12 @@ impl Git {
     ) -> Result<String, SyncFailure> {
         let mut command = self.command(folder);
         command.args(arguments).env("GIT_ALLOW_PROTOCOL", "none");
-        self.run(command, folder, input, bounds).await
+        // It computes, perhaps in silence, and what was received stays if it is stopped.
+        let bounds = RunBounds {
+            limits: bounds.limits.of_local_work(),
+            ..*bounds
+        };
+        self.run(command, folder, input, &bounds).await
     }
 
     /// Runs a command that reaches a remote; `arguments` follow the settings.
@@ -188,6 +192,8 @@ impl Git {
             value.push(file);
             setting(&mut command, &value);
         }
+        let silence = bounds.limits.silence.as_secs();
+        setting(&mut command, &format!("http.lowSpeedTime={silence}"));
         setting(
             &mut command,
             &format!("http.proxy={}", transport.https_proxy.unwrap_or_default()),

@@ -40,8 +40,8 @@ impl Lister {
             while running.len() < AT_ONCE {
                 match self.store.lease_listing().await {
                     Ok(Some(leased)) => {
-                        let lister = Arc::clone(&self);
-                        running.spawn(async move { listing::run(&lister, &leased).await });
+                        let (lister, stop) = (Arc::clone(&self), stop.clone());
+                        running.spawn(async move { listing::run(&lister, &leased, &stop).await });
                     }
                     Ok(None) => break,
                     Err(error) => {
@@ -57,5 +57,6 @@ impl Lister {
                 Some(_ended) = running.join_next() => {}
             }
         }
+        while running.join_next().await.is_some() {}
     }
 }

@@ -5,6 +5,7 @@
 //! reads meanwhile sees the old state or the new one.
 
 mod head;
+mod owner;
 mod publish;
 mod refs;
 mod removal;
@@ -19,7 +20,9 @@ use uuid::Uuid;
 use crate::failure::{SyncFailure, SyncState};
 use crate::git::{Git, RunBounds, Transport};
 
+use owner::Owner;
 use refs::{FETCHED, Head, Refs};
+pub use removal::FoundMirror;
 
 /// The folder below that of repositories in which mirrors are made.
 const BESIDE: &str = ".sync";
@@ -27,8 +30,8 @@ const BESIDE: &str = ".sync";
 const LEFTOVER_AGE: u64 = 24 * 60 * 60;
 /// A reader that opened the index of a pack uses it for less than this.
 const GRACE: Duration = Duration::from_secs(15 * 60);
-/// The setting by which a folder is known to be a mirror of ours.
-const MARK: &str = "archway.mirror";
+/// A corrupt mirror is not cloned anew before it is so old.
+const LEAST_LIFE: Duration = Duration::from_secs(60 * 60);
 
 /// The folder of repositories, of which this process is the only writer.
 #[derive(Clone, Debug)]
@@ -45,6 +48,8 @@ pub struct MirrorSource<'a> {
     pub tenant: &'a str,
     /// The project's slug.
     pub project: &'a str,
+    /// The project's id: another project that had the slug before has another mirror.
+    pub project_id: Uuid,
     /// The branch, tag or commit that HEAD names; `None` for the remote's own HEAD.
     pub reference: Option<&'a str>,
     /// How to reach the remote.
@@ -90,23 +95,52 @@ impl Mirrors {
         bounds: &RunBounds<'_>,
     ) -> Result<Synced, SyncFailure> {
         let place = self.place(source.tenant, source.project);
-        if !place.exists() {
-            return self.make(source, &place, bounds).await;
-        }
-        let mark = self
-            .git
-            .local(&place, &["config", "--get", MARK], None, bounds)
-            .await;
-        match mark.is_ok_and(|mark| mark.trim() == "true") {
-            true => {
-                removal::remove_unfinished(&place).map_err(|error| disk_failure(&error))?;
-                self.fetch(&place, source, bounds).await
+        match Owner::of(&place).map_err(|error| disk_failure(&error))? {
+            Owner::Nobody => {}
+            Owner::Project(id) if id == source.project_id => {
+                return self.fetch_or_replace(&place, source, bounds).await;
             }
-            false => Err(SyncFailure::new(
-                SyncState::Failed,
-                "the project's folder has a repository that sync did not make: move it away",
-            )),
+            Owner::Project(_) => {
+                self.remove(source.tenant, source.project)
+                    .map_err(|error| disk_failure(&error))?;
+            }
+            Owner::Unnamed => {
+                self.claim(&place, source, bounds).await?;
+                return self.fetch_or_replace(&place, source, bounds).await;
+            }
+            Owner::Foreign => {
+                return Err(SyncFailure::new(
+                    SyncState::Failed,
+                    "the project's folder has a repository that sync did not make: move it away",
+                ));
+            }
         }
+        let (beside, synced) = self.make(source, bounds).await?;
+        let parent = place.parent().unwrap_or(&self.repos);
+        let moved = fs::create_dir_all(parent).and_then(|()| fs::rename(&beside.0, &place));
+        moved.map_err(|error| disk_failure(&error))?;
+        Ok(synced)
+    }
+
+    /// Fetches what is new. A mirror that git calls corrupt is cloned beside and exchanged.
+    async fn fetch_or_replace(
+        &self,
+        place: &Path,
+        source: &MirrorSource<'_>,
+        bounds: &RunBounds<'_>,
+    ) -> Result<Synced, SyncFailure> {
+        removal::remove_unfinished(place).map_err(|error| disk_failure(&error))?;
+        let failure = match self.fetch(place, source, bounds).await {
+            Err(failure) if failure.is_corruption() && owner::age(place) >= LEAST_LIFE => failure,
+            done => return done,
+        };
+        tracing::warn!(project = source.project, %failure, "a mirror is corrupt: it is cloned anew");
+        let (beside, synced) = self.make(source, bounds).await?;
+        owner::exchange(&beside.0, place).map_err(|error| disk_failure(&error))?;
+        Ok(Synced {
+            changed: true,
+            ..synced
+        })
     }
 
     /// Whether there is a mirror of a project.
@@ -137,12 +171,12 @@ impl Mirrors {
         self.repos.join(tenant).join(project)
     }
 
+    /// Clones beside.
     async fn make(
         &self,
         source: &MirrorSource<'_>,
-        place: &Path,
         bounds: &RunBounds<'_>,
-    ) -> Result<Synced, SyncFailure> {
+    ) -> Result<(Beside, Synced), SyncFailure> {
         let beside = self.repos.join(BESIDE);
         fs::create_dir_all(&beside).map_err(|error| disk_failure(&error))?;
         let beside = Beside(beside.join(Uuid::new_v4().simple().to_string()));
@@ -154,18 +188,13 @@ impl Mirrors {
             "--initial-branch=main",
         ];
         self.git.local(&beside.0, &init, None, bounds).await?;
-        self.git
-            .local(&beside.0, &["config", MARK, "true"], None, bounds)
-            .await?;
+        self.claim(&beside.0, source, bounds).await?;
         let synced = self.fetch(&beside.0, source, bounds).await?;
         // One file for all refs: thousands of files take longer to read.
         self.git
             .local(&beside.0, &["pack-refs", "--all"], None, bounds)
             .await?;
-        let parent = place.parent().unwrap_or(&self.repos);
-        let moved = fs::create_dir_all(parent).and_then(|()| fs::rename(&beside.0, place));
-        moved.map_err(|error| disk_failure(&error))?;
-        Ok(synced)
+        Ok((beside, synced))
     }
 
     async fn fetch(
@@ -178,34 +207,37 @@ impl Mirrors {
             format!("+refs/heads/*:{FETCHED}heads/*"),
             format!("+refs/tags/*:{FETCHED}tags/*"),
         );
-        let head = format!("+HEAD:{FETCHED}HEAD");
+        let fetched_head = format!("{FETCHED}HEAD");
+        let head = format!("+HEAD:{fetched_head}");
         let mut arguments = vec![
             "fetch",
             "--prune",
             "--no-tags",
             "--no-write-fetch-head",
             "--progress",
-        ];
-        arguments.extend([
             "--no-auto-maintenance",
             "--force",
             "--",
             source.transport.remote.as_str(),
-        ]);
-        arguments.extend([heads.as_str(), &tags, &head]);
-        let fetched = self
-            .git
-            .remote(mirror, &source.transport, &arguments, bounds)
-            .await;
-        if let Err(failure) = fetched {
-            // A remote without commits has no HEAD to fetch.
-            let is_empty = failure.message.contains("couldn't find remote ref HEAD");
-            return match is_empty {
-                true => self.of_empty_remote(mirror, bounds).await,
-                false => Err(failure),
-            };
+            &heads,
+            &tags,
+            &head,
+        ];
+        let (git, transport) = (&self.git, &source.transport);
+        match git.remote(mirror, transport, &arguments, bounds).await {
+            Err(failure) if failure.message.contains("couldn't find remote ref HEAD") => {
+                // The remote has no commit, or its HEAD names a branch that it does not have.
+                arguments.pop();
+                git.remote(mirror, transport, &arguments, bounds).await?;
+                let forget = ["update-ref", "-d", &fetched_head];
+                git.local(mirror, &forget, None, bounds).await?;
+            }
+            fetched => drop(fetched?),
         }
         let refs = self.refs(mirror, bounds).await?;
+        if refs.fetched.is_empty() && refs.fetched_head.is_none() {
+            return of_empty_remote(mirror, &refs);
+        }
         let found = match refs.head_for(source.reference) {
             Some(head) => Some(head),
             None => self.ask_for_head(mirror, source, &refs, bounds).await?,
@@ -219,20 +251,15 @@ impl Mirrors {
         let head = fs::read_to_string(mirror.join("HEAD")).map_err(|error| disk_failure(&error))?;
         Ok(Refs::parse(&list, Head::parse(&head)))
     }
+}
 
-    async fn of_empty_remote(
-        &self,
-        mirror: &Path,
-        bounds: &RunBounds<'_>,
-    ) -> Result<Synced, SyncFailure> {
-        let refs = self.refs(mirror, bounds).await?;
-        Ok(Synced {
-            head: refs.served_head().cloned(),
-            changed: false,
-            ref_gone: !refs.served.is_empty(),
-            bytes: crate::git::folder_size(mirror).map_err(|error| disk_failure(&error))?,
-        })
-    }
+fn of_empty_remote(mirror: &Path, refs: &Refs) -> Result<Synced, SyncFailure> {
+    Ok(Synced {
+        head: refs.served_head().cloned(),
+        changed: false,
+        ref_gone: !refs.served.is_empty(),
+        bytes: crate::git::folder_size(mirror).map_err(|error| disk_failure(&error))?,
+    })
 }
 
 /// A mirror that is being made. It is removed on drop, unless it was renamed.

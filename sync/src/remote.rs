@@ -160,6 +160,13 @@ impl RemoteUrl {
         path.strip_suffix(".git").unwrap_or(path)
     }
 
+    /// What names the repository by any protocol: host without port, and path, in lower case where hosts take no
+    /// notice of case.
+    pub fn identity(&self) -> String {
+        let host = self.url.host_str().unwrap_or_default();
+        format!("{host}/{}", self.path()).to_lowercase()
+    }
+
     /// As git takes it.
     pub fn as_str(&self) -> &str {
         self.url.as_str()

@@ -103,6 +103,9 @@ impl Runner {
             }
         }
         while runs.tasks.join_next().await.is_some() {}
+        if let Err(error) = self.store.end().await {
+            tracing::debug!(error = %Chain(&error), "the database does not know that this process ends");
+        }
     }
 
     /// Begins runs until nothing is due or a bound is reached.

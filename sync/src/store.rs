@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::failure::{SyncFailure, SyncState};
 use crate::mirror::Synced;
 
+pub(crate) use cleanup::KnownMirror;
 pub(crate) use listings::{KnownSources, LeasedListing, ListingOutcome};
 pub(crate) use overview::MirrorsOverview;
 
@@ -50,7 +51,7 @@ pub(crate) struct LeasedMirror {
     pub(crate) https_proxy: Option<String>,
     /// The settings of its connection, if that has a GitHub App.
     pub(crate) app: Option<Value>,
-    /// Whether a connection found it.
+    /// Whether a listing vouches for it.
     pub(crate) is_listed: bool,
     pub(crate) lease_number: i64,
     /// Failed runs in a row.
@@ -96,13 +97,28 @@ impl SyncStore {
         self
     }
 
-    /// Makes the rows of mirrors that have none yet.
+    /// Says that this process lives, and makes the rows of mirrors that have none yet.
     pub(crate) async fn add_mirrors(&self) -> Result<(), SyncStoreError> {
-        sqlx::query!("select add_mirrors($1, $2)", self.place, self.pool_name)
+        sqlx::query!(
+            "select add_mirrors($1, $2, $3, $4)",
+            self.holder,
+            env!("CARGO_PKG_VERSION"),
+            self.place,
+            self.pool_name
+        )
+        .execute(&self.pool)
+        .await
+        .map(drop)
+        .map_err(failed("adding mirrors"))
+    }
+
+    /// Says that this process ends.
+    pub(crate) async fn end(&self) -> Result<(), SyncStoreError> {
+        sqlx::query!("select end_sync_process($1)", self.holder)
             .execute(&self.pool)
             .await
             .map(drop)
-            .map_err(failed("adding mirrors"))
+            .map_err(failed("saying that this process ends"))
     }
 
     /// Puts off due mirrors for which a listing vouches, by so long at most.

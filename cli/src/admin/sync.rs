@@ -20,6 +20,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// How long a wait tolerates that no run begins.
 const STALL_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// A request is served after this time at most, if the host takes it.
+const LONGEST_DELAY: Duration = Duration::from_secs(20);
+
 /// The subcommands of `archway sync`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SyncCommand {
@@ -147,7 +150,11 @@ impl Request<'_> {
         });
         let (connections, mut mirrors) = read.await?;
         mirrors.retain(|row| self.project.is_none_or(|project| project == row.project));
-        let listed = |row: &&ConnectionRow| has_run(row.tried_at, row.is_running, asked);
+        // A host that limits us is not asked at a request: its message says so.
+        let is_limited =
+            |row: &ConnectionRow| !row.is_running && row.next_at > asked + LONGEST_DELAY;
+        let listed =
+            |row: &&ConnectionRow| has_run(row.tried_at, row.is_running, asked) || is_limited(row);
         let fetched = |row: &&MirrorRow| has_run(row.tried_at, row.is_running, asked);
         let errors = connections.iter().filter_map(|row| {
             let message = row.message.as_ref()?;

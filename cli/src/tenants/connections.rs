@@ -33,7 +33,7 @@ pub struct ConnectionRow {
     pub is_running: bool,
     /// When a listing last succeeded.
     pub listed_at: Option<SystemTime>,
-    /// When the next one is due.
+    /// When the next one is due; later than requested if the host wants to be asked less often.
     pub next_at: SystemTime,
 }
 
@@ -80,7 +80,7 @@ impl TenantsTx {
                       (extract(epoch from l.tried_at) * 1000000)::bigint as tried_at,
                       l.leased_until > now() as "is_running!",
                       (extract(epoch from l.listed_at) * 1000000)::bigint as listed_at,
-                      (extract(epoch from l.next_at) * 1000000)::bigint as "next_at!"
+                      (extract(epoch from greatest(l.next_at, l.not_before)) * 1000000)::bigint as "next_at!"
                from connections c join listings l on l.connection_id = c.id
                where c.tenant_id = $1 and c.removed_at is null order by c.name collate "C""#,
             tenant

@@ -51,6 +51,17 @@ pub enum TenantError {
         /// `disable` or `remove`.
         first: &'static str,
     },
+    /// The project's repository is still listed by its host.
+    #[error(
+        "the next listing of connection {connection} would bring project {slug} back: exclude its repository there, \
+         then erase the project"
+    )]
+    Listed {
+        /// The project.
+        slug: String,
+        /// The connection that found it.
+        connection: String,
+    },
     /// A key was restricted to an empty list.
     #[error("a key restricted by {0} needs at least one {0}")]
     Nothing(&'static str),

@@ -166,7 +166,7 @@ impl TenantsTx {
     /// Erases a removed project: every row about it, in every table. This frees its slug.
     ///
     /// # Errors
-    /// [`TenantError::InUse`] unless it was removed.
+    /// [`TenantError::InUse`] unless it was removed, [`TenantError::Listed`] if the next listing would bring it back.
     pub async fn purge_project(&mut self, tenant: Uuid, slug: &str) -> Result<(), TenantError> {
         let project = self.find_any_project(tenant, slug).await?;
         if project.removed_at.is_none() {
@@ -174,6 +174,18 @@ impl TenantsTx {
                 kind: "project",
                 slug: slug.to_owned(),
                 first: "remove",
+            });
+        }
+        let listed_by = sqlx::query_scalar!(
+            "select c.name from sources s join connections c on c.id = s.connection_id and c.removed_at is null \
+             where s.project_id = $1 and s.out_of_use is null",
+            project.id
+        );
+        let listed_by = listed_by.fetch_optional(&mut *self.tx).await;
+        if let Some(connection) = listed_by.map_err(query("find a project's connection"))? {
+            return Err(TenantError::Listed {
+                slug: slug.to_owned(),
+                connection,
             });
         }
         // Foreign keys delete the rows about it.

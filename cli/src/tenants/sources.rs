@@ -155,14 +155,16 @@ impl TenantsTx {
         .map_err(query("list sources"))
     }
 
-    /// The mirrors of a tenant's projects, by project and place.
+    /// The mirrors of a tenant's projects, by project and place. Those of a machine whose process has not been seen
+    /// for 5 min are left out; a mirror whose run is overdue by a minute is `behind`.
     ///
     /// # Errors
     /// If Postgres does not answer.
     pub async fn mirrors(&mut self, tenant: Uuid) -> Result<Vec<MirrorRow>, TenantError> {
         let rows = sqlx::query!(
             r#"select p.slug as project, s.host, coalesce(m.place, '') as "place!",
-                      coalesce(m.state, 'new') as "state!",
+                      case when m.state = 'ok' and m.next_at < now() - interval '1 minute' then 'behind'
+                           else coalesce(m.state, 'new') end as "state!",
                       (extract(epoch from coalesce(m.since, s.created_at)) * 1000000)::bigint as "since!",
                       coalesce(m.attempts, 0) as "attempts!", m.message as "message?", m.head as "head?",
                       m.bytes as "bytes?", m.percent as "percent?",
@@ -171,7 +173,9 @@ impl TenantsTx {
                       (extract(epoch from coalesce(m.next_at, now())) * 1000000)::bigint as "next_at!",
                       coalesce(m.leased_until > now(), false) as "is_running!"
                from sources s join projects p on p.id = s.project_id and p.removed_at is null
-               left join mirrors m on m.project_id = s.project_id
+               left join mirrors m on m.project_id = s.project_id and exists (
+                   select from sync_processes sp
+                   where sp.place = m.place and (m.place = '' or sp.seen_at > now() - interval '5 minutes'))
                where s.tenant_id = $1 order by p.slug collate "C", m.place collate "C""#,
             tenant
         )

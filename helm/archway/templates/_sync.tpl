@@ -62,7 +62,7 @@ volumeMounts:
 {{- include "archway.env.log" $ctx }}
 {{- include "archway.env" (list
   (list "ARCHWAY_SYNC_ADMIN_LISTEN" (printf "%s:9092" $ctx.Values.listenAddress))
-  (list "ARCHWAY_HOOKS_LISTEN" (ternary (printf "%s:8081" $ctx.Values.listenAddress) "" $sync.hooks.enabled))
+  (list "ARCHWAY_HOOKS_LISTEN" (ternary (printf "%s:8081" $ctx.Values.listenAddress) "off" $sync.hooks.enabled))
   (list "ARCHWAY_REPOS" "/repos")
   (list "ARCHWAY_SYNC_LOCAL" (not (empty $pool)))
   (list "ARCHWAY_POOL" $pool)

@@ -12,6 +12,8 @@ use crate::failure::{SyncFailure, SyncState};
 
 /// How often a run is looked at.
 const INTERVAL: Duration = Duration::from_millis(500);
+/// How long a command may compute at least: a commit-graph of a million commits takes minutes.
+const LOCAL_TIME: Duration = Duration::from_secs(30 * 60);
 /// Files and folders of a mirror that are counted at most.
 const MAX_ENTRIES: usize = 1_000_000;
 
@@ -24,6 +26,18 @@ pub struct RunLimits {
     pub silence: Duration,
     /// The size of the mirror's folder, in bytes.
     pub bytes: u64,
+}
+
+impl RunLimits {
+    /// The limits of a command that reaches no remote.
+    pub(super) fn of_local_work(self) -> RunLimits {
+        let time = self.time.max(LOCAL_TIME);
+        RunLimits {
+            time,
+            silence: time,
+            ..self
+        }
+    }
 }
 
 /// How far a run is.

@@ -10,6 +10,7 @@ use secrecy::SecretString;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::Duration;
+use tokio_util::sync::CancellationToken;
 
 use super::Lister;
 use crate::app_tokens::AppTokenError;
@@ -20,7 +21,7 @@ use crate::hosts::{
     ListingError, ListingMark, StoredSettingsError,
 };
 use crate::remote::Protocol;
-use crate::store::{LeasedListing, ListingOutcome, SyncStore, SyncStoreError};
+use crate::store::{LeasedListing, ListingOutcome, SyncStoreError};
 
 /// Between two listings of a host that says what was pushed last.
 const SORTED_INTERVAL: Duration = Duration::from_secs(30);
@@ -57,36 +58,48 @@ enum ListError {
     Store(#[from] SyncStoreError),
 }
 
-/// Lists a leased connection and records how that ended.
-pub(super) async fn run(lister: &Lister, leased: &LeasedListing) {
+/// Lists a leased connection and records how that ended. Once `stop` is cancelled, another process may list it.
+pub(super) async fn run(lister: &Lister, leased: &LeasedListing, stop: &CancellationToken) {
     let (tenant, connection) = (&leased.tenant, &leased.name);
-    let Err(error) = list(lister, leased).await else {
-        return;
+    let listed = tokio::select! {
+        () = stop.cancelled() => None,
+        listed = list(lister, leased) => Some(listed),
     };
-    let why = Chain(&error).to_string();
-    tracing::info!(
-        tenant,
-        connection,
-        error = why,
-        "a connection could not be listed"
-    );
-    let pause = match &error {
+    let recorded = match &listed {
+        Some(Ok(())) => return,
+        Some(Err(error)) => {
+            let why = Chain(error).to_string();
+            tracing::info!(
+                tenant,
+                connection,
+                error = why,
+                "a connection could not be listed"
+            );
+            let (next, wait) = pauses(error, leased.attempts);
+            let store = &lister.store;
+            store.record_listing_failure(leased, &why, next, wait).await
+        }
+        None => lister.store.release_listing(leased).await,
+    };
+    if let Err(error) = recorded {
+        tracing::warn!(tenant, connection, error = %Chain(&error), "the end of a listing was not recorded");
+    }
+}
+
+/// When a listing is due that has failed so many times before; and how long its host wants not to be asked.
+fn pauses(error: &ListError, attempts: u32) -> (Duration, Duration) {
+    match error {
         ListError::Host(ListingError::RateLimited { retry_at })
         | ListError::App(AppTokenError::Host(ListingError::RateLimited { retry_at })) => {
             let wait = retry_at.duration_since(Timestamp::now());
-            Duration::try_from(wait).unwrap_or(FIRST_PAUSE)
+            let wait = Duration::try_from(wait).unwrap_or(FIRST_PAUSE);
+            (wait, wait)
         }
         _ => {
-            let doubled = 2_u32.saturating_pow(leased.attempts.min(16));
-            FIRST_PAUSE.saturating_mul(doubled).min(LONGEST_PAUSE)
+            let doubled = 2_u32.saturating_pow(attempts.min(16));
+            let pause = FIRST_PAUSE.saturating_mul(doubled).min(LONGEST_PAUSE);
+            (pause, Duration::ZERO)
         }
-    };
-    let recorded = lister
-        .store
-        .record_listing_failure(leased, &why, pause)
-        .await;
-    if let Err(error) = recorded {
-        tracing::warn!(tenant, connection, error = %Chain(&error), "a failed listing was not recorded");
     }
 }
 
@@ -107,7 +120,7 @@ async fn list(lister: &Lister, leased: &LeasedListing) -> Result<(), ListError> 
         Listing::Changed(_) | Listing::Whole(_) => {
             let below = client.connection().below();
             let listed = (leased, &settings, below);
-            apply(&lister.store, listed, &listing, &mut guard, accepts).await?
+            apply(lister, listed, &listing, &mut guard, accepts).await?
         }
     };
     let (found, is_whole) = match &listing {
@@ -132,6 +145,7 @@ async fn list(lister: &Lister, leased: &LeasedListing) -> Result<(), ListError> 
             0
         },
         lag_seconds: lag.as_secs(),
+        accepted_losses: leased.accepts_losses,
         message,
     };
     Ok(lister
@@ -165,13 +179,13 @@ fn pace(kind: Option<HostKind>) -> (Duration, Duration, Duration) {
 
 /// Makes the changes of a listing, unless they are held back. Returns why they are.
 async fn apply(
-    store: &SyncStore,
+    Lister { store, allowed, .. }: &Lister,
     (leased, settings, below): (&LeasedListing, &ConnectionSettings, &str),
     listing: &Listing,
     guard: &mut RemovalGuard,
     accepts: bool,
 ) -> Result<Option<String>, ListError> {
-    let known = store.known_sources(leased).await?;
+    let known = store.known_sources(leased, allowed).await?;
     let changes = compare(&known.repositories, listing);
     let in_use = known.repositories.values().filter(|it| it.in_use).count();
     let verdict = guard.judge(in_use, &changes, Timestamp::now(), accepts);

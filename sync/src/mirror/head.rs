@@ -32,8 +32,10 @@ impl Mirrors {
             Head::Branch(name) => refs.fetched.contains_key(name),
             Head::Commit(_) => false,
         });
-        // A detached HEAD has no name.
-        Ok(named.or_else(|| refs.fetched_head.clone().map(Head::Commit)))
+        // A detached HEAD has no name, and a HEAD that names no branch has no commit.
+        Ok(named
+            .or_else(|| refs.fetched_head.clone().map(Head::Commit))
+            .or_else(|| refs.likely_branch()))
     }
 
     /// The commit of a tag, or of a commit's own id. `None` if the remote has neither.

@@ -104,6 +104,23 @@ impl Refs {
         exists.then_some(Head::Branch(branch))
     }
 
+    /// The branch to serve of a remote whose HEAD names none: the one that is served, else `main`, `master`, or the
+    /// first.
+    pub(super) fn likely_branch(&self) -> Option<Head> {
+        let served = match &self.head {
+            Head::Branch(name) => Some(name.as_str()),
+            Head::Commit(_) => None,
+        };
+        let branches = || self.fetched.keys().map(String::as_str);
+        let first = branches().find(|name| name.starts_with("refs/heads/"));
+        let usual = [Some("refs/heads/main"), Some("refs/heads/master")];
+        let names = [served].into_iter().chain(usual).chain([first]);
+        let mut found = names
+            .flatten()
+            .filter(|name| self.fetched.contains_key(*name));
+        found.next().map(|name| Head::Branch(name.to_owned()))
+    }
+
     /// The branch that HEAD names already, if it is what the remote's HEAD names.
     fn default_branch(&self) -> Option<Head> {
         let Head::Branch(name) = &self.head else {

@@ -1,21 +1,39 @@
 //! Lists the mirrors of the folder, and removes one.
 
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 use std::{fs, io};
 
 use uuid::Uuid;
 
+use super::owner::Owner;
 use super::{BESIDE, Mirrors};
 
-/// How git writes [`super::MARK`] into a repository's `config`.
-const MARK_LINES: &str = "[archway]\n\tmirror = true\n";
+/// A mirror below the folder of repositories.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FoundMirror {
+    /// The tenant's slug.
+    pub tenant: String,
+    /// The project's slug.
+    pub project: String,
+    /// The project's id.
+    pub id: Uuid,
+}
 
 impl Mirrors {
-    /// The tenant and project of each mirror. Folders that sync did not make are none.
+    /// How long ago a mirror was written to last; zero if that is not known.
+    pub(crate) fn quiet(&self, mirror: &FoundMirror) -> Duration {
+        let place = self.place(&mirror.tenant, &mirror.project);
+        let written = fs::metadata(place).and_then(|folder| folder.modified());
+        let quiet = written.map(|time| SystemTime::now().duration_since(time).unwrap_or_default());
+        quiet.unwrap_or_default()
+    }
+
+    /// Each mirror that names its project. Other folders are none.
     ///
     /// # Errors
     /// If the folder of repositories cannot be read.
-    pub fn list(&self) -> io::Result<Vec<(String, String)>> {
+    pub fn list(&self) -> io::Result<Vec<FoundMirror>> {
         let mut mirrors = Vec::new();
         for tenant in names(&self.repos)?.filter(|name| name != BESIDE) {
             let Ok(projects) = names(&self.repos.join(&tenant)) else {
@@ -23,8 +41,13 @@ impl Mirrors {
                 continue;
             };
             for project in projects {
-                if is_mirror(&self.place(&tenant, &project)) {
-                    mirrors.push((tenant.clone(), project));
+                if let Ok(Owner::Project(id)) = Owner::of(&self.place(&tenant, &project)) {
+                    let tenant = tenant.clone();
+                    mirrors.push(FoundMirror {
+                        tenant,
+                        project,
+                        id,
+                    });
                 }
             }
         }
@@ -38,7 +61,7 @@ impl Mirrors {
     /// If the folder of repositories cannot be written to.
     pub fn remove(&self, tenant: &str, project: &str) -> io::Result<()> {
         let place = self.place(tenant, project);
-        if !is_mirror(&place) {
+        if !matches!(Owner::of(&place)?, Owner::Project(_) | Owner::Unnamed) {
             return Ok(());
         }
         let beside = self.repos.join(BESIDE);
@@ -64,11 +87,6 @@ pub(super) fn remove_unfinished(mirror: &Path) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-fn is_mirror(folder: &Path) -> bool {
-    let config = fs::read_to_string(folder.join("config"));
-    config.is_ok_and(|text| text.contains(MARK_LINES))
 }
 
 fn names(folder: &Path) -> io::Result<impl Iterator<Item = String> + use<>> {

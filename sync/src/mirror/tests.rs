@@ -1,5 +1,6 @@
 //! Mirrors of real repositories, by git's own program.
 
+mod damage;
 mod upkeep;
 
 use std::process::Command;
@@ -19,6 +20,7 @@ struct Sandbox {
     mirrors: Mirrors,
     allowed: AllowedProtocols,
     limits: RunLimits,
+    project_id: Uuid,
 }
 
 impl Sandbox {
@@ -36,6 +38,7 @@ impl Sandbox {
             mirrors: Mirrors::new(repos, git),
             temp,
             allowed,
+            project_id: Uuid::new_v4(),
             limits: RunLimits {
                 time: Duration::from_secs(60),
                 silence: Duration::from_secs(60),
@@ -90,6 +93,7 @@ impl Sandbox {
         let source = MirrorSource {
             tenant: "acme",
             project: "site",
+            project_id: self.project_id,
             reference,
             transport,
         };

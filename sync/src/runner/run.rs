@@ -7,7 +7,7 @@ use archway_proto::trace::Span;
 use opentelemetry::KeyValue;
 use opentelemetry::trace::{SpanBuilder, SpanKind};
 use parking_lot::Mutex;
-use tokio::time::{Duration, Instant};
+use tokio::time::{Duration, Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Runner;
@@ -124,6 +124,7 @@ async fn sync(
     let source = MirrorSource {
         tenant: &mirror.tenant,
         project: &mirror.project,
+        project_id: mirror.project_id,
         reference: mirror.reference.as_deref(),
         transport: Transport {
             remote: &remote,
@@ -221,11 +222,13 @@ async fn until_lost(runner: &Runner, mirror: &LeasedMirror, progress: &Mutex<Pro
     loop {
         tokio::time::sleep(RENEWAL).await;
         let Progress { percent, bytes } = *progress.lock();
-        match runner.store.renew(mirror, percent, bytes).await {
-            Ok(true) => renewed = Instant::now(),
-            Ok(false) => return,
-            Err(_) if renewed.elapsed() >= UNRENEWED => return,
-            Err(_) => {}
+        let begun = Instant::now();
+        let left = UNRENEWED.saturating_sub(renewed.elapsed());
+        match timeout(left, runner.store.renew(mirror, percent, bytes)).await {
+            // The lease is good from some moment after the question.
+            Ok(Ok(true)) => renewed = begun,
+            Ok(Ok(false)) | Err(_) => return,
+            Ok(Err(_)) => {}
         }
     }
 }

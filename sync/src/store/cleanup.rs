@@ -12,6 +12,15 @@ pub(crate) struct ExpiredMirror {
     pub(crate) project: String,
 }
 
+/// A project that may have a mirror at this place.
+pub(crate) struct KnownMirror {
+    pub(crate) project_id: Uuid,
+    pub(crate) tenant: String,
+    pub(crate) project: String,
+    /// Whether a run made it.
+    pub(crate) is_made: bool,
+}
+
 impl SyncStore {
     /// Mirrors whose projects have been out of use for so long: at most 1,000.
     pub(crate) async fn expired_mirrors(
@@ -39,18 +48,26 @@ impl SyncStore {
             .map_err(failed("forgetting a mirror"))
     }
 
-    /// The tenants and projects that have mirrors at this place.
-    pub(crate) async fn mirror_names(&self) -> Result<Vec<(String, String)>, SyncStoreError> {
-        let rows = sqlx::query!(
-            r#"select tenant as "tenant!", project as "project!" from mirror_names($1)"#,
+    /// The projects that may have mirrors at this place.
+    pub(crate) async fn mirrors_here(&self) -> Result<Vec<KnownMirror>, SyncStoreError> {
+        sqlx::query_as!(
+            KnownMirror,
+            r#"select project_id as "project_id!", tenant as "tenant!", project as "project!",
+                      is_made as "is_made!"
+               from mirrors_at($1)"#,
             self.place
         )
         .fetch_all(&self.pool)
         .await
-        .map_err(failed("reading which mirrors there are"))?;
-        Ok(rows
-            .into_iter()
-            .map(|row| (row.tenant, row.project))
-            .collect())
+        .map_err(failed("reading which mirrors there are"))
+    }
+
+    /// Has mirrors made anew that are gone from the volume.
+    pub(crate) async fn make_anew(&self, projects: &[Uuid]) -> Result<(), SyncStoreError> {
+        sqlx::query!("select make_mirrors_anew($1, $2)", self.place, projects)
+            .execute(&self.pool)
+            .await
+            .map(drop)
+            .map_err(failed("having mirrors made anew"))
     }
 }

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::{SyncStore, SyncStoreError, failed};
 use crate::hosts::changes::KnownRepository;
+use crate::remote::{AllowedProtocols, RemoteUrl};
 
 /// How long a listing may take: its client's deadline is shorter.
 const LEASE_SECONDS: i32 = 300;
@@ -40,8 +41,8 @@ pub(crate) struct KnownSources {
     pub(crate) repositories: BTreeMap<String, KnownRepository>,
     pub(crate) slugs: BTreeMap<String, String>,
     pub(crate) taken_slugs: BTreeSet<String>,
-    /// URLs of sources that an operator wrote, or that another connection found.
-    pub(crate) taken_urls: BTreeSet<String>,
+    /// Repositories ([`RemoteUrl::identity`]) of sources that an operator wrote, or that another connection found.
+    pub(crate) taken_repositories: BTreeSet<String>,
 }
 
 /// How a listing ended, as `record_listing` takes it.
@@ -59,6 +60,8 @@ pub(crate) struct ListingOutcome {
     pub(crate) vouch_seconds: u64,
     /// How late the host may list a push.
     pub(crate) lag_seconds: u64,
+    /// Whether it believed the operator that what is missing is gone.
+    pub(crate) accepted_losses: bool,
 }
 
 impl SyncStore {
@@ -69,8 +72,9 @@ impl SyncStore {
                       settings as "settings!", mark, settings_digest, guard,
                       accepts_losses as "accepts_losses!", attempts as "attempts!", seconds_since_whole,
                       lease_number as "lease_number!"
-               from lease_listing($1)"#,
-            LEASE_SECONDS
+               from lease_listing($1, $2)"#,
+            LEASE_SECONDS,
+            self.pool_name
         )
         .fetch_optional(&self.pool)
         .await
@@ -95,6 +99,7 @@ impl SyncStore {
     pub(crate) async fn known_sources(
         &self,
         listing: &LeasedListing,
+        allowed: &AllowedProtocols,
     ) -> Result<KnownSources, SyncStoreError> {
         let found = sqlx::query!(
             r#"select host_id as "host_id!", slug as "slug!", host_path, url as "url!",
@@ -128,7 +133,10 @@ impl SyncStore {
         .map_err(failed("reading a tenant's slugs"))?;
         for row in taken {
             known.taken_slugs.insert(row.slug);
-            known.taken_urls.extend(row.url);
+            let remote = row.url.and_then(|url| RemoteUrl::parse(&url, allowed).ok());
+            known
+                .taken_repositories
+                .extend(remote.map(|remote| remote.identity()));
         }
         Ok(known)
     }
@@ -189,23 +197,41 @@ impl SyncStore {
         .map_err(failed("recording a listing"))
     }
 
-    /// Ends a listing that failed.
+    /// Ends a listing that failed. Whoever requests the next one, the host is not asked for `wait`.
     pub(crate) async fn record_listing_failure(
         &self,
         listing: &LeasedListing,
         message: &str,
         next: Duration,
+        wait: Duration,
     ) -> Result<(), SyncStoreError> {
         sqlx::query!(
-            "select record_listing_failure($1, $2, $3, $4)",
+            "select record_listing_failure($1, $2, $3, $4, $5)",
             listing.connection_id,
             listing.lease_number,
             message,
-            next.as_secs_f64()
+            next.as_secs_f64(),
+            wait.as_secs_f64()
         )
         .execute(&self.pool)
         .await
         .map(drop)
         .map_err(failed("recording a failed listing"))
+    }
+
+    /// Ends the lease of a listing without a result: it stays due.
+    pub(crate) async fn release_listing(
+        &self,
+        listing: &LeasedListing,
+    ) -> Result<(), SyncStoreError> {
+        sqlx::query!(
+            "select release_listing_lease($1, $2)",
+            listing.connection_id,
+            listing.lease_number
+        )
+        .execute(&self.pool)
+        .await
+        .map(drop)
+        .map_err(failed("ending the lease of a listing"))
     }
 }

@@ -11,6 +11,7 @@ use archway_sync::{
 use e2e::{Client, Harness, Repo, Tenant, git};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::{PATIENCE, found};
 
@@ -81,6 +82,7 @@ async fn read_until(client: Client, done: CancellationToken) -> usize {
 struct FileMirrors {
     mirrors: Mirrors,
     remote: RemoteUrl,
+    project_id: Uuid,
 }
 
 impl FileMirrors {
@@ -94,6 +96,7 @@ impl FileMirrors {
         FileMirrors {
             mirrors: mirrors.with_grace(Duration::ZERO),
             remote: RemoteUrl::parse(&url, &allowed).unwrap(),
+            project_id: Uuid::new_v4(),
         }
     }
 
@@ -101,6 +104,7 @@ impl FileMirrors {
         let source = MirrorSource {
             tenant: "acme",
             project: "site",
+            project_id: self.project_id,
             reference: None,
             transport: Transport {
                 remote: &self.remote,

@@ -58,7 +58,9 @@ impl TenantStore<'_> {
         let mut tx = self.begin().await?;
         let rows = sqlx::query!(
             r#"select p.id, p.slug, p.name, p.allow_globs, p.open_globs, p.close_globs,
-                      s.project_id is not null as "is_mirrored!", m.state as "state?",
+                      s.project_id is not null as "is_mirrored!",
+                      case when m.state = 'ok' and m.next_at < now() - interval '1 minute' then 'behind'
+                           else m.state end as "state?",
                       extract(epoch from m.since)::bigint as since,
                       extract(epoch from m.fetched_at)::bigint as fetched_at,
                       extract(epoch from m.changed_at)::bigint as changed_at, m.percent as "percent?",

@@ -14,7 +14,7 @@ pub(super) fn found(
     below: &str,
 ) -> Vec<Value> {
     let listed: Vec<HostedRepository> = listed(changes)
-        .filter(|it| !known.taken_urls.contains(it.clone_url.as_str()))
+        .filter(|it| !known.taken_repositories.contains(&it.clone_url.identity()))
         .cloned()
         .collect();
     let slugs = slugs::assign(&known.slugs, &known.taken_slugs, below, &listed);
@@ -50,7 +50,7 @@ pub(super) fn lost(changes: &Changes, known: &KnownSources) -> Vec<Value> {
     let gone = changes.gone.iter().map(|id| row(id, "gone"));
     let is_named = |it: &&HostedRepository| {
         known.repositories.contains_key(&it.host_id)
-            && known.taken_urls.contains(it.clone_url.as_str())
+            && known.taken_repositories.contains(&it.clone_url.identity())
     };
     let named = listed(changes).filter(is_named);
     let named = named.map(|it| row(&it.host_id, "named"));

@@ -31,8 +31,14 @@ async fn only_mirrors_are_listed_and_a_removed_one_is_gone() {
     init.arg("init").arg("-q").arg(&by_hand);
     assert!(init.status().unwrap().success());
     fs::write(repos.join("a-file"), "").unwrap();
-    let site = || ("acme".to_owned(), "site".to_owned());
-    assert_eq!(sandbox.mirrors.list().unwrap(), [site()]);
+    let [site] = &sandbox.mirrors.list().unwrap()[..] else {
+        panic!("one mirror")
+    };
+    assert_eq!(
+        (site.tenant.as_str(), site.project.as_str()),
+        ("acme", "site")
+    );
+    assert_eq!(site.id, sandbox.project_id);
     sandbox.mirrors.remove("acme", "by-hand").unwrap();
     for _ in 0..2 {
         sandbox.mirrors.remove("acme", "site").unwrap();

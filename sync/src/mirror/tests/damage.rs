@@ -1,0 +1,122 @@
+//! Mirrors that are damaged or another project's, and remotes whose HEAD names nothing.
+
+use std::fs::File;
+
+use super::*;
+
+impl Sandbox {
+    fn place(&self) -> PathBuf {
+        self.mirrors.place("acme", "site")
+    }
+
+    /// Makes the mirror look as old.
+    fn made_ago(&self, age: Duration) {
+        let config = File::open(self.place().join("config")).unwrap();
+        config.set_modified(SystemTime::now() - age).unwrap();
+    }
+
+    /// Cuts the mirror's packs short.
+    fn damage(&self) {
+        let packs = fs::read_dir(self.place().join("objects/pack"))
+            .unwrap()
+            .flatten();
+        for pack in packs
+            .map(|file| file.path())
+            .filter(|path| path.extension().is_some_and(|end| end == "pack"))
+        {
+            let mut permissions = fs::metadata(&pack).unwrap().permissions();
+            #[expect(
+                clippy::permissions_set_readonly_false,
+                reason = "a file of the test's own folder"
+            )]
+            permissions.set_readonly(false);
+            fs::set_permissions(&pack, permissions).unwrap();
+            fs::write(&pack, "PACK").unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_corrupt_mirror_is_cloned_anew_once_an_hour() {
+    let sandbox = Sandbox::new();
+    sandbox.commit("first");
+    sandbox.sync(None).await.unwrap();
+    sandbox.damage();
+    let second = sandbox.commit("second");
+    let failure = sandbox.sync(None).await.unwrap_err();
+    assert!(failure.is_corruption(), "{failure}");
+    sandbox.made_ago(LEAST_LIFE);
+    let synced = sandbox.sync(None).await.unwrap();
+    assert_eq!((synced.head, synced.changed), (Some(second), true));
+    sandbox.mirror(&["fsck", "--full", "--strict"]);
+    let left = fs::read_dir(sandbox.mirrors.repos.join(BESIDE)).unwrap();
+    assert_eq!(left.count(), 0, "the corrupt one is removed");
+    sandbox.damage();
+    sandbox.commit("third");
+    sandbox.sync(None).await.unwrap_err();
+}
+
+#[tokio::test]
+async fn a_fault_of_the_remote_replaces_no_mirror() {
+    let sandbox = Sandbox::new();
+    sandbox.commit("first");
+    sandbox.sync(None).await.unwrap();
+    sandbox.made_ago(2 * LEAST_LIFE);
+    let made = fs::metadata(sandbox.place()).unwrap();
+    let commit = sandbox.commit("second");
+    let object = sandbox
+        .remote()
+        .join(".git/objects")
+        .join(&commit[..2])
+        .join(&commit[2..]);
+    fs::remove_file(object).unwrap();
+    let failure = sandbox.sync(None).await.unwrap_err();
+    assert!(!failure.is_corruption(), "{failure}");
+    let now = fs::metadata(sandbox.place()).unwrap();
+    assert_eq!(made.created().unwrap(), now.created().unwrap());
+}
+
+#[tokio::test]
+async fn another_projects_mirror_is_never_taken_over() {
+    let mut sandbox = Sandbox::new();
+    sandbox.commit("first");
+    sandbox.sync(None).await.unwrap();
+    sandbox.mirror(&["update-ref", "refs/heads/erased", "HEAD"]);
+    sandbox.project_id = Uuid::new_v4();
+    assert!(sandbox.sync(None).await.unwrap().changed);
+    assert_eq!(sandbox.state().1, "refs/heads/main");
+}
+
+#[tokio::test]
+async fn a_mirror_that_named_no_project_is_kept() {
+    let sandbox = Sandbox::new();
+    sandbox.commit("first");
+    sandbox.sync(None).await.unwrap();
+    sandbox.mirror(&["config", "archway.mirror", "true"]);
+    assert!(!sandbox.sync(None).await.unwrap().changed);
+    assert_eq!(sandbox.mirrors.list().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_remote_whose_head_names_nothing_serves_a_usual_branch() {
+    let sandbox = Sandbox::new();
+    let first = sandbox.commit("first");
+    sandbox.git(&["branch", "a-topic"]);
+    sandbox.git(&["branch", "master"]);
+    sandbox.git(&["symbolic-ref", "HEAD", "refs/heads/gone"]);
+    sandbox.git(&["branch", "-D", "main"]);
+    let synced = sandbox.sync(None).await.unwrap();
+    assert_eq!((synced.head, synced.ref_gone), (Some(first.clone()), false));
+    assert_eq!(sandbox.state().0, "ref: refs/heads/master");
+    sandbox.git(&["branch", "main", "master"]);
+    sandbox.sync(None).await.unwrap();
+    assert_eq!(
+        sandbox.state().0,
+        "ref: refs/heads/master",
+        "the served branch stays"
+    );
+    sandbox.git(&["symbolic-ref", "HEAD", "refs/heads/a-topic"]);
+    sandbox.commit("second");
+    sandbox.sync(None).await.unwrap();
+    assert_eq!(sandbox.state().0, "ref: refs/heads/a-topic");
+}
