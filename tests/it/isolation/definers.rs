@@ -109,8 +109,20 @@ pub(super) const DEFINERS: &[(&str, &str)] = &[
         "for `archway sync` alone: one whose project is removed",
     ),
     (
-        "mirror_names",
+        "mirrors_at",
         "for `archway sync` alone: which mirrors there may be on its volume",
+    ),
+    (
+        "make_mirrors_anew",
+        "for `archway sync` alone: those that are gone from its volume are due",
+    ),
+    (
+        "end_sync_process",
+        "for `archway sync` alone: it says that it ends",
+    ),
+    (
+        "request_with_new_access",
+        "a trigger: a source with another credential is due",
     ),
     (
         "make_listing",
@@ -136,6 +148,10 @@ pub(super) const DEFINERS: &[(&str, &str)] = &[
     ("record_listing", "for `archway sync` alone, likewise"),
     (
         "record_listing_failure",
+        "for `archway sync` alone, likewise",
+    ),
+    (
+        "release_listing_lease",
         "for `archway sync` alone, likewise",
     ),
     (

@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 pub(super) const ROLES: [&str; 3] = ["archway_gateway", "archway_worker", "archway_sync"];
 
 /// Tables without a tenant, and why.
-const NOBODYS: [(&str, &str); 5] = [
+const NOBODYS: [(&str, &str); 6] = [
     (
         "_sqlx_migrations",
         "which migrations ran; no running part may read it",
@@ -23,6 +23,10 @@ const NOBODYS: [(&str, &str); 5] = [
     (
         "gateways",
         "where admin ports of gateways are; read by the owner alone",
+    ),
+    (
+        "sync_processes",
+        "which processes of `archway sync` live; they have no right to it, functions write it",
     ),
     (
         "principals",

@@ -58,11 +58,22 @@ impl ListedMirror {
         }
     }
 
-    fn cells(&self) -> [String; 8] {
-        let state = match self.percent {
+    /// How much the mirror needs an operator's eye.
+    fn concern(&self) -> usize {
+        let calm = ["ok", "behind", "cloning", "new", "ref_gone", "backing_off"];
+        let known = calm.iter().position(|state| *state == self.state);
+        known.unwrap_or(calm.len())
+    }
+
+    /// The cells of the worst of a project's mirrors, of which there are `places`.
+    fn cells(&self, places: usize) -> [String; 8] {
+        let mut state = match self.percent {
             Some(percent) => format!("{} {percent} %", self.state),
             None => self.state.clone(),
         };
+        if places > 1 {
+            state = format!("{state} on {} (of {places})", self.place);
+        }
         let head = self.head.as_deref().unwrap_or("-");
         let megabytes = self.bytes.map(|bytes| format!("{:.1}", bytes as f64 / 1e6));
         [
@@ -81,6 +92,18 @@ impl ListedMirror {
 }
 
 impl MirrorList {
+    /// The worst mirror of each project, and how many the project has.
+    fn worst(&self) -> impl Iterator<Item = (&ListedMirror, usize)> {
+        let is_same = |one: &ListedMirror, other: &ListedMirror| {
+            (&one.tenant, &one.project) == (&other.tenant, &other.project)
+        };
+        let projects = self.mirrors.chunk_by(is_same);
+        projects.filter_map(|mirrors| {
+            let worst = mirrors.iter().max_by_key(|mirror| mirror.concern())?;
+            Some((worst, mirrors.len()))
+        })
+    }
+
     /// Which mirrors failed, and why.
     pub(super) fn failures(&self) -> Vec<String> {
         let failed = self.mirrors.iter().filter_map(|mirror| {
@@ -101,16 +124,61 @@ impl Answer for MirrorList {
         match self.tenant {
             Some(_) => table(
                 header,
-                self.mirrors.iter().map(ListedMirror::cells).collect(),
+                self.worst()
+                    .map(|(row, places)| row.cells(places))
+                    .collect(),
                 none,
             ),
             None => {
                 let rows = self
-                    .mirrors
-                    .iter()
-                    .map(|row| (row.tenant.clone(), row.cells()));
+                    .worst()
+                    .map(|(row, places)| (row.tenant.clone(), row.cells(places)));
                 table_by_tenant(header, rows.collect(), none)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    fn mirror(project: &str, place: &str, state: &str) -> ListedMirror {
+        let row = MirrorRow {
+            project: project.to_owned(),
+            host: "host".to_owned(),
+            place: place.to_owned(),
+            state: state.to_owned(),
+            since: SystemTime::UNIX_EPOCH,
+            attempts: 0,
+            message: None,
+            head: None,
+            bytes: None,
+            percent: None,
+            fetched_at: None,
+            tried_at: None,
+            next_at: SystemTime::UNIX_EPOCH,
+            is_running: false,
+        };
+        ListedMirror::of("acme", row)
+    }
+
+    #[test]
+    fn a_project_with_several_mirrors_shows_the_worst() {
+        let list = MirrorList {
+            tenant: Some("acme".to_owned()),
+            mirrors: vec![
+                mirror("app", "a", "ok"),
+                mirror("app", "b", "not_found"),
+                mirror("app", "c", "backing_off"),
+                mirror("site", "a", "ok"),
+            ],
+        };
+        let text = list.text();
+        assert!(text.contains("not_found on b (of 3)"), "{text}");
+        assert_eq!(text.lines().count(), 3, "a header and two rows: {text}");
+        assert!(!text.contains("ok on"), "{text}");
     }
 }

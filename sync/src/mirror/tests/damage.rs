@@ -64,11 +64,12 @@ async fn a_fault_of_the_remote_replaces_no_mirror() {
     sandbox.made_ago(2 * LEAST_LIFE);
     let made = fs::metadata(sandbox.place()).unwrap();
     let commit = sandbox.commit("second");
+    let (folder, file) = commit.split_at(2);
     let object = sandbox
         .remote()
         .join(".git/objects")
-        .join(&commit[..2])
-        .join(&commit[2..]);
+        .join(folder)
+        .join(file);
     fs::remove_file(object).unwrap();
     let failure = sandbox.sync(None).await.unwrap_err();
     assert!(!failure.is_corruption(), "{failure}");
