@@ -103,8 +103,7 @@ impl Repo {
         self.snapshot.is_bare()
     }
 
-    /// The same project as of `commit`, with its files in place of the work tree's; HEAD is that
-    /// commit. The current path rules apply, so that a path closed today is closed in old commits.
+    /// The same project as of `commit`, whose files replace the work tree's. Today's path rules apply to them, too.
     ///
     /// # Errors
     /// If the project has no repository, or the commit can't be read.
@@ -115,6 +114,11 @@ impl Repo {
         })
     }
 
+    /// Closes its git data: who opens the project next sees packs that were replaced meanwhile.
+    pub fn close_git(&self) {
+        self.snapshot.project().close_git();
+    }
+
     /// Whether HEAD, or the folder that `current` names, has changed since this was opened.
     pub fn moved(&self) -> bool {
         match self.shared.snapshot(&self.tenant, self.name()) {
@@ -123,18 +127,12 @@ impl Repo {
         }
     }
 
-    /// Closes the project's git data: who opens the project next sees packs that were replaced meanwhile.
-    pub fn close_git(&self) {
-        self.snapshot.project().close_git();
-    }
-
     /// Whether a dirty check is due. True for one caller, which then runs [`Repo::refresh_status`].
     pub fn claim_status(&self) -> bool {
         self.snapshot.claim_status()
     }
 
-    /// Checks whether the work tree is dirty. It costs as much as a search: run it outside of
-    /// calls, and only after [`Repo::claim_status`] returned true.
+    /// Checks, as slowly as a search, whether the work tree is dirty. Call [`Repo::claim_status`] before.
     pub fn refresh_status(&self) {
         let pools = &self.shared.search_pools;
         pools.background(|| self.snapshot.refresh_status());
@@ -192,14 +190,11 @@ impl Repo {
         cancel: &Cancel,
     ) -> Result<Vec<Option<Stat>>, RepoError> {
         let stat = |entry| {
-            cancel
-                .check()
-                .map(|()| self.stat(entry))
-                .map_err(RepoError::from)
+            let checked = cancel.check().map_err(RepoError::from);
+            checked.map(|()| self.stat(entry))
         };
-        self.shared
-            .pool
-            .install(|| entries.par_iter().map(stat).collect())
+        let stats = || entries.par_iter().map(stat).collect();
+        self.shared.pool.install(stats)
     }
 
     /// When each of these folders last changed, in their order, read in parallel; `None` if one is
