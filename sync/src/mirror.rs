@@ -14,8 +14,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use std::{fs, io};
 
-use uuid::Uuid;
-
 use crate::failure::{SyncFailure, SyncState};
 use crate::git::{Git, RunBounds, Transport};
 
@@ -99,8 +97,14 @@ impl Mirrors {
             .await;
         match mark.is_ok_and(|mark| mark.trim() == "true") {
             true => {
-                removal::remove_unfinished(&place).map_err(|error| disk_failure(&error))?;
-                self.fetch(&place, source, bounds).await
+                let clean = || removal::remove_unfinished(&place);
+                clean().map_err(|error| disk_failure(&error))?;
+                let fetched = self.fetch(&place, source, bounds).await;
+                if fetched.is_err() {
+                    // What a stopped run received takes room until then. The next run tries again.
+                    _ = clean();
+                }
+                fetched
             }
             false => Err(SyncFailure::new(
                 SyncState::Failed,
@@ -143,9 +147,8 @@ impl Mirrors {
         place: &Path,
         bounds: &RunBounds<'_>,
     ) -> Result<Synced, SyncFailure> {
-        let beside = self.repos.join(BESIDE);
-        fs::create_dir_all(&beside).map_err(|error| disk_failure(&error))?;
-        let beside = Beside(beside.join(Uuid::new_v4().simple().to_string()));
+        let beside = self.beside(source.tenant, source.project);
+        let beside = Beside(beside.map_err(|error| disk_failure(&error))?);
         let init = [
             "init",
             "--quiet",
