@@ -30,6 +30,9 @@ mod table_locks;
 #[path = "roles/cached_tools.rs"]
 mod cached_tools;
 
+#[path = "roles/mirrors.rs"]
+mod mirrors;
+
 #[path = "roles/names.rs"]
 mod names;
 
@@ -62,6 +65,12 @@ mod secured;
 
 #[path = "processes/http.rs"]
 mod http;
+
+#[path = "processes/git_daemon.rs"]
+mod git_daemon;
+
+#[path = "processes/syncing.rs"]
+mod syncing;
 
 const READ: &str = r#"{"path":"greeting.txt"}"#;
 /// How many workers wait for a lock.

@@ -200,20 +200,6 @@ fn classify(words: &str) -> SyncState {
     found.map_or(SyncState::Failed, |(_, state)| *state)
 }
 
-/// Whether a line says how far the remote is.
-fn is_progress(line: &str) -> bool {
-    line.strip_prefix("remote: ").is_some_and(|rest| {
-        [
-            "Enumerating objects:",
-            "Counting objects:",
-            "Compressing objects:",
-            "Total ",
-        ]
-        .iter()
-        .any(|step| rest.starts_with(step))
-    })
-}
-
 /// The lines that say what failed, escaped, without host paths.
 fn clean(words: &str, folder: &Path) -> String {
     let says_why = |line: &&str| {
@@ -230,10 +216,12 @@ fn clean(words: &str, folder: &Path) -> String {
         .any(|sign| line.starts_with(sign))
             // It names the helper's path, and another line says what was asked for.
             && !line.contains("askpass response")
-            && !is_progress(line)
     };
     let lines: Vec<&str> = words.split(['\n', '\r']).map(str::trim).collect();
     let mut why: Vec<&str> = lines.iter().copied().filter(says_why).collect();
+    why.retain(|line| !is_progress(line));
+    // git's own lines first: a remote may say very much.
+    why.sort_by_key(|line| line.starts_with("remote:"));
     if why.is_empty() {
         why = lines.into_iter().filter(|line| !line.is_empty()).collect();
     }
@@ -244,6 +232,18 @@ fn clean(words: &str, folder: &Path) -> String {
     };
     let text = misleading::on_one_line(&text).into_owned();
     text.chars().take(MAX_MESSAGE).collect()
+}
+
+/// Whether a remote only says how far it is: `remote: Counting objects:  25% (1/4)`.
+fn is_progress(line: &str) -> bool {
+    let said = line.strip_prefix("remote:").unwrap_or_default().trim();
+    let begins = [
+        "Enumerating objects:",
+        "Counting objects:",
+        "Compressing objects:",
+        "Total ",
+    ];
+    begins.iter().any(|begin| said.starts_with(begin))
 }
 
 impl fmt::Display for SyncState {
@@ -309,6 +309,19 @@ mod tests {
         let failure = SyncFailure::of_git(words, Path::new("/srv/repos"));
         assert_eq!(failure.message, "fatal: could not read Username");
         assert_eq!(failure.state, SyncState::CredentialRefused);
+    }
+
+    #[test]
+    fn what_a_remote_says_does_not_hide_the_reason() {
+        let counting =
+            "remote: Counting objects:  25% (1/4)\rremote: Counting objects: 100% (4/4), done.\n";
+        let words = format!(
+            "{counting}remote: Total 4 (delta 0), reused 0 (delta 0)\nremote: {}\nfatal: write error: No space left on device",
+            "x".repeat(1000)
+        );
+        let failure = SyncFailure::of_git(&words, Path::new("/srv/repos"));
+        let begin = "fatal: write error: No space left on device; remote: xxx";
+        assert!(failure.message.starts_with(begin), "{failure}");
     }
 
     #[test]

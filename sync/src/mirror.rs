@@ -129,11 +129,17 @@ impl Mirrors {
         source: &MirrorSource<'_>,
         bounds: &RunBounds<'_>,
     ) -> Result<Synced, SyncFailure> {
-        removal::remove_unfinished(place).map_err(|error| disk_failure(&error))?;
+        let clean = || removal::remove_unfinished(place);
+        clean().map_err(|error| disk_failure(&error))?;
         let failure = match self.fetch(place, source, bounds).await {
-            Err(failure) if failure.is_corruption() && owner::age(place) >= LEAST_LIFE => failure,
-            done => return done,
+            Ok(synced) => return Ok(synced),
+            Err(failure) => failure,
         };
+        // What a stopped run received takes room until then. The next run tries again.
+        _ = clean();
+        if !failure.is_corruption() || owner::age(place) < LEAST_LIFE {
+            return Err(failure);
+        }
         tracing::warn!(project = source.project, %failure, "a mirror is corrupt: it is cloned anew");
         let (beside, synced) = self.make(source, bounds).await?;
         owner::exchange(&beside.0, place).map_err(|error| disk_failure(&error))?;
@@ -177,9 +183,8 @@ impl Mirrors {
         source: &MirrorSource<'_>,
         bounds: &RunBounds<'_>,
     ) -> Result<(Beside, Synced), SyncFailure> {
-        let beside = self.repos.join(BESIDE);
-        fs::create_dir_all(&beside).map_err(|error| disk_failure(&error))?;
-        let beside = Beside(beside.join(Uuid::new_v4().simple().to_string()));
+        let beside = self.beside(source.tenant, source.project);
+        let beside = Beside(beside.map_err(|error| disk_failure(&error))?);
         let init = [
             "init",
             "--quiet",

@@ -35,6 +35,9 @@ pub struct GitHost {
     serving: tokio::task::JoinHandle<()>,
 }
 
+/// Makes another answer of a request's body and git's answer to it.
+type Tamper = Box<dyn Fn(&[u8], &[u8]) -> Vec<u8> + Send + Sync>;
+
 #[derive(Default)]
 struct HostState {
     authorization: String,
@@ -44,6 +47,8 @@ struct HostState {
     listing: Mutex<Option<Vec<Value>>>,
     /// An answer instead of git's own: `503 Service Unavailable`, or a redirect.
     instead: Mutex<Option<(StatusCode, String)>>,
+    /// What is made of git's own answers.
+    tamper: Mutex<Option<Tamper>>,
     /// What was requested: method, path and query, and the headers.
     requests: Mutex<Vec<String>>,
 }
@@ -147,6 +152,11 @@ impl GitHost {
             instead.map(|(status, location)| (status, location.to_owned()));
     }
 
+    /// From now on, answers what this makes of a request's body and git's answer to it.
+    pub fn tamper(&self, tamper: impl Fn(&[u8], &[u8]) -> Vec<u8> + Send + Sync + 'static) {
+        *self.state.tamper.lock() = Some(Box::new(tamper));
+    }
+
     /// What was requested so far, a line for each request.
     pub fn requests(&self) -> Vec<String> {
         self.state.requests.lock().clone()
@@ -212,13 +222,18 @@ async fn answer(
         .env("CONTENT_LENGTH", body.len().to_string())
         .spawn()?;
     let mut stdin = child.stdin.take().unwrap();
+    let asked = body.clone();
     let feeding = async move { stdin.write_all(&body).await };
     let (_fed, output) = tokio::join!(feeding, child.wait_with_output());
-    Ok(parse(&output?.stdout))
+    let tamper = state.tamper.lock();
+    Ok(parse(&output?.stdout, |answer| match &*tamper {
+        Some(tamper) => tamper(&asked, answer).into(),
+        None => Bytes::copy_from_slice(answer),
+    }))
 }
 
-/// An answer of a CGI program.
-fn parse(output: &[u8]) -> Response<Full<Bytes>> {
+/// An answer of a CGI program, with what is made of its body.
+fn parse(output: &[u8], make: impl Fn(&[u8]) -> Bytes) -> Response<Full<Bytes>> {
     let end = output.windows(4).position(|four| four == b"\r\n\r\n");
     let (head, body) = output.split_at(end.expect("a head"));
     let mut answer = Response::builder();
@@ -229,7 +244,7 @@ fn parse(output: &[u8]) -> Response<Full<Bytes>> {
             _ => answer.header(name, value),
         };
     }
-    let body = Bytes::copy_from_slice(body.get(4..).unwrap_or_default());
+    let body = make(body.get(4..).unwrap_or_default());
     answer.body(Full::new(body)).unwrap()
 }
 

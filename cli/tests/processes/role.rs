@@ -20,6 +20,7 @@ pub(crate) const LOOK: Duration = Duration::from_millis(20);
 /// A running process.
 pub(crate) struct Role {
     child: Child,
+    /// Where it is called; of sync, where hosts send webhooks.
     pub(crate) address: String,
     pub(crate) admin: String,
     /// The lines of its log after the one with its addresses.
@@ -43,9 +44,10 @@ impl Role {
         });
         let fields = fields.unwrap();
         let text = |name: &str| fields[name].as_str().unwrap().to_owned();
+        let is_sync = fields["hooks"].is_string();
         Role {
             child,
-            address: text("address"),
+            address: text(if is_sync { "hooks" } else { "address" }),
             admin: text("admin"),
             log,
         }

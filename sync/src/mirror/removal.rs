@@ -1,6 +1,6 @@
 //! Lists the mirrors of the folder, and removes one.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use std::{fs, io};
 
@@ -64,22 +64,63 @@ impl Mirrors {
         if !matches!(Owner::of(&place)?, Owner::Project(_) | Owner::Unnamed) {
             return Ok(());
         }
-        let beside = self.repos.join(BESIDE);
-        fs::create_dir_all(&beside)?;
-        let beside = beside.join(Uuid::new_v4().simple().to_string());
+        let beside = self.beside(tenant, project)?;
         match fs::rename(place, &beside) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
             Ok(()) => fs::remove_dir_all(beside),
         }
     }
+
+    /// A new place beside the mirrors for one of this project. What killed runs left there of it is removed: else a
+    /// process that is killed again and again would fill the volume.
+    pub(super) fn beside(&self, tenant: &str, project: &str) -> io::Result<PathBuf> {
+        let beside = self.repos.join(BESIDE);
+        fs::create_dir_all(&beside)?;
+        // No slug has a `+`.
+        let begin = format!("{tenant}+{project}+");
+        for left in names(&beside)?.filter(|name| name.starts_with(&begin)) {
+            match fs::remove_dir_all(beside.join(left)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(beside.join(format!("{begin}{}", Uuid::new_v4().simple())))
+    }
 }
 
-/// Removes what killed runs left in a mirror: packs that were not received to their end.
+/// Removes what killed runs left in a mirror: packs that were not received to their end, marks that keep packs,
+/// and locks, for which git would refuse to change anything ever again.
 pub(super) fn remove_unfinished(mirror: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(mirror.join("objects/pack"))? {
+    let is_half = |name: &str| name.starts_with("tmp_") || name.ends_with(".keep");
+    remove_files(&mirror.join("objects/pack"), &is_half)?;
+    let is_lock = |name: &str| name.ends_with(".lock");
+    remove_files(mirror, &is_lock)?;
+    for folder in ["objects/info", "objects/info/commit-graphs"] {
+        remove_files(&mirror.join(folder), &|name| {
+            is_lock(name) || name.starts_with("tmp_")
+        })?;
+    }
+    let mut folders = vec![mirror.join("refs")];
+    while let Some(folder) = folders.pop() {
+        remove_files(&folder, &is_lock)?;
+        let entries = fs::read_dir(&folder)?.flatten();
+        let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+        folders.extend(entries.filter(is_folder).map(|entry| entry.path()));
+    }
+    Ok(())
+}
+
+/// Removes the files of a folder, if there is one, whose names are so.
+fn remove_files(folder: &Path, is_so: &dyn Fn(&str) -> bool) -> io::Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
         let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with("tmp_") {
+        let is_file = entry.file_type()?.is_file();
+        if is_file && is_so(&entry.file_name().to_string_lossy()) {
             match fs::remove_file(entry.path()) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}

@@ -13,7 +13,7 @@ use super::{Mirrored, PATIENCE, found};
 
 impl Mirrored {
     /// Adds the connection `org` to the host's organisation `acme`, with more settings.
-    async fn connect(&self, more: Value) {
+    pub(super) async fn connect(&self, more: Value) {
         let mut settings = json!({
             "name": "org",
             "github": { "org": "acme", "url": self.host.base() },
@@ -29,14 +29,14 @@ impl Mirrored {
         tx.commit().await.unwrap();
     }
 
-    async fn connection(&self) -> ConnectionRow {
+    pub(super) async fn connection(&self) -> ConnectionRow {
         let mut tx = self.stack.tenants().read().await.unwrap();
         let tenant = tx.find_tenant("acme").await.unwrap();
         tx.find_connection(tenant, "org").await.unwrap()
     }
 
     /// Has the connection listed, without the pause of 10 s, and waits until it was.
-    async fn list_now(&self, accepts_losses: bool) -> ConnectionRow {
+    pub(super) async fn list_now(&self, accepts_losses: bool) -> ConnectionRow {
         let accepts = if accepts_losses {
             ", accepts_losses = true"
         } else {
@@ -74,7 +74,7 @@ impl Mirrored {
         slugs
     }
 
-    async fn until_served(&self, client: &Client, slugs: &[&str]) {
+    pub(super) async fn until_served(&self, client: &Client, slugs: &[&str]) {
         let is_so = async || (self.served(client).await == slugs).then_some(());
         self.stack.eventually(is_so).await;
     }

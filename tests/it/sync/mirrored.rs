@@ -24,6 +24,8 @@ pub(super) struct Mirrored {
     pub(super) host: GitHost,
     pub(super) credentials: TempDir,
     pub(super) sync: Option<RunningSync>,
+    /// More options of sync.
+    options: &'static [&'static str],
 }
 
 pub(super) struct RunningSync {
@@ -50,6 +52,11 @@ impl Arguments {
 
 impl Mirrored {
     pub(super) async fn start() -> Mirrored {
+        Mirrored::start_with(&[]).await
+    }
+
+    /// Starts it with more options of sync.
+    pub(super) async fn start_with(options: &'static [&'static str]) -> Mirrored {
         let stack = Harness::new().tenant(Tenant::new("acme")).start().await;
         let mut mirrored = Mirrored {
             stack,
@@ -60,6 +67,7 @@ impl Mirrored {
                 ("org.webhook", "hush\n"),
             ]),
             sync: None,
+            options,
         };
         mirrored.start_sync();
         mirrored
@@ -68,6 +76,7 @@ impl Mirrored {
     pub(super) fn start_sync(&mut self) {
         let folder = self.credentials.path().to_str().unwrap().to_owned();
         let arguments = ["sync", "--volume-percent", "100", "--credentials", &folder];
+        let arguments = arguments.into_iter().chain(self.options.iter().copied());
         let config = Arguments::config_of(arguments);
         let bound = || TcpListener::bind("127.0.0.1:0").unwrap();
         let (admin_port, hooks_port) = (bound(), bound());

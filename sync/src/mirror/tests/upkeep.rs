@@ -73,12 +73,38 @@ async fn a_run_that_was_killed_after_it_combined_packs_loses_nothing() {
 async fn what_a_killed_fetch_left_is_removed_by_the_next() {
     let sandbox = Sandbox::new();
     sandbox.commit("first");
+    sandbox.git(&["branch", "a/b"]);
     sandbox.sync(None).await.unwrap();
-    let left = sandbox
-        .mirrors
-        .place("acme", "site")
-        .join("objects/pack/tmp_pack_abc");
-    fs::write(&left, "half").unwrap();
+    let second = sandbox.commit("second");
+    let mirror = sandbox.mirrors.place("acme", "site");
+    let left = [
+        "objects/pack/tmp_pack_abc",
+        "objects/pack/pack-abc.keep",
+        "objects/info/commit-graphs/commit-graph-chain.lock",
+        "HEAD.lock",
+        "packed-refs.lock",
+        "refs/heads/main.lock",
+        "refs/archway/heads/a/b.lock",
+    ];
+    for file in left.map(|file| mirror.join(file)) {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, "half").unwrap();
+    }
+    let synced = sandbox.sync(None).await.unwrap();
+    assert_eq!(synced.head, Some(second));
+    assert_eq!(left.map(|file| mirror.join(file).exists()), [false; 7]);
+}
+
+#[tokio::test]
+async fn what_a_killed_clone_left_is_removed_by_the_next() {
+    let sandbox = Sandbox::new();
+    sandbox.commit("first");
+    let beside = sandbox.mirrors.repos.join(BESIDE);
+    for left in ["acme+site+1", "acme+site2+1"] {
+        fs::create_dir_all(beside.join(left).join("objects")).unwrap();
+    }
     sandbox.sync(None).await.unwrap();
-    assert!(!left.exists());
+    let left: Vec<_> = fs::read_dir(beside).unwrap().flatten().collect();
+    assert_eq!(left.len(), 1);
+    assert_eq!(left[0].file_name(), "acme+site2+1", "it is another's");
 }
