@@ -13,7 +13,7 @@ use super::{Mirrored, PATIENCE, found};
 
 impl Mirrored {
     /// Adds the connection `org` to the host's organisation `acme`, with more settings.
-    async fn connect(&self, more: Value) {
+    pub(super) async fn connect(&self, more: Value) {
         let mut settings = json!({
             "name": "org",
             "github": { "org": "acme", "url": self.host.base() },
@@ -29,14 +29,14 @@ impl Mirrored {
         tx.commit().await.unwrap();
     }
 
-    async fn connection(&self) -> ConnectionRow {
+    pub(super) async fn connection(&self) -> ConnectionRow {
         let mut tx = self.stack.tenants().read().await.unwrap();
         let tenant = tx.find_tenant("acme").await.unwrap();
         tx.find_connection(tenant, "org").await.unwrap()
     }
 
     /// Has the connection listed, without the pause of 10 s, and waits until it was.
-    async fn list_now(&self, accepts_losses: bool) -> ConnectionRow {
+    pub(super) async fn list_now(&self, accepts_losses: bool) -> ConnectionRow {
         let accepts = if accepts_losses {
             ", accepts_losses = true"
         } else {
@@ -55,7 +55,7 @@ impl Mirrored {
         }
     }
 
-    async fn execute(&self, sql: &str) {
+    pub(super) async fn execute(&self, sql: &str) {
         let owner = self.stack.database().owner();
         let mut owner = PgConnection::connect_with(&owner).await.unwrap();
         let sql = AssertSqlSafe(sql.to_owned());
@@ -81,7 +81,7 @@ impl Mirrored {
 }
 
 /// A repository of the host's organisation with one file that has `needle`.
-fn add(mirrored: &Mirrored, id: u64, path: &str) -> Value {
+pub(super) fn add(mirrored: &Mirrored, id: u64, path: &str) -> Value {
     let repo = Repo::new().file("a.txt", "needle\n").commit();
     mirrored.host.add(path, repo);
     mirrored.host.entry(id, path, 1)
