@@ -45,7 +45,10 @@ impl Role {
         let text = |name: &str| fields[name].as_str().unwrap().to_owned();
         Role {
             child,
-            address: text("address"),
+            // `archway sync` has a port of webhooks instead.
+            address: fields["address"]
+                .as_str()
+                .map_or_else(|| text("hooks"), str::to_owned),
             admin: text("admin"),
             log,
         }
