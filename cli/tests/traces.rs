@@ -15,10 +15,10 @@ use stage::Stage;
 #[path = "../../tests/src/collector.rs"]
 #[expect(unreachable_pub, reason = "a file of the end-to-end tests")]
 mod collector;
-
 #[path = "traces/secrets.rs"]
 mod secrets;
-
+#[path = "traces/sync.rs"]
+mod sync;
 #[path = "traces/unfinished.rs"]
 mod unfinished;
 

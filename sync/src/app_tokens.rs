@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use archway_proto::chain::Chain;
 use moka::sync::Cache;
+use parking_lot::Mutex;
 use secrecy::SecretString;
 use serde_json::Value;
 use tokio::time::Duration;
@@ -27,6 +28,8 @@ pub(crate) struct AppTokens {
     allowed: AllowedProtocols,
     /// By the connection's settings, whose name is that of the key's file.
     apps: Cache<String, Arc<AppToken>>,
+    /// Held while one is made, so that those who ask at the same time share it.
+    making: Mutex<()>,
 }
 
 /// Why an App has no token. Never carries a secret.
@@ -53,26 +56,34 @@ impl AppTokens {
             credentials,
             allowed,
             apps: apps.build(),
+            making: Mutex::default(),
         }
     }
 
     /// A token of the App that a connection's settings name.
     pub(crate) async fn token(&self, settings: &Value) -> Result<SecretString, AppTokenError> {
-        let key = settings.to_string();
-        let app = match self.apps.get(&key) {
-            Some(app) => app,
-            None => {
-                let app = Arc::new(self.app(settings)?);
-                self.apps.insert(key, Arc::clone(&app));
-                app
-            }
-        };
-        Ok(app.token().await?)
+        let token = self.held(settings)?.token().await;
+        if let Err(ListingError::Refused { .. }) = &token {
+            // Its key may have been replaced: the next one reads the file again.
+            self.forget(settings);
+        }
+        Ok(token?)
     }
 
     /// Forgets the token of a connection, which the host refused.
     pub(crate) fn forget(&self, settings: &Value) {
         self.apps.invalidate(&settings.to_string());
+    }
+
+    fn held(&self, settings: &Value) -> Result<Arc<AppToken>, AppTokenError> {
+        let key = settings.to_string();
+        let _making = self.making.lock();
+        if let Some(app) = self.apps.get(&key) {
+            return Ok(app);
+        }
+        let app = Arc::new(self.app(settings)?);
+        self.apps.insert(key, Arc::clone(&app));
+        Ok(app)
     }
 
     fn app(&self, settings: &Value) -> Result<AppToken, AppTokenError> {

@@ -1,5 +1,6 @@
 //! Repositories by URL: `archway sync` mirrors them, and workers serve the mirrors.
 
+mod apps;
 mod attacks;
 mod connections;
 mod mirrored;

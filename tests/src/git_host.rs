@@ -1,6 +1,7 @@
 //! A host of git repositories over HTTPS with basic authentication: git's own `http-backend` behind TLS.
 
 mod api;
+mod app;
 
 use std::{
     net::SocketAddr,
@@ -25,6 +26,7 @@ use tokio::{io::AsyncWriteExt as _, net::TcpListener, process::Command};
 use crate::{Repo, git, tls};
 
 pub use api::push_hook;
+pub use app::GivenToken;
 
 /// A host whose repositories need a user and a password. It ends when it is dropped.
 pub struct GitHost {
@@ -43,6 +45,10 @@ struct HostState {
     authorization: String,
     /// The header of requests to its API.
     bearer: String,
+    /// Whose tokens are accepted instead of both.
+    app: Mutex<Option<app::App>>,
+    /// With an App: what is seen of the processes of this test while they ask.
+    seen_processes: Mutex<String>,
     /// What its API lists for an organisation, as GitHub does; `None` if it has no API.
     listing: Mutex<Option<Vec<Value>>>,
     /// An answer instead of git's own: `503 Service Unavailable`, or a redirect.
@@ -169,6 +175,16 @@ impl Drop for GitHost {
     }
 }
 
+impl HostState {
+    /// Whether a request may read: by its App's token, or as `expected`.
+    fn admits(&self, expected: &str, authorization: &str) -> bool {
+        match self.app.lock().as_mut() {
+            Some(app) => app.admits(authorization),
+            None => authorization == expected,
+        }
+    }
+}
+
 async fn answer(
     request: Request<Incoming>,
     root: PathBuf,
@@ -193,10 +209,14 @@ async fn answer(
         let answer = status(code).header("Location", location);
         return Ok(answer.body(Full::default()).unwrap());
     }
-    if let Some(answer) = api::listing(&request, &state, &header("authorization")) {
+    if let Some(answer) = api::answer(&request, &state, &header("authorization")) {
         return Ok(answer);
     }
-    if header("authorization") != state.authorization {
+    if state.app.lock().is_some() {
+        let seen = app::shown_of_descendants();
+        state.seen_processes.lock().push_str(&seen);
+    }
+    if !state.admits(&state.authorization, &header("authorization")) {
         let challenge =
             status(StatusCode::UNAUTHORIZED).header("WWW-Authenticate", "Basic realm=\"git\"");
         return Ok(challenge.body(Full::default()).unwrap());

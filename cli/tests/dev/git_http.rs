@@ -11,9 +11,9 @@ pub(crate) struct GitHttp {
     port: u16,
 }
 
-struct Request {
+pub(crate) struct Request {
     /// Method, path and query.
-    line: String,
+    pub(crate) line: String,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
 }
@@ -47,7 +47,7 @@ impl GitHttp {
 }
 
 impl Request {
-    fn read(stream: &TcpStream) -> Option<Request> {
+    pub(crate) fn read(stream: impl Read) -> Option<Request> {
         let mut lines = BufReader::new(stream);
         let mut next = || {
             let mut line = String::new();
@@ -70,7 +70,7 @@ impl Request {
         Some(request)
     }
 
-    fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(known, _)| known == name);
         found.map_or("", |(_, value)| value.as_str())
     }
@@ -80,12 +80,18 @@ fn answer(mut stream: TcpStream, root: &Path, credential: Option<&str>) {
     let Some(request) = Request::read(&stream) else {
         return;
     };
+    stream
+        .write_all(&git_answer(&request, root, credential))
+        .ok();
+}
+
+/// The answer of git's `http-backend` for the repositories in a folder.
+pub(crate) fn git_answer(request: &Request, root: &Path, credential: Option<&str>) -> Vec<u8> {
     let expected = credential.map(|credential| format!("Basic {credential}"));
     if expected.is_some_and(|expected| request.header("authorization") != expected) {
         let refusal = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"git\"\r\n\
                        Content-Length: 0\r\nConnection: close\r\n\r\n";
-        stream.write_all(refusal.as_bytes()).ok();
-        return;
+        return refusal.as_bytes().to_vec();
     }
     let mut parts = request.line.split(' ');
     let (method, target) = (parts.next().unwrap(), parts.next().unwrap());
@@ -114,7 +120,7 @@ fn answer(mut stream: TcpStream, root: &Path, credential: Option<&str>) {
         None => "HTTP/1.1 200 OK\r\n",
     };
     let head = format!("{status}Connection: close\r\n");
-    stream.write_all(&[head.as_bytes(), &output].concat()).ok();
+    [head.as_bytes(), &output].concat()
 }
 
 /// Runs git, with the arguments of a line.

@@ -22,7 +22,7 @@ const NOT_RUN: [(&str, &str); 2] = [
 ];
 
 /// The kinds of stages (`stage.rs`). A test below runs each kind.
-const KINDS: [&str; 11] = [
+const KINDS: [&str; 12] = [
     "alerted",
     "called",
     "clients",
@@ -31,19 +31,22 @@ const KINDS: [&str; 11] = [
     "dev",
     "hosts",
     "installation",
+    "mirrored",
     "prepared",
     "release",
     "shared",
 ];
 
 /// Commands that change nothing. What they show may take seconds to appear, so they are repeated.
-const LOOKS: [&str; 7] = [
+const LOOKS: [&str; 9] = [
     "archway status",
     "archway project list",
     "archway healthcheck",
     "archway index status",
     "archway audit export",
     "archway audit verify",
+    "archway sync status",
+    "archway call list_projects",
     "curl",
 ];
 /// When it must have appeared: workers report their projects every 30 s.
@@ -117,6 +120,11 @@ fn commands_that_start_roles_do_what_pages_say() {
 #[test]
 fn commands_of_the_alerts_pages_do_what_they_say() {
     run_all("alerted");
+}
+
+#[test]
+fn commands_about_an_organisation_do_what_pages_say() {
+    run_all("mirrored");
 }
 
 #[test]

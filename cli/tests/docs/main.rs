@@ -33,3 +33,5 @@ mod commands;
 mod installation;
 #[path = "../dev/git_http.rs"]
 mod git_http;
+#[path = "../../../tests/src/self_signed.rs"]
+mod self_signed;

@@ -7,6 +7,7 @@
 //! | `installation` | a migrated database, its root secret; a worker and a gateway run |
 //! | `called` | an installation with the tenant `acme`, whose key made calls |
 //! | `alerted` | the same, and the gateway runs again: the key `bu6mltErMopy` of pages is the one that called |
+//! | `mirrored` | an installation with `archway sync`, and a host with GitHub's API, whose organisation `acme` has three repositories |
 //! | `dev` | two repositories, and a host with a third; no role runs |
 //! | `samples` | `archway dev` runs on a repository that is always the same (`stage/pass.rs.txt`), and its key is in `ARCHWAY_API_KEY` |
 //! | `clients` | `archway dev` runs, and its key is in `ARCHWAY_API_KEY` |
@@ -18,6 +19,7 @@
 //! Programs of a page are found in `bin/` first, then in their real folders. Host names in pages don't
 //! exist; they are replaced by addresses of the stage's processes.
 
+mod github;
 mod kinds;
 mod names;
 
@@ -141,6 +143,8 @@ fn shell(folder: &Path, ports: &Ports, variables: &[(&str, String)]) -> Shell {
         ("ARCHWAY_ADMIN_LISTEN", Role::GatewayAdmin),
         ("ARCHWAY_WORKER_LISTEN", Role::Worker),
         ("ARCHWAY_WORKER_ADMIN_LISTEN", Role::WorkerAdmin),
+        ("ARCHWAY_SYNC_ADMIN_LISTEN", Role::SyncAdmin),
+        ("ARCHWAY_HOOKS_LISTEN", Role::Hooks),
     ] {
         bash.env(name, format!("127.0.0.1:{}", ports.of(role)));
     }

@@ -106,12 +106,11 @@ fn pauses(error: &ListError, attempts: u32) -> (Duration, Duration) {
 async fn list(lister: &Lister, leased: &LeasedListing) -> Result<(), ListError> {
     let (settings, connection) = ConnectionSettings::stored(&leased.settings, &lister.allowed)?;
     let client = HostClient::new(connection)?;
-    let token = token(lister, leased, &settings).await?;
     let settings_digest = digest(&SHA256, leased.settings.to_string().as_bytes());
     let settings_digest = STANDARD_NO_PAD.encode(settings_digest);
     let is_edited = leased.settings_digest.as_ref() != Some(&settings_digest);
     let mark = last_mark(leased).filter(|_| !is_edited);
-    let listing = client.list(token.as_ref(), mark.as_ref()).await?;
+    let listing = found(lister, (leased, &settings), &client, mark.as_ref()).await?;
     let mut guard: RemovalGuard = from_json(leased.guard.as_ref()).unwrap_or_default();
     // An edit says what its operator wants. The first listing is none.
     let accepts = leased.accepts_losses || (leased.settings_digest.is_some() && is_edited);
@@ -152,6 +151,28 @@ async fn list(lister: &Lister, leased: &LeasedListing) -> Result<(), ListError> 
         .store
         .record_listing(leased, &outcome, interval)
         .await?)
+}
+
+/// Asks the host.
+async fn found(
+    lister: &Lister,
+    (leased, settings): (&LeasedListing, &ConnectionSettings),
+    client: &HostClient,
+    mark: Option<&ListingMark>,
+) -> Result<Listing, ListError> {
+    let token = token(lister, leased, settings).await?;
+    match (
+        client.list(token.as_ref(), mark).await,
+        &settings.credential,
+    ) {
+        // A host may revoke an App's token before its end.
+        (Err(ListingError::Refused { .. }), Some(CredentialSetting::App(_))) => {
+            lister.apps.forget(&leased.settings);
+            let token = self::token(lister, leased, settings).await?;
+            Ok(client.list(token.as_ref(), mark).await?)
+        }
+        (listing, _) => Ok(listing?),
+    }
 }
 
 /// The mark of the last listing, unless everything is to be listed.

@@ -116,18 +116,45 @@ async fn sync(
 ) -> Result<Synced, SyncFailure> {
     let remote = RemoteUrl::parse(&mirror.url, &runner.config.protocols());
     let remote = remote.map_err(|error| SyncFailure::new(SyncState::Failed, error.to_string()))?;
-    let access = Access::of(runner, mirror, &remote).await?;
     let is_new = !runner.mirrors.exists(&mirror.tenant, &mirror.project);
     if is_new {
         check_room(&runner.volume, runner.config.volume_percent)?;
     }
+    let bounds = RunBounds {
+        limits: runner.config.limits(is_new),
+        cancel,
+        progress: &|now| *progress.lock() = now,
+    };
+    let mut synced = transfer(runner, mirror, &remote, &bounds).await;
+    if let (Err(failure), Some(settings)) = (&synced, &mirror.app)
+        && failure.state == SyncState::CredentialRefused
+    {
+        // A host may revoke an App's token before its end.
+        runner.apps.forget(settings);
+        synced = transfer(runner, mirror, &remote, &bounds).await;
+    }
+    if is_new && synced.is_ok() {
+        let (tenant, project) = (&mirror.tenant, &mirror.project);
+        tracing::info!(tenant, project, "a repository was cloned");
+    }
+    synced
+}
+
+/// Clones or fetches once.
+async fn transfer(
+    runner: &Runner,
+    mirror: &LeasedMirror,
+    remote: &RemoteUrl,
+    bounds: &RunBounds<'_>,
+) -> Result<Synced, SyncFailure> {
+    let access = Access::of(runner, mirror, remote).await?;
     let source = MirrorSource {
         tenant: &mirror.tenant,
         project: &mirror.project,
         project_id: mirror.project_id,
         reference: mirror.reference.as_deref(),
         transport: Transport {
-            remote: &remote,
+            remote,
             https: access.https.as_ref(),
             ssh: access
                 .ssh
@@ -137,22 +164,7 @@ async fn sync(
             https_proxy: mirror.https_proxy.as_deref(),
         },
     };
-    let bounds = RunBounds {
-        limits: runner.config.limits(is_new),
-        cancel,
-        progress: &|now| *progress.lock() = now,
-    };
-    let synced = runner.mirrors.sync(&source, &bounds).await;
-    if let (Err(failure), Some(settings)) = (&synced, &mirror.app)
-        && failure.state == SyncState::CredentialRefused
-    {
-        runner.apps.forget(settings);
-    }
-    if is_new && synced.is_ok() {
-        let (tenant, project) = (&mirror.tenant, &mirror.project);
-        tracing::info!(tenant, project, "a repository was cloned");
-    }
-    synced
+    runner.mirrors.sync(&source, bounds).await
 }
 
 /// What a run presents to the remote.

@@ -55,7 +55,7 @@ impl Mirrored {
         }
     }
 
-    async fn execute(&self, sql: &str) {
+    pub(super) async fn execute(&self, sql: &str) {
         let owner = self.stack.database().owner();
         let mut owner = PgConnection::connect_with(&owner).await.unwrap();
         let sql = AssertSqlSafe(sql.to_owned());
@@ -81,7 +81,7 @@ impl Mirrored {
 }
 
 /// A repository of the host's organisation with one file that has `needle`.
-fn add(mirrored: &Mirrored, id: u64, path: &str) -> Value {
+pub(super) fn add(mirrored: &Mirrored, id: u64, path: &str) -> Value {
     let repo = Repo::new().file("a.txt", "needle\n").commit();
     mirrored.host.add(path, repo);
     mirrored.host.entry(id, path, 1)

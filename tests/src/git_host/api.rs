@@ -20,17 +20,25 @@ use crate::http;
 /// Repositories on a page.
 const PAGE: usize = 100;
 
-/// The answer of GitHub's API to a listing of an organisation; `None` for another request.
-pub(super) fn listing(
+/// The answer of GitHub's API: a listing of an organisation, or a token of an App; `None` for another request.
+pub(super) fn answer(
     request: &Request<Incoming>,
     state: &HostState,
     authorization: &str,
 ) -> Option<Response<Full<Bytes>>> {
+    let exchanged = state
+        .app
+        .lock()
+        .as_mut()
+        .and_then(|app| app.exchange(request, authorization));
+    if exchanged.is_some() {
+        return exchanged;
+    }
     let path = request.uri().path();
     let is_listing = path.starts_with("/api/v3/orgs/") && path.ends_with("/repos");
     let listing = state.listing.lock();
     let entries = listing.as_ref().filter(|_| is_listing)?;
-    if authorization != state.bearer {
+    if !state.admits(&state.bearer, authorization) {
         let answer = Response::builder().status(StatusCode::UNAUTHORIZED);
         let body = r#"{"message":"Bad credentials"}"#;
         return Some(answer.body(Full::from(body)).unwrap());

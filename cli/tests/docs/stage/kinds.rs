@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use sqlx::postgres::PgConnectOptions;
 
+use super::github::Github;
 use super::names::{Ports, Role, as_role, of_database, of_hosts};
 use super::{Absent, Cluster, Stage, folder, repository, shell};
 use crate::git_http::GitHttp;
@@ -36,6 +37,7 @@ pub(super) fn set(kind: &str) -> Result<Stage, Absent> {
         "installation" => Ok(installation()),
         "called" => Ok(called()),
         "alerted" => Ok(alerted()),
+        "mirrored" => Ok(mirrored()),
         "dev" => Ok(dev()),
         "clients" => clients(),
         "samples" => Ok(samples()),
@@ -83,6 +85,10 @@ fn prepared() -> Stage {
         (
             "DOCS_GATEWAY_URL",
             as_role(&databases[0], Some("archway_gateway")),
+        ),
+        (
+            "DOCS_SYNC_URL",
+            as_role(&databases[0], Some("archway_sync")),
         ),
         ("DOCS_MCP", format!("http://{gateway}/mcp")),
         (
@@ -135,6 +141,21 @@ fn alerted() -> Stage {
     stage.prepare("archway gateway");
     let id = stage.prepare("cut -d _ -f 2 <<<$key");
     stage.names.push(("bu6mltErMopy".to_owned(), id));
+    stage
+}
+
+/// `github.com` of pages is a double, whose repositories need the token in `credentials/github`.
+fn mirrored() -> Stage {
+    let mut stage = installation();
+    let github = Github::start(&stage.folder.path().join("github"), "ghp_sesame");
+    for repository in ["api", "legacy-billing", "web"] {
+        github.add(repository);
+    }
+    stage.names.extend(github.names());
+    stage.prepare("mkdir --mode=700 credentials && export ARCHWAY_CREDENTIALS=credentials");
+    stage.prepare("(umask 077 && echo ghp_sesame >credentials/github)");
+    // Other tests may fill the volume.
+    stage.prepare("ARCHWAY_VOLUME_PERCENT=100 archway sync");
     stage
 }
 

@@ -20,14 +20,16 @@ pub(super) enum Role {
     GatewayAdmin,
     Worker,
     WorkerAdmin,
+    SyncAdmin,
+    Hooks,
     Dev,
 }
 
-pub(super) struct Ports([u16; 5]);
+pub(super) struct Ports([u16; 7]);
 
 impl Ports {
     pub(super) fn free() -> Ports {
-        Ports([(); 5].map(|()| free_port()))
+        Ports([(); 7].map(|()| free_port()))
     }
 
     pub(super) fn of(&self, role: Role) -> u16 {
@@ -60,6 +62,10 @@ pub(super) fn of_hosts(ports: &Ports, folder: &Path) -> Vec<(String, String)> {
         ),
         ("DNS:worker-1".to_owned(), "IP:127.0.0.1".to_owned()),
         ("127.0.0.1:7676".to_owned(), here(Role::Dev)),
+        (
+            "/srv/credentials".to_owned(),
+            format!("{folder}/credentials"),
+        ),
         ("/srv/repos".to_owned(), format!("{folder}/repos")),
         ("/path/to/repository".to_owned(), format!("{folder}/site")),
         ("/home/you/code/site".to_owned(), format!("{folder}/site")),
@@ -82,6 +88,10 @@ pub(super) fn of_hosts(ports: &Ports, folder: &Path) -> Vec<(String, String)> {
             format!("//{}", here(Role::Worker)),
         ));
     }
+    names.push((
+        "//sync:9092".to_owned(),
+        format!("//{}", here(Role::SyncAdmin)),
+    ));
     names
 }
 
@@ -89,7 +99,7 @@ pub(super) fn of_hosts(ports: &Ports, folder: &Path) -> Vec<(String, String)> {
 pub(super) fn of_database(name: &str, installation: &Installation) -> Vec<(String, String)> {
     let owner = as_role(installation, None);
     let mut names = vec![(format!("postgres://owner:…@db/{name}"), owner)];
-    for role in ["archway_gateway", "archway_worker"] {
+    for role in ["archway_gateway", "archway_worker", "archway_sync"] {
         for password in [":…", ""] {
             let shown = format!("postgres://{role}{password}@db/{name}");
             names.push((shown, as_role(installation, Some(role))));
