@@ -6,6 +6,7 @@
 
 mod head;
 mod owner;
+mod received;
 mod publish;
 mod refs;
 mod removal;
@@ -18,10 +19,12 @@ use std::{fs, io};
 use uuid::Uuid;
 
 use crate::failure::{SyncFailure, SyncState};
-use crate::git::{Git, RunBounds, Transport};
+use crate::git::{self, Git, RunBounds, Transport};
 
 use owner::Owner;
+use received::Received;
 use refs::{FETCHED, Head, Refs};
+use removal::Beside;
 pub use removal::FoundMirror;
 
 /// The folder below that of repositories in which mirrors are made.
@@ -228,18 +231,27 @@ impl Mirrors {
             &tags,
             &head,
         ];
-        let (git, transport) = (&self.git, &source.transport);
-        match git.remote(mirror, transport, &arguments, bounds).await {
+        let (program, transport) = (&self.git, &source.transport);
+        let before = Received::before(mirror).map_err(|error| disk_failure(&error))?;
+        match program.remote(mirror, transport, &arguments, bounds).await {
             Err(failure) if failure.message.contains("couldn't find remote ref HEAD") => {
                 // The remote has no commit, or its HEAD names a branch that it does not have.
                 arguments.pop();
-                git.remote(mirror, transport, &arguments, bounds).await?;
+                program
+                    .remote(mirror, transport, &arguments, bounds)
+                    .await?;
                 let forget = ["update-ref", "-d", &fetched_head];
-                git.local(mirror, &forget, None, bounds).await?;
+                program.local(mirror, &forget, None, bounds).await?;
             }
             fetched => drop(fetched?),
         }
         let refs = self.refs(mirror, bounds).await?;
+        let bytes = git::folder_size(mirror).map_err(|error| disk_failure(&error))?;
+        if let Err(too_large) = bounds.limits.check_size(bytes) {
+            // It came faster than the run was looked at.
+            self.undo(mirror, &refs, &before, bounds).await?;
+            return Err(too_large);
+        }
         if refs.fetched.is_empty() && refs.fetched_head.is_none() {
             return of_empty_remote(mirror, &refs);
         }
@@ -263,21 +275,8 @@ fn of_empty_remote(mirror: &Path, refs: &Refs) -> Result<Synced, SyncFailure> {
         head: refs.served_head().cloned(),
         changed: false,
         ref_gone: !refs.served.is_empty(),
-        bytes: crate::git::folder_size(mirror).map_err(|error| disk_failure(&error))?,
+        bytes: git::folder_size(mirror).map_err(|error| disk_failure(&error))?,
     })
-}
-
-/// A mirror that is being made. It is removed on drop, unless it was renamed.
-struct Beside(PathBuf);
-
-impl Drop for Beside {
-    fn drop(&mut self) {
-        if self.0.exists()
-            && let Err(error) = fs::remove_dir_all(&self.0)
-        {
-            tracing::warn!(error = %error.kind(), "an unfinished mirror was not removed");
-        }
-    }
 }
 
 fn disk_failure(error: &io::Error) -> SyncFailure {

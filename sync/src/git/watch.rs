@@ -29,6 +29,17 @@ pub struct RunLimits {
 }
 
 impl RunLimits {
+    /// Whether a mirror may have this size, in bytes.
+    pub(crate) fn check_size(self, bytes: u64) -> Result<(), SyncFailure> {
+        match bytes > self.bytes {
+            true => {
+                let text = format!("the mirror is larger than {} bytes", self.bytes);
+                Err(stopped_by(SyncState::TooLarge, text))
+            }
+            false => Ok(()),
+        }
+    }
+
     /// The limits of a command that reaches no remote.
     pub(super) fn of_local_work(self) -> RunLimits {
         let time = self.time.max(LOCAL_TIME);
@@ -117,9 +128,8 @@ impl<'a> Watch<'a> {
             if now != last {
                 (last, changed) = (now, Instant::now());
             }
-            if bytes > limits.bytes {
-                let text = format!("the mirror is larger than {} bytes", limits.bytes);
-                return stopped_by(SyncState::TooLarge, text);
+            if let Err(failure) = limits.check_size(bytes) {
+                return failure;
             }
             if changed.elapsed() >= limits.silence {
                 let text = format!("no byte came for {} s", limits.silence.as_secs());

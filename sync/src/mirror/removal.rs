@@ -89,6 +89,19 @@ impl Mirrors {
     }
 }
 
+/// A mirror that is being made. It is removed on drop, unless it was renamed.
+pub(super) struct Beside(pub(super) PathBuf);
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if self.0.exists()
+            && let Err(error) = fs::remove_dir_all(&self.0)
+        {
+            tracing::warn!(error = %error.kind(), "an unfinished mirror was not removed");
+        }
+    }
+}
+
 /// Removes what killed runs left in a mirror: packs that were not received to their end, marks that keep packs,
 /// and locks, for which git would refuse to change anything ever again.
 pub(super) fn remove_unfinished(mirror: &Path) -> io::Result<()> {

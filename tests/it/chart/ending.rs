@@ -170,6 +170,7 @@ fn ports_of_a_pod_are_those_that_its_process_listens_on() {
                     .filter(|(name, _)| name.ends_with("_LISTEN"));
                 let listens: Vec<u64> = listens
                     .map(|(_, variable)| text(&variable["value"]))
+                    .filter(|address| *address != "off")
                     .map(|address| address.rsplit(':').next().unwrap().parse().expect("a port"))
                     .collect();
                 let ports: Vec<u64> = container.ports().map(|(port, _)| port).collect();

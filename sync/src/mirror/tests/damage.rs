@@ -1,4 +1,4 @@
-//! Mirrors that are damaged or another project's, and remotes whose HEAD names nothing.
+//! Mirrors that are damaged, too large or another project's, and remotes whose HEAD names nothing.
 
 use std::fs::File;
 
@@ -120,4 +120,29 @@ async fn a_remote_whose_head_names_nothing_serves_a_usual_branch() {
     sandbox.commit("second");
     sandbox.sync(None).await.unwrap();
     assert_eq!(sandbox.state().0, "ref: refs/heads/a-topic");
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_removed_though_it_came_at_once() {
+    let mut sandbox = Sandbox::new();
+    let first = sandbox.commit("first");
+    sandbox.sync(None).await.unwrap();
+    let before = git::folder_size(&sandbox.place()).unwrap();
+    sandbox.limits.bytes = before + 100_000;
+    let noise: Vec<u8> = std::iter::repeat_with(|| *Uuid::new_v4().as_bytes())
+        .take(20_000)
+        .flatten()
+        .collect();
+    fs::write(sandbox.remote().join("noise"), noise).unwrap();
+    let second = sandbox.commit("second");
+    for _ in 0..2 {
+        let failure = sandbox.sync(None).await.unwrap_err();
+        assert_eq!(failure.state, SyncState::TooLarge);
+        assert_eq!(sandbox.mirror(&["rev-parse", "HEAD"]), first);
+        assert!(git::folder_size(&sandbox.place()).unwrap() <= sandbox.limits.bytes);
+    }
+    sandbox.mirror(&["fsck", "--full", "--strict"]);
+    sandbox.limits.bytes = 1 << 30;
+    let synced = sandbox.sync(None).await.unwrap();
+    assert_eq!(synced.head, Some(second));
 }
