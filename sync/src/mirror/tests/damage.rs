@@ -139,7 +139,8 @@ async fn what_is_too_large_is_removed_though_it_came_at_once() {
         let failure = sandbox.sync(None).await.unwrap_err();
         assert_eq!(failure.state, SyncState::TooLarge);
         assert_eq!(sandbox.mirror(&["rev-parse", "HEAD"]), first);
-        assert!(git::folder_size(&sandbox.place()).unwrap() <= sandbox.limits.bytes);
+        let size = git::folder_size(&sandbox.place()).unwrap();
+        assert!(size <= sandbox.limits.bytes, "{size} of {before}");
     }
     sandbox.mirror(&["fsck", "--full", "--strict"]);
     sandbox.limits.bytes = 1 << 30;
