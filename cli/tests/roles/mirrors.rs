@@ -222,6 +222,15 @@ fn beside(command: &Command, process: u32) -> Command {
     started_by(nsenter, command)
 }
 
+/// Runs git in a mirror that another process sees.
+fn git_beside(process: u32, mirror: &Path, arguments: &[&str]) -> String {
+    let mut git = Command::new("git");
+    git.arg("--git-dir").arg(mirror).args(arguments);
+    let output = beside(&git, process).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
 fn started_by(mut outer: Command, command: &Command) -> Command {
     outer.arg(command.get_program()).args(command.get_args());
     for (name, value) in command.get_envs() {
@@ -250,6 +259,7 @@ fn a_full_volume_is_told_and_what_was_mirrored_is_served() {
     daemon.add("late", 100);
     let repos = stage.path("volume");
     std::fs::create_dir(&repos).unwrap();
+    let mirror = repos.join("acme/old");
     let sync = Role::start(on_small_volume(&stage.sync(&repos), &repos));
     stage.mirror_of("old", &daemon.url("old"));
     let served = stage.until("old", "ok").head;
@@ -278,12 +288,13 @@ fn a_full_volume_is_told_and_what_was_mirrored_is_served() {
     wait_until(&format!("{served} is served: {}", recent()), || {
         recent().contains(&served)
     });
-    git(&volume.join("acme/old"), &["fsck", "--full"]);
+    git_beside(sync.id(), &mirror, &["fsck", "--full"]);
     std::fs::remove_file(volume.join("filler")).unwrap();
     for slug in ["old", "late"] {
         stage.make_due(slug);
         stage.until(slug, "ok");
     }
-    assert_eq!(git(&volume.join("acme/old"), &["rev-parse", "HEAD"]), new);
+    let head = git_beside(sync.id(), &mirror, &["rev-parse", "HEAD"]);
+    assert_eq!(head, new);
     wait_until("the new state is served", || recent().contains(&new));
 }
