@@ -127,11 +127,17 @@ impl SyncFailure {
 
     /// What git wrote to its standard error, classified. Paths beneath `folder` are cut out.
     pub fn of_git(words: &str, folder: &Path) -> SyncFailure {
-        let state = classify(words);
-        SyncFailure {
-            state,
-            message: clean(words, folder),
+        let (state, message) = (classify(words), clean(words, folder));
+        if state == SyncState::Failed && is_full(folder) {
+            // git does not always say why it could not write.
+            let message = format!("the volume is full: {message}");
+            let message = message.chars().take(MAX_MESSAGE).collect();
+            return SyncFailure {
+                state: SyncState::NoSpace,
+                message,
+            };
         }
+        SyncFailure { state, message }
     }
 }
 
@@ -193,6 +199,14 @@ const CORRUPTION: [&str; 13] = [
     "not a git repository",
     "did not send all necessary objects",
 ];
+
+/// With less room than this on its volume, in bytes, git can't work.
+const LEAST_ROOM: u64 = 64 << 10;
+
+fn is_full(folder: &Path) -> bool {
+    let room = rustix::fs::statvfs(folder);
+    room.is_ok_and(|volume| volume.f_bavail.saturating_mul(volume.f_frsize) < LEAST_ROOM)
+}
 
 fn classify(words: &str) -> SyncState {
     let words = words.to_lowercase();

@@ -204,20 +204,42 @@ fn a_remote_that_sends_a_byte_a_second_keeps_nobody_waiting() {
 /// The command, with a small volume at `repos` that only it sees.
 fn on_small_volume(command: &Command, repos: &Path) -> Command {
     let mount = r#"mount -t tmpfs -o size=8m none "$0" && exec "$@""#;
-    let mut unshared = Command::new("unshare");
+    let mut unshare = Command::new("unshare");
     if !geteuid().is_root() {
-        unshared.arg("--map-root-user");
+        unshare.arg("--map-root-user");
     }
-    unshared.args(["--mount", "sh", "-c", mount]);
-    unshared.arg(repos).arg(command.get_program());
-    unshared.args(command.get_args());
+    unshare.args(["--mount", "sh", "-c", mount]).arg(repos);
+    started_by(unshare, command)
+}
+
+/// The command, which sees the files that another process sees.
+fn beside(command: &Command, process: u32) -> Command {
+    let mut nsenter = Command::new("nsenter");
+    nsenter.args(["--target", &process.to_string(), "--mount"]);
+    if !geteuid().is_root() {
+        nsenter.args(["--user", "--preserve-credentials"]);
+    }
+    started_by(nsenter, command)
+}
+
+/// Runs git in a mirror that another process sees.
+fn git_beside(process: u32, mirror: &Path, arguments: &[&str]) -> String {
+    let mut git = Command::new("git");
+    git.arg("--git-dir").arg(mirror).args(arguments);
+    let output = beside(&git, process).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+fn started_by(mut outer: Command, command: &Command) -> Command {
+    outer.arg(command.get_program()).args(command.get_args());
     for (name, value) in command.get_envs() {
         match value {
-            Some(value) => unshared.env(name, value),
-            None => unshared.env_remove(name),
+            Some(value) => outer.env(name, value),
+            None => outer.env_remove(name),
         };
     }
-    unshared
+    outer
 }
 
 /// Fills the volume to its last byte.
@@ -237,6 +259,7 @@ fn a_full_volume_is_told_and_what_was_mirrored_is_served() {
     daemon.add("late", 100);
     let repos = stage.path("volume");
     std::fs::create_dir(&repos).unwrap();
+    let mirror = repos.join("acme/old");
     let sync = Role::start(on_small_volume(&stage.sync(&repos), &repos));
     stage.mirror_of("old", &daemon.url("old"));
     let served = stage.until("old", "ok").head;
@@ -254,23 +277,24 @@ fn a_full_volume_is_told_and_what_was_mirrored_is_served() {
         assert!(!told.contains("/tmp"), "{full:?}");
     }
     let mut worker = stage.worker("127.0.0.1:0");
-    let worker = Role::start({
-        worker.env("ARCHWAY_REPOS", volume);
-        worker
-    });
+    worker.env("ARCHWAY_REPOS", &repos);
+    let worker = Role::start(beside(&worker, sync.id()));
     let gateway = Role::start(stage.gateway(&worker.address));
     gateway.becomes(200, "ready");
     let recent = || {
         let arguments = r#"{"project":"old"}"#;
         stage.call(&gateway, "git_log", arguments).unwrap().body
     };
-    wait_until("the old state is served", || recent().contains(&served));
-    git(&volume.join("acme/old"), &["fsck", "--full"]);
+    wait_until(&format!("{served} is served: {}", recent()), || {
+        recent().contains(&served)
+    });
+    git_beside(sync.id(), &mirror, &["fsck", "--full"]);
     std::fs::remove_file(volume.join("filler")).unwrap();
     for slug in ["old", "late"] {
         stage.make_due(slug);
         stage.until(slug, "ok");
     }
-    assert_eq!(git(&volume.join("acme/old"), &["rev-parse", "HEAD"]), new);
+    let head = git_beside(sync.id(), &mirror, &["rev-parse", "HEAD"]);
+    assert_eq!(head, new);
     wait_until("the new state is served", || recent().contains(&new));
 }
