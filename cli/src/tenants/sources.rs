@@ -173,9 +173,9 @@ impl TenantsTx {
                       (extract(epoch from coalesce(m.next_at, now())) * 1000000)::bigint as "next_at!",
                       coalesce(m.leased_until > now(), false) as "is_running!"
                from sources s join projects p on p.id = s.project_id and p.removed_at is null
-               left join mirrors m on m.project_id = s.project_id and exists (
+               left join mirrors m on m.project_id = s.project_id and (m.place = '' or exists (
                    select from sync_processes sp
-                   where sp.place = m.place and (m.place = '' or sp.seen_at > now() - interval '5 minutes'))
+                   where sp.place = m.place and sp.seen_at > now() - interval '5 minutes'))
                where s.tenant_id = $1 order by p.slug collate "C", m.place collate "C""#,
             tenant
         )
