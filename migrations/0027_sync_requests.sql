@@ -7,6 +7,10 @@ create table sync_processes (
     place      text not null check (length(place) <= 253),
     pool       text check (length(pool) <= 63),
     version    text not null check (length(version) <= 64),
+    name       text not null check (length(name) <= 253),
+    -- What its host calls itself, and `address:port` of its admin port; null without one.
+    host       text check (length(host) between 1 and 253),
+    admin      text check (length(admin) between 1 and 64),
     started_at timestamptz not null default now(),
     seen_at    timestamptz not null default now()
 );
@@ -17,18 +21,21 @@ create index mirrors_of_place on mirrors (place, project_id);
 -- A host that limits us is not asked before then, whoever requests a listing.
 alter table listings add column not_before timestamptz not null default '-infinity';
 
--- Tells the database that a process lives, and makes the rows of sources that have none at its place: of the
+-- Says that a process lives, and makes the rows of sources that have none at its place: of the
 -- tenants of one pool, or of all. Forgets rows of tenants that moved to another pool, processes that have not been
 -- seen for an hour, and the mirrors of their places.
 drop function add_mirrors(text, text);
-create function add_mirrors(process uuid, process_version text, at_place text, of_pool text)
+create function add_mirrors(
+    process uuid, process_version text, process_name text, process_host text, process_admin text, at_place text,
+    of_pool text
+)
 returns void
 language plpgsql volatile security definer
 set search_path = public, pg_temp
 as $$
 begin
-    insert into sync_processes as s (id, place, pool, version)
-    values (process, at_place, of_pool, left(process_version, 64))
+    insert into sync_processes (id, place, pool, version, name, host, admin)
+    values (process, at_place, of_pool, left(process_version, 64), process_name, process_host, process_admin)
     on conflict (id) do update set seen_at = now();
     delete from sync_processes s where s.seen_at < now() - interval '1 hour';
     delete from mirrors m using tenants t
@@ -59,9 +66,10 @@ $$;
 
 -- Leases the mirror that is due for longest, unless its host is busy. `app_settings` are those of a connection
 -- with a GitHub App.
-create or replace function lease_mirror(at_place text, holder uuid, busy_hosts text[], lease_seconds integer)
+drop function lease_mirror(text, uuid, text[], integer);
+create function lease_mirror(at_place text, holder uuid, busy_hosts text[], lease_seconds integer)
 returns table (
-    project_id uuid, tenant text, project text, url text, reference text, credential text, ca_file text,
+    project_id uuid, tenant_id uuid, tenant text, project text, url text, reference text, credential text, ca_file text,
     https_proxy text, app_settings jsonb, is_listed boolean, lease_number bigint,
     attempts integer, quiet_seconds bigint
 )
@@ -72,7 +80,7 @@ as $$
 begin
     return query
     with due as (
-        select m.project_id, t.slug as tenant, p.slug as project, s.url, s.reference, s.credential,
+        select m.project_id, m.tenant_id, t.slug as tenant, p.slug as project, s.url, s.reference, s.credential,
                s.ca_file, s.https_proxy, s.connection_id
         from mirrors m
         join sources s on s.project_id = m.project_id
@@ -92,7 +100,7 @@ begin
     left join connections c on c.id = due.connection_id
     left join listings l on l.connection_id = c.id
     where m.project_id = due.project_id and m.place = at_place
-    returning due.project_id, due.tenant, due.project, due.url, due.reference, due.credential, due.ca_file,
+    returning due.project_id, due.tenant_id, due.tenant, due.project, due.url, due.reference, due.credential, due.ca_file,
               due.https_proxy, case when c.settings -> 'credential' ? 'app' then c.settings end,
               coalesce(l.vouches_until > now(), false), m.lease_number, m.attempts,
               extract(epoch from now() - coalesce(m.changed_at, now()))::bigint;
@@ -324,14 +332,14 @@ create trigger source_access_changed after update on sources
     execute function request_with_new_access();
 
 revoke all on function
-    add_mirrors(uuid, text, text, text), end_sync_process(uuid), next_run(mirrors, double precision),
+    lease_mirror(text, uuid, text[], integer), add_mirrors(uuid, text, text, text, text, text, text), end_sync_process(uuid), next_run(mirrors, double precision),
     lease_listing(integer, text), next_listing(listings, double precision),
     record_listing_failure(uuid, bigint, text, double precision, double precision),
     release_listing_lease(uuid, bigint), mirrors_at(text), make_mirrors_anew(text, uuid[]),
     request_with_new_access()
     from public;
 grant execute on function
-    add_mirrors(uuid, text, text, text), end_sync_process(uuid), lease_listing(integer, text),
+    lease_mirror(text, uuid, text[], integer), add_mirrors(uuid, text, text, text, text, text, text), end_sync_process(uuid), lease_listing(integer, text),
     record_listing_failure(uuid, bigint, text, double precision, double precision),
     release_listing_lease(uuid, bigint), mirrors_at(text), make_mirrors_anew(text, uuid[])
     to archway_sync;

@@ -16,7 +16,7 @@ use sqlx::postgres::PgConnectOptions;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::sync::SyncCommand;
-use crate::bind::{BindError, bind};
+use crate::bind::{BindError, bind, reachable};
 use crate::drain::DrainArgs;
 use crate::host_name::host_name;
 use crate::migrate;
@@ -149,7 +149,7 @@ pub enum SyncCommandError {
 
 /// Runs until a signal. Permanently confines the calling thread, so it must be the main one, outside of any
 /// runtime.
-pub fn run(args: SyncRoleArgs) -> Result<(), SyncCommandError> {
+pub fn run(mut args: SyncRoleArgs) -> Result<(), SyncCommandError> {
     let repos = args
         .repos
         .clone()
@@ -168,6 +168,7 @@ pub fn run(args: SyncRoleArgs) -> Result<(), SyncCommandError> {
     let options = options(&args)?;
     let collector = args.otlp.read("archway-sync")?;
     let (admin, address) = bind(args.admin_listen, "--admin-listen")?;
+    args.sync.admin = reachable(address).map(|address| (host_name("sync"), address));
     let hooks = match args.hooks_listen {
         HooksListen::At(address) => Some(bind(address, "--hooks-listen")?),
         HooksListen::Off => None,

@@ -19,7 +19,7 @@ use uuid::Uuid;
 use error::query;
 
 pub use audit::{AuditChain, ExportPosition};
-pub use census::{Census, ReportedGateway, ReportedWorker};
+pub use census::{Census, ReportedProcess, ReportedWorker};
 pub use connections::ConnectionRow;
 pub use error::TenantError;
 pub use indexes::IndexState;

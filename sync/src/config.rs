@@ -1,5 +1,6 @@
 //! How mirrors are made and bounded.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use tokio::time::Duration;
@@ -78,6 +79,9 @@ pub struct SyncConfig {
     #[arg(long, env = "ARCHWAY_DATABASE_CONNECTIONS", value_name = "N", default_value = "4",
           value_parser = clap::value_parser!(u32).range(2..=64))]
     pub database_connections: u32,
+    /// Where others reach the admin port: the host's name, and the address.
+    #[arg(skip)]
+    pub admin: Option<(String, SocketAddr)>,
     /// Whether http may be used on a loopback address, as in `archway dev`.
     #[arg(skip)]
     pub loopback_http: bool,
@@ -107,6 +111,7 @@ impl Default for SyncConfig {
             pool: None,
             volume_bytes: None,
             database_connections: 4,
+            admin: None,
             loopback_http: false,
             git_bin: None,
             helper: Helper::default(),

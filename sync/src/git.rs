@@ -30,7 +30,7 @@ pub use watch::{Progress, RunLimits};
 /// The oldest git that is used.
 pub const OLDEST_VERSION: (u32, u32) = (2, 39);
 /// Settings of every run: nothing that a repository configures runs, and nothing runs by itself.
-const SETTINGS: [&str; 18] = [
+const SETTINGS: [&str; 25] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.askPass=",
@@ -43,6 +43,14 @@ const SETTINGS: [&str; 18] = [
     "submodule.recurse=false",
     "fetch.writeCommitGraph=false",
     "transfer.fsckObjects=true",
+    // Old repositories have these for ever, and nothing trusts what they say.
+    "fetch.fsck.zeroPaddedFilemode=ignore",
+    "fetch.fsck.badTimezone=ignore",
+    "fetch.fsck.missingSpaceBeforeDate=ignore",
+    "fetch.fsck.missingSpaceBeforeEmail=ignore",
+    "fetch.fsck.missingNameBeforeEmail=ignore",
+    "fetch.fsck.missingEmail=ignore",
+    "fetch.fsck.badEmail=ignore",
     "transfer.unpackLimit=1",
     "transfer.bundleURI=false",
     "http.followRedirects=false",

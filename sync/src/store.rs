@@ -4,6 +4,7 @@ mod cleanup;
 mod hooks;
 mod listings;
 mod overview;
+mod process;
 
 use serde_json::Value;
 use sqlx::PgPool;
@@ -17,6 +18,7 @@ use crate::mirror::Synced;
 pub(crate) use cleanup::KnownMirror;
 pub(crate) use listings::{KnownSources, LeasedListing, ListingOutcome};
 pub(crate) use overview::MirrorsOverview;
+pub(crate) use process::SyncProcess;
 
 /// How long a lease is good without being renewed.
 pub(crate) const LEASE: Duration = Duration::from_secs(60);
@@ -36,12 +38,14 @@ pub struct SyncStore {
     /// The pool whose tenants' sources are mirrored; `None` for all.
     pool_name: Option<String>,
     holder: Uuid,
+    process: SyncProcess,
 }
 
 /// A mirror that this process has leased.
 #[derive(Clone, Debug)]
 pub(crate) struct LeasedMirror {
     pub(crate) project_id: Uuid,
+    pub(crate) tenant_id: Uuid,
     pub(crate) tenant: String,
     pub(crate) project: String,
     pub(crate) url: String,
@@ -88,6 +92,7 @@ impl SyncStore {
             place,
             pool_name: None,
             holder: Uuid::new_v4(),
+            process: SyncProcess::default(),
         }
     }
 
@@ -95,30 +100,6 @@ impl SyncStore {
     pub(crate) fn of_pool(mut self, pool: Option<String>) -> SyncStore {
         self.pool_name = pool;
         self
-    }
-
-    /// Says that this process lives, and makes the rows of mirrors that have none yet.
-    pub(crate) async fn add_mirrors(&self) -> Result<(), SyncStoreError> {
-        sqlx::query!(
-            "select add_mirrors($1, $2, $3, $4)",
-            self.holder,
-            env!("CARGO_PKG_VERSION"),
-            self.place,
-            self.pool_name
-        )
-        .execute(&self.pool)
-        .await
-        .map(drop)
-        .map_err(failed("adding mirrors"))
-    }
-
-    /// Says that this process ends.
-    pub(crate) async fn end(&self) -> Result<(), SyncStoreError> {
-        sqlx::query!("select end_sync_process($1)", self.holder)
-            .execute(&self.pool)
-            .await
-            .map(drop)
-            .map_err(failed("saying that this process ends"))
     }
 
     /// Puts off due mirrors for which a listing vouches, by so long at most.
@@ -140,7 +121,7 @@ impl SyncStore {
         busy_hosts: &[String],
     ) -> Result<Option<LeasedMirror>, SyncStoreError> {
         let row = sqlx::query!(
-            r#"select project_id as "project_id!", tenant as "tenant!", project as "project!", url as "url!",
+            r#"select project_id as "project_id!", tenant_id as "tenant_id!", tenant as "tenant!", project as "project!", url as "url!",
                       reference, credential, ca_file, https_proxy, app_settings,
                       is_listed as "is_listed!", lease_number as "lease_number!",
                       attempts as "attempts!", quiet_seconds as "quiet_seconds!"
@@ -155,6 +136,7 @@ impl SyncStore {
         .map_err(failed("leasing a mirror"))?;
         Ok(row.map(|row| LeasedMirror {
             project_id: row.project_id,
+            tenant_id: row.tenant_id,
             tenant: row.tenant,
             project: row.project,
             url: row.url,

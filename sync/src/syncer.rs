@@ -19,7 +19,7 @@ use crate::orphans::wait_for_orphans;
 use crate::overview::{CaughtUp, Overview, Volume};
 use crate::runner::Runner;
 use crate::server::{self, Admin};
-use crate::store::SyncStore;
+use crate::store::{SyncProcess, SyncStore};
 use crate::webhooks::StoredConnections;
 
 /// Connections to the port of webhooks at once: hosts send deliveries in bursts.
@@ -74,7 +74,8 @@ impl Syncer {
     ) -> Syncer {
         let place = if config.local { machine } else { "" };
         let store = SyncStore::new(options, config.database_connections, place.to_owned())
-            .of_pool(config.pool.clone());
+            .of_pool(config.pool.clone())
+            .of_process(SyncProcess::new(machine, config.admin.as_ref()));
         let metrics = Arc::new(SyncMetrics::new());
         let volume = Arc::new(Volume::new(&repos, config.volume_bytes));
         let overview = Overview {

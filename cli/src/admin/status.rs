@@ -11,7 +11,7 @@ use super::AdminError;
 use super::connect::Installation;
 use super::print::{Answer, distinct_names, print, table};
 use crate::healthcheck::admin_url;
-use crate::tenants::{Census, ReportedGateway};
+use crate::tenants::{Census, ReportedProcess};
 use gateway::{BreakerRow, GatewayRow};
 use query::{GatewayTarget, query_all};
 use refusals::RefusalRow;
@@ -41,8 +41,8 @@ pub struct StatusArgs {
         value_parser = admin_url
     )]
     admin_urls: Vec<Uri>,
-    /// The admin port of a process of `archway sync`, as http://host:port; may be repeated, or several
-    /// separated by commas. Exits with 1 unless all of them are ready.
+    /// The admin port of a process of `archway sync`, likewise. Without it, those that reported within 90 s
+    /// are queried.
     #[arg(
         long = "sync-url",
         env = "ARCHWAY_SYNC_URLS",
@@ -61,7 +61,7 @@ pub async fn run(args: StatusArgs) -> Result<(), AdminError> {
         urls.into_iter().map(GatewayTarget::named).collect()
     };
     let (named, syncs) = (named(args.admin_urls), named(args.sync_urls));
-    let (known, mut gateways, sync) = tokio::join!(
+    let (known, mut gateways, mut sync) = tokio::join!(
         known(&args.installation),
         query_all(&named),
         query_all(&syncs)
@@ -73,6 +73,9 @@ pub async fn run(args: StatusArgs) -> Result<(), AdminError> {
     };
     if let (true, Some(known)) = (named.is_empty(), &known) {
         gateways = query_all(&discovered::asked(&known.running)).await;
+    }
+    if let (true, Some(known)) = (syncs.is_empty(), &known) {
+        sync = query_all(&discovered::asked(&known.syncing)).await;
     }
     let waiting: Vec<&str> = (gateways.iter().chain(&sync))
         .filter(|process| !process.ready && process.counts())
@@ -110,6 +113,7 @@ async fn known(installation: &Installation) -> Result<DatabaseState, AdminError>
             counts: Counts::from(tx.census().await?),
             workers: workers.collect(),
             running,
+            syncing: tx.reported_syncs().await?,
             gateways_running,
             indexes: tx.index_overview().await?,
             limits: tx.limits_overview().await?,
@@ -128,7 +132,7 @@ struct Status {
     #[serde(flatten)]
     known: Option<DatabaseState>,
     gateways: Vec<GatewayRow>,
-    /// Processes of `archway sync` that were named.
+    /// Processes of `archway sync` that were named or reported.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sync: Vec<GatewayRow>,
     /// Circuits that are not closed, of all queried gateways. A gateway lists only some tenants'
@@ -154,7 +158,10 @@ struct DatabaseState {
     workers: Vec<WorkerRow>,
     /// Gateways that reported within the last 30 s, at most 64.
     #[serde(skip)]
-    running: Vec<ReportedGateway>,
+    running: Vec<ReportedProcess>,
+    /// Processes of `archway sync` that reported within the last 90 s, at most 64.
+    #[serde(skip)]
+    syncing: Vec<ReportedProcess>,
     /// The number of all such gateways.
     gateways_running: u64,
 }

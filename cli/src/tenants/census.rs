@@ -39,12 +39,12 @@ pub struct ReportedWorker {
     pub seconds_ago: u64,
 }
 
-/// The most gateways that are listed.
-const MOST_GATEWAYS: i64 = 64;
+/// The most gateways, and the most processes of sync, that are listed.
+const MOST_PROCESSES: i64 = 64;
 
-/// A gateway that reported within the last 30 s.
+/// A process with an admin port that reported lately.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReportedGateway {
+pub struct ReportedProcess {
     /// Its name.
     pub name: String,
     /// Its host's name.
@@ -120,22 +120,39 @@ impl TenantsTx {
     }
 
     /// Gateways that reported within the last 30 s, by name: at most 64 of them, and the total count.
-    pub async fn reported_gateways(&mut self) -> Result<(Vec<ReportedGateway>, u64), TenantError> {
+    pub async fn reported_gateways(&mut self) -> Result<(Vec<ReportedProcess>, u64), TenantError> {
         let rows = sqlx::query!(
             r#"select name, host, admin, count(*) over () as "all_rows!"
                from gateways where seen_at > now() - interval '30 seconds'
                order by name collate "C", admin collate "C" limit $1"#,
-            MOST_GATEWAYS
+            MOST_PROCESSES
         )
         .fetch_all(&mut *self.tx)
         .await
         .map_err(query("list gateways"))?;
         let total = rows.first().map_or(0, |row| row.all_rows.unsigned_abs());
-        let gateways = rows.into_iter().map(|row| ReportedGateway {
+        let gateways = rows.into_iter().map(|row| ReportedProcess {
             name: row.name,
             host: row.host,
             admin: row.admin,
         });
         Ok((gateways.collect(), total))
+    }
+
+    /// Processes of `archway sync` that reported within the last 90 s, by name: at most 64 of them.
+    ///
+    /// # Errors
+    /// If Postgres does not answer.
+    pub async fn reported_syncs(&mut self) -> Result<Vec<ReportedProcess>, TenantError> {
+        sqlx::query_as!(
+            ReportedProcess,
+            r#"select name, host as "host!", admin as "admin!" from sync_processes
+               where seen_at > now() - interval '90 seconds' and admin is not null and host is not null
+               order by name collate "C", admin collate "C" limit $1"#,
+            MOST_PROCESSES
+        )
+        .fetch_all(&mut *self.tx)
+        .await
+        .map_err(query("list processes of sync"))
     }
 }

@@ -77,6 +77,7 @@ fn each_run_of_git_is_a_trace_that_names_its_project_and_its_state() {
             ("archway-sync", "client")
         );
         assert_eq!(span.parent, "", "it is the root of its trace");
+        assert_eq!(span.attribute("tenant.id").len(), 36, "{span:?}");
         assert_eq!(span.attribute("archway.sync.state"), state);
         assert_eq!(span.attribute("error.type"), error);
         assert_eq!(span.failed, !error.is_empty());

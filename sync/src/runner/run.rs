@@ -70,9 +70,10 @@ fn describe(runner: &Runner, mirror: &LeasedMirror) -> SpanBuilder {
         false => "git clone",
     };
     let project = KeyValue::new("project.id", mirror.project_id.to_string());
+    let tenant = KeyValue::new("tenant.id", mirror.tenant_id.to_string());
     SpanBuilder::from_name(name)
         .with_kind(SpanKind::Client)
-        .with_attributes([project])
+        .with_attributes([project, tenant])
 }
 
 async fn record(runner: &Runner, mirror: &LeasedMirror, ended: Ended) {

@@ -1,22 +1,23 @@
-//! Gateways that reported their admin ports to Postgres, and which of them may be queried from here.
+//! Gateways and processes of sync that reported their admin ports to Postgres, and which of them may be queried
+//! from here.
 //!
 //! The addresses come from the database, so only this host and private networks are queried: a loopback
 //! address only if its row names this host, a public address never.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use crate::tenants::ReportedGateway;
+use crate::tenants::ReportedProcess;
 
 use super::query::GatewayTarget;
 use crate::host_name::host_name;
 
 /// What to query of each, in order.
-pub(super) fn asked(running: &[ReportedGateway]) -> Vec<GatewayTarget> {
+pub(super) fn asked(running: &[ReportedProcess]) -> Vec<GatewayTarget> {
     let here = host_name("gateway");
     running.iter().map(|seen| of(seen, &here)).collect()
 }
 
-fn of(seen: &ReportedGateway, here: &str) -> GatewayTarget {
+fn of(seen: &ReportedProcess, here: &str) -> GatewayTarget {
     let url = format!("http://{}/readyz", seen.admin);
     let refused = match seen.admin.parse::<SocketAddr>() {
         Err(_) => Some("its admin port has no usable address".to_owned()),
@@ -48,7 +49,7 @@ mod tests {
     #[test]
     fn only_this_host_and_private_networks_are_queried() {
         let may = |admin: &str, host: &str| {
-            let seen = ReportedGateway {
+            let seen = ReportedProcess {
                 name: "a".to_owned(),
                 host: host.to_owned(),
                 admin: admin.to_owned(),

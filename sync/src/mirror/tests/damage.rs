@@ -78,6 +78,25 @@ async fn a_fault_of_the_remote_replaces_no_mirror() {
 }
 
 #[tokio::test]
+async fn an_old_repository_with_a_harmless_flaw_is_mirrored() {
+    let sandbox = Sandbox::new();
+    sandbox.commit("first");
+    let tree = sandbox.git(&["rev-parse", "HEAD^{tree}"]);
+    let text = format!("tree {tree}\nauthor A <a@b> 1 +051800\ncommitter A<a> 1 +0000\n\nold\n");
+    fs::write(sandbox.remote().join(".git/old"), text).unwrap();
+    let old = sandbox.git(&[
+        "hash-object",
+        "-t",
+        "commit",
+        "--literally",
+        "-w",
+        ".git/old",
+    ]);
+    sandbox.git(&["update-ref", "refs/heads/main", &old]);
+    assert_eq!(sandbox.sync(None).await.unwrap().head, Some(old));
+}
+
+#[tokio::test]
 async fn another_projects_mirror_is_never_taken_over() {
     let mut sandbox = Sandbox::new();
     sandbox.commit("first");
