@@ -32,6 +32,8 @@ fn named() -> Installation {
          select tenant_id, id, 'https://host/a', '{NAME}' from projects; \
          insert into mirrors (tenant_id, project_id, place, message) \
          select tenant_id, project_id, '{NAME}', '{NAME}' from sources; \
+         insert into sync_processes (id, place, version, name, host, admin) \
+         values (gen_random_uuid(), '{NAME}', '{NAME}', '{NAME}', '{NAME}', '127.0.0.1:1'); \
          insert into connections (tenant_id, name, settings) \
          select id, 'org', jsonb_build_object('github', jsonb_build_object('org', '{NAME}')) from tenants; \
          update listings set message = '{NAME}'; \
