@@ -148,7 +148,7 @@ impl From<CredentialError> for SyncFailure {
 }
 
 /// Words of git, curl and ssh, in the C locale, and what they say. The first that occurs decides.
-const WORDS: [(&str, SyncState); 23] = [
+const WORDS: [(&str, SyncState); 28] = [
     ("no space left on device", SyncState::NoSpace),
     ("disk quota exceeded", SyncState::NoSpace),
     ("host key verification failed", SyncState::HostKeyChanged),
@@ -181,10 +181,18 @@ const WORDS: [(&str, SyncState); 23] = [
     ("failed to connect", SyncState::BackingOff),
     ("returned error: 5", SyncState::BackingOff),
     ("the remote end hung up", SyncState::BackingOff),
+    ("no route to host", SyncState::BackingOff),
+    ("network is unreachable", SyncState::BackingOff),
+    ("connection closed by", SyncState::BackingOff),
+    ("connection reset by", SyncState::BackingOff),
+    (
+        "could not read from remote repository",
+        SyncState::BackingOff,
+    ),
 ];
 
 /// Words of git about a repository whose own files are damaged or missing.
-const CORRUPTION: [&str; 13] = [
+const CORRUPTION: [&str; 12] = [
     "is corrupt",
     "corrupt loose object",
     "is empty",
@@ -195,7 +203,6 @@ const CORRUPTION: [&str; 13] = [
     "too short",
     "is too small",
     "unable to read",
-    "could not read",
     "not a git repository",
     "did not send all necessary objects",
 ];
@@ -281,6 +288,10 @@ mod tests {
             (
                 "fatal: unable to access 'https://h/a/': The requested URL returned error: 403",
                 SyncState::CredentialRefused,
+            ),
+            (
+                "Connection closed by 10.0.0.1 port 22\nfatal: Could not read from remote repository.",
+                SyncState::BackingOff,
             ),
             (
                 "git@host: Permission denied (publickey).",
