@@ -29,11 +29,11 @@ pub use removal::FoundMirror;
 
 /// The folder below that of repositories in which mirrors are made.
 const BESIDE: &str = ".sync";
-/// Leftovers of this age are removed at start, in seconds.
-const LEFTOVER_AGE: u64 = 24 * 60 * 60;
+/// Leftovers of this age are removed at start.
+const LEFTOVER_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 /// A reader that opened the index of a pack uses it for less than this.
 const GRACE: Duration = Duration::from_secs(15 * 60);
-/// A corrupt mirror is not cloned anew before it is so old.
+/// A corrupt mirror is not cloned anew before it is so old, by its configuration, which is written once.
 const LEAST_LIFE: Duration = Duration::from_secs(60 * 60);
 
 /// The folder of repositories, of which this process is the only writer.
@@ -140,7 +140,7 @@ impl Mirrors {
         };
         // What a stopped run received takes room until then. The next run tries again.
         _ = clean();
-        if !failure.is_corruption() || owner::age(place) < LEAST_LIFE {
+        if !failure.is_corruption() || since_written(&place.join("config")) < LEAST_LIFE {
             return Err(failure);
         }
         tracing::warn!(project = source.project, %failure, "a mirror is corrupt: it is cloned anew");
@@ -165,11 +165,7 @@ impl Mirrors {
         let beside = self.repos.join(BESIDE);
         fs::create_dir_all(&beside)?;
         for entry in fs::read_dir(&beside)?.flatten() {
-            let modified = entry.metadata().and_then(|metadata| metadata.modified());
-            let age = modified
-                .ok()
-                .and_then(|time| SystemTime::now().duration_since(time).ok());
-            if age.is_some_and(|age| age.as_secs() >= LEFTOVER_AGE) {
+            if since_written(&entry.path()) >= LEFTOVER_AGE {
                 fs::remove_dir_all(entry.path())?;
             }
         }
@@ -253,13 +249,13 @@ impl Mirrors {
             return Err(too_large);
         }
         if refs.fetched.is_empty() && refs.fetched_head.is_none() {
-            return of_empty_remote(mirror, &refs);
+            return Ok(of_empty_remote(&refs, bytes));
         }
         let found = match refs.head_for(source.reference) {
             Some(head) => Some(head),
             None => self.ask_for_head(mirror, source, &refs, bounds).await?,
         };
-        self.publish(mirror, &refs, found, bounds).await
+        self.publish(mirror, (&refs, bytes), found, bounds).await
     }
 
     async fn refs(&self, mirror: &Path, bounds: &RunBounds<'_>) -> Result<Refs, SyncFailure> {
@@ -270,13 +266,20 @@ impl Mirrors {
     }
 }
 
-fn of_empty_remote(mirror: &Path, refs: &Refs) -> Result<Synced, SyncFailure> {
-    Ok(Synced {
+fn of_empty_remote(refs: &Refs, bytes: u64) -> Synced {
+    Synced {
         head: refs.served_head().cloned(),
         changed: false,
         ref_gone: !refs.served.is_empty(),
-        bytes: git::folder_size(mirror).map_err(|error| disk_failure(&error))?,
-    })
+        bytes,
+    }
+}
+
+/// How long ago a file or folder was written to; zero if that is not known.
+fn since_written(path: &Path) -> Duration {
+    let written = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
+    let since = written.map(|time| SystemTime::now().duration_since(time).unwrap_or_default());
+    since.unwrap_or_default()
 }
 
 fn disk_failure(error: &io::Error) -> SyncFailure {

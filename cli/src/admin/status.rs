@@ -159,11 +159,11 @@ struct DatabaseState {
     /// Gateways that reported within the last 30 s, at most 64.
     #[serde(skip)]
     running: Vec<ReportedProcess>,
+    /// The number of all such gateways.
+    gateways_running: u64,
     /// Processes of `archway sync` that reported within the last 90 s, at most 64.
     #[serde(skip)]
     syncing: Vec<ReportedProcess>,
-    /// The number of all such gateways.
-    gateways_running: u64,
 }
 
 #[derive(Serialize)]

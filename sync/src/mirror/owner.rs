@@ -1,7 +1,6 @@
 //! Whose a folder of repositories is: a mark in a mirror's configuration names its project.
 
 use std::path::Path;
-use std::time::{Duration, SystemTime};
 use std::{fs, io};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -67,13 +66,6 @@ impl Mirrors {
         let mark = ["config", MARK, id.as_str()];
         self.git.local(folder, &mark, None, bounds).await.map(drop)
     }
-}
-
-/// How long ago a mirror was made; zero if that is not known.
-pub(super) fn age(mirror: &Path) -> Duration {
-    let made = fs::metadata(mirror.join("config")).and_then(|config| config.modified());
-    let age = made.map(|made| SystemTime::now().duration_since(made).unwrap_or_default());
-    age.unwrap_or_default()
 }
 
 /// Exchanges two folders, so that there is one at each name all the time.

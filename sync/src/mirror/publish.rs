@@ -5,14 +5,15 @@ use std::path::Path;
 use super::refs::{Head, Refs};
 use super::{Mirrors, Synced, disk_failure};
 use crate::failure::SyncFailure;
-use crate::git::RunBounds;
+use crate::git::{RunBounds, folder_size};
 
 impl Mirrors {
-    /// Makes what was fetched the served state. `head` is `None` if the remote no longer has the ref.
+    /// Makes what was fetched the served state. `bytes` is the mirror's size before. `head` is `None` if the remote no
+    /// longer has the ref.
     pub(super) async fn publish(
         &self,
         mirror: &Path,
-        refs: &Refs,
+        (refs, mut bytes): (&Refs, u64),
         head: Option<Head>,
         bounds: &RunBounds<'_>,
     ) -> Result<Synced, SyncFailure> {
@@ -30,6 +31,7 @@ impl Mirrors {
             if let Err(failure) = self.keep_up(mirror, bounds).await {
                 tracing::warn!(%failure, "what speeds up a mirror could not be computed");
             }
+            bytes = folder_size(mirror).map_err(|error| disk_failure(&error))?;
         }
         let commit = match &target {
             Head::Branch(name) => refs.fetched.get(name).cloned(),
@@ -39,7 +41,7 @@ impl Mirrors {
             head: commit,
             changed,
             ref_gone: head.is_none(),
-            bytes: crate::git::folder_size(mirror).map_err(|error| disk_failure(&error))?,
+            bytes,
         })
     }
 

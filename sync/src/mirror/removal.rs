@@ -1,13 +1,13 @@
 //! Lists the mirrors of the folder, and removes one.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use std::{fs, io};
 
 use uuid::Uuid;
 
 use super::owner::Owner;
-use super::{BESIDE, Mirrors};
+use super::{BESIDE, Mirrors, since_written};
 
 /// A mirror below the folder of repositories.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -23,10 +23,7 @@ pub struct FoundMirror {
 impl Mirrors {
     /// How long ago a mirror was written to last; zero if that is not known.
     pub(crate) fn quiet(&self, mirror: &FoundMirror) -> Duration {
-        let place = self.place(&mirror.tenant, &mirror.project);
-        let written = fs::metadata(place).and_then(|folder| folder.modified());
-        let quiet = written.map(|time| SystemTime::now().duration_since(time).unwrap_or_default());
-        quiet.unwrap_or_default()
+        since_written(&self.place(&mirror.tenant, &mirror.project))
     }
 
     /// Each mirror that names its project. Other folders are none.

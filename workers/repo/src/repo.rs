@@ -132,7 +132,7 @@ impl Repo {
         self.snapshot.claim_status()
     }
 
-    /// Checks, as slowly as a search, whether the work tree is dirty. Call [`Repo::claim_status`] before.
+    /// Checks whether the work tree is dirty, as slowly as a search: outside of calls, after [`Repo::claim_status`].
     pub fn refresh_status(&self) {
         let pools = &self.shared.search_pools;
         pools.background(|| self.snapshot.refresh_status());

@@ -4,6 +4,19 @@ use e2e::git;
 
 use super::Attacked;
 
+impl Attacked {
+    /// The branches and tags of a mirror, a line each.
+    fn served(&self, slug: &str) -> String {
+        let list = [
+            "for-each-ref",
+            "--format=%(refname)",
+            "refs/heads",
+            "refs/tags",
+        ];
+        git(&self.mirrored.place(slug), &list)
+    }
+}
+
 #[tokio::test]
 async fn refs_named_as_options_and_commands_are_only_names() {
     let attacked = Attacked::start(&[]).await;
@@ -33,19 +46,11 @@ async fn refs_named_as_options_and_commands_are_only_names() {
     git(&work, &["symbolic-ref", "HEAD", &head]);
     attacked.mirror("refs").await;
     assert_eq!(attacked.message("refs", "ok").await, "");
-    let mirror = attacked.mirrored.place("refs");
-    let served = git(
-        &mirror,
-        &[
-            "for-each-ref",
-            "--format=%(refname)",
-            "refs/heads",
-            "refs/tags",
-        ],
-    );
+    let served = attacked.served("refs");
     for name in &hostile {
         assert!(served.lines().any(|line| line == name), "{name}: {served}");
     }
+    let mirror = attacked.mirrored.place("refs");
     assert_eq!(git(&mirror, &["symbolic-ref", "HEAD"]), head);
     attacked.until_found("refs", 1).await;
     attacked.assert_unharmed(&["refs"]).await;
@@ -84,16 +89,7 @@ async fn refs_that_git_forbids_are_ignored() {
     });
     attacked.mirror("liar").await;
     assert_eq!(attacked.message("liar", "ok").await, "");
-    let mirror = attacked.mirrored.place("liar");
-    let served = git(
-        &mirror,
-        &[
-            "for-each-ref",
-            "--format=%(refname)",
-            "refs/heads",
-            "refs/tags",
-        ],
-    );
+    let served = attacked.served("liar");
     assert_eq!(served, "refs/heads/main");
     attacked.assert_unharmed(&["liar"]).await;
 }
