@@ -148,7 +148,7 @@ impl From<CredentialError> for SyncFailure {
 }
 
 /// Words of git, curl and ssh, in the C locale, and what they say. The first that occurs decides.
-const WORDS: [(&str, SyncState); 28] = [
+const WORDS: [(&str, SyncState); 29] = [
     ("no space left on device", SyncState::NoSpace),
     ("disk quota exceeded", SyncState::NoSpace),
     ("host key verification failed", SyncState::HostKeyChanged),
@@ -181,6 +181,7 @@ const WORDS: [(&str, SyncState); 28] = [
     ("failed to connect", SyncState::BackingOff),
     ("returned error: 5", SyncState::BackingOff),
     ("the remote end hung up", SyncState::BackingOff),
+    ("operation too slow", SyncState::BackingOff),
     ("no route to host", SyncState::BackingOff),
     ("network is unreachable", SyncState::BackingOff),
     ("connection closed by", SyncState::BackingOff),
@@ -288,6 +289,10 @@ mod tests {
             (
                 "fatal: unable to access 'https://h/a/': The requested URL returned error: 403",
                 SyncState::CredentialRefused,
+            ),
+            (
+                "fatal: unable to access 'https://h/a/': Operation too slow. Less than 1 bytes/sec transferred",
+                SyncState::BackingOff,
             ),
             (
                 "Connection closed by 10.0.0.1 port 22\nfatal: Could not read from remote repository.",

@@ -200,7 +200,8 @@ impl Git {
             value.push(file);
             setting(&mut command, &value);
         }
-        let silence = bounds.limits.silence.as_secs();
+        // Only if nobody watches any more: else two would end a silent run, each in words of its own.
+        let silence = bounds.limits.silence.saturating_mul(2).as_secs();
         setting(&mut command, &format!("http.lowSpeedTime={silence}"));
         setting(
             &mut command,
