@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_project_that_takes_all_the_time_is_skipped_and_the_next_page_goes_on() {
+    fn a_first_project_that_takes_all_the_time_is_skipped_with_a_cursor() {
         for first in [LATE, Found(0, false)] {
             for cursor in [None, Some("*-/a@-:0")] {
                 let page = page(cursor, 0, &[first, Found(1, true)]).unwrap();
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn matches_before_the_time_was_up_are_shown_and_the_cursor_is_behind_them() {
+    fn matches_before_the_time_was_up_are_shown_and_not_repeated() {
         let part = page(Some("*-/a@-:5"), 5, &[Found(2, false), Found(1, true)]).unwrap();
         assert_eq!(part, said(&["a", "a"], &[], Some("a:7"), true));
         for nothing_more in [LATE, Found(0, false)] {
