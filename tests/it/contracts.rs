@@ -14,6 +14,7 @@ mod git;
 mod git_arguments;
 mod git_help;
 mod memory;
+mod near_paths;
 mod overview;
 mod read;
 mod revisions;

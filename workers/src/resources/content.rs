@@ -121,9 +121,9 @@ async fn file(
     path: &str,
 ) -> Result<Snapshot<Content>, Failure> {
     let (path, owner) = (path.to_owned(), Arc::clone(&project));
-    cx.read(&project, move |repo, _| {
+    cx.read(&project, move |repo, cancel| {
         let path = RepoPath::parse(&path)?;
-        let content = read_whole(repo, &path, MAX_BYTES)?;
+        let content = read_whole(repo, &path, MAX_BYTES, cancel)?;
         let path = path.display();
         let (mime_type, body) = match content {
             WholeFile::Text(text) => (media::of_text(&path), Body::Text(text)),

@@ -3,6 +3,7 @@
 mod describe;
 mod list;
 mod imports;
+mod near;
 mod open;
 mod overview;
 mod read;

@@ -4,10 +4,11 @@
 //! or wholly ignored folder is not shown.
 
 use archway_proto::failure::Failure;
-use archway_repo::{Cancel, Entry, EntryKind, Glob, Listing, Repo, RepoPath};
+use archway_repo::{Cancel, Entry, EntryKind, Glob, Listing, Repo, RepoError, RepoPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::near;
 use crate::tools::{Reply, Tool, ToolContext, paging};
 
 /// Maximum number of entries on a page.
@@ -97,7 +98,7 @@ impl Tool for ListFiles {
         let snapshot = cx
             .read(&project, move |repo, cancel| {
                 let requested = RepoPath::parse(&args.directory)?;
-                let directory = repo.directory(&requested)?;
+                let directory = directory(repo, &requested, cancel)?;
                 let pattern = args.pattern.as_deref().map(Glob::parse).transpose()?;
                 let basis = paging::basis(repo.head().as_ref());
                 let skip = paging::resume(cursor.as_deref(), &basis)?;
@@ -131,6 +132,18 @@ impl Tool for ListFiles {
             .cursor(next),
         )
     }
+}
+
+/// The directory that a requested one resolves to.
+fn directory(repo: &Repo, requested: &RepoPath, cancel: &Cancel) -> Result<RepoPath, Failure> {
+    repo.directory(requested).map_err(|error| {
+        let is_missing = matches!(error, RepoError::DirectoryNotFound { .. });
+        let failure = Failure::from(error);
+        match is_missing {
+            true => near::suggest(failure, near::folders(repo, requested, cancel)),
+            false => failure,
+        }
+    })
 }
 
 /// The requested part of a listing.

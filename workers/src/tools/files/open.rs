@@ -6,14 +6,17 @@ use archway_history::{ABSENT_AT_REVISION, FOLDER_AT_REVISION};
 use archway_proto::{failure::Failure, fault::Fault};
 use archway_repo::{Cancel, Repo, RepoError, RepoFile, RepoPath, text};
 
-use super::window::{Part, Unreadable, Window};
+use super::{
+    near,
+    window::{Part, Unreadable, Window},
+};
 
 /// Maximum size in bytes of a file that is opened.
 const MAX_SIZE: u64 = 64 << 20;
 
 /// Opens a file for reading, unless it is too large.
-pub(super) fn file(repo: &Repo, path: &RepoPath) -> Result<RepoFile, Failure> {
-    file_of(repo, path, None)
+pub(super) fn file(repo: &Repo, path: &RepoPath, cancel: &Cancel) -> Result<RepoFile, Failure> {
+    file_of(repo, path, None, cancel)
 }
 
 /// [`file()`] at `revision`, if one was named.
@@ -21,9 +24,41 @@ pub(super) fn file_of(
     repo: &Repo,
     path: &RepoPath,
     revision: Option<&str>,
+    cancel: &Cancel,
+) -> Result<RepoFile, Failure> {
+    opened(repo, path, |error| {
+        let (failure, is_folder) = absent(repo, path, revision, error);
+        match is_folder {
+            true => failure,
+            false => near::suggest(failure, near::files(repo, path, cancel, |_| true)),
+        }
+    })
+}
+
+/// [`file()`] of the project's allow-list: no other path is named.
+pub(super) fn allowed_file(
+    repo: &Repo,
+    path: &RepoPath,
+    cancel: &Cancel,
+) -> Result<RepoFile, Failure> {
+    opened(repo, path, |error| {
+        let (failure, is_folder) = absent(repo, path, None, error);
+        if is_folder {
+            return failure;
+        }
+        let rules = repo.rules();
+        let near = near::files(repo, path, cancel, |path| rules.allows_reading(path));
+        near::suggest(failure, near)
+    })
+}
+
+fn opened(
+    repo: &Repo,
+    path: &RepoPath,
+    absent: impl FnOnce(RepoError) -> Failure,
 ) -> Result<RepoFile, Failure> {
     let file = repo.open(path).map_err(|error| match error {
-        RepoError::NotFound { .. } => absent(repo, path, revision, error),
+        RepoError::NotFound { .. } => absent(error),
         error => error.into(),
     })?;
     if file.size() > MAX_SIZE {
@@ -36,11 +71,16 @@ pub(super) fn file_of(
     Ok(file)
 }
 
-/// The failure for a path without a file. No tool lists the files of a revision.
-fn absent(repo: &Repo, path: &RepoPath, revision: Option<&str>, error: RepoError) -> Failure {
+/// The failure for a path without a file, and whether it is a folder. No tool lists the files of a revision.
+fn absent(
+    repo: &Repo,
+    path: &RepoPath,
+    revision: Option<&str>,
+    error: RepoError,
+) -> (Failure, bool) {
     let is_folder = repo.directory(path).is_ok();
     let suggestion = match (is_folder, revision) {
-        (false, None) => return error.into(),
+        (false, None) => return (error.into(), false),
         (false, Some(_)) => ABSENT_AT_REVISION,
         (true, None) => "call list_files with it as directory, and read a file in it",
         (true, Some(_)) => FOLDER_AT_REVISION,
@@ -52,7 +92,8 @@ fn absent(repo: &Repo, path: &RepoPath, revision: Option<&str>, error: RepoError
     if is_folder {
         message += ": it is a folder";
     }
-    Failure::new(Fault::FileNotFound, message, suggestion)
+    let failure = Failure::new(Fault::FileNotFound, message, suggestion);
+    (failure, is_folder)
 }
 
 /// Reads a part of a file as text. The extension decides before the content does.

@@ -151,7 +151,7 @@ impl Tool for ReadFile {
                     None => None,
                 };
                 let repo = at_revision.as_ref().unwrap_or(repo);
-                let mut file = open::file_of(repo, &path, args.revision.as_deref())?;
+                let mut file = open::file_of(repo, &path, args.revision.as_deref(), cancel)?;
                 let shown = match args.encoding {
                     Encoding::Base64 => bytes(&mut file, &path, max_bytes),
                     Encoding::Utf8 => text(&mut file, &path, range.window(max_bytes), cancel)

@@ -77,7 +77,7 @@ impl Tool for ReadRepoFile {
                 if !rules.allows_reading(&path) {
                     return Err(not_allowed(repo, &path));
                 }
-                let mut file = open::file(repo, &path)?;
+                let mut file = open::allowed_file(repo, &path, cancel)?;
                 // A link on the list must not lead to a file off the list.
                 if !rules.allows_reading(file.resolved()) {
                     return Err(not_allowed(repo, &path));

@@ -1,7 +1,7 @@
 //! Reads a whole file, for callers that can't use a part of one.
 
 use archway_proto::failure::Failure;
-use archway_repo::{Repo, RepoPath};
+use archway_repo::{Cancel, Repo, RepoPath};
 
 use super::open;
 
@@ -24,8 +24,9 @@ pub(crate) fn read_whole(
     repo: &Repo,
     path: &RepoPath,
     max_bytes: u64,
+    cancel: &Cancel,
 ) -> Result<WholeFile, Failure> {
-    let mut file = open::file(repo, path)?;
+    let mut file = open::file(repo, path, cancel)?;
     let too_large = |file: &_| open::too_large(file, path, "call read_file for a part of it");
     if file.size() > max_bytes {
         return Err(too_large(&file));

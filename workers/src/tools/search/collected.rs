@@ -14,8 +14,10 @@ pub(super) struct MatchPage<M> {
     pub(super) truncated: bool,
     /// Context lines were omitted for lack of room.
     pub(super) context_omitted: bool,
-    /// Number of projects of the page.
+    /// Number of projects that were searched to their end or skipped.
     pub(super) projects: usize,
+    /// Another page follows.
+    pub(super) has_next: bool,
     /// Projects that could not be searched.
     pub(super) skipped: Vec<SkippedProject>,
     pub(super) duration_ms: u64,
@@ -61,7 +63,7 @@ pub(super) struct CollectedMatches<M> {
     pub(super) moved: bool,
     /// Context lines were omitted for lack of room.
     context_omitted: bool,
-    /// The number of projects of the page.
+    /// The number of projects that were searched to their end or skipped.
     pub(super) projects: usize,
     pub(super) skipped: Vec<SkippedProject>,
     pub(super) snapshot: Option<Snapshot<()>>,
@@ -132,14 +134,15 @@ impl<M: Match> CollectedMatches<M> {
         self.matches.len()
     }
 
-    /// The page of all collected matches. `has_more` says that another one follows.
-    pub(super) fn whole_page(&mut self, has_more: bool, started: Instant) -> MatchPage<M> {
+    /// The page of all collected matches. `has_next` says that another one follows.
+    pub(super) fn whole_page(&mut self, has_next: bool, started: Instant) -> MatchPage<M> {
         MatchPage {
             matches: std::mem::take(&mut self.matches),
             totals: self.totals,
-            truncated: has_more || self.totals.incomplete || !self.skipped.is_empty(),
+            truncated: has_next || self.totals.incomplete || !self.skipped.is_empty(),
             context_omitted: self.context_omitted,
             projects: self.projects,
+            has_next,
             skipped: std::mem::take(&mut self.skipped),
             duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         }
@@ -158,9 +161,9 @@ impl<M: Match> CollectedMatches<M> {
         }
         let returned = skip + self.len();
         let more = (returned as u64) < self.totals.matches;
-        let page = self.whole_page(more, started);
         // A search that was cut short may end elsewhere the next time, so it has no cursor.
         let next = (more && !self.totals.incomplete).then(|| paging::cursor(&self.basis, returned));
+        let page = self.whole_page(next.is_some(), started);
         (page, next)
     }
 }

@@ -3,11 +3,11 @@
 //! The default project comes first, then the others by slug. A page has whole projects as far as it
 //! has room, and part of one only if that has more matches than a page. The cursor names the
 //! project and the place in it where the next page begins, and the default project that decided the
-//! order.
+//! order. A project that takes the time of a whole page in vain is skipped, so that the others are reached.
 
 use std::{sync::Arc, time::Duration};
 
-use archway_proto::failure::Failure;
+use archway_proto::{failure::Failure, log::LogLevel};
 use archway_repo::Matches;
 use futures::StreamExt as _;
 use tokio::time::{Instant, timeout_at};
@@ -33,7 +33,7 @@ const GRACE: Duration = Duration::from_millis(300);
 /// Searches the projects of a page.
 ///
 /// # Errors
-/// `search_timeout` if the time was up before anything was searched; `invalid_arguments` for a cursor of
+/// `search_timeout` if the time was up before the only project was searched; `invalid_arguments` for a cursor of
 /// another state.
 pub(super) async fn page<M: Match>(
     cx: &ToolContext,
@@ -46,7 +46,8 @@ pub(super) async fn page<M: Match>(
         .as_ref()
         .map_or(default, |start| start.default.clone());
     let order = in_order(readable, default.as_deref(), start.as_ref());
-    let mut page = Page::new(cx, request, default, order.len());
+    let warn = Box::new(|message| cx.log(LogLevel::Warning, message));
+    let mut page = Page::new(warn, request, default, order.len());
     let begins = order.first().map(|project| &project.slug);
     let begins = start
         .as_ref()

@@ -13,7 +13,7 @@ use crate::tools::{
 };
 
 /// The contract's exclusions.
-static EXCLUDED: Excluded = Excluded {
+pub(super) static EXCLUDED: Excluded = Excluded {
     folders: &["node_modules", ".git", "dist", "build", ".next", ".context"],
     files: &[],
 };
@@ -164,11 +164,17 @@ const MAX_REASONS: usize = 3;
 /// Explains why there is no match.
 fn no_match_message(page: &MatchPage<GrepMatch>, pattern: &str, has_glob: bool) -> String {
     let message = if page.totals.incomplete {
-        "The time was up before a match was found; narrow the search".to_owned()
+        let advice = if page.has_next {
+            ""
+        } else {
+            "; narrow the search"
+        };
+        format!("The time was up before a match was found{advice}")
     } else if page.projects == 0 {
         "No file was searched: there is no project that you may read".to_owned()
     } else if page.skipped.len() == page.projects {
-        return format!("No project could be searched: {}", reasons(&page.skipped));
+        let of = if page.has_next { " of this page" } else { "" };
+        format!("No project{of} could be searched")
     } else if page.totals.files_searched > 0 && page.totals.files_skipped > 0 {
         let skipped = page.totals.files_skipped;
         format!("No matches found for pattern '{pattern}'; too large to search: {skipped}")
@@ -182,10 +188,20 @@ fn no_match_message(page: &MatchPage<GrepMatch>, pattern: &str, has_glob: bool) 
         };
         format!("No file was searched: {why}")
     };
-    match page.skipped.as_slice() {
-        [] => message,
-        skipped => format!("{message}; {}", reasons(skipped)),
+    with_rest(message, page)
+}
+
+/// Adds which projects were skipped, and that another page follows.
+fn with_rest(mut message: String, page: &MatchPage<GrepMatch>) -> String {
+    if !page.skipped.is_empty() {
+        let is_all = page.skipped.len() == page.projects && !page.totals.incomplete;
+        message += if is_all { ": " } else { "; " };
+        message += &reasons(&page.skipped);
     }
+    if page.has_next {
+        message += "; the next page, by cursor, goes on";
+    }
+    message
 }
 
 /// The reasons of the first few skipped projects.
@@ -215,5 +231,63 @@ fn answer(pattern: String, message: Option<String>, page: MatchPage<GrepMatch>) 
         context_omitted: page.context_omitted,
         skipped_projects: SkippedProject::slugs(page.skipped),
         cursor: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use archway_repo::SearchTotals;
+
+    use super::*;
+
+    /// A page without a match: `skipped` of its `projects` were skipped.
+    fn page(projects: usize, skipped: usize, has_next: bool) -> MatchPage<GrepMatch> {
+        let skipped = (0..skipped).map(|nth| SkippedProject {
+            slug: format!("p{nth}"),
+            why: format!("p{nth} is away"),
+        });
+        MatchPage {
+            matches: Vec::new(),
+            totals: SearchTotals::default(),
+            truncated: false,
+            context_omitted: false,
+            projects,
+            has_next,
+            skipped: skipped.collect(),
+            duration_ms: 1,
+        }
+    }
+
+    fn message(page: &MatchPage<GrepMatch>) -> String {
+        no_match_message(page, "x", false)
+    }
+
+    #[test]
+    fn a_page_of_skipped_projects_says_so_and_that_another_follows() {
+        let away = "p0 is away; p1 is away; p2 is away; and 47 more projects";
+        assert_eq!(
+            message(&page(50, 50, true)),
+            format!(
+                "No project of this page could be searched: {away}; the next page, by cursor, goes on"
+            )
+        );
+        assert_eq!(
+            message(&page(1, 1, false)),
+            "No project could be searched: p0 is away"
+        );
+    }
+
+    #[test]
+    fn a_search_is_to_be_narrowed_only_if_no_page_follows() {
+        let mut late = page(0, 0, true);
+        late.totals.incomplete = true;
+        let up = "The time was up before a match was found";
+        let next = "the next page, by cursor, goes on";
+        assert_eq!(message(&late), format!("{up}; {next}"));
+        late.has_next = false;
+        assert_eq!(message(&late), format!("{up}; narrow the search"));
+        let mut late = page(1, 1, true);
+        late.totals.incomplete = true;
+        assert_eq!(message(&late), format!("{up}; p0 is away; {next}"));
     }
 }

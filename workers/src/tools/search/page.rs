@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use archway_proto::{failure::Failure, fault::Fault, log::LogLevel};
+use archway_proto::{failure::Failure, fault::Fault};
 use archway_repo::{Matches, Query, SearchTotals};
 use serde_json::{Value, json};
 
@@ -11,11 +11,7 @@ use super::{
     place::Place,
     run::timeout,
 };
-use crate::{
-    context::{Snapshot, ToolContext},
-    projects::Project,
-    tools::is_of_the_project,
-};
+use crate::{context::Snapshot, projects::Project, tools::is_of_the_project};
 
 /// Projects of one page that may be skipped: an answer names them all, and has a bound.
 const MAX_SKIPPED: usize = 50;
@@ -53,9 +49,12 @@ pub(super) fn commit(snapshot: &Snapshot<Matches>) -> Option<String> {
     snapshot.repo.head().map(|head| head.commit)
 }
 
+/// Sends a warning to the caller.
+pub(super) type Warn<'a> = Box<dyn Fn(Value) + Send + Sync + 'a>;
+
 /// A page, while projects are added.
 pub(super) struct Page<'a, M> {
-    cx: &'a ToolContext,
+    warn: Warn<'a>,
     request: &'a PageRequest,
     default: Option<String>,
     collected: CollectedMatches<M>,
@@ -68,13 +67,13 @@ pub(super) struct Page<'a, M> {
 
 impl<'a, M: Match> Page<'a, M> {
     pub(super) fn new(
-        cx: &'a ToolContext,
+        warn: Warn<'a>,
         request: &'a PageRequest,
         default: Option<String>,
         projects: usize,
     ) -> Page<'a, M> {
         Page {
-            cx,
+            warn,
             request,
             default,
             collected: CollectedMatches::new(String::new()),
@@ -101,9 +100,12 @@ impl<'a, M: Match> Page<'a, M> {
                 self.next = next.map(|next| self.place(next, None, 0));
                 return Ok(self.next.is_some());
             }
-            Err(failure) if failure.code == Fault::SearchTimeout && self.searched > 0 => {
+            Err(failure) if failure.code == Fault::SearchTimeout => {
                 self.collected.totals.incomplete = true;
-                self.next = Some(self.place(project, None, 0));
+                self.next = match self.is_first() {
+                    true => self.without((project, following), failure)?,
+                    false => Some(self.place(project, None, 0)),
+                };
                 return Ok(true);
             }
             Err(failure) => return Err(failure),
@@ -120,21 +122,38 @@ impl<'a, M: Match> Page<'a, M> {
                 return Ok(false);
             }
             Added::Part { next } => Some(next),
-            Added::TimeUp { next } if self.searched == 0 && next.skip == skip => {
-                if self.request.cursor.is_none() {
-                    return Err(timeout());
-                }
-                // Its next page would be as empty. The others follow.
-                self.skip(project, timeout());
-                self.collected.totals.incomplete = true;
-                following.map(|next| self.place(next, None, 0))
-            }
             Added::TimeUp { next } => {
                 self.collected.totals.incomplete = true;
-                Some(next)
+                match self.is_first() && next.skip == skip {
+                    true => self.without((project, following), timeout())?,
+                    false => Some(next),
+                }
             }
         };
         Ok(true)
+    }
+
+    /// Whether no project of this page was searched or skipped yet.
+    fn is_first(&self) -> bool {
+        self.searched + self.codes.len() == 0
+    }
+
+    /// Skips a project that had the time of a whole page in vain: its next page would be as empty. The others
+    /// follow.
+    fn without(
+        &mut self,
+        (project, following): (&Project, Option<&Project>),
+        mut failure: Failure,
+    ) -> Result<Option<Place>, Failure> {
+        if following.is_none() && self.request.cursor.is_none() {
+            return Err(failure);
+        }
+        failure.message = format!(
+            "the time was up before project {} was searched to its end",
+            project.slug
+        );
+        self.skip(project, failure);
+        Ok(following.map(|next| self.place(next, None, 0)))
     }
 
     fn add_matches(
@@ -190,8 +209,7 @@ impl<'a, M: Match> Page<'a, M> {
     /// Logs to the caller at once that a project was skipped. The answer says so, too.
     fn skip(&mut self, project: &Project, failure: Failure) {
         let (slug, why) = (project.slug.clone(), failure.message);
-        let message = json!({ "message": format!("not searched: {why}"), "project": slug });
-        self.cx.log(LogLevel::Warning, message);
+        (self.warn)(json!({ "message": format!("not searched: {why}"), "project": slug }));
         self.codes
             .push(json!({ "project": slug, "code": failure.code }));
         self.collected.skipped.push(SkippedProject { slug, why });
@@ -199,7 +217,7 @@ impl<'a, M: Match> Page<'a, M> {
 
     pub(super) fn finish(mut self) -> EveryProject<M> {
         let done = self.searched + self.codes.len();
-        self.collected.projects = done + usize::from(self.next.is_some());
+        self.collected.projects = done;
         let projects = json!({
             "searched": self.searched,
             "remaining": self.projects.saturating_sub(done),
@@ -209,6 +227,188 @@ impl<'a, M: Match> Page<'a, M> {
             collected: self.collected,
             next: self.next.map(|place| place.cursor()),
             projects,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use archway_repo::{MatchedLine, RepoPath, Rules, SearchPattern, testing::Sandbox};
+    use parking_lot::Mutex;
+    use serde::Serialize;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::tools::search::{collected::SurroundingLines, grep_codebase::EXCLUDED};
+
+    #[derive(Serialize)]
+    struct Line {
+        project: Option<String>,
+        around: SurroundingLines,
+    }
+
+    impl Match for Line {
+        fn new(_: MatchedLine, project: Option<String>, around: SurroundingLines) -> Line {
+            Line { project, around }
+        }
+
+        fn surrounding_lines(&mut self) -> &mut SurroundingLines {
+            &mut self.around
+        }
+
+        fn file(&self) -> String {
+            String::new()
+        }
+    }
+
+    fn request(cursor: Option<&str>) -> PageRequest {
+        let query = Query {
+            pattern: SearchPattern::regex("needle".to_owned(), true),
+            glob: None,
+            excluded: &EXCLUDED,
+            context: 0,
+        };
+        PageRequest {
+            query: Arc::new(query),
+            limit: 10,
+            budget: 10_000,
+            cursor: cursor.map(str::to_owned),
+        }
+    }
+
+    fn project(slug: &str) -> Project {
+        Project {
+            id: Uuid::nil(),
+            slug: slug.to_owned(),
+            name: slug.to_owned(),
+            rules: Arc::new(Rules::new(&[], &[], None).unwrap()),
+            mirror: None,
+            hosted: Default::default(),
+        }
+    }
+
+    /// The search of one project.
+    #[derive(Clone, Copy)]
+    enum Search {
+        /// It found so many lines, in time or not.
+        Found(usize, bool),
+        Failed(Fault),
+    }
+    use Search::{Failed, Found};
+
+    const LATE: Search = Failed(Fault::SearchTimeout);
+    const AWAY: Search = Failed(Fault::Unavailable);
+
+    /// What a page says: projects with matches, skipped projects, where the next page begins, and whether
+    /// the time was up.
+    type Said = (Vec<String>, Vec<String>, Option<String>, bool);
+
+    /// The page of projects `a`, `b`, and so on, of which earlier pages have `skip` matches of the first.
+    fn page(cursor: Option<&str>, skip: usize, searches: &[Search]) -> Result<Said, Failure> {
+        let (app, request, warnings) = (Sandbox::new(), request(cursor), Mutex::new(0));
+        let warn = Box::new(|_| *warnings.lock() += 1);
+        let projects: Vec<Project> = ["a", "b", "c", "d"].map(project).into();
+        let projects = projects.get(..searches.len()).unwrap();
+        let mut page: Page<'_, Line> = Page::new(warn, &request, None, projects.len());
+        for (nth, search) in searches.iter().enumerate() {
+            let found = match *search {
+                Failed(code) => Err(Failure::new(code, "away", "wait")),
+                Found(lines, in_time) => Ok(Snapshot {
+                    value: matches(lines, in_time, if nth == 0 { skip } else { 0 }),
+                    repo: app.repo(),
+                    moved: false,
+                    synced_at: None,
+                }),
+            };
+            let skip = if nth == 0 { skip } else { 0 };
+            let pair = (projects.get(nth).unwrap(), projects.get(nth + 1));
+            if page.add(pair, skip, found)? {
+                break;
+            }
+        }
+        let mut done = page.finish();
+        assert_eq!(*warnings.lock(), done.collected.skipped.len());
+        let incomplete = done.collected.totals.incomplete;
+        let skipped = std::mem::take(&mut done.collected.skipped);
+        let whole = done
+            .collected
+            .whole_page(done.next.is_some(), tokio::time::Instant::now());
+        let found = whole.matches.into_iter().filter_map(|it| it.project);
+        let next = done.next.map(|next| Place::parse(&next).unwrap());
+        Ok((
+            found.collect(),
+            SkippedProject::slugs(skipped),
+            next.map(|next| format!("{}:{}", next.project, next.skip)),
+            incomplete,
+        ))
+    }
+
+    fn matches(lines: usize, in_time: bool, skip: usize) -> Matches {
+        let line = MatchedLine {
+            path: RepoPath::root(),
+            line: 1,
+            column: 1,
+            text: "needle".to_owned(),
+            cut: false,
+            before: Vec::new(),
+            after: Vec::new(),
+        };
+        let totals = SearchTotals {
+            matches: (skip + lines) as u64,
+            incomplete: !in_time,
+            ..SearchTotals::default()
+        };
+        Matches {
+            lines: vec![line; lines],
+            totals,
+        }
+    }
+
+    fn said(found: &[&str], skipped: &[&str], next: Option<&str>, incomplete: bool) -> Said {
+        let owned = |slugs: &[&str]| slugs.iter().map(|slug| (*slug).to_owned()).collect();
+        (
+            owned(found),
+            owned(skipped),
+            next.map(str::to_owned),
+            incomplete,
+        )
+    }
+
+    #[test]
+    fn a_first_project_that_takes_all_the_time_is_skipped_with_a_cursor() {
+        for first in [LATE, Found(0, false)] {
+            for cursor in [None, Some("*-/a@-:0")] {
+                let page = page(cursor, 0, &[first, Found(1, true)]).unwrap();
+                assert_eq!(page, said(&[], &["a"], Some("b:0"), true), "{cursor:?}");
+            }
+            let last = page(Some("*-/a@-:0"), 0, &[first]).unwrap();
+            assert_eq!(last, said(&[], &["a"], None, true), "no other follows");
+            let only = page(None, 0, &[first]).unwrap_err();
+            assert_eq!(only.code, Fault::SearchTimeout);
+        }
+    }
+
+    #[test]
+    fn a_later_project_begins_the_next_page_when_the_time_is_up() {
+        for late in [LATE, Found(0, false)] {
+            for cursor in [None, Some("*-/a@-:0")] {
+                let middle = page(cursor, 0, &[Found(1, true), late, Found(1, true)]).unwrap();
+                assert_eq!(middle, said(&["a"], &[], Some("b:0"), true));
+                let after_away = page(cursor, 0, &[AWAY, late, Found(1, true)]).unwrap();
+                assert_eq!(after_away, said(&[], &["a"], Some("b:0"), true));
+                let last = page(cursor, 0, &[Found(1, true), late]).unwrap();
+                assert_eq!(last, said(&["a"], &[], Some("b:0"), true));
+            }
+        }
+    }
+
+    #[test]
+    fn matches_before_the_time_was_up_are_shown_and_not_repeated() {
+        let part = page(Some("*-/a@-:5"), 5, &[Found(2, false), Found(1, true)]).unwrap();
+        assert_eq!(part, said(&["a", "a"], &[], Some("a:7"), true));
+        for nothing_more in [LATE, Found(0, false)] {
+            let page = page(Some("*-/a@-:5"), 5, &[nothing_more, Found(1, true)]).unwrap();
+            assert_eq!(page, said(&[], &["a"], Some("b:0"), true));
         }
     }
 }
