@@ -22,7 +22,7 @@ use super::links;
 use super::listing::{Entry, Stat};
 use super::path::RepoPath;
 use super::rules::{Kind, Rules};
-use super::search_index::decode_files;
+use super::search_index::SavedFile;
 
 pub(super) use entries::CommitListing;
 pub(super) use source::{CommitBlobs, CommitFiles};
@@ -88,17 +88,23 @@ impl CommitTree {
         Ok(listing)
     }
 
-    /// Uses the listing that an index has saved, unless there is one.
-    pub(super) fn restore(&self, rules: &Arc<Rules>, saved: impl FnOnce() -> Option<Vec<u8>>) {
+    /// Uses the listing that an index has saved with a basis, unless there is one.
+    pub(super) fn restore(
+        &self,
+        rules: &Arc<Rules>,
+        saved: impl FnOnce(&str) -> Option<Vec<SavedFile>>,
+    ) {
         if self.listing.lock().is_some() {
             return;
         }
         let Some(basis) = self.basis(rules) else {
             return;
         };
-        if let Some(files) = saved().and_then(|saved| decode_files(&saved, &basis)) {
+        if let Some(files) = saved(&basis) {
             let files = files.into_iter().map(|file| (file.entry, file.blob));
-            *self.listing.lock() = Some(CommitListing::of(rules, files));
+            let listing = CommitListing::of(rules, files);
+            listing.record_save();
+            *self.listing.lock() = Some(listing);
         }
     }
 

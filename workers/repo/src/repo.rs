@@ -143,8 +143,8 @@ impl Repo {
     /// # Errors
     /// [`RepoError::Stopped`], [`RepoError::TooManyEntries`], or a failure of the file system.
     pub fn listing(&self, cancel: &Cancel) -> Result<Arc<Listing>, RepoError> {
-        self.snapshot
-            .listing(&self.rules, &self.shared.pool, cancel)
+        let resources = (&self.shared.pool, &self.shared.search_index);
+        self.snapshot.listing(&self.rules, resources, cancel)
     }
 
     /// Opens a regular file by its path, or through a link that stays inside. Ignored files can be

@@ -33,7 +33,7 @@ use tokio::time::Duration;
 
 pub(crate) use build::{Build, BuildError, BuildSource, Content};
 pub(crate) use project_index::ProjectIndex;
-pub(crate) use saved_files::{SavedFile, decode as decode_files, encode as encode_files};
+pub(crate) use saved_files::{SavedFile, encode as encode_files};
 pub(crate) use selection::{IndexedFiles, Selection};
 
 use crate::key::Key;

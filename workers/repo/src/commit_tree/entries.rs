@@ -1,7 +1,7 @@
 //! Lists a commit: its entries and the blobs of its files.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use archway_trigrams::BlobId;
 use gix::ObjectId;
@@ -27,6 +27,7 @@ pub(crate) struct CommitListing {
     /// Their sizes by position, as far as they were asked for; [`UNKNOWN`] for others. To find a size,
     /// git decompresses the beginning of an object.
     sizes: Box<[AtomicU64]>,
+    is_saved: AtomicBool,
 }
 
 const UNKNOWN: u64 = u64::MAX;
@@ -44,7 +45,18 @@ impl CommitListing {
             rules: Arc::clone(rules),
             listing: Arc::new(Listing { entries }),
             indexed: IndexedFiles::new(blobs),
+            is_saved: AtomicBool::new(false),
         })
+    }
+
+    /// Records that the index has saved it, as far as it can.
+    pub(super) fn record_save(&self) {
+        self.is_saved.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a worker that starts again can have it from the index.
+    pub(crate) fn is_saved(&self) -> bool {
+        self.is_saved.load(Ordering::Relaxed)
     }
 
     /// The size of a listed file. `None` for another path, and for a link.

@@ -140,6 +140,7 @@ impl BuildSource for CommitBlobs {
             let files = entries.zip(listing.indexed.blobs());
             let files = files.map(|(entry, blob)| (entry, *blob, None));
             index.save_files(&self.project, encode_files(&self.basis, files));
+            listing.record_save();
         }
     }
 }

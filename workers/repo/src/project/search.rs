@@ -51,7 +51,7 @@ impl Snapshot {
             return Ok(Matches::default());
         };
         let (index, project) = (self.index(resources.indexes), self.project.name());
-        tree.restore(resources.rules, || index.as_ref()?.load_files(project));
+        self.restore(tree, resources.rules, resources.indexes);
         let listing = tree.listing(resources.rules, resources.cancel)?;
         let select = |index| {
             let files = (project, &listing.indexed);
@@ -72,14 +72,8 @@ impl Snapshot {
             resources.cancel,
         );
         // What a commit that is no longer HEAD has alone is not indexed: it is rarely searched twice.
-        let is_head = || {
-            self.project
-                .bare
-                .lock()
-                .as_ref()
-                .is_some_and(|head| Arc::ptr_eq(head, tree))
-        };
-        if let Some(index) = index.filter(|_| missing > 0 && is_head()) {
+        let is_wanting = missing > 0 || !listing.is_saved();
+        if let Some(index) = index.filter(|_| is_wanting && self.is_head(tree)) {
             let tenant = self.project.key.tenant();
             let basis = tree.basis(resources.rules).unwrap_or_default();
             let source = CommitBlobs::new(git, &listing, (project, basis));
@@ -97,8 +91,9 @@ impl Snapshot {
         let listing = work.listing(resources.rules, resources.pool, resources.cancel)?;
         let index = self.index(resources.indexes);
         let project = self.project.name();
-        let indexed =
-            |index: &Arc<ProjectIndex>| work.indexed(&listing, || index.load_files(project));
+        let indexed = |index: &Arc<ProjectIndex>| {
+            work.indexed(&listing, |basis| index.saved_files(project, basis))
+        };
         let indexed = index.as_ref().map(indexed);
         let select = |(index, indexed): (_, &Arc<IndexedWorkTree>)| {
             let files = (project, &indexed.files);
@@ -122,6 +117,28 @@ impl Snapshot {
             (resources.indexes).request(index, self.project.key.tenant(), source);
         }
         found
+    }
+
+    /// Uses the listing of HEAD that the index has saved, unless there is one. Those of other commits are not
+    /// saved.
+    pub(super) fn restore(
+        &self,
+        tree: &Arc<CommitTree>,
+        rules: &Arc<Rules>,
+        indexes: &SearchIndex,
+    ) {
+        let project = self.project.name();
+        if self.is_head(tree) {
+            tree.restore(rules, |basis| {
+                self.index(indexes)?.saved_files(project, basis)
+            });
+        }
+    }
+
+    /// Whether these are the files of the commit that HEAD named when the project was last opened.
+    fn is_head(&self, tree: &Arc<CommitTree>) -> bool {
+        let head = self.project.bare.lock();
+        head.as_ref().is_some_and(|head| Arc::ptr_eq(head, tree))
     }
 
     /// The search index of the project's texts. `None` if this worker has none.

@@ -17,6 +17,7 @@ use crate::listing::{Entry, Listing, Stat};
 use crate::manifest_cache::ManifestAndRules;
 use crate::path::RepoPath;
 use crate::rules::{Kind, Rules};
+use crate::search_index::SearchIndex;
 
 /// The commit that HEAD names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,11 +153,14 @@ impl Snapshot {
     pub(crate) fn listing(
         &self,
         rules: &Arc<Rules>,
-        pool: &ThreadPool,
+        (pool, indexes): (&ThreadPool, &SearchIndex),
         cancel: &Cancel,
     ) -> Result<Arc<Listing>, RepoError> {
         match &self.bare {
-            Some(tree) => Ok(Arc::clone(&tree.listing(rules, cancel)?.listing)),
+            Some(tree) => {
+                self.restore(tree, rules, indexes);
+                Ok(Arc::clone(&tree.listing(rules, cancel)?.listing))
+            }
             None => self.project.work.listing(rules, pool, cancel),
         }
     }

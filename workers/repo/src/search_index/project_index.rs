@@ -8,6 +8,7 @@ use archway_trigrams::{BlobId, SegmentError};
 use parking_lot::Mutex;
 use tokio::time::{Duration, Instant};
 
+use super::saved_files::{self, Damaged, SavedFile};
 use super::segments::{OpenSegment, Segments};
 use super::store::SegmentStore;
 use crate::metrics::RepoMetrics;
@@ -130,9 +131,17 @@ impl ProjectIndex {
         }
     }
 
-    /// The files of a project, as they were saved.
-    pub(crate) fn load_files(&self, project: &str) -> Option<Vec<u8>> {
-        self.store.load(project)
+    /// The files of a project, as they were saved with this basis. Damaged ones are removed.
+    pub(crate) fn saved_files(&self, project: &str, basis: &str) -> Option<Vec<SavedFile>> {
+        let saved = self.store.load(project)?;
+        saved_files::decode(&saved, basis).unwrap_or_else(|Damaged| {
+            self.metrics.search_index_damaged();
+            tracing::warn!(
+                "a project's saved list of files is damaged: it is removed and will be made again"
+            );
+            self.store.remove_saved(project);
+            None
+        })
     }
 
     /// Saves the files of a project, for a worker that starts again.

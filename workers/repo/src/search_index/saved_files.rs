@@ -1,7 +1,7 @@
 //! A project's files as an index folder has them: read once by a worker that starts again.
 //!
 //! The files of a bare repository are those of a tree under some path rules, which its basis names. Those of a
-//! work tree have the states that prove their blobs. A file that is damaged, or has another basis, is ignored.
+//! work tree have the states that prove their blobs. A file that has another basis is ignored.
 
 use archway_trigrams::BlobId;
 
@@ -57,21 +57,33 @@ pub(crate) fn encode<'a>(
     Some(out)
 }
 
-/// The files, in the order in which they were encoded. `None` if they have another basis or are damaged.
-pub(crate) fn decode(bytes: &[u8], basis: &str) -> Option<Vec<SavedFile>> {
+/// What was saved is damaged, or of another version.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Damaged;
+
+/// The files, in the order in which they were encoded. `None` if they have another basis.
+pub(super) fn decode(bytes: &[u8], basis: &str) -> Result<Option<Vec<SavedFile>>, Damaged> {
+    let (saved, mut rest) = content(bytes).ok_or(Damaged)?;
+    if saved != basis.as_bytes() {
+        return Ok(None);
+    }
+    let mut files = Vec::new();
+    while !rest.is_empty() {
+        let saved = next(&mut rest).and_then(file);
+        files.push(saved.ok_or(Damaged)?);
+    }
+    Ok(Some(files))
+}
+
+/// The basis and the encoded files.
+fn content(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (content, sum) = bytes.split_last_chunk::<4>()?;
     if crc32fast::hash(content) != u32::from_le_bytes(*sum) {
         return None;
     }
     let mut rest = content.strip_prefix(MAGIC)?;
-    if next(&mut rest)? != basis.as_bytes() {
-        return None;
-    }
-    let mut files = Vec::new();
-    while !rest.is_empty() {
-        files.push(file(next(&mut rest)?)?);
-    }
-    Some(files)
+    let basis = next(&mut rest)?;
+    Some((basis, rest))
 }
 
 /// Takes the bytes whose length comes first.
@@ -138,18 +150,19 @@ mod tests {
 
     #[test]
     fn files_come_back_for_their_basis_alone() {
-        assert_eq!(decode(&encoded(), "tree rules").unwrap(), files());
-        assert_eq!(decode(&encoded(), "tree other"), None);
+        assert_eq!(decode(&encoded(), "tree rules"), Ok(Some(files())));
+        assert_eq!(decode(&encoded(), "tree other"), Ok(None));
     }
 
     #[test]
-    fn every_damaged_file_is_ignored() {
+    fn every_damage_is_found() {
         let good = encoded();
         for at in 0..good.len() {
             let mut bad = good.clone();
             bad[at] ^= 1 << (at % 8);
-            assert_eq!(decode(&bad, "tree rules"), None, "{at}");
-            assert_eq!(decode(good.get(..at).unwrap(), "tree rules"), None, "{at}");
+            assert_eq!(decode(&bad, "tree rules"), Err(Damaged), "{at}");
+            let cut = good.get(..at).unwrap();
+            assert_eq!(decode(cut, "tree rules"), Err(Damaged), "{at}");
         }
     }
 }

@@ -192,6 +192,13 @@ impl SegmentStore {
         }
     }
 
+    /// Removes what was saved for a project.
+    pub(super) fn remove_saved(&self, project: &str) {
+        if let Some(path) = self.saved_path(project) {
+            fs::remove_file(path).ok();
+        }
+    }
+
     fn saved_path(&self, project: &str) -> Option<PathBuf> {
         Some(self.folder()?.join(format!("{project}.{SAVED}")))
     }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod limits;
+mod saved_files;
 mod storage;
 
 use std::fs;
@@ -75,7 +76,7 @@ impl Worker {
                     .snapshot
                     .project()
                     .work_tree()
-                    .indexed(&listing, || None);
+                    .indexed(&listing, |_| None);
                 missing(&work.files) + work.unread
             }
         }

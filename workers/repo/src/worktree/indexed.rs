@@ -15,7 +15,7 @@ use crate::path::RepoPath;
 use crate::scan::MAX_FILE;
 use crate::search_index::{
     Build, BuildError, BuildSource, Content, IndexedFiles, ProjectIndex, SavedFile, blob_id,
-    decode_files, encode_files,
+    encode_files,
 };
 use crate::stamp::{ObservedState, Stamp};
 
@@ -96,15 +96,15 @@ impl WorkTree {
     pub(crate) fn indexed(
         &self,
         listing: &Arc<Listing>,
-        saved: impl FnOnce() -> Option<Vec<u8>>,
+        saved: impl FnOnce(&str) -> Option<Vec<SavedFile>>,
     ) -> Arc<IndexedWorkTree> {
         let known = self.indexed.lock().clone();
         let indexed = match known {
             Some(known) if Arc::ptr_eq(&known.listing, listing) => return known,
             Some(known) => moved(&known, listing),
             None => {
-                let saved = saved().and_then(|saved| decode_files(&saved, SAVED_BASIS));
-                moved(&restored(saved.unwrap_or_default()), listing)
+                let saved = saved(SAVED_BASIS).unwrap_or_default();
+                moved(&restored(saved), listing)
             }
         };
         let indexed = Arc::new(indexed);
@@ -206,7 +206,7 @@ impl BuildSource for WorkBlobs {
         let (Some(work), Some(listing)) = (self.work.upgrade(), self.listing.upgrade()) else {
             return Err(BuildError::Closed);
         };
-        let (indexed, mut buffer) = (work.indexed(&listing, || None), Vec::new());
+        let (indexed, mut buffer) = (work.indexed(&listing, |_| None), Vec::new());
         // What a build that ends early does not look at stays as known as before.
         let known = (0..listing.entries.len()).map(|position| indexed.known(position));
         let mut files: Vec<Option<KnownFile>> = known.collect();

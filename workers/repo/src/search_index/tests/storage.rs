@@ -5,7 +5,7 @@ use std::fs;
 use super::*;
 
 /// Two files, one of them with the word.
-fn few_files() -> Sandbox {
+pub(super) fn few_files() -> Sandbox {
     let app = Sandbox::new();
     app.file("a", "needle in a text that is long enough\n")
         .file("b", "no\n")
@@ -35,7 +35,7 @@ fn a_restarted_worker_knows_the_unchanged_files_of_a_work_tree() {
     let repo = worker.repo("app");
     let work = repo.snapshot.project().work_tree();
     let listing = repo.listing(&cancel()).unwrap();
-    let saved = || worker.index(&repo).load_files("app");
+    let saved = |basis: &str| worker.index(&repo).saved_files("app", basis);
     assert_eq!(work.indexed(&listing, saved).unread, 1, "new");
     let found = search(&repo, &query("something else"));
     assert!(found.contains("changed") && !found.contains("original"));
@@ -48,15 +48,7 @@ fn a_saved_listing_is_used_for_its_commit_and_rules_alone() {
     let cache = tempfile::tempdir().unwrap();
     let first = Worker::start(&app, Some(cache.path()), LIMIT);
     first.build("mirror");
-    let give_up = Instant::now() + PATIENCE;
-    while first
-        .index(&first.repo("mirror"))
-        .load_files("mirror")
-        .is_none()
-    {
-        assert!(Instant::now() < give_up, "the files are not saved");
-        std::thread::yield_now();
-    }
+    saved_files::until_saved(&first, "mirror");
     let restored = |closed: &[String]| {
         let worker = Worker::start(&app, Some(cache.path()), LIMIT);
         let rules = Rules::new(&[], closed, None).unwrap();
@@ -65,7 +57,9 @@ fn a_saved_listing_is_used_for_its_commit_and_rules_alone() {
             .open("acme", "mirror", Arc::new(rules))
             .unwrap();
         let tree = repo.snapshot.bare.clone().unwrap();
-        tree.restore(&repo.rules, || worker.index(&repo).load_files("mirror"));
+        tree.restore(&repo.rules, |basis| {
+            worker.index(&repo).saved_files("mirror", basis)
+        });
         let restored = tree.cached_entries();
         (
             restored,
