@@ -181,7 +181,7 @@ pub fn run(mut args: SyncRoleArgs) -> Result<(), SyncCommandError> {
         true => tracing::info!("confined to the mirrors"),
         false if args.require_confinement => return Err(SyncCommandError::NotConfined),
         false => {
-            tracing::warn!("not confined as a whole: this kernel's Landlock is missing or old")
+            tracing::warn!("not confined: this kernel has no Landlock")
         }
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()

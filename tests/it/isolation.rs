@@ -15,6 +15,7 @@ mod passes;
 mod projects;
 mod repository;
 mod schema;
+mod search_index;
 mod refusals;
 mod vectors;
 mod writes;
@@ -43,7 +44,7 @@ const fn attack(
 }
 
 #[rustfmt::skip]
-const ATTACKS: [Attack; 28] = [
+const ATTACKS: [Attack; 29] = [
     attack("session id of another tenant", "session hijacking: MCP servers that took an id for a credential (CWE-384)", &[
         ("tests/it/sessions.rs", "a_forged_or_foreign_handle_is_not_found"),
         ("tests/it/isolation/interleaved.rs", "no_planted_word_reaches_the_other_tenant_a_log_or_a_metric"),
@@ -93,6 +94,10 @@ const ATTACKS: [Attack; 28] = [
         ("tests/it/isolation/caches.rs", "uncommitted_content_of_the_same_commit_stays_with_its_tenant"),
         ("tests/it/isolation/projects.rs", "projects_of_one_name_are_two_projects"),
         ("tests/it/architecture/ownership.rs", "another_tenants_documents_are_never_found_under_equal_slugs"),
+    ]),
+    attack("counts and near names of a shared search index", "an index over all repositories, filtered after the look-up (CWE-203, CWE-1230)", &[
+        ("tests/it/isolation/search_index.rs", "a_foreign_or_closed_word_is_searched_for_as_one_that_nobody_has"),
+        ("tests/it/isolation/search_index.rs", "a_misspelt_path_is_never_answered_with_a_foreign_or_closed_name"),
     ]),
     attack("a shared cache of queries", "prompts and embeddings revealed by the time of a cache hit (CWE-208)", &[
         ("tests/it/isolation/caches.rs", "a_querys_vector_is_computed_and_cached_per_tenant"),

@@ -1,7 +1,6 @@
 //! The search engine against ripgrep 15.1, on this repository and on generated trees, and on bare mirrors of
 //! them: 240 random patterns, literal and regex, with and without case, with globs. Files, lines, texts and
-//! counts must be equal. All are searched by their index; the unit tests of `archway-repo` compare that with
-//! the scan.
+//! counts must be equal. Each is searched twice: by its index, and by a scan.
 //!
 //! A failure prints the seed of all random choices; `ARCHWAY_TEST_SEED=<seed>` repeats it. ripgrep gets
 //! the options that our tools promise: only the repository's .gitignore, hidden files included, `$`
@@ -13,7 +12,7 @@ mod trees;
 
 use std::{env, path::PathBuf};
 
-use e2e::{Client, Harness, Repo, Stack, Tenant, git, http::Request};
+use e2e::{Client, Harness, Repo, Stack, Tenant};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
@@ -23,7 +22,8 @@ use ripgrep::{Line, Ripgrep};
 
 const QUESTIONS: usize = 240;
 const PROJECTS: [&str; 3] = ["this", "wild", "deep"];
-const BUILDS: &str = "archway_worker_search_index_builds_total ";
+/// More than the index of all trees needs.
+const CACHE_BYTES: u64 = 1 << 30;
 /// The most pages to compare. Further pages would repeat what the count shows.
 const PAGES: usize = 6;
 
@@ -67,23 +67,22 @@ async fn the_engine_finds_exactly_what_ripgrep_finds() {
         trees::wild(&mut random),
         trees::deep(&mut random),
     ];
-    let mut acme = Tenant::new("acme");
-    for (project, tree) in PROJECTS.into_iter().zip(trees) {
-        let mirror = Repo::new().file("a", "").commit();
-        acme = acme
-            .project(project, tree)
-            .project(&mirror_of(project), mirror);
-    }
-    let stack = Harness::new().tenant(acme).start().await;
-    let client = stack.client("acme");
-    PROJECTS
-        .iter()
-        .for_each(|project| make_mirror(&stack, project));
-    until_indexed(&stack, &client).await;
+    let (indexing, scanning) = (start(&trees, CACHE_BYTES).await, start(&trees, 0).await);
+    let files = PROJECTS.map(|project| ripgrep_in(&indexing, &rg, project).files().len());
+    let of_mirrors = PROJECTS.map(mirror_of);
+    let names = PROJECTS
+        .into_iter()
+        .chain(of_mirrors.iter().map(String::as_str));
+    let projects: Vec<_> = names.zip(files.into_iter().cycle()).collect();
+    indexing.until_indexed(&["acme"], &projects).await;
+    let clients = [
+        ("by the index", indexing.client("acme")),
+        ("by a scan", scanning.client("acme")),
+    ];
     let mut found = 0;
     for number in 0..QUESTIONS {
         let project = PROJECTS[number % PROJECTS.len()];
-        let ripgrep = ripgrep_in(&stack, &rg, project);
+        let ripgrep = ripgrep_in(&indexing, &rg, project);
         let query = SearchQuery::random(&mut random, &ripgrep.files());
         let tool = if random.random_bool(0.5) && query.fits_grep() {
             &GREP
@@ -94,37 +93,31 @@ async fn the_engine_finds_exactly_what_ripgrep_finds() {
             true => project.to_owned(),
             false => mirror_of(project),
         };
-        found += compare(&client, tool, &searched, &query, &ripgrep).await;
+        found += compare(&clients, tool, &searched, &query, &ripgrep).await;
     }
     println!("{found} lines compared");
-    assert!(found > 5_000, "too few to mean anything: {found}");
+    assert!(found > 10_000, "too few to mean anything: {found}");
 }
 
 fn mirror_of(project: &str) -> String {
     format!("{project}-mirror")
 }
 
-/// Replaces the mirror's folder by a bare clone of the project's.
-fn make_mirror(stack: &Stack, project: &str) {
-    let folder = |project: &str| stack.folder("acme", project);
-    let (from, to) = (folder(project), folder(&mirror_of(project)));
-    std::fs::remove_dir_all(&to).unwrap();
-    let [source, target] = [&from, &to].map(|path| path.to_str().unwrap());
-    git(&from, &["clone", "--quiet", "--bare", source, target]);
-}
-
-/// Searches every project until each has an index.
-async fn until_indexed(stack: &Stack, client: &Client) {
-    let indexed = async || {
-        let arguments = json!({ "pattern": "no_such_word_anywhere", "project": "*" });
-        client.call("grep_codebase", arguments).await;
-        let metrics = Request::new("GET", "/metrics");
-        let metrics = metrics.send(stack.worker_admins()[0]).await.text();
-        let builds = |line: &str| Some(line.strip_prefix(BUILDS)?.trim().parse::<usize>().unwrap());
-        let builds = metrics.lines().find_map(builds).unwrap_or(0);
-        (builds >= 2 * PROJECTS.len()).then_some(())
-    };
-    stack.eventually(indexed).await;
+/// A stack with the trees and their mirrors, whose search index has at most this many bytes.
+async fn start(trees: &[Repo; 3], cache_bytes: u64) -> Stack {
+    let mut acme = Tenant::new("acme");
+    for (project, tree) in PROJECTS.into_iter().zip(trees) {
+        let mirror = Repo::new().file("a", "").commit();
+        acme = acme
+            .project(project, tree.clone())
+            .project(&mirror_of(project), mirror);
+    }
+    let harness = Harness::new().search_cache(cache_bytes).tenant(acme);
+    let stack = harness.start().await;
+    for project in PROJECTS {
+        stack.make_mirror("acme", project, &mirror_of(project));
+    }
+    stack
 }
 
 fn rg() -> Option<PathBuf> {
@@ -143,9 +136,9 @@ fn ripgrep_in(stack: &Stack, rg: &std::path::Path, project: &str) -> Ripgrep {
     }
 }
 
-/// Queries both and compares. Returns the number of lines.
+/// Queries ripgrep and all clients and compares. Returns the number of lines.
 async fn compare(
-    client: &Client,
+    clients: &[(&str, Client)],
     tool: &Tool,
     project: &str,
     query: &SearchQuery,
@@ -156,36 +149,58 @@ async fn compare(
     } else {
         ripgrep::excluded_by_search
     };
-    let asked = format!("{} in {project}: {query:?}", tool.name);
     let expected = ripgrep.search(query, excluded);
     let searched = ripgrep.searched(query, excluded);
-
     let mut arguments = query.arguments(tool.glob, tool.name == SEARCH.name);
     arguments["project"] = json!(project);
     arguments[tool.limit.0] = json!(tool.limit.1);
+    let mut compared = 0;
+    for (how, client) in clients {
+        let asked = format!("{} in {project}, {how}: {query:?}", tool.name);
+        let lines = pages(
+            client,
+            tool,
+            arguments.clone(),
+            (expected.len(), searched),
+            &asked,
+        )
+        .await;
+        same_lines(&lines, &expected, &asked);
+        compared += lines.len();
+    }
+    compared
+}
+
+/// The lines of the first pages. Each page has the expected numbers of lines and of files searched.
+async fn pages(
+    client: &Client,
+    tool: &Tool,
+    mut arguments: Value,
+    (total, searched): (usize, usize),
+    asked: &str,
+) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for _ in 0..PAGES {
         let reply = client.call(tool.name, arguments.clone()).await;
         assert!(!reply.is_error(), "{asked}: {}", reply.value());
         let data = reply.structured();
-        assert_eq!(data[tool.total], expected.len(), "{asked}: lines in all");
+        assert_eq!(data[tool.total], total, "{asked}: lines in all");
         assert_eq!(data[tool.searched], searched, "{asked}: files searched");
-        lines.extend(
-            data["matches"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|found| line(found, tool)),
-        );
+        let matches = data["matches"].as_array().unwrap();
+        lines.extend(matches.iter().map(|found| line(found, tool)));
         match data.get("cursor") {
             Some(cursor) => arguments["cursor"] = cursor.clone(),
             None => {
-                assert_eq!(lines.len(), expected.len(), "{asked}: lines on all pages");
+                assert_eq!(lines.len(), total, "{asked}: lines on all pages");
                 break;
             }
         }
     }
-    for (own, other) in lines.iter().zip(&expected) {
+    lines
+}
+
+fn same_lines(lines: &[Line], expected: &[Line], asked: &str) {
+    for (own, other) in lines.iter().zip(expected) {
         assert_eq!(
             (&own.path, own.number),
             (&other.path, other.number),
@@ -196,7 +211,6 @@ async fn compare(
             assert_eq!(own.text, other.text, "{asked}: {}:{}", own.path, own.number);
         }
     }
-    lines.len()
 }
 
 fn line(found: &Value, tool: &Tool) -> Line {

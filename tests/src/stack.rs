@@ -23,6 +23,7 @@ use uuid::Uuid;
 use crate::{Client, Database, Qdrant, Tenant, fixture::HangEvent, tenant::PLAIN};
 use gateways::{Gateways, Shared};
 use passes::PassKey;
+use search_index::SearchCache;
 use workers::{Parts, Worker};
 
 mod gateways;
@@ -30,6 +31,7 @@ mod grants;
 mod keys;
 mod passes;
 mod issuers;
+mod search_index;
 mod terms;
 mod workers;
 
@@ -51,6 +53,7 @@ pub struct Harness {
     hung: Option<Sender<HangEvent>>,
     index: IndexConfig,
     chat: ChatConfig,
+    search_cache: SearchCache,
     relayed: bool,
     issuers: Vec<String>,
 }
@@ -90,6 +93,7 @@ impl Harness {
                 ..IndexConfig::default()
             },
             chat: ChatConfig::default(),
+            search_cache: SearchCache::default(),
             relayed: false,
             issuers: Vec::new(),
         }

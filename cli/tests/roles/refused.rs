@@ -183,3 +183,24 @@ fn a_boolean_variable_takes_the_usual_words_only() {
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("--require-confinement"), "{said}");
 }
+
+#[test]
+fn a_cache_folder_of_another_user_is_refused_by_its_name() {
+    let stage = Stage::set();
+    for name in ["history", "search"] {
+        let cache = stage.path(&format!("cache-of-{name}"));
+        std::fs::create_dir(&cache).unwrap();
+        let folder = cache.join(name);
+        if rustix::process::geteuid().is_root() {
+            std::fs::create_dir(&folder).unwrap();
+            std::os::unix::fs::chown(&folder, Some(54_321), None).unwrap();
+        } else {
+            // A folder of root's.
+            std::os::unix::fs::symlink("/usr", &folder).unwrap();
+        }
+        let said = stage.worker_with("ARCHWAY_CACHE_DIR", &cache);
+        for told in ["--cache", "belongs to another user"] {
+            assert!(said.contains(told), "{said}");
+        }
+    }
+}

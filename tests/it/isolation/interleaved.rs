@@ -6,7 +6,7 @@
 //! a run, which prints its seed.
 
 mod requests;
-mod planted;
+pub(super) mod planted;
 mod tour;
 mod values;
 mod witness;

@@ -17,7 +17,7 @@ use archway_workers::{
 };
 use tokio::{sync::mpsc::Sender, task::JoinHandle, time::Instant};
 
-use super::{Harness, POOL, Stack};
+use super::{Harness, POOL, Stack, search_index::SearchCache};
 use crate::{
     ChatModel, Database, Embeddings,
     fixture::{Fixture, HangEvent},
@@ -71,7 +71,7 @@ impl Harness {
 
     /// What a worker of its own configuration needs.
     pub(super) fn parts(&self) -> Parts {
-        (self.index.clone(), self.chat.clone())
+        (self.index.clone(), self.chat.clone(), self.search_cache)
     }
 
     /// Starts the workers and returns them with their addresses.
@@ -98,7 +98,7 @@ impl Harness {
 }
 
 /// The configuration of a worker that differs between stacks.
-pub(super) type Parts = (IndexConfig, ChatConfig);
+pub(super) type Parts = (IndexConfig, ChatConfig, SearchCache);
 
 /// A worker. Dropping it ends it.
 pub(super) enum Worker {
@@ -173,18 +173,18 @@ impl Worker {
     pub(super) async fn real(
         (database, repositories): (&Database, &Path),
         verifier: PassVerifier,
-        (index, chat): Parts,
+        (index, chat, search): Parts,
         listener: TcpListener,
     ) -> Worker {
         let config = WorkerConfig {
             pool: POOL.to_owned(),
             search_threads: 0,
-            search_cache_bytes: 64 << 20,
+            search_cache_bytes: search.bytes,
             content_cache_bytes: 64 << 20,
             project_cache_bytes: 256 << 20,
             blocking_calls: NonZeroUsize::new(16).unwrap(),
             max_result_bytes: 64 << 10,
-            cache: None,
+            cache: search.folder(repositories),
             // Long enough that no test loses a late write.
             workflow_timeout: Duration::from_secs(5),
             index,

@@ -184,4 +184,27 @@ mod tests {
         let refused = CacheFolder::open(temp.path(), &[]);
         assert!(matches!(refused, Err(CacheFolderError::Writable(_))));
     }
+
+    #[test]
+    fn a_folder_of_another_user_is_refused_and_left_as_it_is() {
+        for name in [HISTORY, SEARCH] {
+            let temp = tempfile::tempdir().unwrap();
+            let path = temp.path().join(name);
+            if rustix::process::geteuid().is_root() {
+                fs::create_dir(&path).unwrap();
+                fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+                std::os::unix::fs::chown(&path, Some(54_321), None).unwrap();
+            } else {
+                // A folder of root's.
+                std::os::unix::fs::symlink("/usr", &path).unwrap();
+            }
+            let before = mode(&path);
+            let refused = CacheFolder::open(temp.path(), &[]);
+            assert!(
+                matches!(refused, Err(CacheFolderError::ForeignOwner(_))),
+                "{name}: {refused:?}"
+            );
+            assert_eq!(mode(&path), before, "{name}");
+        }
+    }
 }

@@ -12,7 +12,7 @@ use sqlx::PgPool;
 
 /// Who may see a word, and who knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::isolation) enum Kind {
     /// The tenant's own, unknown to the other.
     Secret,
     /// A name that the other tenant uses: it may be repeated to a client that sent it.
@@ -57,22 +57,22 @@ const PLACES: [(&str, Kind); 28] = [
 
 /// A word and its place.
 #[derive(Clone, Debug)]
-pub(super) struct Word {
-    pub(super) place: &'static str,
-    pub(super) kind: Kind,
-    pub(super) text: String,
+pub(in crate::isolation) struct Word {
+    pub(in crate::isolation) place: &'static str,
+    pub(in crate::isolation) kind: Kind,
+    pub(in crate::isolation) text: String,
 }
 
 /// The words of one tenant.
 #[derive(Clone, Debug)]
-pub(super) struct Planted {
-    pub(super) tenant: &'static str,
-    pub(super) words: Vec<Word>,
+pub(in crate::isolation) struct Planted {
+    pub(in crate::isolation) tenant: &'static str,
+    pub(in crate::isolation) words: Vec<Word>,
 }
 
 impl Planted {
     /// New words for every place.
-    pub(super) fn new(tenant: &'static str, random: &mut StdRng) -> Planted {
+    pub(in crate::isolation) fn new(tenant: &'static str, random: &mut StdRng) -> Planted {
         let word = |(place, kind): (&'static str, Kind)| Word {
             place,
             kind,
@@ -85,14 +85,14 @@ impl Planted {
     }
 
     /// The word at a place.
-    pub(super) fn at(&self, place: &str) -> &str {
+    pub(in crate::isolation) fn at(&self, place: &str) -> &str {
         let mut words = self.words.iter();
         let found = words.find(|word| word.place == place);
         &found.unwrap_or_else(|| panic!("nothing at {place}")).text
     }
 
     /// The names that the other tenant knows.
-    pub(super) fn told(&self) -> impl Iterator<Item = &str> {
+    pub(in crate::isolation) fn told(&self) -> impl Iterator<Item = &str> {
         let told = |word: &&Word| matches!(word.kind, Kind::Bait | Kind::Name);
         self.words
             .iter()
@@ -101,7 +101,7 @@ impl Planted {
     }
 
     /// A tenant with a project whose slug every tenant has, and one of its own.
-    pub(super) fn tenant(&self, other: &Planted) -> Tenant {
+    pub(in crate::isolation) fn tenant(&self, other: &Planted) -> Tenant {
         let second = Repo::new().file("lib.rs", format!("// {}\n", self.at("second content")));
         Tenant::new(self.tenant)
             .project("site", self.repo(other))
@@ -162,7 +162,7 @@ impl Planted {
     }
 
     /// Changes to the running stack: commits, a branch, an entry, a discovery.
-    pub(super) async fn plant(&self, stack: &Stack) {
+    pub(in crate::isolation) async fn plant(&self, stack: &Stack) {
         self.commit(stack);
         let client = stack.client(self.tenant);
         let entry = json!({
@@ -227,7 +227,10 @@ impl Planted {
 }
 
 /// Two tenants and their planted words.
-pub(super) async fn two(random: &mut StdRng, harness: Harness) -> (Stack, [Planted; 2]) {
+pub(in crate::isolation) async fn two(
+    random: &mut StdRng,
+    harness: Harness,
+) -> (Stack, [Planted; 2]) {
     let planted = ["acme", "zeta"].map(|tenant| Planted::new(tenant, random));
     let [acme, zeta] = &planted;
     let stack = harness.tenant(acme.tenant(zeta)).tenant(zeta.tenant(acme));
@@ -239,7 +242,7 @@ pub(super) async fn two(random: &mut StdRng, harness: Harness) -> (Stack, [Plant
 }
 
 /// More secrets of a tenant: ids, which the other knows, and credentials, which it does not.
-pub(super) fn more_words(stack: &Stack, planted: &mut Planted) {
+pub(in crate::isolation) fn more_words(stack: &Stack, planted: &mut Planted) {
     let folder = stack.folder(planted.tenant, "site");
     let head = git(&folder, &["rev-parse", "HEAD"]);
     let taken_back = git(&folder, &["rev-parse", "HEAD@{1}"]);

@@ -3,6 +3,8 @@
 mod answers;
 mod limits;
 mod saved_files;
+mod mishaps;
+mod replaced;
 mod storage;
 
 use std::fs;
@@ -122,6 +124,40 @@ fn query(pattern: &str) -> Query {
 fn search(repo: &Repo, query: &Query) -> String {
     let range = MatchRange { skip: 0, limit: 50 };
     format!("{:?}", repo.search(query, range, &cancel()).unwrap())
+}
+
+/// The answers to some patterns.
+fn answers(repo: &Repo) -> Vec<String> {
+    let patterns = [
+        "needle",
+        "needle 4242$",
+        "[a-z]+ [0-9]{3}$",
+        "absent",
+        "one|two",
+    ];
+    patterns
+        .map(|pattern| search(repo, &query(pattern)))
+        .to_vec()
+}
+
+/// The answers of a worker without an index that has just started.
+fn scanned(app: &Sandbox, project: &str) -> Vec<String> {
+    let scan = repos_at(Mounts::beneath(app.host(".")));
+    let rules = Rules::new(&[], &[], None).unwrap();
+    answers(&scan.open("acme", project, Arc::new(rules)).unwrap())
+}
+
+/// Polls until this many builds have ended, well or badly.
+fn until_ended(worker: &Worker, builds: u64) {
+    let give_up = Instant::now() + PATIENCE;
+    loop {
+        let (built, failed, _) = worker.metrics.index_counts();
+        if built + failed >= builds {
+            return;
+        }
+        assert!(Instant::now() < give_up, "{built} built, {failed} failed");
+        std::thread::yield_now();
+    }
 }
 
 fn mirrored(app: &Sandbox) {

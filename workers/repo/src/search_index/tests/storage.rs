@@ -92,7 +92,8 @@ fn a_damaged_index_is_removed_and_built_again() {
     let cache = tempfile::tempdir().unwrap();
     let first = Worker::start(&app, Some(cache.path()), LIMIT);
     first.build("mirror");
-    let expected = search(&first.repo("mirror"), &query("needle"));
+    let patterns = ["needle", "x*"];
+    let expected = patterns.map(|pattern| search(&first.repo("mirror"), &query(pattern)));
     drop(first);
     let good = fs::read(&segment_files(cache.path())[0]).unwrap();
     let damages = (0..good.len()).step_by(7).map(|at| {
@@ -109,12 +110,11 @@ fn a_damaged_index_is_removed_and_built_again() {
         };
         fs::write(file, bad).unwrap();
         let worker = Worker::start(&app, Some(cache.path()), LIMIT);
-        for query in [query("needle"), query("x*")] {
-            search(&worker.repo("mirror"), &query);
-        }
-        assert_eq!(search(&worker.repo("mirror"), &query("needle")), expected);
+        let found = || patterns.map(|pattern| search(&worker.repo("mirror"), &query(pattern)));
+        assert_eq!(found(), expected, "the first searches");
+        assert_eq!(found(), expected, "the next ones");
         worker.build("mirror");
-        assert_eq!(search(&worker.repo("mirror"), &query("needle")), expected);
+        assert_eq!(found(), expected, "after the build");
     }
 }
 
