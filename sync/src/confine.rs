@@ -26,8 +26,10 @@ pub enum SyncConfineError {
     Refused(#[from] landlock::RulesetError),
 }
 
-/// Confines the calling thread permanently. Returns whether the kernel enforces it: since Linux 5.13 nothing can be
-/// made, removed or opened for writing elsewhere, and since 6.2 nothing can be cut short there.
+/// Confines the calling thread permanently. Returns whether the kernel enforces it.
+///
+/// Since Linux 5.13 nothing can be made, removed or opened for writing elsewhere. Since 6.2 nothing can be truncated
+/// there.
 ///
 /// # Errors
 /// If a folder is missing, or the kernel has Landlock but rejects the ruleset.

@@ -138,14 +138,23 @@ impl<'a, M: Match> Page<'a, M> {
         self.searched + self.codes.len() == 0
     }
 
-    /// Skips a project that had the time of a whole page in vain: its next page would be as empty. The others
+    /// Skips a project that had the time of a later page in vain: its next page would be as empty. The others
     /// follow.
+    ///
+    /// # Errors
+    /// `search_timeout` on the first page, as nothing was searched yet: the query itself may be too slow.
     fn without(
         &mut self,
         (project, following): (&Project, Option<&Project>),
         mut failure: Failure,
     ) -> Result<Option<Place>, Failure> {
-        if following.is_none() && self.request.cursor.is_none() {
+        if self.request.cursor.is_none() {
+            failure.message = format!(
+                "the time was up before project {} was searched",
+                project.slug
+            );
+            failure.suggestion =
+                "narrow the search: another project, a glob, a rarer pattern".into();
             return Err(failure);
         }
         failure.message = format!(
@@ -375,16 +384,23 @@ mod tests {
     }
 
     #[test]
-    fn a_first_project_that_takes_all_the_time_is_skipped_with_a_cursor() {
+    fn a_later_page_skips_a_project_that_takes_all_its_time() {
         for first in [LATE, Found(0, false)] {
-            for cursor in [None, Some("*-/a@-:0")] {
-                let page = page(cursor, 0, &[first, Found(1, true)]).unwrap();
-                assert_eq!(page, said(&[], &["a"], Some("b:0"), true), "{cursor:?}");
-            }
+            let later = page(Some("*-/a@-:0"), 0, &[first, Found(1, true)]).unwrap();
+            assert_eq!(later, said(&[], &["a"], Some("b:0"), true));
             let last = page(Some("*-/a@-:0"), 0, &[first]).unwrap();
             assert_eq!(last, said(&[], &["a"], None, true), "no other follows");
-            let only = page(None, 0, &[first]).unwrap_err();
-            assert_eq!(only.code, Fault::SearchTimeout);
+        }
+    }
+
+    #[test]
+    fn a_first_page_that_searched_nothing_in_time_fails() {
+        for first in [LATE, Found(0, false)] {
+            for searches in [&[first][..], &[first, Found(1, true)]] {
+                let failure = page(None, 0, searches).unwrap_err();
+                assert_eq!(failure.code, Fault::SearchTimeout);
+                assert!(failure.message.contains("project a"), "{failure:?}");
+            }
         }
     }
 
