@@ -12,7 +12,7 @@ mod quiet;
 use std::{fs, path::Path, process::Command, time::Duration};
 
 use archway_benches::{Client, Layout, Project, Running, Stack, number, quantile};
-use e2e::{GitHost, Repo, credentials, git, push_hook};
+use e2e::{GitHost, Repo, credentials, git, send_hook};
 use futures::{StreamExt, stream};
 use serde_json::json;
 use tempfile::TempDir;
@@ -131,7 +131,7 @@ impl Organisation {
                 let to = sync.address.parse().expect("an address");
                 let id_there = u64::try_from(id + 1).expect("a number");
                 let path = path(id);
-                let sent = push_hook(to, "/hooks/bench/org", SECRET, (id_there, &path));
+                let sent = send_hook(to, "/hooks/bench/org", SECRET, ("push", id_there, &path));
                 assert_eq!(sent.await, 202);
             }
             None => self

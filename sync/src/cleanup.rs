@@ -57,7 +57,7 @@ impl Cleanup {
         &self,
         unknown: HashSet<FoundMirror>,
     ) -> Result<HashSet<FoundMirror>, CleanupError> {
-        for expired in self.store.expired_mirrors(self.keep).await? {
+        for expired in self.store.lease_expired_mirrors(self.keep).await? {
             let (tenant, project) = (expired.tenant, expired.project);
             tracing::info!(tenant, project, "a mirror out of use is removed");
             match self.remove_one(tenant, project).await {

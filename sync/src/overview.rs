@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use archway_proto::chain::Chain;
-use tokio::time::Duration;
+use tokio::time::{Duration, Instant};
 
 use crate::metrics::SyncMetrics;
 use crate::store::SyncStore;
@@ -14,6 +14,8 @@ use crate::store::SyncStore;
 const INTERVAL: Duration = Duration::from_secs(30);
 /// How often it looks before each mirror was tried once, or while the database does not answer.
 const SOON: Duration = Duration::from_secs(1);
+/// The pause is at least so many times what the look took: thousands of mirrors that are new take hours to clone.
+const REST: u32 = 50;
 
 /// Whether each mirror was tried once since the process started. It stays so.
 #[derive(Clone, Debug, Default)]
@@ -87,7 +89,9 @@ impl Overview {
     pub(crate) async fn run(&self) {
         let mut is_away = false;
         loop {
+            let begun = Instant::now();
             let seen = self.store.overview().await;
+            let rest = (begun.elapsed() * REST).min(INTERVAL);
             match &seen {
                 Ok(mirrors) => {
                     self.volume.mirrored.store(mirrors.bytes, Ordering::Release);
@@ -106,7 +110,7 @@ impl Overview {
                 self.metrics.volume_used(used);
             }
             let is_soon = is_away || !self.caught_up.is_reached();
-            tokio::time::sleep(if is_soon { SOON } else { INTERVAL }).await;
+            tokio::time::sleep(if is_soon { SOON.max(rest) } else { INTERVAL }).await;
         }
     }
 }

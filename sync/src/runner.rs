@@ -21,7 +21,7 @@ use crate::mirror::Mirrors;
 use crate::overview::Volume;
 use crate::remote::RemoteUrl;
 use crate::schedule::LONGEST_VOUCHED;
-use crate::store::{SyncStore, SyncStoreError};
+use crate::store::{ADDED, Busy, SyncStore, SyncStoreError};
 
 /// How often the database is asked for what is due.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -39,6 +39,15 @@ pub(crate) struct Runner {
     pub(crate) credentials: Credentials,
     pub(crate) apps: Arc<AppTokens>,
     pub(crate) metrics: Arc<SyncMetrics>,
+}
+
+/// What wakes the loop that runs what is due.
+#[derive(Default)]
+struct Wake {
+    /// A source was added.
+    added: Notify,
+    /// A mirror or a listing was requested.
+    due: Notify,
 }
 
 /// The runs of this process, and the host of each.
@@ -71,16 +80,16 @@ impl Runner {
 
     /// Runs until `stop`. Runs of git are then ended, and their mirrors stay due.
     pub(crate) async fn run(self: Arc<Self>, stop: CancellationToken) {
-        let changed = Arc::new(Notify::new());
-        let listening = self.listen(&changed);
-        let running = Arc::clone(&self).lease_and_run(&changed, &stop);
+        let wake = Wake::default();
+        let listening = self.listen(&wake);
+        let running = Arc::clone(&self).lease_and_run(&wake, &stop);
         tokio::select! {
             () = listening => {}
             () = running => {}
         }
     }
 
-    async fn lease_and_run(self: Arc<Self>, changed: &Notify, stop: &CancellationToken) {
+    async fn lease_and_run(self: Arc<Self>, wake: &Wake, stop: &CancellationToken) {
         let mut runs = Runs::default();
         let mut new_sources: Option<Instant> = None;
         let mut is_away = false;
@@ -97,7 +106,8 @@ impl Runner {
             let pause = if is_away { RETRY } else { INTERVAL };
             tokio::select! {
                 () = stop.cancelled() => break,
-                () = changed.notified() => new_sources = None,
+                () = wake.added.notified() => new_sources = None,
+                () = wake.due.notified() => {}
                 () = runs.next_end(), if !runs.tasks.is_empty() => {}
                 () = tokio::time::sleep(pause) => {}
             }
@@ -123,7 +133,8 @@ impl Runner {
             self.store.vouch_for_mirrors(LONGEST_VOUCHED).await?;
         }
         while runs.tasks.len() < most && !stop.is_cancelled() {
-            let Some(mirror) = self.store.lease(&runs.busy(self.config.per_host)).await? else {
+            let busy = runs.busy(self.config.per_host, most);
+            let Some(mirror) = self.store.lease(&busy).await? else {
                 break;
             };
             let host = RemoteUrl::parse(&mirror.url, &self.config.protocols());
@@ -134,13 +145,16 @@ impl Runner {
         Ok(())
     }
 
-    /// Wakes up the other loop whenever a source was added, changed or requested.
-    async fn listen(&self, changed: &Notify) {
+    /// Wakes up the other loop whenever a source was added or requested.
+    async fn listen(&self, wake: &Wake) {
         loop {
             if let Ok(mut listener) = self.store.listen().await {
-                changed.notify_one();
-                while let Ok(Some(_)) = listener.try_recv().await {
-                    changed.notify_one();
+                wake.added.notify_one();
+                while let Ok(Some(notification)) = listener.try_recv().await {
+                    match notification.payload() {
+                        ADDED => wake.added.notify_one(),
+                        _ => wake.due.notify_one(),
+                    }
                 }
             }
             tokio::time::sleep(RETRY).await;
@@ -149,14 +163,22 @@ impl Runner {
 }
 
 impl Runs {
-    /// The hosts that have so many runs.
-    fn busy(&self, per_host: u16) -> Vec<String> {
+    /// What is too busy, of so many runs a host and in all. The last place of each is not for first clones, which may
+    /// take long: what is served already stays fresh.
+    fn busy(&self, per_host: u16, most: usize) -> Busy {
         let mut counts: HashMap<&String, u16> = HashMap::new();
         for host in self.hosts.values() {
             *counts.entry(host).or_default() += 1;
         }
-        counts.retain(|_, runs| *runs >= per_host);
-        counts.into_keys().cloned().collect()
+        let with = |least: u16| {
+            let hosts = counts.iter().filter(|(_, runs)| **runs >= least);
+            hosts.map(|(host, _)| (*host).clone()).collect()
+        };
+        Busy {
+            hosts: with(per_host),
+            hosts_without_clones: with(per_host.saturating_sub(1).max(1)),
+            is_last: most > 1 && self.tasks.len() + 1 >= most,
+        }
     }
 
     fn begin(&mut self, host: String, run: impl Future<Output = ()> + Send + 'static) {
@@ -177,16 +199,33 @@ impl Runs {
 mod tests {
     use super::*;
 
+    fn sorted(mut hosts: Vec<String>) -> Vec<String> {
+        hosts.sort();
+        hosts
+    }
+
     #[tokio::test]
     async fn a_run_that_panics_frees_its_host() {
         let mut runs = Runs::default();
         runs.begin("host".to_owned(), async { panic!("in a test") });
         runs.begin("other".to_owned(), std::future::pending());
-        assert!(runs.busy(2).is_empty());
-        let mut busy = runs.busy(1);
-        busy.sort();
-        assert_eq!(busy, ["host", "other"]);
+        assert!(runs.busy(2, 8).hosts.is_empty());
+        assert_eq!(sorted(runs.busy(1, 8).hosts), ["host", "other"]);
         runs.next_end().await;
-        assert_eq!(runs.busy(1), ["other"]);
+        assert_eq!(runs.busy(1, 8).hosts, ["other"]);
+    }
+
+    #[tokio::test]
+    async fn the_last_place_of_a_host_and_of_the_process_is_not_for_clones() {
+        let mut runs = Runs::default();
+        for host in ["a", "a", "a", "b"] {
+            runs.begin(host.to_owned(), std::future::pending());
+        }
+        let busy = runs.busy(4, 6);
+        assert!(busy.hosts.is_empty() && !busy.is_last);
+        assert_eq!(busy.hosts_without_clones, ["a"]);
+        assert!(runs.busy(4, 5).is_last);
+        let one = Runs::default().busy(1, 1);
+        assert_eq!(one, Busy::default(), "a single place is for clones, too");
     }
 }

@@ -26,8 +26,10 @@ pub(crate) const LEASE: Duration = Duration::from_secs(60);
 const LEASE_SECONDS: i32 = 60;
 /// How long a query waits for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The channel of notifications that a source was added, changed or is due.
+/// The channel of notifications that a source was added or is due.
 const CHANNEL: &str = "archway_sources";
+/// The payload if a source was added, or came into use again: the rows of its mirrors are to be made.
+pub(crate) const ADDED: &str = "source";
 
 /// The database as `archway sync` sees it.
 #[derive(Clone)]
@@ -57,11 +59,24 @@ pub(crate) struct LeasedMirror {
     pub(crate) app: Option<Value>,
     /// Whether a listing vouches for it.
     pub(crate) is_listed: bool,
+    /// Whether no run has succeeded yet.
+    pub(crate) is_first: bool,
     pub(crate) lease_number: i64,
     /// Failed runs in a row.
     pub(crate) attempts: u32,
-    /// How long ago a run last brought something.
+    /// How long ago a run last brought something; before the first clone, how long ago the host's last push was.
     pub(crate) quiet: Duration,
+}
+
+/// What is too busy for another run.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Busy {
+    /// Hosts that have as many runs as they may.
+    pub(crate) hosts: Vec<String>,
+    /// Hosts whose last place is for mirrors that are served already.
+    pub(crate) hosts_without_clones: Vec<String>,
+    /// Whether the last place of this process is.
+    pub(crate) is_last: bool,
 }
 
 /// Why a query failed.
@@ -115,20 +130,19 @@ impl SyncStore {
         .map_err(failed("putting off mirrors"))
     }
 
-    /// Leases the mirror that is due for longest, except on these hosts.
-    pub(crate) async fn lease(
-        &self,
-        busy_hosts: &[String],
-    ) -> Result<Option<LeasedMirror>, SyncStoreError> {
+    /// Leases a mirror that is due and has its turn.
+    pub(crate) async fn lease(&self, busy: &Busy) -> Result<Option<LeasedMirror>, SyncStoreError> {
         let row = sqlx::query!(
             r#"select project_id as "project_id!", tenant_id as "tenant_id!", tenant as "tenant!", project as "project!", url as "url!",
                       reference, credential, ca_file, https_proxy, app_settings,
-                      is_listed as "is_listed!", lease_number as "lease_number!",
+                      is_listed as "is_listed!", is_first as "is_first!", lease_number as "lease_number!",
                       attempts as "attempts!", quiet_seconds as "quiet_seconds!"
-               from lease_mirror($1, $2, $3, $4)"#,
+               from lease_mirror($1, $2, $3, $4, $5, $6)"#,
             self.place,
             self.holder,
-            busy_hosts,
+            &busy.hosts,
+            &busy.hosts_without_clones,
+            !busy.is_last,
             LEASE_SECONDS
         )
         .fetch_optional(&self.pool)
@@ -146,6 +160,7 @@ impl SyncStore {
             https_proxy: row.https_proxy,
             app: row.app_settings,
             is_listed: row.is_listed,
+            is_first: row.is_first,
             lease_number: row.lease_number,
             attempts: u32::try_from(row.attempts).unwrap_or(0),
             quiet: Duration::from_secs(u64::try_from(row.quiet_seconds).unwrap_or(0)),
@@ -238,7 +253,7 @@ impl SyncStore {
         .map_err(failed("ending the lease of a mirror"))
     }
 
-    /// Starts to receive notifications that a source was added, changed or is due.
+    /// Starts to receive notifications that a source was added or is due.
     pub(crate) async fn listen(&self) -> Result<PgListener, SyncStoreError> {
         let listen = async {
             let mut listener = PgListener::connect_with(&self.pool).await?;

@@ -6,6 +6,8 @@ mod connections;
 mod mirrored;
 pub(crate) mod places;
 mod readers;
+mod turns;
+mod wishes;
 
 use std::{fs, time::Duration};
 

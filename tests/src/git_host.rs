@@ -25,7 +25,7 @@ use tokio::{io::AsyncWriteExt as _, net::TcpListener, process::Command};
 
 use crate::{Repo, git, tls};
 
-pub use api::push_hook;
+pub use api::send_hook;
 pub use app::GivenToken;
 
 /// A host whose repositories need a user and a password. It ends when it is dropped.

@@ -190,7 +190,7 @@ impl TenantsTx {
         accepts_losses: bool,
     ) -> Result<(), TenantError> {
         sqlx::query!(
-            "update listings set accepts_losses = accepts_losses or $2, \
+            "update listings set accepts_losses = accepts_losses or $2, wants_whole = true, \
                  next_at = greatest(now(), tried_at + make_interval(secs => $3)) where tenant_id = $1",
             tenant,
             accepts_losses,

@@ -34,6 +34,10 @@ const LONGEST_WITHOUT_WHOLE: Duration = Duration::from_secs(10 * 60);
 /// The first pause after a failure, doubled by each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(60);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
+/// Repositories that one statement records.
+const ROWS_AT_ONCE: usize = 1_000;
+/// Settings that say how a host is asked, and not what of it is served.
+const ACCESS_SETTINGS: [&str; 4] = ["credential", "ca_file", "https_proxy", "max"];
 
 /// Why a connection was not listed.
 #[derive(Debug, thiserror::Error)]
@@ -106,13 +110,12 @@ fn pauses(error: &ListError, attempts: u32) -> (Duration, Duration) {
 async fn list(lister: &Lister, leased: &LeasedListing) -> Result<(), ListError> {
     let (settings, connection) = ConnectionSettings::stored(&leased.settings, &lister.allowed)?;
     let client = HostClient::new(connection)?;
-    let settings_digest = digest(&SHA256, leased.settings.to_string().as_bytes());
-    let settings_digest = STANDARD_NO_PAD.encode(settings_digest);
+    let settings_digest = selection_digest(&leased.settings);
     let is_edited = leased.settings_digest.as_ref() != Some(&settings_digest);
     let mark = last_mark(leased).filter(|_| !is_edited);
     let listing = found(lister, (leased, &settings), &client, mark.as_ref()).await?;
     let mut guard: RemovalGuard = from_json(leased.guard.as_ref()).unwrap_or_default();
-    // An edit says what its operator wants. The first listing is none.
+    // An edit of what is to be served says what its operator wants. The first listing is none.
     let accepts = leased.accepts_losses || (leased.settings_digest.is_some() && is_edited);
     let message = match &listing {
         Listing::Unchanged => None,
@@ -151,6 +154,16 @@ async fn list(lister: &Lister, leased: &LeasedListing) -> Result<(), ListError> 
         .store
         .record_listing(leased, &outcome, interval)
         .await?)
+}
+
+/// The digest of the settings that say what is served. Another credential may see less by mistake: what it does not
+/// list is no operator's wish.
+fn selection_digest(settings: &Value) -> String {
+    let mut settings = settings.clone();
+    if let Some(settings) = settings.as_object_mut() {
+        settings.retain(|name, _| !ACCESS_SETTINGS.contains(&name.as_str()));
+    }
+    STANDARD_NO_PAD.encode(digest(&SHA256, settings.to_string().as_bytes()))
 }
 
 /// Asks the host.
@@ -223,8 +236,8 @@ async fn apply(
         )));
     }
     let found = rows::found(&changes, &known, settings, below);
-    if !found.is_empty() {
-        store.record_found(leased, found.into()).await?;
+    for rows in found.chunks(ROWS_AT_ONCE) {
+        store.record_found(leased, rows).await?;
     }
     let lost = rows::lost(&changes, &known);
     if !lost.is_empty() {

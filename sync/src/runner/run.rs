@@ -81,10 +81,10 @@ async fn record(runner: &Runner, mirror: &LeasedMirror, ended: Ended) {
     let (tenant, project) = (&mirror.tenant, &mirror.project);
     let recorded = match &ended {
         Ended::Done(Ok(synced)) => {
-            let quiet = if synced.changed {
-                Duration::ZERO
-            } else {
-                mirror.quiet
+            // What a first clone brings is no activity.
+            let quiet = match synced.changed && !mirror.is_first {
+                true => Duration::ZERO,
+                false => mirror.quiet,
             };
             let next = schedule::after_success(quiet, mirror.is_listed, random);
             runner.store.record(mirror, synced, next).await

@@ -5,6 +5,9 @@ use uuid::Uuid;
 
 use super::{SyncStore, SyncStoreError, failed};
 
+/// How long the removal of 100 mirrors may take, before another process may try it.
+const REMOVAL_LEASE_SECONDS: i32 = 10 * 60;
+
 /// A mirror whose project has been out of use for long enough.
 pub(crate) struct ExpiredMirror {
     pub(crate) project_id: Uuid,
@@ -22,24 +25,26 @@ pub(crate) struct KnownMirror {
 }
 
 impl SyncStore {
-    /// Mirrors whose projects have been out of use for so long: at most 1,000.
-    pub(crate) async fn expired_mirrors(
+    /// Leases mirrors whose projects have been out of use for so long: at most 100.
+    pub(crate) async fn lease_expired_mirrors(
         &self,
         keep: Duration,
     ) -> Result<Vec<ExpiredMirror>, SyncStoreError> {
         sqlx::query_as!(
             ExpiredMirror,
             r#"select project_id as "project_id!", tenant as "tenant!", project as "project!"
-               from expired_mirrors($1, $2)"#,
+               from lease_expired_mirrors($1, $2, $3, $4)"#,
             self.place,
-            keep.as_secs_f64()
+            self.holder,
+            keep.as_secs_f64(),
+            REMOVAL_LEASE_SECONDS
         )
         .fetch_all(&self.pool)
         .await
-        .map_err(failed("reading which mirrors to remove"))
+        .map_err(failed("leasing which mirrors to remove"))
     }
 
-    /// Forgets a mirror that was removed.
+    /// Forgets a mirror that was removed. One whose project came into use meanwhile is cloned again.
     pub(crate) async fn forget_mirror(&self, project: Uuid) -> Result<(), SyncStoreError> {
         sqlx::query!("select forget_mirror($1, $2)", project, self.place)
             .execute(&self.pool)

@@ -41,7 +41,8 @@ pub(crate) struct KnownSources {
     pub(crate) repositories: BTreeMap<String, KnownRepository>,
     pub(crate) slugs: BTreeMap<String, String>,
     pub(crate) taken_slugs: BTreeSet<String>,
-    /// Repositories ([`RemoteUrl::identity`]) of sources that an operator wrote, or that another connection found.
+    /// Repositories ([`RemoteUrl::identity`]) of sources that an operator wrote, or that another connection serves. Of
+    /// two connections that serve one, the one that was made first keeps it.
     pub(crate) taken_repositories: BTreeSet<String>,
 }
 
@@ -111,7 +112,10 @@ impl SyncStore {
         .await
         .map_err(failed("reading what a connection found"))?;
         let mut known = KnownSources::default();
+        let identity = |url: &str| Some(RemoteUrl::parse(url, allowed).ok()?.identity());
+        let mut own = BTreeSet::new();
         for row in found {
+            own.extend(identity(&row.url).filter(|_| row.in_use));
             let pushed_at = row
                 .pushed_at
                 .and_then(|at| Timestamp::from_microsecond(at).ok());
@@ -125,7 +129,7 @@ impl SyncStore {
             known.repositories.insert(row.host_id, repository);
         }
         let taken = sqlx::query!(
-            r#"select slug as "slug!", url from taken_by_tenant($1)"#,
+            r#"select slug as "slug!", url, is_first as "is_first!" from taken_by_tenant($1)"#,
             listing.connection_id
         )
         .fetch_all(&self.pool)
@@ -133,10 +137,9 @@ impl SyncStore {
         .map_err(failed("reading a tenant's slugs"))?;
         for row in taken {
             known.taken_slugs.insert(row.slug);
-            let remote = row.url.and_then(|url| RemoteUrl::parse(&url, allowed).ok());
-            known
-                .taken_repositories
-                .extend(remote.map(|remote| remote.identity()));
+            let served = row.url.as_deref().and_then(identity);
+            let is_taken = |it: &String| row.is_first || !own.contains(it);
+            known.taken_repositories.extend(served.filter(is_taken));
         }
         Ok(known)
     }
@@ -145,13 +148,13 @@ impl SyncStore {
     pub(crate) async fn record_found(
         &self,
         listing: &LeasedListing,
-        found: Value,
+        found: &[Value],
     ) -> Result<(), SyncStoreError> {
         sqlx::query!(
             "select record_found($1, $2, $3)",
             listing.connection_id,
             listing.lease_number,
-            found
+            Json(found) as _
         )
         .execute(&self.pool)
         .await

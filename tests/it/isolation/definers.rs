@@ -101,7 +101,7 @@ pub(super) const DEFINERS: &[(&str, &str)] = &[
         "for `archway sync` alone: puts off runs of all tenants, by times alone",
     ),
     (
-        "expired_mirrors",
+        "lease_expired_mirrors",
         "for `archway sync` alone: which mirrors nobody uses",
     ),
     (
@@ -123,6 +123,10 @@ pub(super) const DEFINERS: &[(&str, &str)] = &[
     (
         "request_with_new_access",
         "a trigger: a source with another credential is due",
+    ),
+    (
+        "request_in_use_again",
+        "a trigger: mirrors of what is in use again are due",
     ),
     (
         "make_listing",

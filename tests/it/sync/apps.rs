@@ -78,7 +78,7 @@ impl Mirrored {
         git(&work, &["commit", "-qm", "two"]);
         self.execute("update listings set next_at = now() + interval '1 hour'")
             .await;
-        self.execute("update mirrors set next_at = now(), tried_at = now() - interval '1 minute'")
+        self.execute("update mirrors set is_requested = true, next_at = now()")
             .await;
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use archway::tenants::ConnectionRow;
 use archway_sync::hosts::ConnectionSettings;
-use e2e::{Client, Repo, git, push_hook};
+use e2e::{Client, Repo, git, send_hook};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::time::Instant;
@@ -60,6 +60,17 @@ impl Mirrored {
         let mut owner = PgConnection::connect_with(&owner).await.unwrap();
         let sql = AssertSqlSafe(sql.to_owned());
         sqlx::query(sql).execute(&mut owner).await.unwrap();
+    }
+
+    /// The only column of the only row.
+    pub(super) async fn ask<T>(&self, sql: &str) -> T
+    where
+        T: for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres> + Send + Unpin,
+    {
+        let owner = self.stack.database().owner();
+        let mut owner = PgConnection::connect_with(&owner).await.unwrap();
+        let sql = AssertSqlSafe(sql.to_owned());
+        sqlx::query_scalar(sql).fetch_one(&mut owner).await.unwrap()
     }
 
     /// The slugs of the projects that an agent sees.
@@ -202,7 +213,7 @@ async fn a_signed_webhook_makes_its_repository_due_and_nothing_else_does() {
     git(&work, &["add", "-A"]);
     git(&work, &["commit", "-qm", "two"]);
     let hooks = mirrored.sync.as_ref().unwrap().hooks;
-    let send = |path, secret| push_hook(hooks, path, secret, (1, "acme/site"));
+    let send = |path, secret| send_hook(hooks, path, secret, ("push", 1, "acme/site"));
     assert_eq!(send("/hooks/acme/org", "guess").await, 401);
     assert_eq!(send("/hooks/acme/other", "hush").await, 404);
     assert!(!mirrored.mirror("site").await.unwrap().is_running);

@@ -79,12 +79,13 @@ fn page(request: &Request<Incoming>, entries: &[Value]) -> Response<Full<Bytes>>
     .unwrap()
 }
 
-/// Sends the webhook of a push as GitHub does, signed with `secret`. Returns the status of the answer.
-pub async fn push_hook(
+/// Sends a webhook about a repository as GitHub does, signed with `secret`. `event` is its name, such as `push`. Returns
+/// the status of the answer.
+pub async fn send_hook(
     to: SocketAddr,
     path: &str,
     secret: &str,
-    (id, full_name): (u64, &str),
+    (event, id, full_name): (&str, u64, &str),
 ) -> u16 {
     let body = json!({ "repository": { "id": id, "full_name": full_name } }).to_string();
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
@@ -96,7 +97,7 @@ pub async fn push_hook(
         .collect();
     let request = http::Request::new("POST", path)
         .header("Content-Type", "application/json")
-        .header("X-GitHub-Event", "push")
+        .header("X-GitHub-Event", event)
         .header("X-GitHub-Delivery", &Uuid::new_v4().to_string())
         .header("X-Hub-Signature-256", &format!("sha256={tag}"))
         .body(&body);

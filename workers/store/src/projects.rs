@@ -59,8 +59,7 @@ impl TenantStore<'_> {
         let rows = sqlx::query!(
             r#"select p.id, p.slug, p.name, p.allow_globs, p.open_globs, p.close_globs,
                       s.project_id is not null as "is_mirrored!",
-                      case when m.state = 'ok' and m.next_at < now() - interval '1 minute' then 'behind'
-                           else m.state end as "state?",
+                      shown_mirror_state(m.state, m.next_at) as state,
                       extract(epoch from m.since)::bigint as since,
                       extract(epoch from m.fetched_at)::bigint as fetched_at,
                       extract(epoch from m.changed_at)::bigint as changed_at, m.percent as "percent?",

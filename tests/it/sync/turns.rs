@@ -1,0 +1,162 @@
+//! Whose turn it is: the database's functions of `archway sync`, at a place that no process serves.
+
+use e2e::Stack;
+use sqlx::{PgConnection, postgres::PgListener};
+use tokio::time::{Duration, timeout};
+use uuid::Uuid;
+
+use super::Mirrored;
+
+/// Three projects whose mirrors are at the place `elsewhere`.
+struct Elsewhere {
+    mirrored: Mirrored,
+    owner: PgConnection,
+}
+
+impl Elsewhere {
+    async fn start() -> Elsewhere {
+        let mut mirrored = Mirrored::start().await;
+        mirrored.stop_sync().await;
+        for slug in ["a", "b", "c"] {
+            let url = format!("https://{slug}.example/acme/{slug}.git");
+            mirrored.add(slug, &url, None, None).await;
+        }
+        mirrored
+            .execute(
+                "insert into mirrors (project_id, tenant_id, place, next_at)
+                 select project_id, tenant_id, 'elsewhere', now() - interval '1 hour' from sources",
+            )
+            .await;
+        let owner = owner(&mirrored.stack).await;
+        Elsewhere { mirrored, owner }
+    }
+
+    /// Changes the mirror of a project.
+    async fn change(&self, slug: &str, changes: &str) {
+        let of = format!("where project_id = (select id from projects where slug = '{slug}')");
+        self.mirrored
+            .execute(&format!("update mirrors set {changes} {of}"))
+            .await;
+    }
+
+    /// Leases a mirror, and says of which project.
+    async fn lease(&mut self, without_clones: &[&str], may_clone: bool) -> Option<String> {
+        let without: Vec<String> = without_clones.iter().map(|it| (*it).to_owned()).collect();
+        sqlx::query_scalar("select project from lease_mirror('elsewhere', $1, '{}', $2, $3, 60)")
+            .bind(Uuid::new_v4())
+            .bind(without)
+            .bind(may_clone)
+            .fetch_optional(&mut self.owner)
+            .await
+            .unwrap()
+    }
+}
+
+async fn owner(stack: &Stack) -> PgConnection {
+    use sqlx::Connection as _;
+    PgConnection::connect_with(&stack.database().owner())
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn what_is_served_does_not_wait_behind_first_clones() {
+    let mut place = Elsewhere::start().await;
+    let served = "state = 'ok', fetched_at = now() - interval '1 day', next_at = now()";
+    place.change("b", served).await;
+    place
+        .change("c", &format!("{served}, is_requested = true"))
+        .await;
+    assert_eq!(place.lease(&[], true).await.as_deref(), Some("c"));
+    assert_eq!(place.lease(&[], false).await.as_deref(), Some("b"));
+    assert_eq!(place.lease(&[], false).await, None);
+    assert_eq!(place.lease(&["a.example"], true).await, None);
+    assert_eq!(place.lease(&[], true).await.as_deref(), Some("a"));
+}
+
+#[tokio::test]
+async fn first_clones_have_a_turn_among_endless_fetches() {
+    let mut place = Elsewhere::start().await;
+    for served in ["b", "c"] {
+        let due = "state = 'ok', fetched_at = now() - interval '1 day'";
+        place.change(served, due).await;
+    }
+    let mut leased = Vec::new();
+    // Each is due again at once. One of four is a clone; none of 100 would be one in 10^12 times.
+    for _ in 0..100 {
+        leased.extend(place.lease(&[], true).await);
+        for slug in ["a", "b", "c"] {
+            place.change(slug, "leased_until = '-infinity'").await;
+        }
+    }
+    assert!(leased.iter().any(|slug| slug == "a"), "{leased:?}");
+    assert!(leased.iter().any(|slug| slug != "a"), "{leased:?}");
+}
+
+#[tokio::test]
+async fn what_is_not_in_use_is_not_due_until_it_is_again() {
+    let mut place = Elsewhere::start().await;
+    let next = async |place: &mut Elsewhere| -> Vec<String> {
+        let add =
+            "select add_mirrors(gen_random_uuid(), '1', 'box', null, null, 'elsewhere', null)";
+        place.mirrored.execute(add).await;
+        let due = "select p.slug from mirrors m join projects p on p.id = m.project_id
+                   where m.place = 'elsewhere' and m.next_at <= now() order by p.slug";
+        sqlx::query_scalar(due)
+            .fetch_all(&mut place.owner)
+            .await
+            .unwrap()
+    };
+    let tenant = async |place: &Elsewhere, set: &str| {
+        let sql = format!("update tenants set disabled_at = {set} where slug = 'acme'");
+        place.mirrored.execute(&sql).await;
+    };
+    let project = async |place: &Elsewhere, set: &str| {
+        let sql = format!("update projects set removed_at = {set} where slug = 'a'");
+        place.mirrored.execute(&sql).await;
+    };
+    assert_eq!(next(&mut place).await, ["a", "b", "c"]);
+    project(&place, "now()").await;
+    assert_eq!(next(&mut place).await, ["b", "c"]);
+    tenant(&place, "now()").await;
+    assert_eq!(next(&mut place).await, Vec::<String>::new());
+    tenant(&place, "null").await;
+    project(&place, "null").await;
+    assert_eq!(next(&mut place).await, ["a", "b", "c"]);
+}
+
+#[tokio::test]
+async fn workers_hear_of_what_a_stopped_run_published() {
+    let mut place = Elsewhere::start().await;
+    place.change("a", "head = 'old', fetched_at = now()").await;
+    let pool = sqlx::PgPool::connect_lazy_with(place.mirrored.stack.database().owner());
+    let mut listener = PgListener::connect_with(&pool).await.unwrap();
+    listener.listen("archway_projects").await.unwrap();
+    let (project, number): (Uuid, i64) =
+        sqlx::query_as("select id, m.lease_number from projects p join mirrors m on m.project_id = p.id where slug = 'a'")
+            .fetch_one(&mut place.owner)
+            .await
+            .unwrap();
+    // The next run brings nothing: the new commit is there already.
+    for (head, is_heard) in [("new", true), ("new", false)] {
+        sqlx::query("select record_mirror($1, 'elsewhere', $2, 'ok', false, $3, 1, 30)")
+            .bind(project)
+            .bind(number)
+            .bind(head)
+            .execute(&mut place.owner)
+            .await
+            .unwrap();
+        // What came before this notification was heard before it.
+        place
+            .mirrored
+            .execute("select pg_notify('archway_projects', 'end')")
+            .await;
+        let mut heard = Vec::new();
+        while heard.last().is_none_or(|last| last != "end") {
+            let next = timeout(Duration::from_secs(30), listener.recv()).await;
+            heard.push(next.unwrap().unwrap().payload().to_owned());
+        }
+        let of_project = heard.iter().any(|it| it.ends_with(&project.to_string()));
+        assert_eq!(of_project, is_heard, "{heard:?}");
+    }
+}

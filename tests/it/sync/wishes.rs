@@ -1,0 +1,105 @@
+//! What a listing takes for an operator's wish or a host's word, and what not.
+
+use std::time::{Duration, SystemTime};
+
+use e2e::send_hook;
+use serde_json::{Value, json};
+
+use super::{Mirrored, connections::add};
+
+#[tokio::test]
+async fn an_event_of_a_repository_is_followed_though_nothing_was_pushed() {
+    let mirrored = Mirrored::start().await;
+    let (site, other) = (
+        add(&mirrored, 1, "acme/site"),
+        add(&mirrored, 2, "acme/other"),
+    );
+    mirrored.host.list(vec![site.clone(), other.clone()]);
+    mirrored.connect(json!({})).await;
+    mirrored.until("site", "ok").await;
+    let client = mirrored.stack.client("acme");
+    mirrored.until_served(&client, &["other", "site"]).await;
+    let mut archived = site;
+    archived["archived"] = true.into();
+    mirrored.host.list(vec![archived, other]);
+    let idle = "update listings set next_at = now() + interval '1 hour', tried_at = null";
+    mirrored.execute(idle).await;
+    let hooks = mirrored.sync.as_ref().unwrap().hooks;
+    let event = ("repository", 1, "acme/site");
+    assert_eq!(
+        send_hook(hooks, "/hooks/acme/org", "hush", event).await,
+        202
+    );
+    mirrored.until_served(&client, &["other"]).await;
+}
+
+#[tokio::test]
+async fn only_an_edit_of_what_is_served_says_that_the_missing_is_gone() {
+    let mirrored = Mirrored::start().await;
+    let entries: Vec<Value> = (1..=3)
+        .map(|id| add(&mirrored, id, &format!("acme/p{id}")))
+        .collect();
+    mirrored.host.list(entries.clone());
+    mirrored.connect(json!({})).await;
+    let client = mirrored.stack.client("acme");
+    mirrored.until_served(&client, &["p1", "p2", "p3"]).await;
+    // Another bound, as another credential, says nothing about repositories.
+    mirrored.host.list(vec![entries[0].clone()]);
+    mirrored.connect(json!({ "max": 4000 })).await;
+    let held_back = async || mirrored.connection().await.message;
+    let message = mirrored.stack.eventually(held_back).await;
+    assert!(message.contains("no longer lists"), "{message}");
+    mirrored.until_served(&client, &["p1", "p2", "p3"]).await;
+    mirrored.connect(json!({ "exclude": ["p9"] })).await;
+    mirrored.until_served(&client, &["p1"]).await;
+}
+
+#[tokio::test]
+async fn of_two_connections_that_serve_one_repository_the_first_keeps_it() {
+    let mirrored = Mirrored::start().await;
+    mirrored.host.list(vec![add(&mirrored, 1, "acme/site")]);
+    mirrored.connect(json!({})).await;
+    mirrored.until("site", "ok").await;
+    mirrored.connect(json!({ "name": "other" })).await;
+    let client = mirrored.stack.client("acme");
+    let listed = "select count(*) = 2 from listings where whole_at is not null";
+    let are_listed = async || mirrored.ask::<bool>(listed).await.then_some(());
+    mirrored.stack.eventually(are_listed).await;
+    mirrored
+        .execute("update listings set next_at = now() + interval '1 hour'")
+        .await;
+    mirrored.until_served(&client, &["site"]).await;
+    // As if both had been listed at the same time.
+    mirrored
+        .execute(
+            "with added as (insert into projects (tenant_id, slug) select id, 'site-2' from tenants where slug = 'acme'
+                            returning id, tenant_id)
+             insert into sources (project_id, tenant_id, url, host, connection_id, host_id, host_path)
+             select added.id, added.tenant_id, s.url, s.host, c.id, s.host_id, s.host_path
+             from added, sources s, connections c where c.name = 'other'",
+        )
+        .await;
+    let due =
+        "update listings l set next_at = now(), tried_at = null, mark = null from connections c
+               where c.id = l.connection_id and c.name =";
+    let is_over = "select tried_at is not null and leased_until < now() from listings l
+                   join connections c on c.id = l.connection_id where c.name =";
+    for (name, served) in [("org", &["site", "site-2"][..]), ("other", &["site"])] {
+        mirrored.execute(&format!("{due} '{name}'")).await;
+        let is_over = format!("{is_over} '{name}'");
+        let is_over = async || mirrored.ask::<bool>(&is_over).await.then_some(());
+        mirrored.stack.eventually(is_over).await;
+        mirrored.until_served(&client, served).await;
+    }
+}
+
+#[tokio::test]
+async fn a_first_clone_is_no_activity() {
+    let mirrored = Mirrored::start().await;
+    mirrored.host.list(vec![add(&mirrored, 1, "acme/site")]);
+    mirrored.connect(json!({})).await;
+    let row = mirrored.until("site", "ok").await;
+    // The host's last push was on 1 January 2026.
+    let least = SystemTime::now() + Duration::from_secs(30 * 60);
+    assert!(row.next_at > least, "{row:?}");
+}
