@@ -8,6 +8,7 @@ use archway_index::vector_store::VectorStoreError;
 use archway_proto::{chain::Chain, failure::Failure, fault::Fault};
 use archway_store::{IndexRow, Source, StoreError};
 use futures::{StreamExt as _, stream};
+use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use super::filter::Filter;
@@ -144,8 +145,14 @@ async fn indexes(
     let mut reads = stream::iter(reads).buffered(CONCURRENT_READS);
     let (mut indexes, mut left_out) = (Vec::new(), LeftOut::default());
     let required = scope.required().map(|project| project.id);
-    for project in &scope.projects {
-        match reads.next().await.transpose() {
+    let until = read_until(cx, scope);
+    for (at, project) in scope.projects.iter().enumerate() {
+        let Ok(read) = timeout_at(until, reads.next()).await else {
+            let unread = scope.projects.iter().skip(at);
+            unread.for_each(|project| left_out.add(project, WhyLeftOut::Unsearched));
+            break;
+        };
+        match read.transpose() {
             Ok(Some(Some(index))) => indexes.push(index),
             Ok(_) if Some(project.id) == required => {
                 return Err(not_ready(rows.get(&project.id)));
@@ -161,6 +168,16 @@ async fn indexes(
     match indexes.is_empty() {
         true => Err(not_ready(None)),
         false => Ok((indexes, left_out)),
+    }
+}
+
+/// Until when documents are read. Of all projects, those that are not read in half of the time are left out: the others
+/// still have to be searched.
+fn read_until(cx: &ToolContext, scope: &SearchScope) -> Instant {
+    let (now, deadline) = (Instant::now(), cx.cancel().deadline);
+    match scope.is_all {
+        true => now + deadline.saturating_duration_since(now) / 2,
+        false => deadline,
     }
 }
 
