@@ -103,8 +103,8 @@ impl Mirrors {
             Owner::Project(id) if id == source.project_id => {
                 return self.fetch_or_replace(&place, source, bounds).await;
             }
-            Owner::Project(_) => {
-                self.remove(source.tenant, source.project)
+            Owner::Project(earlier) => {
+                self.remove(source.tenant, source.project, earlier)
                     .map_err(|error| disk_failure(&error))?;
             }
             Owner::Unnamed => {
@@ -157,7 +157,7 @@ impl Mirrors {
         self.place(tenant, project).exists()
     }
 
-    /// Removes what earlier runs left behind.
+    /// Removes what earlier runs left behind. What cannot be removed stays.
     ///
     /// # Errors
     /// If the folder of repositories cannot be written to.
@@ -165,8 +165,15 @@ impl Mirrors {
         let beside = self.repos.join(BESIDE);
         fs::create_dir_all(&beside)?;
         for entry in fs::read_dir(&beside)?.flatten() {
-            if since_written(&entry.path()) >= LEFTOVER_AGE {
-                fs::remove_dir_all(entry.path())?;
+            if since_written(&entry.path()) < LEFTOVER_AGE {
+                continue;
+            }
+            match fs::remove_dir_all(entry.path()) {
+                // Another process may remove it at the same time.
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    tracing::warn!(error = %error.kind(), "what an earlier run left behind was not removed");
+                }
+                _ => {}
             }
         }
         Ok(())

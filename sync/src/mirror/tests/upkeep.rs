@@ -39,9 +39,14 @@ async fn only_mirrors_are_listed_and_a_removed_one_is_gone() {
         ("acme", "site")
     );
     assert_eq!(site.id, sandbox.project_id);
-    sandbox.mirrors.remove("acme", "by-hand").unwrap();
+    let id = sandbox.project_id;
+    sandbox.mirrors.remove("acme", "by-hand", id).unwrap();
+    let other = Uuid::new_v4();
+    sandbox.mirrors.remove("acme", "site", other).unwrap();
+    let left = sandbox.mirrors.list().unwrap();
+    assert_eq!(left.len(), 1, "it is another project's by now");
     for _ in 0..2 {
-        sandbox.mirrors.remove("acme", "site").unwrap();
+        sandbox.mirrors.remove("acme", "site", id).unwrap();
         assert_eq!(sandbox.mirrors.list().unwrap(), []);
     }
     assert!(by_hand.join(".git").exists());
@@ -107,4 +112,21 @@ async fn what_a_killed_clone_left_is_removed_by_the_next() {
     let left: Vec<_> = fs::read_dir(beside).unwrap().flatten().collect();
     assert_eq!(left.len(), 1);
     assert_eq!(left[0].file_name(), "acme+site2+1", "it is another's");
+}
+
+#[test]
+fn what_cannot_be_removed_at_start_keeps_nothing_from_starting() {
+    let sandbox = Sandbox::new();
+    let beside = sandbox.mirrors.repos.join(BESIDE);
+    fs::create_dir_all(beside.join("old/objects")).unwrap();
+    // A file is no folder to be removed.
+    fs::write(beside.join("file"), "").unwrap();
+    for left in ["old", "file"] {
+        let left = fs::File::open(beside.join(left)).unwrap();
+        left.set_modified(SystemTime::now() - LEFTOVER_AGE).unwrap();
+    }
+    sandbox.mirrors.clean().unwrap();
+    let left: Vec<_> = fs::read_dir(beside).unwrap().flatten().collect();
+    assert_eq!(left.len(), 1);
+    assert_eq!(left[0].file_name(), "file");
 }
