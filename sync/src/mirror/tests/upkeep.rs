@@ -21,6 +21,27 @@ async fn many_small_fetches_leave_few_packs() {
 }
 
 #[tokio::test]
+async fn upkeep_that_a_run_did_not_do_is_done_by_the_next() {
+    let sandbox = Sandbox::new();
+    sandbox.commit("first");
+    sandbox.sync(None).await.unwrap();
+    let graphs = sandbox.mirrors.place("acme", "site");
+    let graphs = graphs.join("objects/info/commit-graphs");
+    fs::remove_dir_all(&graphs).unwrap();
+    // git cannot write to what is nowhere.
+    std::os::unix::fs::symlink("nowhere/at/all", &graphs).unwrap();
+    sandbox.commit("second");
+    assert!(sandbox.sync(None).await.unwrap().changed);
+    fs::remove_file(&graphs).unwrap();
+    for made in ["done", "not done again"] {
+        assert!(!sandbox.sync(None).await.unwrap().changed, "nothing is new");
+        let chain = graphs.join("commit-graph-chain");
+        assert_eq!(chain.exists(), made == "done", "{made}");
+        fs::remove_dir_all(&graphs).unwrap_or_default();
+    }
+}
+
+#[tokio::test]
 async fn only_mirrors_are_listed_and_a_removed_one_is_gone() {
     let sandbox = Sandbox::new();
     sandbox.commit("first");
