@@ -6,11 +6,13 @@
 mod credential_pipe;
 mod output;
 mod process_group;
+mod settings;
 mod watch;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
@@ -20,44 +22,17 @@ use crate::failure::{SyncFailure, SyncState};
 use crate::helper::Helper;
 use crate::remote::{AllowedProtocols, Protocol, RemoteUrl};
 use crate::ssh::{PROGRAM_PATH, SshAgent};
+use crate::volume::Volume;
 
 use credential_pipe::CredentialPipe;
 use process_group::ProcessGroup;
+use settings::SETTINGS;
 use watch::Watch;
 pub(crate) use watch::folder_size;
 pub use watch::{Progress, RunLimits};
 
 /// The oldest git that is used.
 pub const OLDEST_VERSION: (u32, u32) = (2, 39);
-/// Settings of every run: nothing that a repository configures runs, and nothing runs by itself.
-const SETTINGS: [&str; 25] = [
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "core.askPass=",
-    "core.alternateRefsCommand=true",
-    "credential.helper=",
-    "credential.interactive=false",
-    "gc.auto=0",
-    "maintenance.auto=false",
-    "fetch.recurseSubmodules=false",
-    "submodule.recurse=false",
-    "fetch.writeCommitGraph=false",
-    "transfer.fsckObjects=true",
-    // Old repositories have these for ever, and nothing trusts what they say.
-    "fetch.fsck.zeroPaddedFilemode=ignore",
-    "fetch.fsck.badTimezone=ignore",
-    "fetch.fsck.missingSpaceBeforeDate=ignore",
-    "fetch.fsck.missingSpaceBeforeEmail=ignore",
-    "fetch.fsck.missingNameBeforeEmail=ignore",
-    "fetch.fsck.missingEmail=ignore",
-    "fetch.fsck.badEmail=ignore",
-    "transfer.unpackLimit=1",
-    "transfer.bundleURI=false",
-    "http.followRedirects=false",
-    "http.lowSpeedLimit=1",
-    "safe.directory=*",
-    "protocol.version=2",
-];
 
 /// git's program.
 #[derive(Clone, Debug)]
@@ -67,6 +42,7 @@ pub struct Git {
     protocols: String,
     /// The folder of repositories: the only one that git writes to.
     repos: PathBuf,
+    volume: Arc<Volume>,
     helper: Helper,
 }
 
@@ -117,6 +93,7 @@ impl Git {
             program: "git".into(),
             protocols: names.join(":"),
             repos: repos.to_owned(),
+            volume: Arc::new(Volume::new(repos, None)),
             helper: Helper::default(),
         }
     }
@@ -126,6 +103,14 @@ impl Git {
     pub fn in_folder(self, folder: &Path) -> Git {
         Git {
             program: folder.join("git"),
+            ..self
+        }
+    }
+
+    /// On a volume that may have a size of its own.
+    pub(crate) fn on_volume(self, volume: &Arc<Volume>) -> Git {
+        Git {
+            volume: Arc::clone(volume),
             ..self
         }
     }
@@ -266,7 +251,7 @@ impl Git {
         })?;
         // Dropped at the end of this function: whatever git started ends with it.
         let _group = ProcessGroup::of(&child);
-        let watch = Watch::new(folder, bounds);
+        let watch = Watch::new(folder, &self.volume, bounds);
         let (stdin, pipes) = (
             child.stdin.take(),
             (child.stdout.take(), child.stderr.take()),
