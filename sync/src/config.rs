@@ -151,6 +151,11 @@ impl SyncConfig {
         Duration::from_secs(u64::from(self.keep) * 24 * 60 * 60)
     }
 
+    /// How long a clone may take.
+    pub(crate) fn clone_time(&self) -> Duration {
+        Duration::from_secs(self.clone_timeout)
+    }
+
     /// The limits of a run. No mirror may be larger than what all may have of the volume.
     pub(crate) fn limits(&self, is_new: bool, volume: &Volume) -> RunLimits {
         let seconds = if is_new {

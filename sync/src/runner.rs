@@ -59,7 +59,7 @@ impl Runner {
         let repos = volume.folder();
         let git = config.git(repos).on_volume(&volume);
         Runner {
-            mirrors: Mirrors::new(repos.to_owned(), git),
+            mirrors: Mirrors::new(repos.to_owned(), git).with_clone_time(config.clone_time()),
             credentials: config.credentials(),
             config,
             volume,
