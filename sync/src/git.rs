@@ -4,6 +4,7 @@
 //! protocol but the allowed ones. A secret reaches it by a pipe that only our helper opens.
 
 mod credential_pipe;
+mod hidden;
 mod output;
 mod process_group;
 mod settings;
@@ -158,7 +159,7 @@ impl Git {
             limits: bounds.limits.of_local_work(),
             ..*bounds
         };
-        self.run(command, folder, input, &bounds).await
+        self.run(command, (folder, None), input, &bounds).await
     }
 
     /// Runs a command that reaches a remote; `arguments` follow the settings.
@@ -197,7 +198,8 @@ impl Git {
             command.envs(self.helper.for_ssh(known_hosts));
         }
         command.args(arguments);
-        self.run(command, folder, None, bounds).await
+        self.run(command, (folder, Some(transport)), None, bounds)
+            .await
     }
 
     fn command(&self, folder: &Path) -> Command {
@@ -228,7 +230,7 @@ impl Git {
     async fn run(
         &self,
         mut command: Command,
-        folder: &Path,
+        (folder, transport): (&Path, Option<&Transport<'_>>),
         input: Option<String>,
         bounds: &RunBounds<'_>,
     ) -> Result<String, SyncFailure> {
@@ -274,7 +276,10 @@ impl Git {
             Ok(status) if status.success() => output.text.ok_or_else(|| {
                 SyncFailure::new(SyncState::TooLarge, "the remote has too many refs")
             }),
-            _ => Err(SyncFailure::of_git(&output.words, &self.repos)),
+            _ => {
+                let hidden = self.hidden(transport);
+                Err(SyncFailure::of_git(&output.words, &self.repos, &hidden))
+            }
         }
     }
 }

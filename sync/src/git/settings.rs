@@ -1,7 +1,7 @@
 //! What git is told at each start.
 
 /// Settings of every run: nothing that a repository configures runs, and nothing runs by itself.
-pub(super) const SETTINGS: [&str; 25] = [
+pub(super) const SETTINGS: [&str; 32] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.askPass=",
@@ -28,4 +28,13 @@ pub(super) const SETTINGS: [&str; 25] = [
     "http.lowSpeedLimit=1",
     "safe.directory=*",
     "protocol.version=2",
+    // Several runs share the memory of a container. Of each thread git keeps bases of deltas and a window of objects.
+    "pack.threads=2",
+    "pack.windowMemory=32m",
+    "pack.deltaCacheSize=32m",
+    "core.deltaBaseCacheLimit=32m",
+    "core.packedGitWindowSize=16m",
+    "core.packedGitLimit=128m",
+    // Larger files pass through without being held as a whole.
+    "core.bigFileThreshold=16m",
 ];
