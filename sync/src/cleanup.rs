@@ -60,7 +60,8 @@ impl Cleanup {
         for expired in self.store.lease_expired_mirrors(self.keep).await? {
             let (tenant, project) = (expired.tenant, expired.project);
             tracing::info!(tenant, project, "a mirror out of use is removed");
-            match self.remove_one(tenant, project).await {
+            let removed = self.remove_one(tenant, project, expired.project_id).await;
+            match removed {
                 Ok(()) => self.store.forget_mirror(expired.project_id).await?,
                 Err(error) => {
                     tracing::warn!(error = %Chain(&error), "a mirror out of use could not be removed");
@@ -79,7 +80,8 @@ impl Cleanup {
             let is_sure = !ids.is_empty() || self.mirrors.quiet(&mirror) >= self.keep;
             if is_sure && unknown.contains(&mirror) {
                 tracing::info!("the mirror of an erased project is removed");
-                self.remove_one(mirror.tenant, mirror.project).await?;
+                self.remove_one(mirror.tenant, mirror.project, mirror.id)
+                    .await?;
             } else {
                 now_unknown.insert(mirror);
             }
@@ -106,9 +108,14 @@ impl Cleanup {
         Ok(())
     }
 
-    async fn remove_one(&self, tenant: String, project: String) -> Result<(), CleanupError> {
+    async fn remove_one(
+        &self,
+        tenant: String,
+        project: String,
+        id: Uuid,
+    ) -> Result<(), CleanupError> {
         let mirrors = self.mirrors.clone();
-        let removed = move || mirrors.remove(&tenant, &project);
+        let removed = move || mirrors.remove(&tenant, &project, id);
         Ok(tokio::task::spawn_blocking(removed).await??)
     }
 }

@@ -9,6 +9,7 @@ use crate::credentials::Credentials;
 use crate::git::{Git, RunLimits};
 use crate::helper::Helper;
 use crate::remote::{AllowedProtocols, Protocol};
+use crate::volume::Volume;
 
 /// What `archway sync` mirrors, and its bounds.
 #[derive(Clone, Debug, clap::Args)]
@@ -58,11 +59,11 @@ pub struct SyncConfig {
     #[arg(long, env = "ARCHWAY_SYNC_SILENCE", value_name = "SECONDS", default_value = "60",
           value_parser = clap::value_parser!(u64).range(5..=3_600))]
     pub silence: u64,
-    /// The size of one mirror, in bytes. A larger repository is not mirrored, and an earlier state of it
-    /// stays.
+    /// The size of one mirror, in bytes, and at most `--volume-percent` of the volume. A larger repository is
+    /// not mirrored, and an earlier state of it stays.
     #[arg(long, env = "ARCHWAY_MIRROR_BYTES", value_name = "BYTES", default_value_t = 20 << 30)]
     pub mirror_bytes: u64,
-    /// Percent of the volume in use above which nothing new is cloned. Fetches go on.
+    /// Percent of the volume in use above which nothing new is cloned. Fetches go on until it is nearly full.
     #[arg(long, env = "ARCHWAY_VOLUME_PERCENT", value_name = "PERCENT", default_value = "80",
           value_parser = clap::value_parser!(u8).range(1..=100))]
     pub volume_percent: u8,
@@ -150,8 +151,13 @@ impl SyncConfig {
         Duration::from_secs(u64::from(self.keep) * 24 * 60 * 60)
     }
 
-    /// The limits of a run.
-    pub(crate) fn limits(&self, is_new: bool) -> RunLimits {
+    /// How long a clone may take.
+    pub(crate) fn clone_time(&self) -> Duration {
+        Duration::from_secs(self.clone_timeout)
+    }
+
+    /// The limits of a run. No mirror may be larger than what all may have of the volume.
+    pub(crate) fn limits(&self, is_new: bool, volume: &Volume) -> RunLimits {
         let seconds = if is_new {
             self.clone_timeout
         } else {
@@ -160,7 +166,8 @@ impl SyncConfig {
         RunLimits {
             time: Duration::from_secs(seconds),
             silence: Duration::from_secs(self.silence),
-            bytes: self.mirror_bytes,
+            bytes: (volume.part(self.volume_percent))
+                .map_or(self.mirror_bytes, |part| part.min(self.mirror_bytes)),
         }
     }
 }
@@ -184,5 +191,16 @@ mod tests {
             format!("{parsed:?}"),
             format!("{:?}", SyncConfig::default())
         );
+    }
+
+    #[test]
+    fn a_mirror_is_no_larger_than_what_all_may_have() {
+        let bytes = |size| {
+            let volume = Volume::new(Path::new("/nowhere"), size);
+            SyncConfig::default().limits(true, &volume).bytes
+        };
+        assert_eq!(bytes(None), 20 << 30);
+        assert_eq!(bytes(Some(100 << 30)), 20 << 30);
+        assert_eq!(bytes(Some(1000)), 800);
     }
 }

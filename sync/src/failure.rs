@@ -1,11 +1,15 @@
 //! Why a source could not be mirrored: a closed list of states, and the remote's own words.
 
+mod hidden;
+mod words;
+
 use std::fmt;
 use std::path::Path;
 
-use archway_proto::misleading;
-
 use crate::credentials::CredentialError;
+
+pub(crate) use hidden::Hidden;
+use words::clean;
 
 /// The longest message, in characters.
 pub const MAX_MESSAGE: usize = 300;
@@ -125,17 +129,21 @@ impl SyncFailure {
         self.state == SyncState::Failed && own.any(is_own)
     }
 
-    /// What git wrote to its standard error, classified. Paths beneath `folder` are cut out.
-    pub fn of_git(words: &str, folder: &Path) -> SyncFailure {
-        let (state, message) = (classify(words), clean(words, folder));
-        if state == SyncState::Failed && is_full(folder) {
+    /// What git wrote to its standard error, classified. It writes to `folder`, and what is `hidden` is cut out.
+    pub(crate) fn of_git(words: &str, folder: &Path, hidden: &Hidden) -> SyncFailure {
+        let (mut state, mut message) = (classify(words), clean(words, hidden));
+        let remedy = if state == SyncState::Failed && is_full(folder) {
             // git does not always say why it could not write.
-            let message = format!("the volume is full: {message}");
-            let message = message.chars().take(MAX_MESSAGE).collect();
-            return SyncFailure {
-                state: SyncState::NoSpace,
-                message,
-            };
+            state = SyncState::NoSpace;
+            Some("the volume is full")
+        } else if REDIRECTS.iter().any(|sign| words.contains(sign)) {
+            Some(REDIRECTED)
+        } else {
+            None
+        };
+        if let Some(remedy) = remedy {
+            message = format!("{remedy}: {message}");
+            message = message.chars().take(MAX_MESSAGE).collect();
         }
         SyncFailure { state, message }
     }
@@ -192,6 +200,18 @@ const WORDS: [(&str, SyncState); 29] = [
     ),
 ];
 
+/// Words of curl about a host that names another URL. git follows none, and does not say which it is.
+const REDIRECTS: [&str; 5] = [
+    "returned error: 301",
+    "returned error: 302",
+    "returned error: 303",
+    "returned error: 307",
+    "returned error: 308",
+];
+/// What to do then.
+const REDIRECTED: &str = "the host redirects to another URL, which is not followed: set the project's URL to the \
+                          one that the host shows for the repository now";
+
 /// Words of git about a repository whose own files are damaged or missing.
 const CORRUPTION: [&str; 12] = [
     "is corrupt",
@@ -222,52 +242,6 @@ fn classify(words: &str) -> SyncState {
     found.map_or(SyncState::Failed, |(_, state)| *state)
 }
 
-/// The lines that say what failed, escaped, without host paths.
-fn clean(words: &str, folder: &Path) -> String {
-    let says_why = |line: &&str| {
-        [
-            "fatal:",
-            "error:",
-            "remote:",
-            "ssh:",
-            "Permission denied",
-            "Host key",
-            "No user exists",
-        ]
-        .iter()
-        .any(|sign| line.starts_with(sign))
-            // It names the helper's path, and another line says what was asked for.
-            && !line.contains("askpass response")
-    };
-    let lines: Vec<&str> = words.split(['\n', '\r']).map(str::trim).collect();
-    let mut why: Vec<&str> = lines.iter().copied().filter(says_why).collect();
-    why.retain(|line| !is_progress(line));
-    // git's own lines first: a remote may say very much.
-    why.sort_by_key(|line| line.starts_with("remote:"));
-    if why.is_empty() {
-        why = lines.into_iter().filter(|line| !line.is_empty()).collect();
-    }
-    let text = why.join("; ");
-    let text = match folder.to_str().filter(|folder| !folder.is_empty()) {
-        Some(folder) => text.replace(folder, "…"),
-        None => text,
-    };
-    let text = misleading::on_one_line(&text).into_owned();
-    text.chars().take(MAX_MESSAGE).collect()
-}
-
-/// Whether a remote only says how far it is: `remote: Counting objects:  25% (1/4)`.
-fn is_progress(line: &str) -> bool {
-    let said = line.strip_prefix("remote:").unwrap_or_default().trim();
-    let begins = [
-        "Enumerating objects:",
-        "Counting objects:",
-        "Compressing objects:",
-        "Total ",
-    ];
-    begins.iter().any(|begin| said.starts_with(begin))
-}
-
 impl fmt::Display for SyncState {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.name())
@@ -281,6 +255,7 @@ mod tests {
     #[test]
     fn gits_words_say_which_state_it_is() {
         let folder = Path::new("/srv/repos");
+        let hidden = Hidden::default();
         for (words, state) in [
             (
                 "fatal: Authentication failed for 'https://host/a/'",
@@ -322,55 +297,22 @@ mod tests {
             ("fatal: bad object", SyncState::Failed),
             ("", SyncState::Failed),
         ] {
-            assert_eq!(SyncFailure::of_git(words, folder).state, state, "{words}");
+            assert_eq!(
+                SyncFailure::of_git(words, folder, &hidden).state,
+                state,
+                "{words}"
+            );
         }
     }
 
     #[test]
-    fn a_message_says_that_ssh_does_not_know_its_user_and_names_no_helper() {
-        let words = "No user exists for uid 1234\nfatal: Could not read from remote repository.";
-        let failure = SyncFailure::of_git(words, Path::new("/srv/repos"));
-        assert!(
-            failure
-                .message
-                .starts_with("No user exists for uid 1234; fatal")
-        );
-        let words = "error: unable to read askpass response from '/opt/archway'\nfatal: could not read Username";
-        let failure = SyncFailure::of_git(words, Path::new("/srv/repos"));
-        assert_eq!(failure.message, "fatal: could not read Username");
-        assert_eq!(failure.state, SyncState::CredentialRefused);
-    }
-
-    #[test]
-    fn what_a_remote_says_does_not_hide_the_reason() {
-        let counting =
-            "remote: Counting objects:  25% (1/4)\rremote: Counting objects: 100% (4/4), done.\n";
-        let words = format!(
-            "{counting}remote: Total 4 (delta 0), reused 0 (delta 0)\nremote: {}\nfatal: write error: No space left on device",
-            "x".repeat(1000)
-        );
-        let failure = SyncFailure::of_git(&words, Path::new("/srv/repos"));
-        let begin = "fatal: write error: No space left on device; remote: xxx";
+    fn a_redirect_says_what_to_do_and_names_no_other_host() {
+        let words = "fatal: unable to access 'https://h/a/': The requested URL returned error: 301";
+        let failure = SyncFailure::of_git(words, Path::new("/srv/repos"), &Hidden::default());
+        assert_eq!(failure.state, SyncState::Failed);
+        let begin =
+            "the host redirects to another URL, which is not followed: set the project's URL to";
         assert!(failure.message.starts_with(begin), "{failure}");
-    }
-
-    #[test]
-    fn a_message_is_bounded_and_has_no_path_or_control_character() {
-        let words = format!(
-            "Receiving objects: 5%\rfatal: in /srv/repos/.sync/x: \u{202e}bad\u{1b}[2J {}",
-            "x".repeat(1000)
-        );
-        let failure = SyncFailure::of_git(&words, Path::new("/srv/repos"));
-        assert!(
-            failure.message.starts_with("fatal: in …/.sync/x: "),
-            "{failure}"
-        );
-        assert_eq!(failure.message.chars().count(), MAX_MESSAGE);
-        assert!(
-            !failure
-                .message
-                .chars()
-                .any(|c| c.is_control() || c == '\u{202e}')
-        );
+        assert!(failure.message.ends_with(words), "{failure}");
     }
 }

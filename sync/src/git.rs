@@ -4,13 +4,16 @@
 //! protocol but the allowed ones. A secret reaches it by a pipe that only our helper opens.
 
 mod credential_pipe;
+mod hidden;
 mod output;
 mod process_group;
+mod settings;
 mod watch;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
@@ -20,44 +23,17 @@ use crate::failure::{SyncFailure, SyncState};
 use crate::helper::Helper;
 use crate::remote::{AllowedProtocols, Protocol, RemoteUrl};
 use crate::ssh::{PROGRAM_PATH, SshAgent};
+use crate::volume::Volume;
 
 use credential_pipe::CredentialPipe;
 use process_group::ProcessGroup;
+use settings::SETTINGS;
 use watch::Watch;
 pub(crate) use watch::folder_size;
 pub use watch::{Progress, RunLimits};
 
 /// The oldest git that is used.
 pub const OLDEST_VERSION: (u32, u32) = (2, 39);
-/// Settings of every run: nothing that a repository configures runs, and nothing runs by itself.
-const SETTINGS: [&str; 25] = [
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "core.askPass=",
-    "core.alternateRefsCommand=true",
-    "credential.helper=",
-    "credential.interactive=false",
-    "gc.auto=0",
-    "maintenance.auto=false",
-    "fetch.recurseSubmodules=false",
-    "submodule.recurse=false",
-    "fetch.writeCommitGraph=false",
-    "transfer.fsckObjects=true",
-    // Old repositories have these for ever, and nothing trusts what they say.
-    "fetch.fsck.zeroPaddedFilemode=ignore",
-    "fetch.fsck.badTimezone=ignore",
-    "fetch.fsck.missingSpaceBeforeDate=ignore",
-    "fetch.fsck.missingSpaceBeforeEmail=ignore",
-    "fetch.fsck.missingNameBeforeEmail=ignore",
-    "fetch.fsck.missingEmail=ignore",
-    "fetch.fsck.badEmail=ignore",
-    "transfer.unpackLimit=1",
-    "transfer.bundleURI=false",
-    "http.followRedirects=false",
-    "http.lowSpeedLimit=1",
-    "safe.directory=*",
-    "protocol.version=2",
-];
 
 /// git's program.
 #[derive(Clone, Debug)]
@@ -67,6 +43,7 @@ pub struct Git {
     protocols: String,
     /// The folder of repositories: the only one that git writes to.
     repos: PathBuf,
+    volume: Arc<Volume>,
     helper: Helper,
 }
 
@@ -117,6 +94,7 @@ impl Git {
             program: "git".into(),
             protocols: names.join(":"),
             repos: repos.to_owned(),
+            volume: Arc::new(Volume::new(repos, None)),
             helper: Helper::default(),
         }
     }
@@ -126,6 +104,14 @@ impl Git {
     pub fn in_folder(self, folder: &Path) -> Git {
         Git {
             program: folder.join("git"),
+            ..self
+        }
+    }
+
+    /// On a volume that may have a size of its own.
+    pub(crate) fn on_volume(self, volume: &Arc<Volume>) -> Git {
+        Git {
+            volume: Arc::clone(volume),
             ..self
         }
     }
@@ -173,7 +159,7 @@ impl Git {
             limits: bounds.limits.of_local_work(),
             ..*bounds
         };
-        self.run(command, folder, input, &bounds).await
+        self.run(command, (folder, None), input, &bounds).await
     }
 
     /// Runs a command that reaches a remote; `arguments` follow the settings.
@@ -212,7 +198,8 @@ impl Git {
             command.envs(self.helper.for_ssh(known_hosts));
         }
         command.args(arguments);
-        self.run(command, folder, None, bounds).await
+        self.run(command, (folder, Some(transport)), None, bounds)
+            .await
     }
 
     fn command(&self, folder: &Path) -> Command {
@@ -243,7 +230,7 @@ impl Git {
     async fn run(
         &self,
         mut command: Command,
-        folder: &Path,
+        (folder, transport): (&Path, Option<&Transport<'_>>),
         input: Option<String>,
         bounds: &RunBounds<'_>,
     ) -> Result<String, SyncFailure> {
@@ -266,7 +253,7 @@ impl Git {
         })?;
         // Dropped at the end of this function: whatever git started ends with it.
         let _group = ProcessGroup::of(&child);
-        let watch = Watch::new(folder, bounds);
+        let watch = Watch::new(folder, &self.volume, bounds);
         let (stdin, pipes) = (
             child.stdin.take(),
             (child.stdout.take(), child.stderr.take()),
@@ -289,7 +276,10 @@ impl Git {
             Ok(status) if status.success() => output.text.ok_or_else(|| {
                 SyncFailure::new(SyncState::TooLarge, "the remote has too many refs")
             }),
-            _ => Err(SyncFailure::of_git(&output.words, &self.repos)),
+            _ => {
+                let hidden = self.hidden(transport);
+                Err(SyncFailure::of_git(&output.words, &self.repos, &hidden))
+            }
         }
     }
 }

@@ -66,6 +66,10 @@ impl Helper {
         Helper(program)
     }
 
+    pub(crate) fn program(&self) -> &Path {
+        &self.0
+    }
+
     /// Variables by which git asks it for a user and a password.
     pub(crate) fn for_credential(
         &self,

@@ -20,6 +20,7 @@ pub mod mirror;
 pub mod git;
 pub mod ssh;
 pub mod helper;
+mod volume;
 pub mod failure;
 pub mod hosts;
 pub mod hooks;

@@ -4,6 +4,7 @@
 //! remote's refs where nobody reads them; they are published once all their objects are there. So a worker that
 //! reads meanwhile sees the old state or the new one.
 
+mod anew;
 mod head;
 mod owner;
 mod received;
@@ -33,8 +34,8 @@ const BESIDE: &str = ".sync";
 const LEFTOVER_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 /// A reader that opened the index of a pack uses it for less than this.
 const GRACE: Duration = Duration::from_secs(15 * 60);
-/// A corrupt mirror is not cloned anew before it is so old, by its configuration, which is written once.
-const LEAST_LIFE: Duration = Duration::from_secs(60 * 60);
+/// How long a clone may take by default.
+const CLONE_TIME: Duration = Duration::from_secs(30 * 60);
 
 /// The folder of repositories, of which this process is the only writer.
 #[derive(Clone, Debug)]
@@ -43,6 +44,8 @@ pub struct Mirrors {
     pub(crate) git: Git,
     /// How long packs stay after they were combined.
     grace: Duration,
+    /// How long the clone of a mirror that there is already may take.
+    clone_time: Duration,
 }
 
 /// Which mirror, and of what.
@@ -79,6 +82,7 @@ impl Mirrors {
             repos,
             git,
             grace: GRACE,
+            clone_time: CLONE_TIME,
         }
     }
 
@@ -86,6 +90,12 @@ impl Mirrors {
     #[must_use]
     pub fn with_grace(self, grace: Duration) -> Mirrors {
         Mirrors { grace, ..self }
+    }
+
+    /// With another time that the new clone of a damaged mirror may take; 30 min by default.
+    #[must_use]
+    pub(crate) fn with_clone_time(self, clone_time: Duration) -> Mirrors {
+        Mirrors { clone_time, ..self }
     }
 
     /// Makes the mirror, or fetches what is new.
@@ -103,8 +113,8 @@ impl Mirrors {
             Owner::Project(id) if id == source.project_id => {
                 return self.fetch_or_replace(&place, source, bounds).await;
             }
-            Owner::Project(_) => {
-                self.remove(source.tenant, source.project)
+            Owner::Project(earlier) => {
+                self.remove(source.tenant, source.project, earlier)
                     .map_err(|error| disk_failure(&error))?;
             }
             Owner::Unnamed => {
@@ -125,39 +135,12 @@ impl Mirrors {
         Ok(synced)
     }
 
-    /// Fetches what is new. A mirror that git calls corrupt is cloned beside and exchanged.
-    async fn fetch_or_replace(
-        &self,
-        place: &Path,
-        source: &MirrorSource<'_>,
-        bounds: &RunBounds<'_>,
-    ) -> Result<Synced, SyncFailure> {
-        let clean = || removal::remove_unfinished(place);
-        clean().map_err(|error| disk_failure(&error))?;
-        let failure = match self.fetch(place, source, bounds).await {
-            Ok(synced) => return Ok(synced),
-            Err(failure) => failure,
-        };
-        // What a stopped run received takes room until then. The next run tries again.
-        _ = clean();
-        if !failure.is_corruption() || since_written(&place.join("config")) < LEAST_LIFE {
-            return Err(failure);
-        }
-        tracing::warn!(project = source.project, %failure, "a mirror is corrupt: it is cloned anew");
-        let (beside, synced) = self.make(source, bounds).await?;
-        owner::exchange(&beside.0, place).map_err(|error| disk_failure(&error))?;
-        Ok(Synced {
-            changed: true,
-            ..synced
-        })
-    }
-
     /// Whether there is a mirror of a project.
     pub fn exists(&self, tenant: &str, project: &str) -> bool {
         self.place(tenant, project).exists()
     }
 
-    /// Removes what earlier runs left behind.
+    /// Removes what earlier runs left behind. What cannot be removed stays.
     ///
     /// # Errors
     /// If the folder of repositories cannot be written to.
@@ -165,8 +148,15 @@ impl Mirrors {
         let beside = self.repos.join(BESIDE);
         fs::create_dir_all(&beside)?;
         for entry in fs::read_dir(&beside)?.flatten() {
-            if since_written(&entry.path()) >= LEFTOVER_AGE {
-                fs::remove_dir_all(entry.path())?;
+            if since_written(&entry.path()) < LEFTOVER_AGE {
+                continue;
+            }
+            match fs::remove_dir_all(entry.path()) {
+                // Another process may remove it at the same time.
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    tracing::warn!(error = %error.kind(), "what an earlier run left behind was not removed");
+                }
+                _ => {}
             }
         }
         Ok(())

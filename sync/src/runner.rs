@@ -18,10 +18,10 @@ use crate::config::SyncConfig;
 use crate::credentials::Credentials;
 use crate::metrics::SyncMetrics;
 use crate::mirror::Mirrors;
-use crate::overview::Volume;
 use crate::remote::RemoteUrl;
 use crate::schedule::LONGEST_VOUCHED;
 use crate::store::{ADDED, Busy, SyncStore, SyncStoreError};
+use crate::volume::Volume;
 
 /// How often the database is asked for what is due.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -66,9 +66,9 @@ impl Runner {
         volume: Arc<Volume>,
     ) -> Runner {
         let repos = volume.folder();
-        let git = config.git(repos);
+        let git = config.git(repos).on_volume(&volume);
         Runner {
-            mirrors: Mirrors::new(repos.to_owned(), git),
+            mirrors: Mirrors::new(repos.to_owned(), git).with_clone_time(config.clone_time()),
             credentials: config.credentials(),
             config,
             volume,

@@ -30,9 +30,11 @@ pub(crate) fn after_success(quiet: Duration, is_listed: bool, random: f64) -> Du
 
 /// The time until the next try after this many failures in a row, at least one.
 pub(crate) fn after_failure(state: SyncState, failures: u32, random: f64) -> Duration {
-    let first = match state.needs_a_person() {
-        true => FIRST_PAUSE_FOR_A_PERSON,
-        false => FIRST_PAUSE,
+    let first = match state {
+        // Each try receives as much as a mirror may have, and removes it.
+        SyncState::TooLarge => LONGEST_PAUSE,
+        state if state.needs_a_person() => FIRST_PAUSE_FOR_A_PERSON,
+        _ => FIRST_PAUSE,
     };
     let doubled = 2_u32.saturating_pow(failures.saturating_sub(1).min(16));
     shortened(first.saturating_mul(doubled).min(LONGEST_PAUSE), random)
@@ -74,6 +76,16 @@ mod tests {
             |state| [1, 2, 3, 20].map(|failures| after_failure(state, failures, 0.0).as_secs());
         assert_eq!(pauses(SyncState::BackingOff), [30, 60, 120, 3600]);
         assert_eq!(pauses(SyncState::NotFound), [600, 1200, 2400, 3600]);
+        assert_eq!(
+            pauses(SyncState::NoSpace),
+            [30, 60, 120, 3600],
+            "room may be made at any time"
+        );
+        assert_eq!(
+            pauses(SyncState::TooLarge),
+            [3600; 4],
+            "a try is a whole clone"
+        );
     }
 
     proptest! {

@@ -16,10 +16,11 @@ use crate::hooks;
 use crate::lister::Lister;
 use crate::metrics::SyncMetrics;
 use crate::orphans::wait_for_orphans;
-use crate::overview::{CaughtUp, Overview, Volume};
+use crate::overview::{CaughtUp, Overview};
 use crate::runner::Runner;
 use crate::server::{self, Admin};
 use crate::store::{SyncProcess, SyncStore};
+use crate::volume::Volume;
 use crate::webhooks::StoredConnections;
 
 /// Connections to the port of webhooks at once: hosts send deliveries in bursts.

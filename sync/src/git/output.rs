@@ -24,6 +24,7 @@ pub(super) async fn read(
     activity: &Activity,
 ) -> ProgramOutput {
     let (mut text, mut words) = (Vec::new(), Vec::new());
+    let mut is_cut = false;
     let reading = each(stdout, |bytes| {
         let room = (MAX_TEXT + 1).saturating_sub(text.len());
         text.extend(bytes.iter().take(room));
@@ -33,8 +34,14 @@ pub(super) async fn read(
         words.extend_from_slice(bytes);
         let excess = words.len().saturating_sub(MAX_WORDS);
         words.drain(..excess);
+        is_cut |= excess > 0;
     });
     tokio::join!(reading, hearing);
+    if is_cut {
+        // Of a line without its begin nobody could say whether it has a part of a secret.
+        let line = words.iter().position(|byte| b"\r\n".contains(byte));
+        words.drain(..line.unwrap_or(words.len()));
+    }
     let is_whole = text.len() <= MAX_TEXT;
     ProgramOutput {
         text: is_whole.then(|| String::from_utf8_lossy(&text).into_owned()),

@@ -1,4 +1,4 @@
-//! Watches a run of git: its deadline, its silence, its size on disk, and how far it is.
+//! Watches a run of git: its deadline, its silence, its size on disk, the room that it leaves, and how far it is.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,11 +9,14 @@ use tokio::time::{Duration, Instant, MissedTickBehavior};
 
 use super::RunBounds;
 use crate::failure::{SyncFailure, SyncState};
+use crate::volume::Volume;
 
 /// How often a run is looked at.
 const INTERVAL: Duration = Duration::from_millis(500);
 /// How long a command may compute at least: a commit-graph of a million commits takes minutes.
 const LOCAL_TIME: Duration = Duration::from_secs(30 * 60);
+/// Why a run ends that would fill the volume.
+const NO_ROOM: &str = "the volume is nearly full: the run was ended before it filled it";
 /// Files and folders of a mirror that are counted at most.
 const MAX_ENTRIES: usize = 1_000_000;
 
@@ -73,6 +76,7 @@ pub(super) struct Activity {
 /// Watches one run.
 pub(super) struct Watch<'a> {
     folder: PathBuf,
+    volume: &'a Arc<Volume>,
     bounds: &'a RunBounds<'a>,
     activity: Arc<Activity>,
 }
@@ -94,9 +98,14 @@ impl Activity {
 }
 
 impl<'a> Watch<'a> {
-    pub(super) fn new(folder: &Path, bounds: &'a RunBounds<'a>) -> Watch<'a> {
+    pub(super) fn new(
+        folder: &Path,
+        volume: &'a Arc<Volume>,
+        bounds: &'a RunBounds<'a>,
+    ) -> Watch<'a> {
         Watch {
             folder: folder.to_owned(),
+            volume,
             bounds,
             activity: Arc::default(),
         }
@@ -118,11 +127,12 @@ impl<'a> Watch<'a> {
         let limits = self.bounds.limits;
         let begun = Instant::now();
         let (mut last, mut changed) = ((0, 0), begun);
+        let mut first = None;
         let mut ticks = tokio::time::interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            let bytes = self.size().await;
+            let (bytes, has_room) = self.size().await;
             let percent = self.activity.percent();
             (self.bounds.progress)(Progress { percent, bytes });
             let now = (self.activity.heard.load(Ordering::Relaxed), bytes);
@@ -131,6 +141,11 @@ impl<'a> Watch<'a> {
             }
             if let Err(failure) = limits.check_size(bytes) {
                 return failure;
+            }
+            // What brings nothing takes no room.
+            let grew = bytes > *first.get_or_insert(bytes);
+            if grew && !has_room {
+                return stopped_by(SyncState::NoSpace, NO_ROOM.to_owned());
             }
             if changed.elapsed() >= limits.silence {
                 let text = format!("no byte came for {} s", limits.silence.as_secs());
@@ -143,10 +158,12 @@ impl<'a> Watch<'a> {
         }
     }
 
-    async fn size(&self) -> u64 {
-        let folder = self.folder.clone();
-        let size = tokio::task::spawn_blocking(move || folder_size(&folder));
-        size.await.ok().and_then(Result::ok).unwrap_or_default()
+    /// The size of the folder in bytes, and whether the volume has room for more.
+    async fn size(&self) -> (u64, bool) {
+        let (folder, volume) = (self.folder.clone(), Arc::clone(self.volume));
+        let size = move || (folder_size(&folder).unwrap_or_default(), volume.has_room());
+        let size = tokio::task::spawn_blocking(size).await;
+        size.unwrap_or((0, true))
     }
 }
 
@@ -189,6 +206,8 @@ pub(crate) fn folder_size(folder: &Path) -> io::Result<u64> {
 
 #[cfg(test)]
 mod tests {
+    use tokio_util::sync::CancellationToken;
+
     use super::*;
 
     #[test]
@@ -213,5 +232,32 @@ mod tests {
         fs::create_dir_all(folder.path().join("a/b")).unwrap();
         fs::write(folder.path().join("a/b/file"), vec![1; 1 << 20]).unwrap();
         assert!(folder_size(folder.path()).unwrap() >= 1 << 20);
+    }
+
+    #[tokio::test]
+    async fn a_run_that_grows_ends_before_the_volume_is_full() {
+        let folder = tempfile::tempdir().unwrap();
+        let volume = Arc::new(Volume::new(folder.path(), Some(100)));
+        volume.set_mirrored(99);
+        let limits = RunLimits {
+            time: Duration::from_secs(2),
+            silence: Duration::from_secs(60),
+            bytes: u64::MAX,
+        };
+        let grow = |_| fs::write(folder.path().join("pack"), vec![1; 1 << 20]).unwrap();
+        let rest: [(&(dyn Fn(Progress) + Send + Sync), SyncState); 2] = [
+            (&|_| {}, SyncState::BackingOff),
+            (&grow, SyncState::NoSpace),
+        ];
+        for (progress, expected) in rest {
+            let bounds = RunBounds {
+                limits,
+                cancel: &CancellationToken::new(),
+                progress,
+            };
+            let watch = Watch::new(folder.path(), &volume, &bounds);
+            let failure = watch.stopped().await;
+            assert_eq!(failure.state, expected, "{failure}");
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::{fs, io};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 use uuid::Uuid;
 
 use super::{MirrorSource, Mirrors};
@@ -68,7 +69,59 @@ impl Mirrors {
     }
 }
 
-/// Exchanges two folders, so that there is one at each name all the time.
-pub(super) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
-    Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
+/// Puts the mirror that was made at `new` in the place of another, which is at `new` then.
+pub(super) fn exchange(new: &Path, place: &Path) -> io::Result<()> {
+    exchange_by(new, place, || {
+        renameat_with(CWD, new, CWD, place, RenameFlags::EXCHANGE)
+    })
+}
+
+/// By `at_once`, with which there is one at each name all the time, or by renames where the file system cannot do
+/// that, as NFS and CephFS.
+fn exchange_by(
+    new: &Path,
+    place: &Path,
+    at_once: impl FnOnce() -> rustix::io::Result<()>,
+) -> io::Result<()> {
+    match at_once() {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
+        exchanged => return Ok(exchanged?),
+    }
+    let mut aside = new.as_os_str().to_owned();
+    aside.push("+old");
+    fs::rename(place, &aside)?;
+    if let Err(error) = fs::rename(new, place) {
+        fs::rename(&aside, place)?;
+        return Err(error);
+    }
+    if let Err(error) = fs::rename(&aside, new) {
+        // It has the name of a leftover, which the next clone removes.
+        tracing::warn!(error = %error.kind(), "a mirror that was replaced was not removed");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_exchanged_where_the_file_system_cannot_do_it_at_once() {
+        for cannot in [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP] {
+            let folder = tempfile::tempdir().unwrap();
+            let (new, place) = (folder.path().join("new"), folder.path().join("place"));
+            fs::create_dir_all(place.join("old")).unwrap();
+            // Nothing is there to be put in: the old one is back.
+            exchange_by(&new, &place, || Err(cannot)).unwrap_err();
+            assert!(place.join("old").exists());
+            fs::create_dir_all(new.join("new")).unwrap();
+            exchange_by(&new, &place, || Err(cannot)).unwrap();
+            assert!(place.join("new").exists() && new.join("old").exists());
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+            exchange(&new, &place).unwrap();
+            assert!(place.join("old").exists() && new.join("new").exists());
+            exchange_by(&new, &place, || Err(Errno::ACCESS)).unwrap_err();
+            assert!(place.join("old").exists());
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::refs::{Head, Refs};
-use super::{Mirrors, Synced, disk_failure};
+use super::{Mirrors, Synced, disk_failure, upkeep};
 use crate::failure::SyncFailure;
 use crate::git::{RunBounds, folder_size};
 
@@ -26,7 +26,10 @@ impl Mirrors {
         });
         let changed = !refs.are_published() || target != refs.head;
         if changed {
+            upkeep::make_due(mirror).map_err(|error| disk_failure(&error))?;
             self.move_refs(mirror, refs, &target, bounds).await?;
+        }
+        if upkeep::is_due(mirror) {
             // The new state is served whether or not this succeeds.
             if let Err(failure) = self.keep_up(mirror, bounds).await {
                 tracing::warn!(%failure, "what speeds up a mirror could not be computed");

@@ -51,15 +51,17 @@ impl Mirrors {
         Ok(mirrors)
     }
 
-    /// Removes a mirror, if there is one: first its name, so that no worker reads half of it. A folder that sync
-    /// did not make stays.
+    /// Removes the mirror of a project, if there is one: first its name, so that no worker reads half of it. A
+    /// folder that sync did not make stays, and so does the mirror of another project that has the slug by now.
     ///
     /// # Errors
     /// If the folder of repositories cannot be written to.
-    pub fn remove(&self, tenant: &str, project: &str) -> io::Result<()> {
+    pub fn remove(&self, tenant: &str, project: &str, id: Uuid) -> io::Result<()> {
         let place = self.place(tenant, project);
-        if !matches!(Owner::of(&place)?, Owner::Project(_) | Owner::Unnamed) {
-            return Ok(());
+        match Owner::of(&place)? {
+            Owner::Unnamed => {}
+            Owner::Project(owner) if owner == id => {}
+            Owner::Project(_) | Owner::Nobody | Owner::Foreign => return Ok(()),
         }
         let beside = self.beside(tenant, project)?;
         match fs::rename(place, &beside) {

@@ -18,6 +18,18 @@ const MAX_PACKS: usize = 16;
 const FACTOR: u64 = 2;
 /// The file that lists packs that were combined: a line has the second and the name.
 const OLD_PACKS: &str = "archway-old-packs";
+/// The file that is there from before something is published until what git computes from it is up to date.
+const DUE: &str = "archway-upkeep-due";
+
+/// Whether a run was stopped, or failed, before it brought up to date what git computes.
+pub(super) fn is_due(mirror: &Path) -> bool {
+    mirror.join(DUE).exists()
+}
+
+/// Has the next run do it, if this one does not come to it.
+pub(super) fn make_due(mirror: &Path) -> io::Result<()> {
+    fs::write(mirror.join(DUE), "")
+}
 
 impl Mirrors {
     /// Brings what git computes from the objects up to date.
@@ -27,6 +39,14 @@ impl Mirrors {
         bounds: &RunBounds<'_>,
     ) -> Result<(), SyncFailure> {
         self.combine_packs(mirror, bounds).await?;
+        self.write_graph(mirror, bounds).await?;
+        match fs::remove_file(mirror.join(DUE)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(disk_failure(&error)),
+            _ => Ok(()),
+        }
+    }
+
+    async fn write_graph(&self, mirror: &Path, bounds: &RunBounds<'_>) -> Result<(), SyncFailure> {
         let graph = [
             "commit-graph",
             "write",

@@ -15,11 +15,11 @@ use crate::credentials::{Credential, HttpsCredential, SshCredential};
 use crate::failure::{SyncFailure, SyncState};
 use crate::git::{Progress, RunBounds, Transport};
 use crate::mirror::{MirrorSource, Synced};
-use crate::overview::Volume;
 use crate::remote::{Protocol, RemoteUrl};
 use crate::schedule;
 use crate::ssh::{PROGRAM_PATH, SshAgent, SshError, SshPrograms, known_hosts_option};
 use crate::store::{LEASE, LeasedMirror};
+use crate::volume::Volume;
 
 /// How often a lease is renewed.
 const RENEWAL: Duration = Duration::from_secs(5);
@@ -122,7 +122,7 @@ async fn sync(
         check_room(&runner.volume, runner.config.volume_percent)?;
     }
     let bounds = RunBounds {
-        limits: runner.config.limits(is_new),
+        limits: runner.config.limits(is_new, &runner.volume),
         cancel,
         progress: &|now| *progress.lock() = now,
     };

@@ -3,6 +3,7 @@
 use std::fs::File;
 
 use super::*;
+use crate::mirror::anew::{LEAST_LIFE, TRIED};
 
 impl Sandbox {
     fn place(&self) -> PathBuf {
@@ -11,8 +12,24 @@ impl Sandbox {
 
     /// Makes the mirror look as old.
     fn made_ago(&self, age: Duration) {
-        let config = File::open(self.place().join("config")).unwrap();
-        config.set_modified(SystemTime::now() - age).unwrap();
+        self.written_ago("config", age);
+    }
+
+    fn written_ago(&self, file: &str, age: Duration) {
+        let file = File::open(self.place().join(file)).unwrap();
+        file.set_modified(SystemTime::now() - age).unwrap();
+    }
+
+    /// Commits what does not become smaller by compression.
+    fn commit_noise(&self, file: &str, bytes: usize) -> String {
+        let noise: Vec<u8> = std::iter::repeat_with(|| *Uuid::new_v4().as_bytes())
+            .take(bytes / 16)
+            .flatten()
+            .collect();
+        fs::write(self.remote().join(file), noise).unwrap();
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-qm", file]);
+        self.git(&["rev-parse", "HEAD"])
     }
 
     /// Cuts the mirror's packs short.
@@ -148,12 +165,7 @@ async fn what_is_too_large_is_removed_though_it_came_at_once() {
     sandbox.sync(None).await.unwrap();
     let before = git::folder_size(&sandbox.place()).unwrap();
     sandbox.limits.bytes = before + 100_000;
-    let noise: Vec<u8> = std::iter::repeat_with(|| *Uuid::new_v4().as_bytes())
-        .take(20_000)
-        .flatten()
-        .collect();
-    fs::write(sandbox.remote().join("noise"), noise).unwrap();
-    let second = sandbox.commit("second");
+    let second = sandbox.commit_noise("noise", 320_000);
     for _ in 0..2 {
         let failure = sandbox.sync(None).await.unwrap_err();
         assert_eq!(failure.state, SyncState::TooLarge);
@@ -165,4 +177,56 @@ async fn what_is_too_large_is_removed_though_it_came_at_once() {
     sandbox.limits.bytes = 1 << 30;
     let synced = sandbox.sync(None).await.unwrap();
     assert_eq!(synced.head, Some(second));
+}
+
+#[tokio::test]
+async fn a_corrupt_mirror_is_not_cloned_again_right_after_a_clone_that_died() {
+    let sandbox = Sandbox::new();
+    sandbox.commit("first");
+    sandbox.sync(None).await.unwrap();
+    sandbox.damage();
+    let second = sandbox.commit("second");
+    sandbox.made_ago(LEAST_LIFE);
+    // A clone cannot be made where a file is.
+    let beside = sandbox.mirrors.repos.join(BESIDE);
+    fs::remove_dir(&beside).unwrap();
+    fs::write(&beside, "").unwrap();
+    sandbox.sync(None).await.unwrap_err();
+    fs::remove_file(&beside).unwrap();
+    let failure = sandbox.sync(None).await.unwrap_err();
+    assert!(failure.is_corruption(), "{failure}");
+    sandbox.written_ago(TRIED, LEAST_LIFE);
+    assert_eq!(sandbox.sync(None).await.unwrap().head, Some(second));
+}
+
+#[tokio::test]
+async fn a_mirror_that_force_pushes_made_too_large_is_cloned_anew() {
+    let mut sandbox = Sandbox::new();
+    sandbox.commit("first");
+    sandbox.commit_noise("noise", 320_000);
+    sandbox.sync(None).await.unwrap();
+    sandbox.limits.bytes = git::folder_size(&sandbox.place()).unwrap() + 100_000;
+    sandbox.git(&["reset", "-q", "--hard", "HEAD^"]);
+    let second = sandbox.commit_noise("other", 320_000);
+    let failure = sandbox.sync(None).await.unwrap_err();
+    assert_eq!(failure.state, SyncState::TooLarge, "it is too young");
+    sandbox.made_ago(LEAST_LIFE);
+    let synced = sandbox.sync(None).await.unwrap();
+    assert_eq!((synced.head, synced.changed), (Some(second), true));
+    assert!(synced.bytes <= sandbox.limits.bytes);
+
+    // What the remote has is itself too large: that is tried once.
+    let third = sandbox.commit_noise("more", 320_000);
+    sandbox.made_ago(LEAST_LIFE);
+    for _ in 0..2 {
+        let failure = sandbox.sync(None).await.unwrap_err();
+        assert_eq!(failure.state, SyncState::TooLarge);
+    }
+    let tried = fs::metadata(sandbox.place().join(TRIED)).unwrap();
+    sandbox.written_ago(TRIED, LEAST_LIFE);
+    sandbox.sync(None).await.unwrap_err();
+    let now = fs::metadata(sandbox.place().join(TRIED)).unwrap();
+    assert!(now.modified().unwrap() < tried.modified().unwrap());
+    sandbox.limits.bytes = 1 << 30;
+    assert_eq!(sandbox.sync(None).await.unwrap().head, Some(third));
 }

@@ -21,6 +21,27 @@ async fn many_small_fetches_leave_few_packs() {
 }
 
 #[tokio::test]
+async fn upkeep_that_a_run_did_not_do_is_done_by_the_next() {
+    let sandbox = Sandbox::new();
+    sandbox.commit("first");
+    sandbox.sync(None).await.unwrap();
+    let graphs = sandbox.mirrors.place("acme", "site");
+    let graphs = graphs.join("objects/info/commit-graphs");
+    fs::remove_dir_all(&graphs).unwrap();
+    // git cannot write to what is nowhere.
+    std::os::unix::fs::symlink("nowhere/at/all", &graphs).unwrap();
+    sandbox.commit("second");
+    assert!(sandbox.sync(None).await.unwrap().changed);
+    fs::remove_file(&graphs).unwrap();
+    for made in ["done", "not done again"] {
+        assert!(!sandbox.sync(None).await.unwrap().changed, "nothing is new");
+        let chain = graphs.join("commit-graph-chain");
+        assert_eq!(chain.exists(), made == "done", "{made}");
+        fs::remove_dir_all(&graphs).unwrap_or_default();
+    }
+}
+
+#[tokio::test]
 async fn only_mirrors_are_listed_and_a_removed_one_is_gone() {
     let sandbox = Sandbox::new();
     sandbox.commit("first");
@@ -39,9 +60,14 @@ async fn only_mirrors_are_listed_and_a_removed_one_is_gone() {
         ("acme", "site")
     );
     assert_eq!(site.id, sandbox.project_id);
-    sandbox.mirrors.remove("acme", "by-hand").unwrap();
+    let id = sandbox.project_id;
+    sandbox.mirrors.remove("acme", "by-hand", id).unwrap();
+    let other = Uuid::new_v4();
+    sandbox.mirrors.remove("acme", "site", other).unwrap();
+    let left = sandbox.mirrors.list().unwrap();
+    assert_eq!(left.len(), 1, "it is another project's by now");
     for _ in 0..2 {
-        sandbox.mirrors.remove("acme", "site").unwrap();
+        sandbox.mirrors.remove("acme", "site", id).unwrap();
         assert_eq!(sandbox.mirrors.list().unwrap(), []);
     }
     assert!(by_hand.join(".git").exists());
@@ -107,4 +133,21 @@ async fn what_a_killed_clone_left_is_removed_by_the_next() {
     let left: Vec<_> = fs::read_dir(beside).unwrap().flatten().collect();
     assert_eq!(left.len(), 1);
     assert_eq!(left[0].file_name(), "acme+site2+1", "it is another's");
+}
+
+#[test]
+fn what_cannot_be_removed_at_start_keeps_nothing_from_starting() {
+    let sandbox = Sandbox::new();
+    let beside = sandbox.mirrors.repos.join(BESIDE);
+    fs::create_dir_all(beside.join("old/objects")).unwrap();
+    // A file is no folder to be removed.
+    fs::write(beside.join("file"), "").unwrap();
+    for left in ["old", "file"] {
+        let left = fs::File::open(beside.join(left)).unwrap();
+        left.set_modified(SystemTime::now() - LEFTOVER_AGE).unwrap();
+    }
+    sandbox.mirrors.clean().unwrap();
+    let left: Vec<_> = fs::read_dir(beside).unwrap().flatten().collect();
+    assert_eq!(left.len(), 1);
+    assert_eq!(left[0].file_name(), "file");
 }
