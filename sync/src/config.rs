@@ -123,10 +123,7 @@ impl Default for SyncConfig {
 impl SyncConfig {
     /// Where credentials are.
     pub(crate) fn credentials(&self) -> Credentials {
-        Credentials {
-            folder: self.credentials.clone(),
-            known_hosts: self.known_hosts.clone(),
-        }
+        Credentials::new(self.credentials.clone(), self.known_hosts.clone())
     }
 
     /// The protocols that remotes may have.

@@ -97,6 +97,40 @@ async fn a_refused_credential_is_named_without_its_secret() {
 }
 
 #[tokio::test]
+async fn a_purged_projects_mirror_is_not_served_under_its_freed_slug() {
+    let mut mirrored = Mirrored::start().await;
+    mirrored
+        .host
+        .add("acme/site", Repo::new().file("a.txt", "needle\n").commit());
+    let url = mirrored.host.url("acme/site");
+    mirrored.add("site", &url, None, Some("host")).await;
+    mirrored.until("site", "ok").await;
+    mirrored.stop_sync().await;
+    let client = mirrored.stack.client("acme");
+    assert_eq!(found(&client, "site", "needle").await, Some(1));
+    let mut tx = mirrored.stack.tenants().begin().await.unwrap();
+    let tenant = tx.find_tenant("acme").await.unwrap();
+    tx.remove_project(tenant, "site").await.unwrap();
+    tx.purge_project(tenant, "site").await.unwrap();
+    tx.commit().await.unwrap();
+    mirrored.add("site", &url, None, Some("host")).await;
+    // Workers read the projects every 5 s.
+    let waits = async || {
+        let read = json!({ "project": "site", "path": "a.txt" });
+        let reply = client.call("read_file", read).await;
+        let waits = reply.code() == "unavailable" && reply.error()["details"]["state"] == "new";
+        waits.then_some(())
+    };
+    mirrored.stack.eventually(waits).await;
+    let list = client.call("list_projects", json!({})).await;
+    assert!(list.structured()["projects"][0]["commit"].is_null());
+    mirrored.start_sync();
+    mirrored.until("site", "ok").await;
+    let served = async || found(&client, "site", "needle").await;
+    assert_eq!(mirrored.stack.eventually(served).await, 1);
+}
+
+#[tokio::test]
 async fn a_redirect_is_followed_nowhere() {
     let mirrored = Mirrored::start().await;
     mirrored

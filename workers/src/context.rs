@@ -140,7 +140,8 @@ impl ToolContext {
         let rules = move || {
             let rules = |project: &Arc<Project>| {
                 let operators = Arc::clone(&project.rules);
-                let opened = repos.open(&tenant, &project.slug, Arc::clone(&operators));
+                let opened =
+                    repos.open(&tenant, (&project.slug, project.id), Arc::clone(&operators));
                 opened.map_or(operators, |repo| repo.rules())
             };
             projects.iter().map(rules).collect()

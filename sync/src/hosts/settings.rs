@@ -127,6 +127,13 @@ pub struct AppCredential {
     pub installation: u64,
 }
 
+impl ConnectionSettings {
+    /// What the host's API is asked with. A list of URLs asks no host: its credential may be a key for ssh.
+    pub fn listing_credential(&self) -> Option<&CredentialSetting> {
+        self.credential.as_ref().filter(|_| self.urls.is_none())
+    }
+}
+
 fn everything() -> Vec<String> {
     vec!["*".to_owned()]
 }

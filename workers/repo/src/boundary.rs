@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use gix::bstr::ByteSlice as _;
 use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
+use uuid::Uuid;
 
 use super::jail::{Jail, file_type};
 use super::path::RepoPath;
@@ -49,6 +50,8 @@ pub(super) struct Findings {
     pub(super) breach: Option<Breach>,
     /// Why it cannot be used although it is inside: its format is not supported.
     pub(super) unsupported: Option<&'static str>,
+    /// The project that `archway sync` mirrors it for; `None` if it says of none.
+    pub(super) mirror_of: Option<Uuid>,
     /// All paths that the result depends on, with their state.
     dependencies: Vec<(RepoPath, Option<Stamp>)>,
 }
@@ -75,12 +78,14 @@ impl Boundary {
             boundary: self,
             dependencies: Vec::new(),
             unsupported: None,
+            mirror_of: None,
         };
         let is_bare = inspection.is_bare();
         let found = inspection.git_folder(is_bare);
         let Inspection {
             dependencies,
             unsupported,
+            mirror_of,
             ..
         } = inspection;
         let (git_folder, breach) = match found {
@@ -92,6 +97,7 @@ impl Boundary {
             is_bare,
             breach,
             unsupported,
+            mirror_of,
             dependencies,
         }
     }
@@ -140,6 +146,7 @@ struct Inspection<'a> {
     boundary: &'a Boundary,
     dependencies: Vec<(RepoPath, Option<Stamp>)>,
     unsupported: Option<&'static str>,
+    mirror_of: Option<Uuid>,
 }
 
 impl Inspection<'_> {

@@ -66,6 +66,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use rustix::fs::AtFlags;
+use uuid::Uuid;
 
 pub use self::cache_folder::{CacheFolder, CacheFolderError};
 pub use self::cancel::{Cancel, Stopped};
@@ -130,10 +131,14 @@ impl Repos {
     ///
     /// # Errors
     /// As [`Repos::open`].
-    pub fn head(&self, tenant: &str, project: &str) -> Result<Option<Head>, RepoError> {
+    pub fn head(
+        &self,
+        tenant: &str,
+        (project, id): (&str, Uuid),
+    ) -> Result<Option<Head>, RepoError> {
         let located = self.0.locate(tenant, project)?;
         let snapshot = self.0.uncached_snapshot(tenant, project, &located)?;
-        Ok(snapshot.head())
+        Ok(self.0.of_project((tenant, id), snapshot)?.head())
     }
 
     /// Checks whether the work tree of a project is dirty, if a check is due. Like [`Repos::head`],
@@ -159,7 +164,7 @@ impl Repos {
     pub fn look(
         &self,
         tenant: &str,
-        project: &str,
+        (project, id): (&str, Uuid),
         rules: &Arc<Rules>,
         last: Option<&Look>,
     ) -> Result<Option<Look>, RepoError> {
@@ -168,6 +173,7 @@ impl Repos {
         }
         let located = self.0.locate(tenant, project)?;
         let snapshot = self.0.uncached_snapshot(tenant, project, &located)?;
+        let snapshot = self.0.of_project((tenant, id), snapshot)?;
         self.0.look(tenant, &snapshot, &located, rules).map(Some)
     }
 
@@ -180,15 +186,22 @@ impl Repos {
         }
     }
 
-    /// Opens a project: finds its folder, pins its HEAD and adds the rules of its manifest to the
-    /// operator's `rules`.
+    /// Opens a project by its slug and id: finds its folder, pins its HEAD and adds the rules of its
+    /// manifest to the operator's `rules`.
     ///
     /// # Errors
-    /// - [`RepoError::Absent`]: this worker cannot see the project.
+    /// - [`RepoError::Absent`]: this worker cannot see the project, or the folder has the mirror of
+    ///   another project.
     /// - [`RepoError::Outside`]: its folder is a link that leaves the tenant's folder.
     /// - Any other error: `.archway.toml` cannot be read.
-    pub fn open(&self, tenant: &str, project: &str, rules: Arc<Rules>) -> Result<Repo, RepoError> {
+    pub fn open(
+        &self,
+        tenant: &str,
+        (project, id): (&str, Uuid),
+        rules: Arc<Rules>,
+    ) -> Result<Repo, RepoError> {
         let snapshot = self.0.snapshot(tenant, project)?;
+        let snapshot = self.0.of_project((tenant, id), snapshot)?;
         Repo::new(&self.0, tenant, snapshot, &rules)
     }
 
@@ -200,11 +213,12 @@ impl Repos {
     pub fn open_uncached(
         &self,
         tenant: &str,
-        project: &str,
+        (project, id): (&str, Uuid),
         rules: &Arc<Rules>,
     ) -> Result<(Repo, Look), RepoError> {
         let located = self.0.locate(tenant, project)?;
         let snapshot = self.0.uncached_snapshot(tenant, project, &located)?;
+        let snapshot = self.0.of_project((tenant, id), snapshot)?;
         let look = self.0.look(tenant, &snapshot, &located, rules)?;
         Ok((Repo::new(&self.0, tenant, snapshot, rules)?, look))
     }

@@ -104,6 +104,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use tokio::time::{Duration, Instant};
+    use uuid::Uuid;
 
     use super::*;
     use crate::RepoError;
@@ -111,7 +112,9 @@ mod tests {
 
     fn look(app: &Sandbox, last: Option<&Look>) -> Option<Look> {
         let rules = Arc::new(Rules::new(&[], &[], None).unwrap());
-        app.repos.look("acme", "app", &rules, last).unwrap()
+        app.repos
+            .look("acme", ("app", Uuid::nil()), &rules, last)
+            .unwrap()
     }
 
     /// A look that holds: states that are too recent are looked at again.
@@ -258,7 +261,9 @@ mod tests {
         let app = Sandbox::new();
         let (last, rules) = (settled(&app), Arc::new(Rules::new(&[], &[], None).unwrap()));
         fs::remove_dir(app.root()).unwrap();
-        let gone = app.repos.look("acme", "app", &rules, Some(&last));
+        let gone = app
+            .repos
+            .look("acme", ("app", Uuid::nil()), &rules, Some(&last));
         assert!(matches!(gone, Err(RepoError::Absent { .. })));
     }
 

@@ -208,6 +208,7 @@ mod tests {
 
     use rustix::fs::{Mode, mknodat};
     use tokio::time::{Duration, Instant};
+    use uuid::Uuid;
 
     use super::*;
     use crate::testing::{Sandbox, cancel, git, path, shown};
@@ -284,7 +285,10 @@ mod tests {
         assert!(!opens(&again, "a") && opens(&again, "b"));
         let plain = Arc::new(rules(&[], &[]));
         app.file(NAME, "linked_projects = ['x']");
-        let open = app.repos.open("acme", "app", Arc::clone(&plain)).unwrap();
+        let open = app
+            .repos
+            .open("acme", ("app", Uuid::nil()), Arc::clone(&plain))
+            .unwrap();
         assert!(Arc::ptr_eq(&open.rules(), &plain), "nothing was added");
     }
 

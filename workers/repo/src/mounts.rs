@@ -114,6 +114,11 @@ impl Mounts {
         Some(other.unwrap_or(first))
     }
 
+    /// Whether a folder is linked as this project.
+    pub(super) fn is_linked(&self, tenant: &str, project: &str) -> bool {
+        self.linked(tenant, project).is_some()
+    }
+
     fn linked(&self, tenant: &str, project: &str) -> Option<&Link> {
         let mut links = self.links.iter();
         links.find(|link| link.tenant == tenant && link.project == project)

@@ -141,6 +141,7 @@ impl Project {
             refused,
             head,
             bare,
+            mirror_of: state.findings.mirror_of,
         })
     }
 
@@ -213,6 +214,8 @@ impl GitState {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
+
+    use uuid::Uuid;
 
     use super::super::testing::{Sandbox, cancel, git, path, repos_at, shown};
     use super::super::{Mounts, Rules};
@@ -454,7 +457,7 @@ mod tests {
                 confine(&mounts.folders(), &[]).unwrap();
                 let repos = repos_at(mounts);
                 let rules = std::sync::Arc::new(Rules::new(&[], &[], None).unwrap());
-                let repo = repos.open("acme", "app", rules).unwrap();
+                let repo = repos.open("acme", ("app", Uuid::nil()), rules).unwrap();
                 repo.refresh_status();
                 assert_eq!(repo.head().unwrap().dirty, Some(true));
                 assert_eq!(shown(&repo.listing(&cancel()).unwrap()), ["a"]);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use moka::sync::Cache;
 use rayon::ThreadPool;
+use uuid::Uuid;
 
 use super::absences::Absences;
 use super::content_cache::Budget;
@@ -77,6 +78,7 @@ impl Shared {
         Project::new(key, located, Arc::clone(&self.budget), status).map(Arc::new)
     }
 
+    /// Takes a snapshot of the folder with this name, whichever project's mirror it is.
     pub(super) fn snapshot(&self, tenant: &str, project: &str) -> Result<Snapshot, RepoError> {
         let located = self.locate(tenant, project)?;
         let key = Key::of(tenant, project, &located)?;
@@ -99,6 +101,22 @@ impl Shared {
         project.snapshot(located)
     }
 
+    /// Refuses the mirror of another project, which had this name until it was purged: `archway sync` replaces it.
+    pub(super) fn of_project(
+        &self,
+        (tenant, id): (&str, Uuid),
+        snapshot: Snapshot,
+    ) -> Result<Snapshot, RepoError> {
+        let project = snapshot.project().name();
+        // Who links a folder names it by its path.
+        if !snapshot.is_mirror_of_another(id) || self.mounts.is_linked(tenant, project) {
+            return Ok(snapshot);
+        }
+        tracing::debug!(tenant, project, "a folder has another project's mirror");
+        self.absences
+            .record(tenant, project, Err(RepoError::NotMounted))
+    }
+
     pub(super) fn look(
         &self,
         tenant: &str,
@@ -114,5 +132,44 @@ impl Shared {
             files: &located.host_path,
         };
         Look::at(snapshot, &folders, rules)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Sandbox, git, repos_at};
+
+    const OWNER: Uuid = Uuid::from_u128(1);
+    const OTHER: Uuid = Uuid::from_u128(2);
+
+    #[test]
+    fn a_mirror_is_served_as_the_project_that_it_names_alone() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        git(
+            &app.host("acme"),
+            &["clone", "-q", "--bare", "app", "mirror"],
+        );
+        let mirror = app.host("acme/mirror");
+        let mark = |value: &str| git(&mirror, &["config", "archway.mirror", value]);
+        let rules = Arc::new(Rules::new(&[], &[], None).unwrap());
+        let opened = |id| app.repos.open("acme", ("mirror", id), Arc::clone(&rules));
+        assert!(opened(OTHER).is_ok(), "a repository that names no project");
+        mark("true");
+        assert!(opened(OTHER).is_ok(), "a mirror that names no project");
+        mark(&OWNER.to_string());
+        assert!(opened(OWNER).is_ok());
+        let is_absent = |error| matches!(error, Some(RepoError::Absent { .. }));
+        let mirror_of = ("mirror", OTHER);
+        assert!(is_absent(opened(OTHER).err()));
+        assert!(is_absent(app.repos.head("acme", mirror_of).err()));
+        assert!(is_absent(
+            app.repos.look("acme", mirror_of, &rules, None).err()
+        ));
+        let uncached = app.repos.open_uncached("acme", mirror_of, &rules);
+        assert!(is_absent(uncached.err()));
+        let linked = repos_at(Mounts::none().link("dev", "here", mirror));
+        assert!(linked.open("dev", ("here", OTHER), rules).is_ok());
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 #[cfg(test)]
 use super::Listing;
@@ -152,7 +153,9 @@ impl Sandbox {
 
     /// The project under these path rules.
     pub fn repo_with(&self, rules: Rules) -> Repo {
-        self.repos.open("acme", "app", Arc::new(rules)).unwrap()
+        self.repos
+            .open("acme", ("app", Uuid::nil()), Arc::new(rules))
+            .unwrap()
     }
 
     #[cfg(test)]

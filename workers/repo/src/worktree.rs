@@ -280,6 +280,7 @@ mod tests {
     use proptest::prelude::*;
     use tokio::time::Instant;
     use tokio_util::sync::CancellationToken;
+    use uuid::Uuid;
 
     use super::super::testing::{Sandbox, cancel, path, repos_at};
     use super::super::{Repo, Stopped};
@@ -623,7 +624,7 @@ mod tests {
                 }
                 let fresh = repos_at(crate::Mounts::beneath(app.host("")));
                 let rules = Arc::new(Rules::new(&[], &[], None).unwrap());
-                let fresh = fresh.open("acme", "app", rules).unwrap().listing(&cancel()).unwrap();
+                let fresh = fresh.open("acme", ("app", Uuid::nil()), rules).unwrap().listing(&cancel()).unwrap();
                 prop_assert_eq!(&repo.listing(&cancel()).unwrap().entries, &fresh.entries);
                 let mut sorted = fresh.entries.clone();
                 sorted.sort_by(|a, b| a.path.cmp(&b.path));

@@ -20,7 +20,7 @@ impl ToolContext {
         let heads = move || {
             let head = |project: &Arc<Project>| {
                 cancel.check().map_err(RepoError::Stopped)?;
-                match repos.head(&tenant, &project.slug) {
+                match repos.head(&tenant, (&project.slug, project.id)) {
                     Err(RepoError::Absent { .. }) => Ok(None),
                     head => Ok(head?),
                 }

@@ -7,6 +7,7 @@ use archway_proto::failure::Failure;
 use archway_proto::fault::Fault;
 use archway_repo::{Cancel, Repo, RepoError, Repos, Rules, may_pass_when_opened_anew};
 use archway_store::MirrorState;
+use uuid::Uuid;
 
 use super::snapshot::moment;
 use super::{Snapshot, ToolContext};
@@ -71,6 +72,7 @@ impl ToolContext {
             repos: Arc::clone(&self.shared.repos),
             tenant: self.pass.tenant.clone(),
             project: project.slug.clone(),
+            id: project.id,
             rules: Arc::clone(&project.rules),
             mirror: project.mirror.clone(),
         }
@@ -97,6 +99,7 @@ struct Source {
     repos: Arc<Repos>,
     tenant: String,
     project: String,
+    id: Uuid,
     rules: Arc<Rules>,
     mirror: Option<MirrorState>,
 }
@@ -104,7 +107,9 @@ struct Source {
 impl Source {
     fn open(&self) -> Result<Repo, Failure> {
         let rules = Arc::clone(&self.rules);
-        let opened = self.repos.open(&self.tenant, &self.project, rules);
+        let opened = self
+            .repos
+            .open(&self.tenant, (&self.project, self.id), rules);
         opened.map_err(|error| match (&self.mirror, &error) {
             (Some(mirror), RepoError::NotMounted | RepoError::Absent { .. }) => {
                 not_mirrored(mirror)

@@ -157,7 +157,8 @@ pub(super) fn looking_at(repos: Arc<Repos>) -> LookFunction {
             repos.reach(tenant, name);
             return LookOutcome::Seen(None);
         };
-        match repos.look(tenant, name, rules, last.as_ref()) {
+        let id = project.project_key.project;
+        match repos.look(tenant, (name, id), rules, last.as_ref()) {
             Ok(look) => LookOutcome::Seen(look),
             Err(error) => LookOutcome::Failed(error),
         }

@@ -7,6 +7,7 @@ use gix::bstr::ByteSlice as _;
 use gix::config::{File, file::Metadata};
 use rustix::fs::{Dir, FileType, OFlags};
 use rustix::io::Errno;
+use uuid::Uuid;
 
 use super::{Breach, Inspection, MAX_CONFIG, MAX_POINTER};
 use crate::path::RepoPath;
@@ -92,7 +93,7 @@ impl Inspection<'_> {
         Ok(())
     }
 
-    /// Returns why a repository with this configuration is not supported, if so.
+    /// Returns why a repository with this configuration is not supported, if so. Notes whose mirror it is.
     pub(super) fn format(&mut self, config: &RepoPath) -> Result<Option<&'static str>, Breach> {
         self.depend_on(config);
         let content = self.content(config, MAX_CONFIG)?.unwrap_or_default();
@@ -100,6 +101,9 @@ impl Inspection<'_> {
         let Ok(file) = file else {
             return Ok(Some("its configuration can't be read"));
         };
+        // `archway sync` writes the project's id. Before it did, it wrote `true`.
+        let mark = file.string_by("archway", None, "mirror");
+        self.mirror_of = mark.and_then(|id| Uuid::try_parse_ascii(&id).ok());
         let extension = |name: &str| file.string_by("extensions", None, name);
         let differs = |name: &str, served: &[u8]| {
             extension(name).is_some_and(|value| !value.trim().eq_ignore_ascii_case(served))

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use gix::ObjectId;
 use rayon::ThreadPool;
+use uuid::Uuid;
 
 use super::Project;
 use crate::cancel::Cancel;
@@ -39,6 +40,8 @@ pub(crate) struct Snapshot {
     pub(super) head: Option<ObjectId>,
     /// The files of the commit, if they are served instead of a work tree.
     pub(crate) bare: Option<Arc<CommitTree>>,
+    /// The project that `archway sync` mirrors the repository for; `None` if it says of none.
+    pub(super) mirror_of: Option<Uuid>,
 }
 
 impl Snapshot {
@@ -57,6 +60,11 @@ impl Snapshot {
     /// A handle on git's data for the current thread.
     pub(crate) fn git(&self) -> Option<gix::Repository> {
         Some(self.git.as_deref()?.objects())
+    }
+
+    /// Whether the repository is the mirror of another project: one that had this slug before.
+    pub(crate) fn is_mirror_of_another(&self, project: Uuid) -> bool {
+        self.mirror_of.is_some_and(|id| id != project)
     }
 
     pub(crate) fn refused(&self) -> Option<&'static str> {
@@ -86,6 +94,7 @@ impl Snapshot {
             refused: self.refused,
             head: Some(commit),
             bare: Some(Arc::new(files)),
+            mirror_of: self.mirror_of,
         })
     }
 

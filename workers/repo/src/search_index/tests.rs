@@ -12,6 +12,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use super::*;
 use crate::search::{Excluded, MatchRange, Query, SearchPattern};
@@ -50,7 +51,9 @@ impl Worker {
 
     fn repo(&self, project: &str) -> Repo {
         let rules = Rules::new(&[], &[], None).unwrap();
-        self.repos.open("acme", project, Arc::new(rules)).unwrap()
+        self.repos
+            .open("acme", (project, Uuid::nil()), Arc::new(rules))
+            .unwrap()
     }
 
     fn index(&self, repo: &Repo) -> Arc<ProjectIndex> {
@@ -144,7 +147,11 @@ fn answers(repo: &Repo) -> Vec<String> {
 fn scanned(app: &Sandbox, project: &str) -> Vec<String> {
     let scan = repos_at(Mounts::beneath(app.host(".")));
     let rules = Rules::new(&[], &[], None).unwrap();
-    answers(&scan.open("acme", project, Arc::new(rules)).unwrap())
+    answers(
+        &scan
+            .open("acme", (project, Uuid::nil()), Arc::new(rules))
+            .unwrap(),
+    )
 }
 
 /// Polls until this many builds have ended, well or badly.

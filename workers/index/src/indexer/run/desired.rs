@@ -45,10 +45,11 @@ impl Run<'_> {
         let rules = self.project.rules.clone().ok_or(RunError::InvalidRules)?;
         let repos = Arc::clone(&self.indexer.parts.repos);
         let (tenant, slug) = (self.project.tenant.clone(), self.project.project.clone());
+        let id = self.project.project_key.project;
         let had_commit = matches!(self.project.indexed, Some(Some(_)));
         let (begun, stop) = (Instant::now(), self.stop.clone());
         let files = move || {
-            let (repo, look) = repos.open_uncached(&tenant, &slug, &rules)?;
+            let (repo, look) = repos.open_uncached(&tenant, (&slug, id), &rules)?;
             // A repository that is rejected for a moment must not empty its index.
             if let Some(why) = repo.git_refused().filter(|_| had_commit) {
                 return Err(RunError::RepositoryRejected(why));

@@ -100,7 +100,9 @@ fn the_index_changes_no_answer() {
     let scan = repos_at(Mounts::beneath(app.host(".")));
     for project in ["app", "mirror"] {
         let rules = Rules::new(&[], &[], None).unwrap();
-        let scanned = scan.open("acme", project, Arc::new(rules)).unwrap();
+        let scanned = scan
+            .open("acme", (project, Uuid::nil()), Arc::new(rules))
+            .unwrap();
         folder.build(project);
         memory.build(project);
         for query in patterns() {
@@ -123,7 +125,9 @@ fn a_repeated_search_counts_only_what_changed() {
     let scan = repos_at(Mounts::beneath(app.host(".")));
     let scanned = |project| {
         let rules = Rules::new(&[], &[], None).unwrap();
-        let repo = scan.open("acme", project, Arc::new(rules)).unwrap();
+        let repo = scan
+            .open("acme", (project, Uuid::nil()), Arc::new(rules))
+            .unwrap();
         search(&repo, &query("needle"))
     };
     for project in ["app", "mirror"] {
@@ -160,7 +164,9 @@ fn every_change_of_a_work_tree_is_seen_at_once() {
         worker.build("app");
         change();
         let rules = Rules::new(&[], &[], None).unwrap();
-        let scanned = scan.open("acme", "app", Arc::new(rules)).unwrap();
+        let scanned = scan
+            .open("acme", ("app", Uuid::nil()), Arc::new(rules))
+            .unwrap();
         let expected = search(&scanned, &query("needle"));
         assert_eq!(search(&worker.repo("app"), &query("needle")), expected);
     }
@@ -175,7 +181,10 @@ fn rules_that_change_need_no_build() {
     let worker = Worker::start(&app, None, LIMIT);
     worker.build("app");
     let rules = Rules::new(&[], &["closed".to_owned()], None).unwrap();
-    let repo = worker.repos.open("acme", "app", Arc::new(rules)).unwrap();
+    let repo = worker
+        .repos
+        .open("acme", ("app", Uuid::nil()), Arc::new(rules))
+        .unwrap();
     let scanned = app.repo_with(Rules::new(&[], &["closed".to_owned()], None).unwrap());
     for pattern in ["needle", "haystack"] {
         assert_eq!(

@@ -109,7 +109,9 @@ fn a_hundred_thousand_files_in_one_folder_of_a_mirror_are_indexed() {
     let worker = Worker::start(&app, Some(cache.path()), LIMIT);
     let scan = repos_at(Mounts::beneath(app.host(".")));
     let rules = Rules::new(&[], &[], None).unwrap();
-    let scan = scan.open("acme", "mirror", Arc::new(rules)).unwrap();
+    let scan = scan
+        .open("acme", ("mirror", Uuid::nil()), Arc::new(rules))
+        .unwrap();
     let found = |repo: &Repo| ["needle 4", "other 4242$"].map(|word| search(repo, &query(word)));
     let expected = found(&scan);
     assert!(

@@ -54,7 +54,7 @@ fn a_saved_listing_is_used_for_its_commit_and_rules_alone() {
         let rules = Rules::new(&[], closed, None).unwrap();
         let repo = worker
             .repos
-            .open("acme", "mirror", Arc::new(rules))
+            .open("acme", ("mirror", Uuid::nil()), Arc::new(rules))
             .unwrap();
         let tree = repo.snapshot.bare.clone().unwrap();
         tree.restore(&repo.rules, |basis| {
@@ -138,7 +138,10 @@ fn a_work_tree_and_its_mirror_share_an_index_and_tenants_do_not() {
     worker.build("tree");
     assert_eq!(segment_files(cache.path()).len(), 1);
     let rules = Arc::new(Rules::new(&[], &[], None).unwrap());
-    let other = worker.repos.open("other", "mirror", rules).unwrap();
+    let other = worker
+        .repos
+        .open("other", ("mirror", Uuid::nil()), rules)
+        .unwrap();
     let index = worker.index(&other);
     assert!(
         index.segments().list.is_empty(),
