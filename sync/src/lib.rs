@@ -12,6 +12,7 @@ pub mod store;
 mod schedule;
 mod overview;
 mod cleanup;
+mod gone;
 mod webhooks;
 mod app_tokens;
 pub mod credentials;
