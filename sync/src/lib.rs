@@ -22,6 +22,7 @@ pub mod git;
 pub mod ssh;
 pub mod helper;
 mod volume;
+mod percent;
 pub mod failure;
 pub mod hosts;
 pub mod hooks;
