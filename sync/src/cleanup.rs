@@ -8,8 +8,9 @@ use tokio::time::Duration;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::gone;
 use crate::mirror::{FoundMirror, Mirrors};
-use crate::store::{KnownMirror, SyncStore, SyncStoreError};
+use crate::store::{SyncStore, SyncStoreError};
 
 const INTERVAL: Duration = Duration::from_secs(10 * 60);
 
@@ -72,7 +73,7 @@ impl Cleanup {
         let known = self.store.mirrors_here().await?;
         let mirrors = self.mirrors.clone();
         let made = tokio::task::spawn_blocking(move || mirrors.list()).await??;
-        self.make_anew(&known).await?;
+        gone::make_anew(&self.store, &self.mirrors, &known).await?;
         let ids: HashSet<Uuid> = known.iter().map(|mirror| mirror.project_id).collect();
         let mut now_unknown = HashSet::new();
         for mirror in made.into_iter().filter(|it| !ids.contains(&it.id)) {
@@ -87,25 +88,6 @@ impl Cleanup {
             }
         }
         Ok(now_unknown)
-    }
-
-    /// Has mirrors made anew whose folders are gone, as with another volume.
-    async fn make_anew(&self, known: &[KnownMirror]) -> Result<(), CleanupError> {
-        let is_gone =
-            |it: &&KnownMirror| it.is_made && !self.mirrors.exists(&it.tenant, &it.project);
-        let gone: Vec<Uuid> = known
-            .iter()
-            .filter(is_gone)
-            .map(|it| it.project_id)
-            .collect();
-        if !gone.is_empty() {
-            tracing::warn!(
-                mirrors = gone.len(),
-                "mirrors are gone from the volume: they are cloned again"
-            );
-            self.store.make_anew(&gone).await?;
-        }
-        Ok(())
     }
 
     async fn remove_one(

@@ -140,6 +140,15 @@ impl Mirrors {
         self.place(tenant, project).exists()
     }
 
+    /// Whether the mirror of this project is there. A folder that cannot be read is taken for it.
+    pub(crate) fn has(&self, tenant: &str, project: &str, id: Uuid) -> bool {
+        match Owner::of(&self.place(tenant, project)) {
+            Ok(Owner::Nobody | Owner::Foreign) => false,
+            Ok(Owner::Project(owner)) => owner == id,
+            Ok(Owner::Unnamed) | Err(_) => true,
+        }
+    }
+
     /// Removes what earlier runs left behind. What cannot be removed stays.
     ///
     /// # Errors

@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use archway_proto::chain::Chain;
 use tokio::time::{Duration, Instant};
 
+use crate::gone;
 use crate::metrics::SyncMetrics;
-use crate::store::SyncStore;
+use crate::mirror::Mirrors;
+use crate::store::{SyncStore, SyncStoreError};
 use crate::volume::Volume;
 
 /// How often it looks.
@@ -27,11 +29,18 @@ impl CaughtUp {
     pub(crate) fn is_reached(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
+
+    fn reach(&self) {
+        if !self.0.swap(true, Ordering::AcqRel) {
+            tracing::debug!("each mirror was tried once");
+        }
+    }
 }
 
 /// What looks at the mirrors.
 pub(crate) struct Overview {
     pub(crate) store: SyncStore,
+    pub(crate) mirrors: Mirrors,
     pub(crate) metrics: Arc<SyncMetrics>,
     pub(crate) volume: Arc<Volume>,
     pub(crate) caught_up: CaughtUp,
@@ -40,8 +49,12 @@ pub(crate) struct Overview {
 impl Overview {
     /// Looks until the future is dropped.
     pub(crate) async fn run(&self) {
-        let mut is_away = false;
+        let (mut is_away, mut are_compared) = (false, false);
         loop {
+            // First: a mirror whose folder is gone counts as untried.
+            if !are_compared {
+                are_compared = matches!(self.are_all_there().await, Ok(true));
+            }
             let begun = Instant::now();
             let seen = self.store.overview().await;
             let rest = (begun.elapsed() * REST).min(INTERVAL);
@@ -49,8 +62,8 @@ impl Overview {
                 Ok(mirrors) => {
                     self.volume.set_mirrored(mirrors.bytes);
                     self.metrics.mirrors(mirrors);
-                    if mirrors.is_caught_up() && !self.caught_up.0.swap(true, Ordering::AcqRel) {
-                        tracing::debug!("each mirror was tried once");
+                    if are_compared && mirrors.is_caught_up() {
+                        self.caught_up.reach();
                     }
                 }
                 Err(error) if !is_away => {
@@ -69,6 +82,13 @@ impl Overview {
             };
             tokio::time::sleep(pause).await;
         }
+    }
+
+    /// Has mirrors made anew that are gone from the volume. Returns whether there were none.
+    async fn are_all_there(&self) -> Result<bool, SyncStoreError> {
+        let known = self.store.mirrors_here().await?;
+        let any = gone::make_anew(&self.store, &self.mirrors, &known).await?;
+        Ok(!any)
     }
 }
 

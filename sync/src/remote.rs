@@ -7,6 +7,8 @@ use std::fmt;
 
 use url::{Host, Url};
 
+use crate::percent;
+
 /// The longest URL, in bytes.
 pub const MAX_URL: usize = 2048;
 
@@ -60,7 +62,7 @@ pub enum RemoteUrlError {
     /// It is too long, or has characters that a URL cannot have.
     #[error(
         "the URL is not valid: write https://host/path, ssh://user@host/path or user@host:path, at most \
-         {MAX_URL} bytes, without control characters"
+         {MAX_URL} bytes, without control characters, encoded ones (`%0a`) included"
     )]
     Invalid,
     /// It has a password, or a user name for a protocol other than ssh.
@@ -75,7 +77,9 @@ pub enum RemoteUrlError {
     #[error("the path of the URL is empty or has `..`: name the repository's own path")]
     Path,
     /// Host or path begin with `-`.
-    #[error("the host or the path of the URL begins with `-`, which git could take for an option")]
+    #[error(
+        "the host or the path of the URL begins with `-` (`%2d`), which git could take for an option"
+    )]
     Option,
     /// The name of a ref has characters that git does not allow, or begins with `-`.
     #[error(
@@ -237,25 +241,31 @@ fn protocol_of(text: &str) -> Option<Protocol> {
     all.iter().find(named).copied()
 }
 
-/// Before the URL is parsed, which resolves `..`.
+/// Before the URL is parsed, which resolves `..`. What is percent-encoded counts as what git reads.
 fn check_path(protocol: Protocol, text: &str) -> Result<(), RemoteUrlError> {
     let (_, rest) = text.split_once("://").ok_or(RemoteUrlError::Invalid)?;
     let (authority, path) = rest.split_once('/').ok_or(RemoteUrlError::Path)?;
-    let host = authority.rsplit('@').next().unwrap_or(authority);
-    if authority.is_empty() != (protocol == Protocol::File) || authority.contains("..") {
-        return Err(RemoteUrlError::Invalid);
-    }
-    let parts = || path.split('/');
-    let is_dots = |part: &str| {
-        let part = part.replace("%2e", ".").replace("%2E", ".");
-        part.contains("..") || part == "."
-    };
     if path.contains('?') || path.contains('#') || authority.contains('?') {
         return Err(RemoteUrlError::Query);
     }
-    if parts().any(is_dots) || parts().all(str::is_empty) {
+    let (authority, path) = (
+        percent::decoded_text(authority),
+        percent::decoded_text(path),
+    );
+    let is_bad = |c: char| c.is_control() || c == '\\';
+    if authority.is_empty() != (protocol == Protocol::File)
+        || authority.contains("..")
+        || authority.contains('/')
+        || authority.contains(is_bad)
+        || path.contains(is_bad)
+    {
+        return Err(RemoteUrlError::Invalid);
+    }
+    let parts = || path.split('/');
+    if parts().any(|part| part.contains("..") || part == ".") || parts().all(str::is_empty) {
         return Err(RemoteUrlError::Path);
     }
+    let host = authority.rsplit('@').next().unwrap_or(&authority);
     if host.starts_with('-')
         || authority.starts_with('-')
         || parts().any(|part| part.starts_with('-'))
@@ -322,6 +332,11 @@ mod tests {
             ),
             ("ssh://git@host/~team/site", "ssh://host/~team/site", None),
             (
+                "https://host/a%20b/c%2dd%",
+                "https://host/a%20b/c%2dd%",
+                None,
+            ),
+            (
                 "git@[::1]:a/b",
                 "ssh://[::1]/a/b",
                 Some("ssh://git@[::1]/a/b"),
@@ -352,6 +367,17 @@ mod tests {
             ("ssh://git@-oProxyCommand=x/a", Refused::Option),
             ("-oProxyCommand=x:a", Refused::Option),
             ("https://host/--upload-pack=x", Refused::Option),
+            ("https://host/a/%2D-upload-pack=x", Refused::Option),
+            ("git@host:a%2f%2db", Refused::Option),
+            ("ssh://%2doProxyCommand=x/a", Refused::Option),
+            ("ssh://git@%2DoProxyCommand=x/a", Refused::Option),
+            ("https://host/a%0ab", Refused::Invalid),
+            ("https://host/a%00", Refused::Invalid),
+            ("git@host:a%C2%9Bb", Refused::Invalid),
+            ("ssh://ho%0dst/a", Refused::Invalid),
+            ("ssh://host%2fb/a", Refused::Invalid),
+            ("https://host/a%5cb", Refused::Invalid),
+            ("https://host/a%2f..", Refused::Path),
             ("ext::sh -c id", Refused::Invalid),
             ("ext::sh", Refused::Protocol),
             ("fd::17", Refused::Protocol),

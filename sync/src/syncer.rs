@@ -79,16 +79,11 @@ impl Syncer {
             .of_process(SyncProcess::new(machine, config.admin.as_ref()));
         let metrics = Arc::new(SyncMetrics::new());
         let volume = Arc::new(Volume::new(&repos, config.volume_bytes));
-        let overview = Overview {
-            store: store.clone(),
-            metrics: Arc::clone(&metrics),
-            volume: Arc::clone(&volume),
-            caught_up: CaughtUp::default(),
-        };
+        let caught_up = CaughtUp::default();
         let admin = Admin {
             metrics: Arc::clone(&metrics),
             store: store.clone(),
-            caught_up: overview.caught_up.clone(),
+            caught_up: caught_up.clone(),
             ending: CancellationToken::new(),
         };
         let (credentials, allowed) = (config.credentials(), config.protocols());
@@ -105,6 +100,13 @@ impl Syncer {
         };
         let keep = config.keep();
         let runner = Runner::new(config, store.clone(), apps, metrics, volume);
+        let overview = Overview {
+            store: store.clone(),
+            mirrors: runner.mirrors.clone(),
+            metrics: Arc::clone(&runner.metrics),
+            volume: Arc::clone(&runner.volume),
+            caught_up,
+        };
         Syncer {
             overview,
             cleanup: Cleanup {

@@ -9,6 +9,7 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::credentials::HttpsCredential;
+use crate::percent;
 
 /// What stands for it.
 const CUT: &str = "…";
@@ -74,7 +75,7 @@ impl Hidden {
 
 /// Cuts out what is the secret once percent-encoded bytes are read.
 fn without_encoded(text: &str, secret: &[u8]) -> String {
-    let (bytes, places): (Vec<u8>, Vec<Range<usize>>) = decoded(text).unzip();
+    let (bytes, places): (Vec<u8>, Vec<Range<usize>>) = percent::decoded(text).unzip();
     let (mut out, mut rest, mut at) = (String::new(), 0, 0);
     while let Some(found) = bytes.get(at..at + secret.len()) {
         if found != secret {
@@ -89,19 +90,6 @@ fn without_encoded(text: &str, secret: &[u8]) -> String {
         rest = to;
     }
     out + text.get(rest..).unwrap_or_default()
-}
-
-/// The bytes of a text, percent-encoded ones read, and where each stands.
-fn decoded(text: &str) -> impl Iterator<Item = (u8, Range<usize>)> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let begin = at;
-        let byte = *text.as_bytes().get(begin)?;
-        let hex = text.get(begin + 1..begin + 3).filter(|_| byte == b'%');
-        let hex = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        at += if hex.is_some() { 3 } else { 1 };
-        Some((hex.unwrap_or(byte), begin..at))
-    })
 }
 
 /// Cuts out an absolute path where it begins, and not within another one or a URL.

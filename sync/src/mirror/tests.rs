@@ -1,6 +1,7 @@
 //! Mirrors of real repositories, by git's own program.
 
 mod damage;
+mod host;
 mod upkeep;
 
 use std::process::Command;

@@ -16,6 +16,7 @@ pub(crate) struct ExpiredMirror {
 }
 
 /// A project that may have a mirror at this place.
+#[derive(Clone)]
 pub(crate) struct KnownMirror {
     pub(crate) project_id: Uuid,
     pub(crate) tenant: String,

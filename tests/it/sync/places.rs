@@ -1,5 +1,6 @@
 //! Mirrors of a machine's own: when the machine is ready, and whose repositories it has.
 
+use std::fs;
 use std::net::TcpListener;
 
 use archway_sync::{SyncPorts, Syncer};
@@ -114,6 +115,28 @@ async fn a_machine_is_ready_once_each_repository_was_tried() {
         !metrics.contains("acme"),
         "no metric names a tenant: {metrics}"
     );
+    stop(running).await;
+}
+
+#[tokio::test]
+async fn a_machine_whose_volume_was_lost_is_ready_once_it_has_cloned_again() {
+    let mut mirrored = Mirrored::start().await;
+    mirrored.stop_sync().await;
+    mirrored
+        .host
+        .add("acme/site", Repo::new().file("a.txt", "needle\n").commit());
+    let url = mirrored.host.url("acme/site");
+    mirrored.add("site", &url, None, Some("host")).await;
+    let repos = tempfile::tempdir().unwrap();
+    let start = || start(&mirrored.stack, &repos, &mirrored.credentials, "shared");
+    let running = start();
+    until_ready(&mirrored.stack, &running).await;
+    stop(running).await;
+    fs::remove_dir_all(repos.path().join("acme")).unwrap();
+    let running = start();
+    until_ready(&mirrored.stack, &running).await;
+    assert!(repos.path().join("acme/site/HEAD").exists());
+    assert_eq!(mirrored.mirror("site").await.unwrap().state, "ok");
     stop(running).await;
 }
 

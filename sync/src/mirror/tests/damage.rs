@@ -230,3 +230,23 @@ async fn a_mirror_that_force_pushes_made_too_large_is_cloned_anew() {
     sandbox.limits.bytes = 1 << 30;
     assert_eq!(sandbox.sync(None).await.unwrap().head, Some(third));
 }
+
+#[tokio::test]
+async fn a_large_file_is_received_in_little_memory() {
+    let mut sandbox = Sandbox::new();
+    let large = File::create(sandbox.remote().join("large")).unwrap();
+    large.set_len(256 << 20).unwrap();
+    sandbox.git(&["config", "core.bigFileThreshold", "1m"]);
+    let commit = sandbox.commit("small");
+    // Written by another process: no other test's child has it open while it is started.
+    let folder = sandbox.temp.path().join("bin");
+    fs::create_dir(&folder).unwrap();
+    let script = "printf '#!/bin/sh\\nulimit -v 240000\\nexec git \"$@\"\\n' > git && chmod +x git";
+    let mut shell = Command::new("sh");
+    let made = shell.args(["-c", script]).current_dir(&folder).status();
+    assert!(made.unwrap().success());
+    let repos = sandbox.mirrors.repos.clone();
+    let git = sandbox.mirrors.git.clone().in_folder(&folder);
+    sandbox.mirrors = Mirrors::new(repos, git);
+    assert_eq!(sandbox.sync(None).await.unwrap().head, Some(commit));
+}

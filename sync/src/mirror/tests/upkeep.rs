@@ -61,6 +61,9 @@ async fn only_mirrors_are_listed_and_a_removed_one_is_gone() {
     );
     assert_eq!(site.id, sandbox.project_id);
     let id = sandbox.project_id;
+    let has = |project: &str, id| sandbox.mirrors.has("acme", project, id);
+    assert!(has("site", id) && !has("site", Uuid::new_v4()));
+    assert!(!has("by-hand", id) && !has("absent", id));
     sandbox.mirrors.remove("acme", "by-hand", id).unwrap();
     let other = Uuid::new_v4();
     sandbox.mirrors.remove("acme", "site", other).unwrap();
