@@ -77,7 +77,7 @@ pub(super) fn exchange(new: &Path, place: &Path) -> io::Result<()> {
 }
 
 /// By `at_once`, with which there is one at each name all the time, or by renames where the file system cannot do
-/// that, as NFS and `CephFS`.
+/// that, as `nfs` and `ceph`.
 fn exchange_by(
     new: &Path,
     place: &Path,

@@ -20,7 +20,8 @@ async fn no_read_fails_while_packs_are_combined_and_removed() {
     let stack = Harness::new().tenant(Tenant::new("acme")).start().await;
     let mut tx = stack.tenants().begin().await.unwrap();
     let tenant = tx.find_tenant("acme").await.unwrap();
-    tx.add_project(tenant, "site", &ProjectSettings::default())
+    let project = tx
+        .add_project(tenant, "site", &ProjectSettings::default())
         .await
         .unwrap();
     tx.commit().await.unwrap();
@@ -29,7 +30,7 @@ async fn no_read_fails_while_packs_are_combined_and_removed() {
         .file("a.txt", "needle\n")
         .commit()
         .build(remote.path());
-    let mirrors = FileMirrors::of(stack.repositories(), remote.path());
+    let mirrors = FileMirrors::of(stack.repositories(), remote.path(), project);
     mirrors.sync().await;
     let client = stack.client("acme");
     stack
@@ -86,7 +87,7 @@ struct FileMirrors {
 }
 
 impl FileMirrors {
-    fn of(repos: &Path, remote: &Path) -> FileMirrors {
+    fn of(repos: &Path, remote: &Path, project_id: Uuid) -> FileMirrors {
         let allowed = AllowedProtocols {
             more: vec![Protocol::File],
             loopback_http: false,
@@ -96,7 +97,7 @@ impl FileMirrors {
         FileMirrors {
             mirrors: mirrors.with_grace(Duration::ZERO),
             remote: RemoteUrl::parse(&url, &allowed).unwrap(),
-            project_id: Uuid::new_v4(),
+            project_id,
         }
     }
 
