@@ -22,12 +22,15 @@ const MAX_APPS: u64 = 1000;
 /// How long an App's key is used without being read again.
 const KEY_LIFE: Duration = Duration::from_secs(10 * 60);
 
+/// A tenant's slug, and the settings of one of its connections.
+type AppKey = (String, String);
+
 /// The tokens of all connections with an App.
 pub(crate) struct AppTokens {
     credentials: Credentials,
     allowed: AllowedProtocols,
-    /// By the connection's settings, whose name is that of the key's file.
-    apps: Cache<String, Arc<AppToken>>,
+    /// By the tenant and the connection's settings, whose names are those of the key's file.
+    apps: Cache<AppKey, Arc<AppToken>>,
     /// Held while one is made, so that those who ask at the same time share it.
     making: Mutex<()>,
 }
@@ -60,38 +63,46 @@ impl AppTokens {
         }
     }
 
-    /// A token of the App that a connection's settings name.
-    pub(crate) async fn token(&self, settings: &Value) -> Result<SecretString, AppTokenError> {
-        let token = self.held(settings)?.token().await;
+    /// A token of the App that the settings of a tenant's connection name.
+    pub(crate) async fn token(
+        &self,
+        tenant: &str,
+        settings: &Value,
+    ) -> Result<SecretString, AppTokenError> {
+        let token = self.held(tenant, settings)?.token().await;
         if let Err(ListingError::Refused { .. }) = &token {
             // Its key may have been replaced: the next one reads the file again.
-            self.forget(settings);
+            self.forget(tenant, settings);
         }
         Ok(token?)
     }
 
     /// Forgets the token of a connection, which the host refused.
-    pub(crate) fn forget(&self, settings: &Value) {
-        self.apps.invalidate(&settings.to_string());
+    pub(crate) fn forget(&self, tenant: &str, settings: &Value) {
+        self.apps.invalidate(&key(tenant, settings));
     }
 
-    fn held(&self, settings: &Value) -> Result<Arc<AppToken>, AppTokenError> {
-        let key = settings.to_string();
+    fn held(&self, tenant: &str, settings: &Value) -> Result<Arc<AppToken>, AppTokenError> {
+        let key = key(tenant, settings);
         let _making = self.making.lock();
         if let Some(app) = self.apps.get(&key) {
             return Ok(app);
         }
-        let app = Arc::new(self.app(settings)?);
+        let app = Arc::new(self.app(tenant, settings)?);
         self.apps.insert(key, Arc::clone(&app));
         Ok(app)
     }
 
-    fn app(&self, settings: &Value) -> Result<AppToken, AppTokenError> {
+    fn app(&self, tenant: &str, settings: &Value) -> Result<AppToken, AppTokenError> {
         let (settings, connection) = ConnectionSettings::stored(settings, &self.allowed)?;
         let client = HostClient::new(connection)?;
-        let pem = self.credentials.app_key(&settings.name)?;
+        let pem = self.credentials.app_key(tenant, &settings.name)?;
         Ok(AppToken::new(&client, &pem)?)
     }
+}
+
+fn key(tenant: &str, settings: &Value) -> AppKey {
+    (tenant.to_owned(), settings.to_string())
 }
 
 impl From<AppTokenError> for SyncFailure {

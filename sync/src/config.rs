@@ -14,7 +14,8 @@ use crate::remote::{AllowedProtocols, Protocol};
 #[derive(Clone, Debug, clap::Args)]
 pub struct SyncConfig {
     /// Folder of credentials: a file `NAME` has `token` or `user:token` for https, or a private key for ssh,
-    /// with the hosts' keys in `NAME.known_hosts`. Files are read at each use.
+    /// with the hosts' keys in `NAME.known_hosts`. A tenant's own file `TENANT.NAME` comes first. Files are read at
+    /// each use.
     #[arg(long, env = "ARCHWAY_CREDENTIALS", value_name = "DIR")]
     pub credentials: Option<PathBuf>,
     /// File of the ssh hosts' keys, for credentials without one of their own.
@@ -122,10 +123,7 @@ impl Default for SyncConfig {
 impl SyncConfig {
     /// Where credentials are.
     pub(crate) fn credentials(&self) -> Credentials {
-        Credentials {
-            folder: self.credentials.clone(),
-            known_hosts: self.known_hosts.clone(),
-        }
+        Credentials::new(self.credentials.clone(), self.known_hosts.clone())
     }
 
     /// The protocols that remotes may have.

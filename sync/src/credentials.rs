@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use moka::sync::Cache;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::hosts::slugs::is_slug;
@@ -15,14 +16,19 @@ use crate::remote::Protocol;
 const MAX_FILE: u64 = 64 << 10;
 /// The user of a file that has only a token: hosts ignore it, but want one.
 const USER_OF_TOKENS: &str = "x-access-token";
+/// The ending of files with secrets of webhooks.
+const WEBHOOK: &str = "webhook";
+
+/// Files whose mode was warned of.
+const MAX_WARNED: u64 = 1000;
 
 /// The folder of credentials.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Credentials {
-    /// `None` if there is none.
-    pub folder: Option<PathBuf>,
-    /// The file of known hosts for ssh keys that have none of their own.
-    pub known_hosts: Option<PathBuf>,
+    folder: Option<PathBuf>,
+    known_hosts: Option<PathBuf>,
+    /// Files that every user can read, of which the log has a line.
+    warned: Cache<String, ()>,
 }
 
 /// A user and a password or token, for https.
@@ -100,41 +106,84 @@ pub fn check_name(name: &str) -> Result<(), CredentialError> {
 }
 
 impl Credentials {
-    /// Reads the credential of this name for a protocol.
+    /// Credentials in `folder`, if there is one. `known_hosts` is the file for ssh keys that have none beside them.
+    pub fn new(folder: Option<PathBuf>, known_hosts: Option<PathBuf>) -> Credentials {
+        Credentials {
+            folder,
+            known_hosts,
+            warned: Cache::new(MAX_WARNED),
+        }
+    }
+
+    /// Reads a tenant's credential of this name for a protocol: the file `TENANT.NAME`, or else `NAME`.
     ///
     /// # Errors
     /// [`CredentialError`].
-    pub fn read(&self, name: &str, protocol: Protocol) -> Result<Credential, CredentialError> {
+    pub fn read(
+        &self,
+        tenant: &str,
+        name: &str,
+        protocol: Protocol,
+    ) -> Result<Credential, CredentialError> {
+        let file = || match name {
+            // `TENANT.webhook` is the secret of the connection `TENANT`.
+            WEBHOOK => check_name(name).map(|()| name.to_owned()),
+            _ => self.own_or_shared(tenant, name, ""),
+        };
         match protocol {
-            Protocol::Https | Protocol::Http => Ok(Credential::Https(self.https(name)?)),
-            Protocol::Ssh => Ok(Credential::Ssh(self.ssh(name)?)),
+            Protocol::Https | Protocol::Http => Ok(Credential::Https(self.https(&file()?)?)),
+            Protocol::Ssh => Ok(Credential::Ssh(self.ssh(&file()?)?)),
             Protocol::Git | Protocol::File => Err(CredentialError::Protocol(protocol.name())),
         }
     }
 
-    /// The private key of a connection's GitHub App: the file `NAME.app.pem`.
+    /// The private key of a connection's GitHub App: the file `TENANT.NAME.app.pem`, or else `NAME.app.pem`.
     ///
     /// # Errors
     /// [`CredentialError`].
-    pub fn app_key(&self, connection: &str) -> Result<SecretString, CredentialError> {
-        self.text(connection, &format!("{connection}.app.pem"))
+    pub fn app_key(&self, tenant: &str, connection: &str) -> Result<SecretString, CredentialError> {
+        self.text(&self.own_or_shared(tenant, connection, ".app.pem")?)
     }
 
-    /// The secret of a connection's webhooks: the file `NAME.webhook`, without its line end.
+    /// The secret of a connection's webhooks, without its line end: the file `TENANT.NAME.webhook`, or else
+    /// `NAME.webhook`.
     ///
     /// # Errors
     /// [`CredentialError`].
-    pub fn webhook_secret(&self, connection: &str) -> Result<SecretString, CredentialError> {
-        let file = format!("{connection}.webhook");
-        let text = self.text(connection, &file)?;
+    pub fn webhook_secret(
+        &self,
+        tenant: &str,
+        connection: &str,
+    ) -> Result<SecretString, CredentialError> {
+        let file = self.own_or_shared(tenant, connection, ".webhook")?;
+        let text = self.text(&file)?;
         match text.expose_secret().trim_end_matches(['\r', '\n']) {
             "" => Err(CredentialError::Malformed(file)),
             secret => Ok(secret.into()),
         }
     }
 
-    fn https(&self, name: &str) -> Result<HttpsCredential, CredentialError> {
-        let text = self.text(name, name)?;
+    /// The name of the tenant's own file, if there is one, or of the file for every tenant.
+    fn own_or_shared(
+        &self,
+        tenant: &str,
+        name: &str,
+        ending: &str,
+    ) -> Result<String, CredentialError> {
+        check_name(tenant)?;
+        check_name(name)?;
+        let (own, shared) = (
+            format!("{tenant}.{name}{ending}"),
+            format!("{name}{ending}"),
+        );
+        match self.path(&own) {
+            Err(CredentialError::Missing(_)) => Ok(shared),
+            _ => Ok(own),
+        }
+    }
+
+    fn https(&self, file: &str) -> Result<HttpsCredential, CredentialError> {
+        let text = self.text(file)?;
         let line = text.expose_secret().trim_end_matches(['\r', '\n']);
         let (user, password) = line.split_once(':').unwrap_or((USER_OF_TOKENS, line));
         let is_text = |part: &str| !part.is_empty() && !part.chars().any(char::is_control);
@@ -143,13 +192,13 @@ impl Credentials {
                 user: user.to_owned(),
                 password: password.into(),
             }),
-            false => Err(CredentialError::Malformed(name.to_owned())),
+            false => Err(CredentialError::Malformed(file.to_owned())),
         }
     }
 
-    fn ssh(&self, name: &str) -> Result<SshCredential, CredentialError> {
-        let key = self.text(name, name)?;
-        let own = self.file(name, &format!("{name}.known_hosts"));
+    fn ssh(&self, file: &str) -> Result<SshCredential, CredentialError> {
+        let key = self.text(file)?;
+        let own = self.path(&format!("{file}.known_hosts"));
         let known_hosts = match (own, &self.known_hosts) {
             (Err(CredentialError::Missing(_)), Some(all)) => all.clone(),
             (own, _) => own?,
@@ -158,8 +207,7 @@ impl Credentials {
     }
 
     /// The path of an existing file.
-    fn file(&self, name: &str, file: &str) -> Result<PathBuf, CredentialError> {
-        check_name(name)?;
+    fn path(&self, file: &str) -> Result<PathBuf, CredentialError> {
         let missing = || CredentialError::Missing(file.to_owned());
         let path = self.folder.as_ref().ok_or_else(missing)?.join(file);
         let metadata = fs::metadata(&path).map_err(|source| match source.kind() {
@@ -169,7 +217,7 @@ impl Credentials {
                 source,
             },
         })?;
-        if metadata.permissions().mode() & 0o007 != 0 {
+        if self.is_news_of_mode(file, metadata.permissions().mode()) {
             tracing::warn!(file, "a credential can be read by every user: chmod o= it");
         }
         match metadata.len() <= MAX_FILE {
@@ -178,8 +226,13 @@ impl Credentials {
         }
     }
 
-    fn text(&self, name: &str, file: &str) -> Result<SecretString, CredentialError> {
-        let path = self.file(name, file)?;
+    /// Whether every user can read a file, and the log does not say so yet.
+    fn is_news_of_mode(&self, file: &str, mode: u32) -> bool {
+        mode & 0o007 != 0 && self.warned.entry_by_ref(file).or_default().is_fresh()
+    }
+
+    fn text(&self, file: &str) -> Result<SecretString, CredentialError> {
+        let path = self.path(file)?;
         read(&path).map_err(|source| CredentialError::Read {
             name: file.to_owned(),
             source,
@@ -200,10 +253,7 @@ mod tests {
         for (name, text) in files {
             fs::write(folder.path().join(name), text).unwrap();
         }
-        let credentials = Credentials {
-            folder: Some(folder.path().to_owned()),
-            known_hosts: None,
-        };
+        let credentials = Credentials::new(Some(folder.path().to_owned()), None);
         (folder, credentials)
     }
 
@@ -214,7 +264,8 @@ mod tests {
             ("one", USER_OF_TOKENS, "secret"),
             ("two", "user", "sec:ret"),
         ] {
-            let Credential::Https(read) = credentials.read(name, Protocol::Https).unwrap() else {
+            let Credential::Https(read) = credentials.read("acme", name, Protocol::Https).unwrap()
+            else {
                 panic!("{name} is for https");
             };
             assert_eq!(
@@ -227,10 +278,10 @@ mod tests {
     #[test]
     fn a_key_without_known_hosts_is_refused() {
         let (folder, credentials) = folder(&[("key", "PRIVATE")]);
-        let refused = credentials.read("key", Protocol::Ssh).unwrap_err();
+        let refused = credentials.read("acme", "key", Protocol::Ssh).unwrap_err();
         assert!(matches!(&refused, CredentialError::Missing(file) if file == "key.known_hosts"));
         fs::write(folder.path().join("key.known_hosts"), "host key").unwrap();
-        assert!(credentials.read("key", Protocol::Ssh).is_ok());
+        assert!(credentials.read("acme", "key", Protocol::Ssh).is_ok());
     }
 
     #[test]
@@ -244,13 +295,57 @@ mod tests {
         for name in [
             "../one", "", "One", "a/b", ".hidden", "empty", "lines", "long", "absent",
         ] {
-            let refused = credentials.read(name, Protocol::Https).unwrap_err();
+            let refused = credentials.read("acme", name, Protocol::Https).unwrap_err();
             assert!(
                 !format!("{refused} {refused:?}").contains("secret"),
                 "{name}"
             );
         }
-        assert!(Credentials::default().read("a", Protocol::Https).is_err());
-        assert!(credentials.read("a", Protocol::Git).is_err());
+        let none = Credentials::new(None, None);
+        assert!(none.read("acme", "a", Protocol::Https).is_err());
+        assert!(credentials.read("acme", "a", Protocol::Git).is_err());
+    }
+
+    #[test]
+    fn a_tenants_own_file_is_read_before_the_one_of_all() {
+        let (_folder, credentials) = folder(&[
+            ("host", "shared"),
+            ("acme.host", "own"),
+            ("github.webhook", "shared"),
+            ("acme.github.webhook", "own"),
+            ("github.app.pem", "shared"),
+            ("acme.github.app.pem", "own"),
+            ("webhook", "shared"),
+            ("acme.webhook", "another connection's"),
+        ]);
+        for (tenant, secret) in [("acme", "own"), ("other", "shared")] {
+            let token = |name| match credentials.read(tenant, name, Protocol::Https).unwrap() {
+                Credential::Https(https) => https.password.expose_secret().to_owned(),
+                Credential::Ssh(_) => panic!("{name} is for https"),
+            };
+            assert_eq!(token("host"), secret);
+            assert_eq!(
+                token("webhook"),
+                "shared",
+                "no secret of webhooks is a credential"
+            );
+            let hook = credentials.webhook_secret(tenant, "github").unwrap();
+            let key = credentials.app_key(tenant, "github").unwrap();
+            assert_eq!(
+                [hook, key].map(|it| it.expose_secret().to_owned()),
+                [secret; 2]
+            );
+        }
+        let refused = credentials.webhook_secret("../acme", "github").unwrap_err();
+        assert!(matches!(refused, CredentialError::Name(_)));
+    }
+
+    #[test]
+    fn a_file_that_all_can_read_is_warned_of_once() {
+        let credentials = Credentials::new(None, None);
+        assert!(!credentials.is_news_of_mode("a", 0o640));
+        assert!(credentials.is_news_of_mode("a", 0o644));
+        assert!(!credentials.is_news_of_mode("a", 0o644));
+        assert!(credentials.is_news_of_mode("b", 0o604));
     }
 }

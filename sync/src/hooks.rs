@@ -5,7 +5,8 @@
 //!
 //! What a reader would get wrong: a body is hashed as it comes, and only its beginning is kept. A name
 //! that no connection has takes the same way, with a key that nobody knows. So its answer takes as long
-//! as that of a wrong signature. Only what was verified spends a connection's rate or is remembered:
+//! as that of a wrong signature. What has no signature at all is refused before its name is looked up, and a
+//! name is looked up once in 5 s. Only what was verified spends a connection's rate or is remembered:
 //! nobody without the secret can use up either.
 
 // In the order a delivery meets them.
@@ -32,6 +33,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::routing::post;
 use http::{HeaderMap, StatusCode};
+use moka::sync::Cache;
 use secrecy::SecretString;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -45,6 +47,9 @@ use turns::Turns;
 
 /// Connections that are looked up at once; further ones wait within the same deadline.
 const MAX_LOOK_UPS: usize = 64;
+/// Names whose look-ups are kept, and for how long.
+const MAX_TARGETS: u64 = 10_000;
+const TARGET_LIFE: Duration = Duration::from_secs(5);
 /// How long the database has for each of its two answers.
 const STORE_DEADLINE: Duration = Duration::from_secs(2);
 /// At most one log line about the database in this time.
@@ -63,15 +68,21 @@ pub enum HookHost {
     Gitea,
 }
 
-/// A connection, as far as its webhooks need it.
-#[derive(Clone, Debug)]
-pub struct HookConnection {
+/// A connection that a delivery may name.
+#[derive(Clone, Copy, Debug)]
+pub struct HookTarget {
     /// Its id.
     pub id: Uuid,
     /// Its host.
     pub host: HookHost,
+}
+
+/// A connection, as far as its webhooks need it.
+struct HookConnection {
+    id: Uuid,
+    host: HookHost,
     /// The secret that its host signs with. Without one, every delivery is refused.
-    pub secret: Option<SecretString>,
+    secret: Option<SecretString>,
 }
 
 /// What an accepted delivery makes due.
@@ -104,7 +115,10 @@ pub trait HookConnections: Send + Sync + 'static {
         &self,
         tenant: &str,
         connection: &str,
-    ) -> impl Future<Output = Result<Option<HookConnection>, HookStoreError>> + Send;
+    ) -> impl Future<Output = Result<Option<HookTarget>, HookStoreError>> + Send;
+
+    /// The secret of the connection of this name, whether or not there is one.
+    fn secret(&self, tenant: &str, connection: &str) -> Option<SecretString>;
 
     /// Makes due what an event names. Called once for each accepted event, and again if it failed and
     /// the host sends that again. It may be ended after 2 s.
@@ -128,6 +142,10 @@ pub fn router(connections: impl HookConnections) -> Router {
     let receiver = Receiver {
         connections,
         look_ups: Semaphore::new(MAX_LOOK_UPS),
+        targets: Cache::builder()
+            .max_capacity(MAX_TARGETS)
+            .time_to_live(TARGET_LIFE)
+            .build(),
         turns: Turns::default(),
         room: PrefixRoom::default(),
         verifier: Verifier::default(),
@@ -143,6 +161,8 @@ pub fn router(connections: impl HookConnections) -> Router {
 struct Receiver<C> {
     connections: C,
     look_ups: Semaphore,
+    /// What the database said of a name, so that nobody can make it answer again and again.
+    targets: Cache<(String, String), Option<HookTarget>>,
     turns: Turns,
     room: PrefixRoom,
     verifier: Verifier,
@@ -174,6 +194,9 @@ impl<C: HookConnections> Receiver<C> {
         headers: &HeaderMap,
         body: Body,
     ) -> Result<(), HookRefusal> {
+        if !signature::is_given(headers) {
+            return Err(HookRefusal::Unsigned);
+        }
         let found = self.find(name).await?;
         let _turn = self
             .turns
@@ -206,14 +229,27 @@ impl<C: HookConnections> Receiver<C> {
         &self,
         name: Option<(String, String)>,
     ) -> Result<Option<HookConnection>, HookRefusal> {
-        let Some((tenant, connection)) = name.filter(|(a, b)| is_name(a) && is_name(b)) else {
+        let Some(name) = name.filter(|(a, b)| is_name(a) && is_name(b)) else {
             return Ok(None);
         };
-        in_time(async {
+        let target = self.target(&name).await?;
+        // Read for a name that no connection has, too: the time tells nothing.
+        let secret = self.connections.secret(&name.0, &name.1);
+        Ok(target.map(|HookTarget { id, host }| HookConnection { id, host, secret }))
+    }
+
+    async fn target(&self, name: &(String, String)) -> Result<Option<HookTarget>, HookRefusal> {
+        if let Some(known) = self.targets.get(name) {
+            return Ok(known);
+        }
+        let (tenant, connection) = name;
+        let found = in_time(async {
             let _permit = self.look_ups.acquire().await;
-            self.connections.find(&tenant, &connection).await
-        })
-        .await
+            self.connections.find(tenant, connection).await
+        });
+        let found = found.await?;
+        self.targets.insert(name.clone(), found);
+        Ok(found)
     }
 
     async fn make_due(&self, connection: Uuid, event: HookEvent) -> Result<(), HookRefusal> {

@@ -95,13 +95,12 @@ impl Syncer {
         let lister = Lister {
             store: store.clone(),
             credentials: credentials.clone(),
-            allowed: allowed.clone(),
+            allowed,
             apps: Arc::clone(&apps),
         };
         let webhooks = StoredConnections {
             store: store.clone(),
             credentials,
-            allowed,
         };
         let keep = config.keep();
         let runner = Runner::new(config, store.clone(), apps, metrics, volume);

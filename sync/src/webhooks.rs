@@ -5,11 +5,7 @@ use secrecy::SecretString;
 use uuid::Uuid;
 
 use crate::credentials::Credentials;
-use crate::hooks::{
-    HookConnection, HookConnections, HookEvent, HookEventKind, HookHost, HookStoreError,
-};
-use crate::hosts::{ConnectionSettings, HostKind};
-use crate::remote::AllowedProtocols;
+use crate::hooks::{HookConnections, HookEvent, HookEventKind, HookStoreError, HookTarget};
 use crate::store::{SyncStore, SyncStoreError};
 
 /// The connections of the database.
@@ -17,29 +13,20 @@ use crate::store::{SyncStore, SyncStoreError};
 pub(crate) struct StoredConnections {
     pub(crate) store: SyncStore,
     pub(crate) credentials: Credentials,
-    pub(crate) allowed: AllowedProtocols,
 }
 
 impl HookConnections for StoredConnections {
-    async fn find(
-        &self,
-        tenant: &str,
-        name: &str,
-    ) -> Result<Option<HookConnection>, HookStoreError> {
-        let Some((id, settings)) = self.store.hook_connection(tenant, name).await? else {
-            return Ok(None);
-        };
-        let usable = ConnectionSettings::stored(&settings, &self.allowed).ok();
-        let kind = usable.and_then(|(_, connection)| connection.kind());
-        Ok(kind.map(|kind| HookConnection {
-            id,
-            host: match kind {
-                HostKind::Github => HookHost::GitHub,
-                HostKind::Gitlab => HookHost::GitLab,
-                HostKind::Gitea => HookHost::Gitea,
-            },
-            secret: self.secret(name),
-        }))
+    async fn find(&self, tenant: &str, name: &str) -> Result<Option<HookTarget>, HookStoreError> {
+        let found = self.store.hook_connection(tenant, name).await?;
+        Ok(found.map(|(id, host)| HookTarget { id, host }))
+    }
+
+    fn secret(&self, tenant: &str, name: &str) -> Option<SecretString> {
+        let secret = self.credentials.webhook_secret(tenant, name);
+        if let Err(error) = &secret {
+            tracing::debug!(error = %Chain(error), "no secret of webhooks");
+        }
+        secret.ok()
     }
 
     async fn due(&self, connection: Uuid, event: HookEvent) -> Result<(), HookStoreError> {
@@ -49,16 +36,6 @@ impl HookConnections for StoredConnections {
             HookEventKind::List => self.store.request_listing(connection).await?,
         }
         Ok(())
-    }
-}
-
-impl StoredConnections {
-    fn secret(&self, name: &str) -> Option<SecretString> {
-        let secret = self.credentials.webhook_secret(name);
-        if let Err(error) = &secret {
-            tracing::debug!(error = %Chain(error), "no secret of webhooks");
-        }
-        secret.ok()
     }
 }
 

@@ -9,6 +9,7 @@ mod apply_keys;
 mod apply_limits;
 mod audit;
 mod connecting;
+mod connections;
 mod dev;
 mod discovered;
 mod keys;

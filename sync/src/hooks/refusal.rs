@@ -9,11 +9,14 @@ use super::HookStoreError;
 /// Why a delivery was refused. Never carries anything of its body.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HookRefusal {
+    /// It has no signature.
+    #[error("no signature")]
+    Unsigned,
     /// There is no such connection.
     #[error("no such connection")]
     NoConnection,
-    /// Its signature is wrong or missing, or its connection has no secret.
-    #[error("wrong or missing signature for connection {0}")]
+    /// Its signature is wrong, or its connection has no secret.
+    #[error("wrong signature for connection {0}")]
     Signature(Uuid),
     /// Its body is longer than 25 MiB.
     #[error("body too large")]
@@ -43,7 +46,7 @@ impl HookRefusal {
     pub(super) fn status(&self) -> StatusCode {
         match self {
             HookRefusal::NoConnection => StatusCode::NOT_FOUND,
-            HookRefusal::Signature(_) => StatusCode::UNAUTHORIZED,
+            HookRefusal::Unsigned | HookRefusal::Signature(_) => StatusCode::UNAUTHORIZED,
             HookRefusal::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             HookRefusal::TooSlow => StatusCode::REQUEST_TIMEOUT,
             HookRefusal::Broken(_) => StatusCode::BAD_REQUEST,
@@ -58,7 +61,8 @@ impl HookRefusal {
     pub(super) fn is_of_the_store(&self) -> bool {
         match self {
             HookRefusal::Store(_) | HookRefusal::StoreLate(_) => true,
-            HookRefusal::NoConnection
+            HookRefusal::Unsigned
+            | HookRefusal::NoConnection
             | HookRefusal::Signature(_)
             | HookRefusal::TooLarge
             | HookRefusal::TooSlow

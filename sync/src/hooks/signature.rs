@@ -68,6 +68,13 @@ impl Verifier {
     }
 }
 
+/// Whether anything may be a signature or a token, of whichever host.
+pub(super) fn is_given(headers: &HeaderMap) -> bool {
+    let [gitea, forgejo] = SIGNATURES_OF_GITEA;
+    let mut names = [SIGNATURE_OF_GITHUB, gitea, forgejo, TOKEN_OF_GITLAB].into_iter();
+    names.any(|name| headers.contains_key(name))
+}
+
 /// The secret of a connection. An empty one is none.
 fn secret(connection: Option<&HookConnection>) -> Option<&SecretString> {
     let secret = connection?.secret.as_ref();

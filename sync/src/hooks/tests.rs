@@ -19,8 +19,9 @@ const PUSH: &str = r#"{"ref":"refs/heads/main","repository":{"id":42,"full_name"
 
 /// Connections of the tenant `acme`: `github`, `gitlab`, `gitea`, each with its own secret, and `bare`.
 struct KnownConnections {
-    connections: Vec<(&'static str, HookConnection)>,
+    connections: Vec<(&'static str, HookTarget, Option<&'static str>)>,
     looked_up: Mutex<Vec<String>>,
+    secrets_read: Mutex<Vec<String>>,
     events: Mutex<Vec<HookEvent>>,
     fails: AtomicBool,
     hangs: AtomicBool,
@@ -31,14 +32,23 @@ impl HookConnections for Arc<KnownConnections> {
         &self,
         tenant: &str,
         connection: &str,
-    ) -> Result<Option<HookConnection>, HookStoreError> {
+    ) -> Result<Option<HookTarget>, HookStoreError> {
         self.looked_up.lock().push(format!("{tenant}/{connection}"));
         if self.hangs.load(Ordering::Relaxed) {
             std::future::pending::<()>().await;
         }
         let mut all = self.connections.iter();
-        let found = all.find(|(name, _)| tenant == "acme" && *name == connection);
-        Ok(found.map(|(_, connection)| connection.clone()))
+        let found = all.find(|(name, ..)| tenant == "acme" && *name == connection);
+        Ok(found.map(|(_, target, _)| *target))
+    }
+
+    fn secret(&self, tenant: &str, connection: &str) -> Option<SecretString> {
+        self.secrets_read
+            .lock()
+            .push(format!("{tenant}/{connection}"));
+        let mut all = self.connections.iter();
+        let found = all.find(|(name, ..)| *name == connection);
+        found.and_then(|(_, _, secret)| secret.map(SecretString::from))
     }
 
     async fn due(&self, _connection: Uuid, event: HookEvent) -> Result<(), HookStoreError> {
@@ -64,9 +74,9 @@ struct Sent {
 
 impl Endpoint {
     fn new() -> Endpoint {
-        let connection = |name, host, secret: Option<&str>| {
-            let (id, secret) = (Uuid::new_v4(), secret.map(SecretString::from));
-            (name, HookConnection { id, host, secret })
+        let connection = |name, host, secret| {
+            let id = Uuid::new_v4();
+            (name, HookTarget { id, host }, secret)
         };
         let known = Arc::new(KnownConnections {
             connections: vec![
@@ -78,6 +88,7 @@ impl Endpoint {
                 connection("empty-gitlab", HookHost::GitLab, Some("")),
             ],
             looked_up: Mutex::default(),
+            secrets_read: Mutex::default(),
             events: Mutex::default(),
             fails: AtomicBool::new(false),
             hangs: AtomicBool::new(false),

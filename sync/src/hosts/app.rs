@@ -111,11 +111,6 @@ impl AppToken {
         Ok(cached.insert(new).token.clone())
     }
 
-    /// Drops the token, which the host refused before its end: the next one is asked for.
-    pub async fn forget(&self) {
-        *self.cached.lock().await = None;
-    }
-
     async fn exchanged(&self, now: Timestamp) -> Result<CachedToken, ListingError> {
         let jwt = self.jwt(now)?;
         let question = Question {

@@ -167,7 +167,7 @@ async fn found(
     ) {
         // A host may revoke an App's token before its end.
         (Err(ListingError::Refused { .. }), Some(CredentialSetting::App(_))) => {
-            lister.apps.forget(&leased.settings);
+            lister.apps.forget(&leased.tenant, &leased.settings);
             let token = self::token(lister, leased, settings).await?;
             Ok(client.list(token.as_ref(), mark).await?)
         }
@@ -239,14 +239,19 @@ async fn token(
     leased: &LeasedListing,
     settings: &ConnectionSettings,
 ) -> Result<Option<SecretString>, ListError> {
-    Ok(match &settings.credential {
+    Ok(match settings.listing_credential() {
         None => None,
         Some(CredentialSetting::Name(name)) => {
-            match lister.credentials.read(name, Protocol::Https)? {
+            match lister
+                .credentials
+                .read(&leased.tenant, name, Protocol::Https)?
+            {
                 Credential::Https(https) => Some(https.password),
                 Credential::Ssh(_) => None,
             }
         }
-        Some(CredentialSetting::App(_)) => Some(lister.apps.token(&leased.settings).await?),
+        Some(CredentialSetting::App(_)) => {
+            Some(lister.apps.token(&leased.tenant, &leased.settings).await?)
+        }
     })
 }

@@ -131,7 +131,7 @@ async fn sync(
         && failure.state == SyncState::CredentialRefused
     {
         // A host may revoke an App's token before its end.
-        runner.apps.forget(settings);
+        runner.apps.forget(&mirror.tenant, settings);
         synced = transfer(runner, mirror, &remote, &bounds).await;
     }
     if is_new && synced.is_ok() {
@@ -182,7 +182,7 @@ impl Access {
         remote: &RemoteUrl,
     ) -> Result<Access, SyncFailure> {
         if let Some(settings) = &mirror.app {
-            let token = runner.apps.token(settings).await?;
+            let token = runner.apps.token(&mirror.tenant, settings).await?;
             return Ok(Access {
                 https: Some(HttpsCredential::of_token(token)),
                 ssh: None,
@@ -198,23 +198,26 @@ impl Access {
             };
         };
         let refused = |error: SshError| SyncFailure::new(SyncState::Failed, error.to_string());
-        Ok(match runner.credentials.read(name, remote.protocol())? {
-            Credential::Https(https) => Access {
-                https: Some(https),
-                ssh: None,
-            },
-            Credential::Ssh(SshCredential { key, known_hosts }) => {
-                let programs = SshPrograms::find(PROGRAM_PATH).map_err(refused)?;
-                let programs = programs.with_helper(runner.config.helper.clone());
-                let option = known_hosts_option(&known_hosts).map_err(refused)?;
-                let folder = std::env::temp_dir();
-                let agent = SshAgent::start(&programs, &key, &folder);
-                Access {
-                    https: None,
-                    ssh: Some((agent.await.map_err(refused)?, option)),
+        let credentials = &runner.credentials;
+        Ok(
+            match credentials.read(&mirror.tenant, name, remote.protocol())? {
+                Credential::Https(https) => Access {
+                    https: Some(https),
+                    ssh: None,
+                },
+                Credential::Ssh(SshCredential { key, known_hosts }) => {
+                    let programs = SshPrograms::find(PROGRAM_PATH).map_err(refused)?;
+                    let programs = programs.with_helper(runner.config.helper.clone());
+                    let option = known_hosts_option(&known_hosts).map_err(refused)?;
+                    let folder = std::env::temp_dir();
+                    let agent = SshAgent::start(&programs, &key, &folder);
+                    Access {
+                        https: None,
+                        ssh: Some((agent.await.map_err(refused)?, option)),
+                    }
                 }
-            }
-        })
+            },
+        )
     }
 }
 

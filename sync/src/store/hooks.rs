@@ -1,19 +1,21 @@
 //! What webhooks need of the database.
 
-use serde_json::Value;
 use uuid::Uuid;
 
 use super::{SyncStore, SyncStoreError, failed};
+use crate::hooks::HookHost;
 
 impl SyncStore {
-    /// The connection that a webhook names: its id and settings.
+    /// The connection that a webhook names: its id, and which host it has. A list of URLs has none.
     pub(crate) async fn hook_connection(
         &self,
         tenant: &str,
         name: &str,
-    ) -> Result<Option<(Uuid, Value)>, SyncStoreError> {
+    ) -> Result<Option<(Uuid, HookHost)>, SyncStoreError> {
+        // The settings stay there: they may be long, and anybody can ask.
         let row = sqlx::query!(
-            r#"select connection_id as "connection_id!", settings as "settings!"
+            r#"select connection_id as "connection_id!", settings ? 'github' as "is_github!",
+                      settings ? 'gitlab' as "is_gitlab!", settings ? 'gitea' as "is_gitea!"
                from find_hook_connection($1, $2)"#,
             tenant,
             name
@@ -21,7 +23,15 @@ impl SyncStore {
         .fetch_optional(&self.pool)
         .await
         .map_err(failed("reading a connection"))?;
-        Ok(row.map(|row| (row.connection_id, row.settings)))
+        Ok(row.and_then(|row| {
+            let host = match (row.is_github, row.is_gitlab, row.is_gitea) {
+                (true, ..) => HookHost::GitHub,
+                (_, true, _) => HookHost::GitLab,
+                (.., true) => HookHost::Gitea,
+                _ => return None,
+            };
+            Some((row.connection_id, host))
+        }))
     }
 
     /// Makes the mirrors of one repository due, by the host's id or else by its path.

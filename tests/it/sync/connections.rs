@@ -230,3 +230,18 @@ async fn a_refused_credential_of_a_connection_is_named_without_its_secret() {
     mirrored.connect(json!({})).await;
     mirrored.until("site", "ok").await;
 }
+
+#[tokio::test]
+async fn a_list_of_urls_with_a_key_for_ssh_is_listed() {
+    let mirrored = Mirrored::start().await;
+    let key = mirrored.credentials.path().join("key");
+    fs::write(key, "-----BEGIN OPENSSH PRIVATE KEY-----\nb3B\n").unwrap();
+    let list = ["ssh://git@127.0.0.1:1/acme/site"];
+    let urls = json!({ "github": null, "urls": { "list": list }, "credential": "key" });
+    mirrored.connect(urls).await;
+    let served = async || {
+        let row = mirrored.connection().await;
+        (row.listed_at.is_some() || row.message.is_some()).then_some((row.served, row.message))
+    };
+    assert_eq!(mirrored.stack.eventually(served).await, (1, None));
+}

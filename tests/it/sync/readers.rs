@@ -20,16 +20,15 @@ async fn no_read_fails_while_packs_are_combined_and_removed() {
     let stack = Harness::new().tenant(Tenant::new("acme")).start().await;
     let mut tx = stack.tenants().begin().await.unwrap();
     let tenant = tx.find_tenant("acme").await.unwrap();
-    tx.add_project(tenant, "site", &ProjectSettings::default())
-        .await
-        .unwrap();
+    let settings = ProjectSettings::default();
+    let project_id = tx.add_project(tenant, "site", &settings).await.unwrap();
     tx.commit().await.unwrap();
     let remote = tempfile::tempdir().unwrap();
     Repo::new()
         .file("a.txt", "needle\n")
         .commit()
         .build(remote.path());
-    let mirrors = FileMirrors::of(stack.repositories(), remote.path());
+    let mirrors = FileMirrors::of(project_id, stack.repositories(), remote.path());
     mirrors.sync().await;
     let client = stack.client("acme");
     stack
@@ -86,7 +85,7 @@ struct FileMirrors {
 }
 
 impl FileMirrors {
-    fn of(repos: &Path, remote: &Path) -> FileMirrors {
+    fn of(project_id: Uuid, repos: &Path, remote: &Path) -> FileMirrors {
         let allowed = AllowedProtocols {
             more: vec![Protocol::File],
             loopback_http: false,
@@ -96,7 +95,7 @@ impl FileMirrors {
         FileMirrors {
             mirrors: mirrors.with_grace(Duration::ZERO),
             remote: RemoteUrl::parse(&url, &allowed).unwrap(),
-            project_id: Uuid::new_v4(),
+            project_id,
         }
     }
 

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use archway_sync::credentials::{Credential, Credentials};
 use archway_sync::hosts::{
-    AppToken, CredentialSetting, HostClient, HostedRepository, Listing, slugs,
+    ConnectionSettings, CredentialSetting, HostClient, HostedRepository, Listing, slugs,
 };
-use archway_sync::remote::Protocol;
+use archway_sync::remote::{Protocol, RemoteUrl};
 use secrecy::SecretString;
 use serde::Serialize;
 
@@ -41,15 +41,17 @@ pub(super) async fn of(installation: &Installation, add: &AddArgs) -> Result<Pre
         .check(&add.settings.protocols.allowed())
         .map_err(refused)?;
     let client = HostClient::new(checked).map_err(refused)?;
-    let token = token(add, settings.credential.as_ref(), &client).await?;
+    let token = token(add, &settings)?;
     let listing = client.list(token.as_ref(), None).await.map_err(refused)?;
     let found = match listing {
         Listing::Unchanged => Default::default(),
         Listing::Changed(found) | Listing::Whole(found) => found,
     };
-    let (existing, taken) = slugs_of(installation, add).await?;
+    let known = Known::of(installation, add).await?;
     let below = client.connection().below();
-    let slugs = slugs::assign(&existing, &taken, below, &found.repositories);
+    let (named, served): (Vec<_>, Vec<_>) = (found.repositories.into_iter())
+        .partition(|it| known.repositories.contains(&it.clone_url.identity()));
+    let slugs = slugs::assign(&known.slugs, &known.taken, below, &served);
     let previewed = |it: &HostedRepository| PreviewedRepository {
         slug: slugs.get(&it.host_id).cloned().unwrap_or_default(),
         path: it.path.clone(),
@@ -60,53 +62,62 @@ pub(super) async fn of(installation: &Installation, add: &AddArgs) -> Result<Pre
     for exclusion in found.excluded.values() {
         *left_out.entry(exclusion.name()).or_default() += 1;
     }
+    if !named.is_empty() {
+        left_out.insert("named", named.len());
+    }
     Ok(Preview {
         tenant: add.tenant.clone(),
         connection: settings.name,
-        repositories: found.repositories.iter().map(previewed).collect(),
+        repositories: served.iter().map(previewed).collect(),
         left_out,
     })
 }
 
-/// Slugs by host id, and the tenant's other slugs.
-type Slugs = (BTreeMap<String, String>, BTreeSet<String>);
-
-/// The slugs that repositories have already, and those that are taken.
-async fn slugs_of(installation: &Installation, add: &AddArgs) -> Result<Slugs, AdminError> {
-    let read = installation.read(async |tx, _| {
-        let id = tx.find_tenant(&add.tenant).await?;
-        let found = tx.found_slugs(id, &add.settings.name).await?;
-        let projects = tx.projects(id).await?.into_iter().map(|it| it.slug);
-        let found: BTreeMap<String, String> = found.into_iter().collect();
-        let own: BTreeSet<&String> = found.values().collect();
-        let taken = projects.filter(|slug| !own.contains(slug)).collect();
-        Ok((found, taken))
-    });
-    read.await
+/// What the tenant has already.
+struct Known {
+    /// The slugs that the connection's repositories got before, by the host's id.
+    slugs: BTreeMap<String, String>,
+    /// The tenant's other slugs.
+    taken: BTreeSet<String>,
+    /// Repositories that an operator or another connection serves: a listing leaves them to these.
+    repositories: BTreeSet<String>,
 }
 
-async fn token(
-    add: &AddArgs,
-    setting: Option<&CredentialSetting>,
-    client: &HostClient,
-) -> Result<Option<SecretString>, AdminError> {
-    let credentials = Credentials {
-        folder: add.credentials.clone(),
-        known_hosts: None,
+impl Known {
+    async fn of(installation: &Installation, add: &AddArgs) -> Result<Known, AdminError> {
+        let allowed = add.settings.protocols.allowed();
+        let read = installation.read(async |tx, _| {
+            let (id, name) = (tx.find_tenant(&add.tenant).await?, &add.settings.name);
+            let slugs: BTreeMap<_, _> = tx.found_slugs(id, name).await?.into_iter().collect();
+            let own: BTreeSet<&String> = slugs.values().collect();
+            let projects = tx.projects(id).await?;
+            let in_use = projects.iter().filter(|it| it.removed_at.is_none());
+            let in_use: BTreeSet<&String> = in_use.map(|it| &it.slug).collect();
+            let others = tx.sources(id).await?.into_iter();
+            let others = others.filter(|it| !own.contains(&it.project));
+            let others = others.filter(|it| in_use.contains(&it.project));
+            let remotes = others.filter_map(|it| RemoteUrl::parse(&it.url, &allowed).ok());
+            let taken = projects.iter().map(|it| &it.slug);
+            Ok(Known {
+                repositories: remotes.map(|remote| remote.identity()).collect(),
+                taken: taken.filter(|slug| !own.contains(slug)).cloned().collect(),
+                slugs,
+            })
+        });
+        read.await
+    }
+}
+
+fn token(add: &AddArgs, settings: &ConnectionSettings) -> Result<Option<SecretString>, AdminError> {
+    // Options name no GitHub App.
+    let Some(CredentialSetting::Name(name)) = settings.listing_credential() else {
+        return Ok(None);
     };
-    match setting {
-        None => Ok(None),
-        Some(CredentialSetting::Name(name)) => {
-            match credentials.read(name, Protocol::Https).map_err(refused)? {
-                Credential::Https(https) => Ok(Some(https.password)),
-                Credential::Ssh(_) => Ok(None),
-            }
-        }
-        Some(CredentialSetting::App(_)) => {
-            let pem = credentials.app_key(&add.settings.name).map_err(refused)?;
-            let app = AppToken::new(client, &pem).map_err(refused)?;
-            Ok(Some(app.token().await.map_err(refused)?))
-        }
+    let credentials = Credentials::new(add.credentials.clone(), None);
+    let read = credentials.read(&add.tenant, name, Protocol::Https);
+    match read.map_err(refused)? {
+        Credential::Https(https) => Ok(Some(https.password)),
+        Credential::Ssh(_) => Ok(None),
     }
 }
 

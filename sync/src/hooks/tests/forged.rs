@@ -98,6 +98,28 @@ async fn a_connection_without_a_secret_refuses_and_an_unknown_one_is_not_found()
     ] {
         let signed = unsigned(path).and(SIGNATURE, &by_nothing);
         assert_refused(&endpoint, path, signed.and("X-Gitlab-Token", ""), status).await;
-        assert_refused(&endpoint, path, unsigned(path), status).await;
+        // Without a signature nobody learns which names there are.
+        assert_refused(&endpoint, path, unsigned(path), 401).await;
+    }
+}
+
+#[tokio::test]
+async fn a_name_is_looked_up_once_for_all_that_forge_and_never_unsigned() {
+    let endpoint = Endpoint::new();
+    let forged = || format!("sha256={}", "0".repeat(64));
+    for (path, status) in [("/hooks/acme/github", 401), ("/hooks/acme/none", 404)] {
+        endpoint.send(unsigned(path)).await;
+        assert!(endpoint.known.looked_up.lock().is_empty());
+        for _ in 0..3 {
+            let sent = unsigned(path).and(SIGNATURE, forged());
+            assert_refused(&endpoint, path, sent, status).await;
+        }
+        // The database was asked once. The secret is read for each, as for a name that there is not.
+        assert_eq!(
+            std::mem::take(&mut *endpoint.known.looked_up.lock()).len(),
+            1
+        );
+        let read = std::mem::take(&mut *endpoint.known.secrets_read.lock());
+        assert_eq!(read.len(), 3, "{path}");
     }
 }

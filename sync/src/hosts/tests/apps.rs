@@ -71,9 +71,6 @@ async fn a_signed_app_gets_a_token_and_keeps_it() {
         let claims = claims.unwrap().claims;
         let life = claims["exp"].as_i64().unwrap() - claims["iat"].as_i64().unwrap();
         assert_eq!(life, 600);
-        tokens.forget().await;
-        tokens.token().await.unwrap();
-        assert_eq!(host.asked().len(), 1);
     }
 }
 
