@@ -33,7 +33,7 @@ pub use project_lists::{ProjectQuery, ReportedMount};
 pub use project_sources::MirroredProject;
 pub use projects::{Project, ProjectSettings};
 pub use prune::AuditCuts;
-pub use sources::{MirrorRow, ProjectSource, SourceRow};
+pub use sources::{MirrorRow, OutOfUseRow, ProjectSource, SourceRow};
 pub use tenant::Tenant;
 
 // The administered objects, then the rules and errors they share.

@@ -15,7 +15,8 @@ use crate::volume::Volume;
 #[derive(Clone, Debug, clap::Args)]
 pub struct SyncConfig {
     /// Folder of credentials: a file `NAME` has `token` or `user:token` for https, or a private key for ssh,
-    /// with the hosts' keys in `NAME.known_hosts`. Files are read at each use.
+    /// with the hosts' keys in `NAME.known_hosts`. A tenant's own file `TENANT.NAME` comes first. Files are read at
+    /// each use.
     #[arg(long, env = "ARCHWAY_CREDENTIALS", value_name = "DIR")]
     pub credentials: Option<PathBuf>,
     /// File of the ssh hosts' keys, for credentials without one of their own.

@@ -116,7 +116,8 @@ struct SettingsArgs {
     /// The most repositories that it may serve. More is an error.
     #[arg(long, value_name = "N", default_value = "5000")]
     max: u32,
-    /// A file with more authorities for the host's certificate, as `archway sync` sees it.
+    /// A file with the authorities of the host's certificate, as `archway sync` sees it. Listings trust the system's,
+    /// too; git trusts these alone.
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
     /// The proxy for https.

@@ -3,6 +3,8 @@
 use std::io::{IsTerminal, Write};
 
 const WIDTH: u64 = 30;
+/// Clears what a longer line left behind.
+const CLEAR_REST: &str = "\x1b[K";
 
 /// Written to standard error, so that standard output holds only the answer.
 pub(super) struct ProgressBar {
@@ -22,15 +24,22 @@ impl ProgressBar {
 
     /// Shows progress.
     pub(super) fn show(&self, done: u64, total: u64) {
+        self.show_with(done, total, "");
+    }
+
+    /// Shows progress, and behind it what is under way.
+    pub(super) fn show_with(&self, done: u64, total: u64, more: &str) {
         if self.is_terminal {
-            write(&format!("\r{} {}", line(done, total), self.unit));
+            let line = line(done, total);
+            write(&format!("\r{line} {}{more}{CLEAR_REST}", self.unit));
         }
     }
 
     /// Shows the final state and ends the line.
     pub(super) fn end(&self, done: u64, total: u64) {
+        self.show(done, total);
         if self.is_terminal {
-            write(&format!("\r{} {}\n", line(done, total), self.unit));
+            write("\n");
         }
     }
 }

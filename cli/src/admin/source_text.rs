@@ -3,6 +3,8 @@
 use archway_proto::chain::Chain;
 use archway_sync::credentials::check_name;
 use archway_sync::remote::{AllowedProtocols, Protocol, RemoteUrl, check_reference};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::AdminError;
 use crate::tenants::ProjectSource;
@@ -30,30 +32,59 @@ impl ProtocolArgs {
     }
 }
 
-/// An unchecked source.
-pub(super) struct SourceText<'a> {
-    pub(super) url: &'a str,
-    pub(super) reference: Option<&'a str>,
-    pub(super) credential: Option<&'a str>,
-    pub(super) ca_file: Option<&'a str>,
-    pub(super) https_proxy: Option<&'a str>,
+/// The remote repository of a project, unchecked: `git` of a file, or options.
+#[derive(Debug, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SourceText {
+    /// The URL of its repository, by https or ssh, without a password: `archway sync`, or the running `archway dev`,
+    /// mirrors it.
+    #[arg(
+        long = "git",
+        value_name = "URL",
+        conflicts_with = "path",
+        required = false
+    )]
+    #[schemars(length(min = 1, max = 2048))]
+    url: String,
+    /// The branch, tag or commit to serve; the repository's own HEAD if omitted.
+    #[arg(
+        long = "ref",
+        value_name = "REF",
+        requires = "url",
+        help = "The branch, tag or commit to serve [default: the repository's own HEAD]"
+    )]
+    #[serde(rename = "ref")]
+    #[schemars(length(min = 1, max = 250))]
+    reference: Option<String>,
+    /// The credential: a file of this name in the folder that `archway sync` has by `--credentials`.
+    #[arg(long, value_name = "NAME", requires = "url")]
+    #[schemars(regex(pattern = r"^[a-z0-9][a-z0-9-]{0,62}$"))]
+    credential: Option<String>,
+    /// A file of certificates that git trusts instead of the system's, as `archway sync` sees it.
+    #[arg(long, value_name = "FILE", requires = "url")]
+    #[schemars(length(min = 1, max = 4096))]
+    ca_file: Option<String>,
+    /// The proxy for https.
+    #[arg(long, value_name = "URL", requires = "url")]
+    #[schemars(length(min = 1, max = 2048))]
+    https_proxy: Option<String>,
 }
 
-impl SourceText<'_> {
+impl SourceText {
     /// Checks every part. Reads no file and asks no host.
     pub(super) fn check(&self, allowed: &AllowedProtocols) -> Result<ProjectSource, AdminError> {
-        if let Some(name) = self.credential {
+        if let Some(name) = &self.credential {
             check_name(name).map_err(refused)?;
         }
-        if let Some(reference) = self.reference {
+        if let Some(reference) = &self.reference {
             check_reference(reference).map_err(refused)?;
         }
         Ok(ProjectSource {
-            remote: RemoteUrl::parse(self.url, allowed).map_err(refused)?,
-            reference: self.reference.map(str::to_owned),
-            credential: self.credential.map(str::to_owned),
-            ca_file: self.ca_file.map(str::to_owned),
-            https_proxy: self.https_proxy.map(str::to_owned),
+            remote: RemoteUrl::parse(&self.url, allowed).map_err(refused)?,
+            reference: self.reference.clone(),
+            credential: self.credential.clone(),
+            ca_file: self.ca_file.clone(),
+            https_proxy: self.https_proxy.clone(),
         })
     }
 }

@@ -13,7 +13,7 @@ use super::connect::{Connected, Installation};
 use super::print::print;
 use super::progress_bar::ProgressBar;
 use crate::tenants::{ConnectionRow, MirrorRow, TenantsTx};
-use answer::{ListedMirror, MirrorList};
+use answer::{ListedMirror, MirrorList, OutOfUse};
 
 /// How often a wait polls the state.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -26,7 +26,7 @@ const LONGEST_DELAY: Duration = Duration::from_secs(20);
 /// The subcommands of `archway sync`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SyncCommand {
-    /// Show the mirrors of a tenant, or of all.
+    /// Show the mirrors of a tenant, or of all, and which projects connections put out of use.
     Status {
         /// The tenant's slug [default: all].
         tenant: Option<String>,
@@ -92,15 +92,20 @@ async fn list(
             all.map(|tenant| (tenant.slug, tenant.id)).collect()
         }
     };
-    let mut mirrors = Vec::new();
+    let (mut mirrors, mut out_of_use) = (Vec::new(), Vec::new());
+    let is_chosen = |slug: &str| project.is_none_or(|project| project == slug);
     for (slug, id) in tenants {
         let rows = tx.mirrors(id).await?.into_iter();
-        let chosen = rows.filter(|row| project.is_none_or(|project| project == row.project));
+        let chosen = rows.filter(|row| is_chosen(&row.project));
         mirrors.extend(chosen.map(|row| ListedMirror::of(&slug, row)));
+        let rows = tx.out_of_use(id).await?.into_iter();
+        let chosen = rows.filter(|row| is_chosen(&row.project));
+        out_of_use.extend(chosen.map(|row| OutOfUse::of(&slug, row)));
     }
     Ok(MirrorList {
         tenant: tenant.map(str::to_owned),
         mirrors,
+        out_of_use,
     })
 }
 
@@ -118,6 +123,8 @@ struct Fetched {
     done: usize,
     of: usize,
     is_running: bool,
+    /// As [`clones`] writes it.
+    clones: String,
     /// Why connections were not listed.
     errors: Vec<String>,
 }
@@ -126,11 +133,11 @@ impl Request<'_> {
     async fn make(self, connected: &Connected) -> Result<SystemTime, AdminError> {
         let made = connected.change_unless(false, async |tx, _| {
             let id = tx.find_tenant(self.tenant).await?;
-            tx.request_sync(id, self.project).await?;
+            let asked = tx.request_sync(id, self.project).await?;
             if self.project.is_none() {
                 tx.request_listings(id, self.accepts_removals).await?;
             }
-            Ok(SystemTime::now())
+            Ok(asked)
         });
         made.await
     }
@@ -167,6 +174,7 @@ impl Request<'_> {
             is_running: connections.iter().any(|row| row.is_running)
                 || mirrors.iter().any(|row| row.is_running),
             errors: errors.collect(),
+            clones: clones(&mirrors),
         })
     }
 
@@ -185,7 +193,7 @@ impl Request<'_> {
                 bar.end(count(fetched.done), count(fetched.of));
                 return Ok(fetched.errors);
             }
-            bar.show(count(fetched.done), count(fetched.of));
+            bar.show_with(count(fetched.done), count(fetched.of), &fetched.clones);
             if fetched.done != done || fetched.is_running {
                 (done, since) = (fetched.done, Instant::now());
             }
@@ -220,8 +228,64 @@ async fn request_and_wait(
     }
 }
 
-/// Whether a run that began after the request has ended, or one shortly before it.
+/// Whether a run that began after the request has ended.
 fn has_run(tried_at: Option<SystemTime>, is_running: bool, asked: SystemTime) -> bool {
-    let recent = asked.checked_sub(Duration::from_secs(10)).unwrap_or(asked);
-    !is_running && tried_at.is_some_and(|tried| tried >= recent)
+    !is_running && tried_at.is_some_and(|tried| tried >= asked)
+}
+
+/// How far the first clones are: one by its project, the others by their number. Empty if there are none.
+fn clones(mirrors: &[MirrorRow]) -> String {
+    let mut cloning = mirrors.iter().filter(|row| row.state == "cloning");
+    let Some(first) = cloning.next() else {
+        return String::new();
+    };
+    let percent = first
+        .percent
+        .map(|percent| format!(" {percent} % of objects,"));
+    let megabytes = first.bytes.unwrap_or(0) as f64 / 1e6;
+    let others = match cloning.count() {
+        0 => String::new(),
+        others => format!(" and {others} more"),
+    };
+    let percent = percent.unwrap_or_default();
+    format!(
+        ", cloning {}:{percent} {megabytes:.1} MB{others}",
+        first.project
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::answer::tests::mirror_row;
+    use super::*;
+
+    #[test]
+    fn only_a_run_after_the_request_counts_and_only_once_it_ended() {
+        let asked = SystemTime::UNIX_EPOCH + Duration::from_secs(100);
+        let before = asked.checked_sub(Duration::from_micros(1));
+        for (tried_at, is_running, counts) in [
+            (None, false, false),
+            (before, false, false),
+            (Some(asked), true, false),
+            (Some(asked), false, true),
+        ] {
+            let has = has_run(tried_at, is_running, asked);
+            assert_eq!(has, counts, "{tried_at:?} {is_running}");
+        }
+    }
+
+    #[test]
+    fn the_bar_has_the_objects_and_bytes_of_a_clone() {
+        let row = |project, percent| MirrorRow {
+            percent,
+            bytes: Some(12_340_000),
+            ..mirror_row(project, "", "cloning")
+        };
+        let ok = || mirror_row("web", "", "ok");
+        assert_eq!(clones(&[ok()]), "");
+        let one = [ok(), row("app", Some(45))];
+        assert_eq!(clones(&one), ", cloning app: 45 % of objects, 12.3 MB");
+        let two = [row("app", None), row("site", Some(1))];
+        assert_eq!(clones(&two), ", cloning app: 12.3 MB and 1 more");
+    }
 }

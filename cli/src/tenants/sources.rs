@@ -22,7 +22,7 @@ pub struct ProjectSource {
     pub reference: Option<String>,
     /// The name of a file in the folder of credentials.
     pub credential: Option<String>,
-    /// A file of certificates that are trusted besides the system's.
+    /// A file of certificates that git trusts instead of the system's.
     pub ca_file: Option<String>,
     /// The proxy for https.
     pub https_proxy: Option<String>,
@@ -90,6 +90,19 @@ pub struct MirrorRow {
     pub next_at: SystemTime,
     /// Whether a run is under way.
     pub is_running: bool,
+}
+
+/// A project that its connection put out of use.
+#[derive(Clone, Debug)]
+pub struct OutOfUseRow {
+    /// The project's slug.
+    pub project: String,
+    /// The remote's host.
+    pub host: String,
+    /// `gone`, the name of a filter, `named` or `connection`.
+    pub reason: String,
+    /// Since when.
+    pub since: SystemTime,
 }
 
 impl TenantsTx {
@@ -202,7 +215,33 @@ impl TenantsTx {
             .collect())
     }
 
-    /// Makes the mirrors of a tenant, or of one of its projects, due at once, unless one was tried just now.
+    /// The projects of a tenant that its connections put out of use, by slug.
+    ///
+    /// # Errors
+    /// If Postgres does not answer.
+    pub async fn out_of_use(&mut self, tenant: Uuid) -> Result<Vec<OutOfUseRow>, TenantError> {
+        let rows = sqlx::query!(
+            r#"select p.slug as project, s.host, s.out_of_use as "reason!",
+                      (extract(epoch from p.removed_at) * 1000000)::bigint as "since!"
+               from sources s join projects p on p.id = s.project_id
+               where s.tenant_id = $1 and s.out_of_use is not null and p.removed_at is not null
+               order by p.slug collate "C""#,
+            tenant
+        )
+        .fetch_all(&mut *self.tx)
+        .await
+        .map_err(query("list projects that are out of use"))?;
+        let rows = rows.into_iter().map(|row| OutOfUseRow {
+            project: row.project,
+            host: row.host,
+            reason: row.reason,
+            since: moment(row.since),
+        });
+        Ok(rows.collect())
+    }
+
+    /// Makes the mirrors of a tenant, or of one of its projects, due at once, unless one was tried just now. Returns
+    /// the time of the request, by the clock that runs are recorded with.
     ///
     /// # Errors
     /// [`TenantError::Missing`].
@@ -210,12 +249,17 @@ impl TenantsTx {
         &mut self,
         tenant: Uuid,
         project: Option<&str>,
-    ) -> Result<(), TenantError> {
+    ) -> Result<SystemTime, TenantError> {
         let project = match project {
             Some(slug) => Some(self.find_project(tenant, slug).await?.id),
             None => None,
         };
-        self.make_due(tenant, project).await
+        self.make_due(tenant, project).await?;
+        let now = sqlx::query_scalar!(
+            r#"select (extract(epoch from now()) * 1000000)::bigint as "now!""#
+        );
+        let now = now.fetch_one(&mut *self.tx).await;
+        now.map(moment).map_err(query("read the time"))
     }
 
     async fn make_due(&mut self, tenant: Uuid, project: Option<Uuid>) -> Result<(), TenantError> {

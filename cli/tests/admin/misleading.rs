@@ -20,6 +20,7 @@ fn named() -> Installation {
     let installation = Installation::new();
     installation.run("tenant create acme").ok();
     installation.run("project add acme site").ok();
+    installation.run("project add acme old").ok();
     installation.run("key issue acme").ok();
     installation.sql(&format!(
         "update tenants set name = '{NAME}'; \
@@ -37,6 +38,8 @@ fn named() -> Installation {
          insert into connections (tenant_id, name, settings) \
          select id, 'org', jsonb_build_object('github', jsonb_build_object('org', '{NAME}')) from tenants; \
          update listings set message = '{NAME}'; \
+         update sources set out_of_use = 'gone' from projects p where p.id = project_id and p.slug = 'old'; \
+         update projects set removed_at = now() where slug = 'old'; \
          insert into indexes (tenant_id, project_id, made_by, failure) \
          select tenant_id, id, 'x', '{NAME}' from projects"
     ));
@@ -87,7 +90,8 @@ fn every_command_escapes_misleading_characters_in_names() {
     let table = [
         ("tenant list", "tenant list", 1),
         ("project list", "project list acme", 3),
-        ("sync status", "sync status acme", 2),
+        ("sync status", "sync status acme", 3),
+        ("sync status", "sync status", 3),
         ("connection list", "connection list acme", 1),
         ("connection show", "connection show acme org", 2),
         ("project list", "project list", 3),

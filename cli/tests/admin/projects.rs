@@ -38,6 +38,18 @@ fn a_project_is_added_with_its_rules() {
 }
 
 #[test]
+fn options_of_a_repository_need_its_url() {
+    let installation = with_acme();
+    for option in ["--ref main", "--credential host", "--ca-file /ca.pem"] {
+        let refused = installation.run(&format!("project add acme site {option}"));
+        let told = refused.failed();
+        assert!(told.contains("--git <URL>"), "{option}: {told}");
+    }
+    let both = "project add acme site --git https://host/a --path /tmp";
+    assert!(installation.run(both).failed().contains("--path"));
+}
+
+#[test]
 fn unnamed_settings_stay_and_cleared_ones_get_their_default() {
     let installation = with_acme();
     installation

@@ -48,7 +48,8 @@ pub struct ConnectionSettings {
     /// The most repositories that it may serve, 1 to 100,000. More is an error, never a cut.
     #[serde(default = "default_max")]
     pub max: u32,
-    /// Absolute path of a file with more authorities (PEM) for the host's certificate.
+    /// Absolute path of a file with the authorities (PEM) of the host's certificate. Listings trust the system's, too;
+    /// git trusts these alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
     /// URL of the proxy for https. The environment's proxies are not used.

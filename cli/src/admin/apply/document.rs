@@ -15,6 +15,7 @@ use schemars::{JsonSchema, SchemaGenerator, json_schema, schema_for};
 use serde::{Deserialize, Serialize};
 
 use crate::admin::print::Answer;
+use crate::admin::source_text::SourceText;
 pub(super) use count::Count;
 
 /// The largest file, in bytes: about 200,000 tenants with a project and a key each.
@@ -82,29 +83,7 @@ pub(super) struct ProjectEntry {
     #[serde(default)]
     pub(super) close: Vec<String>,
     /// Its repository, which `archway sync` mirrors. If omitted, somebody puts it into the folder.
-    pub(super) git: Option<GitEntry>,
-}
-
-/// The remote repository of a project.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct GitEntry {
-    /// Its URL, by https or ssh, without a password.
-    #[schemars(length(min = 1, max = 2048))]
-    pub(super) url: String,
-    /// The branch, tag or commit to serve; the repository's own HEAD if omitted.
-    #[serde(rename = "ref")]
-    #[schemars(length(min = 1, max = 250))]
-    pub(super) reference: Option<String>,
-    /// The name of a file in the folder that `archway sync` has by --credentials.
-    #[schemars(regex(pattern = r"^[a-z0-9][a-z0-9-]{0,62}$"))]
-    pub(super) credential: Option<String>,
-    /// A file with more authorities for the host's certificate, as `archway sync` sees it.
-    #[schemars(length(min = 1, max = 4096))]
-    pub(super) ca_file: Option<String>,
-    /// The proxy for https.
-    #[schemars(length(min = 1, max = 2048))]
-    pub(super) https_proxy: Option<String>,
+    pub(super) git: Option<SourceText>,
 }
 
 /// An API key. Its secret is in the environment, never here.

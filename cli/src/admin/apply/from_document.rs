@@ -10,19 +10,17 @@ use archway_sync::remote::AllowedProtocols;
 use secrecy::SecretString;
 
 use super::document::{
-    Count, Document, GitEntry, KeyEntry, KeyLimits, PerMinute, ProjectEntry, TenantEntry,
-    TenantLimits,
+    Count, Document, KeyEntry, KeyLimits, PerMinute, ProjectEntry, TenantEntry, TenantLimits,
 };
 use super::{ApplyError, KeysByName};
 use crate::admin::AdminError;
 use crate::admin::input::{KeyEnd, check_families, check_globs};
 use crate::admin::limit_targets::check_names;
-use crate::admin::source_text::SourceText;
 use crate::desired::{
     DesiredKey, DesiredLimit, DesiredName, DesiredProject, DesiredSource, DesiredState,
     DesiredTenant, Globs,
 };
-use crate::tenants::{KeyRequest, ProjectSource, key_id};
+use crate::tenants::{KeyRequest, key_id};
 
 impl DesiredState {
     /// The desired state of a document. Keys come from `keys`, else from environment variables.
@@ -79,17 +77,6 @@ impl Checked {
         }
         self.entries.insert(what);
         Ok(())
-    }
-
-    fn source(&self, entry: GitEntry) -> Result<ProjectSource, AdminError> {
-        SourceText {
-            url: &entry.url,
-            reference: entry.reference.as_deref(),
-            credential: entry.credential.as_deref(),
-            ca_file: entry.ca_file.as_deref(),
-            https_proxy: entry.https_proxy.as_deref(),
-        }
-        .check(&self.allowed)
     }
 
     /// Checks the globs that are new.
@@ -172,7 +159,7 @@ fn project(
     let source = match entry.git {
         None => DesiredSource::Folder,
         Some(git) => {
-            let source = checked.source(git).map_err(wrong(&place))?;
+            let source = git.check(&checked.allowed).map_err(wrong(&place))?;
             DesiredSource::Mirror(Box::new(source))
         }
     };

@@ -13,21 +13,8 @@ use crate::tenants::{ProjectSettings, ProjectSource, TenantsTx};
 /// Where a project is mirrored from.
 #[derive(Debug, clap::Args)]
 pub(super) struct SourceArgs {
-    /// The URL of its repository, by https or ssh: `archway sync`, or the running `archway dev`, mirrors it.
-    #[arg(long, value_name = "URL", conflicts_with = "path")]
-    git: Option<String>,
-    /// The branch, tag or commit to serve [default: the repository's own HEAD].
-    #[arg(long = "ref", value_name = "REF", requires = "git")]
-    reference: Option<String>,
-    /// The credential: a file of this name in the folder that `archway sync` has by `--credentials`.
-    #[arg(long, value_name = "NAME", requires = "git")]
-    credential: Option<String>,
-    /// A file of certificates that git trusts instead of the system's, as `archway sync` sees it.
-    #[arg(long, value_name = "FILE", requires = "git")]
-    ca_file: Option<String>,
-    /// The proxy for https.
-    #[arg(long, value_name = "URL", requires = "git")]
-    https_proxy: Option<String>,
+    #[command(flatten)]
+    source: Option<SourceText>,
     #[command(flatten)]
     protocols: ProtocolArgs,
 }
@@ -64,16 +51,7 @@ impl SourceArgs {
     fn source(&self, is_dev: bool) -> Result<Option<ProjectSource>, AdminError> {
         let mut allowed = self.protocols.allowed();
         allowed.loopback_http = is_dev;
-        let source = self.git.as_deref().map(|url| {
-            SourceText {
-                url,
-                reference: self.reference.as_deref(),
-                credential: self.credential.as_deref(),
-                ca_file: self.ca_file.as_deref(),
-                https_proxy: self.https_proxy.as_deref(),
-            }
-            .check(&allowed)
-        });
-        source.transpose()
+        let source = self.source.as_ref();
+        source.map(|source| source.check(&allowed)).transpose()
     }
 }

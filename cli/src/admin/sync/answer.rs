@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::admin::print::{Answer, moment, table, table_by_tenant};
-use crate::tenants::MirrorRow;
+use crate::tenants::{MirrorRow, OutOfUseRow};
 
 /// Characters of a commit id that people are shown.
 const SHORT_COMMIT: usize = 12;
@@ -14,6 +14,35 @@ pub(super) struct MirrorList {
     /// Null: all tenants.
     pub(super) tenant: Option<String>,
     pub(super) mirrors: Vec<ListedMirror>,
+    /// Projects that their connections put out of use.
+    pub(super) out_of_use: Vec<OutOfUse>,
+}
+
+/// A project that its connection put out of use.
+#[derive(Serialize)]
+pub(super) struct OutOfUse {
+    tenant: String,
+    project: String,
+    host: String,
+    /// `gone`, `archived`, `fork`, `excluded`, `topic`, `unusable`, `named` or `connection`.
+    reason: String,
+    since: String,
+}
+
+impl OutOfUse {
+    pub(super) fn of(tenant: &str, row: OutOfUseRow) -> OutOfUse {
+        OutOfUse {
+            tenant: tenant.to_owned(),
+            project: row.project,
+            host: row.host,
+            reason: row.reason,
+            since: moment(row.since),
+        }
+    }
+
+    fn cells(&self) -> [String; 4] {
+        [&self.project, &self.reason, &self.host, &self.since].map(String::clone)
+    }
 }
 
 #[derive(Serialize)]
@@ -104,6 +133,23 @@ impl MirrorList {
         })
     }
 
+    /// A table of one tenant, or by tenant.
+    fn table<const N: usize>(
+        &self,
+        header: [&str; N],
+        rows: Vec<(&String, [String; N])>,
+        none: &str,
+    ) -> String {
+        let rows = rows.into_iter();
+        match self.tenant {
+            Some(_) => table(header, rows.map(|(_, cells)| cells).collect(), none),
+            None => {
+                let rows = rows.map(|(tenant, cells)| (tenant.clone(), cells));
+                table_by_tenant(header, rows.collect(), none)
+            }
+        }
+    }
+
     /// Which mirrors failed, and why.
     pub(super) fn failures(&self) -> Vec<String> {
         let failed = self.mirrors.iter().filter_map(|mirror| {
@@ -121,32 +167,27 @@ impl Answer for MirrorList {
         ];
         let none =
             "nothing is mirrored: `archway project add TENANT SLUG --git URL` adds a repository";
-        match self.tenant {
-            Some(_) => table(
-                header,
-                self.worst()
-                    .map(|(row, places)| row.cells(places))
-                    .collect(),
-                none,
-            ),
-            None => {
-                let rows = self
-                    .worst()
-                    .map(|(row, places)| (row.tenant.clone(), row.cells(places)));
-                table_by_tenant(header, rows.collect(), none)
-            }
+        let rows = self.worst();
+        let rows = rows.map(|(row, places)| (&row.tenant, row.cells(places)));
+        let mirrors = self.table(header, rows.collect(), none);
+        if self.out_of_use.is_empty() {
+            return mirrors;
         }
+        let rows = self.out_of_use.iter();
+        let rows = rows.map(|row| (&row.tenant, row.cells())).collect();
+        let header = ["out of use", "reason", "host", "since"];
+        format!("{mirrors}\n\n{}", self.table(header, rows, ""))
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::time::SystemTime;
 
     use super::*;
 
-    fn mirror(project: &str, place: &str, state: &str) -> ListedMirror {
-        let row = MirrorRow {
+    pub(in super::super) fn mirror_row(project: &str, place: &str, state: &str) -> MirrorRow {
+        MirrorRow {
             project: project.to_owned(),
             host: "host".to_owned(),
             place: place.to_owned(),
@@ -161,8 +202,11 @@ mod tests {
             tried_at: None,
             next_at: SystemTime::UNIX_EPOCH,
             is_running: false,
-        };
-        ListedMirror::of("acme", row)
+        }
+    }
+
+    fn mirror(project: &str, place: &str, state: &str) -> ListedMirror {
+        ListedMirror::of("acme", mirror_row(project, place, state))
     }
 
     #[test]
@@ -175,6 +219,7 @@ mod tests {
                 mirror("app", "c", "backing_off"),
                 mirror("site", "a", "ok"),
             ],
+            out_of_use: Vec::new(),
         };
         let text = list.text();
         assert!(text.contains("not_found on b (of 3)"), "{text}");
