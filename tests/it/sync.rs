@@ -118,13 +118,8 @@ async fn a_purged_projects_mirror_is_not_served_under_its_freed_slug() {
     let waits = async || {
         let read = json!({ "project": "site", "path": "a.txt" });
         let reply = client.call("read_file", read).await;
-<<<<<<< HEAD
-        let waits = || reply.code() == "unavailable" && reply.error()["details"]["state"] == "new";
-        (reply.is_error() && waits()).then_some(())
-=======
         let error = reply.error();
         (error["code"] == "unavailable" && error["details"]["state"] == "new").then_some(())
->>>>>>> s2
     };
     mirrored.stack.eventually(waits).await;
     let list = client.call("list_projects", json!({})).await;

@@ -30,11 +30,6 @@ fn a_dry_run_of_urls_reads_no_key_and_shows_the_slugs_of_a_listing() {
     let repositories = shown["repositories"].as_array().unwrap().iter();
     let slugs: Vec<&Value> = repositories.map(|it| &it["slug"]).collect();
     // Removed projects keep their slugs; what an operator serves is left to that project.
-<<<<<<< HEAD
-    assert_eq!(slugs, ["acme-site-2", "acme-old"]);
-    assert_eq!(shown["left_out"], json!({ "named": 1 }));
-}
-=======
     assert_eq!(slugs, ["acme-old", "acme-site-2"]);
     assert_eq!(shown["left_out"], json!({ "named": 1 }));
 }
@@ -70,4 +65,3 @@ fn what_connections_put_out_of_use_is_listed_with_its_reason() {
         "by hand, not by a connection: {shown}"
     );
 }
->>>>>>> s2

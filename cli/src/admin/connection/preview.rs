@@ -108,14 +108,7 @@ impl Known {
     }
 }
 
-<<<<<<< HEAD
-fn token(
-    add: &AddArgs,
-    settings: &ConnectionSettings,
-) -> Result<Option<SecretString>, AdminError> {
-=======
 fn token(add: &AddArgs, settings: &ConnectionSettings) -> Result<Option<SecretString>, AdminError> {
->>>>>>> s2
     // Options name no GitHub App.
     let Some(CredentialSetting::Name(name)) = settings.listing_credential() else {
         return Ok(None);
