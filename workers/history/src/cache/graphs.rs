@@ -182,6 +182,7 @@ mod tests {
     use archway_repo::testing::{Sandbox, cancel};
     use tokio::time::advance;
     use tokio_util::sync::CancellationToken;
+    use uuid::Uuid;
 
     use super::*;
 
