@@ -231,7 +231,7 @@ mod tests {
             let rules = Arc::new(Rules::new(&[], &[], None).unwrap());
             let repo = app
                 .repos
-                .open("acme", (&name, uuid::Uuid::nil()), rules)
+                .open("acme", (&name, Uuid::nil()), rules)
                 .unwrap();
             let is_due = graphs.claim(repo.key());
             graphs.states.run_pending_tasks();
