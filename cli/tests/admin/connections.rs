@@ -1,4 +1,4 @@
-//! `archway connection`: what a dry run says.
+//! Repositories by URL: connections, single ones, and how they go.
 
 use serde_json::{Value, json};
 
@@ -63,5 +63,28 @@ fn what_connections_put_out_of_use_is_listed_with_its_reason() {
     assert!(
         !shown.contains("removed"),
         "by hand, not by a connection: {shown}"
+    );
+}
+
+#[test]
+fn options_of_a_repository_need_its_url() {
+    let installation = Installation::new();
+    installation.run("tenant create acme").ok();
+    for option in ["--ref main", "--credential host", "--ca-file /ca.pem"] {
+        let refused = installation.run(&format!("project add acme site {option}"));
+        // The command line itself is wrong.
+        assert_eq!((refused.code, refused.out.as_str()), (2, ""));
+        assert!(
+            refused.err.contains("--git <URL>"),
+            "{option}: {}",
+            refused.err
+        );
+    }
+    let both = "project add acme site --git https://host/a --path /tmp";
+    assert!(
+        installation
+            .run(both)
+            .err
+            .contains("cannot be used with '--path <DIR>'")
     );
 }

@@ -38,28 +38,6 @@ fn a_project_is_added_with_its_rules() {
 }
 
 #[test]
-fn options_of_a_repository_need_its_url() {
-    let installation = with_acme();
-    for option in ["--ref main", "--credential host", "--ca-file /ca.pem"] {
-        let refused = installation.run(&format!("project add acme site {option}"));
-        // The command line itself is wrong.
-        assert_eq!((refused.code, refused.out.as_str()), (2, ""));
-        assert!(
-            refused.err.contains("--git <URL>"),
-            "{option}: {}",
-            refused.err
-        );
-    }
-    let both = "project add acme site --git https://host/a --path /tmp";
-    assert!(
-        installation
-            .run(both)
-            .err
-            .contains("cannot be used with '--path <DIR>'")
-    );
-}
-
-#[test]
 fn unnamed_settings_stay_and_cleared_ones_get_their_default() {
     let installation = with_acme();
     installation
