@@ -229,10 +229,7 @@ mod tests {
             let name = format!("app-{number}");
             std::fs::create_dir_all(app.host("acme").join(&name)).unwrap();
             let rules = Arc::new(Rules::new(&[], &[], None).unwrap());
-            let repo = app
-                .repos
-                .open("acme", (&name, Uuid::nil()), rules)
-                .unwrap();
+            let repo = app.repos.open("acme", (&name, Uuid::nil()), rules).unwrap();
             let is_due = graphs.claim(repo.key());
             graphs.states.run_pending_tasks();
             is_due
