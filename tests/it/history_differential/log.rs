@@ -25,6 +25,9 @@ const AUTHORS: [&str; 8] = [
     "nobody",
 ];
 
+/// For messages, as both read them.
+const GREPS: [&str; 6] = ["fix", "^add", "e[rd]+", "merge|bump", "[0-9]$", "no such"];
+
 /// A query in Archway's terms and in git's.
 struct LogQuery {
     arguments: Value,
@@ -66,6 +69,18 @@ impl LogQuery {
             arguments["author"] = json!(author);
             git.extend(["-i", "-F"].map(str::to_owned));
             git.push(format!("--author={author}"));
+        } else if random.random_bool(0.2) {
+            let grep = GREPS.choose(random).expect("patterns");
+            arguments["grep"] = json!(grep);
+            git.extend(["-i", "-E"].map(str::to_owned));
+            git.push(format!("--grep={grep}"));
+        }
+        if random.random_bool(0.2) {
+            let text = matter.text(random, &side.git);
+            arguments["changed"] = json!(text);
+            // git lists the files that match alone, and merges if they are compared with a parent.
+            git.extend(["--no-merges", "--pickaxe-all"].map(str::to_owned));
+            git.push(format!("-S{text}"));
         }
         if random.random_bool(0.2) {
             let (revision, commit) = matter.revision(random, &side.git);

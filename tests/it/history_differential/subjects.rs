@@ -1,5 +1,7 @@
 //! Random subjects of queries about a history: existing revisions and paths, in every spelling.
 
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+
 use rand::{Rng, rngs::StdRng, seq::IndexedRandom};
 
 use super::git::Git;
@@ -43,6 +45,24 @@ impl Subjects {
     /// A path that is or was a file.
     pub(super) fn file(&self, random: &mut StdRng) -> Vec<u8> {
         self.paths.choose(random).expect("paths").clone()
+    }
+
+    /// A text that some file has, or had: a part of a line.
+    pub(super) fn text(&self, random: &mut StdRng, git: &Git) -> String {
+        for _ in 0..20 {
+            let commit = self.commits.choose(random).expect("commits");
+            let path = self.file(random);
+            let name = [format!("{commit}:").as_bytes(), path.as_slice()].concat();
+            let show = [b"show".as_slice(), &name].map(OsStr::from_bytes);
+            let content = git.try_run(&show).unwrap_or_default();
+            let content = String::from_utf8(content).unwrap_or_default();
+            let lines: Vec<&str> = content.lines().filter(|it| it.len() > 3).collect();
+            let line = lines.choose(random).map(|line| line.trim());
+            if let Some(line) = line.filter(|line| line.is_ascii() && !line.is_empty()) {
+                return line.chars().take(random.random_range(3..30)).collect();
+            }
+        }
+        "no such text".to_owned()
     }
 
     /// A path that is or was a folder; rarely one that never was.

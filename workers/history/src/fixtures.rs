@@ -43,6 +43,8 @@ pub(super) fn log_query(file_path: Option<&str>) -> LogQuery {
         since: None,
         until: None,
         author: None,
+        grep: None,
+        changed: None,
         revision: None,
         now: Timestamp::UNIX_EPOCH,
     }

@@ -6,6 +6,9 @@
 
 mod query;
 mod start;
+mod view;
+mod filter;
+mod changed_text;
 mod file_list;
 
 use archway_repo::{Cancel, RepoPath};
@@ -13,12 +16,15 @@ use gix::ObjectId;
 pub use query::LogQuery;
 
 use self::file_list::FileList;
+use self::filter::CommitFilter;
+use self::view::View;
 use super::blobs::Blobs;
 use super::change::Changes;
 use super::changed_file::ChangedFile;
 use super::cursor::{LastCommit, LogCursor};
-use super::followed_file::{CommitEffect, FollowedFile};
-use super::path_limiter::PathLimiter;
+use super::followed_file::CommitEffect;
+use super::path_limiter::{PathLimiter, Sides};
+use super::trees;
 use super::walk::{Dates, LogWalk, Plan};
 use super::walk_node::WalkNode;
 use super::{CommitInfo, History, HistoryError};
@@ -49,19 +55,12 @@ pub struct Log<'a> {
     /// The path of the query, if it is a file or not known yet.
     path: Option<RepoPath>,
     is_folder: Option<bool>,
-    /// In lower case.
-    author: Option<String>,
+    filter: CommitFilter,
     returned: u64,
-    /// The commit that was returned last.
+    /// The commit that was returned last, or passed because of its changes.
     last: Option<ObjectId>,
     /// How many commits of earlier pages still have to be skipped.
     skip: u64,
-}
-
-enum View {
-    All,
-    Folder(PathLimiter),
-    File(FollowedFile),
 }
 
 /// A commit that matches, and what was computed for it so far.
@@ -77,7 +76,7 @@ impl<'a> Log<'a> {
         history: &'a History,
         cursor: LogCursor,
         path: Option<RepoPath>,
-        author: Option<&str>,
+        filter: CommitFilter,
         cancel: &Cancel,
     ) -> Result<Log<'a>, HistoryError> {
         let plan = Plan {
@@ -94,7 +93,7 @@ impl<'a> Log<'a> {
             view: View::of(path.as_ref(), cursor.is_folder, None),
             path,
             is_folder: cursor.is_folder,
-            author: author.map(str::to_lowercase),
+            filter,
             returned: cursor.returned,
             last: None,
             skip: 0,
@@ -214,9 +213,9 @@ impl<'a> Log<'a> {
             },
         };
         let mut commit_info = None;
-        if let Some(author) = &self.author {
+        if self.filter.reads_commits() {
             let read = self.history.commit_info(self.history.id_of(node.key))?;
-            if !has_author(&read, author) {
+            if !self.filter.admits(&read)? {
                 return Ok(None);
             }
             commit_info = Some(read);
@@ -227,11 +226,47 @@ impl<'a> Log<'a> {
             }
             _ => None,
         };
-        Ok(Some(Match {
+        let matched = Match {
             node: node.clone(),
             commit_info,
             file,
-        }))
+        };
+        if !self.changes_text(&matched, sides, cancel)? {
+            // git follows a rename in a commit that it does not show because of the text.
+            self.move_past(&matched);
+            return Ok(None);
+        }
+        Ok(Some(matched))
+    }
+
+    /// Whether the commit adds or removes the text of the query, if there is one.
+    fn changes_text(
+        &mut self,
+        Match { node, file, .. }: &Match,
+        sides: Option<Sides>,
+        cancel: &Cancel,
+    ) -> Result<bool, HistoryError> {
+        let (history, Some(text)) = (self.history, &mut self.filter.changed) else {
+            return Ok(true);
+        };
+        if node.parents.len() > 1 {
+            return Ok(false);
+        }
+        let old_tree = history.first_parent_tree(node)?;
+        let new_tree = Some(node.tree);
+        let found = match (&mut self.view, sides) {
+            (View::File(_), Some((mut old, new))) => {
+                if let Some(from) = file.as_ref().and_then(|file| file.old_path.clone()) {
+                    (old, _) = PathLimiter::of(from).sides(history, old_tree, None)?;
+                }
+                return text.differs(history, (old, new), cancel);
+            }
+            (View::Folder(limiter), _) => {
+                limiter.differences(history, old_tree, new_tree, cancel)?
+            }
+            _ => trees::differences(&history.git, &history.rules, (old_tree, new_tree), cancel)?,
+        };
+        text.differs_in(history, found, cancel)
     }
 
     fn entry(&mut self, matched: &Match, cancel: &Cancel) -> Result<LogEntry, HistoryError> {
@@ -268,32 +303,6 @@ impl<'a> Log<'a> {
             followed.rename(old.clone());
         }
     }
-}
-
-impl View {
-    /// `name` is the followed file's name where the walk resumes.
-    fn of(path: Option<&RepoPath>, is_folder: Option<bool>, name: Option<String>) -> View {
-        let Some(path) = path else { return View::All };
-        if is_folder == Some(true) {
-            return View::Folder(PathLimiter::of(path.clone()));
-        }
-        let name = name.and_then(|name| RepoPath::parse(&name).ok());
-        View::File(FollowedFile::of(name.unwrap_or_else(|| path.clone())))
-    }
-
-    /// The path that limits the walk. A followed file does not limit it.
-    fn limiter(&self) -> Option<PathLimiter> {
-        match self {
-            View::Folder(limiter) => Some(PathLimiter::of(limiter.path().clone())),
-            View::All | View::File(_) => None,
-        }
-    }
-}
-
-/// Whether the author's `Name <email>` contains `part`, which is in lower case.
-fn has_author(commit_info: &CommitInfo, part: &str) -> bool {
-    let author = format!("{} <{}>", commit_info.author.name, commit_info.author.email);
-    author.to_lowercase().contains(part)
 }
 
 #[cfg(test)]

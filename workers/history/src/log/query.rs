@@ -5,6 +5,7 @@ use gix::ObjectId;
 use jiff::Timestamp;
 
 use super::Log;
+use super::filter::CommitFilter;
 use crate::cursor::LogCursor;
 use crate::date::{self, SpanEnd};
 use crate::path_limiter::PathLimiter;
@@ -21,6 +22,10 @@ pub struct LogQuery {
     pub until: Option<String>,
     /// A part of the author's `Name <email>`, in any case.
     pub author: Option<String>,
+    /// A regular expression that a line of the message matches, in any case.
+    pub grep: Option<String>,
+    /// A text that the commit adds or removes.
+    pub changed: Option<String>,
     /// Where the log begins. Defaults to HEAD.
     pub revision: Option<String>,
     /// The time that dates such as "30 days ago" refer to.
@@ -53,7 +58,7 @@ impl History {
             self.rules.admit(path, path, Kind::File)?;
         }
         cursor.is_folder = is_folder;
-        Log::new(self, cursor, path, query.author.as_deref(), cancel)
+        Log::new(self, cursor, path, CommitFilter::of(query)?, cancel)
     }
 
     /// The position where a log begins: names and dates resolved as of now.

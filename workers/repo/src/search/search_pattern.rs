@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use archway_trigrams::Requirement;
+use grep_matcher::Matcher as _;
 use grep_regex::RegexMatcher;
 use parking_lot::Mutex;
 
@@ -51,6 +52,23 @@ impl SearchPattern {
             },
             compiled: OnceLock::new(),
         }
+    }
+
+    /// Whether it is a pattern.
+    ///
+    /// # Errors
+    /// [`RepoError::InvalidPattern`].
+    pub fn check(&self) -> Result<(), RepoError> {
+        self.compiled().map(drop)
+    }
+
+    /// Whether a line of a short text matches, in memory.
+    ///
+    /// # Errors
+    /// [`RepoError::InvalidPattern`].
+    pub fn is_in(&self, text: &[u8]) -> Result<bool, RepoError> {
+        // This matcher never fails.
+        Ok(self.compiled()?.matcher.is_match(text).unwrap_or(false))
     }
 
     pub(crate) fn key(&self) -> &PatternKey {

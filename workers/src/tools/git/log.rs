@@ -30,6 +30,12 @@ pub(in crate::tools) struct LogArgs {
     /// Part of the author's name or email, in any case.
     #[schemars(length(min = 1, max = 256))]
     author: Option<String>,
+    /// Only commits with a line of the message that matches this regular expression, in any case.
+    #[schemars(length(min = 1, max = 200))]
+    grep: Option<String>,
+    /// Only commits that add or remove this text, as `git log -S`. Merges are left out.
+    #[schemars(length(min = 1, max = 1000))]
+    changed: Option<String>,
     /// Most commits to return.
     #[serde(default = "default_max_count")]
     #[schemars(range(min = 1, max = 100))]
@@ -87,6 +93,8 @@ impl Tool for GitLog {
                     since: args.since.clone(),
                     until: args.until.clone(),
                     author: args.author.clone(),
+                    grep: args.grep.clone(),
+                    changed: args.changed.clone(),
                     revision: args.revision.clone(),
                     now,
                 };

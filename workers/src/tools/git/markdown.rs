@@ -34,6 +34,22 @@ pub(super) fn subject(message: &BStr) -> String {
     message.summary().to_str_lossy().into_owned()
 }
 
+/// What follows the first paragraph of a message, as a quotation, so that it passes for nothing else. Empty if nothing
+/// does.
+pub(super) fn body(message: &str) -> String {
+    let message = gix::objs::commit::MessageRef::from_bytes(message.as_bytes());
+    let body = message.body.unwrap_or_default().to_str_lossy();
+    let quoted = body.trim().lines().map(|line| match line.trim_end() {
+        "" => ">\n".to_owned(),
+        line => format!("> {line}\n"),
+    });
+    let quoted: String = quoted.collect();
+    match quoted.is_empty() {
+        true => quoted,
+        false => format!("\n{quoted}"),
+    }
+}
+
 /// A text that others wrote, cut to at most `most` bytes.
 pub(super) fn shortened(bytes: &[u8], most: usize) -> String {
     let whole = String::from_utf8_lossy(bytes);
@@ -58,6 +74,15 @@ mod tests {
     fn the_subject_is_the_first_paragraph_on_one_line() {
         assert_eq!(subject("one\ntwo\n\nbody".into()), "one two");
         assert_eq!(subject("".into()), "");
+    }
+
+    #[test]
+    fn a_body_is_a_quotation() {
+        assert_eq!(
+            body("one\n\n\n# two\r\n\n three \n"),
+            "\n> # two\n>\n>  three\n"
+        );
+        assert_eq!(body("one\ntwo\n\n \n"), "");
     }
 
     #[test]

@@ -162,7 +162,8 @@ impl BlamePage {
 
 impl Size {
     fn with_commit(self, commit: &BlamedCommit) -> Size {
-        let shown = [&commit.author, &commit.email, &commit.subject];
+        let body = markdown::body(&commit.message);
+        let shown = [&commit.author, &commit.email, &commit.subject, &body];
         let shown: usize = shown.into_iter().map(|text| escaped_len(text)).sum();
         Size {
             data: self.data + paging::size(commit) + 1,
@@ -222,6 +223,7 @@ impl BlamedCommit {
             "\n### Commit {sha}\n**Author**: {} <{}>  \n**Date**: {}  \n**Message**: {}\n",
             self.author, self.email, self.day, self.subject
         );
+        out.push_str(&markdown::body(&self.message));
     }
 }
 
@@ -296,6 +298,8 @@ mod tests {
 **Author**: John Doe <j@example.com>  
 **Date**: 2025-10-09  
 **Message**: feat(auth): add JWT
+
+> Body.
 
 ### Commit de00000
 **Author**: Jane Smith <j@example.com>  

@@ -180,6 +180,7 @@ impl LoggedCommit {
         _ = writeln!(out, "**Author**: {author} <{email}>  ");
         let ellipsis = if self.message_truncated { "…" } else { "" };
         _ = writeln!(out, "**Message**: {}{ellipsis}", self.subject);
+        out.push_str(&markdown::body(&self.message));
         let total = self.files_total.unwrap_or(self.files.len());
         if total > 0 {
             _ = writeln!(out, "\n**Files Changed** ({total}):");
@@ -276,6 +277,8 @@ mod tests {
 ## Commit: abc1234 (2025-10-09)
 **Author**: John Doe <john@example.com>  
 **Message**: feat(auth): add JWT
+
+> Body.
 
 **Files Changed** (1):
 - src/auth/file0.ts (added)
