@@ -50,7 +50,7 @@ async fn an_unknown_argument_is_refused_with_the_nearest_known_one() {
         .call("list_files", json!({ "directry": "src" }))
         .await;
     assert!(details(&near).contains("directory"));
-    for (tool, word) in [("git_log", "grep"), ("git_diff", "head")] {
+    for (tool, word) in [("git_log", "body"), ("git_diff", "head")] {
         let unlike = details(&client.call(tool, json!({ word: "x" })).await);
         assert!(!unlike.contains("did you mean"), "{unlike}");
         assert!(unlike.contains("the arguments are "), "{unlike}");

@@ -82,6 +82,7 @@ async fn a_log_reads_as_the_contract_writes_it() {
          ## Commit: {first} (2025-10-08)\n\
          **Author**: John Doe <john@example.com>  \n\
          **Message**: feat(auth): add JWT verification\n\n\
+         > With a body.\n\n\
          **Files Changed** (2):\n\
          - logo.png (added)\n\
          - src/auth/jwt.ts (added)\n"
@@ -95,6 +96,17 @@ async fn a_log_reads_as_the_contract_writes_it() {
     );
     assert_eq!(oldest["short_sha"], json!(first));
     assert_eq!(reply.meta("untrusted"), true);
+    for (arguments, found) in [
+        (json!({ "grep": "^with a" }), &first),
+        (json!({ "changed": "decoded.userId" }), &second),
+    ] {
+        let reply = client.call("git_log", arguments).await;
+        let commits = &reply.structured()["commits"];
+        assert_eq!(commits[0]["short_sha"], json!(found));
+        assert!(commits[1].is_null(), "{commits}");
+    }
+    let invalid = client.call("git_log", json!({ "grep": "(" })).await;
+    assert_eq!(invalid.code(), "invalid_pattern");
     let none = client.call("git_log", json!({ "author": "nobody" })).await;
     assert!(none.text().contains("No commits found."), "{}", none.text());
     assert_eq!(none.structured()["commits"], json!([]));
@@ -117,6 +129,7 @@ async fn a_blame_reads_as_the_contract_writes_it() {
          **Author**: John Doe <john@example.com>  \n\
          **Date**: 2025-10-08  \n\
          **Message**: feat(auth): add JWT verification\n\n\
+         > With a body.\n\n\
          ### Commit {second}\n\
          **Author**: Jane Smith <jane@example.com>  \n\
          **Date**: 2025-10-10  \n\

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::serve;
 
 /// Optional arguments without a default, by tool; `*` means every tool.
-const WITHOUT_DEFAULT: [(&str, &str); 31] = [
+const WITHOUT_DEFAULT: [(&str, &str); 33] = [
     ("*", "project"),
     ("*", "cursor"),
     ("list_projects", "query"),
@@ -23,6 +23,8 @@ const WITHOUT_DEFAULT: [(&str, &str); 31] = [
     ("git_log", "since"),
     ("git_log", "until"),
     ("git_log", "author"),
+    ("git_log", "grep"),
+    ("git_log", "changed"),
     ("git_blame", "start_line"),
     ("git_blame", "end_line"),
     // Not HEAD: without it local modifications are included.

@@ -23,8 +23,6 @@ use super::change::Changes;
 use super::changed_file::ChangedFile;
 use super::cursor::{LastCommit, LogCursor};
 use super::followed_file::CommitEffect;
-use super::path_limiter::{PathLimiter, Sides};
-use super::trees;
 use super::walk::{Dates, LogWalk, Plan};
 use super::walk_node::WalkNode;
 use super::{CommitInfo, History, HistoryError};
@@ -237,36 +235,6 @@ impl<'a> Log<'a> {
             return Ok(None);
         }
         Ok(Some(matched))
-    }
-
-    /// Whether the commit adds or removes the text of the query, if there is one.
-    fn changes_text(
-        &mut self,
-        Match { node, file, .. }: &Match,
-        sides: Option<Sides>,
-        cancel: &Cancel,
-    ) -> Result<bool, HistoryError> {
-        let (history, Some(text)) = (self.history, &mut self.filter.changed) else {
-            return Ok(true);
-        };
-        if node.parents.len() > 1 {
-            return Ok(false);
-        }
-        let old_tree = history.first_parent_tree(node)?;
-        let new_tree = Some(node.tree);
-        let found = match (&mut self.view, sides) {
-            (View::File(_), Some((mut old, new))) => {
-                if let Some(from) = file.as_ref().and_then(|file| file.old_path.clone()) {
-                    (old, _) = PathLimiter::of(from).sides(history, old_tree, None)?;
-                }
-                return text.differs(history, (old, new), cancel);
-            }
-            (View::Folder(limiter), _) => {
-                limiter.differences(history, old_tree, new_tree, cancel)?
-            }
-            _ => trees::differences(&history.git, &history.rules, (old_tree, new_tree), cancel)?,
-        };
-        text.differs_in(history, found, cancel)
     }
 
     fn entry(&mut self, matched: &Match, cancel: &Cancel) -> Result<LogEntry, HistoryError> {

@@ -7,9 +7,11 @@ use archway_repo::Cancel;
 use gix::ObjectId;
 use memchr::memmem::Finder;
 
+use super::{Log, Match, View};
 use crate::blobs::Blobs;
 use crate::change::{Change, Changes};
-use crate::trees::Difference;
+use crate::path_limiter::{PathLimiter, Sides};
+use crate::trees::{self, Difference};
 use crate::{History, HistoryError, Side};
 
 /// The largest file that is read, in bytes. Larger ones count as without the text.
@@ -108,5 +110,37 @@ impl ChangedText {
         }
         self.counts.insert(side.id, count);
         Ok(count)
+    }
+}
+
+impl Log<'_> {
+    /// Whether the commit adds or removes the text of the query, if there is one.
+    pub(super) fn changes_text(
+        &mut self,
+        Match { node, file, .. }: &Match,
+        sides: Option<Sides>,
+        cancel: &Cancel,
+    ) -> Result<bool, HistoryError> {
+        let (history, Some(text)) = (self.history, &mut self.filter.changed) else {
+            return Ok(true);
+        };
+        if node.parents.len() > 1 {
+            return Ok(false);
+        }
+        let old_tree = history.first_parent_tree(node)?;
+        let new_tree = Some(node.tree);
+        let found = match (&mut self.view, sides) {
+            (View::File(_), Some((mut old, new))) => {
+                if let Some(from) = file.as_ref().and_then(|file| file.old_path.clone()) {
+                    (old, _) = PathLimiter::of(from).sides(history, old_tree, None)?;
+                }
+                return text.differs(history, (old, new), cancel);
+            }
+            (View::Folder(limiter), _) => {
+                limiter.differences(history, old_tree, new_tree, cancel)?
+            }
+            _ => trees::differences(&history.git, &history.rules, (old_tree, new_tree), cancel)?,
+        };
+        text.differs_in(history, found, cancel)
     }
 }

@@ -2,6 +2,7 @@
 //! wrong clocks, and on small ones made by hand.
 
 mod by_hand;
+mod conditions;
 mod generate;
 mod random;
 mod unusual;
