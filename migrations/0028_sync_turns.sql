@@ -319,9 +319,28 @@ $$;
 create function shown_mirror_state(state text, next_at timestamptz)
 returns text
 language sql stable
-set search_path = public, pg_temp
 as $$
     select case when state = 'ok' and next_at < now() - interval '1 minute' then 'behind' else state end
+$$;
+
+-- The mirrors at this place by state: how many are in use, the bytes of all, and the age of the one that was fetched
+-- longest ago, or never since it was added. A source without a row counts as `new`.
+create or replace function mirrors_overview(at_place text, of_pool text)
+returns table (state text, mirrors bigint, bytes bigint, oldest_seconds double precision)
+language sql stable security definer
+set search_path = public, pg_temp
+as $$
+    select coalesce(shown_mirror_state(m.state, m.next_at), 'new'),
+           count(*) filter (where p.removed_at is null and t.disabled_at is null),
+           coalesce(sum(m.bytes), 0)::bigint,
+           coalesce(max(extract(epoch from now() - coalesce(m.fetched_at, m.since)))
+                    filter (where p.removed_at is null and t.disabled_at is null), 0)::double precision
+    from sources s
+    join projects p on p.id = s.project_id
+    join tenants t on t.id = s.tenant_id
+    left join mirrors m on m.project_id = s.project_id and m.place = at_place
+    where of_pool is null or t.pool = of_pool
+    group by 1
 $$;
 
 revoke all on function
