@@ -244,7 +244,10 @@ mod tests {
         let busy = runs.busy(4, 8);
         assert!(busy.hosts.is_empty() && busy.may_clone);
         assert_eq!(busy.hosts_without_clones, ["clones"]);
-        assert!(!runs.busy(4, 4).may_clone, "three of four places have clones");
+        assert!(
+            !runs.busy(4, 4).may_clone,
+            "three of four places have clones"
+        );
         begin(&mut runs, "fetches", false);
         assert_eq!(runs.busy(4, 8).hosts, ["fetches"]);
         let one = Runs::default().busy(1, 1);

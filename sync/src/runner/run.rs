@@ -39,7 +39,7 @@ enum Ended {
 pub(super) async fn run(runner: &Runner, mirror: &LeasedMirror, stop: &CancellationToken) {
     let begun = Instant::now();
     runner.metrics.begun();
-    let span = Span::of_new_trace(|| describe(runner, mirror));
+    let span = Span::of_new_trace(|| describe(mirror));
     let (cancel, progress) = (stop.child_token(), Mutex::new(Progress::default()));
     let ended = tokio::select! {
         done = sync(runner, mirror, &cancel, &progress) => match stop.is_cancelled() {
@@ -64,7 +64,7 @@ pub(super) async fn run(runner: &Runner, mirror: &LeasedMirror, stop: &Cancellat
 }
 
 /// A trace is one run.
-fn describe(runner: &Runner, mirror: &LeasedMirror) -> SpanBuilder {
+fn describe(mirror: &LeasedMirror) -> SpanBuilder {
     let name = match mirror.is_first {
         true => "git clone",
         false => "git fetch",
@@ -93,7 +93,10 @@ async fn record(runner: &Runner, mirror: &LeasedMirror, ended: Ended) {
             tracing::info!(tenant, project, %failure, "a repository could not be mirrored");
             let next = schedule::after_failure(failure.state, mirror.attempts + 1, random);
             let bytes = bytes(runner, mirror).await;
-            runner.store.record_failure(mirror, failure, bytes, next).await
+            runner
+                .store
+                .record_failure(mirror, failure, bytes, next)
+                .await
         }
         Ended::LeaseLost => {
             tracing::warn!(
@@ -128,7 +131,9 @@ async fn sync(
 ) -> Result<Synced, SyncFailure> {
     let remote = RemoteUrl::parse(&mirror.url, &runner.config.protocols());
     let remote = remote.map_err(|error| SyncFailure::new(SyncState::Failed, error.to_string()))?;
-    let is_new = !runner.mirrors.has(&mirror.tenant, &mirror.project, mirror.project_id);
+    let is_new = !runner
+        .mirrors
+        .has(&mirror.tenant, &mirror.project, mirror.project_id);
     if is_new {
         check_room(&runner.volume, runner.config.volume_percent)?;
     }

@@ -82,7 +82,9 @@ async fn requests_have_most_turns_and_nothing_waits_for_ever() {
 async fn a_busy_host_or_process_takes_no_first_clone() {
     let mut place = Elsewhere::start().await;
     for slug in ["b", "c"] {
-        place.change(slug, "next_at = now() + interval '1 hour'").await;
+        place
+            .change(slug, "next_at = now() + interval '1 hour'")
+            .await;
     }
     assert_eq!(place.lease(&[], false).await, None);
     assert_eq!(place.lease(&["a.example"], true).await, None);
