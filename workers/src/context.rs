@@ -22,6 +22,7 @@ use archway_store::{
     Access, AccessRecorder, ProjectKey, Stores, TenantStore,
     memory::{Author, IdempotencyKey},
 };
+use archway_symbols::SymbolCache;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -46,6 +47,8 @@ pub(crate) struct SharedState {
     pub(crate) accesses: AccessRecorder,
     /// The imports of files, cached after parsing.
     pub(crate) imports: ImportCache,
+    /// The symbols of files, cached after parsing.
+    pub(crate) symbols: SymbolCache,
     /// The architecture documents of projects, cached after reading.
     pub(crate) libraries: Libraries,
     /// The vectors of their passages.
@@ -112,6 +115,11 @@ impl ToolContext {
     /// The imports of files, cached after parsing.
     pub(crate) fn imports(&self) -> &ImportCache {
         &self.shared.imports
+    }
+
+    /// The symbols of files, cached after parsing.
+    pub(crate) fn symbols(&self) -> &SymbolCache {
+        &self.shared.symbols
     }
 
     /// The architecture documents of projects, cached after reading.
@@ -400,6 +408,7 @@ mod tests {
                 stores,
                 accesses,
                 imports: ImportCache::new(),
+                symbols: SymbolCache::new(),
                 libraries: Libraries::new(),
                 vectors: Vectors::new(),
                 blocking: Blocking::new(threads, permits, &metrics),

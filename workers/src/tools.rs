@@ -26,6 +26,7 @@ mod hello;
 mod list_projects;
 mod files;
 mod search;
+mod symbols;
 mod git;
 mod context;
 mod memory;
@@ -53,6 +54,9 @@ pub fn registry() -> Result<Registry, RegistryError> {
         .with::<files::GetRepoOverview>()?
         .with::<search::SearchFiles>()?
         .with::<search::GrepCodebase>()?
+        .with::<symbols::FindSymbol>()?
+        .with::<symbols::FindReferences>()?
+        .with::<symbols::Outline>()?
         .with::<git::GitLog>()?
         .with::<git::GitBlame>()?
         .with::<git::GitDiff>()?

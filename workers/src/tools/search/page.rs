@@ -369,6 +369,7 @@ mod tests {
         };
         Matches {
             lines: vec![line; lines],
+            files: Vec::new(),
             totals,
         }
     }

@@ -6,14 +6,14 @@ use crate::tools::paging;
 
 /// Where a page begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(in crate::tools) struct Place {
     /// The default project when the first page was read.
-    pub(super) default: Option<String>,
-    pub(super) project: String,
+    pub(in crate::tools) default: Option<String>,
+    pub(in crate::tools) project: String,
     /// The commit in which matches were counted, if earlier pages have some of this project.
-    pub(super) commit: Option<String>,
+    pub(in crate::tools) commit: Option<String>,
     /// Matches of the project on earlier pages.
-    pub(super) skip: usize,
+    pub(in crate::tools) skip: usize,
 }
 
 impl Place {
@@ -21,7 +21,7 @@ impl Place {
     ///
     /// # Errors
     /// [`Fault::InvalidArguments`](archway_proto::fault::Fault::InvalidArguments)
-    pub(super) fn parse(cursor: &str) -> Result<Place, Failure> {
+    pub(in crate::tools) fn parse(cursor: &str) -> Result<Place, Failure> {
         let parsed = || {
             let (basis, skip) = cursor.strip_prefix('*')?.rsplit_once(':')?;
             let (default, rest) = basis.split_once('/')?;
@@ -37,7 +37,7 @@ impl Place {
         parsed().ok_or_else(paging::other_state)
     }
 
-    pub(super) fn cursor(&self) -> String {
+    pub(in crate::tools) fn cursor(&self) -> String {
         let named = |name: &Option<String>| name.clone().unwrap_or_else(|| "-".to_owned());
         let (default, commit) = (named(&self.default), named(&self.commit));
         paging::cursor(&format!("*{default}/{}@{commit}", self.project), self.skip)

@@ -1,0 +1,148 @@
+//! `find_symbol`: where a name is defined.
+
+use archway_proto::{failure::Failure, fault::Fault};
+use archway_repo::text;
+use archway_symbols::NameQuery;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    SymbolKind, budget, every_project,
+    find::{FoundSymbol, FoundSymbols, Wanted, find},
+    sources::Sources,
+};
+use crate::tools::{Reply, Tool, ToolContext, paging};
+
+/// Finds the definitions of a name.
+pub(in crate::tools) struct FindSymbol;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::tools) struct FindSymbolArgs {
+    /// A name, a glob (`*Circuit*`), or a name with its container (`Circuit::admit`).
+    #[schemars(length(min = 1, max = 200))]
+    name: String,
+    /// Only this kind.
+    kind: Option<SymbolKind>,
+    /// Glob of files to look in.
+    #[schemars(length(min = 1, max = 512))]
+    path_glob: Option<String>,
+    /// Project slug, or "*" for every project you may read.
+    #[schemars(length(min = 1, max = 63))]
+    project: Option<String>,
+    /// Most definitions to return.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 100))]
+    limit: usize,
+    /// The cursor of the previous page.
+    cursor: Option<String>,
+}
+
+fn default_limit() -> usize {
+    20
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(in crate::tools) struct SymbolList {
+    /// The best first.
+    symbols: Vec<FoundSymbol>,
+    /// Definitions on all pages; exact up to 10,000.
+    total: usize,
+    truncated: bool,
+    /// Where the next page begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<String>,
+}
+
+impl Tool for FindSymbol {
+    const NAME: &'static str = "find_symbol";
+    const TITLE: &'static str = "Find a definition";
+    const DESCRIPTION: &'static str = "Where a function, type, method or constant is defined, by \
+        name, with its signature. For who uses it call find_references.";
+    const FAMILY: &'static str = "symbols";
+    const PER_MINUTE: Option<u32> = Some(60);
+    const WEIGHT: u32 = 2;
+    const UNTRUSTED: bool = true;
+    type Args = FindSymbolArgs;
+    type Output = SymbolList;
+
+    async fn run(cx: &ToolContext, args: FindSymbolArgs) -> Result<Reply<SymbolList>, Failure> {
+        let wanted = Wanted {
+            name: name(&args.name)?,
+            kind: args.kind,
+            glob: args.path_glob,
+        };
+        let budget = budget(cx.max_result_bytes(), args.limit, default_limit());
+        if args.project.as_deref() == Some("*") {
+            let request = every_project::PageRequest {
+                wanted,
+                limit: args.limit,
+                budget,
+                cursor: args.cursor,
+            };
+            let page = every_project::page(cx, request).await?;
+            let body = list(page.symbols, page.total, page.truncated);
+            let reply = Reply::new(body).cursor(page.next).moved(page.moved);
+            return Ok(reply
+                .incomplete(page.is_late)
+                .projects(Some(page.projects))
+                .of_files(page.files));
+        }
+        let project = cx.project(args.project.as_deref()).await?;
+        let cache = cx.symbols().clone();
+        let (cursor, limit) = (args.cursor, args.limit);
+        let snapshot = cx
+            .read(&project, move |repo, cancel| {
+                let basis = paging::basis(repo.head().as_ref());
+                let skip = paging::resume(cursor.as_deref(), &basis)?;
+                let cache = &cache;
+                let sources = Sources {
+                    cache,
+                    repo,
+                    cancel,
+                };
+                Ok((find(&sources, &wanted)?, skip, basis))
+            })
+            .await?;
+        let (_, skip, basis) = &snapshot.value;
+        let (skip, basis) = (*skip, basis.clone());
+        let FoundSymbols {
+            symbols,
+            is_incomplete,
+        } = &snapshot.value.0;
+        let (total, is_incomplete) = (symbols.len(), *is_incomplete);
+        let rest = symbols.get(skip..).unwrap_or_default();
+        let rest = rest.get(..limit).unwrap_or(rest);
+        let shown = paging::fit(rest, budget).max(rest.len().min(1));
+        let next = (skip + shown < total).then(|| paging::cursor(&basis, skip + shown));
+        let is_late = is_incomplete && cx.cancel().check().is_err();
+        let page = rest.get(..shown).unwrap_or_default().to_vec();
+        let files: Vec<String> = page.iter().map(|symbol| symbol.path.clone()).collect();
+        let truncated = next.is_some() || is_incomplete;
+        let reply = Reply::from_snapshot(snapshot, |_| list(page, total, truncated));
+        Ok(reply.cursor(next).incomplete(is_late).of_files(files))
+    }
+}
+
+/// The name that is asked for.
+///
+/// # Errors
+/// If there is none in the text.
+pub(super) fn name(text: &str) -> Result<NameQuery, Failure> {
+    NameQuery::parse(text).ok_or_else(|| {
+        Failure::new(
+            Fault::InvalidArguments,
+            format!("there is no name in {:?}", text::shown(text)),
+            "give an identifier, as `admit`, `Circuit::admit` or `*Circuit*`",
+        )
+    })
+}
+
+fn list(symbols: Vec<FoundSymbol>, total: usize, truncated: bool) -> SymbolList {
+    SymbolList {
+        symbols,
+        total,
+        truncated,
+        cursor: None,
+    }
+}

@@ -1,0 +1,43 @@
+//! The nodes from the root to the present one. tree-sitter finds a node's parent by a search from the
+//! root, so the walk keeps them.
+
+use tree_sitter::Node;
+
+/// A node and the field of its parent that it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Step<'t> {
+    pub(crate) node: Node<'t>,
+    pub(crate) kind: &'static str,
+    pub(crate) field: &'static str,
+}
+
+/// The nodes from the root to the present one.
+#[derive(Clone, Copy)]
+pub(crate) struct Path<'a, 't>(pub(crate) &'a [Step<'t>]);
+
+impl<'a, 't> Path<'a, 't> {
+    /// The present node.
+    pub(crate) fn last(self) -> Option<&'a Step<'t>> {
+        self.0.last()
+    }
+
+    /// The path to the parent.
+    pub(crate) fn up(self) -> Path<'a, 't> {
+        Path(self.0.split_last().map_or(&[], |(_, rest)| rest))
+    }
+
+    /// The kind of the present node; empty above the root.
+    pub(crate) fn kind(self) -> &'static str {
+        self.last().map_or("", |step| step.kind)
+    }
+
+    /// The field of the present node.
+    pub(crate) fn field(self) -> &'static str {
+        self.last().map_or("", |step| step.field)
+    }
+
+    /// `(kind of the parent, field of the present node)`.
+    pub(crate) fn place(self) -> (&'static str, &'static str) {
+        (self.up().kind(), self.field())
+    }
+}
