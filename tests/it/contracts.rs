@@ -20,6 +20,8 @@ mod read;
 mod revisions;
 mod schemas;
 mod search;
+mod symbols;
+mod references;
 mod skipped;
 mod search_pages;
 

@@ -178,7 +178,16 @@ pub fn mistakes(listed: &[Value]) -> Vec<String> {
 
 /// Every tool's entry, in the order of the registry.
 pub fn table() -> Vec<SampleCalls> {
-    [basics(), files(), search(), git(), memory(), architecture()].concat()
+    [
+        basics(),
+        files(),
+        search(),
+        symbols(),
+        git(),
+        memory(),
+        architecture(),
+    ]
+    .concat()
 }
 
 fn basics() -> Vec<SampleCalls> {
@@ -236,6 +245,24 @@ fn search() -> Vec<SampleCalls> {
             .names_commit()
             .call(json!({ "query": "lantern" }))
             .call(json!({ "query": "nothing like it", "type": "issue" })),
+    ]
+}
+
+fn symbols() -> Vec<SampleCalls> {
+    vec![
+        SampleCalls::of("find_symbol")
+            .names_commit()
+            .call(json!({ "name": "lantern" }))
+            .call(json!({ "name": "*", "project": "*" })),
+        SampleCalls::of("find_references")
+            .names_commit()
+            .call(json!({ "symbol": "lantern" }))
+            .call(json!({ "symbol": "imported", "confidence": "certain" })),
+        SampleCalls::of("outline")
+            .names_commit()
+            .path(PathArgument::Opened("path"))
+            .call(json!({ "path": "src/imported.js" }))
+            .call(json!({ "path": "." })),
     ]
 }
 

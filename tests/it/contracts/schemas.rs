@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::serve;
 
 /// Optional arguments without a default, by tool; `*` means every tool.
-const WITHOUT_DEFAULT: [(&str, &str); 33] = [
+const WITHOUT_DEFAULT: [(&str, &str); 36] = [
     ("*", "project"),
     ("*", "cursor"),
     ("list_projects", "query"),
@@ -19,6 +19,9 @@ const WITHOUT_DEFAULT: [(&str, &str); 33] = [
     ("read_file", "ref"),
     ("search_files", "glob"),
     ("grep_codebase", "file_pattern"),
+    ("find_symbol", "kind"),
+    ("find_symbol", "path_glob"),
+    ("find_references", "path_glob"),
     ("git_log", "file_path"),
     ("git_log", "since"),
     ("git_log", "until"),

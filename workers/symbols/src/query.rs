@@ -39,7 +39,7 @@ impl NameQuery {
         let name = parts.pop()?.to_owned();
         Some(NameQuery {
             containers: parts.into_iter().map(str::to_lowercase).collect(),
-            is_glob: name.contains(['*', '?']) && name != "?",
+            is_glob: name.contains(['*', '?']),
             name,
         })
     }
@@ -64,7 +64,8 @@ impl NameQuery {
         for c in self.name.chars() {
             match c {
                 '*' if self.is_glob => pattern.push_str(r"\w*"),
-                '?' if self.is_glob => pattern.push_str(r"\w"),
+                // Names of Ruby end in `?`.
+                '?' if self.is_glob => pattern.push_str(r"[\w?]"),
                 // An escaped angle is the edge of a word.
                 c if c.is_ascii_punctuation() && !matches!(c, '_' | '<' | '>') => {
                     pattern.push('\\');
