@@ -41,16 +41,10 @@ async fn the_use_of_another_class_of_the_name_is_not_meant() {
         "app.py:1:22 import certain",
         "app.py:7:5 other certain",
         "net/gate.py:7:12 call certain",
-        "web/app.ts:1:10 import name",
-        "web/app.ts:2:10 type name",
-        "web/app.ts:2:21 call name",
-        "vendor/app.ts:1:5 call name",
     ];
     assert_eq!(places(&found), expected);
     assert_eq!(found["definitions"], json!([{ "path": "net/gate.py", "line": 1 }]));
     assert_eq!(found["symbol"], "Gate");
-    let sure = json!({ "symbol": "net/gate.py:1", "confidence": "certain" });
-    assert_eq!(places(&references(&client, sure).await), expected[..3]);
 }
 
 #[tokio::test]
@@ -88,6 +82,8 @@ async fn methods_are_certain_by_their_type_alone() {
         "other.py:5:6 call likely",
     ];
     assert_eq!(places(&found), expected);
+    let sure = json!({ "symbol": "Gate.admit", "confidence": "certain" });
+    assert_eq!(places(&references(&client, sure).await), expected[..2]);
 }
 
 #[tokio::test]
@@ -95,8 +91,7 @@ async fn locals_of_the_name_are_no_references() {
     let (_stack, client) = project().await;
     let symbol = json!({ "symbol": "net/gate.py:6" });
     let found = references(&client, symbol).await;
-    let of_python: Vec<String> = places(&found).into_iter().filter(|it| it.contains(".py")).collect();
-    assert_eq!(of_python, ["app.py:1:28 import certain", "app.py:5:12 call certain"]);
+    assert_eq!(places(&found), ["app.py:1:28 import certain", "app.py:5:12 call certain"]);
 }
 
 #[tokio::test]
@@ -124,7 +119,7 @@ async fn a_place_without_a_definition_is_refused() {
     for (symbol, code) in [
         ("app.py:99", "file_not_found"),
         ("missing.py:1", "file_not_found"),
-        (".env:1", "access_denied"),
+        (".env:1", "file_not_found"),
         ("../x.py:1", "access_denied"),
         ("::", "invalid_arguments"),
     ] {

@@ -18,11 +18,16 @@ pub(crate) enum Before<'t> {
 }
 
 /// Whether an import begins at a node.
-pub(crate) fn is_import(language: Language, path: Path<'_, '_>) -> bool {
+pub(crate) fn is_import(language: Language, text: &str, path: Path<'_, '_>) -> bool {
     match path.kind() {
         "use_declaration" | "extern_crate_declaration" | "import_statement"
         | "import_from_statement" | "future_import_statement" | "import_declaration"
         | "namespace_use_declaration" | "preproc_include" => true,
+        "variable_declarator" => {
+            let value = path.last().and_then(|it| it.node.child_by_field_name("value"));
+            let value = value.and_then(|value| text.get(value.byte_range()));
+            value.is_some_and(|value| value.starts_with("require("))
+        }
         "using_directive" => language == Language::CSharp,
         "using_declaration" => true,
         "export_statement" => path
@@ -117,23 +122,14 @@ fn whole<'a, 't>(text: &str, path: Path<'a, 't>) -> (Path<'a, 't>, Before<'t>) {
     for _ in 0..MAX_DEPTH {
         let Some(outer) = at.up().last() else { break };
         match at.place() {
-            ("field_expression", "field")
-            | ("member_expression", "property")
-            | ("attribute", "attribute")
-            | ("selector_expression", "field")
-            | ("scoped_identifier", "name")
-            | ("scoped_type_identifier", "name")
-            | ("qualified_identifier", "name")
-            | ("member_access_expression", "name")
-            | ("nullsafe_member_access_expression", "name")
-            | ("field_access", "field")
-            | ("qualified_name", "name")
-            | ("nested_type_identifier", "name")
-            | ("qualified_type", "name")
-            | ("scope_resolution", "name") => before = object(text, outer.node),
-            ("member_binding_expression", "name")
-            | ("class_constant_access_expression", _)
-            | ("scoped_property_access_expression", "name") => before = object(text, outer.node),
+            ("member_binding_expression", "name") => before = Before::Unknown,
+            // The class of a constant comes first, without a field.
+            ("class_constant_access_expression", _) if is_first(outer.node, at) => break,
+            place if is_member_of(place) => {
+                if matches!(before, Before::Nothing) {
+                    before = object(text, outer.node);
+                }
+            }
             // PHP's qualified names have no field for the last part.
             ("qualified_name", "") if outer.node.end_byte() == end(at) => {}
             ("generic_function", "function")
@@ -149,6 +145,37 @@ fn whole<'a, 't>(text: &str, path: Path<'a, 't>) -> (Path<'a, 't>, Before<'t>) {
     (at, before)
 }
 
+/// Whether a node is the last name of a path or a member expression.
+fn is_member_of(place: (&str, &str)) -> bool {
+    matches!(
+        place,
+        (
+            "field_expression" | "selector_expression" | "field_access",
+            "field"
+        ) | ("member_expression", "property")
+            | ("attribute", "attribute")
+            | ("class_constant_access_expression", _)
+            | (
+                "scoped_identifier"
+                    | "scoped_type_identifier"
+                    | "qualified_identifier"
+                    | "member_access_expression"
+                    | "nullsafe_member_access_expression"
+                    | "qualified_name"
+                    | "nested_type_identifier"
+                    | "qualified_type"
+                    | "scope_resolution"
+                    | "scoped_property_access_expression",
+                "name"
+            )
+    )
+}
+
+fn is_first(parent: Node<'_>, child: Path<'_, '_>) -> bool {
+    let first = parent.named_child(0).map(|first| first.id());
+    first == child.last().map(|step| step.node.id())
+}
+
 fn end(path: Path<'_, '_>) -> usize {
     path.last().map_or(0, |step| step.node.end_byte())
 }
@@ -158,16 +185,14 @@ fn called_object<'t>(text: &str, at: Path<'_, 't>) -> Before<'t> {
     let Some(call) = at.up().last() else {
         return Before::Nothing;
     };
-    let fields = match at.place() {
-        ("method_invocation", "name") => ["object", "object"],
-        ("call", "method") => ["receiver", "receiver"],
-        ("member_call_expression" | "nullsafe_member_call_expression", "name") => {
-            ["object", "object"]
-        }
-        ("scoped_call_expression", "name") => ["scope", "scope"],
+    let field = match at.place() {
+        ("method_invocation", "name")
+        | ("member_call_expression" | "nullsafe_member_call_expression", "name") => "object",
+        ("call", "method") => "receiver",
+        ("scoped_call_expression", "name") => "scope",
         _ => return Before::Nothing,
     };
-    match call.node.child_by_field_name(fields[0]) {
+    match call.node.child_by_field_name(field) {
         Some(object) => simple(text, object),
         None => Before::Nothing,
     }
@@ -175,7 +200,7 @@ fn called_object<'t>(text: &str, at: Path<'_, 't>) -> Before<'t> {
 
 /// What stands before the last part of a member expression.
 fn object<'t>(text: &str, expression: Node<'t>) -> Before<'t> {
-    match expression.named_child(0) {
+    match expression.child(0) {
         Some(first) => simple(text, first),
         None => Before::Unknown,
     }
@@ -197,7 +222,7 @@ fn simple<'t>(text: &str, object: Node<'t>) -> Before<'t> {
             let last = object.child_by_field_name("name");
             last.map_or(Before::Unknown, |last| simple(text, last))
         }
-        "generic_type" | "generic_type_with_turbofish" | "bracketed_type" => {
+        "generic_type" | "generic_type_with_turbofish" => {
             let inner = object.child_by_field_name("type").or_else(|| object.named_child(0));
             inner.map_or(Before::Unknown, |inner| simple(text, inner))
         }

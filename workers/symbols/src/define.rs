@@ -17,7 +17,7 @@ pub(crate) struct Found<'t> {
     pub(crate) outer: Node<'t>,
     /// Its body or value.
     pub(crate) body: Option<Node<'t>>,
-    /// Where its content ends, in bytes.
+    /// Where its content ends, in bytes; 0 if nothing is inside of it.
     pub(crate) end: usize,
     /// The owner that the declaration itself names, as Go's receivers.
     pub(crate) owner: Option<String>,
@@ -42,33 +42,29 @@ pub(crate) fn found<'t>(
         Kind::Function if is_member(scope) => Kind::Method,
         kind => kind,
     };
-    let declaring = path.0.len().checked_sub(place.up + 1)?;
-    let outer = outer(path.0.get(..=declaring).unwrap_or_default());
-    let node = path.0.get(declaring)?.node;
+    let at = path.0.len().checked_sub(place.up + 1)?;
+    let (above, declaring) = (path.0.get(..at)?, path.0.get(at)?.node);
     let name = path.last()?.node;
-    let head = text.get(outer.start_byte()..name.start_byte());
-    let is_exported = place.is_exported
-        || modifiers::is_exported(
-            language,
-            head.unwrap_or_default(),
-            name_text(text, name),
-            scope,
-        );
-    let is_open_ended = node.kind() == "file_scoped_namespace_declaration"
-        || (language == Language::Php
-            && node.kind() == "namespace_definition"
-            && body(node).is_none());
+    let statement = outer(above, declaring, true);
+    let head = text.get(statement.start_byte()..name.start_byte());
+    let head = head.unwrap_or_default();
+    let body = body(declaring);
+    // The rest of the file is in it.
+    let is_open_ended = declaring.kind() == "file_scoped_namespace_declaration"
+        || (language == Language::Php && kind == Kind::Module && body.is_none());
+    let end = match (is_open_ended, is_flat(declaring, kind)) {
+        (true, _) => usize::MAX,
+        (false, true) => 0,
+        (false, false) => declaring.end_byte(),
+    };
     Some(Found {
         kind,
-        outer,
-        body: body(node),
-        end: if is_open_ended {
-            usize::MAX
-        } else {
-            node.end_byte()
-        },
+        outer: outer(above, declaring, false),
+        body,
+        end,
         owner: place.owner,
-        is_exported,
+        is_exported: place.is_exported
+            || modifiers::is_exported(language, head, name_text(text, name), scope),
         is_assignment: place.is_assignment,
     })
 }
@@ -96,21 +92,26 @@ pub(crate) fn extended(language: Language, text: &str, node: Node<'_>) -> Option
     Some((type_name(text, of), is_of_trait))
 }
 
-/// The node with what belongs to a declaration.
-fn outer<'t>(path: &[Step<'t>]) -> Node<'t> {
-    let mut steps = path.iter().rev();
-    let Some(mut outer) = steps.next().map(|step| step.node) else {
-        unreachable!("a name has a place in the tree")
-    };
-    for step in steps {
+/// The node of a declaration with what belongs to it. If `is_shared`, also a statement that declares
+/// others.
+fn outer<'t>(above: &[Step<'t>], declaring: Node<'t>, is_shared: bool) -> Node<'t> {
+    let mut outer = declaring;
+    for step in above.iter().rev() {
         let wraps = match step.kind {
-            "export_statement" | "decorated_definition" | "template_declaration"
-            | "ambient_declaration" | "expression_statement" => true,
-            "lexical_declaration" | "variable_declaration" | "const_declaration"
-            | "var_declaration" | "type_declaration" | "field_declaration"
-            | "constant_declaration" | "event_field_declaration" | "property_declaration" => {
-                step.node.named_child_count() <= outer_siblings(outer)
-            }
+            "export_statement"
+            | "decorated_definition"
+            | "template_declaration"
+            | "ambient_declaration"
+            | "expression_statement" => true,
+            "lexical_declaration"
+            | "variable_declaration"
+            | "const_declaration"
+            | "var_declaration"
+            | "type_declaration"
+            | "field_declaration"
+            | "constant_declaration"
+            | "event_field_declaration"
+            | "property_declaration" => is_shared || is_alone(step.node, outer),
             _ => false,
         };
         if !wraps {
@@ -121,13 +122,27 @@ fn outer<'t>(path: &[Step<'t>]) -> Node<'t> {
     outer
 }
 
-/// How many named children the wrapper of a node may have to have no other declaration.
-fn outer_siblings(inner: Node<'_>) -> usize {
-    match inner.kind() {
-        // Modifiers and the type.
-        "variable_declarator" | "variable_declaration" | "property_element" => 4,
-        _ => 1,
-    }
+/// Whether no other child of a node is of the same kind.
+fn is_alone(parent: Node<'_>, child: Node<'_>) -> bool {
+    let mut cursor = parent.walk();
+    let mut children = parent.named_children(&mut cursor);
+    !children.any(|other| other.kind() == child.kind() && other.id() != child.id())
+}
+
+/// Whether other names may be in a definition's node that are not inside of it, as in `int a, b;`.
+fn is_flat(node: Node<'_>, kind: Kind) -> bool {
+    let is_value = matches!(kind, Kind::Constant | Kind::Variable | Kind::Field);
+    let is_single = matches!(
+        node.kind(),
+        "variable_declarator"
+            | "pair"
+            | "field_definition"
+            | "public_field_definition"
+            | "enum_constant"
+            | "const_item"
+            | "static_item"
+    ) || node.child_by_field_name("accessors").is_some();
+    (is_value && !is_single) || node.kind() == "type_definition"
 }
 
 /// The body or value of a declaring node.

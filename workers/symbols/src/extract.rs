@@ -136,7 +136,7 @@ impl<'a> Extractor<'a> {
 
     /// Handles nodes that are no names. `None` if the node is to be looked at as a name.
     fn visit_structure(&mut self, path: Path<'_, '_>, step: &Step<'_>) -> Option<Walk> {
-        if classify::is_import(self.language, path) {
+        if classify::is_import(self.language, self.text, path) {
             self.import_end = step.node.end_byte();
         }
         if classify::is_skipped(self.language, path) {
@@ -196,8 +196,11 @@ impl<'a> Extractor<'a> {
             doc: described.doc,
             is_exported: found.is_exported,
             is_test,
-            is_whole: found.body.is_some(),
+            is_whole: found.body.is_some() || !found.kind.is_callable(),
         });
+        if found.end == 0 {
+            return true;
+        }
         let at = self.symbols.definitions.len() - 1;
         self.open.push(Open {
             end: found.end,

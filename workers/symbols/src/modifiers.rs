@@ -19,7 +19,7 @@ pub(crate) fn is_exported(language: Language, head: &str, name: &str, scope: Sco
         Language::Java => scope.exports || has("public") || has("protected"),
         Language::CSharp => {
             let is_open = has("public") || has("protected") || has("internal");
-            scope.exports || is_open || scope.kind == Some(Kind::Module)
+            scope.exports || is_open || matches!(scope.kind, None | Some(Kind::Module))
         }
         Language::C | Language::Cpp => !has("static") || scope.kind.is_some(),
         Language::Php | Language::Ruby => !has("private") && !has("protected"),

@@ -42,6 +42,8 @@ pub(super) struct UsingFile<'a> {
     pub(super) symbols: &'a Symbols,
     /// The files that it imports.
     pub(super) imports: &'a HashSet<RepoPath>,
+    /// The places where parameters and local variables of the name begin.
+    pub(super) locals: &'a [Use],
 }
 
 impl Target {
@@ -79,7 +81,7 @@ impl UsingFile<'_> {
         }
         match *self.path == target.path {
             true => self.in_same_file(used, target),
-            false => Some(self.in_other_file(used, target)),
+            false => self.in_other_file(used, target),
         }
     }
 
@@ -93,15 +95,11 @@ impl UsingFile<'_> {
             .filter(|(_, it)| it.kind.is_callable())
             .map(|(at, _)| at)
             .collect();
-        let mut locals = self.symbols.uses.iter();
         let is_it = |local: &Use| {
-            local.kind == UseKind::Local
-                && local.name == used.name
-                && local.line <= used.line
-                && local.within.is_some_and(|at| functions.contains(&at))
+            local.line <= used.line && local.within.is_some_and(|at| functions.contains(&at))
         };
         // A call before the local begins is none of it: `let size = size();`
-        locals.any(is_it) && used.kind != UseKind::Call
+        self.locals.iter().any(is_it) && used.kind != UseKind::Call
     }
 
     fn in_same_file(&self, used: &Use, target: &Target) -> Option<Confidence> {
@@ -131,11 +129,7 @@ impl UsingFile<'_> {
             let last = container.rsplit([':', '.']).next().unwrap_or_default();
             target.is_owner(last) || target.is_owner(&it.name)
         });
-        // These languages look a bare name up among the members, too.
-        let is_implicit = matches!(
-            self.language,
-            Language::Java | Language::CSharp | Language::Cpp | Language::Ruby
-        );
+        let is_implicit = looks_among_members(self.language);
         match used.receiver {
             Receiver::Own if is_inside => Confidence::Certain,
             Receiver::None if is_inside && is_implicit => Confidence::Certain,
@@ -146,33 +140,46 @@ impl UsingFile<'_> {
         }
     }
 
-    fn in_other_file(&self, used: &Use, target: &Target) -> Confidence {
+    fn in_other_file(&self, used: &Use, target: &Target) -> Option<Confidence> {
         if family(self.language) != family(target.language) {
-            return Confidence::Name;
+            return None;
         }
         let is_imported = self.imports.contains(&target.path);
-        let named = match (&target.owner, target.is_member()) {
-            (Some(owner), true) => owner.as_str(),
-            _ => &*target.definition.name,
-        };
         if target.is_member() {
-            let is_of_owner = matches!(used.receiver, Receiver::Name(name) if target.is_owner(self.symbols.name(name)));
-            return match () {
-                () if is_of_owner && self.binds(named, target, is_imported) => Confidence::Certain,
-                () if self.symbols.number(named).is_some() => Confidence::Likely,
-                () if is_imported && used.receiver != Receiver::None => Confidence::Likely,
-                () => Confidence::Name,
-            };
+            return Some(self.member_of_other_file(used, target, is_imported));
         }
-        let is_plain = match used.receiver {
-            Receiver::None => true,
-            Receiver::Name(module) => return self.of_module(module, target, is_imported),
-            Receiver::Own | Receiver::Unknown => false,
-        };
-        match () {
-            () if is_plain && self.binds(named, target, is_imported) => Confidence::Certain,
-            () if is_imported => Confidence::Likely,
-            () => Confidence::Name,
+        Some(match used.receiver {
+            Receiver::Name(module) => self.of_module(module, target, is_imported),
+            Receiver::None if self.binds(&target.definition.name, target, is_imported) => {
+                Confidence::Certain
+            }
+            _ if is_imported => Confidence::Likely,
+            _ => Confidence::Name,
+        })
+    }
+
+    fn member_of_other_file(&self, used: &Use, target: &Target, is_imported: bool) -> Confidence {
+        let owner = target.owner.as_deref().unwrap_or_default();
+        let names_owner = self.symbols.number(owner).is_some();
+        match used.receiver {
+            Receiver::Name(name) if target.is_owner(self.symbols.name(name)) => {
+                match self.binds(owner, target, is_imported) {
+                    true => Confidence::Certain,
+                    false => Confidence::Likely,
+                }
+            }
+            // A bare name is an imported one, a field of a literal, or a member of a subclass.
+            Receiver::None => {
+                let is_bound = self.binds(&target.definition.name, target, is_imported);
+                let is_inherited = looks_among_members(self.language) || used.kind == UseKind::Write;
+                match (is_bound && is_imported, names_owner && is_inherited) {
+                    (true, _) => Confidence::Certain,
+                    (false, true) => Confidence::Likely,
+                    (false, false) => Confidence::Name,
+                }
+            }
+            _ if names_owner || is_imported => Confidence::Likely,
+            _ => Confidence::Name,
         }
     }
 
@@ -206,6 +213,12 @@ impl UsingFile<'_> {
             (false, false) => Confidence::Name,
         }
     }
+}
+
+/// Whether a bare name may be a member of the type around.
+fn looks_among_members(language: Language) -> bool {
+    use Language::{CSharp, Cpp, Java, Ruby};
+    matches!(language, Java | CSharp | Cpp | Ruby)
 }
 
 /// Languages whose files use one another's names.

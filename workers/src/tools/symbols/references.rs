@@ -92,7 +92,7 @@ pub(super) fn references(
     imports: &ImportCache,
     asked: &Asked,
 ) -> Result<FoundReferences, Failure> {
-    let (name, targets, mut is_incomplete) = match place(&asked.symbol) {
+    let (name, targets, mut is_incomplete) = match place(&asked.symbol)? {
         Some((path, line)) => {
             let target = target_at(sources, &path, line)?;
             (target.definition.name.to_string(), vec![target], false)
@@ -132,13 +132,12 @@ pub(super) fn references(
 }
 
 /// `path:line`.
-fn place(symbol: &str) -> Option<(RepoPath, u32)> {
-    let (path, line) = symbol.rsplit_once(':')?;
-    let line = line.parse().ok().filter(|line| *line > 0)?;
-    if path.ends_with(':') {
-        return None;
-    }
-    Some((RepoPath::parse(path).ok()?, line))
+fn place(symbol: &str) -> Result<Option<(RepoPath, u32)>, Failure> {
+    let place = symbol.rsplit_once(':').filter(|(path, _)| !path.ends_with(':'));
+    let Some((path, Ok(line))) = place.map(|(path, line)| (path, line.parse())) else {
+        return Ok(None);
+    };
+    Ok(Some((RepoPath::parse(path)?, line)))
 }
 
 /// The definition at a line of a file: the one whose name stands there, else the innermost around it.
@@ -217,11 +216,14 @@ fn add(
     found: &mut Vec<(bool, Reference)>,
 ) {
     let symbols = &source.parsed.symbols;
+    let locals = symbols.uses_of(name).filter(|it| it.kind == UseKind::Local);
+    let locals: Vec<Use> = locals.copied().collect();
     let file = UsingFile {
         path: &source.path,
         language: source.parsed.language,
         symbols,
         imports,
+        locals: &locals,
     };
     let is_generated =
         symbols.is_generated || archway_repo::is_generated(source.path.as_bytes());

@@ -18,7 +18,7 @@ fn a_signature_is_one_line_without_the_body() {
             Language::Rust,
             "#[inline]\npub fn admit<T>(\n    &self,\n    x: T,\n) -> bool\nwhere\n    T: Copy,\n{\n    true\n}\n",
             "admit",
-            "pub fn admit<T>( &self, x: T, ) -> bool where T: Copy,",
+            "pub fn admit<T>( &self, x: T, ) -> bool where T: Copy",
         ),
         (Language::Rust, "const LIMIT: u32 = 5;", "LIMIT", "const LIMIT: u32 = 5"),
         (Language::Rust, "pub struct Circuit {\n    a: u8,\n}", "Circuit", "pub struct Circuit"),

@@ -146,7 +146,7 @@ fn c_and_cpp_tell_calls_from_members() {
     );
     assert_eq!(
         used(Language::Cpp, text, "admit"),
-        ["1:48 call of g in f", "1:68 call of ? in f", "1:83 call of self in f"]
+        ["1:48 call of g in f", "1:68 call of Gate in f", "1:83 call of self in f"]
     );
 }
 
