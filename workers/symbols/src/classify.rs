@@ -123,6 +123,7 @@ fn whole<'a, 't>(text: &str, path: Path<'a, 't>) -> (Path<'a, 't>, Before<'t>) {
         let Some(outer) = at.up().last() else { break };
         match at.place() {
             ("member_binding_expression", "name") => before = Before::Unknown,
+            ("conditional_access_expression", "") if !is_first(outer.node, at) => {}
             // The class of a constant comes first, without a field.
             ("class_constant_access_expression", _) if is_first(outer.node, at) => break,
             place if is_member_of(place) => {

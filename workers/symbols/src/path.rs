@@ -7,8 +7,8 @@ use tree_sitter::Node;
 #[derive(Clone, Copy)]
 pub(crate) struct Step<'t> {
     pub(crate) node: Node<'t>,
-    pub(crate) kind: &'static str,
-    pub(crate) field: &'static str,
+    pub(crate) kind: &'t str,
+    pub(crate) field: &'t str,
 }
 
 /// The nodes from the root to the present one.
@@ -27,17 +27,17 @@ impl<'a, 't> Path<'a, 't> {
     }
 
     /// The kind of the present node; empty above the root.
-    pub(crate) fn kind(self) -> &'static str {
+    pub(crate) fn kind(self) -> &'t str {
         self.last().map_or("", |step| step.kind)
     }
 
     /// The field of the present node.
-    pub(crate) fn field(self) -> &'static str {
+    pub(crate) fn field(self) -> &'t str {
         self.last().map_or("", |step| step.field)
     }
 
     /// `(kind of the parent, field of the present node)`.
-    pub(crate) fn place(self) -> (&'static str, &'static str) {
+    pub(crate) fn place(self) -> (&'t str, &'t str) {
         (self.up().kind(), self.field())
     }
 }

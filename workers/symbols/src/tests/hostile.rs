@@ -22,13 +22,13 @@ const ALL: [Language; 12] = [
 #[test]
 fn broken_deep_and_binary_texts_do_no_harm() {
     let texts = [
-        "(".repeat(40_000),
-        "a.".repeat(100_000),
-        "class A { ".repeat(5_000),
-        "fn a() { ".repeat(5_000),
-        "\u{0}\u{1}\"/*".repeat(5_000),
-        "def a(\n".repeat(5_000),
-        "namespace a { int ".repeat(3_000),
+        "(".repeat(10_000),
+        "a.".repeat(20_000),
+        "class A { ".repeat(1_000),
+        "fn a() { ".repeat(1_000),
+        "\u{0}\u{1}\"/*".repeat(1_000),
+        "def a(\n".repeat(1_000),
+        "namespace a { int ".repeat(1_000),
         String::new(),
     ];
     for language in ALL {

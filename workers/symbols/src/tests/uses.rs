@@ -85,8 +85,8 @@ fn typescript_tells_calls_types_imports_and_writes_apart() {
             "4:8 call of self in f",
             "5:5 write of g in f",
             "5:13 other in f",
-            "6:20 local in admit2",
-            "6:30 other in admit2",
+            "6:19 local in admit2",
+            "6:29 other in admit2",
             "8:10 import",
         ]
     );
