@@ -22,8 +22,23 @@ use tokio_util::sync::CancellationToken;
 
 /// Kinds of ctags that are no definitions here: imports, packages, headers, labels, parts of statements.
 const OTHER_KINDS: [&str; 17] = [
-    "package", "packageName", "import", "alias", "talias", "anonMember", "local", "parameter", "unknown",
-    "implementation", "header", "label", "library", "accessor", "property", "getter", "setter",
+    "package",
+    "packageName",
+    "import",
+    "alias",
+    "talias",
+    "anonMember",
+    "local",
+    "parameter",
+    "unknown",
+    "implementation",
+    "header",
+    "label",
+    "library",
+    "accessor",
+    "property",
+    "getter",
+    "setter",
 ];
 /// Definitions that are looked up by calls.
 const CALLS: usize = 200;
@@ -33,7 +48,10 @@ type Place = (String, u32, String);
 
 #[tokio::main]
 async fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|it| it != "--bench").collect();
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|it| it != "--bench")
+        .collect();
     if let [call, folder] = arguments.as_slice()
         && call == "--call"
     {
@@ -49,7 +67,11 @@ async fn main() {
         }
     }
     let seconds = started.elapsed().as_secs_f64();
-    println!("{files} files, {:.1} MB, {:.1} MB/s", bytes as f64 / 1e6, bytes as f64 / 1e6 / seconds);
+    println!(
+        "{files} files, {:.1} MB, {:.1} MB/s",
+        bytes as f64 / 1e6,
+        bytes as f64 / 1e6 / seconds
+    );
     for folder in &arguments {
         add_theirs(folder, &mut theirs);
     }
@@ -68,20 +90,39 @@ struct Ours {
 }
 
 fn listed(folder: &str) -> Vec<String> {
-    let listed = Command::new("git").args(["-C", folder, "ls-files"]).output().expect("git runs");
+    let listed = Command::new("git")
+        .args(["-C", folder, "ls-files"])
+        .output()
+        .expect("git runs");
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
-    let is_source = |path: &&str| RepoPath::parse(path).is_ok_and(|path| Language::of(&path).is_some());
-    listed.lines().filter(is_source).map(str::to_owned).collect()
+    let is_source =
+        |path: &&str| RepoPath::parse(path).is_ok_and(|path| Language::of(&path).is_some());
+    listed
+        .lines()
+        .filter(is_source)
+        .map(str::to_owned)
+        .collect()
 }
 
 fn add_ours(folder: &str, path: &str, text: &[u8], ours: &mut BTreeMap<String, Ours>) {
-    let language = RepoPath::parse(path).ok().and_then(|path| Language::of(&path));
+    let language = RepoPath::parse(path)
+        .ok()
+        .and_then(|path| Language::of(&path));
     let Some(language) = language else { return };
-    let cancel = Cancel::new(Instant::now() + Duration::from_secs(60), CancellationToken::new());
-    let Ok(symbols) = Symbols::of(language, text, &cancel) else { return };
+    let cancel = Cancel::new(
+        Instant::now() + Duration::from_secs(60),
+        CancellationToken::new(),
+    );
+    let Ok(symbols) = Symbols::of(language, text, &cancel) else {
+        return;
+    };
     let entry = ours.entry(format!("{language:?}")).or_default();
     for definition in &symbols.definitions {
-        let place = (format!("{folder}/{path}"), definition.name_line, definition.name.to_string());
+        let place = (
+            format!("{folder}/{path}"),
+            definition.name_line,
+            definition.name.to_string(),
+        );
         // ctags lists no members of types in some languages, and no prototypes.
         if definition.kind != Kind::Field && definition.is_whole {
             entry.comparable.insert(place.clone());
@@ -96,22 +137,40 @@ fn add_theirs(folder: &str, theirs: &mut BTreeMap<String, BTreeSet<Place>>) {
     fs::write(list.path(), files).expect("a list");
     let tags = Command::new("ctags")
         .current_dir(folder)
-        .args(["--output-format=json", "--fields=+neK", "--map-C++=-.h", "--map-C=+.h", "-f", "-", "-L"])
+        .args([
+            "--output-format=json",
+            "--fields=+neK",
+            "--map-C++=-.h",
+            "--map-C=+.h",
+            "-f",
+            "-",
+            "-L",
+        ])
         .arg(list.path())
         .output()
         .expect("ctags runs");
     for line in String::from_utf8_lossy(&tags.stdout).lines() {
-        let Ok(tag) = serde_json::from_str::<Value>(line) else { continue };
+        let Ok(tag) = serde_json::from_str::<Value>(line) else {
+            continue;
+        };
         let text = |field: &str| tag[field].as_str().unwrap_or_default().to_owned();
         let (name, kind) = (text("name"), text("kind"));
         let path = RepoPath::parse(&text("path")).ok();
-        let Some(language) = path.and_then(|path| Language::of(&path)) else { continue };
+        let Some(language) = path.and_then(|path| Language::of(&path)) else {
+            continue;
+        };
         if OTHER_KINDS.contains(&&*kind) || name.starts_with("__anon") || name.starts_with("anon") {
             continue;
         }
-        let line = tag["line"].as_u64().and_then(|line| u32::try_from(line).ok()).unwrap_or(0);
+        let line = tag["line"]
+            .as_u64()
+            .and_then(|line| u32::try_from(line).ok())
+            .unwrap_or(0);
         let place = (format!("{folder}/{}", text("path")), line, name);
-        theirs.entry(format!("{language:?}")).or_default().insert(place);
+        theirs
+            .entry(format!("{language:?}"))
+            .or_default()
+            .insert(place);
     }
 }
 
@@ -141,7 +200,12 @@ async fn calls(folder: &Path) {
     let path = folder.to_str().expect("a path");
     for file in listed(path) {
         let mut ours = BTreeMap::new();
-        add_ours("", &file, &fs::read(folder.join(&file)).unwrap_or_default(), &mut ours);
+        add_ours(
+            "",
+            &file,
+            &fs::read(folder.join(&file)).unwrap_or_default(),
+            &mut ours,
+        );
         for ours in ours.into_values() {
             names.extend(ours.all.into_iter().map(|(_, _, name)| name));
         }

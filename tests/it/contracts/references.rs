@@ -28,7 +28,12 @@ fn places(found: &Value) -> Vec<String> {
     let place = |it: &Value| {
         let text = |field: &str| it[field].as_str().unwrap().to_owned();
         let (line, column) = (&it["line"], &it["column"]);
-        format!("{}:{line}:{column} {} {}", text("path"), text("kind"), text("confidence"))
+        format!(
+            "{}:{line}:{column} {} {}",
+            text("path"),
+            text("kind"),
+            text("confidence")
+        )
     };
     references.iter().map(place).collect()
 }
@@ -43,7 +48,10 @@ async fn the_use_of_another_class_of_the_name_is_not_meant() {
         "net/gate.py:7:12 call certain",
     ];
     assert_eq!(places(&found), expected);
-    assert_eq!(found["definitions"], json!([{ "path": "net/gate.py", "line": 1 }]));
+    assert_eq!(
+        found["definitions"],
+        json!([{ "path": "net/gate.py", "line": 1 }])
+    );
     assert_eq!(found["symbol"], "Gate");
 }
 
@@ -68,7 +76,10 @@ async fn a_name_means_all_of_its_definitions() {
     ]);
     assert_eq!(found["by_file"], counts);
     assert_eq!(found["references"][3]["in"], "build");
-    assert_eq!(found["references"][3]["text"], "export function build() { return new Gate(); }");
+    assert_eq!(
+        found["references"][3]["text"],
+        "export function build() { return new Gate(); }"
+    );
 }
 
 #[tokio::test]
@@ -91,12 +102,17 @@ async fn locals_of_the_name_are_no_references() {
     let (_stack, client) = project().await;
     let symbol = json!({ "symbol": "net/gate.py:6" });
     let found = references(&client, symbol).await;
-    assert_eq!(places(&found), ["app.py:1:28 import certain", "app.py:5:12 call certain"]);
+    assert_eq!(
+        places(&found),
+        ["app.py:1:28 import certain", "app.py:5:12 call certain"]
+    );
 }
 
 #[tokio::test]
 async fn pages_add_up_and_a_default_reply_fits() {
-    let calls = (0..300).map(|n| format!("{}admit({n})\n", " ".repeat(n % 3))).collect::<String>();
+    let calls = (0..300)
+        .map(|n| format!("{}admit({n})\n", " ".repeat(n % 3)))
+        .collect::<String>();
     let repo = Repo::new().file("a.js", format!("function admit() {{}}\n{calls}"));
     let (_stack, client) = serve(repo.commit()).await;
     let mut arguments = json!({ "symbol": "admit" });
@@ -107,7 +123,9 @@ async fn pages_add_up_and_a_default_reply_fits() {
         assert_eq!(page["total"], 300);
         let references = page["references"].as_array().unwrap();
         lines.extend(references.iter().map(|it| it["line"].as_u64().unwrap()));
-        let Some(cursor) = page.get("cursor") else { break };
+        let Some(cursor) = page.get("cursor") else {
+            break;
+        };
         arguments["cursor"] = cursor.clone();
     }
     assert_eq!(lines, (2..302).collect::<Vec<u64>>());
@@ -123,9 +141,14 @@ async fn a_place_without_a_definition_is_refused() {
         ("../x.py:1", "access_denied"),
         ("::", "invalid_arguments"),
     ] {
-        let refused = client.call("find_references", json!({ "symbol": symbol })).await;
+        let refused = client
+            .call("find_references", json!({ "symbol": symbol }))
+            .await;
         assert_eq!(refused.code(), code, "{symbol}");
     }
     let none = references(&client, json!({ "symbol": "nothing_like_it" })).await;
-    assert_eq!((&none["total"], &none["definitions"]), (&json!(0), &json!([])));
+    assert_eq!(
+        (&none["total"], &none["definitions"]),
+        (&json!(0), &json!([]))
+    );
 }

@@ -15,7 +15,10 @@ const CIRCUIT: &str = "//! Breakers.\n\n/// Refuses calls after failures. It is 
 async fn project() -> (Stack, Client) {
     let repo = Repo::new()
         .file("src/circuit.rs", CIRCUIT)
-        .file("src/breaker.py", "class CircuitBreaker:\n    LIMIT = 5\n    def admit(self): pass\n")
+        .file(
+            "src/breaker.py",
+            "class CircuitBreaker:\n    LIMIT = 5\n    def admit(self): pass\n",
+        )
         .file("tests/circuit.rs", "fn circuit() {}\nstruct Circuit;\n")
         .file("vendor/circuit.go", "package v\ntype Circuit struct{}\n")
         .file("secrets.rs", "pub struct Circuit;\n")
@@ -49,7 +52,10 @@ async fn a_definition_has_its_signature_doc_and_lines() {
         "doc": "Whether a call may pass.",
     });
     assert_eq!(found["symbols"], json!([expected]));
-    assert_eq!((&found["total"], &found["truncated"]), (&json!(1), &json!(false)));
+    assert_eq!(
+        (&found["total"], &found["truncated"]),
+        (&json!(1), &json!(false))
+    );
 }
 
 #[tokio::test]
@@ -64,14 +70,24 @@ async fn exact_names_come_first_then_code_before_tests_and_copies() {
     ];
     assert_eq!(places(&found), expected);
     assert_eq!(found["symbols"][3]["generated"], true);
-    let found = find(&client, json!({ "name": "*circuit*", "path_glob": "src/**" })).await;
-    let expected = ["Circuit src/circuit.rs:4", "CircuitBreaker src/breaker.py:1"];
+    let found = find(
+        &client,
+        json!({ "name": "*circuit*", "path_glob": "src/**" }),
+    )
+    .await;
+    let expected = [
+        "Circuit src/circuit.rs:4",
+        "CircuitBreaker src/breaker.py:1",
+    ];
     assert_eq!(places(&found), expected);
     let found = find(&client, json!({ "name": "admit", "kind": "method" })).await;
     let expected = ["admit src/breaker.py:3", "admit src/circuit.rs:10"];
     assert_eq!(places(&found), expected);
     let found = find(&client, json!({ "name": "nothing_like_it" })).await;
-    assert_eq!(found, json!({ "symbols": [], "total": 0, "truncated": false }));
+    assert_eq!(
+        found,
+        json!({ "symbols": [], "total": 0, "truncated": false })
+    );
 }
 
 #[tokio::test]
@@ -88,7 +104,11 @@ async fn what_is_not_committed_is_found_as_it_stands() {
 
 #[tokio::test]
 async fn pages_add_up_in_one_project_and_in_all() {
-    let functions = |of: &str| (0..30).map(|n| format!("def {of}_{n:02}(): pass\n")).collect::<String>();
+    let functions = |of: &str| {
+        (0..30)
+            .map(|n| format!("def {of}_{n:02}(): pass\n"))
+            .collect::<String>()
+    };
     let repo = |of: &str| Repo::new().file("a.py", functions(of)).commit();
     let tenant = Tenant::new("acme")
         .project("b", repo("b"))
@@ -103,8 +123,14 @@ async fn pages_add_up_in_one_project_and_in_all() {
         loop {
             let page = find(&client, arguments.clone()).await;
             assert!(page["symbols"].as_array().unwrap().len() <= 7);
-            seen.extend(column(&page["symbols"], "name").into_iter().map(str::to_owned));
-            let Some(cursor) = page.get("cursor") else { break };
+            seen.extend(
+                column(&page["symbols"], "name")
+                    .into_iter()
+                    .map(str::to_owned),
+            );
+            let Some(cursor) = page.get("cursor") else {
+                break;
+            };
             assert_eq!(page["truncated"], true);
             arguments["cursor"] = cursor.clone();
         }
@@ -115,7 +141,9 @@ async fn pages_add_up_in_one_project_and_in_all() {
         let refused = client.call("find_symbol", arguments).await;
         assert_eq!(refused.code(), "invalid_arguments");
     }
-    let reply = client.call("find_symbol", json!({ "name": "a_00", "project": "*" })).await;
+    let reply = client
+        .call("find_symbol", json!({ "name": "a_00", "project": "*" }))
+        .await;
     assert_eq!(both(&reply)["symbols"][0]["project"], "a");
     let expected = json!({ "searched": 2, "remaining": 0, "skipped": [] });
     assert_eq!(*reply.meta("projects"), expected);
@@ -138,13 +166,23 @@ async fn a_text_without_a_name_and_a_bad_glob_are_refused() {
 #[tokio::test]
 async fn an_outline_is_nested_and_has_no_bodies() {
     let (_stack, client) = project().await;
-    let outlined = client.call("outline", json!({ "path": "src/circuit.rs" })).await;
+    let outlined = client
+        .call("outline", json!({ "path": "src/circuit.rs" }))
+        .await;
     let outlined = both(&outlined);
-    assert_eq!(column(&outlined["symbols"], "signature"), ["pub struct Circuit", "fn admit()"]);
+    assert_eq!(
+        column(&outlined["symbols"], "signature"),
+        ["pub struct Circuit", "fn admit()"]
+    );
     let members = &outlined["symbols"][0]["children"];
     assert_eq!(column(members, "name"), ["open", "admit"]);
-    assert_eq!((&outlined["truncated"], outlined.get("reason")), (&json!(false), None));
-    let flat = client.call("outline", json!({ "path": "src/circuit.rs", "depth": 1 })).await;
+    assert_eq!(
+        (&outlined["truncated"], outlined.get("reason")),
+        (&json!(false), None)
+    );
+    let flat = client
+        .call("outline", json!({ "path": "src/circuit.rs", "depth": 1 }))
+        .await;
     assert_eq!(both(&flat)["symbols"][0].get("children"), None);
 }
 
@@ -154,10 +192,19 @@ async fn an_outline_of_a_folder_has_the_exported_symbols_of_each_file() {
     let outlined = client.call("outline", json!({ "path": "." })).await;
     let outlined = both(&outlined);
     let files = column(&outlined["files"], "path");
-    assert_eq!(files, ["src/breaker.py", "src/circuit.rs", "vendor/circuit.go"]);
-    assert_eq!(column(&outlined["files"][1]["symbols"], "name"), ["Circuit"]);
+    assert_eq!(
+        files,
+        ["src/breaker.py", "src/circuit.rs", "vendor/circuit.go"]
+    );
+    assert_eq!(
+        column(&outlined["files"][1]["symbols"], "name"),
+        ["Circuit"]
+    );
     let big = (0..400).fold(Repo::new(), |repo, n| {
-        repo.file(&format!("d/f{n:03}.py"), format!("def function_{n}(argument): pass\n"))
+        repo.file(
+            &format!("d/f{n:03}.py"),
+            format!("def function_{n}(argument): pass\n"),
+        )
     });
     let (_stack, client) = serve(big.commit()).await;
     let outlined = client.call("outline", json!({ "path": "d" })).await;
@@ -171,17 +218,28 @@ async fn an_outline_of_a_folder_has_the_exported_symbols_of_each_file() {
 #[tokio::test]
 async fn a_file_without_symbols_says_why_and_a_missing_one_what_is_near() {
     let large = "# filler\n".repeat(120_000);
-    let repo = Repo::new().file("a.md", "x").file("big.py", &large).file("src/main.py", "");
+    let repo = Repo::new()
+        .file("a.md", "x")
+        .file("big.py", &large)
+        .file("src/main.py", "");
     let (_stack, client) = serve(repo.commit()).await;
     for (path, why) in [("a.md", "grammar"), ("big.py", "1048576")] {
         let outlined = client.call("outline", json!({ "path": path })).await;
         let outlined = both(&outlined);
         assert_eq!(outlined["symbols"], json!([]));
-        assert!(outlined["reason"].as_str().unwrap().contains(why), "{outlined}");
+        assert!(
+            outlined["reason"].as_str().unwrap().contains(why),
+            "{outlined}"
+        );
     }
-    let missing = client.call("outline", json!({ "path": "src/mian.py" })).await;
+    let missing = client
+        .call("outline", json!({ "path": "src/mian.py" }))
+        .await;
     assert_eq!(missing.code(), "file_not_found");
-    assert_eq!(missing.error()["details"]["nearest"], json!(["src/main.py"]));
+    assert_eq!(
+        missing.error()["details"]["nearest"],
+        json!(["src/main.py"])
+    );
     let outside = client.call("outline", json!({ "path": "../x" })).await;
     assert_eq!(outside.code(), "access_denied");
 }

@@ -368,7 +368,9 @@ mod tests {
         app.file("b/x", "hit\nhit\n")
             .file("a.txt", "hit")
             .file("c", "no");
-        let found = app.repo().search(&query("hit"), MatchRange::FILES, &cancel());
+        let found = app
+            .repo()
+            .search(&query("hit"), MatchRange::FILES, &cancel());
         let found = found.unwrap();
         assert_eq!(found.files, [path("a.txt"), path("b/x")]);
         assert!(found.lines.is_empty());

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use archway_repo::{Cancel, Key, syntax::{Language, SyntaxError}};
+use archway_repo::{
+    Cancel, Key,
+    syntax::{Language, SyntaxError},
+};
 use gix::ObjectId;
 use moka::sync::Cache;
 use tokio::time::Duration;
@@ -82,7 +85,11 @@ impl Parsed {
         let definitions: usize = symbols.definitions.iter().map(text).sum();
         let fixed = symbols.definitions.len() * size_of::<Definition>()
             + symbols.uses.len() * size_of::<Use>()
-            + symbols.names.iter().map(|name| name.len() + 16).sum::<usize>();
+            + symbols
+                .names
+                .iter()
+                .map(|name| name.len() + 16)
+                .sum::<usize>();
         u32::try_from(OVERHEAD + definitions + fixed).unwrap_or(u32::MAX)
     }
 }

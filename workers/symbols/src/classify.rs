@@ -20,11 +20,18 @@ pub(crate) enum Before<'t> {
 /// Whether an import begins at a node.
 pub(crate) fn is_import(language: Language, text: &str, path: Path<'_, '_>) -> bool {
     match path.kind() {
-        "use_declaration" | "extern_crate_declaration" | "import_statement"
-        | "import_from_statement" | "future_import_statement" | "import_declaration"
-        | "namespace_use_declaration" | "preproc_include" => true,
+        "use_declaration"
+        | "extern_crate_declaration"
+        | "import_statement"
+        | "import_from_statement"
+        | "future_import_statement"
+        | "import_declaration"
+        | "namespace_use_declaration"
+        | "preproc_include" => true,
         "variable_declarator" => {
-            let value = path.last().and_then(|it| it.node.child_by_field_name("value"));
+            let value = path
+                .last()
+                .and_then(|it| it.node.child_by_field_name("value"));
             let value = value.and_then(|value| text.get(value.byte_range()));
             value.is_some_and(|value| value.starts_with("require("))
         }
@@ -59,7 +66,9 @@ pub(crate) fn is_exported_name(path: Path<'_, '_>) -> bool {
         ("export_specifier", "name") | ("export_statement", "value") => true,
         // `module.exports = name`, `module.exports = { name }`
         ("object", _) | ("assignment_expression", "right") => {
-            path.0.iter().any(|step| step.kind == "assignment_expression")
+            path.0
+                .iter()
+                .any(|step| step.kind == "assignment_expression")
                 && path.0.len() < MAX_DEPTH
         }
         _ => false,
@@ -109,8 +118,7 @@ fn is_label(language: Language, path: Path<'_, '_>) -> bool {
         ("keyword_argument", "name") | ("argument", "name") => true,
         ("variable_name", _) => {
             let holder = path.up().place().0;
-            language == Language::Php
-                && holder != "scoped_property_access_expression"
+            language == Language::Php && holder != "scoped_property_access_expression"
         }
         _ => false,
     }
@@ -211,20 +219,30 @@ fn object<'t>(text: &str, expression: Node<'t>) -> Before<'t> {
 fn simple<'t>(text: &str, object: Node<'t>) -> Before<'t> {
     match object.kind() {
         "self" | "this" | "this_expression" | "super" | "base" | "base_expression" => Before::Own,
-        "identifier" | "constant" | "type_identifier" | "name" | "namespace_identifier"
+        "identifier"
+        | "constant"
+        | "type_identifier"
+        | "name"
+        | "namespace_identifier"
         | "package_identifier" => own_or_name(text, object),
         "variable_name" => match text.get(object.byte_range()) {
             Some("$this") => Before::Own,
             _ => Before::Unknown,
         },
         "relative_scope" => Before::Own,
-        "scoped_identifier" | "qualified_identifier" | "scope_resolution"
-        | "scoped_type_identifier" | "member_access_expression" | "qualified_name" => {
+        "scoped_identifier"
+        | "qualified_identifier"
+        | "scope_resolution"
+        | "scoped_type_identifier"
+        | "member_access_expression"
+        | "qualified_name" => {
             let last = object.child_by_field_name("name");
             last.map_or(Before::Unknown, |last| simple(text, last))
         }
         "generic_type" | "generic_type_with_turbofish" => {
-            let inner = object.child_by_field_name("type").or_else(|| object.named_child(0));
+            let inner = object
+                .child_by_field_name("type")
+                .or_else(|| object.named_child(0));
             inner.map_or(Before::Unknown, |inner| simple(text, inner))
         }
         _ => Before::Unknown,
@@ -307,10 +325,20 @@ fn is_binding(path: Path<'_, '_>) -> bool {
     for _ in 0..MAX_DEPTH {
         let is_inside = match at.place() {
             (
-                "tuple_pattern" | "mut_pattern" | "ref_pattern" | "reference_pattern"
-                | "slice_pattern" | "array_pattern" | "object_pattern" | "rest_pattern"
-                | "pattern_list" | "list_splat_pattern" | "dictionary_splat_pattern"
-                | "captured_pattern" | "destructured_parameter" | "destructured_left_assignment",
+                "tuple_pattern"
+                | "mut_pattern"
+                | "ref_pattern"
+                | "reference_pattern"
+                | "slice_pattern"
+                | "array_pattern"
+                | "object_pattern"
+                | "rest_pattern"
+                | "pattern_list"
+                | "list_splat_pattern"
+                | "dictionary_splat_pattern"
+                | "captured_pattern"
+                | "destructured_parameter"
+                | "destructured_left_assignment",
                 _,
             ) => true,
             ("assignment_pattern" | "object_assignment_pattern", "left") => true,
@@ -318,8 +346,11 @@ fn is_binding(path: Path<'_, '_>) -> bool {
             ("tuple_struct_pattern" | "struct_pattern", field) => field != "type",
             ("field_pattern", field) => field != "type",
             (
-                "pointer_declarator" | "array_declarator" | "reference_declarator"
-                | "function_declarator" | "init_declarator",
+                "pointer_declarator"
+                | "array_declarator"
+                | "reference_declarator"
+                | "function_declarator"
+                | "init_declarator",
                 field,
             ) => matches!(field, "declarator" | ""),
             ("expression_list", _) => true,
@@ -338,37 +369,70 @@ fn binds(place: (&str, &str)) -> bool {
     match place.1 {
         "pattern" => matches!(
             place.0,
-            "parameter" | "let_declaration" | "let_condition" | "for_expression" | "match_pattern"
-                | "required_parameter" | "optional_parameter"
+            "parameter"
+                | "let_declaration"
+                | "let_condition"
+                | "for_expression"
+                | "match_pattern"
+                | "required_parameter"
+                | "optional_parameter"
         ),
         "name" => matches!(
             place.0,
-            "parameter" | "variable_declarator" | "default_parameter" | "typed_default_parameter"
-                | "parameter_declaration" | "variadic_parameter_declaration" | "var_spec"
-                | "const_spec" | "formal_parameter" | "catch_formal_parameter"
-                | "enhanced_for_statement" | "resource" | "optional_parameter"
-                | "keyword_parameter" | "splat_parameter" | "hash_splat_parameter"
-                | "block_parameter" | "type_parameter" | "declaration_expression"
+            "parameter"
+                | "variable_declarator"
+                | "default_parameter"
+                | "typed_default_parameter"
+                | "parameter_declaration"
+                | "variadic_parameter_declaration"
+                | "var_spec"
+                | "const_spec"
+                | "formal_parameter"
+                | "catch_formal_parameter"
+                | "enhanced_for_statement"
+                | "resource"
+                | "optional_parameter"
+                | "keyword_parameter"
+                | "splat_parameter"
+                | "hash_splat_parameter"
+                | "block_parameter"
+                | "type_parameter"
+                | "declaration_expression"
                 | "catch_declaration"
         ),
         "left" => matches!(
             place.0,
-            "for_statement" | "for_in_statement" | "for_in_clause" | "short_var_declaration"
-                | "range_clause" | "foreach_statement"
+            "for_statement"
+                | "for_in_statement"
+                | "for_in_clause"
+                | "short_var_declaration"
+                | "range_clause"
+                | "foreach_statement"
         ),
         "declarator" => matches!(
             place.0,
-            "parameter_declaration" | "optional_parameter_declaration" | "declaration"
+            "parameter_declaration"
+                | "optional_parameter_declaration"
+                | "declaration"
                 | "for_range_loop"
         ),
         "parameter" => matches!(place.0, "arrow_function" | "catch_clause"),
         "parameters" => matches!(place.0, "lambda_expression"),
         _ => matches!(
             place.0,
-            "closure_parameters" | "formal_parameters" | "parameters" | "lambda_parameters"
-                | "typed_parameter" | "as_pattern_target" | "inferred_parameters"
-                | "method_parameters" | "block_parameters" | "lambda_parameter"
-                | "type_parameters" | "implicit_parameter" | "match_pattern"
+            "closure_parameters"
+                | "formal_parameters"
+                | "parameters"
+                | "lambda_parameters"
+                | "typed_parameter"
+                | "as_pattern_target"
+                | "inferred_parameters"
+                | "method_parameters"
+                | "block_parameters"
+                | "lambda_parameter"
+                | "type_parameters"
+                | "implicit_parameter"
+                | "match_pattern"
         ),
     }
 }
@@ -378,7 +442,10 @@ fn is_type(path: Path<'_, '_>, at: Path<'_, '_>) -> bool {
         return true;
     }
     let is_type_field = |field: &str| {
-        matches!(field, "type" | "return_type" | "returns" | "superclass" | "result" | "trait")
+        matches!(
+            field,
+            "type" | "return_type" | "returns" | "superclass" | "result" | "trait"
+        )
     };
     if is_type_field(at.field()) && at.up().kind() != "keyword_argument" {
         return true;
@@ -387,10 +454,21 @@ fn is_type(path: Path<'_, '_>, at: Path<'_, '_>) -> bool {
     above.map(|step| step.kind).any(|kind| {
         matches!(
             kind,
-            "type" | "type_annotation" | "named_type" | "base_list" | "superclass" | "base_clause"
-                | "class_interface_clause" | "class_heritage" | "extends_clause"
-                | "implements_clause" | "type_argument_list" | "type_arguments" | "type_list"
-                | "annotation" | "marker_annotation"
+            "type"
+                | "type_annotation"
+                | "named_type"
+                | "base_list"
+                | "superclass"
+                | "base_clause"
+                | "class_interface_clause"
+                | "class_heritage"
+                | "extends_clause"
+                | "implements_clause"
+                | "type_argument_list"
+                | "type_arguments"
+                | "type_list"
+                | "annotation"
+                | "marker_annotation"
         )
     })
 }

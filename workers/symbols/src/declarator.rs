@@ -48,17 +48,21 @@ fn declared(text: &str, path: Path<'_, '_>, scope: Scope<'_>) -> Option<Place> {
             }
             ("template_function" | "template_type", "name")
             | ("operator_cast", _)
-            | ("parenthesized_declarator" | "attributed_declarator" | "reference_declarator", "") => {
-            }
+            | ("parenthesized_declarator" | "attributed_declarator" | "reference_declarator", "") =>
+                {}
             (
-                "pointer_declarator" | "function_declarator" | "array_declarator"
+                "pointer_declarator"
+                | "function_declarator"
+                | "array_declarator"
                 | "init_declarator",
                 "declarator",
             ) => {}
             _ => break,
         }
-        if !matches!(kind, "qualified_identifier" | "template_function" | "template_type")
-            && wrapper.is_empty()
+        if !matches!(
+            kind,
+            "qualified_identifier" | "template_function" | "template_type"
+        ) && wrapper.is_empty()
         {
             wrapper = kind;
         }

@@ -6,7 +6,10 @@ use crate::{Kind, naming::Scope};
 
 /// Whether a definition is exported, by the text before its name, the name itself and what is around.
 pub(crate) fn is_exported(language: Language, head: &str, name: &str, scope: Scope<'_>) -> bool {
-    let has = |word: &str| head.split(|c: char| !c.is_alphanumeric()).any(|it| it == word);
+    let has = |word: &str| {
+        head.split(|c: char| !c.is_alphanumeric())
+            .any(|it| it == word)
+    };
     match language {
         Language::Rust => scope.exports || head.trim_start().starts_with("pub"),
         Language::Python => !name.starts_with('_') || name.ends_with("__"),

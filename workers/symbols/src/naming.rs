@@ -42,16 +42,27 @@ impl Place {
 /// Whether a node is a name as a whole, whatever it contains.
 pub(crate) fn is_name(path: Path<'_, '_>) -> bool {
     match path.kind() {
-        "identifier" | "type_identifier" | "field_identifier" | "property_identifier"
-        | "private_property_identifier" | "shorthand_property_identifier"
-        | "shorthand_property_identifier_pattern" | "shorthand_field_identifier"
-        | "namespace_identifier" | "package_identifier" | "constant" | "name" | "operator_name"
-        | "destructor_name" | "setter" => true,
+        "identifier"
+        | "type_identifier"
+        | "field_identifier"
+        | "property_identifier"
+        | "private_property_identifier"
+        | "shorthand_property_identifier"
+        | "shorthand_property_identifier_pattern"
+        | "shorthand_field_identifier"
+        | "namespace_identifier"
+        | "package_identifier"
+        | "constant"
+        | "name"
+        | "operator_name"
+        | "destructor_name"
+        | "setter" => true,
         "operator" => matches!(path.up().kind(), "method" | "singleton_method"),
         // The whole name of a namespace.
-        "qualified_name" | "nested_namespace_specifier" | "namespace_name" | "nested_identifier" => {
-            path.field() == "name" && is_namespace(path.up().kind())
-        }
+        "qualified_name"
+        | "nested_namespace_specifier"
+        | "namespace_name"
+        | "nested_identifier" => path.field() == "name" && is_namespace(path.up().kind()),
         _ => false,
     }
 }
@@ -93,7 +104,10 @@ pub(crate) fn type_name(text: &str, of: Node<'_>) -> String {
         node = inner;
     }
     let name = name_text(text, node);
-    name.chars().take(100).filter(|c| !c.is_whitespace()).collect()
+    name.chars()
+        .take(100)
+        .filter(|c| !c.is_whitespace())
+        .collect()
 }
 
 /// A line number, from 1.

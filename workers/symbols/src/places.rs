@@ -100,7 +100,10 @@ fn script(text: &str, path: Path<'_, '_>, scope: Scope<'_>) -> Option<Place> {
         ("type_alias_declaration", "name") => Kind::Type,
         ("enum_declaration", "name") => Kind::Enum,
         ("enum_body" | "enum_assignment", "name") => {
-            return Some(Place::of(Kind::Constant, usize::from(parent != "enum_body")));
+            return Some(Place::of(
+                Kind::Constant,
+                usize::from(parent != "enum_body"),
+            ));
         }
         ("internal_module" | "module", "name") => Kind::Module,
         ("property_signature", "name") => {
@@ -113,16 +116,22 @@ fn script(text: &str, path: Path<'_, '_>, scope: Scope<'_>) -> Option<Place> {
         ("public_field_definition", "name") | ("field_definition", "property") => {
             function_or(path, "value", Kind::Field)?
         }
-        ("pair", "key") => function_or(path, "value", Kind::Field).filter(|kind| {
-            *kind == Kind::Function && !scope.is_local
-        })?,
+        ("pair", "key") => function_or(path, "value", Kind::Field)
+            .filter(|kind| *kind == Kind::Function && !scope.is_local)?,
         ("variable_declarator", "name") => return variable(text, path, scope),
         ("member_expression", "property") => return assigned(text, path),
         _ => return None,
     };
     let is_member = matches!(kind, Kind::Function) && parent != "function_declaration";
-    let is_field = matches!(parent, "public_field_definition" | "field_definition" | "pair");
-    let kind = if is_member && is_field { Kind::Method } else { kind };
+    let is_field = matches!(
+        parent,
+        "public_field_definition" | "field_definition" | "pair"
+    );
+    let kind = if is_member && is_field {
+        Kind::Method
+    } else {
+        kind
+    };
     Some(Place::of(kind, 1))
 }
 
@@ -144,7 +153,10 @@ fn value_kind(value: Node<'_>) -> Option<Kind> {
 fn variable(text: &str, path: Path<'_, '_>, scope: Scope<'_>) -> Option<Place> {
     // Loops declare theirs elsewhere.
     let statement = path.up().up().last()?.node;
-    if !matches!(statement.kind(), "lexical_declaration" | "variable_declaration") {
+    if !matches!(
+        statement.kind(),
+        "lexical_declaration" | "variable_declaration"
+    ) {
         return None;
     }
     let declared = if text.get(statement.byte_range())?.starts_with("const") {
@@ -251,7 +263,11 @@ fn constant_or_field(text: &str, declaration: Path<'_, '_>, words: &[&str]) -> O
     let head = head.split(['=', ';']).next().unwrap_or_default();
     let has = |word: &&str| head.split_whitespace().any(|it| it == *word);
     let is_constant = words.iter().all(has);
-    Some(if is_constant { Kind::Constant } else { Kind::Field })
+    Some(if is_constant {
+        Kind::Constant
+    } else {
+        Kind::Field
+    })
 }
 
 fn c_sharp(text: &str, path: Path<'_, '_>) -> Option<Place> {
@@ -271,9 +287,7 @@ fn c_sharp(text: &str, path: Path<'_, '_>) -> Option<Place> {
         "local_function_statement" => Kind::Function,
         "property_declaration" | "event_declaration" => Kind::Field,
         "variable_declarator" => match path.up().up().up().kind() {
-            "field_declaration" => {
-                constant_or_field(text, path.up().up().up(), &["const"])?
-            }
+            "field_declaration" => constant_or_field(text, path.up().up().up(), &["const"])?,
             "event_field_declaration" => Kind::Field,
             _ => return None,
         },

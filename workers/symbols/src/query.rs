@@ -120,7 +120,9 @@ impl NameQuery {
         let silent = ["mod", "lib", "index", "__init__", "src", "main"];
         let folders = stem.split('/').filter(|part| !silent.contains(part));
         let container = definition.container.as_deref().unwrap_or_default();
-        let inner = container.split("::").flat_map(|part| part.split(['.', '\\']));
+        let inner = container
+            .split("::")
+            .flat_map(|part| part.split(['.', '\\']));
         let around: Vec<String> = folders
             .chain(inner)
             .filter(|part| !part.is_empty())
@@ -128,7 +130,11 @@ impl NameQuery {
             .collect();
         let asked: Vec<&String> = self.containers.iter().filter(|it| *it != "crate").collect();
         around.len() >= asked.len()
-            && asked.iter().rev().zip(around.iter().rev()).all(|(asked, is)| *asked == is)
+            && asked
+                .iter()
+                .rev()
+                .zip(around.iter().rev())
+                .all(|(asked, is)| *asked == is)
     }
 }
 
@@ -156,5 +162,8 @@ fn glob_matches(glob: &[u8], text: &[u8]) -> bool {
             }
         }
     }
-    glob.get(at..).unwrap_or_default().iter().all(|byte| *byte == b'*')
+    glob.get(at..)
+        .unwrap_or_default()
+        .iter()
+        .all(|byte| *byte == b'*')
 }

@@ -47,7 +47,12 @@ pub(super) struct UsingFile<'a> {
 }
 
 impl Target {
-    pub(super) fn new(path: &RepoPath, language: Language, symbols: &Symbols, at: u32) -> Option<Self> {
+    pub(super) fn new(
+        path: &RepoPath,
+        language: Language,
+        symbols: &Symbols,
+        at: u32,
+    ) -> Option<Self> {
         let definition = symbols.definition(Some(at))?.clone();
         let parent = symbols.definition(definition.parent);
         let container = definition.container.as_deref();
@@ -171,7 +176,8 @@ impl UsingFile<'_> {
             // A bare name is an imported one, a field of a literal, or a member of a subclass.
             Receiver::None => {
                 let is_bound = self.binds(&target.definition.name, target, is_imported);
-                let is_inherited = looks_among_members(self.language) || used.kind == UseKind::Write;
+                let is_inherited =
+                    looks_among_members(self.language) || used.kind == UseKind::Write;
                 match (is_bound && is_imported, names_owner && is_inherited) {
                     (true, _) => Confidence::Certain,
                     (false, true) => Confidence::Likely,

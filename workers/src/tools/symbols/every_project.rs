@@ -152,7 +152,11 @@ impl Page {
         self.truncated |= snapshot.value.is_incomplete;
         let symbols = snapshot.value.symbols;
         self.total += symbols.len();
-        let shown = self.show(request, &project.slug, symbols.get(skip..).unwrap_or_default());
+        let shown = self.show(
+            request,
+            &project.slug,
+            symbols.get(skip..).unwrap_or_default(),
+        );
         let is_whole = skip + shown >= symbols.len();
         Ok((!is_whole).then_some((commit, skip + shown)))
     }
@@ -162,9 +166,9 @@ impl Page {
         let room = request.limit.saturating_sub(self.symbols.len());
         let symbols = symbols.iter().take(room).cloned();
         let named: Vec<FoundSymbol> = symbols
-            .map(|symbol| FoundSymbol {
-                project: Some(slug.to_owned()),
-                ..symbol
+            .map(|mut symbol| {
+                symbol.project = Some(slug.to_owned());
+                symbol
             })
             .collect();
         let used = paging::size_of_all(&self.symbols);

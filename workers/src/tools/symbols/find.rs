@@ -82,8 +82,7 @@ pub(super) fn find(sources: &Sources<'_>, wanted: &Wanted) -> Result<FoundSymbol
 fn add(source: &Source, wanted: &Wanted, found: &mut Vec<(Rank, FoundSymbol)>) {
     let path = source.path.display();
     let symbols = &source.parsed.symbols;
-    let is_generated =
-        symbols.is_generated || archway_repo::is_generated(source.path.as_bytes());
+    let is_generated = symbols.is_generated || archway_repo::is_generated(source.path.as_bytes());
     let is_test_file = role(&path) == "test";
     for definition in &symbols.definitions {
         let Some(matched) = wanted.name.matches(definition, &path) else {

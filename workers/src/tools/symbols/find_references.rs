@@ -107,8 +107,12 @@ impl Tool for FindReferences {
                 found.definitions.truncate(MOST_NAMED);
                 found.by_file.truncate(MOST_NAMED);
                 let total = found.references.len();
-                let rest: Vec<Reference> =
-                    found.references.into_iter().skip(skip).take(limit).collect();
+                let rest: Vec<Reference> = found
+                    .references
+                    .into_iter()
+                    .skip(skip)
+                    .take(limit)
+                    .collect();
                 let around = paging::size(&found.definitions) + paging::size(&found.by_file);
                 let shown = paging::fit(&rest, budget.saturating_sub(around));
                 let shown = shown.max(rest.len().min(1));

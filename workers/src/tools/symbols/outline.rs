@@ -149,7 +149,9 @@ impl Outliner<'_> {
             if fits < symbols.len() {
                 symbols.truncate(fits);
                 let last = symbols.last().map_or(0, |it| it.end_line);
-                reason = Some(format!("too much for one answer: read on after line {last}"));
+                reason = Some(format!(
+                    "too much for one answer: read on after line {last}"
+                ));
             }
         }
         Ok(OutlineOfPath {
@@ -256,7 +258,8 @@ impl Tree<'_> {
             return Vec::new();
         };
         let inside = self.inside.get(&parent).into_iter().flatten();
-        let inside = inside.filter_map(|at| Some((*at, self.parsed.symbols.definition(Some(*at))?)));
+        let inside =
+            inside.filter_map(|at| Some((*at, self.parsed.symbols.definition(Some(*at))?)));
         let shown = inside.filter(|(_, it)| !self.is_exported || (it.is_exported && !it.is_test));
         let node = |(at, it): (u32, &Definition)| OutlinedSymbol {
             // Members of a type that is defined elsewhere are named with it.

@@ -114,7 +114,13 @@ pub(super) fn references(
         is_incomplete |= candidates.is_incomplete;
         is_incomplete |= sources.each(&candidates.files, |source| {
             let imported = imported(sources, imports, source, &targets)?;
-            add(source, &name, (&targets, &imported), asked.least, &mut found);
+            add(
+                source,
+                &name,
+                (&targets, &imported),
+                asked.least,
+                &mut found,
+            );
             Ok(found.len() < MAX_TOTAL)
         })?;
     }
@@ -133,7 +139,9 @@ pub(super) fn references(
 
 /// `path:line`.
 fn place(symbol: &str) -> Result<Option<(RepoPath, u32)>, Failure> {
-    let place = symbol.rsplit_once(':').filter(|(path, _)| !path.ends_with(':'));
+    let place = symbol
+        .rsplit_once(':')
+        .filter(|(path, _)| !path.ends_with(':'));
     let Some((path, Ok(line))) = place.map(|(path, line)| (path, line.parse())) else {
         return Ok(None);
     };
@@ -145,7 +153,10 @@ fn target_at(sources: &Sources<'_>, path: &RepoPath, line: u32) -> Result<Target
     let none = |why: &str| {
         Failure::new(
             Fault::FileNotFound,
-            format!("no definition at {}:{line}: {why}", text::shown(&path.display())),
+            format!(
+                "no definition at {}:{line}: {why}",
+                text::shown(&path.display())
+            ),
             "call outline for the definitions of a file, or give a name",
         )
     };
@@ -157,8 +168,15 @@ fn target_at(sources: &Sources<'_>, path: &RepoPath, line: u32) -> Result<Target
     let numbered = || symbols.definitions.iter().enumerate();
     let named = numbered().find(|(_, it)| it.name_line == line);
     let around = || numbered().rfind(|(_, it)| it.lines.0 <= line && line <= it.lines.1);
-    let at = named.or_else(around).and_then(|(at, _)| u32::try_from(at).ok());
-    let target = Target::new(path, source.parsed.language, symbols, at.unwrap_or(u32::MAX));
+    let at = named
+        .or_else(around)
+        .and_then(|(at, _)| u32::try_from(at).ok());
+    let target = Target::new(
+        path,
+        source.parsed.language,
+        symbols,
+        at.unwrap_or(u32::MAX),
+    );
     target.ok_or_else(|| none("nothing is defined there"))
 }
 
@@ -192,7 +210,12 @@ fn imported(
     targets: &[Target],
 ) -> Result<HashSet<RepoPath>, Failure> {
     let is_elsewhere = |target: &Target| target.path != source.path;
-    let has_imports = source.parsed.symbols.uses.iter().any(|it| it.kind == UseKind::Import);
+    let has_imports = source
+        .parsed
+        .symbols
+        .uses
+        .iter()
+        .any(|it| it.kind == UseKind::Import);
     if !has_imports || !targets.iter().any(is_elsewhere) {
         return Ok(HashSet::new());
     }
@@ -225,14 +248,16 @@ fn add(
         imports,
         locals: &locals,
     };
-    let is_generated =
-        symbols.is_generated || archway_repo::is_generated(source.path.as_bytes());
+    let is_generated = symbols.is_generated || archway_repo::is_generated(source.path.as_bytes());
     let others = others(source, name, targets);
     let text = String::from_utf8_lossy(&source.text);
     let lines: Vec<&str> = text.lines().collect();
     for used in symbols.uses_of(name) {
         let Some(kind) = kind(used) else { continue };
-        let confidence = targets.iter().filter_map(|it| file.confidence(used, it)).min();
+        let confidence = targets
+            .iter()
+            .filter_map(|it| file.confidence(used, it))
+            .min();
         let confidence = match confidence {
             Some(confidence) => confidence,
             None if targets.is_empty() => Confidence::Name,
@@ -245,7 +270,9 @@ fn add(
         if confidence > least || (confidence > Confidence::Certain && is_others()) {
             continue;
         }
-        let line = lines.get(used.line as usize - 1).map_or("", |line| line.trim());
+        let line = lines
+            .get(used.line as usize - 1)
+            .map_or("", |line| line.trim());
         let within = symbols.definition(used.within);
         let reference = Reference {
             path: source.path.display(),
@@ -264,8 +291,11 @@ fn add(
 fn others(source: &Source, name: &str, targets: &[Target]) -> Vec<Target> {
     let symbols = &source.parsed.symbols;
     let definitions = (0_u32..).zip(&symbols.definitions);
-    let is_target =
-        |at: u32| targets.iter().any(|it| it.at == at && it.path == source.path);
+    let is_target = |at: u32| {
+        targets
+            .iter()
+            .any(|it| it.at == at && it.path == source.path)
+    };
     definitions
         .filter(|(at, it)| *it.name == *name && !is_target(*at))
         .filter_map(|(at, _)| Target::new(&source.path, source.parsed.language, symbols, at))

@@ -52,7 +52,9 @@ fn matches_say_how_good_they_are() {
         ("circ", None),
         ("*circ", None),
     ] {
-        let matched = found(query).into_iter().find(|(name, _)| name == "net::Circuit");
+        let matched = found(query)
+            .into_iter()
+            .find(|(name, _)| name == "net::Circuit");
         assert_eq!(matched.map(|(_, matched)| matched), expected, "{query}");
     }
 }
@@ -79,6 +81,10 @@ fn the_pattern_of_a_name_finds_its_lines_alone() {
     ] {
         let pattern = NameQuery::parse(name).unwrap().line_pattern();
         let pattern = archway_repo::SearchPattern::regex(pattern, false);
-        assert_eq!(pattern.is_in(line.as_bytes()).unwrap(), is_found, "{name}: {line}");
+        assert_eq!(
+            pattern.is_in(line.as_bytes()).unwrap(),
+            is_found,
+            "{name}: {line}"
+        );
     }
 }

@@ -7,17 +7,33 @@ use super::used;
 #[test]
 fn strings_and_comments_use_nothing() {
     for (language, text) in [
-        (Language::Rust, "// admit\nfn f() { let s = \"admit\"; /* admit */ }"),
+        (
+            Language::Rust,
+            "// admit\nfn f() { let s = \"admit\"; /* admit */ }",
+        ),
         (Language::Python, "# admit\n'''admit'''\nx = 'admit'"),
-        (Language::JavaScript, "// admit\nconst s = 'admit' + `admit`;"),
+        (
+            Language::JavaScript,
+            "// admit\nconst s = 'admit' + `admit`;",
+        ),
         (Language::Go, "package p\n// admit\nvar s = \"admit\""),
-        (Language::Java, "class A { /** admit */ String s = \"admit\"; }"),
+        (
+            Language::Java,
+            "class A { /** admit */ String s = \"admit\"; }",
+        ),
         (Language::C, "/* admit */ char *s = \"admit\";"),
-        (Language::CSharp, "class A { string s = \"admit\"; } // admit"),
+        (
+            Language::CSharp,
+            "class A { string s = \"admit\"; } // admit",
+        ),
         (Language::Ruby, "# admit\nx = 'admit'"),
         (Language::Php, "<?php // admit\n$x = 'admit';"),
     ] {
-        assert_eq!(used(language, text, "admit"), Vec::<String>::new(), "{language:?}");
+        assert_eq!(
+            used(language, text, "admit"),
+            Vec::<String>::new(),
+            "{language:?}"
+        );
     }
 }
 
@@ -41,7 +57,12 @@ fn rust_tells_calls_types_imports_and_writes_apart() {
     );
     assert_eq!(
         used(Language::Rust, text, "Circuit"),
-        ["2:9 type in f", "2:21 type in f", "4:5 other in f", "8:5 type in f"]
+        [
+            "2:9 type in f",
+            "2:21 type in f",
+            "4:5 other in f",
+            "8:5 type in f"
+        ]
     );
 }
 
@@ -61,7 +82,10 @@ fn python_tells_calls_types_imports_and_writes_apart() {
             "7:9 local in f",
         ]
     );
-    assert_eq!(used(Language::Python, text, "g"), ["2:17 local in f", "6:5 local in f"]);
+    assert_eq!(
+        used(Language::Python, text, "g"),
+        ["2:17 local in f", "6:5 local in f"]
+    );
 }
 
 #[test]
@@ -95,7 +119,10 @@ fn typescript_tells_calls_types_imports_and_writes_apart() {
 #[test]
 fn jsx_elements_are_calls() {
     let text = "const A = () => <Button onClick={go}><Card.Row /></Button>;\n";
-    assert_eq!(used(Language::Tsx, text, "Button"), ["1:18 call in A", "1:52 other in A"]);
+    assert_eq!(
+        used(Language::Tsx, text, "Button"),
+        ["1:18 call in A", "1:52 other in A"]
+    );
     assert_eq!(used(Language::Tsx, text, "Row"), ["1:44 call of Card in A"]);
     assert_eq!(used(Language::Tsx, text, "go"), ["1:34 other in A"]);
 }
@@ -122,11 +149,21 @@ fn java_tells_calls_from_constructions_and_types() {
     let text = "import a.Gate;\nclass A extends Gate {\n  Gate g = new Gate();\n  void f(Gate x) { admit(); this.admit(); x.admit(); g = x; }\n}\n";
     assert_eq!(
         used(Language::Java, text, "Gate"),
-        ["1:10 import", "2:17 type in A", "3:3 type in A", "3:16 call in g", "4:10 type in f"]
+        [
+            "1:10 import",
+            "2:17 type in A",
+            "3:3 type in A",
+            "3:16 call in g",
+            "4:10 type in f"
+        ]
     );
     assert_eq!(
         used(Language::Java, text, "admit"),
-        ["4:20 call in f", "4:34 call of self in f", "4:45 call of x in f"]
+        [
+            "4:20 call in f",
+            "4:34 call of self in f",
+            "4:45 call of x in f"
+        ]
     );
     assert_eq!(used(Language::Java, text, "g"), ["4:54 write in f"]);
 }
@@ -136,7 +173,12 @@ fn c_and_cpp_tell_calls_from_members() {
     let text = "int f(struct gate *g) {\n  admit(g);\n  g->admit = 1;\n  int admit = 2;\n  return g->admit;\n}\n";
     assert_eq!(
         used(Language::C, text, "admit"),
-        ["2:3 call in f", "3:6 write of g in f", "4:7 local in f", "5:13 other of g in f"]
+        [
+            "2:3 call in f",
+            "3:6 write of g in f",
+            "4:7 local in f",
+            "5:13 other of g in f"
+        ]
     );
     assert_eq!(used(Language::C, text, "gate"), ["1:14 type in f"]);
     let text = "void f(net::Gate& g) { auto* x = new Gate(); g.admit(); net::Gate::admit(); this->admit(); }\n";
@@ -146,7 +188,11 @@ fn c_and_cpp_tell_calls_from_members() {
     );
     assert_eq!(
         used(Language::Cpp, text, "admit"),
-        ["1:48 call of g in f", "1:68 call of Gate in f", "1:83 call of self in f"]
+        [
+            "1:48 call of g in f",
+            "1:68 call of Gate in f",
+            "1:83 call of self in f"
+        ]
     );
 }
 
@@ -155,7 +201,12 @@ fn c_sharp_tells_calls_from_types() {
     let text = "using Net;\nclass A : Gate {\n  Gate g = new Gate();\n  void F(Gate x) { Admit(); this.Admit(); x.Admit<int>(); x?.Admit(); g = x; }\n}\n";
     assert_eq!(
         used(Language::CSharp, text, "Gate"),
-        ["2:11 type in A", "3:3 type in A", "3:16 call in g", "4:10 type in F"]
+        [
+            "2:11 type in A",
+            "3:3 type in A",
+            "3:16 call in g",
+            "4:10 type in F"
+        ]
     );
     assert_eq!(
         used(Language::CSharp, text, "Admit"),
@@ -173,7 +224,11 @@ fn ruby_tells_calls_from_constants() {
     let text = "class A < Gate\n  def f(x)\n    admit(1)\n    x.admit\n    self.admit\n    Gate.new\n    y = Gate\n  end\nend\n";
     assert_eq!(
         used(Language::Ruby, text, "admit"),
-        ["3:5 call in f", "4:7 call of x in f", "5:10 call of self in f"]
+        [
+            "3:5 call in f",
+            "4:7 call of x in f",
+            "5:10 call of self in f"
+        ]
     );
     assert_eq!(
         used(Language::Ruby, text, "Gate"),
