@@ -8,6 +8,7 @@ mod find;
 mod every_project;
 mod find_symbol;
 mod confidence;
+mod targets;
 mod references;
 mod find_references;
 mod outline;

@@ -40,39 +40,22 @@ fn declared(text: &str, path: Path<'_, '_>, scope: Scope<'_>) -> Option<Place> {
     let (mut at, mut up, mut wrapper) = (path, 0, "");
     for _ in 0..MAX_DEPTH {
         let (kind, field) = at.place();
-        match (kind, field) {
-            ("qualified_identifier", "name") => {
-                let around = at.up().last()?.node.child_by_field_name("scope");
-                let around = around.map(|of| type_name(text, of));
-                owner = join(around, owner);
-            }
-            ("template_function" | "template_type", "name")
-            | ("operator_cast", _)
-            | ("parenthesized_declarator" | "attributed_declarator" | "reference_declarator", "") =>
-                {}
-            (
-                "pointer_declarator"
-                | "function_declarator"
-                | "array_declarator"
-                | "init_declarator",
-                "declarator",
-            ) => {}
-            _ => break,
+        if !is_wrapper(kind, field) {
+            break;
         }
-        if !matches!(
-            kind,
-            "qualified_identifier" | "template_function" | "template_type"
-        ) && wrapper.is_empty()
-        {
+        if kind == "qualified_identifier" {
+            let around = at.up().last()?.node.child_by_field_name("scope");
+            owner = join(around.map(|of| type_name(text, of)), owner);
+        } else if wrapper.is_empty() && !kind.starts_with("template_") {
             wrapper = kind;
         }
         (at, up) = (at.up(), up + 1);
     }
-    let is_function = wrapper == "function_declarator";
     let (kind, field) = at.place();
     if field != "declarator" {
         return None;
     }
+    let is_function = wrapper == "function_declarator";
     let defined = match kind {
         "function_definition" if is_function => Kind::Function,
         "declaration" | "field_declaration" if is_function && !scope.is_local => Kind::Function,
@@ -83,11 +66,25 @@ fn declared(text: &str, path: Path<'_, '_>, scope: Scope<'_>) -> Option<Place> {
         "type_definition" => Kind::Type,
         _ => return None,
     };
-    let owner = owner.filter(|owner| owner != scope.name);
     Some(Place {
-        owner,
+        owner: owner.filter(|owner| owner != scope.name),
         ..Place::of(defined, up + 1)
     })
+}
+
+/// Whether the name of a declarator is inside of this field.
+fn is_wrapper(kind: &str, field: &str) -> bool {
+    match kind {
+        "qualified_identifier" | "template_function" | "template_type" => field == "name",
+        "operator_cast" => true,
+        "parenthesized_declarator" | "attributed_declarator" | "reference_declarator" => {
+            field.is_empty()
+        }
+        "pointer_declarator" | "function_declarator" | "array_declarator" | "init_declarator" => {
+            field == "declarator"
+        }
+        _ => false,
+    }
 }
 
 fn join(outer: Option<String>, inner: Option<String>) -> Option<String> {

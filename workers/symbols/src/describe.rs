@@ -61,11 +61,8 @@ fn declaration_start(outer: Node<'_>) -> usize {
         if !matches!(first.kind(), "modifiers" | "decorated_definition") {
             return first.start_byte();
         }
-        let has_words = first.child_count() > 0
-            && (0..first.child_count()).any(|at| {
-                let child = u32::try_from(at).ok().and_then(|at| first.child(at));
-                child.is_some_and(|child| !is_mark(&child))
-            });
+        let mut inner = first.walk();
+        let has_words = first.children(&mut inner).any(|child| !is_mark(&child));
         if !has_words {
             return children
                 .next()

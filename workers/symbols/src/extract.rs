@@ -3,17 +3,20 @@
 use std::collections::HashMap;
 
 use archway_repo::{
-    Cancel, Stopped,
-    syntax::{Language, Syntax, SyntaxError, Walk},
+    Cancel,
+    syntax::{Language, SyntaxError, Walk},
 };
 use tree_sitter::Node;
 
 use crate::{
-    Definition, Kind, Receiver, Symbols, Use, UseKind, classify, define,
+    Definition, Kind, Receiver, Symbols, Use, UseKind,
+    adopt::adopt,
+    classify, define,
     define::Found,
     describe,
     naming::{self, Scope, name_text, row},
-    path::{Path, Step},
+    path::{Path, Step, walk},
+    receiver::Before,
     separator,
 };
 
@@ -21,8 +24,6 @@ use crate::{
 const MAX_DEFINITIONS: usize = 20_000;
 /// Uses of one text, at most.
 const MAX_USES: usize = 400_000;
-/// Nodes visited between two checks for cancellation.
-const NODES_PER_CHECK: usize = 4096;
 /// A longer name is data, in bytes.
 const MAX_NAME: usize = 200;
 
@@ -39,39 +40,6 @@ pub(crate) fn symbols(
     let mut extractor = Extractor::new(language, text);
     walk(&syntax, cancel, |path| extractor.visit(path))?;
     Ok(extractor.done())
-}
-
-/// Visits all nodes in text order, each with the nodes around it.
-fn walk<'t>(
-    syntax: &'t Syntax<'_>,
-    cancel: &Cancel,
-    mut visit: impl FnMut(Path<'_, 't>) -> Walk,
-) -> Result<(), Stopped> {
-    let mut cursor = syntax.root().walk();
-    let step = |cursor: &tree_sitter::TreeCursor<'t>| Step {
-        node: cursor.node(),
-        kind: cursor.node().kind(),
-        field: cursor.field_name().unwrap_or_default(),
-    };
-    let mut path = vec![step(&cursor)];
-    for visited in 1_usize.. {
-        if visited.is_multiple_of(NODES_PER_CHECK) {
-            cancel.check()?;
-        }
-        if visit(Path(&path)) == Walk::Into && cursor.goto_first_child() {
-            path.push(step(&cursor));
-            continue;
-        }
-        while !cursor.goto_next_sibling() {
-            path.pop();
-            if !cursor.goto_parent() {
-                return Ok(());
-            }
-        }
-        path.pop();
-        path.push(step(&cursor));
-    }
-    Ok(())
 }
 
 /// A definition, or another owner of names, around the present node.
@@ -249,10 +217,10 @@ impl<'a> Extractor<'a> {
             self.exported.extend(self.text.get(node.byte_range()));
         }
         let receiver = match before {
-            classify::Before::Nothing => Receiver::None,
-            classify::Before::Own => Receiver::Own,
-            classify::Before::Name(node) => self.name_of(node),
-            classify::Before::Unknown => Receiver::Unknown,
+            Before::Nothing => Receiver::None,
+            Before::Own => Receiver::Own,
+            Before::Name(node) => self.name_of(node),
+            Before::Unknown => Receiver::Unknown,
         };
         let Some(name) = self.number(name_text(self.text, node)) else {
             return;
@@ -282,31 +250,8 @@ impl<'a> Extractor<'a> {
         Some(number)
     }
 
-    /// Puts members that stand beside their type, as those of an `impl`, inside of it.
-    fn adopt(&mut self) {
-        let definitions = &self.symbols.definitions;
-        let is_top = |it: &Definition| {
-            let parent = self.symbols.definition(it.parent);
-            parent.is_none_or(|parent| parent.kind == Kind::Module)
-        };
-        let mut types: HashMap<String, u32> = HashMap::new();
-        for (at, it) in (0_u32..).zip(definitions) {
-            if it.kind != Kind::Module && !it.kind.is_callable() && is_top(it) {
-                types.entry(it.qualified(self.language)).or_insert(at);
-            }
-        }
-        let owner = |it: &Definition| {
-            let container = it.container.as_deref().filter(|_| is_top(it))?;
-            types.get(container).copied()
-        };
-        let owners: Vec<Option<u32>> = definitions.iter().map(owner).collect();
-        for (definition, owner) in self.symbols.definitions.iter_mut().zip(owners) {
-            definition.parent = owner.or(definition.parent);
-        }
-    }
-
     fn done(mut self) -> Symbols {
-        self.adopt();
+        adopt(&mut self.symbols, self.language);
         for definition in &mut self.symbols.definitions {
             let is_top = definition.container.is_none();
             definition.is_exported |= is_top && self.exported.contains(&&*definition.name);

@@ -7,12 +7,15 @@
 // In the order in which a text passes through them.
 mod cache;
 mod extract;
+mod adopt;
 mod path;
 mod naming;
 mod define;
 mod modifiers;
 mod declarator;
 mod classify;
+mod binding;
+mod receiver;
 mod places;
 mod describe;
 mod query;

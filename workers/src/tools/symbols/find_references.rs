@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     budget,
     confidence::Confidence,
-    references::{Asked, DefinitionPlace, FileCount, Reference, references},
+    references::{Asked, DefinitionPlace, FileCount, FoundReferences, Reference, references},
     sources::Sources,
 };
 use crate::tools::{Reply, Tool, ToolContext, paging};
@@ -103,31 +103,8 @@ impl Tool for FindReferences {
                     repo,
                     cancel,
                 };
-                let mut found = references(&sources, &imports, &asked)?;
-                found.definitions.truncate(MOST_NAMED);
-                found.by_file.truncate(MOST_NAMED);
-                let total = found.references.len();
-                let rest: Vec<Reference> = found
-                    .references
-                    .into_iter()
-                    .skip(skip)
-                    .take(limit)
-                    .collect();
-                let around = paging::size(&found.definitions) + paging::size(&found.by_file);
-                let shown = paging::fit(&rest, budget.saturating_sub(around));
-                let shown = shown.max(rest.len().min(1));
-                let next = skip + shown;
-                let next = (next < total).then(|| paging::cursor(&basis, next));
-                let list = ReferenceList {
-                    symbol: found.name,
-                    definitions: found.definitions,
-                    references: rest.into_iter().take(shown).collect(),
-                    total,
-                    by_file: found.by_file,
-                    truncated: next.is_some() || found.is_incomplete,
-                    cursor: None,
-                };
-                Ok((list, next, found.is_incomplete))
+                let found = references(&sources, &imports, &asked)?;
+                Ok(page(found, (skip, limit), budget, &basis))
             })
             .await?;
         let (list, next, is_incomplete) = &snapshot.value;
@@ -137,4 +114,33 @@ impl Tool for FindReferences {
         let reply = Reply::from_snapshot(snapshot, |(list, ..)| list);
         Ok(reply.cursor(next).incomplete(is_late).of_files(files))
     }
+}
+
+/// A page of references, its cursor, and whether some were not looked at.
+fn page(
+    mut found: FoundReferences,
+    (skip, limit): (usize, usize),
+    budget: usize,
+    basis: &str,
+) -> (ReferenceList, Option<String>, bool) {
+    found.definitions.truncate(MOST_NAMED);
+    found.by_file.truncate(MOST_NAMED);
+    let total = found.references.len();
+    let rest = found.references.into_iter().skip(skip).take(limit);
+    let mut references: Vec<Reference> = rest.collect();
+    let around = paging::size(&found.definitions) + paging::size(&found.by_file);
+    // At least one, or the cursor would not advance.
+    references.truncate(paging::fit(&references, budget.saturating_sub(around)).max(1));
+    let shown = skip + references.len();
+    let next = (shown < total && !references.is_empty()).then(|| paging::cursor(basis, shown));
+    let list = ReferenceList {
+        symbol: found.name,
+        definitions: found.definitions,
+        references,
+        total,
+        by_file: found.by_file,
+        truncated: next.is_some() || found.is_incomplete,
+        cursor: None,
+    };
+    (list, next, found.is_incomplete)
 }

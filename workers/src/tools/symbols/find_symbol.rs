@@ -80,13 +80,7 @@ impl Tool for FindSymbol {
                 budget,
                 cursor: args.cursor,
             };
-            let page = every_project::page(cx, request).await?;
-            let body = list(page.symbols, page.total, page.truncated);
-            let reply = Reply::new(body).cursor(page.next).moved(page.moved);
-            return Ok(reply
-                .incomplete(page.is_late)
-                .projects(Some(page.projects))
-                .of_files(page.files));
+            return all(cx, request).await;
         }
         let project = cx.project(args.project.as_deref()).await?;
         let cache = cx.symbols().clone();
@@ -96,32 +90,64 @@ impl Tool for FindSymbol {
                 let basis = paging::basis(repo.head().as_ref());
                 let skip = paging::resume(cursor.as_deref(), &basis)?;
                 let cache = &cache;
-                let sources = Sources {
-                    cache,
-                    repo,
-                    cancel,
-                };
-                Ok((find(&sources, &wanted)?, skip, basis))
+                let found = find(
+                    &Sources {
+                        cache,
+                        repo,
+                        cancel,
+                    },
+                    &wanted,
+                )?;
+                Ok(page(found, (skip, limit), budget, &basis))
             })
             .await?;
-        let (_, skip, basis) = &snapshot.value;
-        let (skip, basis) = (*skip, basis.clone());
-        let FoundSymbols {
-            symbols,
-            is_incomplete,
-        } = &snapshot.value.0;
-        let (total, is_incomplete) = (symbols.len(), *is_incomplete);
-        let rest = symbols.get(skip..).unwrap_or_default();
-        let rest = rest.get(..limit).unwrap_or(rest);
-        let shown = paging::fit(rest, budget).max(rest.len().min(1));
-        let next = (skip + shown < total).then(|| paging::cursor(&basis, skip + shown));
-        let is_late = is_incomplete && cx.cancel().check().is_err();
-        let page = rest.get(..shown).unwrap_or_default().to_vec();
-        let files: Vec<String> = page.iter().map(|symbol| symbol.path.clone()).collect();
-        let truncated = next.is_some() || is_incomplete;
-        let reply = Reply::from_snapshot(snapshot, |_| list(page, total, truncated));
+        let (body, next, is_incomplete) = &snapshot.value;
+        let files: Vec<String> = body.symbols.iter().map(|it| it.path.clone()).collect();
+        let is_late = *is_incomplete && cx.cancel().check().is_err();
+        let next = next.clone();
+        let reply = Reply::from_snapshot(snapshot, |(body, ..)| body);
         Ok(reply.cursor(next).incomplete(is_late).of_files(files))
     }
+}
+
+/// Every project that the caller may read.
+async fn all(
+    cx: &ToolContext,
+    request: every_project::PageRequest,
+) -> Result<Reply<SymbolList>, Failure> {
+    let page = every_project::page(cx, request).await?;
+    let body = SymbolList {
+        symbols: page.symbols,
+        total: page.total,
+        truncated: page.truncated,
+        cursor: None,
+    };
+    let reply = Reply::new(body).cursor(page.next).moved(page.moved);
+    let reply = reply.incomplete(page.is_late).projects(Some(page.projects));
+    Ok(reply.of_files(page.files))
+}
+
+/// A page of one project's definitions, its cursor, and whether some were not looked at.
+fn page(
+    found: FoundSymbols,
+    (skip, limit): (usize, usize),
+    budget: usize,
+    basis: &str,
+) -> (SymbolList, Option<String>, bool) {
+    let total = found.symbols.len();
+    let rest = found.symbols.into_iter().skip(skip).take(limit);
+    let mut symbols: Vec<FoundSymbol> = rest.collect();
+    // At least one, or the cursor would not advance.
+    symbols.truncate(paging::fit(&symbols, budget).max(1));
+    let shown = skip + symbols.len();
+    let next = (shown < total && !symbols.is_empty()).then(|| paging::cursor(basis, shown));
+    let body = SymbolList {
+        symbols,
+        total,
+        truncated: next.is_some() || found.is_incomplete,
+        cursor: None,
+    };
+    (body, next, found.is_incomplete)
 }
 
 /// The name that is asked for.
@@ -136,13 +162,4 @@ pub(super) fn name(text: &str) -> Result<NameQuery, Failure> {
             "give an identifier, as `admit`, `Circuit::admit` or `*Circuit*`",
         )
     })
-}
-
-fn list(symbols: Vec<FoundSymbol>, total: usize, truncated: bool) -> SymbolList {
-    SymbolList {
-        symbols,
-        total,
-        truncated,
-        cursor: None,
-    }
 }

@@ -3,21 +3,20 @@
 use std::collections::{BTreeMap, HashSet};
 
 use archway_architecture::dependencies::ImportCache;
-use archway_proto::{failure::Failure, fault::Fault};
-use archway_repo::{RepoError, RepoPath, Stopped, text};
-use archway_symbols::{Match, NameQuery, Use, UseKind};
+use archway_proto::failure::Failure;
+use archway_repo::{RepoError, RepoPath, Stopped};
+use archway_symbols::{NameQuery, Use, UseKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
     confidence::{Confidence, Target, UsingFile},
-    sources::{Content, Source, Sources},
+    sources::{Source, Sources},
+    targets::{Meant, meant},
 };
 
 /// Uses that are counted, at most.
 const MAX_TOTAL: usize = 10_000;
-/// Definitions of a name that uses are compared with.
-const MAX_TARGETS: usize = 200;
 /// Longest line that is shown, in characters.
 const MAX_TEXT: usize = 120;
 
@@ -92,20 +91,11 @@ pub(super) fn references(
     imports: &ImportCache,
     asked: &Asked,
 ) -> Result<FoundReferences, Failure> {
-    let (name, targets, mut is_incomplete) = match place(&asked.symbol)? {
-        Some((path, line)) => {
-            let target = target_at(sources, &path, line)?;
-            (target.definition.name.to_string(), vec![target], false)
-        }
-        None => {
-            let query = super::find_symbol::name(&asked.symbol)?;
-            let (targets, is_incomplete) = targets(sources, &query)?;
-            let first = targets.first();
-            let name = first.map(|target| target.definition.name.to_string());
-            let name = name.unwrap_or_else(|| query.name().to_owned());
-            (name, targets, is_incomplete)
-        }
-    };
+    let Meant {
+        name,
+        targets,
+        mut is_incomplete,
+    } = meant(sources, &asked.symbol)?;
     let mut found: Vec<(bool, Reference)> = Vec::new();
     // A glob of a name is one of its definitions' names by now.
     if let Some(query) = NameQuery::parse(&name) {
@@ -135,71 +125,6 @@ pub(super) fn references(
         references,
         is_incomplete,
     })
-}
-
-/// `path:line`.
-fn place(symbol: &str) -> Result<Option<(RepoPath, u32)>, Failure> {
-    let place = symbol
-        .rsplit_once(':')
-        .filter(|(path, _)| !path.ends_with(':'));
-    let Some((path, Ok(line))) = place.map(|(path, line)| (path, line.parse())) else {
-        return Ok(None);
-    };
-    Ok(Some((RepoPath::parse(path)?, line)))
-}
-
-/// The definition at a line of a file: the one whose name stands there, else the innermost around it.
-fn target_at(sources: &Sources<'_>, path: &RepoPath, line: u32) -> Result<Target, Failure> {
-    let none = |why: &str| {
-        Failure::new(
-            Fault::FileNotFound,
-            format!(
-                "no definition at {}:{line}: {why}",
-                text::shown(&path.display())
-            ),
-            "call outline for the definitions of a file, or give a name",
-        )
-    };
-    let source = match sources.content(path)? {
-        Content::Parsed(source) => source,
-        Content::None(why) => return Err(none(&why)),
-    };
-    let symbols = &source.parsed.symbols;
-    let numbered = || symbols.definitions.iter().enumerate();
-    let named = numbered().find(|(_, it)| it.name_line == line);
-    let around = || numbered().rfind(|(_, it)| it.lines.0 <= line && line <= it.lines.1);
-    let at = named
-        .or_else(around)
-        .and_then(|(at, _)| u32::try_from(at).ok());
-    let target = Target::new(
-        path,
-        source.parsed.language,
-        symbols,
-        at.unwrap_or(u32::MAX),
-    );
-    target.ok_or_else(|| none("nothing is defined there"))
-}
-
-/// All definitions of a name: those in its very letters, or if there are none, in any case.
-fn targets(sources: &Sources<'_>, query: &NameQuery) -> Result<(Vec<Target>, bool), Failure> {
-    let candidates = sources.candidates(query.line_pattern(), false, None)?;
-    let mut found: Vec<(Match, Target)> = Vec::new();
-    let is_late = sources.each(&candidates.files, |source| {
-        let path = source.path.display();
-        let symbols = &source.parsed.symbols;
-        for (at, definition) in (0_u32..).zip(&symbols.definitions) {
-            if let Some(matched) = query.matches(definition, &path) {
-                let target = Target::new(&source.path, source.parsed.language, symbols, at);
-                found.extend(target.map(|target| (matched, target)));
-            }
-        }
-        Ok(found.len() < MAX_TOTAL)
-    })?;
-    let best = found.iter().map(|(matched, _)| *matched).min();
-    found.retain(|(matched, _)| Some(*matched) == best);
-    found.truncate(MAX_TARGETS);
-    let is_incomplete = candidates.is_incomplete || is_late;
-    Ok((found.into_iter().map(|(_, it)| it).collect(), is_incomplete))
 }
 
 /// The files that a file imports, if a target is in another one.

@@ -11,70 +11,77 @@ fn definition(language: Language, text: &str, name: &str) -> Definition {
     found.unwrap().clone()
 }
 
+/// A text, a name in it, and its signature.
+const SIGNATURES: [(Language, &str, &str, &str); 9] = [
+    (
+        Language::Rust,
+        "#[inline]\npub fn admit<T>(\n    &self,\n    x: T,\n) -> bool\nwhere\n    T: Copy,\n{\n    true\n}\n",
+        "admit",
+        "pub fn admit<T>( &self, x: T, ) -> bool where T: Copy",
+    ),
+    (
+        Language::Rust,
+        "const LIMIT: u32 = 5;",
+        "LIMIT",
+        "const LIMIT: u32 = 5",
+    ),
+    (
+        Language::Rust,
+        "pub struct Circuit {\n    a: u8,\n}",
+        "Circuit",
+        "pub struct Circuit",
+    ),
+    (
+        Language::Python,
+        "@cached\nasync def admit(self, x: int = 1) -> bool:\n    return True\n",
+        "admit",
+        "async def admit(self, x: int = 1) -> bool",
+    ),
+    (
+        Language::TypeScript,
+        "export const admit = async (x: number): Promise<void> => {\n  go();\n};\n",
+        "admit",
+        "export const admit = async (x: number): Promise<void>",
+    ),
+    (
+        Language::Go,
+        "package p\nfunc (c *C) Admit(x int) error {\n}\n",
+        "Admit",
+        "func (c *C) Admit(x int) error",
+    ),
+    (
+        Language::Java,
+        "class A {\n  @Override\n  @Nullable\n  public int admit(int x) throws E {\n  }\n}",
+        "admit",
+        "public int admit(int x) throws E",
+    ),
+    (
+        Language::C,
+        "static int\nadmit(int x)\n{\n}\n",
+        "admit",
+        "static int admit(int x)",
+    ),
+    (
+        Language::Ruby,
+        "def admit(x, y = 1)\n  x\nend\n",
+        "admit",
+        "def admit(x, y = 1)",
+    ),
+];
+
 #[test]
 fn a_signature_is_one_line_without_the_body() {
-    for (language, text, name, signature) in [
-        (
-            Language::Rust,
-            "#[inline]\npub fn admit<T>(\n    &self,\n    x: T,\n) -> bool\nwhere\n    T: Copy,\n{\n    true\n}\n",
-            "admit",
-            "pub fn admit<T>( &self, x: T, ) -> bool where T: Copy",
-        ),
-        (
-            Language::Rust,
-            "const LIMIT: u32 = 5;",
-            "LIMIT",
-            "const LIMIT: u32 = 5",
-        ),
-        (
-            Language::Rust,
-            "pub struct Circuit {\n    a: u8,\n}",
-            "Circuit",
-            "pub struct Circuit",
-        ),
-        (
-            Language::Python,
-            "@cached\nasync def admit(self, x: int = 1) -> bool:\n    return True\n",
-            "admit",
-            "async def admit(self, x: int = 1) -> bool",
-        ),
-        (
-            Language::TypeScript,
-            "export const admit = async (x: number): Promise<void> => {\n  go();\n};\n",
-            "admit",
-            "export const admit = async (x: number): Promise<void>",
-        ),
-        (
-            Language::Go,
-            "package p\nfunc (c *C) Admit(x int) error {\n}\n",
-            "Admit",
-            "func (c *C) Admit(x int) error",
-        ),
-        (
-            Language::Java,
-            "class A {\n  @Override\n  @Nullable\n  public int admit(int x) throws E {\n  }\n}",
-            "admit",
-            "public int admit(int x) throws E",
-        ),
-        (
-            Language::C,
-            "static int\nadmit(int x)\n{\n}\n",
-            "admit",
-            "static int admit(int x)",
-        ),
-        (
-            Language::Ruby,
-            "def admit(x, y = 1)\n  x\nend\n",
-            "admit",
-            "def admit(x, y = 1)",
-        ),
-    ] {
+    for (language, text, name, signature) in SIGNATURES {
         assert_eq!(
             *definition(language, text, name).signature,
             *signature,
             "{text}"
         );
     }
+}
+
+#[test]
+fn a_long_signature_is_cut() {
     let long = format!("fn f({}) {{}}", "argument: u8, ".repeat(100));
     assert_eq!(
         definition(Language::Rust, &long, "f")
