@@ -3,7 +3,6 @@
 mod script;
 
 use archway_repo::syntax::Language;
-use tree_sitter::Node;
 
 use crate::{
     Kind,
