@@ -24,7 +24,6 @@ use serde::{Deserialize, Serialize};
 /// The size in bytes of an answer that asks for no more than the default.
 const DEFAULT_BUDGET: usize = 14 << 10;
 
-/// What a name is defined as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum SymbolKind {

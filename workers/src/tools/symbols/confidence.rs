@@ -7,17 +7,17 @@ use archway_symbols::{Definition, Kind, Receiver, Symbols, Use, UseKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How sure it is that a use means the definition.
+// How sure it is that a use means the definition. Comments here are in no schema, which has a bound.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Confidence {
-    /// In scope in the same file, or bound by an import that resolves to its file.
+    // In scope in the same file, or bound by an import that resolves to its file.
     Certain,
-    /// An import of its module stands in the file, or the receiver's type is written there.
+    // An import of its module stands in the file, or the receiver's type is written there.
     Likely,
-    /// The name is the same.
+    // The name is the same.
     Name,
 }
 

@@ -22,26 +22,21 @@ pub(super) struct Wanted {
     pub(super) glob: Option<String>,
 }
 
-/// A definition.
 #[derive(Clone, Serialize, JsonSchema)]
 pub(in crate::tools) struct FoundSymbol {
     pub(super) name: String,
     pub(super) kind: SymbolKind,
-    /// What it is defined in, as the language writes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     container: Option<String>,
     pub(super) path: String,
-    /// From 1.
     pub(super) start_line: u32,
     end_line: u32,
     signature: String,
-    /// The first sentence of its comment.
     #[serde(skip_serializing_if = "Option::is_none")]
     doc: Option<String>,
     /// The file is generated or vendored.
     #[serde(default, skip_serializing_if = "is_false")]
     generated: bool,
-    /// Only if several projects were asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) project: Option<String>,
 }

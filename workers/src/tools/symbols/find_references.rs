@@ -51,18 +51,15 @@ fn default_limit() -> usize {
 
 #[derive(Serialize, JsonSchema)]
 pub(in crate::tools) struct ReferenceList {
-    /// The name.
     symbol: String,
-    /// What is meant: at most 20.
+    /// At most 20.
     definitions: Vec<DefinitionPlace>,
-    /// The surest first, then by path and line.
     references: Vec<Reference>,
-    /// References on all pages; exact up to 10,000.
+    /// On all pages; exact up to 10,000.
     total: usize,
     /// The 20 files with most of them.
     by_file: Vec<FileCount>,
     truncated: bool,
-    /// Where the next page begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
 }

@@ -44,12 +44,10 @@ fn default_limit() -> usize {
 
 #[derive(Serialize, JsonSchema)]
 pub(in crate::tools) struct SymbolList {
-    /// The best first.
     symbols: Vec<FoundSymbol>,
-    /// Definitions on all pages; exact up to 10,000.
+    /// On all pages; exact up to 10,000.
     total: usize,
     truncated: bool,
-    /// Where the next page begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
 }

@@ -42,7 +42,6 @@ fn default_depth() -> usize {
 #[derive(Serialize, JsonSchema)]
 pub(in crate::tools) struct OutlineOfPath {
     path: String,
-    /// Of a file.
     symbols: Vec<OutlinedSymbol>,
     /// Of a folder: files with symbols, the nearest first.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +62,6 @@ struct OutlinedFile {
 struct OutlinedSymbol {
     name: String,
     kind: SymbolKind,
-    /// From 1.
     line: u32,
     end_line: u32,
     signature: String,

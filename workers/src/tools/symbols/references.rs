@@ -29,7 +29,6 @@ pub(super) struct Asked {
     pub(super) least: Confidence,
 }
 
-/// How a name is used.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum ReferenceKind {
@@ -40,11 +39,9 @@ enum ReferenceKind {
     Other,
 }
 
-/// The use of a definition.
 #[derive(Clone, Serialize, JsonSchema)]
 pub(in crate::tools) struct Reference {
     pub(super) path: String,
-    /// From 1.
     line: u32,
     /// In characters, from 1.
     column: u32,
@@ -56,14 +53,12 @@ pub(in crate::tools) struct Reference {
     confidence: Confidence,
 }
 
-/// Where a name is defined.
 #[derive(Clone, Serialize, JsonSchema)]
 pub(in crate::tools) struct DefinitionPlace {
     path: String,
     line: u32,
 }
 
-/// Uses in one file.
 #[derive(Clone, Serialize, JsonSchema)]
 pub(in crate::tools) struct FileCount {
     path: String,
