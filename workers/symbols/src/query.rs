@@ -5,7 +5,7 @@ use crate::Definition;
 /// A name that is looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameQuery {
-    /// The containers that are written before the name, from the outside in, in lower case.
+    /// The containers that are written before the name, from the outside in.
     containers: Vec<String>,
     name: String,
     is_glob: bool,
@@ -38,7 +38,7 @@ impl NameQuery {
             .collect();
         let name = parts.pop()?.to_owned();
         Some(NameQuery {
-            containers: parts.into_iter().map(str::to_lowercase).collect(),
+            containers: parts.into_iter().map(str::to_owned).collect(),
             is_glob: name.contains(['*', '?']),
             name,
         })
@@ -123,18 +123,18 @@ impl NameQuery {
         let inner = container
             .split("::")
             .flat_map(|part| part.split(['.', '\\']));
-        let around: Vec<String> = folders
-            .chain(inner)
-            .filter(|part| !part.is_empty())
-            .map(str::to_lowercase)
+        let inner = inner.filter(|part| !part.is_empty());
+        // A file `circuit.rs` is no type `Circuit`.
+        let around: Vec<(&str, bool)> = folders
+            .map(|part| (part, true))
+            .chain(inner.map(|part| (part, false)))
             .collect();
+        let is_it = |asked: &str, (part, is_file): (&str, bool)| {
+            asked == part || (!is_file && asked.to_lowercase() == part.to_lowercase())
+        };
         let asked: Vec<&String> = self.containers.iter().filter(|it| *it != "crate").collect();
-        around.len() >= asked.len()
-            && asked
-                .iter()
-                .rev()
-                .zip(around.iter().rev())
-                .all(|(asked, is)| *asked == is)
+        let mut pairs = asked.iter().rev().zip(around.iter().rev());
+        around.len() >= asked.len() && pairs.all(|(asked, part)| is_it(asked, *part))
     }
 }
 

@@ -22,13 +22,13 @@ const ALL: [Language; 12] = [
 #[test]
 fn broken_deep_and_binary_texts_do_no_harm() {
     let texts = [
-        "(".repeat(10_000),
-        "a.".repeat(20_000),
-        "class A { ".repeat(1_000),
-        "fn a() { ".repeat(1_000),
-        "\u{0}\u{1}\"/*".repeat(1_000),
-        "def a(\n".repeat(1_000),
-        "namespace a { int ".repeat(1_000),
+        "(".repeat(2_000),
+        "a.".repeat(4_000),
+        "class A { ".repeat(300),
+        "fn a() { ".repeat(300),
+        "\u{0}\u{1}\"/*".repeat(300),
+        "def a(\n".repeat(300),
+        "namespace a { int ".repeat(300),
         String::new(),
     ];
     for language in ALL {
