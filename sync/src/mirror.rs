@@ -108,6 +108,8 @@ impl Mirrors {
         bounds: &RunBounds<'_>,
     ) -> Result<Synced, SyncFailure> {
         let place = self.place(source.tenant, source.project);
+        self.put_back(source.tenant, source.project, source.project_id)
+            .map_err(|error| disk_failure(&error))?;
         match Owner::of(&place).map_err(|error| disk_failure(&error))? {
             Owner::Nobody => {}
             Owner::Project(id) if id == source.project_id => {
