@@ -126,8 +126,7 @@ fn failed_starts_of_postgres_are_rare_logged_and_recover() {
     let log = std::fs::read_to_string(workspace.data().join("postgres.log")).unwrap();
     let last = log.lines().last().unwrap();
     assert!(last.starts_with("but could not open file"), "{log}");
-    // A connection that the kill left may have logged its own end before.
-    let quoted = dev.log.says("but could not open file");
+    let quoted = dev.log.says("its log ends: but could not open file");
     assert_eq!(quoted, dev.log.says(NOT_STARTED), "{}", dev.log.text());
     assert!(!workspace.data().join("postgres.new").exists());
 
