@@ -33,8 +33,16 @@ async fn upkeep_that_a_run_did_not_do_is_done_by_a_later_one() {
     sandbox.commit("second");
     assert!(sandbox.sync(None).await.unwrap().changed);
     fs::remove_file(&graphs).unwrap();
-    let mark = sandbox.mirrors.place("acme", "site").join("archway-upkeep-due");
-    for (made, is_done) in [("failed a moment ago", false), ("an hour ago", true), ("done", false), ("stopped", true)] {
+    let mark = sandbox
+        .mirrors
+        .place("acme", "site")
+        .join("archway-upkeep-due");
+    for (made, is_done) in [
+        ("failed a moment ago", false),
+        ("an hour ago", true),
+        ("done", false),
+        ("stopped", true),
+    ] {
         match made {
             "an hour ago" => {
                 let hour_ago = SystemTime::now() - Duration::from_secs(60 * 60);
