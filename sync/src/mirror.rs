@@ -11,6 +11,7 @@ mod received;
 mod publish;
 mod refs;
 mod removal;
+mod unchanged;
 mod upkeep;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use uuid::Uuid;
 
 use crate::failure::{SyncFailure, SyncState};
 use crate::git::{self, Git, RunBounds, Transport};
+use crate::remote_refs::RemoteRefs;
 
 use owner::Owner;
 use received::Received;
@@ -42,6 +44,7 @@ const CLONE_TIME: Duration = Duration::from_secs(30 * 60);
 pub struct Mirrors {
     repos: PathBuf,
     pub(crate) git: Git,
+    remote_refs: RemoteRefs,
     /// How long packs stay after they were combined.
     grace: Duration,
     /// How long the clone of a mirror that there is already may take.
@@ -81,6 +84,7 @@ impl Mirrors {
         Mirrors {
             repos,
             git,
+            remote_refs: RemoteRefs::new(),
             grace: GRACE,
             clone_time: CLONE_TIME,
         }
@@ -113,7 +117,7 @@ impl Mirrors {
         match Owner::of(&place).map_err(|error| disk_failure(&error))? {
             Owner::Nobody => {}
             Owner::Project(id) if id == source.project_id => {
-                return self.fetch_or_replace(&place, source, bounds).await;
+                return self.fetch_if_changed(&place, source, bounds).await;
             }
             Owner::Project(earlier) => {
                 self.remove(source.tenant, source.project, earlier)
@@ -121,7 +125,7 @@ impl Mirrors {
             }
             Owner::Unnamed => {
                 self.claim(&place, source, bounds).await?;
-                return self.fetch_or_replace(&place, source, bounds).await;
+                return self.fetch_if_changed(&place, source, bounds).await;
             }
             Owner::Foreign => {
                 return Err(SyncFailure::new(
