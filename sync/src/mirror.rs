@@ -256,7 +256,7 @@ impl Mirrors {
             return Err(too_large);
         }
         if refs.fetched.is_empty() && refs.fetched_head.is_none() {
-            return Ok(of_empty_remote(&refs, bytes));
+            return Ok(Synced::of_empty_remote(&refs, bytes));
         }
         let found = match refs.head_for(source.reference) {
             Some(head) => Some(head),
@@ -270,15 +270,6 @@ impl Mirrors {
         let list = self.git.local(mirror, &list, None, bounds).await?;
         let head = fs::read_to_string(mirror.join("HEAD")).map_err(|error| disk_failure(&error))?;
         Ok(Refs::parse(&list, Head::parse(&head)))
-    }
-}
-
-fn of_empty_remote(refs: &Refs, bytes: u64) -> Synced {
-    Synced {
-        head: refs.served_head().cloned(),
-        changed: false,
-        ref_gone: !refs.served.is_empty(),
-        bytes,
     }
 }
 

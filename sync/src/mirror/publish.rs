@@ -74,3 +74,15 @@ impl Mirrors {
         self.git.local(mirror, &set, None, bounds).await.map(drop)
     }
 }
+
+impl Synced {
+    /// Nothing was fetched: the remote has no ref.
+    pub(super) fn of_empty_remote(refs: &Refs, bytes: u64) -> Synced {
+        Synced {
+            head: refs.served_head().cloned(),
+            changed: false,
+            ref_gone: !refs.served.is_empty(),
+            bytes,
+        }
+    }
+}

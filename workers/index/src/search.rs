@@ -23,7 +23,7 @@ use super::fuse::{Candidate, fuse};
 use super::signals::ProjectSignals;
 use super::terms;
 use super::vector_store::{
-    BlobFilter, Filter, NearestQuery, SearchedProject, VectorStore, VectorStoreError,
+    AllowedBlobs, Filter, NearestQuery, SearchedProject, VectorStore, VectorStoreError,
 };
 
 /// Candidates in each list.
@@ -71,7 +71,7 @@ pub struct SearchQuery<'a> {
     /// dissimilar.
     pub is_filtered: bool,
     /// Only documents with some texts.
-    pub blobs: Option<BlobFilter>,
+    pub blobs: Option<AllowedBlobs>,
     /// The project without which there is no answer. Others may be left out.
     pub required: Option<Uuid>,
     /// When the answer is no longer needed.

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::chunk::Kind;
 use super::terms::{Term, Terms};
-pub use blobs::BlobFilter;
+pub use blobs::AllowedBlobs;
 pub use metered::MeteredStore;
 pub use postgres::{MemoryBudget, PostgresStore};
 
@@ -95,7 +95,7 @@ pub struct Filter {
     /// Only these kinds.
     pub kinds: Option<Vec<Kind>>,
     /// Only chunks of some blobs.
-    pub blobs: Option<BlobFilter>,
+    pub blobs: Option<AllowedBlobs>,
 }
 
 /// The nearest chunks, best first, by vector and by words.

@@ -281,7 +281,7 @@ mod tests {
     use super::*;
     use crate::chunk::Kind;
     use crate::terms::Terms;
-    use crate::vector_store::{BlobFilter, ChunkLocation, Filter, IndexedChunk};
+    use crate::vector_store::{AllowedBlobs, ChunkLocation, Filter, IndexedChunk};
 
     /// The row of a text derived from its number: up to four chunks of up to five words.
     fn row(number: u8) -> Vec<u8> {
@@ -332,7 +332,7 @@ mod tests {
             filter: Filter {
                 kinds,
                 blobs: blobs.map(|all| {
-                    BlobFilter::Only(Arc::new(all.into_iter().map(|it| [it; 20]).collect()))
+                    AllowedBlobs::Only(Arc::new(all.into_iter().map(|it| [it; 20]).collect()))
                 }),
             },
             limit: 7,

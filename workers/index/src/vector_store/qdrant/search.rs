@@ -14,7 +14,7 @@ use super::{
     requests::{Scope, Search},
 };
 use crate::vector_store::{
-    BlobFilter, Candidates, Filter, Hit, NearestQuery, SearchedProject, VectorStoreError,
+    AllowedBlobs, Candidates, Filter, Hit, NearestQuery, SearchedProject, VectorStoreError,
 };
 
 /// Concurrent requests of one search.
@@ -62,16 +62,16 @@ impl QdrantStore {
             collection: &self.collection.name,
             among,
             corpus: corpus.clone(),
-            exact: filter.kinds.is_some() || matches!(filter.blobs, Some(BlobFilter::Only(_))),
+            exact: filter.kinds.is_some() || matches!(filter.blobs, Some(AllowedBlobs::Only(_))),
             limit: query.limit as u64,
         };
         let blobs = match &filter.blobs {
             None => return self.search(tenant, search(among), query).await,
-            Some(BlobFilter::Except(refused)) => {
+            Some(AllowedBlobs::Except(refused)) => {
                 let among = among.except(refused.iter());
                 return self.search(tenant, search(among), query).await;
             }
-            Some(BlobFilter::Only(blobs)) => blobs,
+            Some(AllowedBlobs::Only(blobs)) => blobs,
         };
         // A large project has more blobs than fit into one request.
         let blobs: Vec<&Blob> = blobs.iter().collect();
@@ -146,7 +146,7 @@ fn request_context(operation: &'static str, query: &NearestQuery) -> RequestCont
 
 fn matches_nothing(filter: &Filter) -> bool {
     let no_kind = filter.kinds.as_ref().is_some_and(Vec::is_empty);
-    let no_blob = matches!(&filter.blobs, Some(BlobFilter::Only(blobs)) if blobs.is_empty());
+    let no_blob = matches!(&filter.blobs, Some(AllowedBlobs::Only(blobs)) if blobs.is_empty());
     no_kind || no_blob
 }
 

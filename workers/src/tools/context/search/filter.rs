@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use archway_index::fuse::Candidate;
 use archway_index::search::SearchableIndex;
-use archway_index::vector_store::BlobFilter;
+use archway_index::vector_store::AllowedBlobs;
 use archway_proto::failure::Failure;
 use archway_repo::{Kind, RepoError, RepoPath, Rules};
 use archway_store::{NoteId, Source};
@@ -63,7 +63,7 @@ impl Filter {
         filter: &Arc<Filter>,
         cx: &ToolContext,
         indexes: &[SearchableIndex],
-    ) -> Result<Option<BlobFilter>, Failure> {
+    ) -> Result<Option<AllowedBlobs>, Failure> {
         let (filter, cancel) = (Arc::clone(filter), cx.cancel().clone());
         let indexes = indexes.to_vec();
         let collect = move || {
@@ -79,7 +79,7 @@ impl Filter {
                     };
                 }
             }
-            Ok(BlobFilter::of(allowed, refused))
+            Ok(AllowedBlobs::of(allowed, refused))
         };
         cx.blocking(collect).await?
     }

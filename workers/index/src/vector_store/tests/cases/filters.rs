@@ -3,8 +3,8 @@
 use std::{collections::HashSet, sync::Arc};
 
 use super::{
-    Blob, BlobFilter, Candidates, Filter, Hit, IndexedChunk, Kind, NearestQuery, VectorStore, blob,
-    chunk_at, identities, project_key, query, scores, search, search_all, text, upsert,
+    AllowedBlobs, Blob, Candidates, Filter, Hit, IndexedChunk, Kind, NearestQuery, VectorStore,
+    blob, chunk_at, identities, project_key, query, scores, search, search_all, text, upsert,
 };
 
 fn of_kind(kind: Kind) -> IndexedChunk {
@@ -18,7 +18,7 @@ fn filtered(kinds: Option<&[Kind]>, blobs: Option<&[u32]>) -> NearestQuery {
     NearestQuery {
         filter: Filter {
             kinds: kinds.map(<[Kind]>::to_vec),
-            blobs: blobs.map(Arc::new).map(BlobFilter::Only),
+            blobs: blobs.map(Arc::new).map(AllowedBlobs::Only),
         },
         ..query(&[1])
     }
@@ -26,8 +26,8 @@ fn filtered(kinds: Option<&[Kind]>, blobs: Option<&[u32]>) -> NearestQuery {
 
 fn except(blobs: &[u32]) -> NearestQuery {
     let mut query = filtered(None, Some(blobs));
-    if let Some(BlobFilter::Only(blobs)) = query.filter.blobs {
-        query.filter.blobs = Some(BlobFilter::Except(blobs));
+    if let Some(AllowedBlobs::Only(blobs)) = query.filter.blobs {
+        query.filter.blobs = Some(AllowedBlobs::Except(blobs));
     }
     query
 }
