@@ -48,8 +48,8 @@ revoke all on function lease_expired_mirror(text, uuid, double precision, intege
 grant execute on function lease_expired_mirror(text, uuid, double precision, integer), forget_mirror(uuid, text, bigint)
     to archway_sync;
 
--- The state of a mirror as it is shown: one whose run is late is behind, and one whose clone died waits for its next.
-drop function shown_mirror_state(text, timestamptz);
+-- The state of a mirror as it is shown: one whose run is late is behind, and one whose clone died waits for its next. The
+-- function of two arguments stays: workers of the build before call it while an upgrade rolls.
 create function shown_mirror_state(state text, next_at timestamptz, leased_until timestamptz)
 returns text
 language sql stable
