@@ -8,7 +8,7 @@ use std::{
 
 use archway_sync::{
     credentials::HttpsCredential,
-    git::{Git, RunBounds, RunLimits, Transport},
+    git::{Git, RunBounds, Transport},
     helper::Helper,
     mirror::{MirrorSource, Mirrors, Synced},
     remote::{AllowedProtocols, RemoteUrl},
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::PATIENCE;
+use super::limits;
 
 /// A mirror of a host's repository.
 struct HttpsMirror {
@@ -68,11 +68,7 @@ impl HttpsMirror {
             },
         };
         let bounds = RunBounds {
-            limits: RunLimits {
-                time: PATIENCE,
-                silence: PATIENCE,
-                bytes: 1 << 30,
-            },
+            limits: limits(),
             cancel: &CancellationToken::new(),
             progress: &|_| {},
         };
