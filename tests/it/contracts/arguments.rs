@@ -72,6 +72,38 @@ async fn an_unknown_argument_is_refused_with_the_nearest_known_one() {
 }
 
 #[tokio::test]
+async fn arguments_that_everybodys_tools_use_are_taken() {
+    let (_stack, client) = site().await;
+    for (tool, other, own) in [
+        ("read_file", json!({ "file_path": "src/a.txt" }), json!({ "path": "src/a.txt" })),
+        ("list_files", json!({ "path": ".", "glob": "*.txt" }), json!({ "directory": ".", "pattern": "*.txt" })),
+        (
+            "grep_codebase",
+            json!({ "query": "sesame", "glob": "*.txt", "maxResults": "5", "case_sensitive": "true" }),
+            json!({ "pattern": "sesame", "file_pattern": "*.txt", "limit": 5, "case_sensitive": true }),
+        ),
+        (
+            "search_files",
+            json!({ "query": "sesame", "file_pattern": "*.txt", "limit": 5 }),
+            json!({ "pattern": "sesame", "glob": "*.txt", "max_results": 5 }),
+        ),
+    ] {
+        let (other, own) = (client.call(tool, other).await, client.call(tool, own).await);
+        let without_time = |reply: &Reply| {
+            let mut data = reply.structured().clone();
+            for time in ["searchTime", "duration_ms"] {
+                data.as_object_mut().unwrap().remove(time);
+            }
+            data
+        };
+        assert_eq!(without_time(&other), without_time(&own), "{tool}");
+    }
+    let twice = json!({ "path": "src/a.txt", "file_path": "src/a.txt" });
+    let refused = details(&client.call("read_file", twice).await);
+    assert!(refused.contains("given twice"), "{refused}");
+}
+
+#[tokio::test]
 async fn all_violations_are_reported_at_once() {
     let (_stack, client) = site().await;
     let arguments =

@@ -21,6 +21,8 @@ use crate::tools::{Reply, Tool, ToolContext, paging, schema::is_false};
 /// Searches the entries of memory files.
 pub(in crate::tools) struct SearchMemory;
 
+/// The only field of an entry that the operator erased.
+const ERASED_AT: &str = "erased_at";
 /// No entry is older than 1970, and Postgres rejects much earlier dates.
 const EARLIEST_SECOND: i64 = 0;
 
@@ -74,7 +76,7 @@ struct MemoryEntry {
     number: i64,
     /// By the server's clock, RFC 3339 in UTC.
     written_at: String,
-    /// As written; `{erased_at}` if the operator erased it.
+    /// As written, with the server's `timestamp` if it had none; `{erased_at}` if the operator erased it.
     entry: Map<String, Value>,
 }
 
@@ -151,11 +153,17 @@ fn no_date(argument: &str, text: &str) -> Failure {
 }
 
 fn memory_entry(stored: &StoredEntry) -> MemoryEntry {
+    let written_at = rfc3339(stored.written_at);
+    let mut entry: Map<String, Value> = serde_json::from_str(&stored.entry).unwrap_or_default();
+    let has_time = ["timestamp", ERASED_AT].iter().any(|name| entry.get(*name).is_some_and(|it| !it.is_null()));
+    if !has_time {
+        entry.insert("timestamp".to_owned(), written_at.clone().into());
+    }
     MemoryEntry {
         file: stored.file.clone(),
         number: stored.number,
-        written_at: rfc3339(stored.written_at),
-        entry: serde_json::from_str(&stored.entry).unwrap_or_default(),
+        written_at,
+        entry,
     }
 }
 
@@ -239,6 +247,18 @@ mod tests {
         // An entry that fits nowhere is returned all the same, or no page would follow.
         assert_eq!(paged(&found, 3, 10), (1, true, true));
         assert_eq!(paged(&[], 3, 10), (0, false, false));
+    }
+
+    #[test]
+    fn an_entry_without_a_time_has_the_servers() {
+        let time = |entry: &str| {
+            let entry = entry.to_owned();
+            let shown = memory_entry(&StoredEntry { entry, ..stored(0, 0) });
+            shown.entry.get("timestamp").cloned()
+        };
+        assert_eq!(time(r#"{"event":"x"}"#), Some("2026-01-07T14:00:00Z".into()));
+        assert_eq!(time(r#"{"event":"x","timestamp":"1999"}"#), Some("1999".into()));
+        assert_eq!(time(r#"{"erased_at":"2026"}"#), None);
     }
 
     #[test]
