@@ -9,6 +9,9 @@ alter table mirrors add column turn smallint not null
 drop index mirrors_due;
 create index mirrors_due on mirrors (place, turn, next_at);
 
+-- Digests are of fewer settings from now on: another one would pass for an operator's edit.
+update listings set settings_digest = null;
+
 -- Somebody knows of a change that a listing of the newest pushes does not show.
 alter table listings add column wants_whole boolean not null default false;
 
@@ -84,8 +87,8 @@ begin
 end
 $$;
 
--- Leases a mirror that is due, unless its host is busy: what was requested first, then mostly what is served already.
--- One in four times a first clone has its turn before. A host, or the process, may be too busy for clones alone.
+-- Leases a mirror that is due, unless its host is busy. What was requested has every second turn first, what is served
+-- and first clones every fourth: none waits for ever. A host, or the process, may be too busy for clones alone.
 drop function lease_mirror(text, uuid, text[], integer);
 create function lease_mirror(
     at_place text, holder uuid, busy_hosts text[], hosts_without_clones text[], may_clone boolean,
@@ -101,7 +104,8 @@ set search_path = public, pg_temp
 as $$
 #variable_conflict use_column
 declare
-    turns smallint[] := case when random() < 0.25 then '{0,2,3,1}' else '{0,1,2,3}' end;
+    draw double precision := random();
+    turns smallint[] := case when draw < 0.5 then '{0,1,2,3}' when draw < 0.75 then '{1,0,2,3}' else '{2,3,0,1}' end;
     of_turn smallint;
 begin
     foreach of_turn in array turns loop
@@ -165,6 +169,35 @@ as $$
     select pg_notify('archway_projects', tenant_id::text || '/' || project) from ended where is_new
 $$;
 
+-- Ends a run that failed. What it took room for is gone: `new_bytes` is the size of what is there.
+drop function record_mirror_failure(uuid, text, bigint, text, text, double precision);
+create function record_mirror_failure(
+    project uuid, at_place text, number bigint, new_state text, new_message text, new_bytes bigint,
+    next_seconds double precision
+)
+returns void
+language sql volatile security definer
+set search_path = public, pg_temp
+as $$
+    update mirrors m
+    set state = new_state, since = case when m.state = new_state then m.since else now() end,
+        attempts = m.attempts + 1, message = left(new_message, 300), percent = null, bytes = new_bytes,
+        next_at = next_run(m, next_seconds), leased_until = '-infinity', lease_holder = null
+    where m.project_id = project and m.place = at_place and m.lease_number = number
+$$;
+
+-- Ends a lease without a result, as of a process that ends. No listing vouches for what it did not bring.
+drop function release_mirror_lease(uuid, text, bigint);
+create function release_mirror_lease(project uuid, at_place text, number bigint, new_bytes bigint)
+returns void
+language sql volatile security definer
+set search_path = public, pg_temp
+as $$
+    update mirrors
+    set leased_until = '-infinity', lease_holder = null, percent = null, is_requested = true, bytes = new_bytes
+    where project_id = project and place = at_place and lease_number = number
+$$;
+
 -- Makes a listing due that lists everything.
 create or replace function request_listing(connection uuid)
 returns void
@@ -179,7 +212,8 @@ as $$
 $$;
 
 -- Leases the listing that is due for longest: of the tenants of one pool, or of all. It is due again when the lease
--- ends, unless it is requested before. Without a mark it lists everything.
+-- ends, unless it is requested before. Without a mark it lists everything: as requested, but once a minute at most,
+-- since hosts limit us.
 create or replace function lease_listing(lease_seconds integer, of_pool text)
 returns table (
     connection_id uuid, tenant text, name text, settings jsonb, mark jsonb, settings_digest text, guard jsonb,
@@ -205,7 +239,8 @@ begin
         leased_until = now() + make_interval(secs => lease_seconds),
         next_at = now() + make_interval(secs => lease_seconds)
     from due where l.connection_id = due.connection_id
-    returning due.connection_id, due.tenant, due.name, due.settings, case when l.wants_whole then null else l.mark end,
+    returning due.connection_id, due.tenant, due.name, due.settings, case when l.wants_whole and not coalesce(l.whole_at > now() - interval '1 minute', false)
+                   then null else l.mark end,
               l.settings_digest, l.guard, l.accepts_losses, l.attempts,
               extract(epoch from now() - l.whole_at)::bigint, l.lease_number;
 end
@@ -344,10 +379,14 @@ as $$
 $$;
 
 revoke all on function
-    lease_mirror(text, uuid, text[], text[], boolean, integer), taken_by_tenant(uuid),
+    lease_mirror(text, uuid, text[], text[], boolean, integer),
+    record_mirror_failure(uuid, text, bigint, text, text, bigint, double precision),
+    release_mirror_lease(uuid, text, bigint, bigint), taken_by_tenant(uuid),
     lease_expired_mirrors(text, uuid, double precision, integer), request_in_use_again()
     from public;
 grant execute on function
-    lease_mirror(text, uuid, text[], text[], boolean, integer), taken_by_tenant(uuid),
+    lease_mirror(text, uuid, text[], text[], boolean, integer),
+    record_mirror_failure(uuid, text, bigint, text, text, bigint, double precision),
+    release_mirror_lease(uuid, text, bigint, bigint), taken_by_tenant(uuid),
     lease_expired_mirrors(text, uuid, double precision, integer)
     to archway_sync;

@@ -135,11 +135,6 @@ impl Mirrors {
         Ok(synced)
     }
 
-    /// Whether there is a mirror of a project.
-    pub fn exists(&self, tenant: &str, project: &str) -> bool {
-        self.place(tenant, project).exists()
-    }
-
     /// Whether the mirror of this project is there. A folder that cannot be read is taken for it.
     pub(crate) fn has(&self, tenant: &str, project: &str, id: Uuid) -> bool {
         match Owner::of(&self.place(tenant, project)) {
@@ -147,6 +142,13 @@ impl Mirrors {
             Ok(Owner::Project(owner)) => owner == id,
             Ok(Owner::Unnamed) | Err(_) => true,
         }
+    }
+
+    /// The size of a project's mirror in bytes; `None` if there is none.
+    pub(crate) fn bytes(&self, tenant: &str, project: &str, id: Uuid) -> Option<u64> {
+        let is_there = self.has(tenant, project, id);
+        let size = || git::folder_size(&self.place(tenant, project)).ok();
+        is_there.then(size).flatten()
     }
 
     /// Removes what earlier runs left behind. What cannot be removed stays.

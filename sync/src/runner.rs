@@ -50,11 +50,19 @@ struct Wake {
     due: Notify,
 }
 
-/// The runs of this process, and the host of each.
+/// The runs of this process.
 #[derive(Default)]
 struct Runs {
     tasks: JoinSet<()>,
-    hosts: HashMap<Id, String>,
+    /// The host of each, and whether it is a first clone.
+    hosts: HashMap<Id, (String, bool)>,
+}
+
+/// How many runs a host has.
+#[derive(Default)]
+struct HostRuns {
+    all: u16,
+    clones: u16,
 }
 
 impl Runner {
@@ -140,7 +148,10 @@ impl Runner {
             let host = RemoteUrl::parse(&mirror.url, &self.config.protocols());
             let host = host.map(|remote| remote.host()).unwrap_or_default();
             let (runner, stop) = (Arc::clone(self), stop.clone());
-            runs.begin(host, async move { run::run(&runner, &mirror, &stop).await });
+            let is_first = mirror.is_first;
+            runs.begin((host, is_first), async move {
+                run::run(&runner, &mirror, &stop).await;
+            });
         }
         Ok(())
     }
@@ -163,27 +174,31 @@ impl Runner {
 }
 
 impl Runs {
-    /// What is too busy, of so many runs a host and in all. The last place of each is not for first clones, which may
-    /// take long: what is served already stays fresh.
+    /// What is too busy, of so many runs a host and in all. First clones, which may take long, never have the last
+    /// place of a host or of the process: what is served already stays fresh.
     fn busy(&self, per_host: u16, most: usize) -> Busy {
-        let mut counts: HashMap<&String, u16> = HashMap::new();
-        for host in self.hosts.values() {
-            *counts.entry(host).or_default() += 1;
+        let mut counts: HashMap<&String, HostRuns> = HashMap::new();
+        for (host, is_clone) in self.hosts.values() {
+            let host = counts.entry(host).or_default();
+            host.all += 1;
+            host.clones += u16::from(*is_clone);
         }
-        let with = |least: u16| {
-            let hosts = counts.iter().filter(|(_, runs)| **runs >= least);
+        let of = |is_busy: &dyn Fn(&HostRuns) -> bool| {
+            let hosts = counts.iter().filter(|(_, runs)| is_busy(runs));
             hosts.map(|(host, _)| (*host).clone()).collect()
         };
+        let most_clones = per_host.saturating_sub(1).max(1);
+        let clones: usize = counts.values().map(|host| usize::from(host.clones)).sum();
         Busy {
-            hosts: with(per_host),
-            hosts_without_clones: with(per_host.saturating_sub(1).max(1)),
-            is_last: most > 1 && self.tasks.len() + 1 >= most,
+            hosts: of(&|runs| runs.all >= per_host),
+            hosts_without_clones: of(&|runs| runs.all >= per_host || runs.clones >= most_clones),
+            may_clone: clones < most.saturating_sub(1).max(1),
         }
     }
 
-    fn begin(&mut self, host: String, run: impl Future<Output = ()> + Send + 'static) {
+    fn begin(&mut self, kind: (String, bool), run: impl Future<Output = ()> + Send + 'static) {
         let id = self.tasks.spawn(run).id();
-        self.hosts.insert(id, host);
+        self.hosts.insert(id, kind);
     }
 
     /// Waits until one has ended, also by a panic.
@@ -204,11 +219,15 @@ mod tests {
         hosts
     }
 
+    fn begin(runs: &mut Runs, host: &str, is_clone: bool) {
+        runs.begin((host.to_owned(), is_clone), std::future::pending());
+    }
+
     #[tokio::test]
     async fn a_run_that_panics_frees_its_host() {
         let mut runs = Runs::default();
-        runs.begin("host".to_owned(), async { panic!("in a test") });
-        runs.begin("other".to_owned(), std::future::pending());
+        runs.begin(("host".to_owned(), false), async { panic!("in a test") });
+        begin(&mut runs, "other", false);
         assert!(runs.busy(2, 8).hosts.is_empty());
         assert_eq!(sorted(runs.busy(1, 8).hosts), ["host", "other"]);
         runs.next_end().await;
@@ -216,16 +235,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_last_place_of_a_host_and_of_the_process_is_not_for_clones() {
+    async fn clones_never_have_the_last_place_and_fetches_leave_the_others() {
         let mut runs = Runs::default();
-        for host in ["a", "a", "a", "b"] {
-            runs.begin(host.to_owned(), std::future::pending());
+        for _ in 0..3 {
+            begin(&mut runs, "clones", true);
+            begin(&mut runs, "fetches", false);
         }
-        let busy = runs.busy(4, 6);
-        assert!(busy.hosts.is_empty() && !busy.is_last);
-        assert_eq!(busy.hosts_without_clones, ["a"]);
-        assert!(runs.busy(4, 5).is_last);
+        let busy = runs.busy(4, 8);
+        assert!(busy.hosts.is_empty() && busy.may_clone);
+        assert_eq!(busy.hosts_without_clones, ["clones"]);
+        assert!(
+            !runs.busy(4, 4).may_clone,
+            "three of four places have clones"
+        );
+        begin(&mut runs, "fetches", false);
+        assert_eq!(runs.busy(4, 8).hosts, ["fetches"]);
         let one = Runs::default().busy(1, 1);
-        assert_eq!(one, Busy::default(), "a single place is for clones, too");
+        assert!(one.may_clone && one.hosts_without_clones.is_empty());
     }
 }

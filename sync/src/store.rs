@@ -69,14 +69,14 @@ pub(crate) struct LeasedMirror {
 }
 
 /// What is too busy for another run.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug)]
 pub(crate) struct Busy {
     /// Hosts that have as many runs as they may.
     pub(crate) hosts: Vec<String>,
-    /// Hosts whose last place is for mirrors that are served already.
+    /// Hosts that have as many runs, or first clones, as they may.
     pub(crate) hosts_without_clones: Vec<String>,
-    /// Whether the last place of this process is.
-    pub(crate) is_last: bool,
+    /// Whether this process may begin another first clone.
+    pub(crate) may_clone: bool,
 }
 
 /// Why a query failed.
@@ -142,7 +142,7 @@ impl SyncStore {
             self.holder,
             &busy.hosts,
             &busy.hosts_without_clones,
-            !busy.is_last,
+            busy.may_clone,
             LEASE_SECONDS
         )
         .fetch_optional(&self.pool)
@@ -217,20 +217,22 @@ impl SyncStore {
         .map_err(failed("recording a run"))
     }
 
-    /// Records a run that failed, and when the next one is due.
+    /// Records a run that failed, the size of what is there in bytes, and when the next run is due.
     pub(crate) async fn record_failure(
         &self,
         mirror: &LeasedMirror,
         failure: &SyncFailure,
+        bytes: Option<u64>,
         next: Duration,
     ) -> Result<(), SyncStoreError> {
         sqlx::query!(
-            "select record_mirror_failure($1, $2, $3, $4, $5, $6)",
+            "select record_mirror_failure($1, $2, $3, $4, $5, $6, $7)",
             mirror.project_id,
             self.place,
             mirror.lease_number,
             failure.state.name(),
             failure.message,
+            bytes.and_then(|bytes| i64::try_from(bytes).ok()),
             next.as_secs_f64()
         )
         .execute(&self.pool)
@@ -239,13 +241,18 @@ impl SyncStore {
         .map_err(failed("recording a failed run"))
     }
 
-    /// Ends a lease without a result: the mirror stays due.
-    pub(crate) async fn release(&self, mirror: &LeasedMirror) -> Result<(), SyncStoreError> {
+    /// Ends a lease without a result: the mirror stays due. `bytes` is the size of what is there.
+    pub(crate) async fn release(
+        &self,
+        mirror: &LeasedMirror,
+        bytes: Option<u64>,
+    ) -> Result<(), SyncStoreError> {
         sqlx::query!(
-            "select release_mirror_lease($1, $2, $3)",
+            "select release_mirror_lease($1, $2, $3, $4)",
             mirror.project_id,
             self.place,
-            mirror.lease_number
+            mirror.lease_number,
+            bytes.and_then(|bytes| i64::try_from(bytes).ok())
         )
         .execute(&self.pool)
         .await

@@ -46,6 +46,8 @@ exit "$status"
 
 /// A log file larger than this is truncated, in bytes.
 const MAX_LOG: u64 = 4 << 20;
+/// What connections of a killed server write to the log of the next one: no reason why that one ends.
+const ORPHANED: &str = "terminating connection due to unexpected postmaster exit";
 /// Levels in PostgreSQL's log with which a server ends.
 const FATAL: [&str; 2] = ["FATAL:", "PANIC:"];
 /// How much of the log an error quotes, in bytes.
@@ -119,7 +121,7 @@ impl SupervisorError {
 fn last_lines(said: &str) -> String {
     let lines: Vec<&str> = said
         .lines()
-        .filter(|line| !line.trim().is_empty())
+        .filter(|line| !line.trim().is_empty() && !line.contains(ORPHANED))
         .collect();
     let is_end = |line: &&str| FATAL.iter().any(|level| line.contains(level));
     let last = lines.len().saturating_sub(1);
@@ -276,5 +278,7 @@ mod tests {
         let killed = "LOG:  starting\nLOG:  ready\n";
         assert!(ended(killed).ends_with("its log ends: LOG:  ready"));
         assert!(ended("").ends_with("its log ends: (nothing)"));
+        let late = format!("FATAL:  no data\nFATAL:  {ORPHANED}\n");
+        assert!(ended(&late).ends_with("its log ends: FATAL:  no data"));
     }
 }

@@ -238,7 +238,7 @@ async fn a_mirror_that_is_too_large_leaves_nothing_behind() {
     sandbox.limits.bytes = 1;
     let failure = sandbox.sync(None).await.unwrap_err();
     assert_eq!(failure.state, SyncState::TooLarge);
-    assert!(!sandbox.mirrors.exists("acme", "site"));
+    assert!(!sandbox.mirrors.place("acme", "site").exists());
     assert_eq!(
         fs::read_dir(sandbox.mirrors.repos.join(BESIDE))
             .unwrap()

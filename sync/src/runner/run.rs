@@ -39,7 +39,7 @@ enum Ended {
 pub(super) async fn run(runner: &Runner, mirror: &LeasedMirror, stop: &CancellationToken) {
     let begun = Instant::now();
     runner.metrics.begun();
-    let span = Span::of_new_trace(|| describe(runner, mirror));
+    let span = Span::of_new_trace(|| describe(mirror));
     let (cancel, progress) = (stop.child_token(), Mutex::new(Progress::default()));
     let ended = tokio::select! {
         done = sync(runner, mirror, &cancel, &progress) => match stop.is_cancelled() {
@@ -64,10 +64,10 @@ pub(super) async fn run(runner: &Runner, mirror: &LeasedMirror, stop: &Cancellat
 }
 
 /// A trace is one run.
-fn describe(runner: &Runner, mirror: &LeasedMirror) -> SpanBuilder {
-    let name = match runner.mirrors.exists(&mirror.tenant, &mirror.project) {
-        true => "git fetch",
-        false => "git clone",
+fn describe(mirror: &LeasedMirror) -> SpanBuilder {
+    let name = match mirror.is_first {
+        true => "git clone",
+        false => "git fetch",
     };
     let project = KeyValue::new("project.id", mirror.project_id.to_string());
     let tenant = KeyValue::new("tenant.id", mirror.tenant_id.to_string());
@@ -92,7 +92,11 @@ async fn record(runner: &Runner, mirror: &LeasedMirror, ended: Ended) {
         Ended::Done(Err(failure)) => {
             tracing::info!(tenant, project, %failure, "a repository could not be mirrored");
             let next = schedule::after_failure(failure.state, mirror.attempts + 1, random);
-            runner.store.record_failure(mirror, failure, next).await
+            let bytes = bytes(runner, mirror).await;
+            runner
+                .store
+                .record_failure(mirror, failure, bytes, next)
+                .await
         }
         Ended::LeaseLost => {
             tracing::warn!(
@@ -102,11 +106,21 @@ async fn record(runner: &Runner, mirror: &LeasedMirror, ended: Ended) {
             );
             return;
         }
-        Ended::Stopped => runner.store.release(mirror).await,
+        Ended::Stopped => {
+            let bytes = bytes(runner, mirror).await;
+            runner.store.release(mirror, bytes).await
+        }
     };
     if let Err(error) = recorded {
         tracing::warn!(tenant, project, error = %Chain(&error), "a run was not recorded; it is repeated");
     }
+}
+
+/// The size of a mirror after a run that brought nothing: what the run itself took room for is gone.
+async fn bytes(runner: &Runner, mirror: &LeasedMirror) -> Option<u64> {
+    let (mirrors, mirror) = (runner.mirrors.clone(), mirror.clone());
+    let size = move || mirrors.bytes(&mirror.tenant, &mirror.project, mirror.project_id);
+    tokio::task::spawn_blocking(size).await.ok().flatten()
 }
 
 async fn sync(
@@ -117,7 +131,9 @@ async fn sync(
 ) -> Result<Synced, SyncFailure> {
     let remote = RemoteUrl::parse(&mirror.url, &runner.config.protocols());
     let remote = remote.map_err(|error| SyncFailure::new(SyncState::Failed, error.to_string()))?;
-    let is_new = !runner.mirrors.exists(&mirror.tenant, &mirror.project);
+    let is_new = !runner
+        .mirrors
+        .has(&mirror.tenant, &mirror.project, mirror.project_id);
     if is_new {
         check_room(&runner.volume, runner.config.volume_percent)?;
     }

@@ -22,7 +22,8 @@ async fn an_event_of_a_repository_is_followed_though_nothing_was_pushed() {
     let mut archived = site;
     archived["archived"] = true.into();
     mirrored.host.list(vec![archived, other]);
-    let idle = "update listings set next_at = now() + interval '1 hour', tried_at = null";
+    let idle = "update listings set next_at = now() + interval '1 hour', tried_at = null,
+                whole_at = now() - interval '2 minutes'";
     mirrored.execute(idle).await;
     let hooks = mirrored.sync.as_ref().unwrap().hooks;
     let event = ("repository", 1, "acme/site");

@@ -62,6 +62,7 @@ impl ChangedText {
     ) -> Result<bool, HistoryError> {
         let blobs = Blobs::new(&history.git);
         let (mut is_added, mut is_deleted) = (false, false);
+        let may_be_renamed = found.iter().any(|file| file.new.is_none());
         for Difference { old, new, .. } in &found {
             let counts = (
                 self.count(&blobs, *old, cancel)?,
@@ -70,6 +71,7 @@ impl ChangedText {
             match (old, new) {
                 (Some(_), Some(_)) if counts.0 != counts.1 => return Ok(true),
                 (Some(_), Some(_)) => {}
+                (None, _) if counts.1 > 0 && !may_be_renamed => return Ok(true),
                 (None, _) => is_added |= counts.1 > 0,
                 (_, None) => is_deleted |= counts.0 > 0,
             }

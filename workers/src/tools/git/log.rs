@@ -7,10 +7,14 @@ use archway_proto::{failure::Failure, fault::Fault};
 use archway_repo::{Cancel, RepoPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::time::{Duration, Instant};
 
 use self::page::{LogPage, LoggedCommit};
 use super::not_found_notes;
 use crate::tools::{Reply, Tool, ToolContext, refusal};
+
+/// How long a full page looks for another one: a rare text would take the whole history.
+const LOOK_AHEAD: Duration = Duration::from_millis(100);
 
 /// Lists commits and the files they changed.
 pub(in crate::tools) struct GitLog;
@@ -33,7 +37,7 @@ pub(in crate::tools) struct LogArgs {
     /// Only commits with a line of the message that matches this regular expression, in any case.
     #[schemars(length(min = 1, max = 200))]
     grep: Option<String>,
-    /// Only commits that add or remove this text, as `git log -S`. Merges are left out.
+    /// Only commits that add or remove this text, as `git log -S`. Merges, and files over 16 MiB, are left out.
     #[schemars(length(min = 1, max = 1000))]
     changed: Option<String>,
     /// Most commits to return.
@@ -150,11 +154,11 @@ fn fill(
     let mut page = LogPage::new(budget);
     let start = log.cursor();
     while page.commits.len() < max_count {
-        let parse_cursor = log.cursor();
+        let position = log.cursor();
         match log.next(cancel) {
             Ok(Some(entry)) => {
                 if !page.add(&entry) {
-                    page.next = Some(parse_cursor);
+                    page.next = Some(position);
                     return Ok(page);
                 }
             }
@@ -168,9 +172,10 @@ fn fill(
             Err(error) => return Err(error),
         }
     }
-    let parse_cursor = log.cursor();
-    match log.has_more(cancel) {
-        Ok(true) => page.next = Some(parse_cursor),
+    let position = log.cursor();
+    let brief = cancel.until(Instant::now() + LOOK_AHEAD);
+    match log.has_more(&brief) {
+        Ok(true) => page.next = Some(position),
         Ok(false) => {}
         // The page is complete. The next call finds out whether another follows.
         Err(error) if error.is_deadline() => page.next = Some(log.cursor()),
