@@ -7,21 +7,26 @@ use crate::tools::paging;
 /// Where a page begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// The default project when the first page was read.
+    /// A hash of the default project when the first page was read.
     pub(super) default: Option<String>,
     pub(super) project: String,
-    /// The commit in which matches were counted, if earlier pages have some of this project.
+    /// The [beginning](paging::short_commit) of the commit in which matches were counted, if earlier pages have some
+    /// of this project.
     pub(super) commit: Option<String>,
     /// Matches of the project on earlier pages.
     pub(super) skip: usize,
 }
 
 impl Place {
-    /// Reads the plain cursor of a worker: `*DEFAULT/PROJECT@COMMIT:SKIP`, with `-` for what is absent.
+    /// Reads the plain cursor of a worker: `*DEFAULT/PROJECT@COMMIT:SKIP`, with `-` for what is absent. `slugs` are the
+    /// projects that there are now.
     ///
     /// # Errors
     /// [`Fault::InvalidArguments`](archway_proto::fault::Fault::InvalidArguments)
-    pub(super) fn parse(cursor: &str) -> Result<Place, Failure> {
+    pub(super) fn parse<'a>(
+        cursor: &str,
+        slugs: impl Iterator<Item = &'a str>,
+    ) -> Result<Place, Failure> {
         let parsed = || {
             let (basis, skip) = cursor.strip_prefix('*')?.rsplit_once(':')?;
             let (default, rest) = basis.split_once('/')?;
@@ -29,7 +34,7 @@ impl Place {
             let named = |text: &str| (text != "-").then(|| text.to_owned());
             Some(Place {
                 default: named(default),
-                project: project.to_owned(),
+                project: paging::whole_name(project, slugs),
                 commit: named(commit),
                 skip: skip.parse().ok()?,
             })
@@ -40,7 +45,8 @@ impl Place {
     pub(super) fn cursor(&self) -> String {
         let named = |name: &Option<String>| name.clone().unwrap_or_else(|| "-".to_owned());
         let (default, commit) = (named(&self.default), named(&self.commit));
-        paging::cursor(&format!("*{default}/{}@{commit}", self.project), self.skip)
+        let project = paging::short_name(&self.project);
+        format!("*{default}/{project}@{commit}:{}", self.skip)
     }
 }
 
@@ -60,11 +66,12 @@ mod tests {
                 commit: commit.map(str::to_owned),
                 skip,
             };
-            assert_eq!(Place::parse(&place.cursor()).unwrap(), place);
+            let slugs = std::iter::once("shop-2");
+            assert_eq!(Place::parse(&place.cursor(), slugs).unwrap(), place);
         }
         for bad in ["", "abc:5", "*a:5", "*-/a:5", "*-/a@-:x", "*-/a@-"] {
             assert_eq!(
-                Place::parse(bad).unwrap_err().code,
+                Place::parse(bad, std::iter::empty()).unwrap_err().code,
                 Fault::InvalidArguments,
                 "{bad}"
             );
