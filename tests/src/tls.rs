@@ -54,6 +54,7 @@ pub(crate) fn acceptor(folder: &Path) -> TlsAcceptor {
     let files = SelfSigned::in_folder(folder);
     let key = PrivateKeyDer::from_pem_file(files.key).unwrap();
     let chain = vec![CertificateDer::from_pem_file(files.certificate).unwrap()];
+    archway::tls::choose_cryptography();
     let config = ServerConfig::builder().with_no_client_auth();
     TlsAcceptor::from(Arc::new(config.with_single_cert(chain, key).unwrap()))
 }
