@@ -16,8 +16,6 @@ use crate::tools::{Reply, Tool, ToolContext, paging, schema::is_false};
 
 /// Maximum number of entries on a page.
 const MAX_ENTRIES: usize = 500;
-/// The size of an answer that no argument asked to be longer, in bytes.
-const DEFAULT_BYTES: usize = 15_000;
 
 /// Lists the files and folders below a folder.
 pub(in crate::tools) struct ListFiles;
@@ -98,6 +96,7 @@ impl Tool for ListFiles {
         get_repo_overview.";
     const FAMILY: &'static str = "files";
     const PER_MINUTE: Option<u32> = Some(100);
+    const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("max_depth", 0)];
     const UNTRUSTED: bool = true;
     type Args = ListFilesArgs;
     type Output = FileList;
@@ -118,12 +117,10 @@ impl Tool for ListFiles {
                     pattern: pattern.as_ref(),
                     include_hidden: args.include_hidden,
                 };
-                let found = view.found(&*repo.listing(cancel)?, args.max_depth);
+                let found = view.found(&*repo.listing(cancel)?, args.max_depth, budget);
                 let page = found.entries.get(skip..).unwrap_or_default();
                 let page = page.get(..MAX_ENTRIES).unwrap_or(page);
                 let mut files = listed(page, repo, cancel)?;
-                let is_default = args.pattern.is_none() && args.max_depth.is_none();
-                let budget = if is_default { budget.min(DEFAULT_BYTES) } else { budget };
                 // At least one entry, or the cursor would not advance.
                 files.truncate(paging::fit(&files, budget).max(1));
                 Ok(Page {

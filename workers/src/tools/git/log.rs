@@ -81,6 +81,7 @@ impl Tool for GitLog {
     const FAMILY: &'static str = "git";
     const PER_MINUTE: Option<u32> = None;
     const WEIGHT: u32 = 2;
+    const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("max_count", 10)];
     const UNTRUSTED: bool = true;
     type Args = LogArgs;
     type Output = LogAnswer;

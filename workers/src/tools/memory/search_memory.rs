@@ -59,6 +59,7 @@ impl Tool for SearchMemory {
     const FAMILY: &'static str = "memory";
     const PER_MINUTE: Option<u32> = Some(60);
     const WEIGHT: u32 = 2;
+    const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("limit", 20)];
     const UNTRUSTED: bool = true;
     type Args = SearchMemoryArgs;
     type Output = MemoryPage;

@@ -2,9 +2,7 @@
 
 use archway_repo::{Entry, EntryKind, Glob, Listing, RepoPath};
 
-use super::DEFAULT_BYTES;
-
-/// How many levels are listed without a pattern and without `max_depth`, if they fit into [`DEFAULT_BYTES`].
+/// How many levels are listed without a pattern and without `max_depth`, if they fit into a default reply.
 const DEFAULT_DEPTH: usize = 3;
 /// The size of an entry besides its path, in bytes.
 const ENTRY_BYTES: usize = 90;
@@ -43,8 +41,13 @@ pub(super) enum Source {
 }
 
 impl View<'_> {
-    /// The entries down to `max_depth`, or by default as many levels as fit into a short answer.
-    pub(super) fn found(&self, listing: &Listing, max_depth: Option<usize>) -> Found {
+    /// The entries down to `max_depth`, or by default as many levels as fit into `budget` bytes.
+    pub(super) fn found(
+        &self,
+        listing: &Listing,
+        max_depth: Option<usize>,
+        budget: usize,
+    ) -> Found {
         if let Some(depth) = max_depth {
             return self.entries(listing, depth);
         }
@@ -53,7 +56,7 @@ impl View<'_> {
         }
         for depth in (2..=DEFAULT_DEPTH).rev() {
             let found = self.entries(listing, depth);
-            if found.bytes() <= DEFAULT_BYTES {
+            if found.bytes() <= budget {
                 return found;
             }
         }
