@@ -22,6 +22,7 @@ mod schemas;
 mod search;
 mod skipped;
 mod search_pages;
+mod sizes;
 
 use e2e::Reply;
 use serde_json::Value;
