@@ -109,7 +109,9 @@ impl Cursors {
 /// Seconds since 1970, until 2106.
 fn now() -> u32 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| u32::try_from(since.as_secs()).unwrap_or(u32::MAX))
+    since.map_or(0, |since| {
+        u32::try_from(since.as_secs()).unwrap_or(u32::MAX)
+    })
 }
 
 #[cfg(test)]

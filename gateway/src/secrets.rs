@@ -172,7 +172,9 @@ impl RootSecret {
     pub(crate) fn open_cursor(&self, context: &[u8; 32], sealed: &[u8]) -> Option<Vec<u8>> {
         self.lines().find_map(|line| {
             let (mut bytes, nonce) = (sealed.to_vec(), nonce_of(context));
-            let plain = line.cursors.open_in_place(nonce, Aad::from(context), &mut bytes);
+            let plain = line
+                .cursors
+                .open_in_place(nonce, Aad::from(context), &mut bytes);
             Some(plain.ok()?.to_vec())
         })
     }

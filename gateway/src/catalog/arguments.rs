@@ -276,7 +276,11 @@ mod tests {
         let arguments = check(json!({ "path": "a", "max_depth": "5", "include_hidden": "true" }));
         let plain = json!({ "path": "a", "max_depth": 5, "include_hidden": true });
         assert_eq!(arguments.unwrap(), plain);
-        for (name, value) in [("max_depth", "5 "), ("max_depth", "5.0"), ("include_hidden", "yes")] {
+        for (name, value) in [
+            ("max_depth", "5 "),
+            ("max_depth", "5.0"),
+            ("include_hidden", "yes"),
+        ] {
             let failure = check(json!({ "path": "a", name: value })).unwrap_err();
             assert!(failure.message.contains(name), "{}", failure.message);
         }
@@ -288,10 +292,16 @@ mod tests {
 
     #[test]
     fn another_tools_name_of_the_argument_is_taken_once() {
-        assert_eq!(check(json!({ "file_path": "a" })).unwrap(), json!({ "path": "a" }));
+        assert_eq!(
+            check(json!({ "file_path": "a" })).unwrap(),
+            json!({ "path": "a" })
+        );
         let failure = check(json!({ "file_path": "a", "path": "b" })).unwrap_err();
         let message = failure.message;
-        assert!(message.contains("given twice, as file_path and as path"), "{message}");
+        assert!(
+            message.contains("given twice, as file_path and as path"),
+            "{message}"
+        );
     }
 
     #[test]

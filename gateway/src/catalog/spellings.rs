@@ -24,7 +24,9 @@ impl Spellings {
     ///
     /// # Errors
     /// The name of an argument whose camelCase spelling is that of another.
-    pub(super) fn of<'a>(names: impl Iterator<Item = &'a String> + Clone) -> Result<Spellings, String> {
+    pub(super) fn of<'a>(
+        names: impl Iterator<Item = &'a String> + Clone,
+    ) -> Result<Spellings, String> {
         let mut all = HashMap::new();
         for name in names.clone() {
             let spelling = camel_case(name);
@@ -120,7 +122,11 @@ mod tests {
             (&log, "limit", Some("max_count")),
             (&log, "pattern", None),
         ] {
-            assert_eq!(meant(arguments, spelling).as_deref(), name, "{arguments:?} {spelling}");
+            assert_eq!(
+                meant(arguments, spelling).as_deref(),
+                name,
+                "{arguments:?} {spelling}"
+            );
         }
     }
 

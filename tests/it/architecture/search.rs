@@ -235,7 +235,9 @@ async fn an_answer_stays_within_its_size_whatever_documents_hold() {
 #[tokio::test]
 async fn without_a_query_all_documents_of_a_type_are_listed_page_by_page() {
     let records = (1..=25).fold(documented(), |repo, number| {
-        let text = format!("# Record {number}\n\n## Status\n\nAccepted\n\n## Decision\n\nWe do {number}.\n");
+        let text = format!(
+            "# Record {number}\n\n## Status\n\nAccepted\n\n## Decision\n\nWe do {number}.\n"
+        );
         repo.file(&format!("docs/adr/{:04}-record.md", number + 2), text)
     });
     let (_stack, client) = serve(records.commit()).await;
@@ -257,5 +259,10 @@ async fn without_a_query_all_documents_of_a_type_are_listed_page_by_page() {
     assert!(seen.is_sorted(), "{seen:?}");
     let all = ask(&client, json!({ "max_results": 20 })).await;
     assert_eq!(all.structured()["total_matches"], 29);
-    assert!(results(&all)[0]["excerpt"].as_str().unwrap().contains("Orders"));
+    assert!(
+        results(&all)[0]["excerpt"]
+            .as_str()
+            .unwrap()
+            .contains("Orders")
+    );
 }

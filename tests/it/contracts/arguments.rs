@@ -75,8 +75,16 @@ async fn an_unknown_argument_is_refused_with_the_nearest_known_one() {
 async fn arguments_that_everybodys_tools_use_are_taken() {
     let (_stack, client) = site().await;
     for (tool, other, own) in [
-        ("read_file", json!({ "file_path": "src/a.txt" }), json!({ "path": "src/a.txt" })),
-        ("list_files", json!({ "path": ".", "glob": "*.txt" }), json!({ "directory": ".", "pattern": "*.txt" })),
+        (
+            "read_file",
+            json!({ "file_path": "src/a.txt" }),
+            json!({ "path": "src/a.txt" }),
+        ),
+        (
+            "list_files",
+            json!({ "path": ".", "glob": "*.txt" }),
+            json!({ "directory": ".", "pattern": "*.txt" }),
+        ),
         (
             "grep_codebase",
             json!({ "query": "sesame", "glob": "*.txt", "maxResults": "5", "case_sensitive": "true" }),

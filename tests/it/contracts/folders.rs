@@ -61,7 +61,7 @@ async fn a_pattern_is_looked_for_at_every_depth() {
     assert_eq!(found["files"][0]["path"], deep);
     assert!(found.get("depth_limited").is_none(), "{found}");
     let limited = json!({ "pattern": "**/*circuit*", "max_depth": 2 });
-    let found = both(&client.call("list_files", limited).await);
+    let found = both(&client.call("list_files", limited).await).clone();
     assert_eq!(found["total_count"], 0);
     assert_eq!(
         (&found["depth_limited"], &found["folders_not_opened"]),
@@ -77,7 +77,7 @@ async fn a_folder_that_is_not_opened_counts_its_files() {
         .file("a/d/.hidden", "")
         .file("e", "");
     let (_stack, client) = serve(repo.commit()).await;
-    let found = both(&client.call("list_files", json!({ "max_depth": 1 })).await);
+    let found = both(&client.call("list_files", json!({ "max_depth": 1 })).await).clone();
     let files = found["files"].as_array().unwrap();
     let shown: Vec<(&str, u64)> = files
         .iter()
@@ -88,7 +88,7 @@ async fn a_folder_that_is_not_opened_counts_its_files() {
         .collect();
     assert_eq!(shown, [("a", 2), ("e", 0)]);
     assert_eq!(found["folders_not_opened"], 1);
-    let whole = both(&client.call("list_files", json!({})).await);
+    let whole = both(&client.call("list_files", json!({})).await).clone();
     assert!(whole.get("depth_limited").is_none(), "{whole}");
 }
 
@@ -102,10 +102,16 @@ async fn a_default_listing_of_many_files_shows_as_many_levels_as_fit() {
     let reply = client.call("list_files", json!({})).await;
     assert!(reply.text().len() < 16_000, "{}", reply.text().len());
     let found = both(&reply);
-    assert_eq!(found["total_count"], 41, "crates and its 40 folders: {found}");
+    assert_eq!(
+        found["total_count"], 41,
+        "crates and its 40 folders: {found}"
+    );
     assert_eq!(found["truncated"], false);
     assert_eq!(found["folders_not_opened"], 40);
-    let beneath: u64 = found["files"].as_array().unwrap().iter()
+    let beneath: u64 = found["files"]
+        .as_array()
+        .unwrap()
+        .iter()
         .filter_map(|entry| entry["files_beneath"].as_u64())
         .sum();
     assert_eq!(beneath, 2_000);

@@ -16,7 +16,9 @@ async fn contents(client: &Client, arguments: Value) -> Vec<String> {
     let page = client.call("search_memory", arguments).await;
     let found = page.structured()["discoveries"].as_array();
     let found = found.into_iter().flatten();
-    found.map(|it| it["content"].as_str().unwrap().to_owned()).collect()
+    found
+        .map(|it| it["content"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[tokio::test]
@@ -42,12 +44,32 @@ async fn discoveries_are_found_by_all_words_of_their_text_and_module() {
     let all = client.call("search_memory", json!({})).await;
     let found = &all.structured()["discoveries"];
     assert_eq!(all.structured()["total"], 2);
-    assert_eq!((&found[0]["id"], &found[1]["id"]), (&json!(second), &json!(first)));
-    assert_eq!((&found[0]["supersedes"], &found[1]["superseded_by"]), (&json!(first), &json!(second)));
-    assert_eq!((&found[1]["type"], &found[1]["paths"]), (&json!("rule"), &json!(["src/a.txt"])));
-    assert_eq!(contents(&client, json!({ "file": "decisions.jsonl" })).await, [""; 0]);
-    assert_eq!(contents(&client, json!({ "until": "2020-01-01" })).await, [""; 0]);
-    assert_eq!(contents(&client, json!({ "since": "2020-01-01" })).await.len(), 2);
+    assert_eq!(
+        (&found[0]["id"], &found[1]["id"]),
+        (&json!(second), &json!(first))
+    );
+    assert_eq!(
+        (&found[0]["supersedes"], &found[1]["superseded_by"]),
+        (&json!(first), &json!(second))
+    );
+    assert_eq!(
+        (&found[1]["type"], &found[1]["paths"]),
+        (&json!("rule"), &json!(["src/a.txt"]))
+    );
+    assert_eq!(
+        contents(&client, json!({ "file": "decisions.jsonl" })).await,
+        [""; 0]
+    );
+    assert_eq!(
+        contents(&client, json!({ "until": "2020-01-01" })).await,
+        [""; 0]
+    );
+    assert_eq!(
+        contents(&client, json!({ "since": "2020-01-01" }))
+            .await
+            .len(),
+        2
+    );
 }
 
 #[tokio::test]
@@ -68,9 +90,13 @@ async fn pages_of_entries_and_discoveries_join_to_all_of_them() {
             let data = page.structured();
             assert_eq!(data["total"], 9);
             let mut page: Vec<(String, String)> = Vec::new();
-            for (list, time, text) in [("entries", "/written_at", "/entry/event"), ("discoveries", "/created_at", "/content")] {
+            for (list, time, text) in [
+                ("entries", "/written_at", "/entry/event"),
+                ("discoveries", "/created_at", "/content"),
+            ] {
                 for item in data[list].as_array().into_iter().flatten() {
-                    let part = |pointer: &str| item.pointer(pointer).unwrap().as_str().unwrap().to_owned();
+                    let part =
+                        |pointer: &str| item.pointer(pointer).unwrap().as_str().unwrap().to_owned();
                     page.push((part(time), part(text)));
                 }
             }
@@ -83,7 +109,10 @@ async fn pages_of_entries_and_discoveries_join_to_all_of_them() {
             assert!(cursor.as_str().unwrap().len() <= 96);
             arguments["cursor"] = cursor.clone();
         }
-        let expected: Vec<String> = (0..9).rev().map(|number| format!("number {number}")).collect();
+        let expected: Vec<String> = (0..9)
+            .rev()
+            .map(|number| format!("number {number}"))
+            .collect();
         assert_eq!(seen, expected);
     }
 }

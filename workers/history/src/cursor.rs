@@ -108,7 +108,9 @@ impl LogCursor {
     /// `<d, f or -><commit>[<excluded commit>].<since>.<until>.<returned>`, numbers in hexadecimal; if it is longer than
     /// a cursor may be, or the walk began at several commits, only a name of this position.
     fn text(&self) -> String {
-        let kind = self.is_folder.map_or('-', |is_folder| if is_folder { 'd' } else { 'f' });
+        let kind = self
+            .is_folder
+            .map_or('-', |is_folder| if is_folder { 'd' } else { 'f' });
         let id = |id: &ObjectId| id.to_hex_with_len(DIGITS).to_string();
         let ids: String = self.from.iter().chain(&self.excluded).map(id).collect();
         let (since, until) = (seconds(self.since), seconds(self.until));
@@ -221,20 +223,37 @@ mod tests {
     #[test]
     fn a_cursors_text_is_short_and_pins_what_it_can() {
         let text = cursor(1, 1).text();
-        assert_eq!(text, format!("f{}{}..-1.11170", "a".repeat(16), "b".repeat(16)));
+        assert_eq!(
+            text,
+            format!("f{}{}..-1.11170", "a".repeat(16), "b".repeat(16))
+        );
         let (ids, parsed) = LogCursor::parse(&text).unwrap();
         assert_eq!(ids, ["a".repeat(16), "b".repeat(16)]);
         assert_eq!((parsed.until, parsed.returned), (Some(-1), 70_000));
-        let far = LogCursor { until: Some(i64::MAX), ..cursor(1, 1) };
+        let far = LogCursor {
+            until: Some(i64::MAX),
+            ..cursor(1, 1)
+        };
         for saved in [cursor(2, 0).text(), far.text()] {
-            assert!(saved.starts_with(SAVED_ONLY) && saved.len() <= MAX_BYTES, "{saved}");
+            assert!(
+                saved.starts_with(SAVED_ONLY) && saved.len() <= MAX_BYTES,
+                "{saved}"
+            );
         }
     }
 
     #[test]
     fn other_texts_are_no_cursors() {
         let id = "a".repeat(16);
-        for bad in ["", "x", "f", "fa..1.1", &format!("f{id}..1"), &format!("f{id}..1.1.1"), &format!("g{id}..1.1")] {
+        for bad in [
+            "",
+            "x",
+            "f",
+            "fa..1.1",
+            &format!("f{id}..1"),
+            &format!("f{id}..1.1.1"),
+            &format!("g{id}..1.1"),
+        ] {
             assert!(LogCursor::parse(bad).is_none(), "{bad}");
         }
     }

@@ -181,7 +181,8 @@ impl Tool for ListProjects {
         let truncated = projects.len() < left;
         let last = projects.len().checked_sub(1).filter(|_| truncated);
         let last = last.and_then(|index| keys.get(index));
-        let next = last.map(|(changed, slug)| format!("{AFTER}{}:{}", changed.0, paging::short_name(slug)));
+        let next = last
+            .map(|(changed, slug)| format!("{AFTER}{}:{}", changed.0, paging::short_name(slug)));
         let list = ProjectList {
             projects,
             total_count,

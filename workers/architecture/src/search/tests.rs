@@ -91,7 +91,12 @@ fn scores_are_between_0_and_1_and_grow_with_words() {
 #[test]
 fn a_query_for_a_kind_matches_only_that_kind() {
     let app = project();
-    let of = |kind| by_words(&app, &Query::new(Some("log repository orders"), Some(kind), None));
+    let of = |kind| {
+        by_words(
+            &app,
+            &Query::new(Some("log repository orders"), Some(kind), None),
+        )
+    };
     assert_eq!(slugs(&of(Kind::Guideline)), ["logs"]);
     assert_eq!(slugs(&of(Kind::Pattern)), ["repository"]);
     assert_eq!(slugs(&of(Kind::Adr)), ["0001-orders", "0002-events"]);

@@ -70,7 +70,11 @@ fn pages(
         assert!(text.len() <= 52, "{text}");
         // Every other page begins on a worker that has not saved the walk.
         let found = workers().find_cursor(query, &text, &cancel()).unwrap();
-        cursor = if commits.len() % 2 == 0 { found } else { Some(next) };
+        cursor = if commits.len() % 2 == 0 {
+            found
+        } else {
+            Some(next)
+        };
         assert!(cursor.is_some(), "{text}");
     }
 }

@@ -7,8 +7,8 @@ use archway_repo::{
     testing::{Sandbox, cancel, git, path},
 };
 
-use super::super::fixtures::{self, log_query};
 use super::super::Histories;
+use super::super::fixtures::{self, log_query};
 use super::*;
 
 /// Ten commits, every third of which changes the file `rare`.

@@ -164,7 +164,8 @@ impl Tool for ReadFile {
                     files: repo,
                     path: &path,
                 });
-                let imports = imports.map(|importer| importer.imports(&shown.content, max_bytes, cancel));
+                let imports =
+                    imports.map(|importer| importer.imports(&shown.content, max_bytes, cancel));
                 Ok(Read {
                     file: shown,
                     imports: imports.transpose()?.unwrap_or_default(),

@@ -99,7 +99,11 @@ impl Position {
                 _ => return None,
             };
             let number = place.parse().ok()?;
-            Some(Position::Entry(EntryPosition { written_at, file, number }))
+            Some(Position::Entry(EntryPosition {
+                written_at,
+                file,
+                number,
+            }))
         };
         read().ok_or_else(|| {
             Failure::new(
@@ -113,7 +117,11 @@ impl Position {
     fn cursor(self) -> String {
         match self {
             Position::Discovery((time, id)) => format!("{time}:x{}", id.simple()),
-            Position::Entry(EntryPosition { written_at, file, number }) => match file {
+            Position::Entry(EntryPosition {
+                written_at,
+                file,
+                number,
+            }) => match file {
                 MemoryFile::ProgressLog => format!("{written_at}:p{number}"),
                 MemoryFile::Decisions => format!("{written_at}:d{number}"),
             },
@@ -150,7 +158,9 @@ pub(super) fn page(
     budget: usize,
 ) -> Reply<MemoryPage> {
     let entries = entries.into_iter().map(|it| (it.written_at, of_entry(&it)));
-    let discoveries = discoveries.into_iter().map(|it| (it.created_at, of_discovery(it)));
+    let discoveries = discoveries
+        .into_iter()
+        .map(|it| (it.created_at, of_discovery(it)));
     let mut found: Vec<_> = entries.chain(discoveries).collect();
     // The sort is stable: entries stay before discoveries.
     found.sort_by_key(|(time, _)| Reverse(*time));
@@ -174,7 +184,9 @@ pub(super) fn page(
             Item::Discovery(discovery) => body.discoveries.push(discovery),
         }
     }
-    Reply::new(body).cursor(last.map(Position::cursor)).verbatim()
+    Reply::new(body)
+        .cursor(last.map(Position::cursor))
+        .verbatim()
 }
 
 /// Its position, if its file is known, and how it is shown.
@@ -251,14 +263,23 @@ mod tests {
         limit: usize,
         budget: usize,
     ) -> (usize, usize, Option<String>) {
-        let entries = entries.iter().map(|&(number, bytes)| stored(number, bytes)).collect();
+        let entries = entries
+            .iter()
+            .map(|&(number, bytes)| stored(number, bytes))
+            .collect();
         let discoveries = discoveries.iter().copied().map(discovery).collect();
-        let result = page(entries, discoveries, (9, limit), budget).into_result(true).unwrap();
+        let result = page(entries, discoveries, (9, limit), budget)
+            .into_result(true)
+            .unwrap();
         let data = &result["structuredContent"];
         let count = |name: &str| data[name].as_array().map_or(0, Vec::len);
         let cursor = result["_meta"]["io.archway/cursor"].as_str();
         assert_eq!(data["truncated"] == true, cursor.is_some());
-        (count("entries"), count("discoveries"), cursor.map(str::to_owned))
+        (
+            count("entries"),
+            count("discoveries"),
+            cursor.map(str::to_owned),
+        )
     }
 
     #[test]
@@ -277,7 +298,10 @@ mod tests {
     fn entries_and_discoveries_share_a_page_by_their_times() {
         let (entries, discoveries) = ([(5, 1), (2, 1)], [5, 3]);
         let after_discovery = Some(format!("{}:x{:032x}", TIME + 5, 5));
-        assert_eq!(paged(&entries, &discoveries, 2, 1 << 16), (1, 1, after_discovery));
+        assert_eq!(
+            paged(&entries, &discoveries, 2, 1 << 16),
+            (1, 1, after_discovery)
+        );
         let (one, other, cursor) = paged(&entries, &discoveries, 1, 1 << 16);
         assert_eq!((one, other), (1, 0), "of one time entries come first");
         let position = Position::parse(&cursor.unwrap()).unwrap();
@@ -289,14 +313,22 @@ mod tests {
     fn an_entry_without_a_time_has_the_servers() {
         let time = |entry: &str| {
             let entry = entry.to_owned();
-            match of_entry(&StoredEntry { entry, ..stored(0, 0) }).1 {
+            match of_entry(&StoredEntry {
+                entry,
+                ..stored(0, 0)
+            })
+            .1
+            {
                 Item::Entry(shown) => shown.entry.get("timestamp").cloned(),
                 Item::Discovery(_) => None,
             }
         };
         let servers = Some("2026-01-07T14:00:00.000000Z".into());
         assert_eq!(time(r#"{"event":"x"}"#), servers);
-        assert_eq!(time(r#"{"event":"x","timestamp":"1999"}"#), Some("1999".into()));
+        assert_eq!(
+            time(r#"{"event":"x","timestamp":"1999"}"#),
+            Some("1999".into())
+        );
         assert_eq!(time(r#"{"erased_at":"2026"}"#), None);
     }
 

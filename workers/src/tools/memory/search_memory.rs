@@ -6,7 +6,9 @@ use archway_history::{SpanEnd, parse_bound};
 use archway_proto::{failure::Failure, fault::Fault};
 use archway_repo::text::shown;
 use archway_repo::{Kind, RepoPath};
-use archway_store::memory::{EntryFilter, MemoryFile, StoredDiscovery, read_by, unreachable, words};
+use archway_store::memory::{
+    EntryFilter, MemoryFile, StoredDiscovery, read_by, unreachable, words,
+};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -81,7 +83,12 @@ impl Tool for SearchMemory {
         let found = read_by(cx.cancel().deadline, finding).await;
         let (total, entries, mut discoveries) = found.map_err(|error| unreachable(&error))?;
         hide_closed(cx, &project, &mut discoveries).await?;
-        let page = page(entries, discoveries, (total, args.limit), cx.max_result_bytes());
+        let page = page(
+            entries,
+            discoveries,
+            (total, args.limit),
+            cx.max_result_bytes(),
+        );
         Ok(page.of_memory(&project.slug))
     }
 }
@@ -92,7 +99,10 @@ async fn hide_closed(
     project: &Arc<Project>,
     discoveries: &mut [StoredDiscovery],
 ) -> Result<(), Failure> {
-    if discoveries.iter().all(|discovery| discovery.paths.is_empty()) {
+    if discoveries
+        .iter()
+        .all(|discovery| discovery.paths.is_empty())
+    {
         return Ok(());
     }
     let rules = cx.rules(std::slice::from_ref(project)).await?;

@@ -40,10 +40,14 @@ pub(super) async fn page<M: Match>(
     request: &PageRequest,
 ) -> Result<EveryProject<M>, Failure> {
     let readable = cx.projects().await?;
-    let default = cx.default_project(&readable).map(|it| paging::hash(&it.slug));
+    let default = cx
+        .default_project(&readable)
+        .map(|it| paging::hash(&it.slug));
     let slugs = readable.iter().map(|project| project.slug.as_str());
     let start = request.cursor.as_deref();
-    let start = start.map(|cursor| Place::parse(cursor, slugs)).transpose()?;
+    let start = start
+        .map(|cursor| Place::parse(cursor, slugs))
+        .transpose()?;
     let default = start
         .as_ref()
         .map_or(default, |start| start.default.clone());

@@ -350,7 +350,9 @@ mod tests {
             .collected
             .whole_page(done.next.is_some(), tokio::time::Instant::now());
         let found = whole.matches.into_iter().filter_map(|it| it.project);
-        let next = done.next.map(|next| Place::parse(&next, std::iter::empty()).unwrap());
+        let next = done
+            .next
+            .map(|next| Place::parse(&next, std::iter::empty()).unwrap());
         Ok((
             found.collect(),
             SkippedProject::slugs(skipped),

@@ -129,7 +129,12 @@ impl TenantStore<'_> {
         after: Option<DiscoveryPosition>,
         limit: i64,
     ) -> Result<Vec<StoredDiscovery>, StoreError> {
-        let plain: Vec<String> = filter.words.iter().filter(|word| word.is_ascii()).cloned().collect();
+        let plain: Vec<String> = filter
+            .words
+            .iter()
+            .filter(|word| word.is_ascii())
+            .cloned()
+            .collect();
         let mut tx = self.begin().await?;
         sqlx::query_as!(
             StoredDiscovery,
