@@ -7,11 +7,10 @@
 
 mod rows;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use archway_proto::chain::Chain;
-use archway_store::{Blob, ProjectKey};
+use archway_store::ProjectKey;
 use archway_store::{IndexRow, StoreError, Stores};
 use moka::sync::Cache;
 use tokio::time::{Duration, Instant, timeout, timeout_at};
@@ -23,7 +22,9 @@ use super::embed::Embedder;
 use super::fuse::{Candidate, fuse};
 use super::signals::ProjectSignals;
 use super::terms;
-use super::vector_store::{Filter, NearestQuery, SearchedProject, VectorStore, VectorStoreError};
+use super::vector_store::{
+    AllowedBlobs, Filter, NearestQuery, SearchedProject, VectorStore, VectorStoreError,
+};
 
 /// Candidates in each list.
 const CANDIDATES: usize = 100;
@@ -69,8 +70,8 @@ pub struct SearchQuery<'a> {
     /// Whether documents, kinds or modules are restricted: then all that pass are ranked, however
     /// dissimilar.
     pub is_filtered: bool,
-    /// Only documents with these texts.
-    pub blobs: Option<Arc<HashSet<Blob>>>,
+    /// Only documents with some texts.
+    pub blobs: Option<AllowedBlobs>,
     /// The project without which there is no answer. Others may be left out.
     pub required: Option<Uuid>,
     /// When the answer is no longer needed.
