@@ -173,7 +173,6 @@ async fn a_project_without_documents_names_the_folders_for_them() {
 async fn invalid_arguments_are_refused_with_valid_ones() {
     let (_stack, client) = serve(documented().commit()).await;
     for (arguments, named) in [
-        (json!({}), "query"),
         (json!({ "query": "" }), "query"),
         (json!({ "query": "x".repeat(501) }), "500"),
         (
