@@ -114,10 +114,11 @@ impl Mirrors {
         let place = self.place(source.tenant, source.project);
         self.put_back(source.tenant, source.project, source.project_id)
             .map_err(|error| disk_failure(&error))?;
+        let refs = self.ask_for_refs(source, bounds).await;
         match Owner::of(&place).map_err(|error| disk_failure(&error))? {
             Owner::Nobody => {}
             Owner::Project(id) if id == source.project_id => {
-                return self.fetch_if_changed(&place, source, bounds).await;
+                return self.fetch_if_changed(&place, source, refs, bounds).await;
             }
             Owner::Project(earlier) => {
                 self.remove(source.tenant, source.project, earlier)
@@ -125,7 +126,7 @@ impl Mirrors {
             }
             Owner::Unnamed => {
                 self.claim(&place, source, bounds).await?;
-                return self.fetch_if_changed(&place, source, bounds).await;
+                return self.fetch_if_changed(&place, source, refs, bounds).await;
             }
             Owner::Foreign => {
                 return Err(SyncFailure::new(
@@ -138,6 +139,7 @@ impl Mirrors {
         let parent = place.parent().unwrap_or(&self.repos);
         let moved = fs::create_dir_all(parent).and_then(|()| fs::rename(&beside.0, &place));
         moved.map_err(|error| disk_failure(&error))?;
+        unchanged::remember(&place, source, refs, &synced).map_err(|error| disk_failure(&error))?;
         Ok(synced)
     }
 

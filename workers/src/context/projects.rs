@@ -12,6 +12,9 @@ use crate::projects::Project;
 
 /// Slugs that a refusal names, at most.
 const MAX_NAMED: usize = 20;
+/// What to do where `*` means nothing.
+const ALL_PROJECTS: &str = "search_files and grep_codebase take \"*\" for all projects, context_search takes \
+    `project_scope: \"all\"`, and other tools take one slug: see list_projects";
 
 impl ToolContext {
     /// Whether the caller may call the tools of this family that require this scope.
@@ -39,7 +42,10 @@ impl ToolContext {
                             "there is no project {:?} that you may read",
                             text::shown(slug)
                         ),
-                        "call list_projects for the slugs you may use",
+                        match slug {
+                            "*" => ALL_PROJECTS,
+                            _ => "call list_projects for the slugs you may use",
+                        },
                     )
                 });
         }

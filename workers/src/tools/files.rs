@@ -3,7 +3,7 @@
 mod describe;
 mod list;
 mod imports;
-mod near;
+pub(super) mod near;
 mod open;
 mod overview;
 mod read;
