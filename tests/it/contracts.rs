@@ -24,6 +24,7 @@ mod symbols;
 mod references;
 mod skipped;
 mod search_pages;
+mod sizes;
 
 use e2e::Reply;
 use serde_json::Value;

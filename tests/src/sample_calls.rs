@@ -310,6 +310,7 @@ fn architecture() -> Vec<SampleCalls> {
         SampleCalls::of("search_architecture")
             .names_commit()
             .call(json!({ "query": "lantern" }))
+            .call(json!({ "resource_type": "adr" }))
             .call(json!({ "query": "lantern", "resource_type": "patterns" })),
         SampleCalls::of("check_adr_alignment")
             .names_commit()

@@ -72,6 +72,8 @@ pub struct ToolContext {
     key: IdempotencyKey,
     /// The weight of the tool.
     weight: u32,
+    /// The size of the result that the caller asked for, in bytes.
+    requested_bytes: usize,
     cancel: Cancel,
     events: mpsc::Sender<v1::CallEvent>,
 }
@@ -90,6 +92,7 @@ impl ToolContext {
             session: None,
             key,
             weight: 1,
+            requested_bytes: usize::MAX,
             cancel,
             events,
         }
@@ -102,6 +105,13 @@ impl ToolContext {
         self
     }
 
+    /// Sets the size of the result that the caller asked for.
+    #[must_use]
+    pub(crate) fn with_requested_bytes(mut self, bytes: usize) -> Self {
+        self.requested_bytes = bytes;
+        self
+    }
+
     /// The deadline and cancellation of the call.
     pub fn cancel(&self) -> &Cancel {
         &self.cancel
@@ -109,7 +119,7 @@ impl ToolContext {
 
     /// Maximum size of the result in bytes, for text and for data separately.
     pub fn max_result_bytes(&self) -> usize {
-        self.shared.max_result_bytes
+        self.shared.max_result_bytes.min(self.requested_bytes)
     }
 
     /// The imports of files, cached after parsing.

@@ -21,9 +21,6 @@ use archway_symbols::Kind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The size in bytes of an answer that asks for no more than the default.
-const DEFAULT_BUDGET: usize = 14 << 10;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum SymbolKind {
@@ -60,10 +57,4 @@ impl From<Kind> for SymbolKind {
             Kind::Field => SymbolKind::Field,
         }
     }
-}
-
-/// The budget of a page, in bytes, given the limit and its default: who asks for more gets more.
-fn budget(most: usize, limit: usize, default: usize) -> usize {
-    let pages = limit.div_ceil(default).max(1);
-    most.min(DEFAULT_BUDGET.saturating_mul(pages))
 }

@@ -15,8 +15,8 @@ use super::{
 };
 use crate::tools::schema::is_false;
 
-/// Maximum size in bytes of the content of all dependencies together.
-const MAX_CONTENT_BYTES: usize = 64 << 10;
+/// Maximum size in bytes of the texts of a file and of its dependencies together.
+const MAX_CONTENT_BYTES: usize = 64_000;
 
 /// A file that another imports.
 #[derive(Serialize, JsonSchema)]
@@ -26,7 +26,7 @@ pub(super) struct Dependency {
     kind: DependencyKind,
     /// How many imports away it is: always 1.
     level: u8,
-    /// Its text from the beginning; absent if it is binary or there was no room.
+    /// Its text from the beginning; absent if it is empty, binary or there was no room.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<String>,
     /// The content was cut or omitted for lack of room: read the file itself.
@@ -65,15 +65,20 @@ pub(super) struct Importer<'a> {
 }
 
 impl Importer<'_> {
-    /// The imported files, each with at most `max_bytes` of its text.
+    /// The imported files, each with at most `max_bytes` of its text, while there is room beside the file's own `content`.
     ///
     /// # Errors
     /// If the importing file can't be read, or the call was stopped.
-    pub(super) fn imports(&self, max_bytes: usize, cancel: &Cancel) -> Result<Imports, Failure> {
+    pub(super) fn imports(
+        &self,
+        content: &str,
+        max_bytes: usize,
+        cancel: &Cancel,
+    ) -> Result<Imports, Failure> {
         let found = self
             .cache
             .dependencies(self.project, self.files, self.path, cancel)?;
-        let mut room = MAX_CONTENT_BYTES;
+        let mut room = MAX_CONTENT_BYTES.saturating_sub(text::escape_file(content).0.len());
         let mut dependencies = Vec::with_capacity(found.files.len());
         for path in &found.files {
             cancel.check().map_err(RepoError::Stopped)?;
@@ -117,6 +122,9 @@ impl Importer<'_> {
         if file.size().min(max_bytes as u64) > room as u64 {
             return Ok(ReadOutcome::NoRoom);
         }
+        if file.size() == 0 {
+            return Ok(ReadOutcome::NoText);
+        }
         // One byte more than is shown reveals whether the text continues.
         let text = file.take(max_bytes as u64 + 1);
         match Window::whole(max_bytes).read(text, cancel) {
@@ -131,7 +139,7 @@ impl Importer<'_> {
 /// The available text of a dependency.
 enum ReadOutcome {
     Text(Part),
-    /// The file is binary, or can't be read.
+    /// The file is empty or binary, or can't be read.
     NoText,
     NoRoom,
 }

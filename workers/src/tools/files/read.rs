@@ -45,7 +45,7 @@ pub(in crate::tools) struct ReadFileArgs {
     /// Last line to return, inclusive.
     #[schemars(range(min = 1))]
     end_line: Option<u64>,
-    /// Also return the project's files that it imports, with their content.
+    /// Also return the project's files that it imports, with their content while there is room.
     #[serde(default)]
     include_deps: bool,
     /// 0 disables imports.
@@ -58,8 +58,9 @@ pub(in crate::tools) struct ReadFileArgs {
     revision: Option<String>,
 }
 
+/// About 16,000 tokens: common clients drop replies over 25,000.
 fn default_max_bytes() -> u32 {
-    100_000
+    64_000
 }
 
 fn default_max_depth() -> u8 {
@@ -163,7 +164,8 @@ impl Tool for ReadFile {
                     files: repo,
                     path: &path,
                 });
-                let imports = imports.map(|importer| importer.imports(max_bytes, cancel));
+                let imports =
+                    imports.map(|importer| importer.imports(&shown.content, max_bytes, cancel));
                 Ok(Read {
                     file: shown,
                     imports: imports.transpose()?.unwrap_or_default(),

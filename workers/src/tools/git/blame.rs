@@ -66,6 +66,7 @@ impl Tool for GitBlame {
     const FAMILY: &'static str = "git";
     const PER_MINUTE: Option<u32> = None;
     const WEIGHT: u32 = 10;
+    const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("end_line", 0)];
     const UNTRUSTED: bool = true;
     type Args = BlameArgs;
     type Output = BlameAnswer;

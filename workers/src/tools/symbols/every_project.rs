@@ -55,18 +55,19 @@ pub(super) struct Page {
 /// # Errors
 /// `invalid_arguments` for a cursor of another state, and failures that are of no one project.
 pub(super) async fn page(cx: &ToolContext, request: PageRequest) -> Result<Page, Failure> {
-    let mut readable = cx.projects().await?;
-    let start = request.cursor.as_deref().map(Place::parse).transpose()?;
+    let readable = cx.projects().await?;
+    let slugs = readable.iter().map(|project| project.slug.as_str());
+    let start = request.cursor.as_deref();
+    let start = start
+        .map(|cursor| Place::parse(cursor, slugs))
+        .transpose()?;
     let default = match &start {
         Some(start) => start.default.clone(),
-        None => cx.default_project(&readable).map(|it| it.slug.clone()),
+        None => cx
+            .default_project(&readable)
+            .map(|it| paging::hash(&it.slug)),
     };
-    let key = |slug: &str| (Some(slug) != default.as_deref(), slug.to_owned());
-    readable.sort_by_cached_key(|project| key(&project.slug));
-    if let Some(start) = &start {
-        let first = key(&start.project);
-        readable.retain(|project| key(&project.slug) >= first);
-    }
+    let readable = Place::order(readable, default.as_deref(), start.as_ref());
     let mut page = Page::default();
     'pages: for batch in readable.chunks(BATCH) {
         for (project, found) in batch.iter().zip(read(cx, batch, &request.wanted).await?) {
@@ -143,6 +144,9 @@ impl Page {
             Err(failure) => return Err(failure),
         };
         let commit = snapshot.repo.head().map(|head| head.commit);
+        let commit = commit
+            .as_deref()
+            .map(|commit| paging::short_commit(commit).to_owned());
         let skip = start.map_or(0, |start| start.skip);
         if skip > 0 && start.is_some_and(|start| start.commit != commit) {
             return Err(paging::other_state());

@@ -5,7 +5,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    budget,
     confidence::Confidence,
     references::{Asked, DefinitionPlace, FileCount, FoundReferences, Reference, references},
     sources::Sources,
@@ -73,6 +72,7 @@ impl Tool for FindReferences {
     const FAMILY: &'static str = "symbols";
     const PER_MINUTE: Option<u32> = Some(60);
     const WEIGHT: u32 = 2;
+    const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("limit", 50)];
     const UNTRUSTED: bool = true;
     type Args = FindReferencesArgs;
     type Output = ReferenceList;
@@ -83,7 +83,7 @@ impl Tool for FindReferences {
     ) -> Result<Reply<ReferenceList>, Failure> {
         let project = cx.project(args.project.as_deref()).await?;
         let (cache, imports) = (cx.symbols().clone(), cx.imports().clone());
-        let budget = budget(cx.max_result_bytes(), args.limit, default_limit());
+        let budget = cx.max_result_bytes();
         let (limit, cursor) = (args.limit, args.cursor);
         let asked = Asked {
             symbol: args.symbol,

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    SymbolKind, budget, every_project,
+    SymbolKind, every_project,
     find::{FoundSymbol, FoundSymbols, Wanted, find},
     sources::Sources,
 };
@@ -60,6 +60,7 @@ impl Tool for FindSymbol {
     const FAMILY: &'static str = "symbols";
     const PER_MINUTE: Option<u32> = Some(60);
     const WEIGHT: u32 = 2;
+    const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("limit", 20)];
     const UNTRUSTED: bool = true;
     type Args = FindSymbolArgs;
     type Output = SymbolList;
@@ -70,7 +71,7 @@ impl Tool for FindSymbol {
             kind: args.kind,
             glob: args.path_glob,
         };
-        let budget = budget(cx.max_result_bytes(), args.limit, default_limit());
+        let budget = cx.max_result_bytes();
         if args.project.as_deref() == Some("*") {
             let request = every_project::PageRequest {
                 wanted,

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    DEFAULT_BUDGET, SymbolKind,
+    SymbolKind,
     sources::{Content, Sources},
 };
 use crate::tools::{Reply, Tool, ToolContext, paging, read_whole};
@@ -85,7 +85,7 @@ impl Tool for Outline {
     async fn run(cx: &ToolContext, args: OutlineArgs) -> Result<Reply<OutlineOfPath>, Failure> {
         let project = cx.project(args.project.as_deref()).await?;
         let cache = cx.symbols().clone();
-        let room = cx.max_result_bytes().min(DEFAULT_BUDGET);
+        let room = cx.max_result_bytes();
         let snapshot = cx
             .read(&project, move |repo, cancel| {
                 let path = RepoPath::parse(&args.path)?;
