@@ -160,7 +160,8 @@ fn unknown_name(name: &str, names: &[&str]) -> Violation {
 
 impl Kind {
     fn of(property: &Value) -> Kind {
-        if has_type(property, "string") {
+        // A text that may be anything stays one.
+        if has_type(property, "string") && property["enum"].is_null() {
             return Kind::Other;
         }
         match (has_type(property, "integer"), has_type(property, "boolean")) {

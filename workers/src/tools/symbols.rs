@@ -15,7 +15,8 @@ mod outline;
 
 pub(super) use find_references::FindReferences;
 pub(super) use find_symbol::FindSymbol;
-pub(super) use outline::Outline;
+pub(super) use outline::{Outline, signatures};
+pub(super) use sources::Sources;
 
 use archway_symbols::Kind;
 use schemars::JsonSchema;

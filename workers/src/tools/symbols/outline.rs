@@ -115,6 +115,31 @@ impl Tool for Outline {
     }
 }
 
+/// What a file exports, as `LINE: SIGNATURE`, members indented after their type: as many as fit into `room` bytes, and
+/// whether some were left out.
+///
+/// # Errors
+/// If its object cannot be read, or the call was stopped.
+pub(in crate::tools) fn signatures(
+    sources: &Sources<'_>,
+    path: &RepoPath,
+    room: usize,
+) -> Result<(Vec<String>, bool), RepoError> {
+    let Content::Parsed(source) = sources.content(path)? else {
+        return Ok((Vec::new(), false));
+    };
+    let mut lines = Vec::new();
+    for symbol in tree(&source.parsed, default_depth(), true) {
+        lines.push(format!("{}: {}", symbol.line, symbol.signature));
+        let members = symbol.children.iter();
+        lines.extend(members.map(|it| format!("{}:   {}", it.line, it.signature)));
+    }
+    let fits = paging::fit_within(&lines, room);
+    let is_cut = fits < lines.len();
+    lines.truncate(fits);
+    Ok((lines, is_cut))
+}
+
 struct Outliner<'a> {
     sources: Sources<'a>,
     depth: usize,

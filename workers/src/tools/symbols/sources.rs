@@ -13,10 +13,10 @@ use archway_symbols::{Parsed, SymbolCache};
 static NOTHING: Excluded = Excluded::NONE;
 
 /// The files of a project as one call sees them.
-pub(super) struct Sources<'a> {
-    pub(super) cache: &'a SymbolCache,
-    pub(super) repo: &'a Repo,
-    pub(super) cancel: &'a Cancel,
+pub(in crate::tools) struct Sources<'a> {
+    pub(in crate::tools) cache: &'a SymbolCache,
+    pub(in crate::tools) repo: &'a Repo,
+    pub(in crate::tools) cancel: &'a Cancel,
 }
 
 /// A file and its symbols.
