@@ -230,3 +230,38 @@ async fn a_file_of_an_old_commit_imports_files_of_that_commit() {
     assert_eq!(past["dependencies"][0]["content"], "then");
     assert_eq!(imports(&client, "main.js").await, ["c.js"]);
 }
+
+#[tokio::test]
+async fn signatures_stand_for_the_text_of_what_is_imported() {
+    let repo = Repo::new().files([
+        ("Cargo.toml", "[package]\nname = \"app\"\n"),
+        ("src/lib.rs", "mod pool;\nmod empty;\nuse crate::pool::Pool;\n"),
+        (
+            "src/pool.rs",
+            "/// Connections.\npub struct Pool;\nimpl Pool {\n    pub fn take(&self) -> u8 {\n        7\n    }\n    \
+             fn hidden(&self) {}\n}\n",
+        ),
+        ("src/empty.rs", ""),
+    ]);
+    let (_stack, client) = serve(repo).await;
+    let data = read(
+        &client,
+        "src/lib.rs",
+        json!({ "include_deps": "signatures" }),
+    )
+    .await;
+    let of = |path: &str| {
+        let mut found = data["dependencies"].as_array().unwrap().iter();
+        found.find(|it| it["path"] == path).unwrap().clone()
+    };
+    let pool = of("src/pool.rs");
+    assert_eq!(
+        pool["signatures"],
+        json!(["2: pub struct Pool", "4:   pub fn take(&self) -> u8"])
+    );
+    assert_eq!((pool.get("content"), pool.get("truncated")), (None, None));
+    assert_eq!(of("src/empty.rs").get("signatures"), None);
+    let arguments = json!({ "path": "src/lib.rs", "include_deps": "outlines" });
+    let refused = client.call("read_file", arguments).await;
+    assert_eq!(refused.code(), "invalid_arguments");
+}
