@@ -1,6 +1,8 @@
 //! Where parameters and local variables begin: the places of patterns in all grammars.
 
-use crate::path::Path;
+use archway_repo::syntax::Language;
+
+use crate::{naming::row, path::Path};
 
 /// Deepest nesting of a name in a pattern.
 const MAX_DEPTH: usize = 8;
@@ -134,3 +136,100 @@ fn binds((parent, field): (&str, &str)) -> bool {
     let mut places = BINDING.iter();
     places.any(|(of, parents)| *of == field && parents.contains(&parent))
 }
+
+/// The last line in which a local that begins here is visible; 0 if nothing is around it.
+pub(crate) fn last_line(language: Language, path: Path<'_, '_>) -> u32 {
+    let is_of_function = matches!(language, Language::Python | Language::Ruby)
+        || path.up().up().kind() == "variable_declaration" && is_script(language);
+    let mut around = path.0.iter().rev().skip(1);
+    let scope = around.find(|step| {
+        let is_block = match language {
+            Language::Ruby => step.kind == "block",
+            _ => !is_of_function && BLOCKS.contains(&step.kind),
+        };
+        is_block || FUNCTIONS.contains(&step.kind)
+    });
+    scope.map_or(0, |scope| row(scope.node.end_position().row))
+}
+
+fn is_script(language: Language) -> bool {
+    use Language::{JavaScript, Tsx, TypeScript};
+    matches!(language, JavaScript | TypeScript | Tsx)
+}
+
+/// Nodes with parameters, of values or types.
+const FUNCTIONS: [&str; 48] = [
+    "abstract_class_declaration",
+    "abstract_method_signature",
+    "anonymous_function",
+    "anonymous_method_expression",
+    "arrow_function",
+    "call_signature",
+    "class_declaration",
+    "closure_expression",
+    "construct_signature",
+    "constructor_declaration",
+    "constructor_type",
+    "dictionary_comprehension",
+    "do_block",
+    "enum_item",
+    "func_literal",
+    "function_declaration",
+    "function_definition",
+    "function_expression",
+    "function_item",
+    "function_signature",
+    "function_signature_item",
+    "function_type",
+    "generator_expression",
+    "generator_function",
+    "generator_function_declaration",
+    "impl_item",
+    "interface_declaration",
+    "lambda",
+    "lambda_expression",
+    "list_comprehension",
+    "local_function_statement",
+    "method",
+    "method_declaration",
+    "method_definition",
+    "method_elem",
+    "method_signature",
+    "record_declaration",
+    "set_comprehension",
+    "singleton_method",
+    "struct_declaration",
+    "struct_item",
+    "template_declaration",
+    "trait_item",
+    "type_alias_declaration",
+    "type_item",
+    "type_spec",
+    "union_item",
+    "compact_constructor_declaration",
+];
+
+/// Nodes with local variables, in languages whose blocks have some.
+const BLOCKS: [&str; 21] = [
+    "block",
+    "catch_clause",
+    "compound_statement",
+    "constructor_body",
+    "enhanced_for_statement",
+    "expression_switch_statement",
+    "for_expression",
+    "for_in_statement",
+    "for_range_loop",
+    "for_statement",
+    "foreach_statement",
+    "if_expression",
+    "if_statement",
+    "match_arm",
+    "statement_block",
+    "switch_block",
+    "try_with_resources_statement",
+    "type_switch_statement",
+    "using_statement",
+    "while_expression",
+    "while_statement",
+];

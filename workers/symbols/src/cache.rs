@@ -85,6 +85,7 @@ impl Parsed {
         let definitions: usize = symbols.definitions.iter().map(text).sum();
         let fixed = symbols.definitions.len() * size_of::<Definition>()
             + symbols.uses.len() * size_of::<Use>()
+            + symbols.last_lines.len() * size_of::<u32>()
             + symbols
                 .names
                 .iter()

@@ -4,7 +4,7 @@ use crate::{
     UseKind,
     binding::is_binding,
     path::Path,
-    receiver::{Before, token_before, whole},
+    receiver::{Before, imported_from, token_before, whole},
 };
 use archway_repo::syntax::Language;
 
@@ -77,7 +77,7 @@ pub(crate) fn classify<'t>(
     (is_import, is_local): (bool, bool),
 ) -> Option<(UseKind, Before<'t>)> {
     if is_import {
-        return Some((UseKind::Import, Before::Nothing));
+        return Some((UseKind::Import, imported_from(language, path)));
     }
     if is_label(language, path) {
         return None;
@@ -100,10 +100,28 @@ pub(crate) fn classify<'t>(
         UseKind::Other
     };
     let before = match before {
+        // A key of an object or a member of a type, never a name in scope.
+        Before::Nothing if is_member_name(path) => Before::Unknown,
         Before::Nothing => token_before(text, path),
         before => before,
     };
     Some((kind, before))
+}
+
+fn is_member_name(path: Path<'_, '_>) -> bool {
+    matches!(
+        path.kind(),
+        "property_identifier" | "private_property_identifier" | "field_identifier"
+    )
+}
+
+/// How a name in `{ name }` uses the member of the object, too.
+pub(crate) fn shorthand(path: Path<'_, '_>) -> Option<UseKind> {
+    match path.kind() {
+        "shorthand_property_identifier" => Some(UseKind::Write),
+        "shorthand_property_identifier_pattern" => Some(UseKind::Other),
+        _ => None,
+    }
 }
 
 /// Names of arguments and labels, and PHP's variables, which are all local.

@@ -1,5 +1,6 @@
 //! Names in the declarations of C and C++, which are nested in declarators.
 
+use archway_repo::syntax::Language;
 use tree_sitter::Node;
 
 use crate::{
@@ -11,10 +12,36 @@ use crate::{
 /// Deepest nesting of a name in declarators.
 const MAX_DEPTH: usize = 16;
 
+/// The language of a text whose path says C or C++: headers of both have the same extension.
+pub(crate) fn language(of_path: Language, text: &str) -> Language {
+    let starts = [
+        "namespace ",
+        "template <",
+        "template<",
+        "public:",
+        "private:",
+    ];
+    let is_cpp = |line: &str| {
+        starts
+            .iter()
+            .any(|start| line.trim_start().starts_with(start))
+    };
+    match of_path {
+        Language::C if text.lines().any(is_cpp) => Language::Cpp,
+        language => language,
+    }
+}
+
 /// What the place of a name defines.
 pub(crate) fn place(text: &str, path: Path<'_, '_>, scope: Scope<'_>) -> Option<Place> {
-    if path.field() == "name" {
-        let kind = match path.up().kind() {
+    // A specialization of a template has arguments after its name.
+    let is_special = path.place() == ("template_type", "name");
+    let (named, up) = match is_special {
+        true => (path.up(), 2),
+        false => (path, 1),
+    };
+    if named.field() == "name" {
+        let kind = match named.up().kind() {
             "struct_specifier" | "union_specifier" => Some(Kind::Struct),
             "class_specifier" => Some(Kind::Class),
             "enum_specifier" => Some(Kind::Enum),
@@ -26,9 +53,9 @@ pub(crate) fn place(text: &str, path: Path<'_, '_>, scope: Scope<'_>) -> Option<
         };
         if let Some(kind) = kind {
             // Without a body it is a use of the type.
-            let specifier = path.up().last()?.node;
+            let specifier = named.up().last()?.node;
             specifier.child_by_field_name("body")?;
-            return Some(Place::of(kind, 1));
+            return Some(Place::of(kind, up));
         }
     }
     declared(text, path, scope)
@@ -56,13 +83,13 @@ fn declared(text: &str, path: Path<'_, '_>, scope: Scope<'_>) -> Option<Place> {
         return None;
     }
     let is_function = wrapper == "function_declarator";
+    // The head of a function around may be one that the grammar does not know.
+    let is_local = scope.is_local || path.0.iter().any(|it| it.kind == "compound_statement");
     let defined = match kind {
         "function_definition" if is_function => Kind::Function,
-        "declaration" | "field_declaration" if is_function && !scope.is_local => Kind::Function,
+        "declaration" | "field_declaration" if is_function && !is_local => Kind::Function,
         "field_declaration" => Kind::Field,
-        "declaration" if !scope.is_local && !is_extern(text, at.up().last()?.node) => {
-            Kind::Variable
-        }
+        "declaration" if !is_local && !is_extern(text, at.up().last()?.node) => Kind::Variable,
         "type_definition" => Kind::Type,
         _ => return None,
     };

@@ -11,7 +11,7 @@ use tree_sitter::Node;
 use crate::{
     Definition, Kind, Receiver, Symbols, Use, UseKind,
     adopt::adopt,
-    classify, define,
+    binding, classify, define,
     define::Found,
     describe,
     naming::{self, Scope, name_text, row},
@@ -216,27 +216,44 @@ impl<'a> Extractor<'a> {
         if kind == UseKind::Other && classify::is_exported_name(path) {
             self.exported.extend(self.text.get(node.byte_range()));
         }
-        let receiver = match before {
-            Before::Nothing => Receiver::None,
-            Before::Own => Receiver::Own,
-            Before::Name(node) => self.name_of(node),
-            Before::Unknown => Receiver::Unknown,
-        };
+        let receiver = self.receiver(before);
         let Some(name) = self.number(name_text(self.text, node)) else {
             return;
         };
-        self.symbols.uses.push(Use {
+        let used = Use {
             name,
             line: row(node.start_position().row),
             column: column(self.text, node),
             kind,
             receiver,
             within: self.within(),
-        });
+        };
+        self.symbols.uses.push(used);
+        if kind == UseKind::Local {
+            let last_line = binding::last_line(self.language, path);
+            self.symbols.last_lines.push(last_line);
+        }
+        // `{ name }` is a member of the object as well.
+        if let Some(kind) = classify::shorthand(path) {
+            let receiver = Receiver::Unknown;
+            self.symbols.uses.push(Use {
+                kind,
+                receiver,
+                ..used
+            });
+        }
     }
 
-    fn name_of(&mut self, node: Node<'_>) -> Receiver {
-        let number = self.number(name_text(self.text, node));
+    fn receiver(&mut self, before: Before<'_>) -> Receiver {
+        let node = match before {
+            Before::Nothing => return Receiver::None,
+            Before::Own => return Receiver::Own,
+            Before::Unknown => return Receiver::Unknown,
+            Before::Name(node) => node,
+        };
+        // A module may stand there as a string.
+        let name = name_text(self.text, node).trim_matches(['"', '\'']);
+        let number = self.number(name).filter(|_| name.len() <= MAX_NAME);
         number.map_or(Receiver::Unknown, Receiver::Name)
     }
 

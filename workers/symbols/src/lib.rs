@@ -148,6 +148,15 @@ pub struct Use {
     pub within: Option<u32>,
 }
 
+/// Where a parameter or local variable of a name begins, and how far it is visible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Local {
+    /// Its first line, from 1.
+    pub line: u32,
+    /// The last line of the function or block around.
+    pub last_line: u32,
+}
+
 /// What a text defines and uses.
 #[derive(Debug, Default)]
 pub struct Symbols {
@@ -157,6 +166,8 @@ pub struct Symbols {
     pub uses: Vec<Use>,
     /// The names of uses, by number.
     names: Vec<Box<str>>,
+    /// The last lines in which locals are visible, one for each use that is [`UseKind::Local`].
+    last_lines: Vec<u32>,
     /// Whether the head of the text says that a program wrote it.
     pub is_generated: bool,
 }
@@ -168,6 +179,7 @@ impl Symbols {
     /// If it is too large or cannot be parsed, or `cancel` stops the work.
     pub fn of(language: Language, text: &[u8], cancel: &Cancel) -> Result<Symbols, SyntaxError> {
         let text = String::from_utf8_lossy(text);
+        let language = declarator::language(language, &text);
         extract::symbols(language, &text, cancel)
     }
 
@@ -186,6 +198,19 @@ impl Symbols {
     pub fn uses_of(&self, name: &str) -> impl Iterator<Item = &Use> {
         let number = self.number(name);
         self.uses.iter().filter(move |it| Some(it.name) == number)
+    }
+
+    /// The parameters and local variables of a name.
+    pub fn locals_of(&self, name: &str) -> impl Iterator<Item = Local> {
+        let number = self.number(name);
+        let locals = self.uses.iter().filter(|it| it.kind == UseKind::Local);
+        let locals = locals.zip(&self.last_lines);
+        locals
+            .filter(move |(it, _)| Some(it.name) == number)
+            .map(|(it, last_line)| Local {
+                line: it.line,
+                last_line: *last_line,
+            })
     }
 
     /// The definition at a position.

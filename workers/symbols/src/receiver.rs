@@ -1,5 +1,6 @@
 //! What stands before a name: the object of a member, the module of a path.
 
+use archway_repo::syntax::Language;
 use tree_sitter::Node;
 
 use crate::path::Path;
@@ -158,4 +159,37 @@ pub(crate) fn token_before<'t>(text: &str, path: Path<'_, 't>) -> Before<'t> {
         "token_tree" if is_member && !before.ends_with("..") => Before::Unknown,
         _ => Before::Nothing,
     }
+}
+
+/// The module that an import names, in languages whose imports name one.
+pub(crate) fn imported_from<'t>(language: Language, path: Path<'_, 't>) -> Before<'t> {
+    use Language::{JavaScript, Python, Tsx, TypeScript};
+    if !matches!(language, JavaScript | TypeScript | Tsx | Python) {
+        return Before::Nothing;
+    }
+    let is_import = |kind: &str| kind.starts_with("import_") || kind == "export_statement";
+    for step in path.0.iter().rev() {
+        let module = match step.kind {
+            "variable_declarator" => required(step.node),
+            // All of a module, by another name.
+            "namespace_import" => None,
+            "import_statement" | "export_statement" => step.node.child_by_field_name("source"),
+            kind if is_import(kind) => step.node.child_by_field_name("module_name"),
+            _ => continue,
+        };
+        let is_inside = |module: &Node<'_>| module.end_byte() >= end(path);
+        match (module, step.kind) {
+            (None, "import_clause" | "import_specifier") => {}
+            (Some(module), "import_from_statement") if is_inside(&module) => break,
+            (Some(module), _) => return Before::Name(module),
+            (None, _) => break,
+        }
+    }
+    Before::Unknown
+}
+
+/// The argument of `require`.
+fn required(declarator: Node<'_>) -> Option<Node<'_>> {
+    let call = declarator.child_by_field_name("value")?;
+    call.child_by_field_name("arguments")?.named_child(0)
 }

@@ -2,6 +2,7 @@
 
 mod definitions;
 mod uses;
+mod scopes;
 mod shown;
 mod queries;
 mod hostile;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use archway_repo::{RepoPath, syntax::Language};
-use archway_symbols::{Definition, Kind, Receiver, Symbols, Use, UseKind};
+use archway_symbols::{Definition, Kind, Local, Receiver, Symbols, Use, UseKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ pub(super) struct UsingFile<'a> {
     /// The files that it imports.
     pub(super) imports: &'a HashSet<RepoPath>,
     /// The places where parameters and local variables of the name begin.
-    pub(super) locals: &'a [Use],
+    pub(super) locals: &'a [Local],
 }
 
 impl Target {
@@ -95,16 +95,14 @@ impl UsingFile<'_> {
         if used.receiver != Receiver::None || used.kind == UseKind::Import {
             return false;
         }
-        let functions = self.symbols.around(used.within);
-        let functions: Vec<u32> = functions
-            .filter(|(_, it)| it.kind.is_callable())
-            .map(|(at, _)| at)
-            .collect();
-        let is_it = |local: &Use| {
-            local.line <= used.line && local.within.is_some_and(|at| functions.contains(&at))
+        // A call where the local begins is none of it: `let size = size();`
+        let is_before = |local: &Local| {
+            used.kind == UseKind::Call && local.line == used.line && family(self.language) != SCRIPT
         };
-        // A call before the local begins is none of it: `let size = size();`
-        self.locals.iter().any(is_it) && used.kind != UseKind::Call
+        let is_it = |local: &Local| {
+            (local.line..=local.last_line).contains(&used.line) && !is_before(local)
+        };
+        self.locals.iter().any(is_it)
     }
 
     fn in_same_file(&self, used: &Use, target: &Target) -> Option<Confidence> {
@@ -121,7 +119,9 @@ impl UsingFile<'_> {
                 .then_some(Confidence::Certain);
         }
         Some(match used.receiver {
-            Receiver::None | Receiver::Own => Confidence::Certain,
+            Receiver::None => Confidence::Certain,
+            // `self::name`; elsewhere it is a member.
+            Receiver::Own if self.language == Language::Rust => Confidence::Certain,
             Receiver::Name(name) if target.is_owner(self.symbols.name(name)) => Confidence::Certain,
             _ => Confidence::Name,
         })
@@ -154,7 +154,7 @@ impl UsingFile<'_> {
             return Some(self.member_of_other_file(used, target, is_imported));
         }
         Some(match used.receiver {
-            Receiver::Name(module) => self.of_module(module, target, is_imported),
+            Receiver::Name(module) => self.of_module(module, used.line, target, is_imported),
             Receiver::None if self.binds(&target.definition.name, target, is_imported) => {
                 Confidence::Certain
             }
@@ -191,9 +191,13 @@ impl UsingFile<'_> {
 
     /// Whether a bare name means the target here.
     fn binds(&self, name: &str, target: &Target, is_imported: bool) -> bool {
-        let mut uses = self.symbols.uses_of(name);
-        let is_named = uses.any(|it| it.kind == UseKind::Import);
-        if is_imported && is_named {
+        let mut imports = self.imports_of(name);
+        let is_from = |used: &Use| match used.receiver {
+            Receiver::None => true,
+            Receiver::Name(module) => may_be(self.symbols.name(module), target),
+            Receiver::Own | Receiver::Unknown => false,
+        };
+        if is_imported && imports.any(is_from) {
             return true;
         }
         // Files of a package see each other's names.
@@ -201,19 +205,29 @@ impl UsingFile<'_> {
         is_same_folder && matches!(self.language, Language::Go | Language::Java)
     }
 
+    fn imports_of(&self, name: &str) -> impl Iterator<Item = &Use> {
+        let uses = self.symbols.uses_of(name);
+        uses.filter(|it| it.kind == UseKind::Import)
+    }
+
     /// A name behind one that may be the target's module: `module.name`.
-    fn of_module(&self, module: u32, target: &Target, is_imported: bool) -> Confidence {
+    fn of_module(&self, module: u32, line: u32, target: &Target, is_imported: bool) -> Confidence {
         let module = self.symbols.name(module);
         let path = target.path.display();
-        let stem = path.rsplit_once('.').map_or(&*path, |(stem, _)| stem);
-        let mut parts = stem.rsplit('/');
-        let (file, folder) = (parts.next(), parts.next());
+        let (file, folder) = file_and_folder(&path);
         let is_module = match self.language {
             // A package is a folder.
-            Language::Go => folder == Some(module),
-            _ => file == Some(module) || folder == Some(module),
+            Language::Go => folder == module,
+            _ => file == module || folder == module,
         };
-        match (is_module && is_imported, is_imported || is_module) {
+        // Go's imports name no identifiers.
+        let is_bound = || self.language == Language::Go || self.imports_of(module).next().is_some();
+        let is_local = || {
+            let mut locals = self.symbols.locals_of(module);
+            locals.any(|local| (local.line..=local.last_line).contains(&line))
+        };
+        let is_certain = is_module && is_imported && is_bound() && !is_local();
+        match (is_certain, is_imported || is_module) {
             (true, _) => Confidence::Certain,
             (false, true) => Confidence::Likely,
             (false, false) => Confidence::Name,
@@ -227,10 +241,43 @@ fn looks_among_members(language: Language) -> bool {
     matches!(language, Java | CSharp | Cpp | Ruby)
 }
 
+/// Whether an imported module may be the target's file: by the last part of its name.
+fn may_be(module: &str, target: &Target) -> bool {
+    let path = target.path.display();
+    let (file, folder) = file_and_folder(&path);
+    let file = file.strip_suffix(".d").unwrap_or(file);
+    let is_script = family(target.language) == SCRIPT;
+    let (last, is_index) = match is_script {
+        true => (
+            module.rsplit('/').next().unwrap_or_default(),
+            file == "index",
+        ),
+        false => (
+            module.rsplit('.').next().unwrap_or_default(),
+            file == "__init__",
+        ),
+    };
+    // A package by its own name has a file of any folder for its index.
+    let is_package = is_script && !module.starts_with('.');
+    let is_folder = matches!(last, "" | "." | "..") || last == folder || is_package;
+    let is_file = last == file || last.rsplit_once('.').is_some_and(|(stem, _)| stem == file);
+    is_file || (is_index && is_folder)
+}
+
+/// The name of a file without its extension, and that of the folder around.
+fn file_and_folder(path: &str) -> (&str, &str) {
+    let (folders, file) = path.rsplit_once('/').unwrap_or(("", path));
+    let file = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+    (file, folders.rsplit('/').next().unwrap_or_default())
+}
+
+/// The family of JavaScript and TypeScript.
+const SCRIPT: u8 = 0;
+
 /// Languages whose files use one another's names.
 fn family(language: Language) -> u8 {
     match language {
-        Language::JavaScript | Language::TypeScript | Language::Tsx => 0,
+        Language::JavaScript | Language::TypeScript | Language::Tsx => SCRIPT,
         Language::C | Language::Cpp => 1,
         Language::Rust => 2,
         Language::Python => 3,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use archway_architecture::dependencies::ImportCache;
 use archway_proto::failure::Failure;
 use archway_repo::{RepoError, RepoPath, Stopped};
-use archway_symbols::{NameQuery, Use, UseKind};
+use archway_symbols::{Local, NameQuery, Use, UseKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -159,8 +159,7 @@ fn add(
     found: &mut Vec<(bool, Reference)>,
 ) {
     let symbols = &source.parsed.symbols;
-    let locals = symbols.uses_of(name).filter(|it| it.kind == UseKind::Local);
-    let locals: Vec<Use> = locals.copied().collect();
+    let locals: Vec<Local> = symbols.locals_of(name).collect();
     let file = UsingFile {
         path: &source.path,
         language: source.parsed.language,

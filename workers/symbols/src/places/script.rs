@@ -93,8 +93,10 @@ fn variable(text: &str, path: Path<'_, '_>, scope: Scope<'_>) -> Option<Place> {
     let value = value.and_then(|value| text.get(value.byte_range()));
     let is_required = value.is_some_and(|value| value.starts_with("require("));
     let top = path.up().up().up().kind();
-    let is_global = matches!(top, "program" | "export_statement" | "statement_block")
-        && !scope.is_local
+    let is_global = matches!(
+        top,
+        "program" | "export_statement" | "ambient_declaration" | "statement_block"
+    ) && !scope.is_local
         && (top != "statement_block" || scope.kind == Some(Kind::Module));
     let is_function = kind != declared;
     (is_function || (is_global && !is_required)).then(|| Place::of(kind, 1))

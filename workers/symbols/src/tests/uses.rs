@@ -52,7 +52,7 @@ fn rust_tells_calls_types_imports_and_writes_apart() {
             "5:28 call of ? in f",
             "6:10 write of self in f",
             "7:9 local in f",
-            "8:15 write in f",
+            "8:15 write of ? in f",
         ]
     );
     assert_eq!(
@@ -73,7 +73,7 @@ fn python_tells_calls_types_imports_and_writes_apart() {
     assert_eq!(
         used(Language::Python, text, "admit"),
         [
-            "1:17 import",
+            "1:17 import of net",
             "2:10 type in f",
             "3:5 call in f",
             "4:7 call of c in f",
@@ -95,7 +95,7 @@ fn typescript_tells_calls_types_imports_and_writes_apart() {
     assert_eq!(
         used(Language::TypeScript, text, "Gate"),
         [
-            "1:10 import",
+            "1:10 import of ./net",
             "2:15 type in f",
             "2:28 type in f",
             "3:7 call in f",
@@ -105,13 +105,13 @@ fn typescript_tells_calls_types_imports_and_writes_apart() {
     assert_eq!(
         used(Language::TypeScript, text, "admit"),
         [
-            "1:21 import",
+            "1:21 import of ./net",
             "4:8 call of self in f",
             "5:5 write of g in f",
             "5:13 other in f",
             "6:19 local in admit2",
             "6:29 other in admit2",
-            "8:10 import",
+            "8:10 import of ./other",
         ]
     );
 }

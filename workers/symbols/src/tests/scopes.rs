@@ -1,0 +1,74 @@
+//! How far locals are visible, what imports name, and members that are no names in scope.
+
+use archway_repo::syntax::Language;
+
+use super::{symbols, used};
+
+/// `first-last` lines in which the locals of a name are visible.
+fn visible(language: Language, text: &str, name: &str) -> Vec<String> {
+    let symbols = symbols(language, text);
+    let locals = symbols.locals_of(name);
+    locals
+        .map(|it| format!("{}-{}", it.line, it.last_line))
+        .collect()
+}
+
+#[test]
+fn locals_end_with_the_function_or_block_around() {
+    let script = "test('a', (t, got) => {\n  got();\n});\nif (x) {\n  let got = 1;\n}\ngot();\n";
+    let rust = "fn f() {\n    {\n        let got = 1;\n    }\n    got();\n}\n";
+    let go = "package p\nfunc f() {\n\tif got := g(); got {\n\t}\n}\n";
+    let python =
+        "def f():\n    if x:\n        got = 1\n    return got\n\ny = [\n    got for got in z\n]\n";
+    for (language, text, expected) in [
+        (Language::TypeScript, script, vec!["1-3", "5-6"]),
+        (Language::Rust, rust, vec!["3-4"]),
+        (Language::Go, go, vec!["3-4"]),
+        (Language::Python, python, vec!["3-4", "7-8"]),
+    ] {
+        assert_eq!(visible(language, text, "got"), expected, "{language:?}");
+    }
+}
+
+#[test]
+fn an_import_is_of_its_module() {
+    let python = "from .gate import admit as a\nimport gate.admit\nfrom admit import x\n";
+    assert_eq!(
+        used(Language::Python, python, "admit"),
+        [
+            "1:19 import of .gate",
+            "2:13 import of ?",
+            "3:6 import of ?"
+        ]
+    );
+    let script = "import admit from './gate';\nimport * as admit from 'x';\nconst { admit } = require('y');\n";
+    assert_eq!(
+        used(Language::JavaScript, script, "admit"),
+        [
+            "1:8 import of ./gate",
+            "2:13 import of ?",
+            "3:9 import of y",
+            "3:9 other of ?"
+        ]
+    );
+}
+
+#[test]
+fn keys_of_objects_are_members_and_no_names_in_scope() {
+    let text =
+        "function f(admit) {\n  g({ admit: 1 });\n  h({ admit });\n  const { open } = admit;\n}\n";
+    assert_eq!(
+        used(Language::JavaScript, text, "admit"),
+        [
+            "1:12 local in f",
+            "2:7 other of ? in f",
+            "3:7 other in f",
+            "3:7 write of ? in f",
+            "4:20 other in f",
+        ]
+    );
+    assert_eq!(
+        used(Language::JavaScript, text, "open"),
+        ["4:11 local in f", "4:11 other of ? in f"]
+    );
+}
