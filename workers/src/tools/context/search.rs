@@ -52,7 +52,7 @@ pub(in crate::tools) struct SearchArgs {
     /// Only code of these kinds.
     #[schemars(length(min = 1, max = 5))]
     chunk_type: Option<Vec<ChunkType>>,
-    /// Only code in files that match this glob, e.g. "src/**/*.ts".
+    /// Only code in files that match this glob, e.g. "src/**/*.ts"; after `!`, that don't: "!tests/**".
     #[schemars(length(min = 1, max = 512))]
     path_glob: Option<String>,
     /// Project slug; see `list_projects`.

@@ -18,8 +18,12 @@ use crate::tools::{Snapshot, ToolContext, is_of_the_project, paging};
 
 /// Maximum size in bytes of a file whose text is read. Larger files are not indexed.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-/// Bytes that a result needs besides its content.
-const OVERHEAD_BYTES: usize = 1024;
+/// Bytes of an answer, of 5 results or fewer,
+const ANSWER_BYTES: usize = 8_000;
+/// and for each further result.
+const MORE_BYTES: usize = 800;
+/// Bytes of text that a result needs besides its content and paths.
+const OVERHEAD_BYTES: usize = 400;
 /// Bytes around a string in JSON.
 const QUOTE_BYTES: usize = 2;
 /// Projects that are read at once.
@@ -178,7 +182,12 @@ impl IndexMatches {
     ) -> ResultPage {
         let notes = self.notes.iter().map(|note| (*note).to_owned());
         let notes: Vec<String> = notes.chain(scope.notes(&self.left_out)).collect();
-        let room = budget / contents.len().max(1);
+        let answer = ANSWER_BYTES + MORE_BYTES * contents.len().saturating_sub(5);
+        let answer = answer.min(budget);
+        let room = answer / contents.len().max(1);
+        let needs = contents.iter().flatten();
+        let needs = needs.map(|(content, _)| OVERHEAD_BYTES + paging::size(content));
+        let share = share(needs.collect(), answer);
         let mode = if self.is_hybrid { "hybrid" } else { "lexical" };
         let results = self.ranked.into_iter().zip(contents);
         let results = results.filter_map(|(found, content)| {
@@ -190,9 +199,9 @@ impl IndexMatches {
                 .paths
                 .truncate(paging::fit_within(&result.paths, room / 4));
             result.paths_truncated = result.paths.len() < paths;
-            let overhead = paging::size(&result).max(OVERHEAD_BYTES);
+            let overhead = OVERHEAD_BYTES + paging::size(&result.paths);
             result.stale = stale;
-            result.content_truncated = cut(&mut content, room.saturating_sub(overhead));
+            result.content_truncated = cut(&mut content, share.saturating_sub(overhead));
             result.content = content;
             Some(result)
         });
@@ -214,6 +223,20 @@ impl IndexMatches {
             projects: scope.is_all.then(|| scope.meta(&self.left_out)),
         }
     }
+}
+
+/// The most bytes that each may have so that all fit into `room`: what some do not need, others get.
+fn share(mut needs: Vec<usize>, room: usize) -> usize {
+    needs.sort_unstable();
+    let mut left = room;
+    for (at, need) in needs.iter().enumerate() {
+        let equal = left / (needs.len() - at);
+        if *need > equal {
+            return equal;
+        }
+        left -= need;
+    }
+    room
 }
 
 fn note_content(found: &Ranked) -> Content {
@@ -296,6 +319,14 @@ mod tests {
         assert_eq!(is_cut, content != text);
         assert!(paging::size(&content) <= room + QUOTE_BYTES);
         content
+    }
+
+    #[test]
+    fn room_is_shared_by_need() {
+        assert_eq!(share(vec![10, 100, 100], 110), 50);
+        assert_eq!(share(vec![100, 100], 110), 55);
+        assert_eq!(share(vec![10, 20], 110), 110);
+        assert_eq!(share(Vec::new(), 110), 110);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A result in the form that clients receive.
 
 use archway_index::chunk::Kind;
+use archway_index::vector_store::ChunkLocation;
 use archway_store::{Note, Source};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -51,6 +52,12 @@ pub(in crate::tools) struct SearchResult {
     /// The file differs in the work tree.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) stale: bool,
+    /// Other matches in the same file, which are no results of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) more: Vec<Passage>,
+    /// Test files that match, too, and are called like this file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) tested_by: Vec<String>,
     /// The content continues.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) content_truncated: bool,
@@ -65,6 +72,15 @@ pub(in crate::tools) struct SearchResult {
     pub(super) last_read: Option<i64>,
     #[serde(skip)]
     pub(super) times: u32,
+}
+
+/// A match that is only named.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Passage {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) symbol: Option<String>,
+    pub(super) start_line: u32,
+    pub(super) end_line: u32,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -141,12 +157,24 @@ impl SearchResult {
                 .map(|note| note.paths.clone())
                 .unwrap_or_default(),
             paths_truncated: false,
+            more: ranked.more.into_iter().map(Passage::of).collect(),
+            tested_by: ranked.tested_by,
             stale: false,
             content_truncated: false,
             superseded_by: id_of(|note| note.superseded_by),
             supersedes: id_of(|note| note.supersedes),
             last_read: ranked.last_read,
             times: ranked.times,
+        }
+    }
+}
+
+impl Passage {
+    fn of(location: ChunkLocation) -> Passage {
+        Passage {
+            symbol: location.symbol,
+            start_line: location.lines.0,
+            end_line: location.lines.1,
         }
     }
 }
