@@ -391,7 +391,7 @@ mod tests {
     fn tests_are_a_list_of_their_own_below_code() {
         // In one list with the test, the code would have 0.
         let found = fused(&[(101, 0.9), (1, 0.5), (2, 0.4)], &[], false);
-        let expected = [(101, 0.7 * 2.0 / 3.0), (1, 2.0 / 3.0), (2, 0.0)];
+        let expected: [(u32, f32); 3] = [(101, 0.7 * 2.0 / 3.0), (1, 2.0 / 3.0), (2, 0.0)];
         let mut by_position = expected;
         by_position.sort_by(|a, b| b.1.total_cmp(&a.1));
         assert_eq!(found.len(), 3);
