@@ -17,7 +17,10 @@ mod corpus;
 #[path = "ranking/quality.rs"]
 mod quality;
 #[path = "meaning/ranks.rs"]
-#[expect(dead_code, reason = "shared with `meaning`, which has a quality of its own")]
+#[expect(
+    dead_code,
+    reason = "shared with `meaning`, which has a quality of its own"
+)]
 mod ranks;
 #[path = "meaning/sentence.rs"]
 mod sentence;
@@ -53,7 +56,11 @@ struct Arguments {
 fn main() {
     let arguments = arguments();
     let table = Table::built_in().expect("the built-in table");
-    let queries: Vec<LabelledQuery> = arguments.sets.iter().flat_map(|set| corpus::set(set)).collect();
+    let queries: Vec<LabelledQuery> = arguments
+        .sets
+        .iter()
+        .flat_map(|set| corpus::set(set))
+        .collect();
     let mut found: BTreeMap<String, [Quality; 2]> = BTreeMap::new();
     for repo in &arguments.repos {
         let whole = Corpus::read(repo, &table, false);
@@ -84,7 +91,10 @@ fn measure(
 ) {
     let by_words = corpus.words.nearest(&query.query, CANDIDATES);
     let by_vectors = corpus.vectors.nearest(table, &query.query, CANDIDATES);
-    let before: Vec<usize> = fused(&by_words, &by_vectors).into_iter().map(|(chunk, _)| chunk).collect();
+    let before: Vec<usize> = fused(&by_words, &by_vectors)
+        .into_iter()
+        .map(|(chunk, _)| chunk)
+        .collect();
     let now = ranked(corpus, table, &query.query, weights);
     let qualities = found.entry(query.kind.clone()).or_default();
     for (quality, list) in qualities.iter_mut().zip([before, now]) {
@@ -118,7 +128,10 @@ fn ranked(corpus: &Corpus, table: &Table, query: &str, weights: &Weights) -> Vec
     let found = fusion.merge(asked.collect(), |hit| places[corpus::file(&hit.blob)]);
     let (shown, _) = spread(found, |found| Some(found.blob), RESULTS);
     let chunk = |blob, position: u32| corpus.first[corpus::file(&blob)] + position as usize;
-    shown.into_iter().map(|found| chunk(found.blob, found.position)).collect()
+    shown
+        .into_iter()
+        .map(|found| chunk(found.blob, found.position))
+        .collect()
 }
 
 fn hits(corpus: &Corpus, list: List) -> Vec<Hit> {
@@ -150,7 +163,9 @@ fn arguments() -> Arguments {
             "--repo" => arguments.repos.push(value().into()),
             "--set" => arguments.sets.push(value().into()),
             "--comments" => arguments.comments = value().parse().expect("a number"),
-            "--weights" => value().split(',').for_each(|pair| set(&mut arguments.weights, pair)),
+            "--weights" => value()
+                .split(',')
+                .for_each(|pair| set(&mut arguments.weights, pair)),
             other => panic!("unknown argument {other}"),
         }
     }

@@ -66,15 +66,21 @@ impl Corpus {
         for file in files(root) {
             let relative = file.strip_prefix(root).ok().and_then(Path::to_str);
             let parsed = relative.and_then(|path| RepoPath::parse(path).ok());
-            let (Some(path), Some(parsed), Ok(text)) = (relative, parsed, fs::read_to_string(&file))
+            let (Some(path), Some(parsed), Ok(text)) =
+                (relative, parsed, fs::read_to_string(&file))
             else {
                 continue;
             };
             first.push(passages.len());
             let cancel = Cancel::new(Instant::now() + PATIENCE, CancellationToken::new());
-            for chunk in chunks(&parsed, text.as_bytes(), &cancel).expect("no more than 30 s a file") {
+            for chunk in
+                chunks(&parsed, text.as_bytes(), &cancel).expect("no more than 30 s a file")
+            {
                 let (passage, content) = passage(paths.len(), &text, chunk, bare);
-                let (parent, symbol) = (passage.location.parent.as_deref(), passage.location.symbol.as_deref());
+                let (parent, symbol) = (
+                    passage.location.parent.as_deref(),
+                    passage.location.symbol.as_deref(),
+                );
                 terms.push(Terms::of(&header(path, parent, symbol), &content));
                 vectors.push(table.encode(&embedding_text(parent, symbol, &content)));
                 passages.push(passage);
@@ -116,14 +122,22 @@ impl Corpus {
 }
 
 fn passage(file: usize, text: &str, chunk: Chunk, bare: bool) -> (Passage, String) {
-    let line = |at: usize| text.get(..at).map_or(0, |before| before.matches('\n').count());
+    let line = |at: usize| {
+        text.get(..at)
+            .map_or(0, |before| before.matches('\n').count())
+    };
     let is_function = matches!(chunk.kind, Kind::Function | Kind::Method);
     let doc = chunk.doc.clone().filter(|_| is_function && bare);
     let removed = doc.clone().unwrap_or(chunk.bytes.start..chunk.bytes.start);
-    let before = text.get(chunk.bytes.start..removed.start).unwrap_or_default();
+    let before = text
+        .get(chunk.bytes.start..removed.start)
+        .unwrap_or_default();
     let after = text.get(removed.end..chunk.bytes.end).unwrap_or_default();
     let content = format!("{before}{after}");
-    let lines = (line(chunk.bytes.start) as u32 + 1, line(chunk.bytes.end.max(1) - 1) as u32 + 1);
+    let lines = (
+        line(chunk.bytes.start) as u32 + 1,
+        line(chunk.bytes.end.max(1) - 1) as u32 + 1,
+    );
     let sentence = doc.and_then(|doc| sentence::first(text.get(doc)?));
     let passage = Passage {
         file,
@@ -150,7 +164,9 @@ pub(crate) fn blob(file: usize) -> [u8; 20] {
 
 /// The file that a blob stands for.
 pub(crate) fn file(blob: &[u8; 20]) -> usize {
-    blob.iter().take(4).fold(0, |file, byte| file << 8 | usize::from(*byte))
+    blob.iter()
+        .take(4)
+        .fold(0, |file, byte| file << 8 | usize::from(*byte))
 }
 
 /// The queries of a file of JSON lines.
@@ -164,7 +180,9 @@ pub(crate) fn set(path: &Path) -> Vec<LabelledQuery> {
             repo: text("repo").expect("repo"),
             kind: text("kind").expect("kind"),
             query: text("query").expect("query"),
-            files: files.filter_map(|file| Some(file.as_str()?.to_owned())).collect(),
+            files: files
+                .filter_map(|file| Some(file.as_str()?.to_owned()))
+                .collect(),
             symbol: text("symbol"),
         }
     };
@@ -174,7 +192,9 @@ pub(crate) fn set(path: &Path) -> Vec<LabelledQuery> {
 /// The files below a folder, in order, without hidden, installed and generated ones.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a folder");
-    let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    let mut paths: Vec<_> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
     paths.sort();
     let mut files = Vec::new();
     for path in paths {

@@ -6,8 +6,9 @@
 //! better than reciprocal ranks (see `benches/ranking`). Factors and boosts multiply the sum; if the
 //! best exceeds 1, all are divided by it.
 
+mod spread;
+
 use std::collections::HashMap;
-use std::hash::Hash;
 
 use archway_store::Blob;
 use uuid::Uuid;
@@ -16,6 +17,7 @@ use super::chunk::Kind;
 use super::reading::{Place, QueryKind, Reading};
 use super::role::Role;
 use super::vector_store::{Candidates, ChunkLocation, Hit};
+pub use spread::spread;
 
 /// Candidates of each list that count.
 const LIST: usize = 100;
@@ -152,9 +154,10 @@ impl Fusion<'_> {
             let unit = weight / total / (1.0 + vectors);
             let mut dense = candidates.dense;
             dense.retain(|hit| self.all || hit.score >= MIN_COSINE);
-            for (hits, share, is_dense) in
-                [(dense, vectors * unit, true), (candidates.sparse, unit, false)]
-            {
+            for (hits, share, is_dense) in [
+                (dense, vectors * unit, true),
+                (candidates.sparse, unit, false),
+            ] {
                 let placed = hits.into_iter().map(|hit| (place(&hit), hit));
                 let (code, rest): (Vec<_>, Vec<_>) =
                     placed.partition(|(place, _)| place.role == Role::Code);
@@ -240,45 +243,6 @@ pub fn rank<T>(found: Vec<(Candidate, Boosts, T)>) -> Vec<(f32, Candidate, Boost
     ranked
 }
 
-/// Results among which a file may have two.
-const FIRST_RESULTS: usize = 10;
-
-/// The first `limit` results, of which at most two of the first ten are of one file, and none of those
-/// after is of a file that was shown. Also the results that others were preferred to, each with the index
-/// of the first result of its file. If nothing else is left, these are shown, too.
-pub fn spread<T, K: Eq + Hash>(
-    ranked: Vec<T>,
-    file: impl Fn(&T) -> Option<K>,
-    limit: usize,
-) -> (Vec<T>, Vec<(usize, T)>) {
-    let mut files: HashMap<K, (usize, usize)> = HashMap::new();
-    let (mut shown, mut passed) = (Vec::new(), Vec::new());
-    for (rank, found) in ranked.into_iter().enumerate() {
-        if shown.len() == limit {
-            break;
-        }
-        let most = if shown.len() < FIRST_RESULTS { 2 } else { 1 };
-        let Some(file) = file(&found) else {
-            shown.push((rank, found));
-            continue;
-        };
-        let (first, count) = files.entry(file).or_insert((rank, 0));
-        if *count < most {
-            *count += 1;
-            shown.push((rank, found));
-        } else {
-            passed.push((*first, rank, found));
-        }
-    }
-    let rest = passed.len().min(limit - shown.len());
-    shown.extend(passed.drain(..rest).map(|(_, rank, found)| (rank, found)));
-    shown.sort_unstable_by_key(|(rank, _)| *rank);
-    let place = |first: usize| shown.partition_point(|(rank, _)| *rank < first);
-    let passed = passed.into_iter();
-    let passed = passed.map(|(first, _, found)| (place(first), found)).collect();
-    (shown.into_iter().map(|(_, found)| found).collect(), passed)
-}
-
 impl Candidate {
     fn of(hit: &Hit) -> Candidate {
         Candidate {
@@ -357,7 +321,11 @@ mod tests {
             all,
         };
         fusion.merge(vec![(1.0, candidates)], |hit| Place {
-            role: if hit.position > 100 { Role::Test } else { Role::Code },
+            role: if hit.position > 100 {
+                Role::Test
+            } else {
+                Role::Code
+            },
             is_named: false,
         })
     }
@@ -419,7 +387,10 @@ mod tests {
         assert!(factor("header", (1, 9)) > factor("render", (1, 9)));
         assert!(factor("render", (1, 9)) > factor("render", (1, 3)));
         let all_known = factor("header", (1, 9)) - factor("header", (1, 3));
-        assert!(all_known.abs() < 1e-6, "a fragment that is asked for by name is none");
+        assert!(
+            all_known.abs() < 1e-6,
+            "a fragment that is asked for by name is none"
+        );
     }
 
     #[test]
@@ -438,21 +409,6 @@ mod tests {
         let found = merge(candidates, false, false);
         assert!((found[0].fused - 1.0).abs() < 1e-6);
         assert_eq!(found[0].semantic, None);
-    }
-
-    #[test]
-    fn a_file_has_two_of_the_first_ten_and_names_its_others() {
-        let ranked: Vec<(char, u32)> = (1..=4)
-            .map(|at| ('a', at))
-            .chain(('b'..='z').map(|file| (file, 1)))
-            .collect();
-        let file = |found: &(char, u32)| Some(found.0);
-        let (shown, passed) = spread(ranked.clone(), file, 5);
-        assert_eq!(shown, [('a', 1), ('a', 2), ('b', 1), ('c', 1), ('d', 1)]);
-        assert_eq!(passed, [(0, ('a', 3)), (0, ('a', 4))]);
-        let few: Vec<_> = ranked.into_iter().take(5).collect();
-        let (shown, passed) = spread(few.clone(), file, 5);
-        assert_eq!((shown, passed.len()), (few, 0), "nothing else is left");
     }
 
     #[test]

@@ -134,7 +134,9 @@ const WHOLE_WEIGHT: f32 = 0.4;
 
 /// The first line with words, or its first sentence if it is long.
 fn title(query: &str) -> &str {
-    let line = query.lines().map(|line| line.trim_start_matches(['#', ' ']));
+    let line = query
+        .lines()
+        .map(|line| line.trim_start_matches(['#', ' ']));
     let mut line = line.filter(|line| !terms::query_terms(line).is_empty());
     let line = line.next().unwrap_or(query).trim();
     if line.len() <= MAX_TITLE {
@@ -154,14 +156,26 @@ fn kind(query: &str, title: &str) -> QueryKind {
         "where", "how", "what", "which", "why", "who", "when", "does", "is", "can", "are",
     ];
     const ERRORS: [&str; 12] = [
-        "error", "errors", "exception", "panic", "panics", "traceback", "crash", "crashes", "fails", "failed",
-        "fix", "bug",
+        "error",
+        "errors",
+        "exception",
+        "panic",
+        "panics",
+        "traceback",
+        "crash",
+        "crashes",
+        "fails",
+        "failed",
+        "fix",
+        "bug",
     ];
     let mut words = title.split_whitespace();
     let first = words.clone().next().unwrap_or_default().to_lowercase();
     let is_error = |word: &str| {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-        ERRORS.contains(&&*word.to_lowercase()) || word.ends_with("Error") || word.ends_with("Exception")
+        ERRORS.contains(&&*word.to_lowercase())
+            || word.ends_with("Error")
+            || word.ends_with("Exception")
     };
     if words.clone().count() <= 3 && words.clone().any(is_identifier) {
         QueryKind::Identifier
@@ -223,7 +237,10 @@ fn frames(query: &str) -> String {
 fn has_line_number(line: &str) -> bool {
     line.split_whitespace().any(|word| {
         let mut parts = word.trim_end_matches([')', ',']).split(':');
-        let (path, number) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let (path, number) = (
+            parts.next().unwrap_or_default(),
+            parts.next().unwrap_or_default(),
+        );
         path.contains('/') && path.contains('.') && number.parse::<u32>().is_ok()
     })
 }
@@ -235,8 +252,8 @@ fn paths(query: &str) -> Vec<String> {
     let paths = words.filter_map(|word| {
         let path = word.trim_start_matches("./").trim_end_matches('.');
         let (stem, extension) = path.rsplit_once('.')?;
-        let is_extension = (1..=4).contains(&extension.len())
-            && extension.chars().all(|c| c.is_ascii_lowercase());
+        let is_extension =
+            (1..=4).contains(&extension.len()) && extension.chars().all(|c| c.is_ascii_lowercase());
         let is_path = is_extension && stem.len() > 1 && !stem.contains('.');
         is_path.then(|| path.to_lowercase())
     });
@@ -246,8 +263,22 @@ fn paths(query: &str) -> Vec<String> {
 /// Whether the words ask for tests, documents, examples or a changelog.
 fn asks_for_secondary(title: &str) -> bool {
     const WORDS: [&str; 16] = [
-        "test", "tests", "tested", "spec", "fixture", "fixtures", "benchmark", "doc", "docs", "documentation",
-        "documented", "readme", "guide", "example", "examples", "changelog",
+        "test",
+        "tests",
+        "tested",
+        "spec",
+        "fixture",
+        "fixtures",
+        "benchmark",
+        "doc",
+        "docs",
+        "documentation",
+        "documented",
+        "readme",
+        "guide",
+        "example",
+        "examples",
+        "changelog",
     ];
     let words = title.split(|c: char| !c.is_alphanumeric());
     let lower = words.map(str::to_lowercase);
@@ -278,10 +309,17 @@ mod tests {
             Traceback (most recent call last):\n  File \"app/main.py\", line 3, in main\n  \
             File \"app/cache.py\", line 9, in put_entry\nKeyError: 1\n";
         let reading = Reading::of(report);
-        let texts: Vec<&str> = reading.texts.iter().map(|(text, _)| text.as_str()).collect();
+        let texts: Vec<&str> = reading
+            .texts
+            .iter()
+            .map(|(text, _)| text.as_str())
+            .collect();
         assert_eq!(texts[0], "Crash when the cache is full");
         assert!(texts[1].starts_with("cache.put"), "{texts:?}");
-        assert!(texts[2].trim_start().starts_with("File \"app/cache.py\""), "{texts:?}");
+        assert!(
+            texts[2].trim_start().starts_with("File \"app/cache.py\""),
+            "{texts:?}"
+        );
         assert!(texts[2].contains("app/main.py"), "{texts:?}");
         let place = |path: &str| reading.place([(Source::File, path.as_bytes())].into_iter());
         assert!(place("lib/app/cache.py").is_named);

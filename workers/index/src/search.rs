@@ -14,7 +14,7 @@ use archway_proto::chain::Chain;
 use archway_store::{Blob, ProjectKey};
 use archway_store::{IndexRow, StoreError, Stores};
 use moka::sync::Cache;
-use tokio::time::{Duration, Instant, timeout, timeout_at};
+use tokio::time::{Duration, Instant, timeout_at};
 use uuid::Uuid;
 
 use super::chunk::Kind;
@@ -244,24 +244,6 @@ impl IndexSearch {
             self.mark_lost(tenant, lost).await;
         }
         candidates
-    }
-
-    /// Marks indexes as incomplete and signals it. An index with a newer edition is left alone:
-    /// the missing chunks may be ones that it no longer has.
-    async fn mark_lost(&self, tenant: Uuid, lost: impl Iterator<Item = &SearchableIndex>) {
-        let store = self.stores.tenant(tenant);
-        for SearchableIndex { row, project, .. } in lost {
-            match timeout(STATE_TIMEOUT, store.mark_lost(row.id, row.edition)).await {
-                Ok(Ok(())) => self.signals.changed(ProjectKey {
-                    tenant,
-                    project: *project,
-                }),
-                Ok(Err(error)) => {
-                    tracing::debug!(error = %Chain(&error), "could not mark a lost index");
-                }
-                Err(_elapsed) => tracing::debug!("timeout while marking a lost index"),
-            }
-        }
     }
 
     /// The vector of a query's text, or why there is none.

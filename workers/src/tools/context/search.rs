@@ -5,6 +5,7 @@
 
 mod request;
 mod content;
+mod room;
 mod filter;
 mod matches;
 mod markdown;

@@ -96,7 +96,9 @@ pub(super) fn role(path: &str) -> &'static str {
     let extension = extension(name).unwrap_or_default();
     if folders(path).any(is_test_folder) || is_test_name(&lower) {
         "test"
-    } else if folders(path).any(|folder| matches!(folder, "docs" | "doc")) || is_document_name(&lower) {
+    } else if folders(path).any(|folder| matches!(folder, "docs" | "doc"))
+        || is_document_name(&lower)
+    {
         "docs"
     } else if folders(path).any(|folder| matches!(folder, ".github" | ".circleci" | ".ci"))
         || is_build(&lower, &extension)

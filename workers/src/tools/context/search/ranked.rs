@@ -176,7 +176,12 @@ fn page(ranked: Vec<Ranked>, limit: usize) -> Vec<Ranked> {
         .filter(|found| found.path.is_some() && Role::of(&found.name) == Role::Test)
         .map(|found| (found.project, found.name.clone()))
         .collect();
-    let file = |found: &Ranked| Some((found.project, found.path.as_ref().map(|_| found.name.clone())?));
+    let file = |found: &Ranked| {
+        Some((
+            found.project,
+            found.path.as_ref().map(|_| found.name.clone())?,
+        ))
+    };
     let (mut shown, passed) = spread(ranked, file, limit);
     for (first, passed) in passed {
         let first = shown.get_mut(first);
@@ -190,7 +195,8 @@ fn page(ranked: Vec<Ranked>, limit: usize) -> Vec<Ranked> {
         }
         for (project, test) in &tests {
             let is_new = !found.tested_by.contains(test) && found.tested_by.len() < MAX_TESTS;
-            if is_new && *project == found.project && tested_stem(test) == tested_stem(&found.name) {
+            if is_new && *project == found.project && tested_stem(test) == tested_stem(&found.name)
+            {
                 found.tested_by.push(test.clone());
             }
         }
@@ -206,7 +212,10 @@ fn tested_stem(path: &str) -> String {
     let stem = stem.strip_prefix("test_").unwrap_or(stem);
     let ends = ["_test", "-test", "_spec", "-spec", "tests", "test"];
     let stripped = ends.iter().find_map(|end| stem.strip_suffix(end));
-    stripped.filter(|stem| !stem.is_empty()).unwrap_or(stem).to_owned()
+    stripped
+        .filter(|stem| !stem.is_empty())
+        .unwrap_or(stem)
+        .to_owned()
 }
 
 /// Moves a discovery after the one that superseded it, if both were found.
@@ -257,7 +266,12 @@ mod tests {
 
     #[test]
     fn a_test_is_called_like_what_it_tests() {
-        for test in ["tests/test_cache.py", "cache_test.go", "a/Cache.test.ts", "b/CacheTest.java"] {
+        for test in [
+            "tests/test_cache.py",
+            "cache_test.go",
+            "a/Cache.test.ts",
+            "b/CacheTest.java",
+        ] {
             assert_eq!(tested_stem(test), tested_stem("src/cache.rs"), "{test}");
         }
         assert_ne!(tested_stem("tests/other.rs"), tested_stem("src/cache.rs"));
