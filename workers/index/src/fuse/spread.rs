@@ -6,9 +6,11 @@ use std::hash::Hash;
 /// Results among which a file may have two.
 const FIRST_RESULTS: usize = 10;
 
-/// The first `limit` results, of which at most two of the first ten are of one file, and none of those
-/// after is of a file that was shown. Also the results that others were preferred to, each with the index
-/// of the first result of its file. If nothing else is left, these are shown, too.
+/// The first `limit` results: at most two of the first ten are of one file, and none after them is of a
+/// file that was shown.
+///
+/// Also the results that others were preferred to, each with the index of the first result of its file.
+/// If nothing else is left, these are shown, too.
 pub fn spread<T, K: Eq + Hash>(
     ranked: Vec<T>,
     file: impl Fn(&T) -> Option<K>,
