@@ -38,7 +38,7 @@ impl Cleanup {
     pub(crate) async fn run(&self, stop: CancellationToken) {
         let mut unknown = HashSet::new();
         while !stop.is_cancelled() {
-            match self.remove(unknown).await {
+            match self.remove(unknown, &stop).await {
                 Ok(found) => unknown = found,
                 Err(error) => {
                     tracing::warn!(error = %Chain(&error), "mirrors out of use could not be removed");
@@ -57,23 +57,14 @@ impl Cleanup {
     async fn remove(
         &self,
         unknown: HashSet<FoundMirror>,
+        stop: &CancellationToken,
     ) -> Result<HashSet<FoundMirror>, CleanupError> {
-        for expired in self.store.lease_expired_mirrors(self.keep).await? {
-            let (tenant, project) = (expired.tenant, expired.project);
-            tracing::info!(tenant, project, "a mirror out of use is removed");
-            let removed = self.remove_one(tenant, project, expired.project_id).await;
-            match removed {
-                Ok(()) => self.store.forget_mirror(expired.project_id).await?,
-                Err(error) => {
-                    tracing::warn!(error = %Chain(&error), "a mirror out of use could not be removed");
-                }
-            }
-        }
+        self.remove_expired(stop).await?;
         // Read before the folder: what is made meanwhile is in the folder, too.
         let known = self.store.mirrors_here().await?;
         let mirrors = self.mirrors.clone();
         let made = tokio::task::spawn_blocking(move || mirrors.list()).await??;
-        gone::make_anew(&self.store, &self.mirrors, &known).await?;
+        gone::clone_again(&self.store, &self.mirrors, &known).await?;
         let ids: HashSet<Uuid> = known.iter().map(|mirror| mirror.project_id).collect();
         let mut now_unknown = HashSet::new();
         for mirror in made.into_iter().filter(|it| !ids.contains(&it.id)) {
@@ -88,6 +79,24 @@ impl Cleanup {
             }
         }
         Ok(now_unknown)
+    }
+
+    /// Removes what is out of use, each by a lease of its own: its project may come into use again at any time. One that
+    /// cannot be removed stays leased, so that this ends.
+    async fn remove_expired(&self, stop: &CancellationToken) -> Result<(), CleanupError> {
+        while !stop.is_cancelled()
+            && let Some(expired) = self.store.lease_expired_mirror(self.keep).await?
+        {
+            let (tenant, project) = (expired.tenant.clone(), expired.project.clone());
+            tracing::info!(tenant, project, "a mirror out of use is removed");
+            match self.remove_one(tenant, project, expired.project_id).await {
+                Ok(()) => self.store.forget_mirror(&expired).await?,
+                Err(error) => {
+                    tracing::warn!(error = %Chain(&error), "a mirror out of use could not be removed");
+                }
+            }
+        }
+        Ok(())
     }
 
     async fn remove_one(

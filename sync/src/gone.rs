@@ -6,9 +6,9 @@ use uuid::Uuid;
 use crate::mirror::Mirrors;
 use crate::store::{KnownMirror, SyncStore, SyncStoreError};
 
-/// Has mirrors made anew that are gone from the volume. Returns whether there were any: one that a run had when its
+/// Has mirrors cloned again that are gone from the volume. Returns whether there were any: one that a run had when its
 /// process died is not free at once.
-pub(crate) async fn make_anew(
+pub(crate) async fn clone_again(
     store: &SyncStore,
     mirrors: &Mirrors,
     known: &[KnownMirror],
@@ -28,6 +28,6 @@ pub(crate) async fn make_anew(
         mirrors = gone.len(),
         "mirrors are gone from the volume: they are cloned again"
     );
-    store.make_anew(&gone).await?;
+    store.clone_again(&gone).await?;
     Ok(true)
 }

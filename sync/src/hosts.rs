@@ -28,6 +28,7 @@ mod tests;
 
 pub use app::{AppKeyError, AppToken};
 pub use client::{ClientError, HostClient};
+pub(crate) use client::{authorities, client_builder};
 pub use connection::{Connection, SettingsError};
 pub use dialect::HostKind;
 pub use error::ListingError;

@@ -18,6 +18,7 @@ mod app_tokens;
 pub mod credentials;
 pub mod remote;
 pub mod mirror;
+mod remote_refs;
 pub mod git;
 pub mod ssh;
 pub mod helper;

@@ -11,6 +11,7 @@ mod received;
 mod publish;
 mod refs;
 mod removal;
+mod unchanged;
 mod upkeep;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use uuid::Uuid;
 
 use crate::failure::{SyncFailure, SyncState};
 use crate::git::{self, Git, RunBounds, Transport};
+use crate::remote_refs::RemoteRefs;
 
 use owner::Owner;
 use received::Received;
@@ -42,6 +44,7 @@ const CLONE_TIME: Duration = Duration::from_secs(30 * 60);
 pub struct Mirrors {
     repos: PathBuf,
     pub(crate) git: Git,
+    remote_refs: RemoteRefs,
     /// How long packs stay after they were combined.
     grace: Duration,
     /// How long the clone of a mirror that there is already may take.
@@ -81,6 +84,7 @@ impl Mirrors {
         Mirrors {
             repos,
             git,
+            remote_refs: RemoteRefs::new(),
             grace: GRACE,
             clone_time: CLONE_TIME,
         }
@@ -108,10 +112,12 @@ impl Mirrors {
         bounds: &RunBounds<'_>,
     ) -> Result<Synced, SyncFailure> {
         let place = self.place(source.tenant, source.project);
+        self.put_back(source.tenant, source.project, source.project_id)
+            .map_err(|error| disk_failure(&error))?;
         match Owner::of(&place).map_err(|error| disk_failure(&error))? {
             Owner::Nobody => {}
             Owner::Project(id) if id == source.project_id => {
-                return self.fetch_or_replace(&place, source, bounds).await;
+                return self.fetch_if_changed(&place, source, bounds).await;
             }
             Owner::Project(earlier) => {
                 self.remove(source.tenant, source.project, earlier)
@@ -119,7 +125,7 @@ impl Mirrors {
             }
             Owner::Unnamed => {
                 self.claim(&place, source, bounds).await?;
-                return self.fetch_or_replace(&place, source, bounds).await;
+                return self.fetch_if_changed(&place, source, bounds).await;
             }
             Owner::Foreign => {
                 return Err(SyncFailure::new(
@@ -250,7 +256,7 @@ impl Mirrors {
             return Err(too_large);
         }
         if refs.fetched.is_empty() && refs.fetched_head.is_none() {
-            return Ok(of_empty_remote(&refs, bytes));
+            return Ok(Synced::of_empty_remote(&refs, bytes));
         }
         let found = match refs.head_for(source.reference) {
             Some(head) => Some(head),
@@ -264,15 +270,6 @@ impl Mirrors {
         let list = self.git.local(mirror, &list, None, bounds).await?;
         let head = fs::read_to_string(mirror.join("HEAD")).map_err(|error| disk_failure(&error))?;
         Ok(Refs::parse(&list, Head::parse(&head)))
-    }
-}
-
-fn of_empty_remote(refs: &Refs, bytes: u64) -> Synced {
-    Synced {
-        head: refs.served_head().cloned(),
-        changed: false,
-        ref_gone: !refs.served.is_empty(),
-        bytes,
     }
 }
 

@@ -84,10 +84,10 @@ impl Overview {
         }
     }
 
-    /// Has mirrors made anew that are gone from the volume. Returns whether there were none.
+    /// Has mirrors cloned again that are gone from the volume. Returns whether there were none.
     async fn are_all_there(&self) -> Result<bool, SyncStoreError> {
         let known = self.store.mirrors_here().await?;
-        let any = gone::make_anew(&self.store, &self.mirrors, &known).await?;
+        let any = gone::clone_again(&self.store, &self.mirrors, &known).await?;
         Ok(!any)
     }
 }

@@ -181,7 +181,7 @@ impl SyncStore {
             mirror.lease_number,
             LEASE_SECONDS,
             percent.map(i16::from),
-            i64::try_from(bytes).ok()
+            in_sql(bytes)
         )
         .fetch_one(&self.pool)
         .await
@@ -208,7 +208,7 @@ impl SyncStore {
             state.name(),
             synced.changed,
             synced.head,
-            i64::try_from(synced.bytes).ok(),
+            in_sql(synced.bytes),
             next.as_secs_f64()
         )
         .execute(&self.pool)
@@ -232,7 +232,7 @@ impl SyncStore {
             mirror.lease_number,
             failure.state.name(),
             failure.message,
-            bytes.and_then(|bytes| i64::try_from(bytes).ok()),
+            bytes.and_then(in_sql),
             next.as_secs_f64()
         )
         .execute(&self.pool)
@@ -252,7 +252,7 @@ impl SyncStore {
             mirror.project_id,
             self.place,
             mirror.lease_number,
-            bytes.and_then(|bytes| i64::try_from(bytes).ok())
+            bytes.and_then(in_sql)
         )
         .execute(&self.pool)
         .await
@@ -281,4 +281,9 @@ impl SyncStore {
             .map(drop)
             .map_err(failed("asking the database"))
     }
+}
+
+/// A number of bytes as Postgres takes it.
+fn in_sql(bytes: u64) -> Option<i64> {
+    i64::try_from(bytes).ok()
 }

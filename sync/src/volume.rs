@@ -36,21 +36,15 @@ impl Volume {
     /// Whether runs may fill it further. Nobody else can write to a full file system, and a pod whose volume is
     /// larger than its size is evicted.
     pub(crate) fn has_room(&self) -> bool {
-        let system = rustix::fs::statvfs(&self.folder).is_ok_and(|system| {
-            let bytes = |blocks: u64| blocks.saturating_mul(system.f_frsize);
-            bytes(system.f_bavail) < least_free(bytes(system.f_blocks))
-        });
-        let own = (self.size)
-            .is_some_and(|size| share(self.mirrored.load(Ordering::Acquire), size) > LARGEST_SHARE);
-        !system && !own
+        let system = FileSystem::of(&self.folder);
+        let is_full = system.is_some_and(|system| system.free < least_free(system.size));
+        !is_full && self.own_share().is_none_or(|share| share <= LARGEST_SHARE)
     }
 
     /// So many percent of its size, in bytes. `None` if the system does not say how large it is.
     pub(crate) fn part(&self, percent: u8) -> Option<u64> {
-        let system = || rustix::fs::statvfs(&self.folder).ok();
-        let size = self
-            .size
-            .or_else(|| system().map(|system| system.f_blocks.saturating_mul(system.f_frsize)))?;
+        let system = || Some(FileSystem::of(&self.folder)?.size);
+        let size = self.size.or_else(system)?;
         Some(size / 100 * u64::from(percent))
     }
 
@@ -61,18 +55,40 @@ impl Volume {
 
     /// The share of it that is used, from 0 to 1. `None` if the system does not say.
     pub(crate) fn used(&self) -> Option<f64> {
-        // As `df` counts: without what is reserved for the system.
-        let system = rustix::fs::statvfs(&self.folder).ok().map(|system| {
-            let used = system.f_blocks.saturating_sub(system.f_bfree);
-            share(used, used.saturating_add(system.f_bavail))
-        });
-        let own = self
-            .size
-            .map(|size| share(self.mirrored.load(Ordering::Acquire), size));
-        match (system, own) {
+        let system = FileSystem::of(&self.folder).map(|system| system.used);
+        match (system, self.own_share()) {
             (Some(system), Some(own)) => Some(own.max(system)),
             (system, own) => own.or(system),
         }
+    }
+
+    /// The share of its own size that the mirrors take, if it has one.
+    fn own_share(&self) -> Option<f64> {
+        let mirrored = self.mirrored.load(Ordering::Acquire);
+        self.size.map(|size| share(mirrored, size))
+    }
+}
+
+/// The file system of a volume.
+struct FileSystem {
+    /// In bytes, as is `free`: what anybody may write.
+    size: u64,
+    free: u64,
+    /// The share that is used, as `df` counts: without what is reserved for the system.
+    used: f64,
+}
+
+impl FileSystem {
+    /// `None` if the system does not say.
+    fn of(folder: &Path) -> Option<FileSystem> {
+        let system = rustix::fs::statvfs(folder).ok()?;
+        let bytes = |blocks: u64| blocks.saturating_mul(system.f_frsize);
+        let used = system.f_blocks.saturating_sub(system.f_bfree);
+        Some(FileSystem {
+            size: bytes(system.f_blocks),
+            free: bytes(system.f_bavail),
+            used: share(used, used.saturating_add(system.f_bavail)),
+        })
     }
 }
 

@@ -7,6 +7,7 @@ mod mirrored;
 pub(crate) mod places;
 mod readers;
 mod turns;
+mod unchanged;
 mod wishes;
 
 use std::{fs, time::Duration};

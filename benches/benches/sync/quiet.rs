@@ -1,6 +1,6 @@
 //! What many quiet repositories behind a listing cost.
 
-use std::time::Duration;
+use std::{fs, io, time::Duration};
 
 use archway_benches::{Stack, number};
 use tokio::time::Instant;
@@ -20,6 +20,7 @@ pub(super) async fn measure(stack: &Stack, organisation: &Organisation) {
     stack.administer(&["connection", "remove", TENANT, "org"]);
     organisation.list_quiet(count);
     organisation.connect(stack, "quiet");
+    make_mirrors(stack, count).expect("mirrors");
     for statement in statements(count, &organisation.host.base()) {
         stack.sql(&statement).await;
     }
@@ -51,13 +52,28 @@ impl Organisation {
     }
 }
 
+/// Makes mirrors without a commit: what is gone from the volume would be cloned again.
+fn make_mirrors(stack: &Stack, count: usize) -> io::Result<()> {
+    for number in 0..count {
+        let mirror = stack.project_named(TENANT, &format!("q{number}"));
+        for folder in ["objects", "refs"] {
+            fs::create_dir_all(mirror.join(folder))?;
+        }
+        let id = format!("{:032x}", number + 1);
+        let config = format!("[core]\n\tbare = true\n[archway]\n\tmirror = {id}\n");
+        fs::write(mirror.join("config"), config)?;
+        fs::write(mirror.join("HEAD"), "ref: refs/heads/main\n")?;
+    }
+    Ok(())
+}
+
 /// Makes the rows of repositories that were found, mirrored, and quiet for two days.
 fn statements(count: usize, base: &str) -> [String; 3] {
     let host = base.trim_start_matches("https://");
     [
         format!(
-            "insert into projects (tenant_id, slug) \
-             select id, 'q' || n from tenants, generate_series(0, {count} - 1) n where slug = '{TENANT}'"
+            "insert into projects (id, tenant_id, slug) \
+             select lpad(to_hex(n + 1), 32, '0')::uuid, id, 'q' || n from tenants, generate_series(0, {count} - 1) n where slug = '{TENANT}'"
         ),
         format!(
             "insert into sources (project_id, tenant_id, url, host, connection_id, host_id, host_path, pushed_at) \

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use reqwest::{Certificate, Client, Method, Proxy, redirect::Policy};
+use reqwest::{Certificate, Client, ClientBuilder, Method, Proxy, redirect::Policy};
 use secrecy::SecretString;
 use tokio::time::timeout;
 
@@ -64,22 +64,15 @@ impl HostClient {
     /// # Errors
     /// [`ClientError`].
     pub fn new(connection: Connection) -> Result<HostClient, ClientError> {
-        let builder = Client::builder()
-            .user_agent(concat!("archway/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT)
-            .read_timeout(SILENCE)
-            .redirect(Policy::none())
-            // Nothing of the environment passes.
-            .no_proxy();
         let is_encrypted = match &connection.source {
             Source::Host(address) => address.is_encrypted(),
             Source::Urls(_) => false,
         };
         let builder = match is_encrypted {
-            true => builder
+            true => client_builder()
                 .https_only(true)
-                .tls_certs_merge(authorities(&connection)?),
-            false => builder.tls_certs_only([]),
+                .tls_certs_merge(authorities(connection.ca_file.as_deref())?),
+            false => client_builder().tls_certs_only([]),
         };
         let builder = match &connection.https_proxy {
             Some(proxy) => builder.proxy(Proxy::https(proxy.clone()).map_err(ClientError::Tls)?),
@@ -216,13 +209,24 @@ impl HostClient {
     }
 }
 
-fn authorities(connection: &Connection) -> Result<Vec<Certificate>, ClientError> {
-    let Some(path) = &connection.ca_file else {
+/// A client that follows no redirect, and to which nothing of the environment passes.
+pub(crate) fn client_builder() -> ClientBuilder {
+    Client::builder()
+        .user_agent(concat!("archway/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT)
+        .read_timeout(SILENCE)
+        .redirect(Policy::none())
+        .no_proxy()
+}
+
+/// The certificates of a file.
+pub(crate) fn authorities(file: Option<&Path>) -> Result<Vec<Certificate>, ClientError> {
+    let Some(path) = file else {
         return Ok(Vec::new());
     };
-    let none = || ClientError::Authorities(path.clone());
+    let none = || ClientError::Authorities(path.to_owned());
     let failed = |source| ClientError::File {
-        path: path.clone(),
+        path: path.to_owned(),
         source,
     };
     let mut pem = Vec::new();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{MirrorSource, Mirrors, Synced, disk_failure, owner, removal, since_written};
 use crate::failure::{SyncFailure, SyncState};
-use crate::git::RunBounds;
+use crate::git::{Progress, RunBounds, folder_size};
 
 /// A mirror is not cloned anew before it is so old, by its configuration, which is written once.
 pub(super) const LEAST_LIFE: Duration = Duration::from_secs(60 * 60);
@@ -41,7 +41,17 @@ impl Mirrors {
         fs::write(place.join(TRIED), "").map_err(|error| disk_failure(&error))?;
         let mut limits = bounds.limits;
         limits.time = limits.time.max(self.clone_time);
-        let bounds = RunBounds { limits, ..*bounds };
+        // The old one takes room until it is exchanged.
+        let old = folder_size(place).map_err(|error| disk_failure(&error))?;
+        let both = |now: Progress| {
+            let bytes = now.bytes.saturating_add(old);
+            (bounds.progress)(Progress { bytes, ..now });
+        };
+        let bounds = RunBounds {
+            limits,
+            progress: &both,
+            ..*bounds
+        };
         let (beside, synced) = self.make(source, &bounds).await?;
         owner::exchange(&beside.0, place).map_err(|error| disk_failure(&error))?;
         Ok(Synced {

@@ -13,6 +13,8 @@ use crate::git::RunBounds;
 
 /// The setting by which a folder is known to be a mirror of ours.
 const MARK: &str = "archway.mirror";
+/// The end of the name of a mirror that is being replaced.
+pub(super) const ASIDE: &str = "+old";
 /// How git writes it, before the value.
 const MARK_LINES: &str = "[archway]\n\tmirror = ";
 /// Its value in mirrors that name no project.
@@ -88,7 +90,7 @@ fn exchange_by(
         exchanged => return Ok(exchanged?),
     }
     let mut aside = new.as_os_str().to_owned();
-    aside.push("+old");
+    aside.push(ASIDE);
     fs::rename(place, &aside)?;
     if let Err(error) = fs::rename(new, place) {
         fs::rename(&aside, place)?;

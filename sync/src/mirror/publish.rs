@@ -30,10 +30,7 @@ impl Mirrors {
             self.move_refs(mirror, refs, &target, bounds).await?;
         }
         if upkeep::is_due(mirror) {
-            // The new state is served whether or not this succeeds.
-            if let Err(failure) = self.keep_up(mirror, bounds).await {
-                tracing::warn!(%failure, "what speeds up a mirror could not be computed");
-            }
+            self.keep_up(mirror, bounds).await;
             bytes = folder_size(mirror).map_err(|error| disk_failure(&error))?;
         }
         let commit = match &target {
@@ -75,5 +72,17 @@ impl Mirrors {
             Head::Commit(id) => ["update-ref", "--no-deref", "HEAD", id],
         };
         self.git.local(mirror, &set, None, bounds).await.map(drop)
+    }
+}
+
+impl Synced {
+    /// Nothing was fetched: the remote has no ref.
+    pub(super) fn of_empty_remote(refs: &Refs, bytes: u64) -> Synced {
+        Synced {
+            head: refs.served_head().cloned(),
+            changed: false,
+            ref_gone: !refs.served.is_empty(),
+            bytes,
+        }
     }
 }

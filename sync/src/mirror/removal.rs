@@ -6,7 +6,7 @@ use std::{fs, io};
 
 use uuid::Uuid;
 
-use super::owner::Owner;
+use super::owner::{ASIDE, Owner};
 use super::{BESIDE, Mirrors, since_written};
 
 /// A mirror below the folder of repositories.
@@ -64,11 +64,33 @@ impl Mirrors {
             Owner::Project(_) | Owner::Nobody | Owner::Foreign => return Ok(()),
         }
         let beside = self.beside(tenant, project)?;
-        match fs::rename(place, &beside) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
-            Ok(()) => fs::remove_dir_all(beside),
+        match fs::rename(&place, &beside) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            renamed => renamed?,
         }
+        match Owner::of(&beside)? {
+            // A run replaced it a moment ago.
+            Owner::Project(other) if other != id => fs::rename(beside, place),
+            _ => fs::remove_dir_all(beside),
+        }
+    }
+
+    /// Puts a project's mirror back that a killed process left beside, between the renames of
+    /// [`exchange`](super::owner::exchange).
+    pub(super) fn put_back(&self, tenant: &str, project: &str, id: Uuid) -> io::Result<()> {
+        let (place, beside) = (self.place(tenant, project), self.repos.join(BESIDE));
+        if place.exists() || !beside.exists() {
+            return Ok(());
+        }
+        let begin = format!("{tenant}+{project}+");
+        let is_old = |name: &String| name.starts_with(&begin) && name.ends_with(ASIDE);
+        for old in names(&beside)?.filter(is_old) {
+            let old = beside.join(old);
+            if Owner::of(&old)? == Owner::Project(id) {
+                return fs::rename(old, place);
+            }
+        }
+        Ok(())
     }
 
     /// A new place beside the mirrors for one of this project. What killed runs left there of it is removed: else a

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use std::{fs, io};
 
-use super::{Mirrors, disk_failure};
+use super::{Mirrors, disk_failure, removal, since_written};
 use crate::failure::SyncFailure;
 use crate::git::RunBounds;
 
@@ -20,10 +20,18 @@ const FACTOR: u64 = 2;
 const OLD_PACKS: &str = "archway-old-packs";
 /// The file that is there from before something is published until what git computes from it is up to date.
 const DUE: &str = "archway-upkeep-due";
+/// The file's content after upkeep failed.
+const FAILED: &str = "failed";
+/// How long nothing is tried after it failed, unless something new is published.
+const PAUSE: Duration = Duration::from_secs(60 * 60);
 
-/// Whether a run was stopped, or failed, before it brought up to date what git computes.
+/// Whether a run was stopped before it brought up to date what git computes, or failed at that some time ago.
 pub(super) fn is_due(mirror: &Path) -> bool {
-    mirror.join(DUE).exists()
+    let mark = mirror.join(DUE);
+    match fs::read_to_string(&mark) {
+        Ok(text) => text != FAILED || since_written(&mark) >= PAUSE,
+        Err(_none) => false,
+    }
 }
 
 /// Has the next run do it, if this one does not come to it.
@@ -32,8 +40,20 @@ pub(super) fn make_due(mirror: &Path) -> io::Result<()> {
 }
 
 impl Mirrors {
-    /// Brings what git computes from the objects up to date.
-    pub(super) async fn keep_up(
+    /// Brings what git computes from the objects up to date. What is served does not depend on it.
+    pub(super) async fn keep_up(&self, mirror: &Path, bounds: &RunBounds<'_>) {
+        let Err(failure) = self.try_to_keep_up(mirror, bounds).await else {
+            return;
+        };
+        tracing::warn!(%failure, "what speeds up a mirror could not be computed");
+        if !bounds.cancel.is_cancelled() {
+            _ = fs::write(mirror.join(DUE), FAILED);
+            // A git that was stopped leaves half a pack.
+            _ = removal::remove_unfinished(mirror);
+        }
+    }
+
+    async fn try_to_keep_up(
         &self,
         mirror: &Path,
         bounds: &RunBounds<'_>,

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::{SyncStore, SyncStoreError, failed};
 
-/// How long the removal of 100 mirrors may take, before another process may try it.
+/// How long the removal of a mirror may take, before another process may try it.
 const REMOVAL_LEASE_SECONDS: i32 = 10 * 60;
 
 /// A mirror whose project has been out of use for long enough.
@@ -13,6 +13,7 @@ pub(crate) struct ExpiredMirror {
     pub(crate) project_id: Uuid,
     pub(crate) tenant: String,
     pub(crate) project: String,
+    lease_number: i64,
 }
 
 /// A project that may have a mirror at this place.
@@ -26,32 +27,39 @@ pub(crate) struct KnownMirror {
 }
 
 impl SyncStore {
-    /// Leases mirrors whose projects have been out of use for so long: at most 100.
-    pub(crate) async fn lease_expired_mirrors(
+    /// Leases a mirror whose project has been out of use for so long.
+    pub(crate) async fn lease_expired_mirror(
         &self,
         keep: Duration,
-    ) -> Result<Vec<ExpiredMirror>, SyncStoreError> {
+    ) -> Result<Option<ExpiredMirror>, SyncStoreError> {
         sqlx::query_as!(
             ExpiredMirror,
-            r#"select project_id as "project_id!", tenant as "tenant!", project as "project!"
-               from lease_expired_mirrors($1, $2, $3, $4)"#,
+            r#"select project_id as "project_id!", tenant as "tenant!", project as "project!",
+                      lease_number as "lease_number!"
+               from lease_expired_mirror($1, $2, $3, $4)"#,
             self.place,
             self.holder,
             keep.as_secs_f64(),
             REMOVAL_LEASE_SECONDS
         )
-        .fetch_all(&self.pool)
+        .fetch_optional(&self.pool)
         .await
-        .map_err(failed("leasing which mirrors to remove"))
+        .map_err(failed("leasing a mirror to remove"))
     }
 
-    /// Forgets a mirror that was removed. One whose project came into use meanwhile is cloned again.
-    pub(crate) async fn forget_mirror(&self, project: Uuid) -> Result<(), SyncStoreError> {
-        sqlx::query!("select forget_mirror($1, $2)", project, self.place)
-            .execute(&self.pool)
-            .await
-            .map(drop)
-            .map_err(failed("forgetting a mirror"))
+    /// Forgets a mirror that was removed, if the lease is still this process's. One whose project came into use
+    /// meanwhile is cloned again.
+    pub(crate) async fn forget_mirror(&self, mirror: &ExpiredMirror) -> Result<(), SyncStoreError> {
+        sqlx::query!(
+            "select forget_mirror($1, $2, $3)",
+            mirror.project_id,
+            self.place,
+            mirror.lease_number
+        )
+        .execute(&self.pool)
+        .await
+        .map(drop)
+        .map_err(failed("forgetting a mirror"))
     }
 
     /// The projects that may have mirrors at this place.
@@ -68,12 +76,12 @@ impl SyncStore {
         .map_err(failed("reading which mirrors there are"))
     }
 
-    /// Has mirrors made anew that are gone from the volume.
-    pub(crate) async fn make_anew(&self, projects: &[Uuid]) -> Result<(), SyncStoreError> {
+    /// Has mirrors cloned again that are gone from the volume.
+    pub(crate) async fn clone_again(&self, projects: &[Uuid]) -> Result<(), SyncStoreError> {
         sqlx::query!("select make_mirrors_anew($1, $2)", self.place, projects)
             .execute(&self.pool)
             .await
             .map(drop)
-            .map_err(failed("having mirrors made anew"))
+            .map_err(failed("having mirrors cloned again"))
     }
 }

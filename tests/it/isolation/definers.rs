@@ -101,7 +101,7 @@ pub(super) const DEFINERS: &[(&str, &str)] = &[
         "for `archway sync` alone: puts off runs of all tenants, by times alone",
     ),
     (
-        "lease_expired_mirrors",
+        "lease_expired_mirror",
         "for `archway sync` alone: which mirrors nobody uses",
     ),
     (

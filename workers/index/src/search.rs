@@ -7,11 +7,11 @@
 
 mod rows;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use archway_proto::chain::Chain;
-use archway_store::{Blob, ProjectKey};
+use archway_store::ProjectKey;
 use archway_store::{IndexRow, StoreError, Stores};
 use moka::sync::Cache;
 use tokio::time::{Duration, Instant, timeout_at};
@@ -25,7 +25,8 @@ use super::reading::{Place, Reading};
 use super::signals::ProjectSignals;
 use super::terms;
 use super::vector_store::{
-    Candidates, Filter, Hit, NearestQuery, SearchedProject, VectorStore, VectorStoreError,
+    AllowedBlobs, Candidates, Filter, Hit, NearestQuery, SearchedProject, VectorStore,
+    VectorStoreError,
 };
 
 /// Depth of each list, of which code, and tests with documents, take their parts.
@@ -72,8 +73,8 @@ pub struct SearchQuery<'a> {
     /// Whether documents, kinds or modules are restricted: then all that pass are ranked, however
     /// dissimilar.
     pub is_filtered: bool,
-    /// Only documents with these texts.
-    pub blobs: Option<Arc<HashSet<Blob>>>,
+    /// Only documents with some texts.
+    pub blobs: Option<AllowedBlobs>,
     /// The project without which there is no answer. Others may be left out.
     pub required: Option<Uuid>,
     /// When the answer is no longer needed.

@@ -5,11 +5,9 @@
 //! within it. Stores hold neither text nor paths: a chunk is a range of a blob, and callers know
 //! which files have that blob.
 
+mod blobs;
 mod metered;
 mod postgres;
-
-use std::collections::HashSet;
-use std::sync::Arc;
 
 use archway_store::{Blob, ProjectKey};
 use futures::future::BoxFuture;
@@ -18,6 +16,7 @@ use uuid::Uuid;
 
 use super::chunk::Kind;
 use super::terms::{Term, Terms};
+pub use blobs::AllowedBlobs;
 pub use metered::MeteredStore;
 pub use postgres::{MemoryBudget, PostgresStore};
 
@@ -95,8 +94,8 @@ pub struct NearestQuery {
 pub struct Filter {
     /// Only these kinds.
     pub kinds: Option<Vec<Kind>>,
-    /// Only chunks of these blobs.
-    pub blobs: Option<Arc<HashSet<Blob>>>,
+    /// Only chunks of some blobs.
+    pub blobs: Option<AllowedBlobs>,
 }
 
 /// The nearest chunks, best first, by vector and by words.

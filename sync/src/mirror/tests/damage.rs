@@ -250,3 +250,20 @@ async fn a_large_file_is_received_in_little_memory() {
     sandbox.mirrors = Mirrors::new(repos, git);
     assert_eq!(sandbox.sync(None).await.unwrap().head, Some(commit));
 }
+
+#[tokio::test]
+async fn a_mirror_that_a_killed_exchange_left_aside_is_put_back() {
+    let sandbox = Sandbox::new();
+    sandbox.commit("first");
+    sandbox.sync(None).await.unwrap();
+    let inode = || {
+        use std::os::unix::fs::MetadataExt as _;
+        fs::metadata(sandbox.place().join("config")).unwrap().ino()
+    };
+    let before = inode();
+    let beside = sandbox.mirrors.repos.join(".sync");
+    fs::create_dir_all(&beside).unwrap();
+    fs::rename(sandbox.place(), beside.join("acme+site+1+old")).unwrap();
+    assert!(!sandbox.sync(None).await.unwrap().changed);
+    assert_eq!(inode(), before, "it was not cloned again");
+}

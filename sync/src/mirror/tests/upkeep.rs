@@ -21,7 +21,7 @@ async fn many_small_fetches_leave_few_packs() {
 }
 
 #[tokio::test]
-async fn upkeep_that_a_run_did_not_do_is_done_by_the_next() {
+async fn upkeep_that_a_run_did_not_do_is_done_by_a_later_one() {
     let sandbox = Sandbox::new();
     sandbox.commit("first");
     sandbox.sync(None).await.unwrap();
@@ -33,10 +33,28 @@ async fn upkeep_that_a_run_did_not_do_is_done_by_the_next() {
     sandbox.commit("second");
     assert!(sandbox.sync(None).await.unwrap().changed);
     fs::remove_file(&graphs).unwrap();
-    for made in ["done", "not done again"] {
+    let mark = sandbox
+        .mirrors
+        .place("acme", "site")
+        .join("archway-upkeep-due");
+    for (made, is_done) in [
+        ("failed a moment ago", false),
+        ("an hour ago", true),
+        ("done", false),
+        ("stopped", true),
+    ] {
+        match made {
+            "an hour ago" => {
+                let hour_ago = SystemTime::now() - Duration::from_secs(60 * 60);
+                let mark = fs::File::open(&mark).unwrap();
+                mark.set_modified(hour_ago).unwrap();
+            }
+            "stopped" => fs::write(&mark, "").unwrap(),
+            _ => {}
+        }
         assert!(!sandbox.sync(None).await.unwrap().changed, "nothing is new");
         let chain = graphs.join("commit-graph-chain");
-        assert_eq!(chain.exists(), made == "done", "{made}");
+        assert_eq!(chain.exists(), is_done, "{made}");
         fs::remove_dir_all(&graphs).unwrap_or_default();
     }
 }

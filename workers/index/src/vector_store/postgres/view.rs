@@ -127,10 +127,10 @@ impl LiveSegment {
     }
 
     fn texts(&self, query: &NearestQuery) -> TextFlags<'_> {
-        let only = query.filter.blobs.as_deref();
+        let filter = query.filter.blobs.as_ref();
         let rows = self.segment.rows.iter().zip(&self.live);
         let admitted =
-            rows.map(|((blob, _), live)| *live && only.is_none_or(|only| only.contains(blob)));
+            rows.map(|((blob, _), live)| *live && filter.is_none_or(|filter| filter.allows(blob)));
         TextFlags {
             live: &self.live,
             admitted: admitted.collect(),
@@ -281,7 +281,7 @@ mod tests {
     use super::*;
     use crate::chunk::Kind;
     use crate::terms::Terms;
-    use crate::vector_store::{ChunkLocation, Filter, IndexedChunk};
+    use crate::vector_store::{AllowedBlobs, ChunkLocation, Filter, IndexedChunk};
 
     /// The row of a text derived from its number: up to four chunks of up to five words.
     fn row(number: u8) -> Vec<u8> {
@@ -331,7 +331,9 @@ mod tests {
             terms: vec![0, 3, 4, 3],
             filter: Filter {
                 kinds,
-                blobs: blobs.map(|all| Arc::new(all.into_iter().map(|it| [it; 20]).collect())),
+                blobs: blobs.map(|all| {
+                    AllowedBlobs::Only(Arc::new(all.into_iter().map(|it| [it; 20]).collect()))
+                }),
             },
             limit: 7,
             required: None,

@@ -30,6 +30,7 @@ pub(super) struct Scope {
     tenant: Uuid,
     /// Always contains the tenant.
     all_of: Vec<Condition>,
+    none_of: Vec<Condition>,
 }
 
 impl Scope {
@@ -53,6 +54,7 @@ impl Scope {
         Scope {
             tenant,
             all_of: vec![condition],
+            none_of: Vec::new(),
         }
     }
 
@@ -68,6 +70,12 @@ impl Scope {
     /// Only these blobs.
     pub(super) fn blobs<'a>(self, any_of: impl IntoIterator<Item = &'a Blob>) -> Self {
         self.with(in_blobs(any_of))
+    }
+
+    /// All but these blobs.
+    pub(super) fn except<'a>(mut self, none_of: impl IntoIterator<Item = &'a Blob>) -> Self {
+        self.none_of.push(in_blobs(none_of));
+        self
     }
 
     /// Of each blob the chunks at this position or later, left over from a longer version.
@@ -92,7 +100,10 @@ impl Scope {
     }
 
     fn filter(self) -> Filter {
-        Filter::must(self.all_of)
+        Filter {
+            must_not: self.none_of,
+            ..Filter::must(self.all_of)
+        }
     }
 
     fn selector(self) -> PointsSelector {

@@ -1,5 +1,5 @@
-//! The nearest chunks: both lists by one request, or by several if the filter names more blobs than
-//! fit into one. Afterwards the answer is verified to be complete.
+//! The nearest chunks: both lists by one request, or by several if the filter allows more blobs than
+//! fit into one, and refuses as many. Afterwards the answer is verified to be complete.
 
 use archway_store::Blob;
 use futures::{StreamExt, TryStreamExt, stream};
@@ -14,7 +14,7 @@ use super::{
     requests::{Scope, Search},
 };
 use crate::vector_store::{
-    Candidates, Filter, Hit, NearestQuery, SearchedProject, VectorStoreError,
+    AllowedBlobs, Candidates, Filter, Hit, NearestQuery, SearchedProject, VectorStoreError,
 };
 
 /// Concurrent requests of one search.
@@ -62,11 +62,16 @@ impl QdrantStore {
             collection: &self.collection.name,
             among,
             corpus: corpus.clone(),
-            exact: filter.kinds.is_some() || filter.blobs.is_some(),
+            exact: filter.kinds.is_some() || matches!(filter.blobs, Some(AllowedBlobs::Only(_))),
             limit: query.limit as u64,
         };
-        let Some(blobs) = &filter.blobs else {
-            return self.search(tenant, search(among), query).await;
+        let blobs = match &filter.blobs {
+            None => return self.search(tenant, search(among), query).await,
+            Some(AllowedBlobs::Except(refused)) => {
+                let among = among.except(refused.iter());
+                return self.search(tenant, search(among), query).await;
+            }
+            Some(AllowedBlobs::Only(blobs)) => blobs,
         };
         // A large project has more blobs than fit into one request.
         let blobs: Vec<&Blob> = blobs.iter().collect();
@@ -141,7 +146,8 @@ fn request_context(operation: &'static str, query: &NearestQuery) -> RequestCont
 
 fn matches_nothing(filter: &Filter) -> bool {
     let no_kind = filter.kinds.as_ref().is_some_and(Vec::is_empty);
-    no_kind || filter.blobs.as_ref().is_some_and(|blobs| blobs.is_empty())
+    let no_blob = matches!(&filter.blobs, Some(AllowedBlobs::Only(blobs)) if blobs.is_empty());
+    no_kind || no_blob
 }
 
 /// Decodes the points, dropping those of other tenants: a second line of defence.

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::index::vector_store::{
-    Candidates, ChunkLocation, Filter, Hit, IndexedChunk, IndexedText, NearestQuery,
+    AllowedBlobs, Candidates, ChunkLocation, Filter, Hit, IndexedChunk, IndexedText, NearestQuery,
     SearchedProject, VectorStore,
 };
 use super::index::{

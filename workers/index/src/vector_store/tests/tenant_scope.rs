@@ -15,6 +15,7 @@ use super::{
     double::RecordedRequest, model, open, query, searched_project, store_chunk,
 };
 use crate::chunk::Kind;
+use crate::vector_store::AllowedBlobs;
 
 /// Whether the request reads or writes chunks.
 fn is_about_chunks(request: &RecordedRequest) -> bool {
@@ -57,7 +58,7 @@ async fn every_request_for_chunks_names_its_tenant_and_its_deadline() {
         .await
         .unwrap();
     query.filter.kinds = Some(vec![Kind::Function]);
-    query.filter.blobs = Some(Arc::new(HashSet::from([[7; 20]])));
+    query.filter.blobs = Some(AllowedBlobs::Only(Arc::new(HashSet::from([[7; 20]]))));
     let found = store
         .nearest(PROJECT_KEY.tenant, &projects, &query)
         .await

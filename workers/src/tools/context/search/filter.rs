@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use archway_index::fuse::Candidate;
 use archway_index::search::SearchableIndex;
+use archway_index::vector_store::AllowedBlobs;
 use archway_proto::failure::Failure;
 use archway_repo::{Kind, RepoError, RepoPath, Rules};
-use archway_store::{Blob, NoteId, Source};
+use archway_store::{NoteId, Source};
 use uuid::Uuid;
 
 use super::matches::{DocumentMatch, index_unavailable};
@@ -57,27 +58,28 @@ impl Filter {
         })
     }
 
-    /// The texts of all documents that may be found. There may be hundreds of thousands to check.
+    /// Which texts may be found: those of all documents that pass. There may be hundreds of thousands to check.
     pub(super) async fn blobs(
         filter: &Arc<Filter>,
         cx: &ToolContext,
         indexes: &[SearchableIndex],
-    ) -> Result<Arc<HashSet<Blob>>, Failure> {
+    ) -> Result<Option<AllowedBlobs>, Failure> {
         let (filter, cancel) = (Arc::clone(filter), cx.cancel().clone());
         let indexes = indexes.to_vec();
         let collect = move || {
-            let mut blobs = HashSet::new();
+            let (mut allowed, mut refused) = (HashSet::new(), HashSet::new());
             for index in &indexes {
                 for (at, (blob, source, name)) in index.documents.iter().enumerate() {
                     if at % CHECK_INTERVAL == 0 {
                         cancel.check().map_err(RepoError::Stopped)?;
                     }
-                    if filter.allows(index.project, source, name) {
-                        blobs.insert(*blob);
-                    }
+                    match filter.allows(index.project, source, name) {
+                        true => allowed.insert(*blob),
+                        false => refused.insert(*blob),
+                    };
                 }
             }
-            Ok(Arc::new(blobs))
+            Ok(AllowedBlobs::of(allowed, refused))
         };
         cx.blocking(collect).await?
     }

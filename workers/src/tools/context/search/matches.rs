@@ -114,7 +114,7 @@ async fn find(
 ) -> Result<Result<SearchResults, VectorStoreError>, Failure> {
     // Documents that were closed after indexing must not displace open ones.
     let blobs = match request.is_filtered() || filter.is_newer(indexes) {
-        true => Some(Filter::blobs(filter, cx, indexes).await?),
+        true => Filter::blobs(filter, cx, indexes).await?,
         false => None,
     };
     let query = SearchQuery {

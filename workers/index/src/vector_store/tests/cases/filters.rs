@@ -3,8 +3,8 @@
 use std::{collections::HashSet, sync::Arc};
 
 use super::{
-    Blob, Candidates, Filter, Hit, IndexedChunk, Kind, NearestQuery, VectorStore, blob, chunk_at,
-    identities, project_key, query, scores, search, search_all, text, upsert,
+    AllowedBlobs, Blob, Candidates, Filter, Hit, IndexedChunk, Kind, NearestQuery, VectorStore,
+    blob, chunk_at, identities, project_key, query, scores, search, search_all, text, upsert,
 };
 
 fn of_kind(kind: Kind) -> IndexedChunk {
@@ -18,10 +18,18 @@ fn filtered(kinds: Option<&[Kind]>, blobs: Option<&[u32]>) -> NearestQuery {
     NearestQuery {
         filter: Filter {
             kinds: kinds.map(<[Kind]>::to_vec),
-            blobs: blobs.map(Arc::new),
+            blobs: blobs.map(Arc::new).map(AllowedBlobs::Only),
         },
         ..query(&[1])
     }
+}
+
+fn except(blobs: &[u32]) -> NearestQuery {
+    let mut query = filtered(None, Some(blobs));
+    if let Some(AllowedBlobs::Only(blobs)) = query.filter.blobs {
+        query.filter.blobs = Some(AllowedBlobs::Except(blobs));
+    }
+    query
 }
 
 fn sorted(hits: &[Hit]) -> Vec<(u32, u32)> {
@@ -53,6 +61,9 @@ pub(crate) async fn only_chunks_that_pass_the_filter_match(store: &dyn VectorSto
         assert_eq!(sorted(&candidates.dense), expected, "{kinds:?} {blobs:?}");
         assert_eq!(sorted(&candidates.sparse), expected, "{kinds:?} {blobs:?}");
     }
+    let candidates = search(store, mine, &except(&[1, 3, 99])).await;
+    assert_eq!(sorted(&candidates.dense), [(2, 0), (2, 1)]);
+    assert_eq!(candidates.dense.len(), candidates.sparse.len());
 }
 
 pub(crate) async fn a_filter_changes_no_score(store: &dyn VectorStore) {
