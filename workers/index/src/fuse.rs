@@ -3,7 +3,7 @@
 //! Each text of a query gives a list by vectors and one by words. Code, and tests with documents, are
 //! separate lists of both: otherwise these, which repeat the words of a query, leave no place to code.
 //! The scores of each list are scaled to 0 to 1 (min-max) and added by weights. On code, this measured
-//! better than reciprocal ranks (see `benches/ranking`). Factors and boosts multiply the sum; if the
+//! better than reciprocal ranks (see `benches/meaning`). Factors and boosts multiply the sum; if the
 //! best exceeds 1, all are divided by it.
 
 mod spread;
@@ -92,7 +92,7 @@ impl Boosts {
     }
 }
 
-/// Weights and factors of the score, fitted on four repositories (`benches/ranking`).
+/// Weights and factors of the score. Not fitted yet: `benches/ranking` measures them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weights {
     /// Weight of the vectors' list by the kind of query, in the order of [`QueryKind`]; the words'
