@@ -47,3 +47,32 @@ revoke all on function lease_expired_mirror(text, uuid, double precision, intege
     from public;
 grant execute on function lease_expired_mirror(text, uuid, double precision, integer), forget_mirror(uuid, text, bigint)
     to archway_sync;
+
+-- The state of a mirror as it is shown: one whose run is late is behind, and one whose clone died waits for its next. The
+-- function of two arguments stays: workers of the build before call it while an upgrade rolls.
+create function shown_mirror_state(state text, next_at timestamptz, leased_until timestamptz)
+returns text
+language sql stable
+as $$
+    select case when state = 'ok' and next_at < now() - interval '1 minute' then 'behind'
+                when state = 'cloning' and leased_until < now() - interval '1 minute' then 'new' else state end
+$$;
+grant select (leased_until) on mirrors to archway_worker;
+
+create or replace function mirrors_overview(at_place text, of_pool text)
+returns table (state text, mirrors bigint, bytes bigint, oldest_seconds double precision)
+language sql stable security definer
+set search_path = public, pg_temp
+as $$
+    select coalesce(shown_mirror_state(m.state, m.next_at, m.leased_until), 'new'),
+           count(*) filter (where p.removed_at is null and t.disabled_at is null),
+           coalesce(sum(m.bytes), 0)::bigint,
+           coalesce(max(extract(epoch from now() - coalesce(m.fetched_at, m.since)))
+                    filter (where p.removed_at is null and t.disabled_at is null), 0)::double precision
+    from sources s
+    join projects p on p.id = s.project_id
+    join tenants t on t.id = s.tenant_id
+    left join mirrors m on m.project_id = s.project_id and m.place = at_place
+    where of_pool is null or t.pool = of_pool
+    group by 1
+$$;

@@ -25,6 +25,7 @@ use error::CatalogError;
 pub(crate) use cache::CatalogCache;
 
 mod arguments;
+mod spellings;
 mod error;
 mod violation;
 mod nearest;

@@ -7,7 +7,7 @@
 
 use std::{
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use archway_proto::{failure::Failure, fault::Fault};
@@ -21,8 +21,9 @@ use crate::secrets::{RootSecret, SecretError};
 /// The tool argument, and the result field, that carries a cursor.
 pub(crate) const CURSOR: &str = "cursor";
 
-const LIFETIME: Duration = Duration::from_secs(3600);
-/// A worker's cursor has some hundred bytes, so a longer text cannot be one.
+const LIFETIME_SECONDS: u32 = 3600;
+/// A longer text cannot be a cursor. Those of tools have at most 96 characters, of which 27 are the seal; those of lists
+/// of resources hold a URI.
 const LONGEST: usize = 8192;
 
 /// Seals and opens cursors.
@@ -32,7 +33,7 @@ pub(crate) struct Cursors {
 }
 
 /// What a cursor is bound to.
-pub(crate) struct CursorContext(digest::Digest);
+pub(crate) struct CursorContext([u8; 32]);
 
 impl CursorContext {
     /// The context of a call, from its normalised arguments. `default_project` counts only where
@@ -56,7 +57,9 @@ impl CursorContext {
         hash.update(tenant.as_bytes());
         // JSON text separates the parts, so no two contexts have the same bytes.
         hash.update(serde_json::json!([tool, parts]).to_string().as_bytes());
-        CursorContext(hash.finish())
+        let mut context = [0; 32];
+        context.copy_from_slice(hash.finish().as_ref());
+        CursorContext(context)
     }
 }
 
@@ -67,7 +70,7 @@ impl Cursors {
 
     /// The sealed form of a worker's cursor.
     pub(crate) fn seal(&self, context: &CursorContext, plain: &str) -> Result<String, SecretError> {
-        self.seal_until(context, plain, now().saturating_add(LIFETIME.as_secs()))
+        self.seal_until(context, plain, now().saturating_add(LIFETIME_SECONDS))
     }
 
     /// Opens a sealed cursor. Returns a failure for the agent if it is forged, expired or belongs
@@ -87,26 +90,28 @@ impl Cursors {
         &self,
         context: &CursorContext,
         plain: &str,
-        until: u64,
+        until: u32,
     ) -> Result<String, SecretError> {
         let bytes = [&until.to_be_bytes(), plain.as_bytes()].concat();
-        let sealed = self.secret.seal_cursor(context.0.as_ref(), &bytes)?;
+        let sealed = self.secret.seal_cursor(&context.0, &bytes)?;
         Ok(URL_SAFE_NO_PAD.encode(sealed))
     }
 
     fn try_open(&self, context: &CursorContext, sealed: &str) -> Option<String> {
         let sealed = (sealed.len() <= LONGEST).then(|| URL_SAFE_NO_PAD.decode(sealed).ok())??;
-        let bytes = self.secret.open_cursor(context.0.as_ref(), &sealed)?;
+        let bytes = self.secret.open_cursor(&context.0, &sealed)?;
         let (until, plain) = bytes.split_first_chunk()?;
-        let fresh = now() < u64::from_be_bytes(*until);
+        let fresh = now() < u32::from_be_bytes(*until);
         fresh.then(|| String::from_utf8(plain.to_vec()).ok())?
     }
 }
 
-fn now() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
+/// Seconds since 1970, until 2106.
+fn now() -> u32 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u32::try_from(since.as_secs()).unwrap_or(u32::MAX)
+    })
 }
 
 #[cfg(test)]
@@ -133,6 +138,13 @@ mod tests {
         let next = json!({ "cursor": sealed.clone(), "pattern": "*.rs" });
         let next = context(1, "list_files", Some("site"), next);
         assert_eq!(cursors.open(&next, &sealed).unwrap(), "500");
+    }
+
+    #[test]
+    fn the_longest_cursor_of_a_tool_has_96_characters() {
+        let context = context(1, "git_log", None, json!({}));
+        let sealed = cursors().seal(&context, &"7".repeat(52)).unwrap();
+        assert_eq!(sealed.len(), 96);
     }
 
     #[test]

@@ -12,8 +12,7 @@ use std::{
 };
 
 use aws_lc_rs::{
-    aead::{AES_256_GCM, Aad, RandomizedNonceKey},
-    aead::{NONCE_LEN, Nonce},
+    aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
     hkdf, hmac, rand,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -78,7 +77,7 @@ pub struct RootSecret {
 struct SecretLine {
     id: String,
     api_keys: hmac::Key,
-    cursors: RandomizedNonceKey,
+    cursors: LessSafeKey,
     sessions: hmac::Key,
     arguments: hmac::Key,
     records: hmac::Key,
@@ -158,25 +157,25 @@ impl RootSecret {
         self.lines().any(|known| known.id == line)
     }
 
-    /// Encrypts a cursor, bound to `context`. Returns the nonce followed by the sealed bytes.
-    pub(crate) fn seal_cursor(&self, context: &[u8], plain: &[u8]) -> Result<Vec<u8>, SecretError> {
-        let mut sealed = plain.to_vec();
-        let key = &self.newest.cursors;
-        let nonce = key.seal_in_place_append_tag(Aad::from(context), &mut sealed)?;
-        Ok([nonce.as_ref().as_slice(), &sealed].concat())
+    /// Encrypts a cursor, bound to `context`: 16 bytes longer than `plain`, as the nonce is not sent with it.
+    pub(crate) fn seal_cursor(
+        &self,
+        context: &[u8; 32],
+        plain: &[u8],
+    ) -> Result<Vec<u8>, SecretError> {
+        let (mut sealed, key) = (plain.to_vec(), &self.newest.cursors);
+        key.seal_in_place_append_tag(nonce_of(context), Aad::from(context), &mut sealed)?;
+        Ok(sealed)
     }
 
     /// Decrypts a cursor sealed for the same `context` under any line.
-    pub(crate) fn open_cursor(&self, context: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
-        let (nonce, sealed) = sealed.split_first_chunk::<NONCE_LEN>()?;
+    pub(crate) fn open_cursor(&self, context: &[u8; 32], sealed: &[u8]) -> Option<Vec<u8>> {
         self.lines().find_map(|line| {
-            let mut bytes = sealed.to_vec();
-            let nonce = Nonce::from(nonce);
+            let (mut bytes, nonce) = (sealed.to_vec(), nonce_of(context));
             let plain = line
                 .cursors
-                .open_in_place(nonce, Aad::from(context), &mut bytes)
-                .ok()?;
-            Some(plain.to_vec())
+                .open_in_place(nonce, Aad::from(context), &mut bytes);
+            Some(plain.ok()?.to_vec())
         })
     }
 
@@ -238,12 +237,23 @@ impl SecretLine {
         Ok(SecretLine {
             id: id.to_owned(),
             api_keys: hmac::Key::new(hmac::HMAC_SHA256, &derive(&root, "api-key")?),
-            cursors: RandomizedNonceKey::new(&AES_256_GCM, &derive(&root, "cursor")?)?,
+            cursors: LessSafeKey::new(UnboundKey::new(
+                &AES_256_GCM_SIV,
+                &derive(&root, "short-cursor")?,
+            )?),
             sessions: hmac::Key::new(hmac::HMAC_SHA256, &derive(&root, "session")?),
             arguments: hmac::Key::new(hmac::HMAC_SHA256, &derive(&root, "audit-arguments")?),
             records: hmac::Key::new(hmac::HMAC_SHA256, &derive(&root, "audit-records")?),
         })
     }
+}
+
+/// The nonce of all cursors of one context. Under AES-GCM-SIV (RFC 8452, 9) a nonce that repeats reveals which of
+/// the texts are equal, and nothing else.
+fn nonce_of(context: &[u8; 32]) -> Nonce {
+    let mut nonce = [0; NONCE_LEN];
+    nonce.copy_from_slice(&context[..NONCE_LEN]);
+    Nonce::assume_unique_for_key(nonce)
 }
 
 fn tag(key: &hmac::Key, message: &[u8]) -> [u8; 32] {
@@ -334,17 +344,17 @@ mod tests {
         );
         let before = RootSecret::parse(&old).unwrap();
         let (line, hash) = before.hash_key("s3cret");
-        let cursor = before.seal_cursor(b"context", b"page 2").unwrap();
+        let cursor = before.seal_cursor(&[1; 32], b"page 2").unwrap();
 
         let rotated = RootSecret::parse(&format!("{new}\n{old}")).unwrap();
         assert!(rotated.key_matches(line, "s3cret", &hash));
         assert!(!rotated.key_matches(line, "other", &hash));
-        assert_eq!(rotated.open_cursor(b"context", &cursor).unwrap(), b"page 2");
-        assert_eq!(rotated.open_cursor(b"elsewhere", &cursor), None);
+        assert_eq!(rotated.open_cursor(&[1; 32], &cursor).unwrap(), b"page 2");
+        assert_eq!(rotated.open_cursor(&[2; 32], &cursor), None);
 
         let forgotten = RootSecret::parse(&new).unwrap();
         assert!(!forgotten.key_matches(line, "s3cret", &hash));
-        assert_eq!(forgotten.open_cursor(b"context", &cursor), None);
+        assert_eq!(forgotten.open_cursor(&[1; 32], &cursor), None);
     }
 
     #[test]

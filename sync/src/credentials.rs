@@ -75,7 +75,9 @@ pub enum CredentialError {
     #[error("`{0}` is no name of a credential: use [a-z0-9][a-z0-9-]{{0,62}}")]
     Name(String),
     /// There is no such file.
-    #[error("--credentials has no file `{0}`: an operator has to put it there")]
+    #[error(
+        "the folder that --credentials names has no file `{0}`: an operator has to put it there"
+    )]
     Missing(String),
     /// The file cannot be read.
     #[error("the file `{name}` of --credentials can't be read")]

@@ -108,6 +108,7 @@ pub struct SyncFailure {
     pub state: SyncState,
     /// At most [`MAX_MESSAGE`] characters, without secrets and host paths.
     pub message: String,
+    is_corruption: bool,
 }
 
 impl SyncFailure {
@@ -116,17 +117,13 @@ impl SyncFailure {
         SyncFailure {
             state,
             message: message.into(),
+            is_corruption: false,
         }
     }
 
     /// Whether git calls the mirror itself corrupt.
     pub(crate) fn is_corruption(&self) -> bool {
-        let words = self.message.to_lowercase();
-        let mut own = words
-            .split("; ")
-            .filter(|line| !line.starts_with("remote:"));
-        let is_own = |line: &str| CORRUPTION.iter().any(|sign| line.contains(sign));
-        self.state == SyncState::Failed && own.any(is_own)
+        self.is_corruption
     }
 
     /// What git wrote to its standard error, classified. It writes to `folder`, and what is `hidden` is cut out.
@@ -145,7 +142,13 @@ impl SyncFailure {
             message = format!("{remedy}: {message}");
             message = message.chars().take(MAX_MESSAGE).collect();
         }
-        SyncFailure { state, message }
+        let own = own_words(words);
+        let is_corruption = CORRUPTION.iter().any(|sign| own.contains(sign));
+        SyncFailure {
+            state,
+            message,
+            is_corruption: is_corruption && state == SyncState::Failed,
+        }
     }
 }
 
@@ -237,9 +240,26 @@ fn is_full(folder: &Path) -> bool {
 }
 
 fn classify(words: &str) -> SyncState {
-    let words = words.to_lowercase();
-    let found = WORDS.iter().find(|(sign, _)| words.contains(sign));
+    let (own, all) = (own_words(words), words.to_lowercase());
+    // A remote knows nothing of this machine's disk, nor of the key that it is known by.
+    let is_local = |state| matches!(state, SyncState::NoSpace | SyncState::HostKeyChanged);
+    let says = |(sign, state): &&(&str, SyncState)| match is_local(*state) {
+        true => own.contains(sign),
+        false => all.contains(sign),
+    };
+    let found = WORDS.iter().find(says);
     found.map_or(SyncState::Failed, |(_, state)| *state)
+}
+
+/// The lines that the remote did not write, in lower case. ssh passes on what its remote says as it is.
+fn own_words(words: &str) -> String {
+    let words = words.to_lowercase();
+    let is_own = |line: &&str| {
+        let line = line.trim_start();
+        !line.starts_with("remote:") && !line.contains("remote error:")
+    };
+    let own: Vec<&str> = words.split(['\n', '\r']).filter(is_own).collect();
+    own.join("\n")
 }
 
 impl fmt::Display for SyncState {
@@ -302,6 +322,22 @@ mod tests {
                 state,
                 "{words}"
             );
+        }
+    }
+
+    #[test]
+    fn a_remote_says_nothing_of_this_machine() {
+        for (words, is_corruption) in [
+            ("fatal: bad object HEAD", true),
+            ("remote: x; is corrupt", false),
+            ("remote: counting\rremote: bad object 1", false),
+            ("fatal: remote error: pack is corrupt", false),
+            ("fatal: remote error: no space left on device", false),
+            ("remote: Host key verification failed.", false),
+        ] {
+            let failure = SyncFailure::of_git(words, Path::new("/srv/repos"), &Hidden::default());
+            assert_eq!(failure.state, SyncState::Failed, "{words}");
+            assert_eq!(failure.is_corruption(), is_corruption, "{words}");
         }
     }
 

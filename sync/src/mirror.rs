@@ -114,31 +114,43 @@ impl Mirrors {
         let place = self.place(source.tenant, source.project);
         self.put_back(source.tenant, source.project, source.project_id)
             .map_err(|error| disk_failure(&error))?;
-        match Owner::of(&place).map_err(|error| disk_failure(&error))? {
-            Owner::Nobody => {}
-            Owner::Project(id) if id == source.project_id => {
-                return self.fetch_if_changed(&place, source, bounds).await;
-            }
-            Owner::Project(earlier) => {
-                self.remove(source.tenant, source.project, earlier)
-                    .map_err(|error| disk_failure(&error))?;
-            }
-            Owner::Unnamed => {
-                self.claim(&place, source, bounds).await?;
-                return self.fetch_if_changed(&place, source, bounds).await;
-            }
-            Owner::Foreign => {
-                return Err(SyncFailure::new(
-                    SyncState::Failed,
-                    "the project's folder has a repository that sync did not make: move it away",
-                ));
-            }
+        let is_there = self.take_place(&place, source, bounds).await?;
+        let refs = self.ask_for_refs(source, bounds).await;
+        if is_there {
+            return self.fetch_if_changed(&place, source, refs, bounds).await;
         }
         let (beside, synced) = self.make(source, bounds).await?;
         let parent = place.parent().unwrap_or(&self.repos);
         let moved = fs::create_dir_all(parent).and_then(|()| fs::rename(&beside.0, &place));
         moved.map_err(|error| disk_failure(&error))?;
+        unchanged::remember(&place, source, refs, &synced).map_err(|error| disk_failure(&error))?;
         Ok(synced)
+    }
+
+    /// Makes sure that a project's place is its own or free; whether its mirror is there.
+    async fn take_place(
+        &self,
+        place: &Path,
+        source: &MirrorSource<'_>,
+        bounds: &RunBounds<'_>,
+    ) -> Result<bool, SyncFailure> {
+        match Owner::of(place).map_err(|error| disk_failure(&error))? {
+            Owner::Nobody => Ok(false),
+            Owner::Project(id) if id == source.project_id => Ok(true),
+            Owner::Project(earlier) => {
+                let removed = self.remove(source.tenant, source.project, earlier);
+                removed.map_err(|error| disk_failure(&error))?;
+                Ok(false)
+            }
+            Owner::Unnamed => {
+                self.claim(place, source, bounds).await?;
+                Ok(true)
+            }
+            Owner::Foreign => Err(SyncFailure::new(
+                SyncState::Failed,
+                "the project's folder has a repository that sync did not make: move it away",
+            )),
+        }
     }
 
     /// Whether the mirror of this project is there. A folder that cannot be read is taken for it.

@@ -164,10 +164,13 @@ impl RemoteUrl {
         path.strip_suffix(".git").unwrap_or(path)
     }
 
-    /// What names the repository by any protocol: host without port, and path, in lower case where hosts take no
-    /// notice of case.
+    /// What names the repository by any protocol: host and path in lower case, of which most hosts take no notice. A
+    /// port of https tells two servers apart; that of ssh is one more way to the same.
     pub fn identity(&self) -> String {
-        let host = self.url.host_str().unwrap_or_default();
+        let host = match self.protocol {
+            Protocol::Ssh => self.url.host_str().unwrap_or_default().to_owned(),
+            _ => self.host(),
+        };
         format!("{host}/{}", self.path()).to_lowercase()
     }
 

@@ -7,8 +7,9 @@ mod overview;
 mod process;
 
 use serde_json::Value;
-use sqlx::PgPool;
-use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgListener, PgPoolOptions};
+use sqlx::query::Query;
+use sqlx::{PgPool, Postgres};
 use tokio::time::Duration;
 use uuid::Uuid;
 
@@ -119,15 +120,12 @@ impl SyncStore {
 
     /// Puts off due mirrors for which a listing vouches, by so long at most.
     pub(crate) async fn vouch_for_mirrors(&self, by: Duration) -> Result<(), SyncStoreError> {
-        sqlx::query!(
+        let call = sqlx::query!(
             "select vouch_for_mirrors($1, $2)",
             self.place,
             by.as_secs_f64()
-        )
-        .execute(&self.pool)
-        .await
-        .map(drop)
-        .map_err(failed("putting off mirrors"))
+        );
+        self.execute(call, "putting off mirrors").await
     }
 
     /// Leases a mirror that is due and has its turn.
@@ -200,7 +198,7 @@ impl SyncStore {
             true => SyncState::RefGone,
             false => SyncState::Ok,
         };
-        sqlx::query!(
+        let call = sqlx::query!(
             "select record_mirror($1, $2, $3, $4, $5, $6, $7, $8)",
             mirror.project_id,
             self.place,
@@ -210,11 +208,8 @@ impl SyncStore {
             synced.head,
             in_sql(synced.bytes),
             next.as_secs_f64()
-        )
-        .execute(&self.pool)
-        .await
-        .map(drop)
-        .map_err(failed("recording a run"))
+        );
+        self.execute(call, "recording a run").await
     }
 
     /// Records a run that failed, the size of what is there in bytes, and when the next run is due.
@@ -225,7 +220,7 @@ impl SyncStore {
         bytes: Option<u64>,
         next: Duration,
     ) -> Result<(), SyncStoreError> {
-        sqlx::query!(
+        let call = sqlx::query!(
             "select record_mirror_failure($1, $2, $3, $4, $5, $6, $7)",
             mirror.project_id,
             self.place,
@@ -234,11 +229,8 @@ impl SyncStore {
             failure.message,
             bytes.and_then(in_sql),
             next.as_secs_f64()
-        )
-        .execute(&self.pool)
-        .await
-        .map(drop)
-        .map_err(failed("recording a failed run"))
+        );
+        self.execute(call, "recording a failed run").await
     }
 
     /// Ends a lease without a result: the mirror stays due. `bytes` is the size of what is there.
@@ -247,17 +239,14 @@ impl SyncStore {
         mirror: &LeasedMirror,
         bytes: Option<u64>,
     ) -> Result<(), SyncStoreError> {
-        sqlx::query!(
+        let call = sqlx::query!(
             "select release_mirror_lease($1, $2, $3, $4)",
             mirror.project_id,
             self.place,
             mirror.lease_number,
             bytes.and_then(in_sql)
-        )
-        .execute(&self.pool)
-        .await
-        .map(drop)
-        .map_err(failed("ending the lease of a mirror"))
+        );
+        self.execute(call, "ending the lease of a mirror").await
     }
 
     /// Starts to receive notifications that a source was added or is due.
@@ -271,6 +260,18 @@ impl SyncStore {
         listening
             .unwrap_or(Err(sqlx::Error::PoolTimedOut))
             .map_err(failed("listening for changed sources"))
+    }
+
+    /// Calls a function of the database that returns nothing; `what` says what for.
+    async fn execute(
+        &self,
+        call: Query<'_, Postgres, PgArguments>,
+        what: &'static str,
+    ) -> Result<(), SyncStoreError> {
+        call.execute(&self.pool)
+            .await
+            .map(drop)
+            .map_err(failed(what))
     }
 
     /// Whether the database answers.

@@ -20,8 +20,11 @@ mod read;
 mod revisions;
 mod schemas;
 mod search;
+mod symbols;
+mod references;
 mod skipped;
 mod search_pages;
+mod sizes;
 
 use e2e::Reply;
 use serde_json::Value;

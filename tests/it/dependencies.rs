@@ -121,15 +121,16 @@ async fn content_is_cut_at_max_bytes_and_dependencies_stop_without_room() {
     let repo = Repo::new()
         .file(
             "main.js",
-            "import './a'; import './b'; import './c'; import './logo.png';",
+            "import './a'; import './b'; import './c'; import './logo.png'; import './empty';",
         )
         .file("a.js", line.repeat(2500))
         .file("b.js", line.repeat(2500))
         .file("c.js", "small\n")
-        .file("logo.png", b"\x89PNG\0");
+        .file("logo.png", b"\x89PNG\0")
+        .file("empty.js", "");
     let (_stack, client) = serve(repo.commit()).await;
     let whole = read(&client, "main.js", json!({})).await;
-    let [a, b, c, logo] = whole["dependencies"].as_array().unwrap().as_slice() else {
+    let [a, b, c, logo, empty] = whole["dependencies"].as_array().unwrap().as_slice() else {
         panic!("{whole}");
     };
     assert_eq!(a["content"].as_str().unwrap().len(), 40_000);
@@ -137,7 +138,7 @@ async fn content_is_cut_at_max_bytes_and_dependencies_stop_without_room() {
     assert_eq!(
         (b.get("content"), &b["truncated"]),
         (None, &json!(true)),
-        "over 64 KiB in all"
+        "over 64,000 bytes in all"
     );
     assert_eq!(c["content"], "small\n");
     assert_eq!(
@@ -145,11 +146,29 @@ async fn content_is_cut_at_max_bytes_and_dependencies_stop_without_room() {
         (None, None),
         "it is binary"
     );
+    assert_eq!(
+        (empty.get("content"), empty.get("truncated")),
+        (None, None),
+        "it has no text"
+    );
 
     let cut = read(&client, "main.js", json!({ "max_bytes": 100 })).await;
     let a = &cut["dependencies"][0];
     assert_eq!(a["content"], line.repeat(6), "at a line end");
     assert_eq!(a["truncated"], true);
+}
+
+#[tokio::test]
+async fn a_large_file_names_its_dependencies_without_their_text() {
+    let large = "import './a'; import './b';\n".to_owned() + &"// filler of a line\n".repeat(3_300);
+    let repo = Repo::new().file("main.js", large);
+    let repo = repo.file("a.js", "1;\n".repeat(1_000)).file("b.js", "1;\n");
+    let (_stack, client) = serve(repo.commit()).await;
+    let data = read(&client, "main.js", json!({})).await;
+    assert_eq!(paths(&data), ["a.js", "b.js"]);
+    let dependencies = &data["dependencies"];
+    assert_eq!(dependencies[0]["truncated"], true, "no room is left for it");
+    assert_eq!(dependencies[1]["content"], "1;\n");
 }
 
 #[tokio::test]
@@ -210,4 +229,39 @@ async fn a_file_of_an_old_commit_imports_files_of_that_commit() {
     assert_eq!(paths(&past), ["a.js", "b/index.js"]);
     assert_eq!(past["dependencies"][0]["content"], "then");
     assert_eq!(imports(&client, "main.js").await, ["c.js"]);
+}
+
+#[tokio::test]
+async fn signatures_stand_for_the_text_of_what_is_imported() {
+    let repo = Repo::new().files([
+        ("Cargo.toml", "[package]\nname = \"app\"\n"),
+        ("src/lib.rs", "mod pool;\nmod empty;\nuse crate::pool::Pool;\n"),
+        (
+            "src/pool.rs",
+            "/// Connections.\npub struct Pool;\nimpl Pool {\n    pub fn take(&self) -> u8 {\n        7\n    }\n    \
+             fn hidden(&self) {}\n}\n",
+        ),
+        ("src/empty.rs", ""),
+    ]);
+    let (_stack, client) = serve(repo).await;
+    let data = read(
+        &client,
+        "src/lib.rs",
+        json!({ "include_deps": "signatures" }),
+    )
+    .await;
+    let of = |path: &str| {
+        let mut found = data["dependencies"].as_array().unwrap().iter();
+        found.find(|it| it["path"] == path).unwrap().clone()
+    };
+    let pool = of("src/pool.rs");
+    assert_eq!(
+        pool["signatures"],
+        json!(["2: pub struct Pool", "4:   pub fn take(&self) -> u8"])
+    );
+    assert_eq!((pool.get("content"), pool.get("truncated")), (None, None));
+    assert_eq!(of("src/empty.rs").get("signatures"), None);
+    let arguments = json!({ "path": "src/lib.rs", "include_deps": "outlines" });
+    let refused = client.call("read_file", arguments).await;
+    assert_eq!(refused.code(), "invalid_arguments");
 }

@@ -7,6 +7,7 @@ mod outage;
 mod readback;
 mod bound;
 mod search;
+mod discoveries;
 
 use e2e::{Client, Reply};
 use serde_json::{Value, json};

@@ -12,10 +12,20 @@ mod wishes;
 
 use std::{fs, time::Duration};
 
+use archway_sync::git::RunLimits;
 use e2e::{GitHost, Repo, git, http::Request};
 use serde_json::json;
 
 use mirrored::{Mirrored, PATIENCE, found};
+
+/// What a run may take.
+fn limits() -> RunLimits {
+    RunLimits {
+        time: PATIENCE,
+        silence: PATIENCE,
+        bytes: 1 << 30,
+    }
+}
 
 #[tokio::test]
 async fn a_repository_behind_a_credential_is_mirrored_served_and_followed() {

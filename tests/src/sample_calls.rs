@@ -178,7 +178,16 @@ pub fn mistakes(listed: &[Value]) -> Vec<String> {
 
 /// Every tool's entry, in the order of the registry.
 pub fn table() -> Vec<SampleCalls> {
-    [basics(), files(), search(), git(), memory(), architecture()].concat()
+    [
+        basics(),
+        files(),
+        search(),
+        symbols(),
+        git(),
+        memory(),
+        architecture(),
+    ]
+    .concat()
 }
 
 fn basics() -> Vec<SampleCalls> {
@@ -239,6 +248,24 @@ fn search() -> Vec<SampleCalls> {
     ]
 }
 
+fn symbols() -> Vec<SampleCalls> {
+    vec![
+        SampleCalls::of("find_symbol")
+            .names_commit()
+            .call(json!({ "name": "lantern" }))
+            .call(json!({ "name": "*", "project": "*" })),
+        SampleCalls::of("find_references")
+            .names_commit()
+            .call(json!({ "symbol": "lantern" }))
+            .call(json!({ "symbol": "imported", "confidence": "certain" })),
+        SampleCalls::of("outline")
+            .names_commit()
+            .path(PathArgument::Opened("path"))
+            .call(json!({ "path": "src/imported.js" }))
+            .call(json!({ "path": "." })),
+    ]
+}
+
 fn git() -> Vec<SampleCalls> {
     let narrow = json!({ "file_path": "treasure.txt", "since": "HEAD~1", "author": "Ada" });
     vec![
@@ -283,6 +310,7 @@ fn architecture() -> Vec<SampleCalls> {
         SampleCalls::of("search_architecture")
             .names_commit()
             .call(json!({ "query": "lantern" }))
+            .call(json!({ "resource_type": "adr" }))
             .call(json!({ "query": "lantern", "resource_type": "patterns" })),
         SampleCalls::of("check_adr_alignment")
             .names_commit()

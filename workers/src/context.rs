@@ -22,6 +22,7 @@ use archway_store::{
     Access, AccessRecorder, ProjectKey, Stores, TenantStore,
     memory::{Author, IdempotencyKey},
 };
+use archway_symbols::SymbolCache;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -46,6 +47,8 @@ pub(crate) struct SharedState {
     pub(crate) accesses: AccessRecorder,
     /// The imports of files, cached after parsing.
     pub(crate) imports: ImportCache,
+    /// The symbols of files, cached after parsing.
+    pub(crate) symbols: SymbolCache,
     /// The architecture documents of projects, cached after reading.
     pub(crate) libraries: Libraries,
     /// The vectors of their passages.
@@ -69,6 +72,8 @@ pub struct ToolContext {
     key: IdempotencyKey,
     /// The weight of the tool.
     weight: u32,
+    /// The size of the result that the caller asked for, in bytes.
+    requested_bytes: usize,
     cancel: Cancel,
     events: mpsc::Sender<v1::CallEvent>,
 }
@@ -87,6 +92,7 @@ impl ToolContext {
             session: None,
             key,
             weight: 1,
+            requested_bytes: usize::MAX,
             cancel,
             events,
         }
@@ -99,6 +105,13 @@ impl ToolContext {
         self
     }
 
+    /// Sets the size of the result that the caller asked for.
+    #[must_use]
+    pub(crate) fn with_requested_bytes(mut self, bytes: usize) -> Self {
+        self.requested_bytes = bytes;
+        self
+    }
+
     /// The deadline and cancellation of the call.
     pub fn cancel(&self) -> &Cancel {
         &self.cancel
@@ -106,12 +119,17 @@ impl ToolContext {
 
     /// Maximum size of the result in bytes, for text and for data separately.
     pub fn max_result_bytes(&self) -> usize {
-        self.shared.max_result_bytes
+        self.shared.max_result_bytes.min(self.requested_bytes)
     }
 
     /// The imports of files, cached after parsing.
     pub(crate) fn imports(&self) -> &ImportCache {
         &self.shared.imports
+    }
+
+    /// The symbols of files, cached after parsing.
+    pub(crate) fn symbols(&self) -> &SymbolCache {
+        &self.shared.symbols
     }
 
     /// The architecture documents of projects, cached after reading.
@@ -400,6 +418,7 @@ mod tests {
                 stores,
                 accesses,
                 imports: ImportCache::new(),
+                symbols: SymbolCache::new(),
                 libraries: Libraries::new(),
                 vectors: Vectors::new(),
                 blocking: Blocking::new(threads, permits, &metrics),

@@ -20,6 +20,7 @@ use archway_index::indexer::Indexer;
 use archway_proto::pass::PassVerifier;
 use archway_repo::Mounts;
 use archway_store::{AccessRecorder, Stores};
+use archway_symbols::SymbolCache;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -160,6 +161,7 @@ impl Worker {
             stores: stores.clone(),
             accesses,
             imports: ImportCache::new(),
+            symbols: SymbolCache::new(),
             libraries: Libraries::new(),
             vectors: Vectors::new(),
             workflows: workflows.clone(),

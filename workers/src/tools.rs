@@ -26,6 +26,7 @@ mod hello;
 mod list_projects;
 mod files;
 mod search;
+mod symbols;
 mod git;
 mod context;
 mod memory;
@@ -42,6 +43,9 @@ pub(crate) use files::{WholeFile, read_whole};
 use refusal::is_of_the_project;
 pub use reply::Reply;
 
+/// The size of a reply that no argument asked to be longer, in bytes: about 4,000 tokens.
+const DEFAULT_REPLY_BYTES: usize = 16_000;
+
 /// Every tool of a worker, in the order of `tools/list`.
 pub fn registry() -> Result<Registry, RegistryError> {
     Registry::default()
@@ -53,6 +57,9 @@ pub fn registry() -> Result<Registry, RegistryError> {
         .with::<files::GetRepoOverview>()?
         .with::<search::SearchFiles>()?
         .with::<search::GrepCodebase>()?
+        .with::<symbols::FindSymbol>()?
+        .with::<symbols::FindReferences>()?
+        .with::<symbols::Outline>()?
         .with::<git::GitLog>()?
         .with::<git::GitBlame>()?
         .with::<git::GitDiff>()?
@@ -83,6 +90,8 @@ pub trait Tool: 'static {
     /// Units of the totals that a call costs, at least 1. From 5 on the tool's work on files is
     /// queued fairly over tenants.
     const WEIGHT: u32 = 1;
+    /// The arguments that ask for more than [`DEFAULT_REPLY_BYTES`]: each by a number above this one, or by any text.
+    const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[];
     /// Whether a write with an idempotency key takes effect once, however often it is repeated. The
     /// gateway may then retry it on another worker if the first one is lost.
     const ONCE: bool = false;
@@ -227,6 +236,10 @@ async fn answer<T: Tool>(cx: ToolContext, args: Value) -> Result<Value, Failure>
             "call tools/list for those that are",
         ));
     }
+    let requested = match asks_for_more(T::ASKS_FOR_MORE, &args) {
+        true => usize::MAX,
+        false => DEFAULT_REPLY_BYTES,
+    };
     let args = serde_json::from_value(args).map_err(|error| {
         Failure::new(
             Fault::InvalidArguments,
@@ -234,13 +247,31 @@ async fn answer<T: Tool>(cx: ToolContext, args: Value) -> Result<Value, Failure>
             "compare them with the tool's input schema",
         )
     })?;
-    let cx = cx.with_weight(T::WEIGHT);
+    let cx = cx.with_weight(T::WEIGHT).with_requested_bytes(requested);
     T::run(&cx, args).await?.into_result(T::UNTRUSTED)
+}
+
+/// Whether one of these arguments asks for more than a default reply.
+fn asks_for_more(of_tool: &[(&str, u64)], args: &Value) -> bool {
+    of_tool.iter().any(|(name, usual)| match args.get(name) {
+        None | Some(Value::Null) => false,
+        Some(Value::Number(number)) => number.as_u64().is_some_and(|it| it > *usual),
+        Some(_) => true,
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn more_is_asked_for_by_a_larger_number_or_a_text() {
+        let asks = |args| asks_for_more(&[("limit", 50), ("file_path", 0)], &args);
+        assert!(asks(json!({ "limit": 51 })) && asks(json!({ "file_path": "a" })));
+        assert!(!asks(json!({ "limit": 50 })) && !asks(json!({ "limit": null, "query": "x" })));
+    }
 
     #[test]
     fn the_catalogue_fits_into_its_size_limits() {

@@ -21,7 +21,7 @@ pub(super) async fn measure(stack: &Stack, organisation: &Organisation) {
     organisation.list_quiet(count);
     organisation.connect(stack, "quiet");
     make_mirrors(stack, count).expect("mirrors");
-    for statement in statements(count, &organisation.host.base()) {
+    for statement in statements(count, organisation) {
         stack.sql(&statement).await;
     }
     let sync = organisation.sync(stack);
@@ -56,7 +56,7 @@ impl Organisation {
 fn make_mirrors(stack: &Stack, count: usize) -> io::Result<()> {
     for number in 0..count {
         let mirror = stack.project_named(TENANT, &format!("q{number}"));
-        for folder in ["objects", "refs"] {
+        for folder in ["objects/pack", "refs"] {
             fs::create_dir_all(mirror.join(folder))?;
         }
         let id = format!("{:032x}", number + 1);
@@ -68,17 +68,21 @@ fn make_mirrors(stack: &Stack, count: usize) -> io::Result<()> {
 }
 
 /// Makes the rows of repositories that were found, mirrored, and quiet for two days.
-fn statements(count: usize, base: &str) -> [String; 3] {
+fn statements(count: usize, organisation: &Organisation) -> [String; 3] {
+    let base = organisation.host.base();
     let host = base.trim_start_matches("https://");
+    let certificate = organisation.host.certificate().display().to_string();
     [
         format!(
             "insert into projects (id, tenant_id, slug) \
              select lpad(to_hex(n + 1), 32, '0')::uuid, id, 'q' || n from tenants, generate_series(0, {count} - 1) n where slug = '{TENANT}'"
         ),
         format!(
-            "insert into sources (project_id, tenant_id, url, host, connection_id, host_id, host_path, pushed_at) \
+            "insert into sources (project_id, tenant_id, url, host, connection_id, host_id, host_path, pushed_at, \
+                                  credential, ca_file, description, default_branch, topics) \
              select p.id, p.tenant_id, '{base}/quiet/' || p.slug || '/.git', '{host}', c.id, \
-                    (substr(p.slug, 2)::int + 1)::text, 'quiet/' || p.slug, '2026-01-01T00:00:01Z' \
+                    (substr(p.slug, 2)::int + 1)::text, 'quiet/' || p.slug, '2026-01-01T00:00:01Z', \
+                    'host', '{certificate}', 'about quiet/' || p.slug, 'main', '{{web}}' \
              from projects p join connections c on c.tenant_id = p.tenant_id and c.name = 'quiet' \
              where p.slug ~ '^q[0-9]+$'"
         ),

@@ -139,7 +139,8 @@ impl TenantsTx {
         Ok((gateways.collect(), total))
     }
 
-    /// Processes of `archway sync` that reported within the last 90 s, by name: at most 64 of them.
+    /// Processes of `archway sync` that reported within the last 90 s, by name: at most 64 of them. If none did, those
+    /// that reported last and did not end by themselves.
     ///
     /// # Errors
     /// If Postgres does not answer.
@@ -147,7 +148,9 @@ impl TenantsTx {
         sqlx::query_as!(
             ReportedProcess,
             r#"select name, host as "host!", admin as "admin!" from sync_processes
-               where seen_at > now() - interval '90 seconds' and admin is not null and host is not null
+               where admin is not null and host is not null
+                 and (seen_at > now() - interval '90 seconds' or not exists (
+                     select from sync_processes where seen_at > now() - interval '90 seconds'))
                order by name collate "C", admin collate "C" limit $1"#,
             MOST_PROCESSES
         )

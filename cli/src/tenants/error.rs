@@ -142,6 +142,7 @@ fn list_of(kind: &str) -> &'static str {
     match kind {
         "project" => "archway project list TENANT",
         "key" => "archway key list TENANT",
+        "connection" => "archway connection list TENANT",
         _ => "archway tenant list",
     }
 }

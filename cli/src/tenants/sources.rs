@@ -176,7 +176,7 @@ impl TenantsTx {
     pub async fn mirrors(&mut self, tenant: Uuid) -> Result<Vec<MirrorRow>, TenantError> {
         let rows = sqlx::query!(
             r#"select p.slug as project, s.host, coalesce(m.place, '') as "place!",
-                      coalesce(shown_mirror_state(m.state, m.next_at), 'new') as "state!",
+                      coalesce(shown_mirror_state(m.state, m.next_at, m.leased_until), 'new') as "state!",
                       (extract(epoch from coalesce(m.since, s.created_at)) * 1000000)::bigint as "since!",
                       coalesce(m.attempts, 0) as "attempts!", m.message as "message?", m.head as "head?",
                       m.bytes as "bytes?", m.percent as "percent?",

@@ -1,8 +1,8 @@
 //! A tool's arguments: converted to the advertised spelling, then validated against its schema.
 //!
-//! Accepted besides: the camelCase spelling of a top-level argument, `null` for an optional one
-//! (its default), and `2.0` for an integer. Everything else is reported, all of it at once, so that
-//! an agent needs one retry rather than five.
+//! Accepted besides, of top-level arguments: other spellings ([`Spellings`]), `null` for an optional one (its
+//! default), `2.0` and `"2"` for an integer, and `"true"` for true. Everything else is reported, all of it at once,
+//! so that an agent needs one retry rather than five.
 
 use std::collections::HashMap;
 
@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     nearest,
+    spellings::Spellings,
     violation::{MOST_VIOLATIONS, Violation, failure, has_type},
 };
 use crate::error::{MAX_QUOTED_BYTES, quoted};
@@ -34,10 +35,17 @@ pub(crate) enum SchemaError {
 pub(crate) struct ArgumentRules {
     schema: Value,
     validator: Validator,
-    /// The advertised names, and whether the argument is an integer.
-    properties: HashMap<String, bool>,
-    /// From the camelCase spelling, where it differs, to the advertised one.
-    camel: HashMap<String, String>,
+    /// By the advertised name.
+    properties: HashMap<String, Kind>,
+    spellings: Spellings,
+}
+
+/// What an argument is, as far as it may be written in other ways.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Integer,
+    Boolean,
+    Other,
 }
 
 impl ArgumentRules {
@@ -45,20 +53,16 @@ impl ArgumentRules {
         let schema = Value::Object(schema.clone());
         let validator = jsonschema::draft202012::new(&schema)
             .map_err(|error| SchemaError::Compile(Box::new(error)))?;
-        let (mut properties, mut camel) = (HashMap::new(), HashMap::new());
-        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-            let integer = has_type(property, "integer") && !has_type(property, "number");
-            properties.insert(name.clone(), integer);
-            let spelling = camel_case(name);
-            if spelling != *name && camel.insert(spelling, name.clone()).is_some() {
-                return Err(SchemaError::Ambiguous(name.clone()));
-            }
-        }
+        let properties = schema["properties"].as_object().into_iter().flatten();
+        let properties: HashMap<String, Kind> = properties
+            .map(|(name, property)| (name.clone(), Kind::of(property)))
+            .collect();
+        let spellings = Spellings::of(properties.keys()).map_err(SchemaError::Ambiguous)?;
         Ok(ArgumentRules {
             schema,
             validator,
             properties,
-            camel,
+            spellings,
         })
     }
 
@@ -90,28 +94,28 @@ impl ArgumentRules {
     ) -> Map<String, Value> {
         let mut arguments = Map::new();
         let mut unknown = Vec::new();
+        let mut spelled: HashMap<&String, String> = HashMap::new();
         for (spelling, value) in given {
-            let name = self.camel.get(&spelling).unwrap_or(&spelling);
-            let Some(integer) = self.properties.get(name) else {
+            let name = self.spellings.advertised(&spelling).unwrap_or(&spelling);
+            let Some((name, kind)) = self.properties.get_key_value(name) else {
                 unknown.push(spelling);
                 continue;
             };
-            if arguments.contains_key(name) {
+            if let Some(before) = spelled.get(name) {
                 violations.push(Violation {
                     path: name.clone(),
-                    problem: format!("is given twice, as {name} and as {}", camel_case(name)),
+                    problem: format!("is given twice, as {before} and as {spelling}"),
                     allowed: json!("one spelling"),
                 });
-            } else if value.is_null() {
-                // Absent, but recorded until the other spelling was seen as well.
-                arguments.insert(name.clone(), Value::Null);
-            } else {
-                let value = if *integer { as_integer(value) } else { value };
-                if *integer && is_beyond(&value) {
-                    violations.push(Violation::beyond(&self.schema, name, EXACT - 1));
-                }
-                arguments.insert(name.clone(), value);
+                continue;
             }
+            spelled.insert(name, spelling);
+            // Null is absent, but recorded until another spelling was seen as well.
+            let value = kind.plain(value);
+            if *kind == Kind::Integer && is_beyond(&value) {
+                violations.push(Violation::beyond(&self.schema, name, EXACT - 1));
+            }
+            arguments.insert(name.clone(), value);
         }
         arguments.retain(|_name, value| !value.is_null());
         violations.extend(self.unknown(&unknown));
@@ -154,16 +158,34 @@ fn unknown_name(name: &str, names: &[&str]) -> Violation {
     }
 }
 
-/// `max_depth` → `maxDepth`.
-fn camel_case(name: &str) -> String {
-    let mut words = name.split('_');
-    let mut spelling = words.next().unwrap_or_default().to_owned();
-    for word in words {
-        let mut letters = word.chars();
-        spelling.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
-        spelling.push_str(letters.as_str());
+impl Kind {
+    fn of(property: &Value) -> Kind {
+        // A text that may be anything stays one.
+        if has_type(property, "string") && property["enum"].is_null() {
+            return Kind::Other;
+        }
+        match (has_type(property, "integer"), has_type(property, "boolean")) {
+            (true, false) if !has_type(property, "number") => Kind::Integer,
+            (false, true) => Kind::Boolean,
+            _ => Kind::Other,
+        }
     }
-    spelling
+
+    /// A value as the schema has it, if it was written in another way.
+    fn plain(self, value: Value) -> Value {
+        match self {
+            Kind::Integer => match value.as_str().map(str::parse::<i64>) {
+                Some(Ok(number)) => number.into(),
+                Some(Err(_no_number)) => value,
+                None => as_integer(value),
+            },
+            Kind::Boolean => match value.as_str().map(str::parse::<bool>) {
+                Some(Ok(truth)) => truth.into(),
+                Some(Err(_)) | None => value,
+            },
+            Kind::Other => value,
+        }
+    }
 }
 
 /// `2.0` is the integer 2 (JSON Schema 2020-12, 6.1.1).
@@ -248,6 +270,39 @@ mod tests {
         assert_eq!(arguments["max_depth"], json!(2));
         assert!(check(json!({ "path": "a", "max_depth": 2.5 })).is_err());
         assert!(check(json!({ "path": "a", "max_depth": 1e300 })).is_err());
+    }
+
+    #[test]
+    fn numbers_and_truths_may_be_written_as_text() {
+        let arguments = check(json!({ "path": "a", "max_depth": "5", "include_hidden": "true" }));
+        let plain = json!({ "path": "a", "max_depth": 5, "include_hidden": true });
+        assert_eq!(arguments.unwrap(), plain);
+        for (name, value) in [
+            ("max_depth", "5 "),
+            ("max_depth", "5.0"),
+            ("include_hidden", "yes"),
+        ] {
+            let failure = check(json!({ "path": "a", name: value })).unwrap_err();
+            assert!(failure.message.contains(name), "{}", failure.message);
+        }
+        let failure = check(json!({ "path": "a", "max_depth": "99999999999999999999" }));
+        assert!(failure.is_err());
+        let path = check(json!({ "path": "5" })).unwrap();
+        assert_eq!(path["path"], "5", "a text stays one");
+    }
+
+    #[test]
+    fn another_tools_name_of_the_argument_is_taken_once() {
+        assert_eq!(
+            check(json!({ "file_path": "a" })).unwrap(),
+            json!({ "path": "a" })
+        );
+        let failure = check(json!({ "file_path": "a", "path": "b" })).unwrap_err();
+        let message = failure.message;
+        assert!(
+            message.contains("given twice, as file_path and as path"),
+            "{message}"
+        );
     }
 
     #[test]

@@ -86,8 +86,12 @@ pub(super) fn unreachable(error: reqwest::Error) -> ListingError {
         return ListingError::TimedOut { limit: SILENCE };
     }
     let error = error.without_url();
+    let mut why = Chain(&error).to_string();
+    if why.contains("UnknownIssuer") {
+        why.push_str(": name its authority's certificate by `ca_file`");
+    }
     ListingError::Unreachable {
-        why: text::shown(&Chain(&error).to_string(), None),
+        why: text::shown(&why, None),
     }
 }
 

@@ -138,7 +138,8 @@ async fn list(lister: &Lister, leased: &LeasedListing) -> Result<(), ListError> 
         mark: new_mark.and_then(|mark| serde_json::to_value(mark).ok()),
         settings_digest,
         guard: serde_json::to_value(&guard).unwrap_or_default(),
-        is_whole,
+        // What was held back is not served.
+        is_whole: is_whole && message.is_none(),
         served: found.map_or(0, |found| found.repositories.len()),
         left_out: found.map_or(0, |found| found.excluded.len() + found.unreadable),
         vouch_seconds: if message.is_none() {
@@ -232,7 +233,7 @@ async fn apply(
     {
         return Ok(Some(format!(
             "the host no longer lists {lost} of {of} repositories (seen {times} times): nothing changes before \
-             {believed_at:.0}; `archway sync run --accept-removals` believes it at once"
+             {believed_at:.0}; `archway sync run TENANT --accept-removals` believes it at once"
         )));
     }
     let found = rows::found(&changes, &known, settings, below);

@@ -121,7 +121,7 @@ impl Refs {
         found.next().map(|name| Head::Branch(name.to_owned()))
     }
 
-    /// The branch that HEAD names already, if it is what the remote's HEAD names.
+    /// The branch that HEAD names already, if the remote's HEAD has the same commit.
     fn default_branch(&self) -> Option<Head> {
         let Head::Branch(name) = &self.head else {
             return None;

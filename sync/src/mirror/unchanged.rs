@@ -29,19 +29,27 @@ struct LastFetch {
 }
 
 impl Mirrors {
+    /// A digest of the remote's refs, asked for before the fetch. `None` if they are not known.
+    pub(super) async fn ask_for_refs(
+        &self,
+        source: &MirrorSource<'_>,
+        bounds: &RunBounds<'_>,
+    ) -> Option<String> {
+        let asked = self.remote_refs.digest(&source.transport);
+        bounds.cancel.run_until_cancelled(asked).await.flatten()
+    }
+
     /// Fetches what is new, unless the remote's refs are those of the last fetch.
     pub(super) async fn fetch_if_changed(
         &self,
         mirror: &Path,
         source: &MirrorSource<'_>,
+        refs: Option<String>,
         bounds: &RunBounds<'_>,
     ) -> Result<Synced, SyncFailure> {
-        let asked = self.remote_refs.digest(&source.transport);
-        let refs = bounds.cancel.run_until_cancelled(asked).await.flatten();
-        let url = source.transport.remote.as_str();
         if let Some(last) = last_fetch(mirror)
             && Some(&last.refs) == refs.as_ref()
-            && last.url == url
+            && last.url == source.transport.remote.as_str()
             && last.reference.as_deref() == source.reference
             && !upkeep::is_due(mirror)
         {
@@ -54,20 +62,27 @@ impl Mirrors {
         }
         forget(mirror).map_err(|error| disk_failure(&error))?;
         let synced = self.fetch_or_replace(mirror, source, bounds).await?;
-        if let Some(refs) = refs {
-            let last = LastFetch {
-                refs,
-                url: url.to_owned(),
-                reference: source.reference.map(str::to_owned),
-                head: synced.head.clone(),
-                ref_gone: synced.ref_gone,
-            };
-            let written = serde_json::to_vec(&last).map_err(io::Error::other);
-            let written = written.and_then(|text| fs::write(mirror.join(LAST_FETCH), text));
-            written.map_err(|error| disk_failure(&error))?;
-        }
+        remember(mirror, source, refs, &synced).map_err(|error| disk_failure(&error))?;
         Ok(synced)
     }
+}
+
+/// Writes down what was fetched, if the refs before are known.
+pub(super) fn remember(
+    mirror: &Path,
+    source: &MirrorSource<'_>,
+    refs: Option<String>,
+    synced: &Synced,
+) -> io::Result<()> {
+    let Some(refs) = refs else { return Ok(()) };
+    let last = LastFetch {
+        refs,
+        url: source.transport.remote.as_str().to_owned(),
+        reference: source.reference.map(str::to_owned),
+        head: synced.head.clone(),
+        ref_gone: synced.ref_gone,
+    };
+    fs::write(mirror.join(LAST_FETCH), serde_json::to_vec(&last)?)
 }
 
 /// `None` if it is not known, or too old.

@@ -50,16 +50,13 @@ impl SyncStore {
     /// Forgets a mirror that was removed, if the lease is still this process's. One whose project came into use
     /// meanwhile is cloned again.
     pub(crate) async fn forget_mirror(&self, mirror: &ExpiredMirror) -> Result<(), SyncStoreError> {
-        sqlx::query!(
+        let call = sqlx::query!(
             "select forget_mirror($1, $2, $3)",
             mirror.project_id,
             self.place,
             mirror.lease_number
-        )
-        .execute(&self.pool)
-        .await
-        .map(drop)
-        .map_err(failed("forgetting a mirror"))
+        );
+        self.execute(call, "forgetting a mirror").await
     }
 
     /// The projects that may have mirrors at this place.
@@ -78,10 +75,7 @@ impl SyncStore {
 
     /// Has mirrors cloned again that are gone from the volume.
     pub(crate) async fn clone_again(&self, projects: &[Uuid]) -> Result<(), SyncStoreError> {
-        sqlx::query!("select make_mirrors_anew($1, $2)", self.place, projects)
-            .execute(&self.pool)
-            .await
-            .map(drop)
-            .map_err(failed("having mirrors cloned again"))
+        let call = sqlx::query!("select make_mirrors_anew($1, $2)", self.place, projects);
+        self.execute(call, "having mirrors cloned again").await
     }
 }

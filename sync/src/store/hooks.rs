@@ -41,24 +41,18 @@ impl SyncStore {
         host_id: Option<&str>,
         host_path: Option<&str>,
     ) -> Result<(), SyncStoreError> {
-        sqlx::query!(
+        let call = sqlx::query!(
             "select request_mirrors($1, $2, $3)",
             connection,
             host_id,
             host_path
-        )
-        .execute(&self.pool)
-        .await
-        .map(drop)
-        .map_err(failed("making mirrors due"))
+        );
+        self.execute(call, "making mirrors due").await
     }
 
     /// Makes a listing due.
     pub(crate) async fn request_listing(&self, connection: Uuid) -> Result<(), SyncStoreError> {
-        sqlx::query!("select request_listing($1)", connection)
-            .execute(&self.pool)
-            .await
-            .map(drop)
-            .map_err(failed("making a listing due"))
+        let call = sqlx::query!("select request_listing($1)", connection);
+        self.execute(call, "making a listing due").await
     }
 }

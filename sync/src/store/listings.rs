@@ -150,16 +150,14 @@ impl SyncStore {
         listing: &LeasedListing,
         found: &[Value],
     ) -> Result<(), SyncStoreError> {
-        sqlx::query!(
+        let call = sqlx::query!(
             "select record_found($1, $2, $3)",
             listing.connection_id,
             listing.lease_number,
             Json(found) as _
-        )
-        .execute(&self.pool)
-        .await
-        .map(drop)
-        .map_err(failed("recording what a connection found"))
+        );
+        self.execute(call, "recording what a connection found")
+            .await
     }
 
     /// Puts projects out of use; `lost` as `record_lost` takes it.
@@ -168,16 +166,13 @@ impl SyncStore {
         listing: &LeasedListing,
         lost: Value,
     ) -> Result<(), SyncStoreError> {
-        sqlx::query!(
+        let call = sqlx::query!(
             "select record_lost($1, $2, $3)",
             listing.connection_id,
             listing.lease_number,
             lost
-        )
-        .execute(&self.pool)
-        .await
-        .map(drop)
-        .map_err(failed("recording what a connection lost"))
+        );
+        self.execute(call, "recording what a connection lost").await
     }
 
     /// Ends a listing.
@@ -187,17 +182,14 @@ impl SyncStore {
         outcome: &ListingOutcome,
         next: Duration,
     ) -> Result<(), SyncStoreError> {
-        sqlx::query!(
+        let call = sqlx::query!(
             "select record_listing($1, $2, $3, $4)",
             listing.connection_id,
             listing.lease_number,
             Json(outcome) as _,
             next.as_secs_f64()
-        )
-        .execute(&self.pool)
-        .await
-        .map(drop)
-        .map_err(failed("recording a listing"))
+        );
+        self.execute(call, "recording a listing").await
     }
 
     /// Ends a listing that failed. Whoever requests the next one, the host is not asked for `wait`.
@@ -208,18 +200,15 @@ impl SyncStore {
         next: Duration,
         wait: Duration,
     ) -> Result<(), SyncStoreError> {
-        sqlx::query!(
+        let call = sqlx::query!(
             "select record_listing_failure($1, $2, $3, $4, $5)",
             listing.connection_id,
             listing.lease_number,
             message,
             next.as_secs_f64(),
             wait.as_secs_f64()
-        )
-        .execute(&self.pool)
-        .await
-        .map(drop)
-        .map_err(failed("recording a failed listing"))
+        );
+        self.execute(call, "recording a failed listing").await
     }
 
     /// Ends the lease of a listing without a result: it stays due.
@@ -227,14 +216,11 @@ impl SyncStore {
         &self,
         listing: &LeasedListing,
     ) -> Result<(), SyncStoreError> {
-        sqlx::query!(
+        let call = sqlx::query!(
             "select release_listing_lease($1, $2)",
             listing.connection_id,
             listing.lease_number
-        )
-        .execute(&self.pool)
-        .await
-        .map(drop)
-        .map_err(failed("ending the lease of a listing"))
+        );
+        self.execute(call, "ending the lease of a listing").await
     }
 }

@@ -33,7 +33,7 @@ impl SyncStore {
 
     /// Says that this process lives, and makes the rows of mirrors that have none yet.
     pub(crate) async fn add_mirrors(&self) -> Result<(), SyncStoreError> {
-        sqlx::query!(
+        let call = sqlx::query!(
             "select add_mirrors($1, $2, $3, $4, $5, $6, $7)",
             self.holder,
             env!("CARGO_PKG_VERSION"),
@@ -42,19 +42,13 @@ impl SyncStore {
             self.process.admin,
             self.place,
             self.pool_name
-        )
-        .execute(&self.pool)
-        .await
-        .map(drop)
-        .map_err(failed("adding mirrors"))
+        );
+        self.execute(call, "adding mirrors").await
     }
 
     /// Says that this process ends.
     pub(crate) async fn end(&self) -> Result<(), SyncStoreError> {
-        sqlx::query!("select end_sync_process($1)", self.holder)
-            .execute(&self.pool)
-            .await
-            .map(drop)
-            .map_err(failed("saying that this process ends"))
+        let call = sqlx::query!("select end_sync_process($1)", self.holder);
+        self.execute(call, "saying that this process ends").await
     }
 }

@@ -173,7 +173,6 @@ async fn a_project_without_documents_names_the_folders_for_them() {
 async fn invalid_arguments_are_refused_with_valid_ones() {
     let (_stack, client) = serve(documented().commit()).await;
     for (arguments, named) in [
-        (json!({}), "query"),
         (json!({ "query": "" }), "query"),
         (json!({ "query": "x".repeat(501) }), "500"),
         (
@@ -230,4 +229,39 @@ async fn an_answer_stays_within_its_size_whatever_documents_hold() {
     let reply = ask(&client, json!({ "query": "orders", "max_results": 20 })).await;
     assert_eq!(results(&reply).len(), 20);
     assert!(reply.text().len() < 64 << 10, "{}", reply.text().len());
+}
+
+#[tokio::test]
+async fn without_a_query_all_documents_of_a_type_are_listed_page_by_page() {
+    let records = (1..=25).fold(documented(), |repo, number| {
+        let text = format!(
+            "# Record {number}\n\n## Status\n\nAccepted\n\n## Decision\n\nWe do {number}.\n"
+        );
+        repo.file(&format!("docs/adr/{:04}-record.md", number + 2), text)
+    });
+    let (_stack, client) = serve(records.commit()).await;
+    let (mut arguments, mut seen, mut pages) = (json!({ "resource_type": "adr" }), Vec::new(), 0);
+    loop {
+        let reply = ask(&client, arguments.clone()).await;
+        assert_eq!(reply.structured()["total_matches"], 27);
+        seen.extend(uris(&reply).into_iter().map(str::to_owned));
+        pages += 1;
+        let Some(cursor) = reply.structured().get("cursor") else {
+            break;
+        };
+        assert_eq!(reply.structured()["truncated"], true);
+        arguments["cursor"] = cursor.clone();
+    }
+    assert_eq!((pages, seen.len()), (3, 27));
+    assert_eq!(seen[0], "architecture://adr/0001-orders");
+    assert_eq!(seen[26], "architecture://adr/0027-record");
+    assert!(seen.is_sorted(), "{seen:?}");
+    let all = ask(&client, json!({ "max_results": 20 })).await;
+    assert_eq!(all.structured()["total_matches"], 29);
+    assert!(
+        results(&all)[0]["excerpt"]
+            .as_str()
+            .unwrap()
+            .contains("Orders")
+    );
 }

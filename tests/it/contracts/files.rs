@@ -83,7 +83,11 @@ async fn a_pattern_lists_files_only() {
         ),
         (
             json!({ "pattern": "*.ts" }),
-            vec!["src/index.ts", "src/utils/helpers.ts"],
+            vec![
+                "src/index.ts",
+                "src/utils/deep/er/most.ts",
+                "src/utils/helpers.ts",
+            ],
         ),
         (json!({ "pattern": "src/*.ts" }), vec!["src/index.ts"]),
         (json!({ "pattern": "/README.md" }), vec!["README.md"]),

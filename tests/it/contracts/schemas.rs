@@ -8,17 +8,22 @@ use serde_json::{Value, json};
 use crate::serve;
 
 /// Optional arguments without a default, by tool; `*` means every tool.
-const WITHOUT_DEFAULT: [(&str, &str); 33] = [
+const WITHOUT_DEFAULT: [(&str, &str); 38] = [
     ("*", "project"),
     ("*", "cursor"),
     ("list_projects", "query"),
     ("list_files", "pattern"),
+    // Without a pattern as many levels as fit, with one all.
+    ("list_files", "max_depth"),
     ("read_file", "start_line"),
     ("read_file", "end_line"),
     // Not HEAD: without it the work tree is read.
     ("read_file", "ref"),
     ("search_files", "glob"),
     ("grep_codebase", "file_pattern"),
+    ("find_symbol", "kind"),
+    ("find_symbol", "path_glob"),
+    ("find_references", "path_glob"),
     ("git_log", "file_path"),
     ("git_log", "since"),
     ("git_log", "until"),
@@ -38,6 +43,7 @@ const WITHOUT_DEFAULT: [(&str, &str); 33] = [
     ("record_discovery", "module"),
     ("record_discovery", "paths"),
     ("record_discovery", "supersedes"),
+    ("search_architecture", "query"),
     ("search_memory", "file"),
     ("search_memory", "query"),
     ("search_memory", "since"),

@@ -4,7 +4,7 @@ use std::{fs, path::Path, time::Duration};
 
 use archway::tenants::ProjectSettings;
 use archway_sync::{
-    git::{Git, RunBounds, RunLimits, Transport},
+    git::{Git, RunBounds, Transport},
     mirror::{MirrorSource, Mirrors},
     remote::{AllowedProtocols, Protocol, RemoteUrl},
 };
@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{PATIENCE, found};
+use super::{found, limits};
 
 #[tokio::test]
 async fn no_read_fails_while_packs_are_combined_and_removed() {
@@ -116,11 +116,7 @@ impl FileMirrors {
             },
         };
         let bounds = RunBounds {
-            limits: RunLimits {
-                time: PATIENCE,
-                silence: PATIENCE,
-                bytes: 1 << 30,
-            },
+            limits: limits(),
             cancel: &CancellationToken::new(),
             progress: &|_| {},
         };

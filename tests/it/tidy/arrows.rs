@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Source, assert_none, dependencies, root, sources, words};
 
 /// What each crate uses of the others, dev-dependencies included. Tests and benches may use all.
-const USES: [(&str, &[&str]); 12] = [
+const USES: [(&str, &[&str]); 13] = [
     ("archway-proto", &[]),
     ("archway-resilience", &[]),
     ("archway-gateway", &["archway-proto", "archway-resilience"]),
@@ -27,6 +27,7 @@ const USES: [(&str, &[&str]); 12] = [
             "archway-store",
         ],
     ),
+    ("archway-symbols", &["archway-repo"]),
     (
         "archway-architecture",
         &[
@@ -46,6 +47,7 @@ const USES: [(&str, &[&str]); 12] = [
             "archway-repo",
             "archway-resilience",
             "archway-store",
+            "archway-symbols",
         ],
     ),
     (

@@ -35,7 +35,8 @@ const UNRELATED_SIMILARITY: f32 = 0.1;
 
 /// A search query.
 pub struct Query {
-    terms: Vec<Term>,
+    /// What to look for; `None` for all documents.
+    terms: Option<Vec<Term>>,
     /// Restricts results to this kind.
     kind: Option<Kind>,
     vector: Option<Vec<f32>>,
@@ -53,10 +54,11 @@ pub struct Match<'a> {
 }
 
 impl Query {
-    /// A query for documents of this kind, or of all; `vector` is the embedding of `text`.
-    pub fn new(text: &str, kind: Option<Kind>, vector: Option<Vec<f32>>) -> Query {
+    /// A query for documents of this kind, or of all; `vector` is the embedding of `text`. Without a text it finds all
+    /// of them.
+    pub fn new(text: Option<&str>, kind: Option<Kind>, vector: Option<Vec<f32>>) -> Query {
         Query {
-            terms: terms::query_terms(text),
+            terms: text.map(terms::query_terms),
             kind,
             vector,
         }
@@ -71,7 +73,7 @@ impl Query {
         self.kind.is_none_or(|kind| document.kind == kind)
     }
 
-    /// All matching documents, best first. `vectors` are the passage vectors of all documents, in
+    /// All matching documents, best first; without a text all of them, in the library's order. `vectors` are the passage vectors of all documents, in
     /// the library's order; without them only words count.
     ///
     /// # Errors
@@ -82,7 +84,10 @@ impl Query {
         vectors: Option<&[vectors::DocumentVectors]>,
         cancel: &Cancel,
     ) -> Result<Vec<Match<'a>>, Stopped> {
-        let scorer = words::Scorer::of(library, &self.terms, cancel)?;
+        let Some(terms) = &self.terms else {
+            return Ok(self.all(library));
+        };
+        let scorer = words::Scorer::of(library, terms, cancel)?;
         let similarities = vectors
             .zip(self.vector())
             .map(|(all, query)| Similarities::of(all, query));
@@ -110,9 +115,22 @@ impl Query {
         Ok(found)
     }
 
-    /// The sentences of a document that match the query best.
+    /// All documents of the kind.
+    fn all<'a>(&self, library: &'a Library) -> Vec<Match<'a>> {
+        let documents = library.documents().iter();
+        let accepted = documents.filter(|document| self.accepts(document));
+        let found = accepted.map(|document| Match {
+            document,
+            score: 1.0,
+            passage: None,
+        });
+        found.collect()
+    }
+
+    /// The sentences of a document that match the query best; without a text its first ones.
     pub fn excerpt(&self, found: &Match<'_>) -> String {
-        excerpt::of(found.document, &self.terms, found.passage)
+        let terms = self.terms.as_deref().unwrap_or_default();
+        excerpt::of(found.document, terms, found.passage)
     }
 }
 

@@ -1,82 +1,162 @@
 //! The position at the end of a log's page, as it travels in a cursor.
 //!
 //! The cursor pins everything that could change before the next page: the commits that names
-//! resolved to, the seconds that dates resolved to, and the name that a followed file had.
+//! resolved to, and the seconds that dates resolved to. The saved walk is too long for it and stays in
+//! this worker's cache, without which the next page walks from the beginning.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use archway_repo::{Cancel, RepoPath};
 use gix::ObjectId;
-use serde::{Deserialize, Serialize};
 
-/// Maximum length of a cursor in bytes: it travels in every call.
-const MAX_BYTES: usize = 2048;
+use super::{AnswerKey, Cacheable, History, HistoryError, LogQuery};
+
+/// Maximum length of a cursor in bytes: sealed, it has 96 characters.
+const MAX_BYTES: usize = 52;
+/// How many digits of a commit's id a cursor has.
+const DIGITS: usize = 16;
+/// The first letter of a cursor that only names a saved position.
+const SAVED_ONLY: char = 's';
 
 /// The position at the end of a log's page.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogCursor {
     /// The commits at which the walk began.
-    #[serde(with = "ids")]
     pub(super) from: Vec<ObjectId>,
     /// The excluded commit, whose history is left out. At most one.
-    #[serde(
-        rename = "without",
-        with = "ids",
-        default,
-        skip_serializing_if = "Vec::is_empty"
-    )]
     pub(super) excluded: Vec<ObjectId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) since: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) until: Option<i64>,
     /// The number of commits on the pages before.
-    #[serde(rename = "given")]
     pub(super) returned: u64,
     /// Whether the path is a folder. `None` without a path, and before it is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) is_folder: Option<bool>,
     /// The saved walk. Without it, the next page walks again from the beginning.
-    #[serde(rename = "stand", default, skip_serializing_if = "Option::is_none")]
     pub(super) walk: Option<WalkState>,
     /// The followed file's name at that point.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
     /// The commit after which to resume. Only a worker that knows the order of commits can use it;
     /// others walk from the beginning.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) last: Option<LastCommit>,
 }
 
 /// The last commit on a page of a followed file's log.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LastCommit {
-    #[serde(with = "id")]
     pub(super) commit: ObjectId,
     /// The file's name before that commit.
     pub(super) name: String,
 }
 
 /// A walk in progress, saved.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WalkState {
     /// Committer time of the commits that were visited last.
     pub(super) time: i64,
     /// All visited commits of that second.
-    #[serde(rename = "taken", with = "ids")]
     pub(super) visited: Vec<ObjectId>,
     /// The commits to visit next, in this order.
-    #[serde(rename = "waiting", with = "ids")]
     pub(super) queued: Vec<ObjectId>,
 }
 
-impl LogCursor {
-    /// Serializes the cursor. A cursor over the maximum length drops the saved walk.
-    pub fn into_text(mut self) -> String {
-        let text = |cursor: &LogCursor| serde_json::to_string(cursor).unwrap_or_default();
-        let full = text(&self);
-        if full.len() <= MAX_BYTES {
-            return full;
+impl History {
+    /// The text of a cursor of this log, of at most 52 bytes. The whole cursor stays in the cache.
+    pub fn save_cursor(&self, query: &LogQuery, cursor: LogCursor) -> String {
+        let text = cursor.text();
+        let (key, cursor) = (key(query, &text), Arc::new(cursor));
+        self.cache().insert(&key, cursor);
+        text
+    }
+
+    /// The cursor of a text; `None` if it is malformed.
+    ///
+    /// # Errors
+    /// [`HistoryError::CursorExpired`] if its commits are no longer served, or it named a saved position that is gone.
+    pub fn find_cursor(
+        &self,
+        query: &LogQuery,
+        text: &str,
+        cancel: &Cancel,
+    ) -> Result<Option<LogCursor>, HistoryError> {
+        if let Some(saved) = self.cache().get::<LogCursor>(&key(query, text)) {
+            return Ok(Some(LogCursor::clone(&saved)));
         }
-        (self.walk, self.name, self.last) = (None, None, None);
-        text(&self)
+        if text.starts_with(SAVED_ONLY) {
+            return Err(HistoryError::CursorExpired);
+        }
+        let Some((ids, mut cursor)) = LogCursor::parse(text) else {
+            return Ok(None);
+        };
+        let resolve = |id: &String| {
+            let found = self.resolve(id, cancel);
+            found.map_err(|error| match error {
+                HistoryError::RevisionNotFound { .. } | HistoryError::Ambiguous { .. } => {
+                    HistoryError::CursorExpired
+                }
+                other => other,
+            })
+        };
+        let ids: Vec<ObjectId> = ids.iter().map(resolve).collect::<Result<_, _>>()?;
+        cursor.from = ids.iter().take(1).copied().collect();
+        cursor.excluded = ids.iter().skip(1).copied().collect();
+        Ok(Some(cursor))
+    }
+}
+
+impl LogCursor {
+    /// `<d, f or -><commit>[<excluded commit>].<since>.<until>.<returned>`, numbers in hexadecimal; if it is longer than
+    /// a cursor may be, or the walk began at several commits, only a name of this position.
+    fn text(&self) -> String {
+        let kind = self
+            .is_folder
+            .map_or('-', |is_folder| if is_folder { 'd' } else { 'f' });
+        let id = |id: &ObjectId| id.to_hex_with_len(DIGITS).to_string();
+        let ids: String = self.from.iter().chain(&self.excluded).map(id).collect();
+        let (since, until) = (seconds(self.since), seconds(self.until));
+        let text = format!("{kind}{ids}.{since}.{until}.{:x}", self.returned);
+        if self.from.len() == 1 && text.len() <= MAX_BYTES {
+            return text;
+        }
+        let mut hasher = DefaultHasher::new();
+        (&self.from, &text).hash(&mut hasher);
+        format!("{SAVED_ONLY}{:016x}", hasher.finish())
+    }
+
+    /// Parses a cursor's text: the commits, and the rest. `None` if it is malformed.
+    fn parse(text: &str) -> Option<(Vec<String>, LogCursor)> {
+        let mut parts = text.split('.');
+        let mut ids = parts.next()?.chars();
+        let is_folder = match ids.next()? {
+            'd' => Some(true),
+            'f' => Some(false),
+            '-' => None,
+            _ => return None,
+        };
+        let ids = ids.as_str();
+        let is_hex = ids.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !is_hex || (ids.len() != DIGITS && ids.len() != 2 * DIGITS) {
+            return None;
+        }
+        let (one, other) = ids.split_at(DIGITS);
+        let ids = [one, other].into_iter().filter(|id| !id.is_empty());
+        let ids = ids.map(str::to_owned).collect();
+        let mut number = || match parts.next()? {
+            "" => Some(None),
+            text => i64::from_str_radix(text, 16).ok().map(Some),
+        };
+        let cursor = LogCursor {
+            from: Vec::new(),
+            excluded: Vec::new(),
+            since: number()?,
+            until: number()?,
+            returned: number()??.try_into().ok()?,
+            is_folder,
+            walk: None,
+            name: None,
+            last: None,
+        };
+        parts.next().is_none().then_some((ids, cursor))
     }
 
     /// The last visited commit and the followed file's name before it, if the cursor has both.
@@ -88,49 +168,93 @@ impl LogCursor {
             Some((*walk.visited.last()?, self.name.clone()?))
         })
     }
+}
 
-    /// Parses a cursor's text. `None` if it is malformed.
-    pub fn parse(text: &str) -> Option<LogCursor> {
-        serde_json::from_str(text).ok()
+impl Cacheable for LogCursor {
+    const NAME: &'static str = "cursor";
+
+    fn bytes(&self) -> usize {
+        let walk = self.walk.as_ref();
+        let walked = walk.map_or(0, |walk| walk.visited.len() + walk.queued.len());
+        let name = self.name.as_ref().map_or(0, String::len);
+        let last = self.last.as_ref().map_or(0, |last| last.name.len());
+        let ids = self.from.len() + self.excluded.len() + walked;
+        size_of::<LogCursor>() + ids * size_of::<ObjectId>() + name + last
     }
 }
 
-/// An id as hexadecimal text.
-mod id {
-    use gix::ObjectId;
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    pub(super) fn serialize<S: Serializer>(id: &ObjectId, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(&id.to_hex())
-    }
-
-    pub(super) fn deserialize<'de, D>(from: D) -> Result<ObjectId, D::Error>
-    where
-        D: Deserializer<'de>,
-    {
-        let text = String::deserialize(from)?;
-        ObjectId::from_hex(text.as_bytes()).map_err(D::Error::custom)
+/// Where a cursor's text leads to in the cache.
+fn key(query: &LogQuery, text: &str) -> AnswerKey {
+    let filters = (&query.author, &query.grep, &query.changed);
+    AnswerKey {
+        commit: ObjectId::null(gix::hash::Kind::Sha1),
+        path: query.path.clone().unwrap_or_else(RepoPath::root),
+        detail: format!("{text} {filters:?}"),
     }
 }
 
-/// Ids as one hexadecimal text: shorter than a list of texts.
-mod ids {
-    use gix::ObjectId;
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+/// Seconds since 1970 in hexadecimal; nothing for none.
+fn seconds(time: Option<i64>) -> String {
+    time.map_or_else(String::new, |time| {
+        let sign = if time < 0 { "-" } else { "" };
+        format!("{sign}{:x}", time.unsigned_abs())
+    })
+}
 
-    const DIGITS: usize = 40;
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    pub(super) fn serialize<S: Serializer>(ids: &[ObjectId], to: S) -> Result<S::Ok, S::Error> {
-        let text: String = ids.iter().map(|id| id.to_hex().to_string()).collect();
-        to.serialize_str(&text)
+    fn cursor(from: usize, excluded: usize) -> LogCursor {
+        let id = |digit: &str| ObjectId::from_hex(digit.repeat(40).as_bytes()).unwrap();
+        LogCursor {
+            from: vec![id("a"); from],
+            excluded: vec![id("b"); excluded],
+            since: None,
+            until: Some(-1),
+            returned: 70_000,
+            is_folder: Some(false),
+            walk: None,
+            name: None,
+            last: None,
+        }
     }
 
-    pub(super) fn deserialize<'de, D>(from: D) -> Result<Vec<ObjectId>, D::Error>
-    where
-        D: Deserializer<'de>,
-    {
-        let text = String::deserialize(from)?;
-        let id = |digits: &[u8]| ObjectId::from_hex(digits).map_err(D::Error::custom);
-        text.as_bytes().chunks(DIGITS).map(id).collect()
+    #[test]
+    fn a_cursors_text_is_short_and_pins_what_it_can() {
+        let text = cursor(1, 1).text();
+        assert_eq!(
+            text,
+            format!("f{}{}..-1.11170", "a".repeat(16), "b".repeat(16))
+        );
+        let (ids, parsed) = LogCursor::parse(&text).unwrap();
+        assert_eq!(ids, ["a".repeat(16), "b".repeat(16)]);
+        assert_eq!((parsed.until, parsed.returned), (Some(-1), 70_000));
+        let far = LogCursor {
+            until: Some(i64::MAX),
+            ..cursor(1, 1)
+        };
+        for saved in [cursor(2, 0).text(), far.text()] {
+            assert!(
+                saved.starts_with(SAVED_ONLY) && saved.len() <= MAX_BYTES,
+                "{saved}"
+            );
+        }
+    }
+
+    #[test]
+    fn other_texts_are_no_cursors() {
+        let id = "a".repeat(16);
+        for bad in [
+            "",
+            "x",
+            "f",
+            "fa..1.1",
+            &format!("f{id}..1"),
+            &format!("f{id}..1.1.1"),
+            &format!("g{id}..1.1"),
+        ] {
+            assert!(LogCursor::parse(bad).is_none(), "{bad}");
+        }
     }
 }

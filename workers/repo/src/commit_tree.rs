@@ -382,7 +382,7 @@ mod tests {
             excluded: &Excluded::NONE,
             context: 0,
         };
-        let first = MatchRange { skip: 0, limit: 9 };
+        let first = MatchRange::of(0, 9);
         let found = app.repo().search(&query, first, &cancel()).unwrap();
         let totals = found.totals;
         assert_eq!((totals.matches, totals.files_searched), (1, 3));

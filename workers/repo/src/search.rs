@@ -92,8 +92,12 @@ pub(super) fn search(
     let pattern = query.pattern.compiled()?;
     let empty = content.empty_totals();
     if let Some(totals) = empty.and_then(|empty| empty.get(query)) {
-        let lines = Vec::new();
-        return Ok(Matches { lines, totals });
+        let (lines, files) = (Vec::new(), Vec::new());
+        return Ok(Matches {
+            lines,
+            files,
+            totals,
+        });
     }
     let files = covered(content, listing, query, (threads, cancel));
     let mut search = Search {
@@ -178,6 +182,9 @@ impl<C: FileSource> Search<'_, C> {
                 self.counted.push((file.position, count.lines));
             }
             windows.extend(self.window(*file, count.lines));
+            if count.lines > 0 && self.range.names_files {
+                self.found.files.push(file.path.clone());
+            }
             self.found.totals += SearchTotals {
                 matches: count.lines,
                 files_searched: 1,
@@ -317,7 +324,7 @@ mod tests {
 
     /// The first `limit` matches.
     fn first(limit: usize) -> MatchRange {
-        MatchRange { skip: 0, limit }
+        MatchRange::of(0, limit)
     }
 
     fn locations(found: &Matches) -> Vec<String> {
@@ -356,6 +363,21 @@ mod tests {
     }
 
     #[test]
+    fn files_are_named_once_in_order_without_lines() {
+        let app = Sandbox::new();
+        app.file("b/x", "hit\nhit\n")
+            .file("a.txt", "hit")
+            .file("c", "no");
+        let found = app
+            .repo()
+            .search(&query("hit"), MatchRange::FILES, &cancel());
+        let found = found.unwrap();
+        assert_eq!(found.files, [path("a.txt"), path("b/x")]);
+        assert!(found.lines.is_empty());
+        assert_eq!(found.totals.matches, 3);
+    }
+
+    #[test]
     fn ranges_add_up_to_the_whole_answer() {
         let (app, query) = (many(), query("x"));
         let repo = app.repo();
@@ -363,7 +385,7 @@ mod tests {
         assert_eq!((whole.totals.matches, whole.lines.len()), (3000, 3000));
         let mut joined = Vec::new();
         for skip in (0..3000).step_by(700) {
-            let window = MatchRange { skip, limit: 700 };
+            let window = MatchRange::of(skip, 700);
             let found = repo.search(&query, window, &cancel()).unwrap();
             assert_eq!(found.totals, whole.totals);
             joined.extend(found.lines);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use archway_proto::catalog::Scope;
 use archway_proto::failure::Failure;
 use archway_proto::fault::Fault;
+use archway_proto::nearest;
 use archway_repo::text;
 
 use super::ToolContext;
@@ -12,6 +13,9 @@ use crate::projects::Project;
 
 /// Slugs that a refusal names, at most.
 const MAX_NAMED: usize = 20;
+/// What to do where `*` means nothing.
+const ALL_PROJECTS: &str = "search_files and grep_codebase take \"*\" for all projects, context_search takes \
+    `project_scope: \"all\"`, and other tools take one slug: see list_projects";
 
 impl ToolContext {
     /// Whether the caller may call the tools of this family that require this scope.
@@ -29,19 +33,8 @@ impl ToolContext {
     pub async fn project(&self, requested: Option<&str>) -> Result<Arc<Project>, Failure> {
         let readable = self.projects().await?;
         if let Some(slug) = requested {
-            return readable
-                .into_iter()
-                .find(|project| project.slug == slug)
-                .ok_or_else(|| {
-                    Failure::new(
-                        Fault::ProjectNotFound,
-                        format!(
-                            "there is no project {:?} that you may read",
-                            text::shown(slug)
-                        ),
-                        "call list_projects for the slugs you may use",
-                    )
-                });
+            let found = readable.iter().find(|project| project.slug == slug);
+            return found.cloned().ok_or_else(|| not_found(slug, &readable));
         }
         if let Some(default) = self.default_project(&readable) {
             return Ok(default);
@@ -86,6 +79,19 @@ impl ToolContext {
         readable.retain(is_linked);
         Ok(readable)
     }
+}
+
+/// The refusal of a call that names no project of these.
+fn not_found(slug: &str, readable: &[Arc<Project>]) -> Failure {
+    let slugs = readable.iter().map(|project| project.slug.as_str());
+    let hint = match (slug, nearest::to(slug, slugs)) {
+        ("*", _) => ALL_PROJECTS.to_owned(),
+        (_, Some(near)) => format!("did you mean {near}? list_projects has the slugs you may use"),
+        (_, None) => "call list_projects for the slugs you may use".to_owned(),
+    };
+    let shown = text::shown(slug);
+    let message = format!("there is no project {shown:?} that you may read");
+    Failure::new(Fault::ProjectNotFound, message, hint)
 }
 
 /// The refusal of a call that has to name one of these projects.

@@ -14,7 +14,7 @@ use super::{Snapshot, ToolContext};
 use crate::blocking::stopped_unexpectedly;
 use crate::projects::Project;
 
-const WAIT: &str = "try again once it is, after `retry_after_seconds`";
+const WAIT: &str = "try again after the seconds in `retry_after_seconds`";
 /// Bounds of the wait that a failure names, in seconds.
 const LEAST_WAIT: i64 = 5;
 const LONGEST_WAIT: i64 = 3600;

@@ -3,7 +3,7 @@
 mod describe;
 mod list;
 mod imports;
-mod near;
+pub(super) mod near;
 mod open;
 mod overview;
 mod read;
@@ -11,7 +11,7 @@ mod read_allowed;
 mod whole_file;
 mod window;
 
-pub(super) use describe::{language, module};
+pub(super) use describe::{language, module, role};
 pub(super) use list::ListFiles;
 pub(super) use overview::GetRepoOverview;
 pub(super) use read::ReadFile;

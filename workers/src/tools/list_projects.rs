@@ -158,7 +158,9 @@ impl Tool for ListProjects {
             let last = cursor
                 .strip_prefix(AFTER)
                 .and_then(|it| args.sort.parse(it));
-            let last = last.ok_or_else(paging::other_state)?;
+            let (changed, slug) = last.ok_or_else(paging::other_state)?;
+            let slugs = found.iter().map(|(_, project)| project.slug.as_str());
+            let last = (changed, paging::whole_name(&slug, slugs));
             found.retain(|(key, _)| *key > last);
         }
         let left = found.len();
@@ -179,7 +181,8 @@ impl Tool for ListProjects {
         let truncated = projects.len() < left;
         let last = projects.len().checked_sub(1).filter(|_| truncated);
         let last = last.and_then(|index| keys.get(index));
-        let next = last.map(|(changed, slug)| format!("{AFTER}{}:{slug}", changed.0));
+        let next = last
+            .map(|(changed, slug)| format!("{AFTER}{}:{}", changed.0, paging::short_name(slug)));
         let list = ProjectList {
             projects,
             total_count,
@@ -203,7 +206,7 @@ impl Sort {
         (Reverse(changed), project.slug.clone())
     }
 
-    /// The key of a cursor of this order.
+    /// The key of a cursor of this order, with a [short](paging::short_name) slug.
     fn parse(self, text: &str) -> Option<SortKey> {
         let (changed, slug) = text.split_once(':')?;
         Some((Reverse(changed.parse().ok()?), slug.to_owned()))

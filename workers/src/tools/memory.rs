@@ -8,6 +8,7 @@ mod record_discovery;
 mod search_memory;
 
 mod entry;
+mod page;
 
 pub(super) use record_discovery::RecordDiscovery;
 pub(super) use search_memory::SearchMemory;

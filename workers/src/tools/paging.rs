@@ -2,7 +2,8 @@
 //!
 //! A cursor is `<basis>:<number of items already returned>`. The basis names the state in which the
 //! cursor counts, a commit, so that a cursor never skips or repeats items after the repository
-//! moved. The gateway seals it.
+//! moved. The gateway seals it. A plain cursor of 52 bytes becomes 96 characters, which is the most that a tool
+//! may answer, so commits and names are shortened in it.
 
 use archway_proto::{failure::Failure, fault::Fault};
 use serde::Serialize;
@@ -12,12 +13,19 @@ use archway_repo::{Head, text};
 /// Bytes reserved for everything around the items of a page.
 const FRAME_BYTES: usize = 1024;
 
+/// How many digits of a commit a cursor has.
+const COMMIT_DIGITS: usize = 12;
+/// The longest name that a cursor has in full, in bytes.
+const WHOLE_NAME: usize = 20;
+/// Stands in a shortened name between its beginning and its hash. No slug has it.
+const SHORTENED: char = '~';
+
 /// The number of items on earlier pages.
 pub(super) fn resume(cursor: Option<&str>, basis: &str) -> Result<usize, Failure> {
     let Some(cursor) = cursor else { return Ok(0) };
     cursor
         .rsplit_once(':')
-        .filter(|(from, _)| *from == basis)
+        .filter(|(from, _)| *from == short_commit(basis))
         .and_then(|(_, items_before)| items_before.parse().ok())
         .ok_or_else(other_state)
 }
@@ -40,7 +48,38 @@ pub(super) fn items_before(cursor: Option<&str>) -> usize {
 
 /// The cursor after `items_before` items.
 pub(super) fn cursor(basis: &str, items_before: usize) -> String {
-    format!("{basis}:{items_before}")
+    format!("{}:{items_before}", short_commit(basis))
+}
+
+/// The part of a commit's id by which a cursor tells it from others.
+pub(super) fn short_commit(commit: &str) -> &str {
+    commit.get(..COMMIT_DIGITS).unwrap_or(commit)
+}
+
+/// A slug as a cursor has it: whole if it is short, else its beginning and a hash.
+pub(super) fn short_name(slug: &str) -> String {
+    match slug.get(..WHOLE_NAME / 2) {
+        Some(beginning) if slug.len() > WHOLE_NAME => {
+            format!("{beginning}{SHORTENED}{}", hash(slug))
+        }
+        _ => slug.to_owned(),
+    }
+}
+
+/// The slug that a cursor means, among `slugs`. If it is gone: what comes before it and all that begin alike.
+pub(super) fn whole_name<'a>(short: &str, mut slugs: impl Iterator<Item = &'a str>) -> String {
+    let Some((beginning, _hash)) = short.split_once(SHORTENED) else {
+        return short.to_owned();
+    };
+    let found = slugs.find(|slug| short_name(slug) == short);
+    found.unwrap_or(beginning).to_owned()
+}
+
+/// A hash of eight hexadecimal digits (FNV-1a, folded): equal in every build, unlike the standard library's.
+pub(super) fn hash(text: &str) -> String {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, step);
+    format!("{:08x}", (hash >> 32 ^ hash) & 0xffff_ffff)
 }
 
 /// The state in which a cursor counts: the commit that an answer was read from.
@@ -101,6 +140,17 @@ mod tests {
             let refused = resume(Some(bad), "abc").unwrap_err();
             assert_eq!(refused.code, Fault::InvalidArguments, "{bad}");
         }
+    }
+
+    #[test]
+    fn a_long_name_is_found_again_by_its_hash_or_its_beginning() {
+        let (long, other) = ("a".repeat(60) + "bc", "a".repeat(60) + "bd");
+        let short = short_name(&long);
+        assert!(short.len() <= WHOLE_NAME, "{short}");
+        let slugs = [other.as_str(), long.as_str(), "short"];
+        assert_eq!(whole_name(&short, slugs.into_iter()), long);
+        assert_eq!(whole_name(&short, ["short"].into_iter()), "aaaaaaaaaa");
+        assert_eq!(whole_name(&short_name("short"), slugs.into_iter()), "short");
     }
 
     #[test]

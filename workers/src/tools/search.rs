@@ -14,4 +14,5 @@ mod batches;
 mod collected;
 
 pub(super) use grep_codebase::GrepCodebase;
+pub(super) use place::Place;
 pub(super) use search_files::SearchFiles;

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::StoreError;
 
-pub use discoveries::NewDiscovery;
+pub use discoveries::{DiscoveryPosition, NewDiscovery, StoredDiscovery};
 pub use entries::{MemoryFileContent, NewEntry};
 pub use failure::unreachable;
 pub use search::{EntryFilter, EntryPosition, StoredEntry};

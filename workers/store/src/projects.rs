@@ -59,7 +59,7 @@ impl TenantStore<'_> {
         let rows = sqlx::query!(
             r#"select p.id, p.slug, p.name, p.allow_globs, p.open_globs, p.close_globs,
                       s.project_id is not null as "is_mirrored!",
-                      shown_mirror_state(m.state, m.next_at) as state,
+                      shown_mirror_state(m.state, m.next_at, m.leased_until) as state,
                       extract(epoch from m.since)::bigint as since,
                       extract(epoch from m.fetched_at)::bigint as fetched_at,
                       extract(epoch from m.changed_at)::bigint as changed_at, m.percent as "percent?",
@@ -68,7 +68,7 @@ impl TenantStore<'_> {
                       greatest(extract(epoch from m.next_at - now()), 0)::bigint as next_in
                from projects p left join sources s on s.project_id = p.id
                left join lateral (
-                   select * from (select state, since, fetched_at, changed_at, percent, next_at from mirrors
+                   select * from (select state, since, fetched_at, changed_at, percent, next_at, leased_until from mirrors
                                   where project_id = p.id) of_project
                    order by fetched_at desc nulls last limit 1
                ) m on true

@@ -165,8 +165,8 @@ impl Answer for MirrorList {
         let header = [
             "project", "state", "host", "head", "fetched", "next", "MB", "error",
         ];
-        let none =
-            "nothing is mirrored: `archway project add TENANT SLUG --git URL` adds a repository";
+        let none = "nothing is mirrored: `archway project add TENANT SLUG --git URL` adds a repository, and what a connection finds \
+             comes once `archway sync` runs";
         let rows = self.worst();
         let rows = rows.map(|(row, places)| (&row.tenant, row.cells(places)));
         let mirrors = self.table(header, rows.collect(), none);

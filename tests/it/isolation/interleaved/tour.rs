@@ -51,12 +51,18 @@ fn calls(planted: &Planted) -> Vec<Way> {
     let code = format!("{}()", at("pattern text"));
     let branch = json!({ "path": "src/lib.rs", "ref": at("branch") });
     vec![
-        ("content", "read_file", json!({ "path": file })),
+        ("content", "read_file", json!({ "path": file.clone() })),
         (
             "symbol",
             "grep_codebase",
             json!({ "pattern": at("symbol") }),
         ),
+        (
+            "symbol",
+            "find_symbol",
+            json!({ "name": format!("*{}", at("symbol")) }),
+        ),
+        ("symbol", "outline", json!({ "path": file })),
         ("uncommitted", "read_file", json!({ "path": "src/lib.rs" })),
         (
             "removed line",

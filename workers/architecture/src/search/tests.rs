@@ -41,7 +41,7 @@ fn slugs(found: &[(String, f32)]) -> Vec<&str> {
 }
 
 fn words(text: &str) -> Query {
-    Query::new(text, None, None)
+    Query::new(Some(text), None, None)
 }
 
 #[test]
@@ -91,7 +91,12 @@ fn scores_are_between_0_and_1_and_grow_with_words() {
 #[test]
 fn a_query_for_a_kind_matches_only_that_kind() {
     let app = project();
-    let of = |kind| by_words(&app, &Query::new("log repository orders", Some(kind), None));
+    let of = |kind| {
+        by_words(
+            &app,
+            &Query::new(Some("log repository orders"), Some(kind), None),
+        )
+    };
     assert_eq!(slugs(&of(Kind::Guideline)), ["logs"]);
     assert_eq!(slugs(&of(Kind::Pattern)), ["repository"]);
     assert_eq!(slugs(&of(Kind::Adr)), ["0001-orders", "0002-events"]);
@@ -156,7 +161,7 @@ fn hybrid(app: &Sandbox, text: &str) -> Vec<(String, f32)> {
     let Ok(all) = all else {
         panic!("a table lacks nothing")
     };
-    let query = Query::new(text, None, vector);
+    let query = Query::new(Some(text), None, vector);
     let found = query.find(&library, all.as_deref(), &cancel()).unwrap();
     found
         .iter()

@@ -49,14 +49,10 @@ fn pages(
     workers: &mut dyn FnMut() -> History,
 ) -> Vec<CommitSummary> {
     let mut commits = Vec::new();
-    let mut cursor: Option<String> = None;
+    let mut cursor: Option<LogCursor> = None;
     loop {
         let history = workers();
-        let start = cursor.map(|cursor| {
-            assert!(cursor.len() <= 2048);
-            LogCursor::parse(&cursor).unwrap()
-        });
-        let mut log = history.log(query, start, &cancel()).unwrap();
+        let mut log = history.log(query, cursor, &cancel()).unwrap();
         for _ in 0..sizes() {
             let Some(entry) = log.next(&cancel()).unwrap() else {
                 return commits;
@@ -70,7 +66,16 @@ fn pages(
         if !log.has_more(&cancel()).unwrap() {
             return commits;
         }
-        cursor = Some(next.into_text());
+        let text = history.save_cursor(query, next.clone());
+        assert!(text.len() <= 52, "{text}");
+        // Every other page begins on a worker that has not saved the walk.
+        let found = workers().find_cursor(query, &text, &cancel()).unwrap();
+        cursor = if commits.len() % 2 == 0 {
+            found
+        } else {
+            Some(next)
+        };
+        assert!(cursor.is_some(), "{text}");
     }
 }
 

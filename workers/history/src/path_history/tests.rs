@@ -7,8 +7,8 @@ use archway_repo::{
     testing::{Sandbox, cancel, git, path},
 };
 
+use super::super::Histories;
 use super::super::fixtures::{self, log_query};
-use super::super::{Histories, LogCursor};
 use super::*;
 
 /// Ten commits, every third of which changes the file `rare`.
@@ -148,8 +148,9 @@ fn workers_with_and_without_path_history_continue_pages() {
                     .id
                     .to_string(),
             ];
-            let cursor = LogCursor::parse(&log.cursor().into_text()).unwrap();
-            let mut log = second.log(&query, Some(cursor), &cancel()).unwrap();
+            let text = first.save_cursor(&query, log.cursor());
+            let cursor = second.find_cursor(&query, &text, &cancel()).unwrap();
+            let mut log = second.log(&query, cursor, &cancel()).unwrap();
             while let Some(entry) = log.next(&cancel()).unwrap() {
                 ids.push(entry.commit_info.id.to_string());
             }
@@ -167,13 +168,13 @@ fn a_file_with_a_non_utf8_name_has_a_log_of_several_pages() {
         app.git(&["add", "-A"]).git(&["commit", "-qm", content]);
     }
     let history = history(&app, &histories);
+    let query = log_query(Some("caf\\xe9"));
     let (mut cursor, mut ids) = (None, Vec::new());
     for _page in 0..3 {
-        let mut log = history
-            .log(&log_query(Some("caf\\xe9")), cursor, &cancel())
-            .unwrap();
+        let mut log = history.log(&query, cursor, &cancel()).unwrap();
         ids.push(log.next(&cancel()).unwrap().unwrap().commit_info.message);
-        cursor = LogCursor::parse(&log.cursor().into_text());
+        let text = history.save_cursor(&query, log.cursor());
+        cursor = history.find_cursor(&query, &text, &cancel()).unwrap();
     }
     assert_eq!(ids, ["3\n", "2\n", "1\n"]);
     assert_eq!(

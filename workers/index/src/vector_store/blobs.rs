@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use archway_store::Blob;
 
-/// Refused blobs, at most: they are sent to the store with every search.
-const MAX_REFUSED: usize = 8192;
+/// Blobs that one request to the store names, at most; each has 45 bytes there.
+pub(super) const BLOBS_PER_REQUEST: usize = 8192;
 
 /// Which blobs may match.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ impl AllowedBlobs {
         if refused.is_empty() {
             return None;
         }
-        let is_short = refused.len() <= MAX_REFUSED && refused.len() < allowed.len();
+        let is_short = refused.len() <= BLOBS_PER_REQUEST && refused.len() < allowed.len();
         Some(match is_short {
             true => AllowedBlobs::Except(Arc::new(refused)),
             false => AllowedBlobs::Only(Arc::new(allowed)),

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use tonic::{Request, Response, Status};
 use uuid::Uuid;
 
+use super::blobs::BLOBS_PER_REQUEST;
 use super::{
     Candidates, IndexedText, NearestQuery, ProjectMemory, SearchedProject, VectorStore,
     VectorStoreError,
@@ -54,8 +55,6 @@ const COUNT_TIMEOUT: Duration = Duration::from_secs(5);
 const CREATE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout of reading the collection's id.
 const ID_TIMEOUT: Duration = Duration::from_secs(1);
-/// Blobs per request, of 45 bytes each.
-const BLOBS_PER_REQUEST: usize = 8192;
 
 /// The chunks of one embedding model in Qdrant.
 pub struct QdrantStore {

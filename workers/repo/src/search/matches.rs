@@ -6,12 +6,15 @@ use parking_lot::Mutex;
 
 use super::{Excluded, Query};
 use crate::matched_line::MatchedLine;
+use crate::path::RepoPath;
 
 /// Matching lines in the requested range, and the counts of the whole search.
 #[derive(Clone, Debug, Default)]
 pub struct Matches {
     /// The lines in the requested range, by path, then line.
     pub lines: Vec<MatchedLine>,
+    /// All files with matching lines by path, if the range asks for them.
+    pub files: Vec<RepoPath>,
     /// The counts over all files that pass the filters.
     pub totals: SearchTotals,
 }

@@ -24,6 +24,26 @@ pub struct MatchRange {
     pub skip: usize,
     /// Maximum number of lines after those.
     pub limit: usize,
+    /// Whether all files with matching lines are named.
+    pub(super) names_files: bool,
+}
+
+impl MatchRange {
+    /// No lines, but the files that have some.
+    pub const FILES: MatchRange = MatchRange {
+        skip: 0,
+        limit: 0,
+        names_files: true,
+    };
+
+    /// The lines after `skip`, at most `limit`.
+    pub fn of(skip: usize, limit: usize) -> MatchRange {
+        MatchRange {
+            skip,
+            limit,
+            names_files: false,
+        }
+    }
 }
 
 /// Names that a tool excludes from its search, case-sensitive.
@@ -37,8 +57,7 @@ pub struct Excluded {
 
 impl Excluded {
     /// Excludes nothing.
-    #[cfg(test)]
-    pub(crate) const NONE: Excluded = Excluded {
+    pub const NONE: Excluded = Excluded {
         folders: &[],
         files: &[],
     };

@@ -125,7 +125,7 @@ fn query(pattern: &str) -> Query {
 }
 
 fn search(repo: &Repo, query: &Query) -> String {
-    let range = MatchRange { skip: 0, limit: 50 };
+    let range = MatchRange::of(0, 50);
     format!("{:?}", repo.search(query, range, &cancel()).unwrap())
 }
 

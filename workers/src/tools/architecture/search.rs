@@ -1,9 +1,11 @@
 //! `search_architecture`: finds decisions, patterns and guidelines about a subject.
 
+mod result;
+
 use std::sync::Arc;
 
 use archway_architecture::{
-    document::{Document, Kind, uri},
+    document::Kind,
     library::{Libraries, Library},
     search::{Match, MissingVectors, Query, Vectors},
 };
@@ -15,19 +17,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Duration, Instant};
 
+use self::result::{DocumentResult, DocumentResults};
 use crate::{
     context::Snapshot,
     projects::Project,
-    tools::{Reply, Tool, ToolContext, markdown::cut, paging, schema::is_false},
+    tools::{Reply, Tool, ToolContext, paging},
 };
 
 /// Maximum time that a call waits for vectors. It never waits longer than half of its remaining
 /// time.
 const VECTOR_WAIT: Duration = Duration::from_secs(3);
-/// Maximum length of a title in bytes.
-const MAX_TITLE_BYTES: usize = 200;
-/// Maximum number of listed successors of a decision.
-const MAX_SUCCESSORS: usize = 5;
 
 /// Searches the architecture documents of a project.
 pub(in crate::tools) struct SearchArchitecture;
@@ -35,9 +34,9 @@ pub(in crate::tools) struct SearchArchitecture;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::tools) struct SearchArgs {
-    /// What to find: words; a document with any of them is found.
+    /// What to find: words; a document with any of them is found. Without it all documents are listed.
     #[schemars(length(min = 1, max = 500))]
-    query: String,
+    query: Option<String>,
     /// Only documents of this kind.
     #[serde(default)]
     resource_type: ResourceType,
@@ -45,6 +44,8 @@ pub(in crate::tools) struct SearchArgs {
     #[serde(default = "default_results")]
     #[schemars(range(min = 1, max = 20))]
     max_results: usize,
+    /// The cursor of the previous page of a list.
+    cursor: Option<String>,
     /// Project slug; see `list_projects`.
     #[schemars(length(min = 1, max = 63))]
     project: Option<String>,
@@ -66,38 +67,6 @@ enum ResourceType {
     All,
 }
 
-#[derive(Serialize, JsonSchema)]
-pub(in crate::tools) struct DocumentResults {
-    /// Best first.
-    results: Vec<DocumentResult>,
-    /// Matching documents, shown or not.
-    total_matches: usize,
-    /// Fewer are shown than requested, to fit the answer's size.
-    #[serde(default, skip_serializing_if = "is_false")]
-    truncated: bool,
-    /// Remarks on the answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    note: Option<String>,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct DocumentResult {
-    uri: String,
-    title: String,
-    /// adr, patterns or guidelines.
-    resource_type: &'static str,
-    /// Of a decision: proposed, accepted, rejected, deprecated, superseded or unknown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<&'static str>,
-    /// URIs of the decisions that superseded it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    superseded_by: Vec<String>,
-    /// From 0 to 1.
-    relevance_score: f64,
-    /// Sentences of it around the matches.
-    excerpt: String,
-}
-
 /// The result of one search of a project.
 struct SearchOutcome {
     documents: DocumentResults,
@@ -106,16 +75,20 @@ struct SearchOutcome {
     left_out: Vec<String>,
     /// Vectors that must be computed first, if any.
     missing_vectors: Option<MissingVectors>,
+    /// The cursor of the next page, if there is one.
+    next: Option<String>,
 }
 
 impl Tool for SearchArchitecture {
     const NAME: &'static str = "search_architecture";
     const TITLE: &'static str = "Search architecture documents";
     const DESCRIPTION: &'static str = "Find the architecture decisions (ADRs), patterns and \
-        guidelines of a project that are about a subject; a decision says whether it still holds. For code use context_search.";
+        guidelines of a project that are about a subject, or list them all; a decision says whether it still holds. \
+        For code use context_search.";
     const FAMILY: &'static str = "architecture";
     const PER_MINUTE: Option<u32> = Some(30);
     const WEIGHT: u32 = 5;
+    const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("max_results", 10)];
     const UNTRUSTED: bool = true;
     type Args = SearchArgs;
     type Output = DocumentResults;
@@ -125,9 +98,14 @@ impl Tool for SearchArchitecture {
         let default = cx.default_project(&cx.projects().await?);
         let is_default = default.is_some_and(|default| default.slug == project.slug);
         let until = Instant::now() + VECTOR_WAIT.min(time_left(cx) / 2);
-        let vector = vector(cx, &project, &args.query, until).await;
+        let vector = match &args.query {
+            Some(query) => vector(cx, &project, query, until).await,
+            None => None,
+        };
         let search = Arc::new(Search {
-            query: Query::new(&args.query, args.resource_type.kind(), vector),
+            query: Query::new(args.query.as_deref(), args.resource_type.kind(), vector),
+            is_list: args.query.is_none(),
+            cursor: args.cursor,
             project: (!is_default).then(|| project.slug.clone()),
             max_results: args.max_results,
             budget: cx.max_result_bytes(),
@@ -146,8 +124,9 @@ impl Tool for SearchArchitecture {
         }
         let left_out = std::mem::take(&mut snapshot.value.left_out);
         let files = std::mem::take(&mut snapshot.value.files);
+        let next = snapshot.value.next.take();
         let reply = Reply::from_snapshot(snapshot, |page| page.documents);
-        Ok(reply.warn(left_out).of_files(files))
+        Ok(reply.warn(left_out).of_files(files).cursor(next))
     }
 }
 
@@ -165,6 +144,9 @@ impl ResourceType {
 /// The inputs of a search.
 struct Search {
     query: Query,
+    /// All documents are listed, page by page.
+    is_list: bool,
+    cursor: Option<String>,
     /// The project's slug, if URIs must name it.
     project: Option<String>,
     max_results: usize,
@@ -200,11 +182,19 @@ impl Search {
         };
         let found = self.query.find(&library, vectors.as_deref(), cancel);
         let found = found.map_err(archway_repo::RepoError::from)?;
-        let documents = self.shown(&found, &library);
-        let files = found.iter().take(documents.results.len());
+        let basis = paging::basis(repo.head().as_ref());
+        let skip = paging::resume(self.cursor.as_deref(), &basis)?;
+        let page = found.get(skip..).unwrap_or_default();
+        let mut documents = self.shown(page, &library);
+        documents.total_matches = found.len();
+        let returned = skip + documents.results.len();
+        let has_next = self.is_list && returned < found.len();
+        documents.truncated |= has_next;
+        let files = page.iter().take(documents.results.len());
         Ok(SearchOutcome {
             files: files.map(|found| found.document.path.display()).collect(),
             documents,
+            next: has_next.then(|| paging::cursor(&basis, returned)),
             left_out: library.omitted().to_vec(),
             missing_vectors,
         })
@@ -212,45 +202,20 @@ impl Search {
 
     fn shown(&self, found: &[Match<'_>], library: &Library) -> DocumentResults {
         let shown = found.iter().take(self.max_results);
-        let mut results: Vec<DocumentResult> = shown.map(|found| self.result(found)).collect();
+        let mut results: Vec<DocumentResult> = shown
+            .map(|found| DocumentResult::of(found, &self.query, self.project.as_deref()))
+            .collect();
         let requested = results.len();
-        results.truncate(paging::fit(&results, self.budget));
+        // At least one, or the cursor would not advance.
+        results.truncate(paging::fit(&results, self.budget).max(1));
         DocumentResults {
             truncated: results.len() < requested,
             results,
             total_matches: found.len(),
+            cursor: None,
             note: library.documents().is_empty().then(no_documents_note),
         }
     }
-
-    fn result(&self, found: &Match<'_>) -> DocumentResult {
-        let (document, project) = (found.document, self.project.as_deref());
-        DocumentResult {
-            uri: document.uri(project),
-            title: cut(&document.title, MAX_TITLE_BYTES).to_owned(),
-            resource_type: document.kind.resource_type(),
-            relevance_score: rounded(found.score),
-            status: document.record.as_ref().map(|it| it.status.name()),
-            superseded_by: successors(document, project),
-            excerpt: self.query.excerpt(found),
-        }
-    }
-}
-
-/// The successors of a decision that no longer applies. Planned successors are not listed.
-fn successors(document: &Document, project: Option<&str>) -> Vec<String> {
-    let record = document.record.as_ref();
-    let inactive = record.filter(|record| record.status.is_inactive());
-    let slugs = inactive
-        .into_iter()
-        .flat_map(|record| &record.superseded_by);
-    let slugs = slugs.take(MAX_SUCCESSORS);
-    slugs.map(|slug| uri(project, Kind::Adr, slug)).collect()
-}
-
-/// Rounds to three digits. The others carry no information.
-fn rounded(score: f32) -> f64 {
-    (f64::from(score) * 1000.0).round() / 1000.0
 }
 
 fn no_documents_note() -> String {

@@ -90,6 +90,7 @@ impl Tool for ContextSearch {
     const FAMILY: &'static str = "context";
     const PER_MINUTE: Option<u32> = Some(30);
     const WEIGHT: u32 = 5;
+    const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("limit", 5)];
     const UNTRUSTED: bool = true;
     type Args = SearchArgs;
     type Output = SearchResults;

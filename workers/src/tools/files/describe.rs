@@ -90,7 +90,7 @@ fn markup_or_data(extension: &str) -> Option<&'static str> {
 }
 
 /// The role of a file: `test`, `docs`, `build`, `config` or `core`, whichever matches first.
-pub(super) fn role(path: &str) -> &'static str {
+pub(in crate::tools) fn role(path: &str) -> &'static str {
     let name = name(path);
     let lower = name.to_ascii_lowercase();
     let extension = extension(name).unwrap_or_default();

@@ -1,11 +1,12 @@
-//! The files that a file imports, as `read_file` returns them: paths, and content while there is
-//! room.
+//! The files that a file imports, as `read_file` returns them: paths, and content or signatures while
+//! there is room.
 
 use std::io::Read;
 
-use archway_architecture::dependencies::{Files, ImportCache};
+use archway_architecture::dependencies::ImportCache;
 use archway_proto::failure::Failure;
-use archway_repo::{Cancel, Key, RepoError, RepoPath, text};
+use archway_repo::{Cancel, Repo, RepoError, RepoPath, text};
+use archway_symbols::SymbolCache;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -13,10 +14,11 @@ use super::{
     open::is_binary_name,
     window::{Part, Unreadable, Window},
 };
-use crate::tools::schema::is_false;
+use crate::tools::symbols::{Sources, signatures};
+use crate::tools::{paging, schema::is_false};
 
-/// Maximum size in bytes of the content of all dependencies together.
-const MAX_CONTENT_BYTES: usize = 64 << 10;
+/// Maximum size in bytes of the texts of a file and of its dependencies together.
+const MAX_CONTENT_BYTES: usize = 64_000;
 
 /// A file that another imports.
 #[derive(Serialize, JsonSchema)]
@@ -26,10 +28,13 @@ pub(super) struct Dependency {
     kind: DependencyKind,
     /// How many imports away it is: always 1.
     level: u8,
-    /// Its text from the beginning; absent if it is binary or there was no room.
+    /// Its text from the beginning; absent if it is empty, binary or there was no room.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<String>,
-    /// The content was cut or omitted for lack of room: read the file itself.
+    /// Instead of its text if requested: what it exports, as "LINE: SIGNATURE", members indented.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    signatures: Vec<String>,
+    /// Something was cut or omitted for lack of room: read the file itself.
     #[serde(default, skip_serializing_if = "is_false")]
     truncated: bool,
 }
@@ -51,47 +56,75 @@ pub(super) struct Imports {
 impl Imports {
     /// The files whose text is shown.
     pub(super) fn shown(&self) -> impl Iterator<Item = &str> {
-        let shown = self.dependencies.iter().filter(|it| it.content.is_some());
+        let is_shown = |it: &&Dependency| it.content.is_some() || !it.signatures.is_empty();
+        let shown = self.dependencies.iter().filter(is_shown);
         shown.map(|it| it.path.as_str())
     }
+}
+
+/// What is shown of imported files.
+pub(super) enum ShownPart {
+    /// The beginning of each, of so many bytes at most.
+    Text(usize),
+    /// What each exports.
+    Signatures(SymbolCache),
 }
 
 /// Resolves the imports of one file.
 pub(super) struct Importer<'a> {
     pub(super) cache: &'a ImportCache,
-    pub(super) project: &'a Key,
-    pub(super) files: &'a dyn Files,
+    pub(super) repo: &'a Repo,
     pub(super) path: &'a RepoPath,
 }
 
 impl Importer<'_> {
-    /// The imported files, each with at most `max_bytes` of its text.
+    /// The imported files, each with its `part` while there is room beside the file's own `content`.
     ///
     /// # Errors
     /// If the importing file can't be read, or the call was stopped.
-    pub(super) fn imports(&self, max_bytes: usize, cancel: &Cancel) -> Result<Imports, Failure> {
+    pub(super) fn imports(
+        &self,
+        content: &str,
+        part: &ShownPart,
+        cancel: &Cancel,
+    ) -> Result<Imports, Failure> {
         let found = self
             .cache
-            .dependencies(self.project, self.files, self.path, cancel)?;
-        let mut room = MAX_CONTENT_BYTES;
+            .dependencies(self.repo.key(), self.repo, self.path, cancel)?;
+        let mut room = MAX_CONTENT_BYTES.saturating_sub(text::escape_file(content).0.len());
         let mut dependencies = Vec::with_capacity(found.files.len());
         for path in &found.files {
             cancel.check().map_err(RepoError::Stopped)?;
-            let (content, truncated) = match self.read(path, max_bytes, room, cancel)? {
-                ReadOutcome::Text(part) => {
-                    room -= escaped_len(&part);
-                    (Some(part.content), part.truncated)
-                }
-                ReadOutcome::NoText => (None, false),
-                ReadOutcome::NoRoom => (None, true),
-            };
-            dependencies.push(Dependency {
+            let mut dependency = Dependency {
                 path: path.display(),
                 kind: DependencyKind::Import,
                 level: 1,
-                content,
-                truncated,
-            });
+                content: None,
+                signatures: Vec::new(),
+                truncated: false,
+            };
+            room -= match part {
+                ShownPart::Text(max_bytes) => {
+                    let read = self.read(path, *max_bytes, room, cancel)?;
+                    dependency.add_text(read)
+                }
+                ShownPart::Signatures(cache) => {
+                    let sources = Sources {
+                        cache,
+                        repo: self.repo,
+                        cancel,
+                    };
+                    let (signatures, is_cut) = signatures(&sources, path, room)?;
+                    (dependency.signatures, dependency.truncated) = (signatures, is_cut);
+                    dependency
+                        .signatures
+                        .iter()
+                        .map(|line| paging::size(line) + 1)
+                        .sum()
+                }
+            }
+            .min(room);
+            dependencies.push(dependency);
         }
         let error = found.error;
         Ok(Imports {
@@ -111,11 +144,14 @@ impl Importer<'_> {
             return Ok(ReadOutcome::NoText);
         }
         // An imported file stays in the list even if it is gone meanwhile or may not be read.
-        let Ok(file) = self.files.open(path) else {
+        let Ok(file) = self.repo.open(path) else {
             return Ok(ReadOutcome::NoText);
         };
         if file.size().min(max_bytes as u64) > room as u64 {
             return Ok(ReadOutcome::NoRoom);
+        }
+        if file.size() == 0 {
+            return Ok(ReadOutcome::NoText);
         }
         // One byte more than is shown reveals whether the text continues.
         let text = file.take(max_bytes as u64 + 1);
@@ -128,10 +164,28 @@ impl Importer<'_> {
     }
 }
 
+impl Dependency {
+    /// Adds what was read. Returns its size in bytes.
+    fn add_text(&mut self, read: ReadOutcome) -> usize {
+        match read {
+            ReadOutcome::Text(part) => {
+                let size = escaped_len(&part);
+                (self.content, self.truncated) = (Some(part.content), part.truncated);
+                size
+            }
+            ReadOutcome::NoText => 0,
+            ReadOutcome::NoRoom => {
+                self.truncated = true;
+                0
+            }
+        }
+    }
+}
+
 /// The available text of a dependency.
 enum ReadOutcome {
     Text(Part),
-    /// The file is binary, or can't be read.
+    /// The file is empty or binary, or can't be read.
     NoText,
     NoRoom,
 }

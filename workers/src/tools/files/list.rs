@@ -3,13 +3,16 @@
 //! Folders are not stored. A folder is listed when a listable path beneath it is found, so an empty
 //! or wholly ignored folder is not shown.
 
+mod view;
+
 use archway_proto::failure::Failure;
-use archway_repo::{Cancel, Entry, EntryKind, Glob, Listing, Repo, RepoError, RepoPath};
+use archway_repo::{Cancel, EntryKind, Glob, Repo, RepoError, RepoPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use self::view::{MatchedEntry, Source, View};
 use super::near;
-use crate::tools::{Reply, Tool, ToolContext, paging};
+use crate::tools::{Reply, Tool, ToolContext, paging, schema::is_false};
 
 /// Maximum number of entries on a page.
 const MAX_ENTRIES: usize = 500;
@@ -30,10 +33,10 @@ pub(in crate::tools) struct ListFilesArgs {
     /// Glob of files to list, e.g. "*.ts" or "src/**/*.rs"; folders are then left out.
     #[schemars(length(min = 1, max = 512))]
     pattern: Option<String>,
-    /// How many levels below the directory.
-    #[serde(default = "default_depth")]
+    /// How many levels below the directory. Without it a pattern is looked for in all of them, and without a
+    /// pattern up to 3 levels are listed, as many as fit.
     #[schemars(range(min = 1, max = 10))]
-    max_depth: usize,
+    max_depth: Option<usize>,
     /// Also names that begin with a dot.
     #[serde(default)]
     include_hidden: bool,
@@ -45,16 +48,18 @@ fn root() -> String {
     ".".to_owned()
 }
 
-fn default_depth() -> usize {
-    3
-}
-
 #[derive(Serialize, JsonSchema)]
 pub(in crate::tools) struct FileList {
     files: Vec<ListedEntry>,
     /// Matching entries, on this page and all others.
     total_count: usize,
     truncated: bool,
+    /// There is more below the last level.
+    #[serde(default, skip_serializing_if = "is_false")]
+    depth_limited: bool,
+    /// How many folders of the last level have more in them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    folders_not_opened: Option<usize>,
     /// Where the next page begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
@@ -71,6 +76,9 @@ struct ListedEntry {
     /// RFC 3339 in UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     modified_at: Option<String>,
+    /// How many files are beneath a folder of the last level.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files_beneath: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -88,6 +96,7 @@ impl Tool for ListFiles {
         get_repo_overview.";
     const FAMILY: &'static str = "files";
     const PER_MINUTE: Option<u32> = Some(100);
+    const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("max_depth", 0)];
     const UNTRUSTED: bool = true;
     type Args = ListFilesArgs;
     type Output = FileList;
@@ -106,32 +115,46 @@ impl Tool for ListFiles {
                     requested: &requested,
                     directory: &directory,
                     pattern: pattern.as_ref(),
-                    max_depth: args.max_depth,
                     include_hidden: args.include_hidden,
                 };
-                let found = view.entries(&*repo.listing(cancel)?);
-                let page = found.get(skip..).unwrap_or_default();
+                let found = view.found(&*repo.listing(cancel)?, args.max_depth, budget);
+                let page = found.entries.get(skip..).unwrap_or_default();
                 let page = page.get(..MAX_ENTRIES).unwrap_or(page);
                 let mut files = listed(page, repo, cancel)?;
                 // At least one entry, or the cursor would not advance.
                 files.truncate(paging::fit(&files, budget).max(1));
-                let returned = skip + files.len();
-                Ok((files, found.len(), returned, basis))
+                Ok(Page {
+                    returned: skip + files.len(),
+                    files,
+                    total_count: found.entries.len(),
+                    not_opened: found.not_opened,
+                    basis,
+                })
             })
             .await?;
-        let (_, total_count, returned, basis) = &snapshot.value;
-        let truncated = returned < total_count;
-        let next = truncated.then(|| paging::cursor(basis, *returned));
-        Ok(
-            Reply::from_snapshot(snapshot, |(files, total_count, ..)| FileList {
-                files,
-                total_count,
-                truncated,
-                cursor: None,
-            })
-            .cursor(next),
-        )
+        let page = &snapshot.value;
+        let truncated = page.returned < page.total_count;
+        let next = truncated.then(|| paging::cursor(&page.basis, page.returned));
+        Ok(Reply::from_snapshot(snapshot, |page| FileList {
+            files: page.files,
+            total_count: page.total_count,
+            truncated,
+            depth_limited: page.not_opened > 0,
+            folders_not_opened: (page.not_opened > 0).then_some(page.not_opened),
+            cursor: None,
+        })
+        .cursor(next))
     }
+}
+
+/// One page, and what it is a part of.
+struct Page {
+    files: Vec<ListedEntry>,
+    total_count: usize,
+    not_opened: usize,
+    /// Entries of this page and of those before.
+    returned: usize,
+    basis: String,
 }
 
 /// The directory that a requested one resolves to.
@@ -144,83 +167,6 @@ fn directory(repo: &Repo, requested: &RepoPath, cancel: &Cancel) -> Result<RepoP
             false => failure,
         }
     })
-}
-
-/// The requested part of a listing.
-struct View<'a> {
-    /// The requested directory. Paths in the answer keep this name.
-    requested: &'a RepoPath,
-    /// The directory it resolves to.
-    directory: &'a RepoPath,
-    pattern: Option<&'a Glob>,
-    max_depth: usize,
-    include_hidden: bool,
-}
-
-/// An entry of the answer, before its size and time are read.
-struct MatchedEntry {
-    shown: RepoPath,
-    source: Source,
-}
-
-/// The source of an entry.
-enum Source {
-    /// A folder, which the listing does not contain.
-    Folder(RepoPath),
-    Listed(Entry),
-}
-
-impl View<'_> {
-    /// All matching entries in path order, each folder before its content.
-    fn entries(&self, listing: &Listing) -> Vec<MatchedEntry> {
-        let mut found = Vec::new();
-        // The folders of the previous entry. Only folders that differ from them are new.
-        let mut open_folders: Vec<&[u8]> = Vec::new();
-        let root_depth = self.directory.components().count();
-        for entry in listing.beneath(self.directory) {
-            let names: Vec<&[u8]> = entry.path.components().skip(root_depth).collect();
-            let hidden = names.iter().any(|name| name.starts_with(b"."));
-            let Some((_, folders)) = names
-                .split_last()
-                .filter(|_| self.include_hidden || !hidden)
-            else {
-                continue;
-            };
-            if self.pattern.is_none() {
-                let common = open_folders
-                    .iter()
-                    .zip(folders)
-                    .take_while(|(a, b)| a == b)
-                    .count();
-                for depth in common + 1..=folders.len().min(self.max_depth) {
-                    let names = folders.get(..depth).unwrap_or_default();
-                    found.push(MatchedEntry {
-                        shown: self.shown(names),
-                        source: Source::Folder(self.directory.join(&names.join(&b'/'))),
-                    });
-                }
-                open_folders = folders.to_vec();
-            }
-            let shown = self.shown(&names);
-            if names.len() <= self.max_depth && self.matches(entry, &shown) {
-                found.push(MatchedEntry {
-                    shown,
-                    source: Source::Listed(entry.clone()),
-                });
-            }
-        }
-        found
-    }
-
-    fn shown(&self, names: &[&[u8]]) -> RepoPath {
-        self.requested.join(&names.join(&b'/'))
-    }
-
-    fn matches(&self, entry: &Entry, shown: &RepoPath) -> bool {
-        let is_file = entry.kind != EntryKind::LinkToDirectory;
-        self.pattern
-            .is_none_or(|pattern| is_file && pattern.matches(shown))
-    }
 }
 
 /// The entries of a page, with sizes and times.
@@ -256,6 +202,7 @@ fn listed(
             kind,
             size: stat.filter(|_| is_file).map(|stat| stat.size),
             modified_at: time.map(archway_repo::rfc3339),
+            files_beneath: (found.beneath > 0).then_some(found.beneath),
         }
     });
     Ok(listed.collect())

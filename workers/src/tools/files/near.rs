@@ -21,7 +21,7 @@ const LONGEST_PATH: usize = 256;
 const WAIT: Duration = Duration::from_secs(2);
 
 /// The files near a path of none, if `is_readable`.
-pub(super) fn files(
+pub(in crate::tools) fn files(
     repo: &Repo,
     path: &RepoPath,
     cancel: &Cancel,
@@ -57,7 +57,7 @@ pub(super) fn folders(repo: &Repo, path: &RepoPath, cancel: &Cancel) -> Vec<Stri
 }
 
 /// Names near paths in a failure.
-pub(super) fn suggest(mut failure: Failure, near: Vec<String>) -> Failure {
+pub(in crate::tools) fn suggest(mut failure: Failure, near: Vec<String>) -> Failure {
     if near.is_empty() {
         return failure;
     }

@@ -22,6 +22,8 @@ const EXCLUDED: [&[u8]; 9] = [
     b"coverage",
     b".nyc_output",
 ];
+/// The size of everything besides the tree, in bytes.
+const STATS_BYTES: usize = 2_000;
 /// Maximum number of languages in the statistics.
 const MAX_LANGUAGES: usize = 15;
 
@@ -57,7 +59,7 @@ pub(in crate::tools) struct Overview {
     structure: Node,
     #[serde(skip_serializing_if = "Option::is_none")]
     stats: Option<Stats>,
-    /// The tree was too large and lost its deepest levels.
+    /// The tree was too large and lost its deepest levels, or files of its first one.
     #[serde(default, skip_serializing_if = "is_false")]
     truncated: bool,
     /// The remaining levels, if truncated.
@@ -106,6 +108,7 @@ impl Tool for GetRepoOverview {
     const FAMILY: &'static str = "files";
     const PER_MINUTE: Option<u32> = Some(60);
     const WEIGHT: u32 = 5;
+    const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("max_depth", 2)];
     const UNTRUSTED: bool = true;
     type Args = OverviewArgs;
     type Output = Overview;
@@ -116,8 +119,9 @@ impl Tool for GetRepoOverview {
         let snapshot = cx
             .read(&project, move |repo, cancel| {
                 let files = files(repo, cancel)?;
-                let (structure, depth) = fitting_tree(&root, &files, args.max_depth, budget);
-                let truncated = depth < args.max_depth;
+                let room = budget.saturating_sub(STATS_BYTES);
+                let (structure, depth, is_cut) = fitting_tree(&root, &files, args.max_depth, room);
+                let truncated = is_cut || depth < args.max_depth;
                 Ok(Overview {
                     root: root.clone(),
                     structure,
@@ -157,19 +161,33 @@ fn files(repo: &Repo, cancel: &Cancel) -> Result<Vec<OverviewFile>, Failure> {
     Ok(entries.into_iter().zip(stats).map(file).collect())
 }
 
-/// The deepest tree of at most `max_depth` levels that fits into `budget` bytes.
+/// The deepest tree of at most `max_depth` levels that fits into `budget` bytes, its levels, and whether files of the
+/// first level were left out to show at least that one.
 fn fitting_tree(
     root: &str,
     files: &[OverviewFile],
     max_depth: usize,
     budget: usize,
-) -> (Node, usize) {
-    let fits = |tree: &Node| serde_json::to_string(tree).is_ok_and(|text| text.len() < budget);
+) -> (Node, usize, bool) {
+    let size = |tree: &Node| serde_json::to_string(tree).map_or(usize::MAX, |text| text.len());
     let mut depth = max_depth;
     loop {
-        let tree = tree(root, files, depth);
-        if depth == 0 || fits(&tree) {
-            return (tree, depth);
+        let mut tree = tree(root, files, depth);
+        if depth == 0 || size(&tree) < budget {
+            return (tree, depth, false);
+        }
+        if let (1, Some(children)) = (depth, &mut tree.children) {
+            let is_folder = |node: &Node| node.kind == "directory";
+            let folders = children.iter().filter(|node| is_folder(node));
+            let mut left = budget.saturating_sub(folders.map(|node| size(node) + 1).sum());
+            children.retain(|node| {
+                let rest = left.checked_sub(size(node) + 1);
+                left = rest.filter(|_| !is_folder(node)).unwrap_or(left);
+                is_folder(node) || rest.is_some()
+            });
+            if size(&tree) < budget {
+                return (tree, depth, true);
+            }
         }
         depth -= 1;
     }

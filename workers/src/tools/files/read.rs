@@ -1,5 +1,6 @@
 //! `read_file`: a file's text, a part of it, or its bytes, and the files that it imports.
 
+mod include_deps;
 mod range;
 
 use std::io::Read as _;
@@ -13,11 +14,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     describe,
-    imports::{Dependency, Importer, Imports},
+    imports::{Dependency, Importer, Imports, ShownPart},
     open,
     window::{Part, Window},
 };
 use crate::tools::{Reply, Tool, ToolContext, schema::is_false};
+use include_deps::IncludeDeps;
 use range::Range;
 
 /// Reads a file, with its language, module and role.
@@ -45,9 +47,11 @@ pub(in crate::tools) struct ReadFileArgs {
     /// Last line to return, inclusive.
     #[schemars(range(min = 1))]
     end_line: Option<u64>,
-    /// Also return the project's files that it imports, with their content.
+    /// Also return the project's files that it imports, with their content while there is room; "signatures" for what
+    /// they export instead.
     #[serde(default)]
-    include_deps: bool,
+    #[schemars(schema_with = "include_deps::schema")]
+    include_deps: IncludeDeps,
     /// 0 disables imports.
     #[serde(default = "default_max_depth")]
     #[schemars(range(min = 0, max = 1))]
@@ -58,8 +62,9 @@ pub(in crate::tools) struct ReadFileArgs {
     revision: Option<String>,
 }
 
+/// About 16,000 tokens: common clients drop replies over 25,000.
 fn default_max_bytes() -> u32 {
-    100_000
+    64_000
 }
 
 fn default_max_depth() -> u8 {
@@ -141,7 +146,13 @@ impl Tool for ReadFile {
         let range = Range::of(&args)?;
         let is_from_start = args.start_line.is_none_or(|line| line <= 1);
         let max_bytes = args.max_bytes as usize;
-        let cache = (args.include_deps && args.max_depth > 0).then(|| cx.imports().clone());
+        let part = match args.include_deps {
+            IncludeDeps::None => None,
+            IncludeDeps::Content => Some(ShownPart::Text(max_bytes)),
+            IncludeDeps::Signatures => Some(ShownPart::Signatures(cx.symbols().clone())),
+        };
+        let part = part.filter(|_| args.max_depth > 0);
+        let cache = cx.imports().clone();
         let histories = cx.histories();
         let snapshot = cx
             .read(&project, move |repo, cancel| {
@@ -157,13 +168,13 @@ impl Tool for ReadFile {
                     Encoding::Utf8 => text(&mut file, &path, range.window(max_bytes), cancel)
                         .and_then(|(file, part)| range.show(file, &part)),
                 }?;
-                let imports = cache.as_ref().map(|cache| Importer {
-                    cache,
-                    project: repo.key(),
-                    files: repo,
+                let importer = Importer {
+                    cache: &cache,
+                    repo,
                     path: &path,
-                });
-                let imports = imports.map(|importer| importer.imports(max_bytes, cancel));
+                };
+                let imports = part.as_ref();
+                let imports = imports.map(|part| importer.imports(&shown.content, part, cancel));
                 Ok(Read {
                     file: shown,
                     imports: imports.transpose()?.unwrap_or_default(),

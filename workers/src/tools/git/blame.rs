@@ -4,12 +4,12 @@ mod page;
 
 use archway_history::{BlamedFile, History, HistoryError};
 use archway_proto::{failure::Failure, fault::Fault};
-use archway_repo::{Cancel, Kind, RepoPath};
+use archway_repo::{Cancel, Kind, Repo, RepoPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::page::{BlamePage, BlamedCommit, BlamedLine};
-use crate::tools::{Reply, Tool, ToolContext, schema::is_false};
+use crate::tools::{Reply, Tool, ToolContext, files::near, schema::is_false};
 
 /// Maximum number of lines in one answer.
 const MAX_LINES: u32 = 2000;
@@ -66,6 +66,7 @@ impl Tool for GitBlame {
     const FAMILY: &'static str = "git";
     const PER_MINUTE: Option<u32> = None;
     const WEIGHT: u32 = 10;
+    const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("end_line", 0)];
     const UNTRUSTED: bool = true;
     type Args = BlameArgs;
     type Output = BlameAnswer;
@@ -78,7 +79,8 @@ impl Tool for GitBlame {
                 let path = RepoPath::parse(&args.file_path)?;
                 repo.rules().admit(&path, &path, Kind::File)?;
                 let history = History::of(repo, &histories, cancel)?;
-                let file = tracked_file(&history, &path, args.revision.as_deref(), cancel)?;
+                let file = tracked_file(&history, &path, args.revision.as_deref(), cancel);
+                let file = file.map_err(|error| with_near_paths(error, repo, &path, cancel))?;
                 let page = page(&history, &file, &args, (budget, cancel))?;
                 let modified =
                     args.revision.is_none() && history.is_modified(repo, &file, cancel)?;
@@ -128,6 +130,22 @@ fn tracked_file(
             },
             error => error,
         })
+}
+
+/// Names near files of today where the path names nothing today.
+fn with_near_paths(error: HistoryError, repo: &Repo, path: &RepoPath, cancel: &Cancel) -> Failure {
+    let is_of_today = matches!(
+        error,
+        HistoryError::NotTracked {
+            revision: None,
+            is_folder: false,
+            ..
+        }
+    );
+    match is_of_today {
+        true => near::suggest(error.into(), near::files(repo, path, cancel, |_| true)),
+        false => error.into(),
+    }
 }
 
 fn page(

@@ -67,6 +67,7 @@ impl Tool for GitDiff {
     const FAMILY: &'static str = "git";
     const PER_MINUTE: Option<u32> = None;
     const WEIGHT: u32 = 5;
+    const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("file_path", 0), ("context_lines", 3)];
     const UNTRUSTED: bool = true;
     type Args = GitDiffArgs;
     type Output = GitDiffAnswer;

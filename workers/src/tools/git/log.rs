@@ -81,6 +81,7 @@ impl Tool for GitLog {
     const FAMILY: &'static str = "git";
     const PER_MINUTE: Option<u32> = None;
     const WEIGHT: u32 = 2;
+    const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("max_count", 10)];
     const UNTRUSTED: bool = true;
     type Args = LogArgs;
     type Output = LogAnswer;
@@ -102,9 +103,12 @@ impl Tool for GitLog {
                     revision: args.revision.clone(),
                     now,
                 };
-                let parse_cursor = args.cursor.as_deref().map(parse_cursor).transpose()?;
                 let history = History::of(repo, &histories, cancel)?;
-                let log = history.log(&query, parse_cursor, cancel)?;
+                let cursor = match &args.cursor {
+                    Some(text) => Some(find_cursor(&history, &query, text, cancel)?),
+                    None => None,
+                };
+                let log = history.log(&query, cursor, cancel)?;
                 let start = log.cursor();
                 let mut page = fill(log, args.max_count, budget, cancel)?;
                 if page.commits.is_empty() && page.next.is_none() {
@@ -112,16 +116,17 @@ impl Tool for GitLog {
                     page.note =
                         why.map(|why| not_found_notes::of_log(&history, why, &query, cancel));
                 }
-                Ok(page)
+                let next = page.next.take();
+                let next = next.map(|cursor| history.save_cursor(&query, cursor));
+                Ok((page, next))
             })
             .await
             .map_err(refusal::in_terms_of_git_log)?;
-        let page = &snapshot.value;
-        let markdown = page.markdown();
-        let next = page.next.clone().map(LogCursor::into_text);
-        let is_incomplete = page.is_incomplete;
-        let reply = Reply::from_snapshot(snapshot, |page| LogAnswer {
-            truncated: page.next.is_some(),
+        let (page, next) = &snapshot.value;
+        let (markdown, next) = (page.markdown(next.is_some()), next.clone());
+        let (is_incomplete, truncated) = (page.is_incomplete, next.is_some());
+        let reply = Reply::from_snapshot(snapshot, |(page, _)| LogAnswer {
+            truncated,
             commits: page.commits,
             cursor: None,
             note: page.note,
@@ -133,9 +138,14 @@ impl Tool for GitLog {
     }
 }
 
-/// Parses a cursor.
-fn parse_cursor(cursor: &str) -> Result<LogCursor, Failure> {
-    LogCursor::parse(cursor).ok_or_else(|| {
+/// The position that a cursor means.
+fn find_cursor(
+    history: &History,
+    query: &LogQuery,
+    text: &str,
+    cancel: &Cancel,
+) -> Result<LogCursor, Failure> {
+    history.find_cursor(query, text, cancel)?.ok_or_else(|| {
         Failure::new(
             Fault::InvalidArguments,
             "the cursor is not from git_log",

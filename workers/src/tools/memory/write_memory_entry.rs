@@ -19,7 +19,7 @@ pub(in crate::tools) struct WriteMemoryEntry;
 pub(in crate::tools) struct WriteMemoryEntryArgs {
     /// `progress_log.jsonl` or `decisions.jsonl`.
     file: String,
-    /// At most 10 KB: `timestamp` (ISO 8601), `event` or `decision` (text), and fields of your own.
+    /// At most 10 KB: `event` or `decision` (text), `timestamp` (ISO 8601; else the server's), and fields of your own.
     entry: Map<String, Value>,
     /// Project slug; see `list_projects`.
     #[schemars(length(min = 1, max = 63))]

@@ -62,7 +62,7 @@ async fn search_batch(
         // A page takes no part of a project that has more lines than fit: a batch renders at most a page.
         let lines = before.iter().flatten().map(|found| found.value.lines.len());
         let limit = limit.saturating_sub(lines.sum());
-        Ok(repo.search(&query, MatchRange { skip, limit }, &cancel)?)
+        Ok(repo.search(&query, MatchRange::of(skip, limit), &cancel)?)
     };
     let found = match cx.read_each(&batch, search).await {
         Ok(found) => found,

@@ -40,12 +40,18 @@ pub(super) async fn page<M: Match>(
     request: &PageRequest,
 ) -> Result<EveryProject<M>, Failure> {
     let readable = cx.projects().await?;
-    let default = cx.default_project(&readable).map(|it| it.slug.clone());
-    let start = request.cursor.as_deref().map(Place::parse).transpose()?;
+    let default = cx
+        .default_project(&readable)
+        .map(|it| paging::hash(&it.slug));
+    let slugs = readable.iter().map(|project| project.slug.as_str());
+    let start = request.cursor.as_deref();
+    let start = start
+        .map(|cursor| Place::parse(cursor, slugs))
+        .transpose()?;
     let default = start
         .as_ref()
         .map_or(default, |start| start.default.clone());
-    let order = in_order(readable, default.as_deref(), start.as_ref());
+    let order = Place::order(readable, default.as_deref(), start.as_ref());
     let warn = Box::new(|message| cx.log(LogLevel::Warning, message));
     let mut page = Page::new(warn, request, default, order.len());
     let begins = order.first().map(|project| &project.slug);
@@ -84,27 +90,13 @@ pub(super) async fn page<M: Match>(
     Ok(page.finish())
 }
 
-/// The projects of a page in their order: from the place where it begins.
-fn in_order(
-    mut projects: Vec<Arc<Project>>,
-    default: Option<&str>,
-    start: Option<&Place>,
-) -> Vec<Arc<Project>> {
-    let key = |slug: &str| (Some(slug) != default, slug.to_owned());
-    projects.sort_by_cached_key(|project| key(&project.slug));
-    if let Some(start) = start {
-        let first = key(&start.project);
-        projects.retain(|project| key(&project.slug) >= first);
-    }
-    projects
-}
-
 /// Checks that a project is still at the commit in which its matches were counted.
 fn check(place: &Place, found: &Result<Snapshot<Matches>, Failure>) -> Result<(), Failure> {
     let Ok(snapshot) = found else {
         return Ok(());
     };
-    match commit(snapshot) == place.commit {
+    let now = commit(snapshot);
+    match now.as_deref().map(paging::short_commit) == place.commit.as_deref() {
         true => Ok(()),
         false => Err(paging::other_state()),
     }

@@ -130,6 +130,7 @@ impl Tool for GrepCodebase {
     const FAMILY: &'static str = "search";
     const PER_MINUTE: Option<u32> = Some(60);
     const WEIGHT: u32 = 5;
+    const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("limit", 50)];
     const UNTRUSTED: bool = true;
     type Args = GrepArgs;
     type Output = GrepMatches;

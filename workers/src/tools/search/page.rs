@@ -11,7 +11,11 @@ use super::{
     place::Place,
     run::timeout,
 };
-use crate::{context::Snapshot, projects::Project, tools::is_of_the_project};
+use crate::{
+    context::Snapshot,
+    projects::Project,
+    tools::{is_of_the_project, paging},
+};
 
 /// Projects of one page that may be skipped: an answer names them all, and has a bound.
 const MAX_SKIPPED: usize = 50;
@@ -56,6 +60,7 @@ pub(super) type Warn<'a> = Box<dyn Fn(Value) + Send + Sync + 'a>;
 pub(super) struct Page<'a, M> {
     warn: Warn<'a>,
     request: &'a PageRequest,
+    /// The hash of its slug.
     default: Option<String>,
     collected: CollectedMatches<M>,
     /// Projects of this page and of later ones.
@@ -210,7 +215,9 @@ impl<'a, M: Match> Page<'a, M> {
         Place {
             default: self.default.clone(),
             project: project.slug.clone(),
-            commit: commit.filter(|_| skip > 0),
+            commit: commit
+                .filter(|_| skip > 0)
+                .map(|commit| paging::short_commit(&commit).to_owned()),
             skip,
         }
     }
@@ -343,7 +350,9 @@ mod tests {
             .collected
             .whole_page(done.next.is_some(), tokio::time::Instant::now());
         let found = whole.matches.into_iter().filter_map(|it| it.project);
-        let next = done.next.map(|next| Place::parse(&next).unwrap());
+        let next = done
+            .next
+            .map(|next| Place::parse(&next, std::iter::empty()).unwrap());
         Ok((
             found.collect(),
             SkippedProject::slugs(skipped),
@@ -369,6 +378,7 @@ mod tests {
         };
         Matches {
             lines: vec![line; lines],
+            files: Vec::new(),
             totals,
         }
     }

@@ -1,27 +1,35 @@
 //! Where a page of a search of every project begins: its cursor.
 
+use std::sync::Arc;
+
 use archway_proto::failure::Failure;
 
+use crate::projects::Project;
 use crate::tools::paging;
 
 /// Where a page begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    /// The default project when the first page was read.
-    pub(super) default: Option<String>,
-    pub(super) project: String,
-    /// The commit in which matches were counted, if earlier pages have some of this project.
-    pub(super) commit: Option<String>,
+pub(in crate::tools) struct Place {
+    /// A hash of the default project when the first page was read.
+    pub(in crate::tools) default: Option<String>,
+    pub(in crate::tools) project: String,
+    /// The [beginning](paging::short_commit) of the commit in which matches were counted, if earlier pages have some
+    /// of this project.
+    pub(in crate::tools) commit: Option<String>,
     /// Matches of the project on earlier pages.
-    pub(super) skip: usize,
+    pub(in crate::tools) skip: usize,
 }
 
 impl Place {
-    /// Reads the plain cursor of a worker: `*DEFAULT/PROJECT@COMMIT:SKIP`, with `-` for what is absent.
+    /// Reads the plain cursor of a worker: `*DEFAULT/PROJECT@COMMIT:SKIP`, with `-` for what is absent. `slugs` are the
+    /// projects that there are now.
     ///
     /// # Errors
     /// [`Fault::InvalidArguments`](archway_proto::fault::Fault::InvalidArguments)
-    pub(super) fn parse(cursor: &str) -> Result<Place, Failure> {
+    pub(in crate::tools) fn parse<'a>(
+        cursor: &str,
+        slugs: impl Iterator<Item = &'a str>,
+    ) -> Result<Place, Failure> {
         let parsed = || {
             let (basis, skip) = cursor.strip_prefix('*')?.rsplit_once(':')?;
             let (default, rest) = basis.split_once('/')?;
@@ -29,7 +37,7 @@ impl Place {
             let named = |text: &str| (text != "-").then(|| text.to_owned());
             Some(Place {
                 default: named(default),
-                project: project.to_owned(),
+                project: paging::whole_name(project, slugs),
                 commit: named(commit),
                 skip: skip.parse().ok()?,
             })
@@ -37,10 +45,27 @@ impl Place {
         parsed().ok_or_else(paging::other_state)
     }
 
-    pub(super) fn cursor(&self) -> String {
+    /// The projects of a page in their order: the default one, the others by slug, from the place where the page begins.
+    /// `default` is the hash of a slug.
+    pub(in crate::tools) fn order(
+        mut projects: Vec<Arc<Project>>,
+        default: Option<&str>,
+        start: Option<&Place>,
+    ) -> Vec<Arc<Project>> {
+        let key = |slug: &str| (Some(&*paging::hash(slug)) != default, slug.to_owned());
+        projects.sort_by_cached_key(|project| key(&project.slug));
+        if let Some(start) = start {
+            let first = key(&start.project);
+            projects.retain(|project| key(&project.slug) >= first);
+        }
+        projects
+    }
+
+    pub(in crate::tools) fn cursor(&self) -> String {
         let named = |name: &Option<String>| name.clone().unwrap_or_else(|| "-".to_owned());
         let (default, commit) = (named(&self.default), named(&self.commit));
-        paging::cursor(&format!("*{default}/{}@{commit}", self.project), self.skip)
+        let project = paging::short_name(&self.project);
+        format!("*{default}/{project}@{commit}:{}", self.skip)
     }
 }
 
@@ -60,11 +85,12 @@ mod tests {
                 commit: commit.map(str::to_owned),
                 skip,
             };
-            assert_eq!(Place::parse(&place.cursor()).unwrap(), place);
+            let slugs = std::iter::once("shop-2");
+            assert_eq!(Place::parse(&place.cursor(), slugs).unwrap(), place);
         }
         for bad in ["", "abc:5", "*a:5", "*-/a:5", "*-/a@-:x", "*-/a@-"] {
             assert_eq!(
-                Place::parse(bad).unwrap_err().code,
+                Place::parse(bad, std::iter::empty()).unwrap_err().code,
                 Fault::InvalidArguments,
                 "{bad}"
             );

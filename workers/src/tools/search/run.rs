@@ -104,10 +104,7 @@ impl<Q: FnOnce(Option<Glob>) -> Query> Search<Q> {
         skip: usize,
     ) -> Result<CollectedMatches<M>, Failure> {
         let project = cx.project(self.project.as_deref()).await?;
-        let range = MatchRange {
-            skip,
-            limit: self.limit,
-        };
+        let range = MatchRange::of(skip, self.limit);
         let query = self.query()?;
         let snapshot = search(cx, &project, &query, range).await?;
         let basis = paging::basis(snapshot.repo.head().as_ref());

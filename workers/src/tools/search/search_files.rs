@@ -135,6 +135,8 @@ impl Tool for SearchFiles {
     const FAMILY: &'static str = "search";
     const PER_MINUTE: Option<u32> = Some(60);
     const WEIGHT: u32 = 5;
+    const ASKS_FOR_MORE: &'static [(&'static str, u64)] =
+        &[("max_results", 50), ("context_lines", 2)];
     const UNTRUSTED: bool = true;
     type Args = SearchFilesArgs;
     type Output = SearchMatches;

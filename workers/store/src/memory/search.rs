@@ -11,7 +11,7 @@ use crate::{StoreError, TenantStore, failed};
 
 /// Maximum number of entries counted: counting all would make each page as expensive as all of
 /// them.
-const MAX_COUNTED: i64 = 10_000;
+pub(super) const MAX_COUNTED: i64 = 10_000;
 
 /// A transaction with its tenant set.
 type Tx = Transaction<'static, Postgres>;

@@ -6,7 +6,7 @@ use super::super::{Match, Query};
 use crate::library::Libraries;
 
 fn words(text: &str) -> Query {
-    Query::new(text, None, None)
+    Query::new(Some(text), None, None)
 }
 
 fn excerpt(text: &str, query: &Query) -> String {

@@ -128,7 +128,7 @@ impl WhyLeftOut {
 
     fn sentence(self) -> &'static str {
         match self {
-            WhyLeftOut::NotIndexed => "these projects are not indexed yet",
+            WhyLeftOut::NotIndexed => "these projects are not cloned or not indexed yet",
             WhyLeftOut::Unsearched => {
                 "the memory or the time was not enough to search these projects; name one to search it"
             }
@@ -227,7 +227,7 @@ mod tests {
         left_out.add(&project("gone"), WhyLeftOut::Unreadable(Fault::Unavailable));
         let notes = left_out.notes();
         assert_eq!(notes.len(), 2);
-        assert!(notes[0].starts_with("these projects are not indexed yet: p00, p01"));
+        assert!(notes[0].starts_with("these projects are not cloned or not indexed yet: p00, p01"));
         assert!(notes[0].ends_with("p19 and 5 more"), "{notes:?}");
         assert!(notes[1].ends_with(": gone"));
     }

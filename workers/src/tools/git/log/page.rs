@@ -101,21 +101,21 @@ impl LogPage {
         true
     }
 
-    /// The markdown that the contract defines.
-    pub(super) fn markdown(&self) -> String {
+    /// The markdown that the contract defines. `has_next` says that another page may follow.
+    pub(super) fn markdown(&self, has_next: bool) -> String {
         let sections: Vec<String> = self.commits.iter().map(LoggedCommit::section).collect();
         let mut out = "# Git Log\n\n".to_owned();
         out.push_str(&sections.join("\n---\n\n"));
-        match (self.commits.is_empty(), &self.next) {
-            (true, None) => {
+        match (self.commits.is_empty(), has_next) {
+            (true, false) => {
                 out.push_str("No commits found.\n");
                 out.push_str(&markdown::note(self.note.as_deref()));
             }
-            (true, Some(_)) => {
+            (true, true) => {
                 out.push_str("No commits found yet: the time was up. Go on with the cursor.\n");
             }
-            (false, None) => {}
-            (false, Some(_)) => {
+            (false, false) => {}
+            (false, true) => {
                 out.push_str("\n*More commits follow: go on with the cursor.*\n");
             }
         }
@@ -302,7 +302,7 @@ mod tests {
 **Author**: J <john@example.com>  
 **Message**: 
 ";
-        assert_eq!(page.markdown(), expected);
+        assert_eq!(page.markdown(false), expected);
         let data = serde_json::to_value(&page.commits).unwrap();
         assert_eq!(data[0]["message"], "feat(auth): add JWT\n\nBody.");
         assert_eq!(data[0]["date"], "2025-10-09T08:53:20Z");
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn an_empty_page_says_that_no_commits_were_found() {
         assert_eq!(
-            LogPage::new(1 << 16).markdown(),
+            LogPage::new(1 << 16).markdown(false),
             "# Git Log\n\nNo commits found.\n"
         );
     }
@@ -332,7 +332,7 @@ mod tests {
         assert!(page.commits.len() > 5);
         let mut data = serde_json::to_value(&page.commits).unwrap();
         text::escape_json(&mut data);
-        let markdown = page.markdown();
+        let markdown = page.markdown(false);
         for size in [data.to_string().len(), text::escape(&markdown).0.len()] {
             assert!(size <= budget, "{size}");
         }
@@ -348,7 +348,7 @@ mod tests {
             let commit = &page.commits[0];
             assert!(commit.message_truncated && !commit.message.is_empty());
             assert_eq!(commit.files_total, (files > 0).then_some(files));
-            assert!(page.markdown().len() <= budget && paging::size(commit) <= budget);
+            assert!(page.markdown(false).len() <= budget && paging::size(commit) <= budget);
         }
         let mut page = LogPage::new(budget);
         assert!(page.add(&entry("A", "m", 1000)));

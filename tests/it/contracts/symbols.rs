@@ -1,0 +1,245 @@
+//! `find_symbol` and `outline`: what is defined where, in the work tree as it stands.
+
+use std::fs;
+
+use e2e::{Client, Harness, Key, Repo, Stack, Tenant};
+use serde_json::{Value, json};
+
+use super::{both, column};
+use crate::serve;
+
+const CIRCUIT: &str = "//! Breakers.\n\n/// Refuses calls after failures. It is per pool.\npub struct Circuit {\n    \
+    open: bool,\n}\n\nimpl Circuit {\n    /// Whether a call may pass.\n    pub fn admit(&self) -> bool {\n        \
+    self.open\n    }\n}\n\nfn admit() {}\n";
+
+async fn project() -> (Stack, Client) {
+    let repo = Repo::new()
+        .file("src/circuit.rs", CIRCUIT)
+        .file(
+            "src/breaker.py",
+            "class CircuitBreaker:\n    LIMIT = 5\n    def admit(self): pass\n",
+        )
+        .file("tests/circuit.rs", "fn circuit() {}\nstruct Circuit;\n")
+        .file("vendor/circuit.go", "package v\ntype Circuit struct{}\n")
+        .file("secrets.rs", "pub struct Circuit;\n")
+        .file("hidden.rs", "pub struct Circuit;\n")
+        .file(".gitignore", "hidden.rs\n")
+        .file("notes.md", "struct Circuit;\n");
+    serve(repo.commit()).await
+}
+
+async fn find(client: &Client, arguments: Value) -> Value {
+    both(&client.call("find_symbol", arguments).await).clone()
+}
+
+/// `name path:line` of each definition that was found.
+fn places(found: &Value) -> Vec<String> {
+    let symbols = found["symbols"].as_array().unwrap();
+    let place = |it: &Value| {
+        let text = |field: &str| it[field].as_str().unwrap().to_owned();
+        format!("{} {}:{}", text("name"), text("path"), it["start_line"])
+    };
+    symbols.iter().map(place).collect()
+}
+
+#[tokio::test]
+async fn a_definition_has_its_signature_doc_and_lines() {
+    let (_stack, client) = project().await;
+    let found = find(&client, json!({ "name": "Circuit::admit" })).await;
+    let expected = json!({
+        "name": "admit", "kind": "method", "container": "Circuit", "path": "src/circuit.rs",
+        "start_line": 10, "end_line": 12, "signature": "pub fn admit(&self) -> bool",
+        "doc": "Whether a call may pass.",
+    });
+    assert_eq!(found["symbols"], json!([expected]));
+    assert_eq!(
+        (&found["total"], &found["truncated"]),
+        (&json!(1), &json!(false))
+    );
+}
+
+#[tokio::test]
+async fn exact_names_come_first_then_code_before_tests_and_copies() {
+    let (_stack, client) = project().await;
+    let found = find(&client, json!({ "name": "Circuit" })).await;
+    let expected = [
+        "Circuit src/circuit.rs:4",
+        "Circuit tests/circuit.rs:2",
+        "circuit tests/circuit.rs:1",
+        "Circuit vendor/circuit.go:2",
+    ];
+    assert_eq!(places(&found), expected);
+    assert_eq!(found["symbols"][3]["generated"], true);
+    let found = find(
+        &client,
+        json!({ "name": "*circuit*", "path_glob": "src/**" }),
+    )
+    .await;
+    let expected = [
+        "Circuit src/circuit.rs:4",
+        "CircuitBreaker src/breaker.py:1",
+    ];
+    assert_eq!(places(&found), expected);
+    let found = find(&client, json!({ "name": "admit", "kind": "method" })).await;
+    let expected = ["admit src/breaker.py:3", "admit src/circuit.rs:10"];
+    assert_eq!(places(&found), expected);
+    let found = find(&client, json!({ "name": "nothing_like_it" })).await;
+    assert_eq!(
+        found,
+        json!({ "symbols": [], "total": 0, "truncated": false })
+    );
+}
+
+#[tokio::test]
+async fn what_is_not_committed_is_found_as_it_stands() {
+    let (stack, client) = project().await;
+    let folder = stack.folder("acme", "site");
+    fs::write(folder.join("src/new.rs"), "\n\npub fn admit_twice() {}\n").unwrap();
+    let found = find(&client, json!({ "name": "admit_twice" })).await;
+    assert_eq!(places(&found), ["admit_twice src/new.rs:3"]);
+    fs::write(folder.join("src/new.rs"), "pub fn admit_twice() {}\n").unwrap();
+    let found = find(&client, json!({ "name": "admit_twice" })).await;
+    assert_eq!(places(&found), ["admit_twice src/new.rs:1"]);
+}
+
+#[tokio::test]
+async fn pages_add_up_in_one_project_and_in_all() {
+    let functions = |of: &str| {
+        (0..30)
+            .map(|n| format!("def {of}_{n:02}(): pass\n"))
+            .collect::<String>()
+    };
+    let repo = |of: &str| Repo::new().file("a.py", functions(of)).commit();
+    let tenant = Tenant::new("acme")
+        .project("b", repo("b"))
+        .project("a", repo("a"))
+        .project("z", repo("z"))
+        .key(Key::new("some").projects(["a", "b"]).default_project("b"));
+    let stack = Harness::new().tenant(tenant).start().await;
+    let client = stack.keyed("acme", "some");
+    for (project, total) in [("a", 30), ("*", 60)] {
+        let mut arguments = json!({ "name": "*_??", "project": project, "limit": 7 });
+        let mut seen = Vec::new();
+        loop {
+            let page = find(&client, arguments.clone()).await;
+            assert!(page["symbols"].as_array().unwrap().len() <= 7);
+            seen.extend(
+                column(&page["symbols"], "name")
+                    .into_iter()
+                    .map(str::to_owned),
+            );
+            let Some(cursor) = page.get("cursor") else {
+                break;
+            };
+            assert_eq!(page["truncated"], true);
+            arguments["cursor"] = cursor.clone();
+        }
+        assert_eq!(seen.len(), total, "{project}");
+        let first = if project == "*" { "b_00" } else { "a_00" };
+        assert_eq!(seen[0], first);
+        arguments["cursor"] = json!("bad");
+        let refused = client.call("find_symbol", arguments).await;
+        assert_eq!(refused.code(), "invalid_arguments");
+    }
+    let reply = client
+        .call("find_symbol", json!({ "name": "a_00", "project": "*" }))
+        .await;
+    assert_eq!(both(&reply)["symbols"][0]["project"], "a");
+    let expected = json!({ "searched": 2, "remaining": 0, "skipped": [] });
+    assert_eq!(*reply.meta("projects"), expected);
+}
+
+#[tokio::test]
+async fn a_text_without_a_name_and_a_bad_glob_are_refused() {
+    let (_stack, client) = project().await;
+    for (arguments, code) in [
+        (json!({ "name": "::" }), "invalid_arguments"),
+        (json!({ "name": "a", "path_glob": "[" }), "invalid_pattern"),
+        (json!({ "name": "a", "kind": "thing" }), "invalid_arguments"),
+        (json!({ "name": "a", "cursor": "x" }), "invalid_arguments"),
+    ] {
+        let refused = client.call("find_symbol", arguments.clone()).await;
+        assert_eq!(refused.code(), code, "{arguments}");
+    }
+}
+
+#[tokio::test]
+async fn an_outline_is_nested_and_has_no_bodies() {
+    let (_stack, client) = project().await;
+    let outlined = client
+        .call("outline", json!({ "path": "src/circuit.rs" }))
+        .await;
+    let outlined = both(&outlined);
+    assert_eq!(
+        column(&outlined["symbols"], "signature"),
+        ["pub struct Circuit", "fn admit()"]
+    );
+    let members = &outlined["symbols"][0]["children"];
+    assert_eq!(column(members, "name"), ["open", "admit"]);
+    assert_eq!(
+        (&outlined["truncated"], outlined.get("reason")),
+        (&json!(false), None)
+    );
+    let flat = client
+        .call("outline", json!({ "path": "src/circuit.rs", "depth": 1 }))
+        .await;
+    assert_eq!(both(&flat)["symbols"][0].get("children"), None);
+}
+
+#[tokio::test]
+async fn an_outline_of_a_folder_has_the_exported_symbols_of_each_file() {
+    let (_stack, client) = project().await;
+    let outlined = client.call("outline", json!({ "path": "." })).await;
+    let outlined = both(&outlined);
+    let files = column(&outlined["files"], "path");
+    assert_eq!(
+        files,
+        ["src/breaker.py", "src/circuit.rs", "vendor/circuit.go"]
+    );
+    assert_eq!(
+        column(&outlined["files"][1]["symbols"], "name"),
+        ["Circuit"]
+    );
+    let big = (0..400).fold(Repo::new(), |repo, n| {
+        repo.file(
+            &format!("d/f{n:03}.py"),
+            format!("def function_{n}(argument): pass\n"),
+        )
+    });
+    let (_stack, client) = serve(big.commit()).await;
+    let outlined = client.call("outline", json!({ "path": "d" })).await;
+    let outlined = both(&outlined);
+    assert_eq!(outlined["truncated"], true);
+    assert!(outlined.to_string().len() < 16 << 10);
+    let reason = outlined["reason"].as_str().unwrap();
+    assert!(reason.contains("of 400 source files"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_file_without_symbols_says_why_and_a_missing_one_what_is_near() {
+    let large = "# filler\n".repeat(120_000);
+    let repo = Repo::new()
+        .file("a.md", "x")
+        .file("big.py", &large)
+        .file("src/main.py", "");
+    let (_stack, client) = serve(repo.commit()).await;
+    for (path, why) in [("a.md", "grammar"), ("big.py", "1048576")] {
+        let outlined = client.call("outline", json!({ "path": path })).await;
+        let outlined = both(&outlined);
+        assert_eq!(outlined["symbols"], json!([]));
+        assert!(
+            outlined["reason"].as_str().unwrap().contains(why),
+            "{outlined}"
+        );
+    }
+    let missing = client
+        .call("outline", json!({ "path": "src/mian.py" }))
+        .await;
+    assert_eq!(missing.code(), "file_not_found");
+    assert_eq!(
+        missing.error()["details"]["nearest"],
+        json!(["src/main.py"])
+    );
+    let outside = client.call("outline", json!({ "path": "../x" })).await;
+    assert_eq!(outside.code(), "access_denied");
+}

@@ -1,0 +1,243 @@
+//! How far the use of a name was told apart: by scope, imports and receivers.
+
+use std::collections::HashSet;
+
+use archway_repo::{RepoPath, syntax::Language};
+use archway_symbols::{Definition, Kind, Receiver, Symbols, Use, UseKind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+// How sure it is that a use means the definition. Comments here are in no schema, which has a bound.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Confidence {
+    // In scope in the same file, or bound by an import that resolves to its file.
+    Certain,
+    // An import of its module stands in the file, or the receiver's type is written there.
+    Likely,
+    // The name is the same.
+    Name,
+}
+
+/// A definition whose uses are looked for.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub(super) path: RepoPath,
+    /// Its position among the file's definitions.
+    pub(super) at: u32,
+    pub(super) definition: Definition,
+    /// The name of the type or module around it; `None` at the top.
+    pub(super) owner: Option<String>,
+    /// Whether it can be used in the function around it alone.
+    pub(super) is_nested: bool,
+    pub(super) language: Language,
+}
+
+/// A file in which names are used.
+pub(super) struct UsingFile<'a> {
+    pub(super) path: &'a RepoPath,
+    pub(super) language: Language,
+    pub(super) symbols: &'a Symbols,
+    /// The files that it imports.
+    pub(super) imports: &'a HashSet<RepoPath>,
+    /// The places where parameters and local variables of the name begin.
+    pub(super) locals: &'a [Use],
+}
+
+impl Target {
+    pub(super) fn new(
+        path: &RepoPath,
+        language: Language,
+        symbols: &Symbols,
+        at: u32,
+    ) -> Option<Self> {
+        let definition = symbols.definition(Some(at))?.clone();
+        let parent = symbols.definition(definition.parent);
+        let container = definition.container.as_deref();
+        let owner = container.and_then(|it| it.rsplit([':', '.']).next());
+        Some(Target {
+            path: path.clone(),
+            at,
+            owner: owner.map(str::to_owned),
+            is_nested: parent.is_some_and(|parent| parent.kind.is_callable()),
+            definition,
+            language,
+        })
+    }
+
+    /// Whether it is reached through its type.
+    fn is_member(&self) -> bool {
+        matches!(self.definition.kind, Kind::Method | Kind::Field)
+            || (self.definition.kind == Kind::Constant && self.owner.is_some())
+    }
+
+    fn is_owner(&self, name: &str) -> bool {
+        self.owner.as_deref() == Some(name)
+    }
+}
+
+impl UsingFile<'_> {
+    /// How sure it is that a use means a target. `None` if it means something else.
+    pub(super) fn confidence(&self, used: &Use, target: &Target) -> Option<Confidence> {
+        if self.is_hidden(used) {
+            return None;
+        }
+        match *self.path == target.path {
+            true => self.in_same_file(used, target),
+            false => self.in_other_file(used, target),
+        }
+    }
+
+    /// Whether a parameter or a local variable of the name is meant.
+    fn is_hidden(&self, used: &Use) -> bool {
+        if used.receiver != Receiver::None || used.kind == UseKind::Import {
+            return false;
+        }
+        let functions = self.symbols.around(used.within);
+        let functions: Vec<u32> = functions
+            .filter(|(_, it)| it.kind.is_callable())
+            .map(|(at, _)| at)
+            .collect();
+        let is_it = |local: &Use| {
+            local.line <= used.line && local.within.is_some_and(|at| functions.contains(&at))
+        };
+        // A call before the local begins is none of it: `let size = size();`
+        self.locals.iter().any(is_it) && used.kind != UseKind::Call
+    }
+
+    fn in_same_file(&self, used: &Use, target: &Target) -> Option<Confidence> {
+        if target.is_member() {
+            return Some(self.member_in_same_file(used, target));
+        }
+        let is_within = |at: Option<u32>| {
+            let mut around = self.symbols.around(used.within);
+            around.any(|(around, _)| Some(around) == at)
+        };
+        if target.is_nested {
+            let parent = target.definition.parent;
+            return (used.receiver == Receiver::None && is_within(parent))
+                .then_some(Confidence::Certain);
+        }
+        Some(match used.receiver {
+            Receiver::None | Receiver::Own => Confidence::Certain,
+            Receiver::Name(name) if target.is_owner(self.symbols.name(name)) => Confidence::Certain,
+            _ => Confidence::Name,
+        })
+    }
+
+    fn member_in_same_file(&self, used: &Use, target: &Target) -> Confidence {
+        let mut around = self.symbols.around(used.within);
+        let is_inside = around.any(|(_, it)| {
+            let container = it.container.as_deref().unwrap_or_default();
+            let last = container.rsplit([':', '.']).next().unwrap_or_default();
+            target.is_owner(last) || target.is_owner(&it.name)
+        });
+        let is_implicit = looks_among_members(self.language);
+        match used.receiver {
+            Receiver::Own if is_inside => Confidence::Certain,
+            Receiver::None if is_inside && is_implicit => Confidence::Certain,
+            Receiver::None if target.definition.kind == Kind::Constant => Confidence::Likely,
+            Receiver::Name(name) if target.is_owner(self.symbols.name(name)) => Confidence::Certain,
+            Receiver::Name(_) | Receiver::Unknown => Confidence::Likely,
+            _ => Confidence::Name,
+        }
+    }
+
+    fn in_other_file(&self, used: &Use, target: &Target) -> Option<Confidence> {
+        if family(self.language) != family(target.language) {
+            return None;
+        }
+        let is_imported = self.imports.contains(&target.path);
+        if target.is_member() {
+            return Some(self.member_of_other_file(used, target, is_imported));
+        }
+        Some(match used.receiver {
+            Receiver::Name(module) => self.of_module(module, target, is_imported),
+            Receiver::None if self.binds(&target.definition.name, target, is_imported) => {
+                Confidence::Certain
+            }
+            _ if is_imported => Confidence::Likely,
+            _ => Confidence::Name,
+        })
+    }
+
+    fn member_of_other_file(&self, used: &Use, target: &Target, is_imported: bool) -> Confidence {
+        let owner = target.owner.as_deref().unwrap_or_default();
+        let names_owner = self.symbols.number(owner).is_some();
+        match used.receiver {
+            Receiver::Name(name) if target.is_owner(self.symbols.name(name)) => {
+                match self.binds(owner, target, is_imported) {
+                    true => Confidence::Certain,
+                    false => Confidence::Likely,
+                }
+            }
+            // A bare name is an imported one, a field of a literal, or a member of a subclass.
+            Receiver::None => {
+                let is_bound = self.binds(&target.definition.name, target, is_imported);
+                let is_inherited =
+                    looks_among_members(self.language) || used.kind == UseKind::Write;
+                match (is_bound && is_imported, names_owner && is_inherited) {
+                    (true, _) => Confidence::Certain,
+                    (false, true) => Confidence::Likely,
+                    (false, false) => Confidence::Name,
+                }
+            }
+            _ if names_owner || is_imported => Confidence::Likely,
+            _ => Confidence::Name,
+        }
+    }
+
+    /// Whether a bare name means the target here.
+    fn binds(&self, name: &str, target: &Target, is_imported: bool) -> bool {
+        let mut uses = self.symbols.uses_of(name);
+        let is_named = uses.any(|it| it.kind == UseKind::Import);
+        if is_imported && is_named {
+            return true;
+        }
+        // Files of a package see each other's names.
+        let is_same_folder = self.path.parent() == target.path.parent();
+        is_same_folder && matches!(self.language, Language::Go | Language::Java)
+    }
+
+    /// A name behind one that may be the target's module: `module.name`.
+    fn of_module(&self, module: u32, target: &Target, is_imported: bool) -> Confidence {
+        let module = self.symbols.name(module);
+        let path = target.path.display();
+        let stem = path.rsplit_once('.').map_or(&*path, |(stem, _)| stem);
+        let mut parts = stem.rsplit('/');
+        let (file, folder) = (parts.next(), parts.next());
+        let is_module = match self.language {
+            // A package is a folder.
+            Language::Go => folder == Some(module),
+            _ => file == Some(module) || folder == Some(module),
+        };
+        match (is_module && is_imported, is_imported || is_module) {
+            (true, _) => Confidence::Certain,
+            (false, true) => Confidence::Likely,
+            (false, false) => Confidence::Name,
+        }
+    }
+}
+
+/// Whether a bare name may be a member of the type around.
+fn looks_among_members(language: Language) -> bool {
+    use Language::{CSharp, Cpp, Java, Ruby};
+    matches!(language, Java | CSharp | Cpp | Ruby)
+}
+
+/// Languages whose files use one another's names.
+fn family(language: Language) -> u8 {
+    match language {
+        Language::JavaScript | Language::TypeScript | Language::Tsx => 0,
+        Language::C | Language::Cpp => 1,
+        Language::Rust => 2,
+        Language::Python => 3,
+        Language::Go => 4,
+        Language::Java => 5,
+        Language::CSharp => 6,
+        Language::Ruby => 7,
+        Language::Php => 8,
+    }
+}

@@ -1,0 +1,115 @@
+//! Definitions of a name in one project, the best first.
+
+use archway_proto::failure::Failure;
+use archway_symbols::{Definition, Match, NameQuery};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{
+    SymbolKind,
+    sources::{Source, Sources},
+};
+use crate::tools::{files::role, schema::is_false};
+
+/// Definitions that are counted, at most.
+const MAX_TOTAL: usize = 10_000;
+
+/// What is looked for.
+#[derive(Clone)]
+pub(super) struct Wanted {
+    pub(super) name: NameQuery,
+    pub(super) kind: Option<SymbolKind>,
+    pub(super) glob: Option<String>,
+}
+
+#[derive(Clone, Serialize, JsonSchema)]
+pub(in crate::tools) struct FoundSymbol {
+    pub(super) name: String,
+    pub(super) kind: SymbolKind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    container: Option<String>,
+    pub(super) path: String,
+    pub(super) start_line: u32,
+    end_line: u32,
+    signature: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    doc: Option<String>,
+    /// The file is generated or vendored.
+    #[serde(default, skip_serializing_if = "is_false")]
+    generated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) project: Option<String>,
+}
+
+/// The place of a definition in the order: what is smaller comes first.
+type Rank = (bool, Match, bool, bool, bool);
+
+/// Definitions of one project.
+pub(super) struct FoundSymbols {
+    /// The best first.
+    pub(super) symbols: Vec<FoundSymbol>,
+    /// The time was up, or there are more than are counted.
+    pub(super) is_incomplete: bool,
+}
+
+/// All definitions that are wanted.
+///
+/// # Errors
+/// If files cannot be read, or the call was cancelled.
+pub(super) fn find(sources: &Sources<'_>, wanted: &Wanted) -> Result<FoundSymbols, Failure> {
+    let pattern = wanted.name.line_pattern();
+    let candidates = sources.candidates(pattern, false, wanted.glob.as_deref())?;
+    let mut found: Vec<(Rank, FoundSymbol)> = Vec::new();
+    let is_late = sources.each(&candidates.files, |source| {
+        add(source, wanted, &mut found);
+        Ok(found.len() < MAX_TOTAL)
+    })?;
+    let is_full = found.len() >= MAX_TOTAL;
+    found.truncate(MAX_TOTAL);
+    // Files are in order already, and so are the definitions of each.
+    found.sort_by_key(|(rank, _)| *rank);
+    Ok(FoundSymbols {
+        symbols: found.into_iter().map(|(_, symbol)| symbol).collect(),
+        is_incomplete: candidates.is_incomplete || is_late || is_full,
+    })
+}
+
+fn add(source: &Source, wanted: &Wanted, found: &mut Vec<(Rank, FoundSymbol)>) {
+    let path = source.path.display();
+    let symbols = &source.parsed.symbols;
+    let is_generated = symbols.is_generated || archway_repo::is_generated(source.path.as_bytes());
+    let is_test_file = role(&path) == "test";
+    for definition in &symbols.definitions {
+        let Some(matched) = wanted.name.matches(definition, &path) else {
+            continue;
+        };
+        let kind = SymbolKind::from(definition.kind);
+        if wanted.kind.is_some_and(|wanted| wanted != kind) {
+            continue;
+        }
+        let rank = (
+            is_generated,
+            matched,
+            is_test_file || definition.is_test,
+            !definition.is_exported,
+            !definition.is_whole,
+        );
+        found.push((rank, symbol(definition, &path, is_generated)));
+    }
+}
+
+fn symbol(definition: &Definition, path: &str, generated: bool) -> FoundSymbol {
+    let owned = |text: &Option<Box<str>>| text.as_deref().map(str::to_owned);
+    FoundSymbol {
+        name: definition.name.to_string(),
+        kind: definition.kind.into(),
+        container: owned(&definition.container),
+        path: path.to_owned(),
+        start_line: definition.lines.0,
+        end_line: definition.lines.1,
+        signature: definition.signature.to_string(),
+        doc: owned(&definition.doc),
+        generated,
+        project: None,
+    }
+}

@@ -1,0 +1,143 @@
+//! `find_references`: who uses a definition.
+
+use archway_proto::failure::Failure;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    confidence::Confidence,
+    references::{Asked, DefinitionPlace, FileCount, FoundReferences, Reference, references},
+    sources::Sources,
+};
+use crate::tools::{Reply, Tool, ToolContext, paging};
+
+/// Definitions and files that an answer names.
+const MOST_NAMED: usize = 20;
+
+/// Finds the uses of a definition.
+pub(in crate::tools) struct FindReferences;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::tools) struct FindReferencesArgs {
+    /// A name, with or without container, or `path:line` of a definition.
+    #[schemars(length(min = 1, max = 4096))]
+    symbol: String,
+    /// Project slug; see `list_projects`.
+    #[schemars(length(min = 1, max = 63))]
+    project: Option<String>,
+    /// Glob of files to look in.
+    #[schemars(length(min = 1, max = 512))]
+    path_glob: Option<String>,
+    /// The least confidence: `certain`, `likely`, or `name` for the same name only.
+    #[serde(default = "default_confidence")]
+    confidence: Confidence,
+    /// Most references to return.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 200))]
+    limit: usize,
+    /// The cursor of the previous page.
+    cursor: Option<String>,
+}
+
+fn default_confidence() -> Confidence {
+    Confidence::Name
+}
+
+fn default_limit() -> usize {
+    50
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(in crate::tools) struct ReferenceList {
+    symbol: String,
+    /// At most 20.
+    definitions: Vec<DefinitionPlace>,
+    references: Vec<Reference>,
+    /// On all pages; exact up to 10,000.
+    total: usize,
+    /// The 20 files with most of them.
+    by_file: Vec<FileCount>,
+    truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<String>,
+}
+
+impl Tool for FindReferences {
+    const NAME: &'static str = "find_references";
+    const TITLE: &'static str = "Find uses";
+    const DESCRIPTION: &'static str = "Who calls, imports or uses a definition, with the function \
+        around each use and how sure it is. Comments and strings do not count; for those use \
+        grep_codebase.";
+    const FAMILY: &'static str = "symbols";
+    const PER_MINUTE: Option<u32> = Some(60);
+    const WEIGHT: u32 = 2;
+    const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("limit", 50)];
+    const UNTRUSTED: bool = true;
+    type Args = FindReferencesArgs;
+    type Output = ReferenceList;
+
+    async fn run(
+        cx: &ToolContext,
+        args: FindReferencesArgs,
+    ) -> Result<Reply<ReferenceList>, Failure> {
+        let project = cx.project(args.project.as_deref()).await?;
+        let (cache, imports) = (cx.symbols().clone(), cx.imports().clone());
+        let budget = cx.max_result_bytes();
+        let (limit, cursor) = (args.limit, args.cursor);
+        let asked = Asked {
+            symbol: args.symbol,
+            glob: args.path_glob,
+            least: args.confidence,
+        };
+        let snapshot = cx
+            .read(&project, move |repo, cancel| {
+                let basis = paging::basis(repo.head().as_ref());
+                let skip = paging::resume(cursor.as_deref(), &basis)?;
+                let cache = &cache;
+                let sources = Sources {
+                    cache,
+                    repo,
+                    cancel,
+                };
+                let found = references(&sources, &imports, &asked)?;
+                Ok(page(found, (skip, limit), budget, &basis))
+            })
+            .await?;
+        let (list, next, is_incomplete) = &snapshot.value;
+        let files: Vec<String> = list.references.iter().map(|it| it.path.clone()).collect();
+        let (next, is_incomplete) = (next.clone(), *is_incomplete);
+        let is_late = is_incomplete && cx.cancel().check().is_err();
+        let reply = Reply::from_snapshot(snapshot, |(list, ..)| list);
+        Ok(reply.cursor(next).incomplete(is_late).of_files(files))
+    }
+}
+
+/// A page of references, its cursor, and whether some were not looked at.
+fn page(
+    mut found: FoundReferences,
+    (skip, limit): (usize, usize),
+    budget: usize,
+    basis: &str,
+) -> (ReferenceList, Option<String>, bool) {
+    found.definitions.truncate(MOST_NAMED);
+    found.by_file.truncate(MOST_NAMED);
+    let total = found.references.len();
+    let rest = found.references.into_iter().skip(skip).take(limit);
+    let mut references: Vec<Reference> = rest.collect();
+    let around = paging::size(&found.definitions) + paging::size(&found.by_file);
+    // At least one, or the cursor would not advance.
+    references.truncate(paging::fit(&references, budget.saturating_sub(around)).max(1));
+    let shown = skip + references.len();
+    let next = (shown < total && !references.is_empty()).then(|| paging::cursor(basis, shown));
+    let list = ReferenceList {
+        symbol: found.name,
+        definitions: found.definitions,
+        references,
+        total,
+        by_file: found.by_file,
+        truncated: next.is_some() || found.is_incomplete,
+        cursor: None,
+    };
+    (list, next, found.is_incomplete)
+}

@@ -1,0 +1,259 @@
+//! The uses of definitions in one project.
+
+use std::collections::{BTreeMap, HashSet};
+
+use archway_architecture::dependencies::ImportCache;
+use archway_proto::failure::Failure;
+use archway_repo::{RepoError, RepoPath, Stopped};
+use archway_symbols::{NameQuery, Use, UseKind};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{
+    confidence::{Confidence, Target, UsingFile},
+    sources::{Source, Sources},
+    targets::{Meant, meant},
+};
+
+/// Uses that are counted, at most.
+const MAX_TOTAL: usize = 10_000;
+/// Longest line that is shown, in characters.
+const MAX_TEXT: usize = 120;
+
+/// What is looked for, and where.
+#[derive(Clone)]
+pub(super) struct Asked {
+    /// A name, or `path:line` of a definition.
+    pub(super) symbol: String,
+    pub(super) glob: Option<String>,
+    pub(super) least: Confidence,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum ReferenceKind {
+    Call,
+    Import,
+    Type,
+    Write,
+    Other,
+}
+
+#[derive(Clone, Serialize, JsonSchema)]
+pub(in crate::tools) struct Reference {
+    pub(super) path: String,
+    line: u32,
+    /// In characters, from 1.
+    column: u32,
+    text: String,
+    kind: ReferenceKind,
+    /// The definition around it.
+    #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
+    within: Option<String>,
+    confidence: Confidence,
+}
+
+#[derive(Clone, Serialize, JsonSchema)]
+pub(in crate::tools) struct DefinitionPlace {
+    path: String,
+    line: u32,
+}
+
+#[derive(Clone, Serialize, JsonSchema)]
+pub(in crate::tools) struct FileCount {
+    path: String,
+    count: usize,
+}
+
+/// The uses of a symbol.
+pub(super) struct FoundReferences {
+    pub(super) name: String,
+    pub(super) definitions: Vec<DefinitionPlace>,
+    /// The surest first, then by path and line.
+    pub(super) references: Vec<Reference>,
+    /// The files with most uses first.
+    pub(super) by_file: Vec<FileCount>,
+    /// The time was up, or there are more than are counted.
+    pub(super) is_incomplete: bool,
+}
+
+/// Finds the uses of a symbol.
+///
+/// # Errors
+/// `file_not_found` for a place without a definition; if files cannot be read; if the call was cancelled.
+pub(super) fn references(
+    sources: &Sources<'_>,
+    imports: &ImportCache,
+    asked: &Asked,
+) -> Result<FoundReferences, Failure> {
+    let Meant {
+        name,
+        targets,
+        mut is_incomplete,
+    } = meant(sources, &asked.symbol)?;
+    let mut found: Vec<(bool, Reference)> = Vec::new();
+    // A glob of a name is one of its definitions' names by now.
+    if let Some(query) = NameQuery::parse(&name) {
+        let pattern = query.line_pattern();
+        let candidates = sources.candidates(pattern, true, asked.glob.as_deref())?;
+        is_incomplete |= candidates.is_incomplete;
+        is_incomplete |= sources.each(&candidates.files, |source| {
+            let imported = imported(sources, imports, source, &targets)?;
+            add(
+                source,
+                &name,
+                (&targets, &imported),
+                asked.least,
+                &mut found,
+            );
+            Ok(found.len() < MAX_TOTAL)
+        })?;
+    }
+    is_incomplete |= found.len() >= MAX_TOTAL;
+    // Files and lines are in order already.
+    found.sort_by_key(|(is_generated, it)| (*is_generated, it.confidence));
+    let references: Vec<Reference> = found.into_iter().map(|(_, it)| it).collect();
+    Ok(FoundReferences {
+        name,
+        definitions: targets.iter().map(DefinitionPlace::of).collect(),
+        by_file: by_file(&references),
+        references,
+        is_incomplete,
+    })
+}
+
+/// The files that a file imports, if a target is in another one.
+fn imported(
+    sources: &Sources<'_>,
+    imports: &ImportCache,
+    source: &Source,
+    targets: &[Target],
+) -> Result<HashSet<RepoPath>, Failure> {
+    let is_elsewhere = |target: &Target| target.path != source.path;
+    let has_imports = source
+        .parsed
+        .symbols
+        .uses
+        .iter()
+        .any(|it| it.kind == UseKind::Import);
+    if !has_imports || !targets.iter().any(is_elsewhere) {
+        return Ok(HashSet::new());
+    }
+    let repo = sources.repo;
+    match imports.dependencies(repo.key(), repo, &source.path, sources.cancel) {
+        Ok(found) => Ok(found.files.into_iter().collect()),
+        Err(RepoError::Stopped(Stopped::Cancelled)) => {
+            Err(RepoError::Stopped(Stopped::Cancelled).into())
+        }
+        // Without imports less is certain.
+        Err(_unresolved) => Ok(HashSet::new()),
+    }
+}
+
+/// Adds the uses in one file.
+fn add(
+    source: &Source,
+    name: &str,
+    (targets, imports): (&[Target], &HashSet<RepoPath>),
+    least: Confidence,
+    found: &mut Vec<(bool, Reference)>,
+) {
+    let symbols = &source.parsed.symbols;
+    let locals = symbols.uses_of(name).filter(|it| it.kind == UseKind::Local);
+    let locals: Vec<Use> = locals.copied().collect();
+    let file = UsingFile {
+        path: &source.path,
+        language: source.parsed.language,
+        symbols,
+        imports,
+        locals: &locals,
+    };
+    let is_generated = symbols.is_generated || archway_repo::is_generated(source.path.as_bytes());
+    let others = others(source, name, targets);
+    let text = String::from_utf8_lossy(&source.text);
+    let lines: Vec<&str> = text.lines().collect();
+    for used in symbols.uses_of(name) {
+        let Some(kind) = kind(used) else { continue };
+        let confidence = targets
+            .iter()
+            .filter_map(|it| file.confidence(used, it))
+            .min();
+        let confidence = match confidence {
+            Some(confidence) => confidence,
+            None if targets.is_empty() => Confidence::Name,
+            None => continue,
+        };
+        let is_others = || {
+            let mut others = others.iter();
+            others.any(|it| file.confidence(used, it) == Some(Confidence::Certain))
+        };
+        if confidence > least || (confidence > Confidence::Certain && is_others()) {
+            continue;
+        }
+        let line = lines
+            .get(used.line as usize - 1)
+            .map_or("", |line| line.trim());
+        let within = symbols.definition(used.within);
+        let reference = Reference {
+            path: source.path.display(),
+            line: used.line,
+            column: used.column,
+            text: line.chars().take(MAX_TEXT).collect(),
+            kind,
+            within: within.map(|it| it.qualified(source.parsed.language)),
+            confidence,
+        };
+        found.push((is_generated, reference));
+    }
+}
+
+/// Definitions of the name in the same file that are not meant.
+fn others(source: &Source, name: &str, targets: &[Target]) -> Vec<Target> {
+    let symbols = &source.parsed.symbols;
+    let definitions = (0_u32..).zip(&symbols.definitions);
+    let is_target = |at: u32| {
+        targets
+            .iter()
+            .any(|it| it.at == at && it.path == source.path)
+    };
+    definitions
+        .filter(|(at, it)| *it.name == *name && !is_target(*at))
+        .filter_map(|(at, _)| Target::new(&source.path, source.parsed.language, symbols, at))
+        .collect()
+}
+
+fn kind(used: &Use) -> Option<ReferenceKind> {
+    Some(match used.kind {
+        UseKind::Call => ReferenceKind::Call,
+        UseKind::Import => ReferenceKind::Import,
+        UseKind::Type => ReferenceKind::Type,
+        UseKind::Write => ReferenceKind::Write,
+        UseKind::Other => ReferenceKind::Other,
+        UseKind::Local => return None,
+    })
+}
+
+fn by_file(references: &[Reference]) -> Vec<FileCount> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for reference in references {
+        *counts.entry(&reference.path).or_default() += 1;
+    }
+    let counts = counts.into_iter();
+    let mut counts: Vec<FileCount> = counts
+        .map(|(path, count)| FileCount {
+            path: path.to_owned(),
+            count,
+        })
+        .collect();
+    counts.sort_by_key(|it| std::cmp::Reverse(it.count));
+    counts
+}
+
+impl DefinitionPlace {
+    fn of(target: &Target) -> DefinitionPlace {
+        DefinitionPlace {
+            path: target.path.display(),
+            line: target.definition.name_line,
+        }
+    }
+}

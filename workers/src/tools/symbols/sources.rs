@@ -1,0 +1,153 @@
+//! The files of a project that may have a name, and their symbols.
+
+use std::sync::Arc;
+
+use archway_proto::failure::Failure;
+use archway_repo::{
+    Cancel, Excluded, Glob, MatchRange, Query, Repo, RepoError, RepoPath, SearchPattern, Stopped,
+    syntax::{self, Language, SyntaxError},
+};
+use archway_symbols::{Parsed, SymbolCache};
+
+/// All listed files.
+static NOTHING: Excluded = Excluded::NONE;
+
+/// The files of a project as one call sees them.
+pub(in crate::tools) struct Sources<'a> {
+    pub(in crate::tools) cache: &'a SymbolCache,
+    pub(in crate::tools) repo: &'a Repo,
+    pub(in crate::tools) cancel: &'a Cancel,
+}
+
+/// A file and its symbols.
+pub(super) struct Source {
+    pub(super) path: RepoPath,
+    pub(super) parsed: Arc<Parsed>,
+    pub(super) text: Vec<u8>,
+}
+
+/// Files that may have a name.
+pub(super) struct Candidates {
+    /// By path.
+    pub(super) files: Vec<RepoPath>,
+    /// The time was up before all files were looked at.
+    pub(super) is_incomplete: bool,
+}
+
+/// What a file is to the parser.
+pub(super) enum Content {
+    Parsed(Source),
+    /// Why there are no symbols.
+    None(String),
+}
+
+impl Sources<'_> {
+    /// The files with a line that matches the pattern, in languages that have a grammar.
+    ///
+    /// # Errors
+    /// As those of a search.
+    pub(super) fn candidates(
+        &self,
+        pattern: String,
+        is_case_sensitive: bool,
+        glob: Option<&str>,
+    ) -> Result<Candidates, Failure> {
+        let query = Query {
+            pattern: SearchPattern::regex(pattern, is_case_sensitive),
+            glob: glob.map(Glob::parse).transpose()?,
+            excluded: &NOTHING,
+            context: 0,
+        };
+        let found = self.repo.search(&query, MatchRange::FILES, self.cancel)?;
+        let mut files = found.files;
+        files.retain(|path| Language::of(path).is_some());
+        Ok(Candidates {
+            files,
+            is_incomplete: found.totals.incomplete,
+        })
+    }
+
+    /// Hands each file that can be parsed to `each`, until that returns false. Returns whether the time
+    /// was up before the last one.
+    ///
+    /// # Errors
+    /// If a file's object cannot be read, or the call was cancelled.
+    pub(super) fn each(
+        &self,
+        files: &[RepoPath],
+        mut each: impl FnMut(&Source) -> Result<bool, Failure>,
+    ) -> Result<bool, Failure> {
+        for path in files {
+            match self.cancel.check() {
+                Ok(()) => {}
+                Err(Stopped::Deadline) => return Ok(true),
+                Err(stopped) => return Err(RepoError::Stopped(stopped).into()),
+            }
+            match self.content(path) {
+                Ok(Content::Parsed(source)) => {
+                    if !each(&source)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(Content::None(_)) => {}
+                Err(RepoError::Stopped(Stopped::Deadline)) => return Ok(true),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(false)
+    }
+
+    /// A file's symbols, or why it has none.
+    ///
+    /// # Errors
+    /// If its object cannot be read, or the call was stopped.
+    pub(super) fn content(&self, path: &RepoPath) -> Result<Content, RepoError> {
+        let Some(language) = Language::of(path) else {
+            return Ok(Content::None("no grammar for this kind of file".into()));
+        };
+        let mut file = match self.repo.open(path) {
+            Ok(file) => file,
+            Err(error) if is_gone(&error) => {
+                return Ok(Content::None("it is gone or may not be read".into()));
+            }
+            Err(error) => return Err(error),
+        };
+        let text = file.read_at_most(syntax::MAX_BYTES as u64);
+        let text = text.map_err(|source| RepoError::Io {
+            what: "reading a file to find its symbols",
+            source,
+        })?;
+        let Some(text) = text else {
+            let most = syntax::MAX_BYTES;
+            return Ok(Content::None(format!(
+                "it has more than {most} bytes, which are not parsed"
+            )));
+        };
+        if text.iter().take(8 << 10).any(|byte| *byte == 0) {
+            return Ok(Content::None("it is a binary file".into()));
+        }
+        let parsed = self
+            .cache
+            .parsed(self.repo.key(), language, &text, self.cancel);
+        match parsed {
+            Ok(parsed) => Ok(Content::Parsed(Source {
+                path: path.clone(),
+                parsed,
+                text,
+            })),
+            Err(SyntaxError::Stopped(stopped)) => Err(stopped.into()),
+            Err(error) => Ok(Content::None(error.to_string())),
+        }
+    }
+}
+
+/// Whether a listed file cannot be opened, though the repository is sound.
+fn is_gone(error: &RepoError) -> bool {
+    matches!(
+        error,
+        RepoError::NotFound { .. }
+            | RepoError::Unreadable { .. }
+            | RepoError::Blocked { .. }
+            | RepoError::Outside { .. }
+    )
+}

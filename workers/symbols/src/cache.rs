@@ -1,0 +1,95 @@
+//! Symbols of texts that were parsed lately, by project and blob.
+
+use std::sync::Arc;
+
+use archway_repo::{
+    Cancel, Key,
+    syntax::{Language, SyntaxError},
+};
+use gix::ObjectId;
+use moka::sync::Cache;
+use tokio::time::Duration;
+
+use crate::{Definition, Symbols, Use};
+
+/// The size of the cache, in bytes: some thousand files.
+const CACHE_BYTES: u64 = 64 << 20;
+/// The lifetime of an entry that is not used.
+const IDLE: Duration = Duration::from_secs(30 * 60);
+/// What an entry costs besides its content, in bytes.
+const OVERHEAD: usize = 200;
+
+/// A parsed text.
+#[derive(Debug)]
+pub struct Parsed {
+    /// Its language.
+    pub language: Language,
+    /// What it defines and uses.
+    pub symbols: Symbols,
+}
+
+/// Symbols by project, blob and language. Cheap to clone.
+#[derive(Clone)]
+pub struct SymbolCache(Cache<(Key, ObjectId, Language), Arc<Parsed>>);
+
+impl SymbolCache {
+    /// Creates an empty cache.
+    #[expect(clippy::new_without_default, reason = "it has a size")]
+    pub fn new() -> SymbolCache {
+        let weigh = |_: &(Key, ObjectId, Language), parsed: &Arc<Parsed>| parsed.weight();
+        let cache = Cache::builder()
+            .max_capacity(CACHE_BYTES)
+            .weigher(weigh)
+            .time_to_idle(IDLE)
+            .build();
+        SymbolCache(cache)
+    }
+
+    /// The symbols of a text, parsed unless they are known.
+    ///
+    /// # Errors
+    /// As [`Symbols::of`].
+    pub fn parsed(
+        &self,
+        project: &Key,
+        language: Language,
+        text: &[u8],
+        cancel: &Cancel,
+    ) -> Result<Arc<Parsed>, SyntaxError> {
+        let (hash, kind) = (gix::hash::Kind::Sha1, gix::objs::Kind::Blob);
+        let Ok(id) = gix::objs::compute_hash(hash, kind, text) else {
+            // A collision that was made on purpose is parsed each time.
+            let symbols = Symbols::of(language, text, cancel)?;
+            return Ok(Arc::new(Parsed { language, symbols }));
+        };
+        let key = (project.clone(), id, language);
+        if let Some(parsed) = self.0.get(&key) {
+            return Ok(parsed);
+        }
+        let symbols = Symbols::of(language, text, cancel)?;
+        let parsed = Arc::new(Parsed { language, symbols });
+        self.0.insert(key, Arc::clone(&parsed));
+        Ok(parsed)
+    }
+}
+
+impl Parsed {
+    /// Its size in memory, in bytes.
+    fn weight(&self) -> u32 {
+        let text = |definition: &Definition| {
+            let doc = definition.doc.as_ref().map_or(0, |doc| doc.len());
+            let container = definition.container.as_ref().map_or(0, |it| it.len());
+            definition.name.len() + definition.signature.len() + doc + container
+        };
+        let symbols = &self.symbols;
+        let definitions: usize = symbols.definitions.iter().map(text).sum();
+        let fixed = symbols.definitions.len() * size_of::<Definition>()
+            + symbols.uses.len() * size_of::<Use>()
+            + symbols
+                .names
+                .iter()
+                .map(|name| name.len() + 16)
+                .sum::<usize>();
+        u32::try_from(OVERHEAD + definitions + fixed).unwrap_or(u32::MAX)
+    }
+}

@@ -1,0 +1,206 @@
+//! How a name is used, by its place in the tree.
+
+use crate::{
+    UseKind,
+    binding::is_binding,
+    path::Path,
+    receiver::{Before, token_before, whole},
+};
+use archway_repo::syntax::Language;
+
+/// An assignment of exports is this near to the root.
+const MAX_DEPTH: usize = 8;
+
+/// Whether an import begins at a node.
+pub(crate) fn is_import(language: Language, text: &str, path: Path<'_, '_>) -> bool {
+    match path.kind() {
+        "use_declaration"
+        | "extern_crate_declaration"
+        | "import_statement"
+        | "import_from_statement"
+        | "future_import_statement"
+        | "import_declaration"
+        | "namespace_use_declaration"
+        | "preproc_include" => true,
+        "variable_declarator" => {
+            let value = path
+                .last()
+                .and_then(|it| it.node.child_by_field_name("value"));
+            let value = value.and_then(|value| text.get(value.byte_range()));
+            value.is_some_and(|value| value.starts_with("require("))
+        }
+        "using_directive" => language == Language::CSharp,
+        "using_declaration" => true,
+        "export_statement" => path
+            .last()
+            .is_some_and(|step| step.node.child_by_field_name("source").is_some()),
+        _ => false,
+    }
+}
+
+/// Whether nothing in a node is a name.
+pub(crate) fn is_skipped(language: Language, path: Path<'_, '_>) -> bool {
+    match path.kind() {
+        "comment" | "line_comment" | "block_comment" => true,
+        "package_clause" | "package_declaration" => true,
+        // Of these languages' strings, none contains code.
+        "string_literal" | "string" | "raw_string_literal" => {
+            !matches!(
+                language,
+                Language::Python | Language::Ruby | Language::Php | Language::Rust
+            ) && path.field() != "name"
+        }
+        _ => false,
+    }
+}
+
+/// Whether a name stands in a list of exports.
+pub(crate) fn is_exported_name(path: Path<'_, '_>) -> bool {
+    match path.place() {
+        ("export_specifier", "name") | ("export_statement", "value") => true,
+        // `module.exports = name`, `module.exports = { name }`
+        ("object", _) | ("assignment_expression", "right") => {
+            path.0
+                .iter()
+                .any(|step| step.kind == "assignment_expression")
+                && path.0.len() < MAX_DEPTH
+        }
+        _ => false,
+    }
+}
+
+/// How a name is used, and what stands before it; `None` if it names nothing outside of its place.
+pub(crate) fn classify<'t>(
+    language: Language,
+    text: &str,
+    path: Path<'_, 't>,
+    (is_import, is_local): (bool, bool),
+) -> Option<(UseKind, Before<'t>)> {
+    if is_import {
+        return Some((UseKind::Import, Before::Nothing));
+    }
+    if is_label(language, path) {
+        return None;
+    }
+    let (at, before) = whole(text, path);
+    let kind = if is_call(text, at) {
+        UseKind::Call
+    } else if is_write(at) {
+        // An assignment in a function makes a local variable of these languages.
+        let makes_local = matches!(language, Language::Python | Language::Ruby);
+        match before {
+            Before::Nothing if makes_local && is_local => UseKind::Local,
+            _ => UseKind::Write,
+        }
+    } else if matches!(before, Before::Nothing) && is_binding(path) {
+        UseKind::Local
+    } else if is_type(path, at) {
+        UseKind::Type
+    } else {
+        UseKind::Other
+    };
+    let before = match before {
+        Before::Nothing => token_before(text, path),
+        before => before,
+    };
+    Some((kind, before))
+}
+
+/// Names of arguments and labels, and PHP's variables, which are all local.
+fn is_label(language: Language, path: Path<'_, '_>) -> bool {
+    match path.place() {
+        ("keyword_argument", "name") | ("argument", "name") => true,
+        ("variable_name", _) => {
+            let holder = path.up().place().0;
+            language == Language::Php && holder != "scoped_property_access_expression"
+        }
+        _ => false,
+    }
+}
+
+fn is_call(text: &str, at: Path<'_, '_>) -> bool {
+    let Some(step) = at.last() else { return false };
+    match at.place() {
+        ("call_expression", "function")
+        | ("call", "function" | "method")
+        | ("method_invocation", "name")
+        | ("invocation_expression", "function")
+        | ("function_call_expression", "function")
+        | ("member_call_expression" | "nullsafe_member_call_expression", "name")
+        | ("scoped_call_expression", "name")
+        | ("macro_invocation", "macro")
+        | ("new_expression", "constructor" | "type")
+        | ("object_creation_expression", "type")
+        | ("jsx_opening_element" | "jsx_self_closing_element", "name")
+        | ("decorator", _) => true,
+        // PHP names the class without a field.
+        ("object_creation_expression", "") => matches!(step.kind, "name" | "qualified_name"),
+        // Tokens of a macro of Rust are no expressions.
+        ("token_tree", _) => {
+            let next = text.get(step.node.end_byte()..).unwrap_or_default();
+            next.starts_with('(') || next.starts_with("!(") || next.starts_with("![")
+        }
+        _ => false,
+    }
+}
+
+fn is_write(at: Path<'_, '_>) -> bool {
+    let at = match at.place() {
+        ("expression_list" | "pattern_list" | "left_assignment_list", _) => at.up(),
+        ("literal_element", _) => at.up(),
+        _ => at,
+    };
+    matches!(
+        at.place(),
+        (
+            "assignment"
+                | "assignment_expression"
+                | "augmented_assignment"
+                | "augmented_assignment_expression"
+                | "compound_assignment_expr"
+                | "assignment_statement"
+                | "operator_assignment",
+            "left"
+        ) | ("update_expression", _)
+            | ("field_initializer", "field")
+            | ("keyed_element", "key")
+            | ("inc_statement" | "dec_statement", _)
+            | ("postfix_unary_expression", _)
+    )
+}
+
+fn is_type(path: Path<'_, '_>, at: Path<'_, '_>) -> bool {
+    if matches!(path.kind(), "type_identifier") {
+        return true;
+    }
+    let is_type_field = |field: &str| {
+        matches!(
+            field,
+            "type" | "return_type" | "returns" | "superclass" | "result" | "trait"
+        )
+    };
+    if is_type_field(at.field()) && at.up().kind() != "keyword_argument" {
+        return true;
+    }
+    let above = at.0.iter().rev().skip(1).take(3);
+    above.map(|step| step.kind).any(|kind| {
+        matches!(
+            kind,
+            "type"
+                | "type_annotation"
+                | "named_type"
+                | "base_list"
+                | "superclass"
+                | "base_clause"
+                | "class_interface_clause"
+                | "class_heritage"
+                | "extends_clause"
+                | "implements_clause"
+                | "type_argument_list"
+                | "type_arguments"
+                | "type_list"
+                | "annotation"
+                | "marker_annotation"
+        )
+    })
+}

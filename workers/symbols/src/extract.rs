@@ -1,0 +1,272 @@
+//! Walks a syntax tree once and collects definitions and uses.
+
+use std::collections::HashMap;
+
+use archway_repo::{
+    Cancel,
+    syntax::{Language, SyntaxError, Walk},
+};
+use tree_sitter::Node;
+
+use crate::{
+    Definition, Kind, Receiver, Symbols, Use, UseKind,
+    adopt::adopt,
+    classify, define,
+    define::Found,
+    describe,
+    naming::{self, Scope, name_text, row},
+    path::{Path, Step, walk},
+    receiver::Before,
+    separator,
+};
+
+/// Definitions of one text, at most; a mebibyte of ordinary code has a tenth.
+const MAX_DEFINITIONS: usize = 20_000;
+/// Uses of one text, at most.
+const MAX_USES: usize = 400_000;
+/// A longer name is data, in bytes.
+const MAX_NAME: usize = 200;
+
+/// The symbols of a text.
+///
+/// # Errors
+/// If it cannot be parsed, or `cancel` stops the work.
+pub(crate) fn symbols(
+    language: Language,
+    text: &str,
+    cancel: &Cancel,
+) -> Result<Symbols, SyntaxError> {
+    let syntax = language.parse(text.as_bytes(), cancel)?;
+    let mut extractor = Extractor::new(language, text);
+    walk(&syntax, cancel, |path| extractor.visit(path))?;
+    Ok(extractor.done())
+}
+
+/// A definition, or another owner of names, around the present node.
+struct Open {
+    end: usize,
+    /// Its definition; `None` for an `impl` or an extension of a type that is defined elsewhere.
+    definition: Option<u32>,
+    name: String,
+    kind: Kind,
+    /// Its members are exported with it, as those of a trait.
+    exports: bool,
+    is_test: bool,
+}
+
+struct Extractor<'a> {
+    language: Language,
+    text: &'a str,
+    open: Vec<Open>,
+    symbols: Symbols,
+    numbers: HashMap<&'a str, u32>,
+    /// Names that an export list names.
+    exported: Vec<&'a str>,
+    /// Where the present import ends.
+    import_end: usize,
+}
+
+impl<'a> Extractor<'a> {
+    fn new(language: Language, text: &'a str) -> Extractor<'a> {
+        Extractor {
+            language,
+            text,
+            open: Vec::new(),
+            symbols: Symbols::default(),
+            numbers: HashMap::new(),
+            exported: Vec::new(),
+            import_end: 0,
+        }
+    }
+
+    fn visit(&mut self, path: Path<'_, '_>) -> Walk {
+        let Some(step) = path.last() else {
+            return Walk::Past;
+        };
+        if !step.node.is_named() {
+            return Walk::Past;
+        }
+        let start = step.node.start_byte();
+        self.open.retain(|open| open.end > start);
+        if let Some(walk) = self.visit_structure(path, step) {
+            return walk;
+        }
+        if !naming::is_name(path) {
+            return Walk::Into;
+        }
+        let is_defined = define::found(self.language, self.text, path, self.scope())
+            .is_some_and(|found| self.define(path, found));
+        if !is_defined {
+            self.add_use(path);
+        }
+        Walk::Past
+    }
+
+    /// Handles nodes that are no names. `None` if the node is to be looked at as a name.
+    fn visit_structure(&mut self, path: Path<'_, '_>, step: &Step<'_>) -> Option<Walk> {
+        if classify::is_import(self.language, self.text, path) {
+            self.import_end = step.node.end_byte();
+        }
+        if classify::is_skipped(self.language, path) {
+            return Some(Walk::Past);
+        }
+        if let Some((name, exports)) = define::extended(self.language, self.text, step.node) {
+            let outer = self.open.last();
+            self.open.push(Open {
+                end: step.node.end_byte(),
+                definition: None,
+                name,
+                kind: Kind::Class,
+                exports,
+                is_test: outer.is_some_and(|outer| outer.is_test),
+            });
+        }
+        None
+    }
+
+    fn scope(&self) -> Scope<'_> {
+        let Some(open) = self.open.last() else {
+            return Scope::default();
+        };
+        Scope {
+            kind: Some(open.kind),
+            name: &open.name,
+            is_local: self.open.iter().any(|open| open.kind.is_callable()),
+            exports: open.exports,
+        }
+    }
+
+    /// Adds a definition. Returns false if it is none after all.
+    fn define(&mut self, path: Path<'_, '_>, found: Found<'_>) -> bool {
+        let Some(name_node) = path.last().map(|step| step.node) else {
+            return false;
+        };
+        let name = name_text(self.text, name_node);
+        if name.is_empty() || name.len() > MAX_NAME || name == "_" {
+            return false;
+        }
+        let container = self.container(found.owner.as_deref());
+        let is_repeated = found.is_assignment && self.has(name, container.as_deref());
+        if is_repeated || self.symbols.definitions.len() >= MAX_DEFINITIONS {
+            return false;
+        }
+        let described = describe::describe(self.language, self.text, &found);
+        let is_in_test = self.open.last().is_some_and(|open| open.is_test);
+        let is_test = is_in_test || described.is_test;
+        self.symbols.definitions.push(Definition {
+            name: name.into(),
+            kind: found.kind,
+            container: container.map(Into::into),
+            parent: self.within(),
+            lines: described.lines,
+            name_line: row(name_node.start_position().row),
+            signature: described.signature,
+            doc: described.doc,
+            is_exported: found.is_exported,
+            is_test,
+            is_whole: found.body.is_some() || !found.kind.is_callable(),
+        });
+        if found.end == 0 {
+            return true;
+        }
+        let at = self.symbols.definitions.len() - 1;
+        self.open.push(Open {
+            end: found.end,
+            definition: u32::try_from(at).ok(),
+            name: name.to_owned(),
+            kind: found.kind,
+            exports: define::exports_members(self.language, found.kind),
+            is_test,
+        });
+        true
+    }
+
+    /// The names around a definition; `owner` is the one that it names itself.
+    fn container(&self, owner: Option<&str>) -> Option<String> {
+        let names = self.open.iter().map(|open| open.name.as_str()).chain(owner);
+        let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+        (!names.is_empty()).then(|| names.join(separator(self.language)))
+    }
+
+    fn has(&self, name: &str, container: Option<&str>) -> bool {
+        let mut known = self.symbols.definitions.iter().rev().take(500);
+        known.any(|it| *it.name == *name && it.container.as_deref() == container)
+    }
+
+    fn within(&self) -> Option<u32> {
+        self.open.iter().rev().find_map(|open| open.definition)
+    }
+
+    fn add_use(&mut self, path: Path<'_, '_>) {
+        let Some(node) = path.last().map(|step| step.node) else {
+            return;
+        };
+        let name = name_text(self.text, node);
+        let is_full = self.symbols.uses.len() >= MAX_USES;
+        if name.is_empty() || name.len() > MAX_NAME || is_full {
+            return;
+        }
+        let is_import = node.start_byte() < self.import_end;
+        let is_local = self.open.iter().any(|open| open.kind.is_callable());
+        let Some((kind, before)) =
+            classify::classify(self.language, self.text, path, (is_import, is_local))
+        else {
+            return;
+        };
+        if kind == UseKind::Other && classify::is_exported_name(path) {
+            self.exported.extend(self.text.get(node.byte_range()));
+        }
+        let receiver = match before {
+            Before::Nothing => Receiver::None,
+            Before::Own => Receiver::Own,
+            Before::Name(node) => self.name_of(node),
+            Before::Unknown => Receiver::Unknown,
+        };
+        let Some(name) = self.number(name_text(self.text, node)) else {
+            return;
+        };
+        self.symbols.uses.push(Use {
+            name,
+            line: row(node.start_position().row),
+            column: column(self.text, node),
+            kind,
+            receiver,
+            within: self.within(),
+        });
+    }
+
+    fn name_of(&mut self, node: Node<'_>) -> Receiver {
+        let number = self.number(name_text(self.text, node));
+        number.map_or(Receiver::Unknown, Receiver::Name)
+    }
+
+    fn number(&mut self, name: &'a str) -> Option<u32> {
+        if let Some(number) = self.numbers.get(name) {
+            return Some(*number);
+        }
+        let number = u32::try_from(self.symbols.names.len()).ok()?;
+        self.symbols.names.push(name.into());
+        self.numbers.insert(name, number);
+        Some(number)
+    }
+
+    fn done(mut self) -> Symbols {
+        adopt(&mut self.symbols, self.language);
+        for definition in &mut self.symbols.definitions {
+            let is_top = definition.container.is_none();
+            definition.is_exported |= is_top && self.exported.contains(&&*definition.name);
+        }
+        self.symbols.is_generated = describe::is_generated(self.text);
+        self.symbols.uses.shrink_to_fit();
+        self.symbols.definitions.shrink_to_fit();
+        self.symbols
+    }
+}
+
+/// The column of a node in characters, from 1.
+fn column(text: &str, node: Node<'_>) -> u32 {
+    let start = node.start_byte();
+    let line = start.saturating_sub(node.start_position().column);
+    let before = text.get(line..start).map_or(0, |part| part.chars().count());
+    u32::try_from(before + 1).unwrap_or(u32::MAX)
+}

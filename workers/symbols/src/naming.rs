@@ -1,0 +1,116 @@
+//! Names in a tree: which nodes are names, their texts, and what the place of one says.
+
+use tree_sitter::Node;
+
+use crate::{Kind, path::Path};
+
+/// What encloses the present node, as far as a definition depends on it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Scope<'a> {
+    /// The innermost owner's kind.
+    pub(crate) kind: Option<Kind>,
+    /// The innermost owner's name.
+    pub(crate) name: &'a str,
+    /// Whether a function is around: names there are local.
+    pub(crate) is_local: bool,
+    /// Whether members of the innermost owner are exported with it.
+    pub(crate) exports: bool,
+}
+
+/// What the place of a name says.
+#[derive(Default)]
+pub(crate) struct Place {
+    pub(crate) kind: Option<Kind>,
+    /// How many nodes above the name the declaring one is.
+    pub(crate) up: usize,
+    pub(crate) owner: Option<String>,
+    pub(crate) is_assignment: bool,
+    /// An owner that exports, as `exports.name = …`.
+    pub(crate) is_exported: bool,
+}
+
+impl Place {
+    pub(crate) fn of(kind: Kind, up: usize) -> Place {
+        Place {
+            kind: Some(kind),
+            up,
+            ..Place::default()
+        }
+    }
+}
+
+/// Whether a node is a name as a whole, whatever it contains.
+pub(crate) fn is_name(path: Path<'_, '_>) -> bool {
+    match path.kind() {
+        "identifier"
+        | "type_identifier"
+        | "field_identifier"
+        | "property_identifier"
+        | "private_property_identifier"
+        | "shorthand_property_identifier"
+        | "shorthand_property_identifier_pattern"
+        | "shorthand_field_identifier"
+        | "namespace_identifier"
+        | "package_identifier"
+        | "constant"
+        | "name"
+        | "operator_name"
+        | "destructor_name"
+        | "setter" => true,
+        "operator" => matches!(path.up().kind(), "method" | "singleton_method"),
+        // The whole name of a namespace.
+        "qualified_name"
+        | "nested_namespace_specifier"
+        | "namespace_name"
+        | "nested_identifier" => path.field() == "name" && is_namespace(path.up().kind()),
+        _ => false,
+    }
+}
+
+fn is_namespace(kind: &str) -> bool {
+    matches!(
+        kind,
+        "namespace_declaration"
+            | "file_scoped_namespace_declaration"
+            | "namespace_definition"
+            | "internal_module"
+            | "module"
+    )
+}
+
+/// The text of a name.
+pub(crate) fn name_text<'a>(text: &'a str, node: Node<'_>) -> &'a str {
+    text.get(node.byte_range()).unwrap_or_default()
+}
+
+/// The name of a type without path, arguments, references and pointers.
+pub(crate) fn type_name(text: &str, of: Node<'_>) -> String {
+    let mut node = of;
+    // No name is nested deeper.
+    for _ in 0..8 {
+        let inner = match node.kind() {
+            "generic_type" | "reference_type" | "pointer_type" | "template_type" => {
+                let typed = node.child_by_field_name("type");
+                typed
+                    .or_else(|| node.child_by_field_name("name"))
+                    .or_else(|| node.named_child(0))
+            }
+            "scoped_type_identifier" | "qualified_type" | "qualified_identifier" => {
+                node.child_by_field_name("name")
+            }
+            _ => None,
+        };
+        let Some(inner) = inner else { break };
+        node = inner;
+    }
+    let name = name_text(text, node);
+    name.chars()
+        .take(100)
+        .filter(|c| !c.is_whitespace())
+        .collect()
+}
+
+/// A line number, from 1.
+pub(crate) fn row(row: usize) -> u32 {
+    u32::try_from(row + 1).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,169 @@
+//! A name as it is asked for: exact, by a glob, or with its container.
+
+use crate::Definition;
+
+/// A name that is looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameQuery {
+    /// The containers that are written before the name, from the outside in.
+    containers: Vec<String>,
+    name: String,
+    is_glob: bool,
+}
+
+/// How well a name matches, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Match {
+    /// In all characters.
+    Exact,
+    /// In all characters but for their case.
+    AnyCase,
+    /// The name begins with the text of the glob.
+    Prefix,
+    /// In any other way.
+    Inside,
+}
+
+impl NameQuery {
+    /// Reads a name with or without containers: `admit`, `Circuit::admit`, `Circuit.admit`,
+    /// `Circuit#admit`, `*Circuit*`. `None` if there is no name in it.
+    pub fn parse(text: &str) -> Option<NameQuery> {
+        let text = text.trim().trim_end_matches("()");
+        let mut parts: Vec<&str> = text
+            .split("::")
+            .flat_map(|part| part.split(['.', '#', '\\', '/']))
+            .flat_map(|part| part.split("->"))
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+            .collect();
+        let name = parts.pop()?.to_owned();
+        Some(NameQuery {
+            containers: parts.into_iter().map(str::to_owned).collect(),
+            is_glob: name.contains(['*', '?']),
+            name,
+        })
+    }
+
+    /// The name itself, which may be a glob.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether the name has `*` or `?`.
+    pub fn is_glob(&self) -> bool {
+        self.is_glob
+    }
+
+    /// A regular expression that matches each line with such a name.
+    pub fn line_pattern(&self) -> String {
+        let mut pattern = String::new();
+        let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        if is_word(self.name.chars().next()) {
+            pattern.push_str(r"\b");
+        }
+        for c in self.name.chars() {
+            match c {
+                '*' if self.is_glob => pattern.push_str(r"\w*"),
+                // Names of Ruby end in `?`.
+                '?' if self.is_glob => pattern.push_str(r"[\w?]"),
+                // An escaped angle is the edge of a word.
+                c if c.is_ascii_punctuation() && !matches!(c, '_' | '<' | '>') => {
+                    pattern.push('\\');
+                    pattern.push(c);
+                }
+                c => pattern.push(c),
+            }
+        }
+        if is_word(self.name.chars().next_back()) {
+            pattern.push_str(r"\b");
+        }
+        pattern
+    }
+
+    /// Whether a definition in a file with this path is meant, and how well its name matches.
+    pub fn matches(&self, definition: &Definition, path: &str) -> Option<Match> {
+        let found = self.name_matches(&definition.name)?;
+        self.has_containers(definition, path).then_some(found)
+    }
+
+    fn name_matches(&self, name: &str) -> Option<Match> {
+        if !self.is_glob {
+            return if *name == *self.name {
+                Some(Match::Exact)
+            } else if name.to_lowercase() == self.name.to_lowercase() {
+                Some(Match::AnyCase)
+            } else {
+                None
+            };
+        }
+        let (name, glob) = (name.to_lowercase(), self.name.to_lowercase());
+        let is_whole = glob_matches(glob.as_bytes(), name.as_bytes());
+        let text = glob.trim_matches('*');
+        is_whole.then(|| {
+            if *name == *text {
+                Match::Exact
+            } else if name.starts_with(text) {
+                Match::Prefix
+            } else {
+                Match::Inside
+            }
+        })
+    }
+
+    /// Whether the containers that are asked for are the last ones around it. Modules that are files are
+    /// in no text: the file's path says them.
+    fn has_containers(&self, definition: &Definition, path: &str) -> bool {
+        if self.containers.is_empty() {
+            return true;
+        }
+        let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
+        let silent = ["mod", "lib", "index", "__init__", "src", "main"];
+        let folders = stem.split('/').filter(|part| !silent.contains(part));
+        let container = definition.container.as_deref().unwrap_or_default();
+        let inner = container
+            .split("::")
+            .flat_map(|part| part.split(['.', '\\']));
+        let inner = inner.filter(|part| !part.is_empty());
+        // A file `circuit.rs` is no type `Circuit`.
+        let around: Vec<(&str, bool)> = folders
+            .map(|part| (part, true))
+            .chain(inner.map(|part| (part, false)))
+            .collect();
+        let is_it = |asked: &str, (part, is_file): (&str, bool)| {
+            asked == part || (!is_file && asked.to_lowercase() == part.to_lowercase())
+        };
+        let asked: Vec<&String> = self.containers.iter().filter(|it| *it != "crate").collect();
+        let mut pairs = asked.iter().rev().zip(around.iter().rev());
+        around.len() >= asked.len() && pairs.all(|(asked, part)| is_it(asked, *part))
+    }
+}
+
+/// Whether a text matches a glob with `*` and `?`, byte by byte.
+fn glob_matches(glob: &[u8], text: &[u8]) -> bool {
+    let (mut at, mut from) = (0, 0);
+    // Where the last `*` is, and where its match ends so far.
+    let mut star: Option<(usize, usize)> = None;
+    while from < text.len() {
+        match glob.get(at) {
+            Some(b'*') => {
+                star = Some((at, from));
+                at += 1;
+            }
+            Some(byte) if *byte == b'?' || text.get(from) == Some(byte) => {
+                at += 1;
+                from += 1;
+            }
+            _ => {
+                let Some((back, end)) = star else {
+                    return false;
+                };
+                star = Some((back, end + 1));
+                (at, from) = (back + 1, end + 1);
+            }
+        }
+    }
+    glob.get(at..)
+        .unwrap_or_default()
+        .iter()
+        .all(|byte| *byte == b'*')
+}

@@ -1,0 +1,54 @@
+//! Texts that would exhaust the stack, memory or time of a naive reader.
+
+use archway_repo::{syntax::Language, testing::cancel};
+
+use crate::Symbols;
+
+const ALL: [Language; 12] = [
+    Language::Rust,
+    Language::JavaScript,
+    Language::TypeScript,
+    Language::Tsx,
+    Language::Python,
+    Language::Go,
+    Language::Java,
+    Language::C,
+    Language::Cpp,
+    Language::CSharp,
+    Language::Ruby,
+    Language::Php,
+];
+
+#[test]
+fn broken_deep_and_binary_texts_do_no_harm() {
+    let texts = [
+        "(".repeat(2_000),
+        "a.".repeat(4_000),
+        "class A { ".repeat(300),
+        "fn a() { ".repeat(300),
+        "\u{0}\u{1}\"/*".repeat(300),
+        "def a(\n".repeat(300),
+        "namespace a { int ".repeat(300),
+        String::new(),
+    ];
+    for language in ALL {
+        for text in &texts {
+            if let Ok(symbols) = Symbols::of(language, text.as_bytes(), &cancel()) {
+                let last = text.lines().count() + 1;
+                let is_inside = |it: &crate::Definition| it.lines.1 as usize <= last;
+                assert!(symbols.definitions.iter().all(is_inside), "{language:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_and_the_owner_of_itself_are_read() {
+    let bytes = b"fn a\xff() {}\nfn b() {}\n";
+    let symbols = Symbols::of(Language::Rust, bytes, &cancel()).unwrap();
+    assert!(symbols.definitions.iter().any(|it| *it.name == *"b"));
+    let text = "impl S { fn f() { struct S; impl S { fn g() {} } } }";
+    let symbols = Symbols::of(Language::Rust, text.as_bytes(), &cancel()).unwrap();
+    let last = u32::try_from(symbols.definitions.len() - 1).unwrap();
+    assert!(symbols.around(Some(last)).count() <= symbols.definitions.len());
+}
