@@ -127,32 +127,6 @@ impl Mirrors {
         Ok(synced)
     }
 
-    /// Makes sure that a project's place is its own or free; whether its mirror is there.
-    async fn take_place(
-        &self,
-        place: &Path,
-        source: &MirrorSource<'_>,
-        bounds: &RunBounds<'_>,
-    ) -> Result<bool, SyncFailure> {
-        match Owner::of(place).map_err(|error| disk_failure(&error))? {
-            Owner::Nobody => Ok(false),
-            Owner::Project(id) if id == source.project_id => Ok(true),
-            Owner::Project(earlier) => {
-                let removed = self.remove(source.tenant, source.project, earlier);
-                removed.map_err(|error| disk_failure(&error))?;
-                Ok(false)
-            }
-            Owner::Unnamed => {
-                self.claim(place, source, bounds).await?;
-                Ok(true)
-            }
-            Owner::Foreign => Err(SyncFailure::new(
-                SyncState::Failed,
-                "the project's folder has a repository that sync did not make: move it away",
-            )),
-        }
-    }
-
     /// Whether the mirror of this project is there. A folder that cannot be read is taken for it.
     pub(crate) fn has(&self, tenant: &str, project: &str, id: Uuid) -> bool {
         match Owner::of(&self.place(tenant, project)) {

@@ -7,8 +7,8 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use uuid::Uuid;
 
-use super::{MirrorSource, Mirrors};
-use crate::failure::SyncFailure;
+use super::{MirrorSource, Mirrors, disk_failure};
+use crate::failure::{SyncFailure, SyncState};
 use crate::git::RunBounds;
 
 /// The setting by which a folder is known to be a mirror of ours.
@@ -58,6 +58,32 @@ impl Owner {
 }
 
 impl Mirrors {
+    /// Makes sure that a project's place is its own or free; whether its mirror is there.
+    pub(super) async fn take_place(
+        &self,
+        place: &Path,
+        source: &MirrorSource<'_>,
+        bounds: &RunBounds<'_>,
+    ) -> Result<bool, SyncFailure> {
+        match Owner::of(place).map_err(|error| disk_failure(&error))? {
+            Owner::Nobody => Ok(false),
+            Owner::Project(id) if id == source.project_id => Ok(true),
+            Owner::Project(earlier) => {
+                let removed = self.remove(source.tenant, source.project, earlier);
+                removed.map_err(|error| disk_failure(&error))?;
+                Ok(false)
+            }
+            Owner::Unnamed => {
+                self.claim(place, source, bounds).await?;
+                Ok(true)
+            }
+            Owner::Foreign => Err(SyncFailure::new(
+                SyncState::Failed,
+                "the project's folder has a repository that sync did not make: move it away",
+            )),
+        }
+    }
+
     /// Marks a folder as the mirror of a project.
     pub(super) async fn claim(
         &self,

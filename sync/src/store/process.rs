@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::{SyncStore, SyncStoreError, failed};
+use super::{SyncStore, SyncStoreError};
 
 /// What `archway status` needs to find a process.
 #[derive(Clone, Debug, Default)]

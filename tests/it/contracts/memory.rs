@@ -99,12 +99,11 @@ async fn the_size_of_an_entry_is_checked_first() {
 }
 
 #[tokio::test]
-async fn an_entry_needs_a_timestamp_and_an_event_or_decision() {
+async fn an_entry_needs_an_event_or_decision_and_no_wrong_time() {
     let (_stack, client) = serve(Repo::new().file("a.txt", "a")).await;
     let deep = (0..32).fold(json!(1), |inner, _| json!({ "in": inner }));
     let time = "2026-01-07T14:00:00Z";
     for (wrong, path) in [
-        (json!({ "event": "x" }), "entry.timestamp"),
         (
             json!({ "timestamp": "2026-01-07", "event": "x" }),
             "entry.timestamp",

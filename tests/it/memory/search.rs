@@ -173,14 +173,15 @@ async fn a_page_of_large_entries_ends_within_the_budget_and_goes_on() {
         large["text"] = json!("x".repeat(10_000));
         append(&client, large).await.structured();
     }
-    let first = client.call("search_memory", json!({})).await;
+    let more = json!({ "limit": 50 });
+    let first = client.call("search_memory", more).await;
     assert!(
         first.text().len() <= 64 << 10,
         "{} bytes",
         first.text().len()
     );
     assert_eq!(events(&first).len(), 6);
-    let next = json!({ "cursor": first.structured()["cursor"] });
+    let next = json!({ "limit": 50, "cursor": first.structured()["cursor"] });
     let second = client.call("search_memory", next).await;
     assert_eq!(events(&second), ["large 1", "large 0"]);
     assert!(second.structured().get("cursor").is_none());

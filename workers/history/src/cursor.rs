@@ -5,19 +5,17 @@
 //! this worker's cache, without which the next page walks from the beginning.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
 
-use archway_repo::{Cancel, RepoPath};
 use gix::ObjectId;
 
-use super::{AnswerKey, Cacheable, History, HistoryError, LogQuery};
+use super::Cacheable;
 
 /// Maximum length of a cursor in bytes: sealed, it has 96 characters.
 const MAX_BYTES: usize = 52;
 /// How many digits of a commit's id a cursor has.
 const DIGITS: usize = 16;
 /// The first letter of a cursor that only names a saved position.
-const SAVED_ONLY: char = 's';
+pub(super) const SAVED_ONLY: char = 's';
 
 /// The position at the end of a log's page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,54 +58,10 @@ pub(crate) struct WalkState {
     pub(super) queued: Vec<ObjectId>,
 }
 
-impl History {
-    /// The text of a cursor of this log, of at most 52 bytes. The whole cursor stays in the cache.
-    pub fn save_cursor(&self, query: &LogQuery, cursor: LogCursor) -> String {
-        let text = cursor.text();
-        let (key, cursor) = (key(query, &text), Arc::new(cursor));
-        self.cache().insert(&key, cursor);
-        text
-    }
-
-    /// The cursor of a text; `None` if it is malformed.
-    ///
-    /// # Errors
-    /// [`HistoryError::CursorExpired`] if its commits are no longer served, or it named a saved position that is gone.
-    pub fn find_cursor(
-        &self,
-        query: &LogQuery,
-        text: &str,
-        cancel: &Cancel,
-    ) -> Result<Option<LogCursor>, HistoryError> {
-        if let Some(saved) = self.cache().get::<LogCursor>(&key(query, text)) {
-            return Ok(Some(LogCursor::clone(&saved)));
-        }
-        if text.starts_with(SAVED_ONLY) {
-            return Err(HistoryError::CursorExpired);
-        }
-        let Some((ids, mut cursor)) = LogCursor::parse(text) else {
-            return Ok(None);
-        };
-        let resolve = |id: &String| {
-            let found = self.resolve(id, cancel);
-            found.map_err(|error| match error {
-                HistoryError::RevisionNotFound { .. } | HistoryError::Ambiguous { .. } => {
-                    HistoryError::CursorExpired
-                }
-                other => other,
-            })
-        };
-        let ids: Vec<ObjectId> = ids.iter().map(resolve).collect::<Result<_, _>>()?;
-        cursor.from = ids.iter().take(1).copied().collect();
-        cursor.excluded = ids.iter().skip(1).copied().collect();
-        Ok(Some(cursor))
-    }
-}
-
 impl LogCursor {
     /// `<d, f or -><commit>[<excluded commit>].<since>.<until>.<returned>`, numbers in hexadecimal; if it is longer than
     /// a cursor may be, or the walk began at several commits, only a name of this position.
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let kind = self
             .is_folder
             .map_or('-', |is_folder| if is_folder { 'd' } else { 'f' });
@@ -124,7 +78,7 @@ impl LogCursor {
     }
 
     /// Parses a cursor's text: the commits, and the rest. `None` if it is malformed.
-    fn parse(text: &str) -> Option<(Vec<String>, LogCursor)> {
+    pub(super) fn parse(text: &str) -> Option<(Vec<String>, LogCursor)> {
         let mut parts = text.split('.');
         let mut ids = parts.next()?.chars();
         let is_folder = match ids.next()? {
@@ -180,16 +134,6 @@ impl Cacheable for LogCursor {
         let last = self.last.as_ref().map_or(0, |last| last.name.len());
         let ids = self.from.len() + self.excluded.len() + walked;
         size_of::<LogCursor>() + ids * size_of::<ObjectId>() + name + last
-    }
-}
-
-/// Where a cursor's text leads to in the cache.
-fn key(query: &LogQuery, text: &str) -> AnswerKey {
-    let filters = (&query.author, &query.grep, &query.changed);
-    AnswerKey {
-        commit: ObjectId::null(gix::hash::Kind::Sha1),
-        path: query.path.clone().unwrap_or_else(RepoPath::root),
-        detail: format!("{text} {filters:?}"),
     }
 }
 

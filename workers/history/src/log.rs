@@ -10,6 +10,7 @@ mod view;
 mod filter;
 mod changed_text;
 mod file_list;
+mod saved;
 
 use archway_repo::{Cancel, RepoPath};
 use gix::ObjectId;

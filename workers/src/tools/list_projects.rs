@@ -174,10 +174,8 @@ impl Tool for ListProjects {
             ListedProject::new(&project, head, counts, default.as_deref())
         };
         let mut projects: Vec<_> = listed.into_iter().zip(heads).map(entry).collect();
-        projects.truncate(paging::fit(
-            &projects,
-            PAGE_BYTES.min(cx.max_result_bytes()),
-        ));
+        let room = PAGE_BYTES.min(cx.max_result_bytes());
+        projects.truncate(paging::fit(&projects, room));
         let truncated = projects.len() < left;
         let last = projects.len().checked_sub(1).filter(|_| truncated);
         let last = last.and_then(|index| keys.get(index));

@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(paged(&found, &[], 3, 1 << 16), (3, 0, None));
         let next = Some(format!("{}:d1", TIME + 1));
         assert_eq!(paged(&found, &[], 2, 1 << 16), (2, 0, next.clone()));
-        assert_eq!(paged(&found, &[], 3, 2_100), (2, 0, next));
+        assert_eq!(paged(&found, &[], 3, 2_300), (2, 0, next));
         // An entry that fits nowhere is returned all the same, or no page would follow.
         assert_eq!(paged(&found, &[], 3, 10).0, 1);
         assert_eq!(paged(&[], &[], 3, 10), (0, 0, None));

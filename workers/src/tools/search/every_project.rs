@@ -5,7 +5,7 @@
 //! project and the place in it where the next page begins, and the default project that decided the
 //! order. A project that takes the time of a whole page in vain is skipped, so that the others are reached.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use archway_proto::{failure::Failure, log::LogLevel};
 use archway_repo::Matches;
@@ -21,7 +21,6 @@ use super::{
 };
 use crate::{
     context::{Snapshot, ToolContext},
-    projects::Project,
     tools::paging,
 };
 
