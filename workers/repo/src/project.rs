@@ -442,7 +442,7 @@ mod tests {
             assert!(app.repo().open(&path("a")).is_ok(), "{number} packs");
             let id = git(&app.root(), &commit);
             git(&app.root(), &["update-ref", "HEAD", &id]);
-            git(&app.root(), &["repack", "-q"]);
+            git(&app.root(), &["repack", "-q", "-n", "-d"]);
         }
     }
 
