@@ -72,10 +72,8 @@ pub(in crate::tools) struct SearchResults {
     query: String,
     /// Number of matching chunks, at most 200.
     total_found: usize,
-    /// In milliseconds.
     search_time: u64,
     index: IndexState,
-    /// Remarks on the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }

@@ -23,13 +23,12 @@ pub(super) enum ResultSource {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::tools) struct SearchResult {
     id: String,
-    /// Function, class, method, interface, type, section or text for code; pattern, rule, decision,
-    /// issue or event for notes.
+    /// Of code function, class, section and so on; of notes pattern, rule, decision, issue or event.
     #[serde(rename = "type")]
     pub(super) kind: String,
     pub(super) content: String,
     pub(super) module: Option<String>,
-    /// Who noted it: a hash, the same for the same author.
+    /// Its author, as a hash.
     session: Option<String>,
     /// When it was noted.
     date: Option<String>,
@@ -85,7 +84,7 @@ pub(super) struct Passage {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Ranking {
-    /// Cosine similarity of meaning; null if found by words alone.
+    /// Cosine of meaning; null if found by words alone.
     pub(super) semantic: Option<f64>,
     /// From 0 to 1: how well the words match.
     pub(super) lexical: f64,
@@ -102,11 +101,11 @@ pub(super) struct IndexState {
     /// The indexed commit; null without git.
     pub(super) commit: Option<String>,
     pub(super) indexed_at: Option<String>,
-    /// How many commits HEAD has that the index lacks, counted up to 1000.
+    /// Commits of HEAD that the index lacks, up to 1000.
     pub(super) behind: Option<u64>,
     /// `hybrid`: by vectors and words; `lexical`: by words alone.
     pub(super) mode: String,
-    /// How many files are not in the index of a large repository; absent if it has all.
+    /// Files of a large repository that are not in the index.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) left_out: Option<u64>,
 }
