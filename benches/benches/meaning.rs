@@ -28,7 +28,7 @@ use archway_index::{
 use tokio::time::Instant;
 
 use corpus::Corpus;
-use ranks::{Quality, Vectors, Words, fused};
+use ranks::{CANDIDATES, Quality, Vectors, Words, fused};
 
 const QUERIES: usize = 1_500;
 const TARGET: f64 = 0.08;
@@ -94,8 +94,8 @@ fn measure(corpus: &Corpus, table: &Table) -> [Quality; 3] {
     let (words, vectors) = (Words::of(&terms), Vectors(vectors));
     let mut found = [Quality::default(); 3];
     for question in &corpus.questions {
-        let by_words = words.nearest(&question.sentence);
-        let by_vectors = vectors.nearest(table, &question.sentence);
+        let by_words = words.nearest(&question.sentence, CANDIDATES);
+        let by_vectors = vectors.nearest(table, &question.sentence, CANDIDATES);
         let by_both = fused(&by_words, &by_vectors);
         for (quality, list) in found.iter_mut().zip([by_words, by_vectors, by_both]) {
             quality.count(&list, |chunk| corpus.chunks[chunk].name == question.name);

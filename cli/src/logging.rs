@@ -17,6 +17,10 @@ use tracing_subscriber::{EnvFilter, Registry};
 
 use crate::otlp;
 
+/// Libraries whose own events are not logged, at any level. OpenTelemetry's repeat what a collector answered, which may
+/// echo a key; the others repeat the patterns of calls.
+const REPEATING: [&str; 3] = ["opentelemetry", "grep_regex", "globset"];
+
 /// What is logged, and in which format.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Logging")]
@@ -78,8 +82,7 @@ fn lines<W: Write + 'static>(
     coloured: bool,
     filter: EnvFilter,
 ) -> Box<dyn Layer<Registry> + Send + Sync> {
-    // OpenTelemetry's own events repeat what a collector answered, which may echo a key.
-    let others = filter_fn(|about| !about.target().starts_with("opentelemetry"));
+    let others = filter_fn(|about| !REPEATING.iter().any(|it| about.target().starts_with(it)));
     // Without a hint from both, the log's level would not keep out the spans of libraries.
     let filter = filter.and(others.with_max_level_hint(LevelFilter::TRACE));
     // A write error would be reported on standard error too, and that panics after its reader is gone.

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use archway_index::{
     embed::table::Table,
-    terms::{Term, Terms, idf, query_terms, weight},
+    terms::{AVERAGE, Term, Terms, idf, query_terms, weight},
 };
 
 /// How many of each list are fused.
-const CANDIDATES: usize = 100;
+pub(crate) const CANDIDATES: usize = 100;
 /// The weights of words and of vectors.
 const SHARES: [f32; 2] = [1.0, 2.0];
 
@@ -23,12 +23,10 @@ pub(crate) struct Words {
 
 impl Words {
     pub(crate) fn of(chunks: &[Terms]) -> Self {
-        let length: f64 = chunks.iter().map(|terms| f64::from(terms.length)).sum();
-        let average = (length / chunks.len() as f64) as f32;
         let mut having: HashMap<Term, List> = HashMap::new();
         for (chunk, terms) in chunks.iter().enumerate() {
             for &(term, count) in &terms.counts {
-                let weight = weight(count, terms.length, average);
+                let weight = weight(count, terms.length, AVERAGE);
                 having.entry(term).or_default().push((chunk, weight));
             }
         }
@@ -38,7 +36,8 @@ impl Words {
         }
     }
 
-    pub(crate) fn nearest(&self, query: &str) -> List {
+    /// The `most` chunks with the highest BM25, as the index computes it.
+    pub(crate) fn nearest(&self, query: &str, most: usize) -> List {
         let mut scores = HashMap::new();
         for having in query_terms(query)
             .iter()
@@ -49,7 +48,7 @@ impl Words {
                 *scores.entry(chunk).or_insert(0.0) += weight * idf;
             }
         }
-        best(scores)
+        best(scores, most)
     }
 }
 
@@ -57,7 +56,7 @@ impl Words {
 pub(crate) struct Vectors(pub(crate) Vec<Option<Vec<f32>>>);
 
 impl Vectors {
-    pub(crate) fn nearest(&self, table: &Table, query: &str) -> List {
+    pub(crate) fn nearest(&self, table: &Table, query: &str, most: usize) -> List {
         let Some(query) = table.encode(query) else {
             return List::new();
         };
@@ -65,7 +64,7 @@ impl Vectors {
             let products = vector.as_ref()?.iter().zip(&query);
             Some((chunk, products.map(|(left, right)| left * right).sum()))
         });
-        best(cosines)
+        best(cosines, most)
     }
 }
 
@@ -81,13 +80,13 @@ pub(crate) fn fused(words: &List, vectors: &List) -> List {
             *scores.entry(chunk).or_insert(0.0) += share * (score - least) / range;
         }
     }
-    best(scores)
+    best(scores, CANDIDATES)
 }
 
-fn best(scores: impl IntoIterator<Item = (usize, f32)>) -> List {
+fn best(scores: impl IntoIterator<Item = (usize, f32)>, most: usize) -> List {
     let mut list: List = scores.into_iter().collect();
     list.sort_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0)));
-    list.truncate(CANDIDATES);
+    list.truncate(most);
     list
 }
 

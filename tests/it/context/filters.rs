@@ -78,12 +78,16 @@ async fn a_glob_names_the_files_of_which_something_is_found() {
             vec!["src/auth/password.rs", "src/weather/report.rs"],
         ),
         ("nothing/**", vec![]),
+        (
+            "!src/draw/**",
+            vec!["src/auth/password.rs", "src/weather/report.rs"],
+        ),
     ] {
         let reply = asked(&client, json!({ "path_glob": glob })).await;
         let expected: BTreeSet<&str> = expected.into_iter().collect();
         assert_eq!(set(&reply, "path"), expected, "{glob}");
     }
-    for glob in ["!*.ts", "[", "src/["] {
+    for glob in ["!!*.ts", "![", "src/["] {
         let refused = asked(&client, json!({ "path_glob": glob })).await;
         assert_eq!(refused.code(), "invalid_pattern", "{glob}");
     }

@@ -206,7 +206,7 @@ async fn every_answer_fits_the_schema_that_was_advertised_for_it() {
             assert_eq!(
                 samples.names_commit && is_of_one,
                 reply.meta("commit").is_object(),
-                "{tool}: correct `.names_commit()` in tests/src/sample_calls.rs"
+                "{tool}: correct `.names_commit()` in tests/src/sample_calls/table.rs"
             );
             let errors: Vec<String> = schema
                 .iter_errors(reply.structured())
@@ -225,7 +225,7 @@ fn a_tool_without_sample_calls_fails_with_what_to_write_and_where() {
     let mistakes = sample_calls::mistakes(&[new, blame]).join("\n");
     for part in [
         r#"Write `SampleCalls::of("not_in_the_table")"#,
-        "in tests/src/sample_calls.rs",
+        "in tests/src/sample_calls/table.rs",
         r#"`git_blame` takes `path`. Add `.path(PathArgument::Opened("path"))`"#,
         "The gateway lists no `hello`. Delete its entry",
     ] {

@@ -79,7 +79,10 @@ async fn read_until(client: Client, done: CancellationToken) -> usize {
     reads
 }
 
-/// Mirrors of a folder, whose packs are removed as soon as they were combined.
+/// How long packs stay after they were combined: longer than a read takes, shorter than the test.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Mirrors of a folder.
 struct FileMirrors {
     mirrors: Mirrors,
     remote: RemoteUrl,
@@ -95,7 +98,7 @@ impl FileMirrors {
         let url = format!("file://{}", remote.display());
         let mirrors = Mirrors::new(repos.to_owned(), Git::new(&allowed, repos));
         FileMirrors {
-            mirrors: mirrors.with_grace(Duration::ZERO),
+            mirrors: mirrors.with_grace(GRACE),
             remote: RemoteUrl::parse(&url, &allowed).unwrap(),
             project_id,
         }

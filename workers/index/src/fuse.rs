@@ -1,18 +1,28 @@
-//! Merges both lists of candidates, and boosts what was read recently.
+//! Merges the lists of candidates, and boosts what was read recently.
 //!
-//! The scores of each list are scaled to 0 to 1 (min-max) and added, words once and vectors twice.
-//! On code, this measured better than reciprocal ranks (see `benches/meaning`). Boosts multiply the
-//! sum; if the best exceeds 1, all are divided by it.
+//! Each text of a query gives a list by vectors and one by words. Code, and tests with documents, are
+//! separate lists of both: otherwise these, which repeat the words of a query, leave no place to code.
+//! The scores of each list are scaled to 0 to 1 (min-max) and added by weights. On code, this measured
+//! better than reciprocal ranks (see `benches/meaning`). Factors and boosts multiply the sum; if the
+//! best exceeds 1, all are divided by it.
+
+mod spread;
 
 use std::collections::HashMap;
 
 use archway_store::Blob;
 use uuid::Uuid;
 
+use super::chunk::Kind;
+use super::reading::{Place, QueryKind, Reading};
+use super::role::Role;
 use super::vector_store::{Candidates, ChunkLocation, Hit};
+pub use spread::spread;
 
-/// Weight of the vectors' list; the words' list has 1.
-const VECTOR_WEIGHT: f32 = 2.0;
+/// Candidates of each list that count.
+const LIST: usize = 100;
+/// Lines of the longest fragment.
+const FRAGMENT_LINES: u32 = 3;
 /// Least cosine of a match by vector alone.
 const MIN_COSINE: f32 = 0.2;
 /// Boost of documents that the caller read within a day.
@@ -39,8 +49,8 @@ pub struct Candidate {
     pub semantic: Option<f32>,
     /// Score by words, scaled to 0 to 1 within the list.
     pub lexical: f32,
-    /// Combined score, 0 to 1.
-    pub(crate) fused: f32,
+    /// Combined score, from 0; about 1 at most.
+    pub fused: f32,
 }
 
 /// Recent reads of a document.
@@ -82,36 +92,140 @@ impl Boosts {
     }
 }
 
-/// Merges both lists, best first. With `all`, every chunk that passed the filter counts, however
-/// dissimilar; else it must share a word with the query or be near it.
-pub(crate) fn fuse(candidates: Candidates, is_hybrid: bool, all: bool) -> Vec<Candidate> {
-    let dense = candidates.dense.into_iter();
-    let dense: Vec<Hit> = dense.filter(|hit| all || hit.score >= MIN_COSINE).collect();
-    let (near, fitting) = (ScoreRange::of(&dense), ScoreRange::of(&candidates.sparse));
-    let mut found: HashMap<(Uuid, Blob, u32), Candidate> = HashMap::new();
-    for hit in dense {
-        let fused = VECTOR_WEIGHT * near.scale(hit.score) / (1.0 + VECTOR_WEIGHT);
-        let candidate = Candidate::of(&hit, Some(hit.score), 0.0, fused);
-        found.insert(key(&hit), candidate);
-    }
-    for hit in candidates.sparse {
-        let lexical = fitting.scale(hit.score);
-        let share = if is_hybrid {
-            lexical / (1.0 + VECTOR_WEIGHT)
-        } else {
-            lexical
+/// Weights and factors of the score. Not fitted yet: `benches/ranking` measures them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Weights {
+    /// Weight of the vectors' list by the kind of query, in the order of [`QueryKind`]; the words'
+    /// list has 1.
+    pub vectors: [f32; 4],
+    /// Factor of tests and documents, unless the query asks for them.
+    pub secondary: f32,
+    /// Factor of code of one to three lines.
+    pub fragment: f32,
+    /// What the share of its name's words that the query has adds to 1,
+    pub symbol: f32,
+    /// and that of its parent's.
+    pub parent: f32,
+    /// Factor of a file that the query names.
+    pub named: f32,
+}
+
+/// The weights in use.
+pub const WEIGHTS: Weights = Weights {
+    vectors: [1.0, 1.0, 1.0, 2.0],
+    secondary: 0.7,
+    fragment: 0.7,
+    symbol: 0.2,
+    parent: 0.1,
+    named: 1.5,
+};
+
+/// How the lists of a query are merged.
+pub struct Fusion<'a> {
+    /// The query.
+    pub reading: &'a Reading,
+    /// Its weights.
+    pub weights: &'a Weights,
+    /// Whether there are lists by vectors.
+    pub is_hybrid: bool,
+    /// Whether every chunk that passed the filter counts, however dissimilar; else it must share a
+    /// word with the query or be near it.
+    pub all: bool,
+}
+
+impl Fusion<'_> {
+    /// Merges the lists of the query's texts, best first. `place` tells what the documents of a hit say
+    /// about it.
+    pub fn merge(
+        &self,
+        asked: Vec<(f32, Candidates)>,
+        place: impl Fn(&Hit) -> Place,
+    ) -> Vec<Candidate> {
+        let mut found: HashMap<ChunkId, (Candidate, Place)> = HashMap::new();
+        let total: f32 = asked.iter().map(|(weight, _)| weight).sum();
+        let vectors = match self.reading.kind {
+            QueryKind::Identifier => self.weights.vectors[0],
+            QueryKind::Question => self.weights.vectors[1],
+            QueryKind::Error => self.weights.vectors[2],
+            QueryKind::Sentence => self.weights.vectors[3],
         };
-        let known = found.entry(key(&hit));
-        let candidate = known.or_insert_with(|| Candidate::of(&hit, None, 0.0, 0.0));
-        candidate.lexical = lexical;
-        candidate.fused += share;
+        let vectors = if self.is_hybrid { vectors } else { 0.0 };
+        for (weight, candidates) in asked {
+            let unit = weight / total / (1.0 + vectors);
+            let mut dense = candidates.dense;
+            dense.retain(|hit| self.all || hit.score >= MIN_COSINE);
+            for (hits, share, is_dense) in [
+                (dense, vectors * unit, true),
+                (candidates.sparse, unit, false),
+            ] {
+                let placed = hits.into_iter().map(|hit| (place(&hit), hit));
+                let (code, rest): (Vec<_>, Vec<_>) =
+                    placed.partition(|(place, _)| place.role == Role::Code);
+                for list in [code, rest] {
+                    add(&mut found, list, share, is_dense);
+                }
+            }
+        }
+        let factored = found.into_values().map(|(mut candidate, place)| {
+            candidate.fused *= self.factor(&candidate.location, place);
+            candidate
+        });
+        let mut found: Vec<Candidate> = factored.collect();
+        found.sort_unstable_by(|a, b| {
+            let better = b.fused.total_cmp(&a.fused);
+            better.then_with(|| a.identity().cmp(&b.identity()))
+        });
+        found
     }
-    let mut found: Vec<Candidate> = found.into_values().collect();
-    found.sort_unstable_by(|a, b| {
-        let better = b.fused.total_cmp(&a.fused);
-        better.then_with(|| a.identity().cmp(&b.identity()))
-    });
-    found
+
+    /// The factor of a chunk's score that neither its words nor its vector decide.
+    fn factor(&self, location: &ChunkLocation, place: Place) -> f32 {
+        let (weights, reading) = (self.weights, self.reading);
+        let share = |name: &Option<String>| {
+            let name = name.as_deref();
+            name.map_or(0.0, |name| reading.share_of(name))
+        };
+        let is_code = !matches!(location.kind, Kind::Section | Kind::Entry);
+        let (symbol, parent) = match is_code {
+            true => (share(&location.symbol), share(&location.parent)),
+            false => (0.0, 0.0),
+        };
+        let lines = location.lines.1.saturating_sub(location.lines.0) + 1;
+        let mut factor = 1.0 + weights.symbol * symbol + weights.parent * parent;
+        if place.role != Role::Code && !reading.asks_for_secondary {
+            factor *= weights.secondary;
+        }
+        if is_code && lines <= FRAGMENT_LINES && symbol < 1.0 {
+            factor *= weights.fragment;
+        }
+        if place.is_named {
+            factor *= weights.named;
+        }
+        factor
+    }
+}
+
+/// Adds the shares of the hits of one list.
+fn add(
+    found: &mut HashMap<ChunkId, (Candidate, Place)>,
+    mut list: Vec<(Place, Hit)>,
+    share: f32,
+    is_dense: bool,
+) {
+    list.truncate(LIST);
+    let range = ScoreRange::of(list.iter().map(|(_, hit)| hit.score));
+    for (place, hit) in list {
+        let scaled = range.scale(hit.score);
+        let known = found.entry(key(&hit));
+        let (candidate, _) = known.or_insert_with(|| (Candidate::of(&hit), place));
+        candidate.fused += share * scaled;
+        if is_dense {
+            let most = candidate.semantic.unwrap_or(f32::NEG_INFINITY);
+            candidate.semantic = Some(most.max(hit.score));
+        } else {
+            candidate.lexical = candidate.lexical.max(scaled);
+        }
+    }
 }
 
 /// Sorts by score times boosts, and returns the scores scaled to 0 to 1.
@@ -121,7 +235,7 @@ pub fn rank<T>(found: Vec<(Candidate, Boosts, T)>) -> Vec<(f32, Candidate, Boost
     };
     let mut ranked: Vec<_> = found.into_iter().map(product).collect();
     let best = ranked.iter().map(|ranked| ranked.0).fold(1.0, f32::max);
-    // The sort is stable: ties keep the order of `fuse`.
+    // The sort is stable: ties keep the order of `merge`.
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
     for (score, ..) in &mut ranked {
         *score /= best;
@@ -130,25 +244,28 @@ pub fn rank<T>(found: Vec<(Candidate, Boosts, T)>) -> Vec<(f32, Candidate, Boost
 }
 
 impl Candidate {
-    fn of(hit: &Hit, semantic: Option<f32>, lexical: f32, fused: f32) -> Candidate {
+    fn of(hit: &Hit) -> Candidate {
         Candidate {
             project: hit.project,
             blob: hit.blob,
             position: hit.position,
             location: hit.location.clone(),
-            semantic,
-            lexical,
-            fused,
+            semantic: None,
+            lexical: 0.0,
+            fused: 0.0,
         }
     }
 
     /// Breaks ties.
-    fn identity(&self) -> (Uuid, Blob, u32) {
+    fn identity(&self) -> ChunkId {
         (self.project, self.blob, self.position)
     }
 }
 
-fn key(hit: &Hit) -> (Uuid, Blob, u32) {
+/// Project, blob and position of a chunk.
+type ChunkId = (Uuid, Blob, u32);
+
+fn key(hit: &Hit) -> ChunkId {
     (hit.project, hit.blob, hit.position)
 }
 
@@ -159,11 +276,10 @@ struct ScoreRange {
 }
 
 impl ScoreRange {
-    fn of(hits: &[Hit]) -> ScoreRange {
-        let scores = || hits.iter().map(|hit| hit.score);
+    fn of(scores: impl Iterator<Item = f32> + Clone) -> ScoreRange {
         ScoreRange {
-            least: scores().fold(f32::INFINITY, f32::min),
-            most: scores().fold(f32::NEG_INFINITY, f32::max),
+            least: scores.clone().fold(f32::INFINITY, f32::min),
+            most: scores.fold(f32::NEG_INFINITY, f32::max),
         }
     }
 
@@ -179,7 +295,6 @@ impl ScoreRange {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chunk::Kind;
 
     fn hit(position: u32, score: f32) -> Hit {
         Hit {
@@ -191,10 +306,28 @@ mod tests {
                 symbol: None,
                 parent: None,
                 bytes: (0, 1),
-                lines: (1, 1),
+                lines: (1, 9),
             },
             score,
         }
+    }
+
+    /// Merges the lists of one sentence; texts at positions above 100 are tests.
+    fn merge(candidates: Candidates, is_hybrid: bool, all: bool) -> Vec<Candidate> {
+        let fusion = Fusion {
+            reading: &Reading::of("a plain sentence"),
+            weights: &WEIGHTS,
+            is_hybrid,
+            all,
+        };
+        fusion.merge(vec![(1.0, candidates)], |hit| Place {
+            role: if hit.position > 100 {
+                Role::Test
+            } else {
+                Role::Code
+            },
+            is_named: false,
+        })
     }
 
     fn fused(dense: &[(u32, f32)], sparse: &[(u32, f32)], all: bool) -> Vec<(u32, f32)> {
@@ -204,7 +337,7 @@ mod tests {
             sparse: hits(sparse),
             ..Candidates::default()
         };
-        let found = fuse(candidates, true, all).into_iter();
+        let found = merge(candidates, true, all).into_iter();
         found.map(|found| (found.position, found.fused)).collect()
     }
 
@@ -223,6 +356,44 @@ mod tests {
     }
 
     #[test]
+    fn tests_are_a_list_of_their_own_below_code() {
+        // In one list with the test, the code would have 0.
+        let found = fused(&[(101, 0.9), (1, 0.5), (2, 0.4)], &[], false);
+        let expected: [(u32, f32); 3] = [(101, 0.7 * 2.0 / 3.0), (1, 2.0 / 3.0), (2, 0.0)];
+        let mut by_position = expected;
+        by_position.sort_by(|a, b| b.1.total_cmp(&a.1));
+        assert_eq!(found.len(), 3);
+        for ((position, score), (at, expected)) in found.into_iter().zip(by_position) {
+            assert_eq!(position, at);
+            assert!((score - expected).abs() < 1e-6, "{at}: {score}, {expected}");
+        }
+    }
+
+    #[test]
+    fn names_that_are_asked_for_rank_higher_and_fragments_lower() {
+        let reading = Reading::of("where is the header parsed by the Reader");
+        let fusion = Fusion {
+            reading: &reading,
+            weights: &WEIGHTS,
+            is_hybrid: true,
+            all: false,
+        };
+        let location = |symbol: &str, lines| ChunkLocation {
+            symbol: Some(symbol.to_owned()),
+            lines,
+            ..hit(0, 0.0).location
+        };
+        let factor = |symbol, lines| fusion.factor(&location(symbol, lines), Place::default());
+        assert!(factor("header", (1, 9)) > factor("render", (1, 9)));
+        assert!(factor("render", (1, 9)) > factor("render", (1, 3)));
+        let all_known = factor("header", (1, 9)) - factor("header", (1, 3));
+        assert!(
+            all_known.abs() < 1e-6,
+            "a fragment that is asked for by name is none"
+        );
+    }
+
+    #[test]
     fn a_dissimilar_chunk_without_shared_words_needs_a_filter() {
         assert_eq!(fused(&[(1, 0.9), (2, 0.19)], &[], false).len(), 1);
         assert_eq!(fused(&[(1, 0.9), (2, 0.19)], &[], true).len(), 2);
@@ -235,7 +406,7 @@ mod tests {
             sparse: vec![hit(1, 5.0), hit(2, 1.0)],
             ..Candidates::default()
         };
-        let found = fuse(candidates, false, false);
+        let found = merge(candidates, false, false);
         assert!((found[0].fused - 1.0).abs() < 1e-6);
         assert_eq!(found[0].semantic, None);
     }
@@ -249,7 +420,7 @@ mod tests {
         };
         assert!((Boosts::of(reads(40)).product() - 1.5 * 1.3 * 1.2).abs() < 1e-6);
         assert!((Boosts::of(reads(10)).frequency - 1.1).abs() < 1e-6);
-        let found = fuse(
+        let found = merge(
             Candidates {
                 dense: vec![hit(1, 0.9), hit(2, 0.89), hit(3, 0.2)],
                 sparse: Vec::new(),

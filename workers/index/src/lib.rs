@@ -18,6 +18,8 @@ pub mod vector_store;
 mod prepare;
 mod thread;
 mod documents;
+pub mod role;
+pub mod reading;
 pub mod fuse;
 pub mod search;
 pub mod signals;

@@ -7,27 +7,30 @@
 
 mod rows;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use archway_proto::chain::Chain;
 use archway_store::ProjectKey;
 use archway_store::{IndexRow, StoreError, Stores};
 use moka::sync::Cache;
-use tokio::time::{Duration, Instant, timeout, timeout_at};
+use tokio::time::{Duration, Instant, timeout_at};
 use uuid::Uuid;
 
 use super::chunk::Kind;
 use super::documents::{DocumentCache, Documents};
 use super::embed::Embedder;
-use super::fuse::{Candidate, fuse};
+use super::fuse::{Candidate, Fusion, WEIGHTS};
+use super::reading::{Place, Reading};
 use super::signals::ProjectSignals;
 use super::terms;
 use super::vector_store::{
-    AllowedBlobs, Filter, NearestQuery, SearchedProject, VectorStore, VectorStoreError,
+    AllowedBlobs, Candidates, Filter, Hit, NearestQuery, SearchedProject, VectorStore,
+    VectorStoreError,
 };
 
-/// Candidates in each list.
-const CANDIDATES: usize = 100;
+/// Depth of each list, of which code, and tests with documents, take their parts.
+const DEPTH: usize = 400;
 /// How long a query waits for Postgres if it has a cached state.
 const STATE_TIMEOUT: Duration = Duration::from_millis(250);
 /// How long a state is cached.
@@ -170,16 +173,63 @@ impl IndexSearch {
         projects: &[SearchableIndex],
         query: &SearchQuery<'_>,
     ) -> Result<SearchResults, VectorStoreError> {
-        let (dense, vectors) = self.vector(tenant, projects, query).await;
-        let is_hybrid = dense.is_some();
+        let reading = Reading::of(query.text);
+        let (mut asked, mut unsearched) = (Vec::new(), Vec::new());
+        let mut vectors = VectorUse::Used;
+        for (text, weight) in &reading.texts {
+            let mut dense = None;
+            if vectors == VectorUse::Used {
+                let (vector, made) = self.vector(tenant, projects, (query, text)).await;
+                dense = vector;
+                // A name alone may have no vector; the title decides.
+                if asked.is_empty() || made != VectorUse::None {
+                    vectors = made;
+                }
+            }
+            let mut found = self.nearest(tenant, projects, query, (dense, text)).await?;
+            unsearched.append(&mut found.unsearched);
+            asked.push((*weight, found));
+        }
+        let documents: HashMap<Uuid, &Documents> = projects
+            .iter()
+            .map(|index| (index.project, &*index.documents))
+            .collect();
+        let place = |hit: &Hit| match documents.get(&hit.project) {
+            Some(documents) => {
+                let documents = documents.of_text(&hit.blob).iter();
+                reading.place(documents.map(|(source, name)| (*source, &**name)))
+            }
+            None => Place::default(),
+        };
+        let fusion = Fusion {
+            reading: &reading,
+            weights: &WEIGHTS,
+            is_hybrid: vectors == VectorUse::Used,
+            all: query.is_filtered,
+        };
+        Ok(SearchResults {
+            candidates: fusion.merge(asked, place),
+            vectors,
+            unsearched,
+        })
+    }
+
+    /// The chunks that are nearest to one text of a query.
+    async fn nearest(
+        &self,
+        tenant: Uuid,
+        projects: &[SearchableIndex],
+        query: &SearchQuery<'_>,
+        (dense, text): (Option<Vec<f32>>, &str),
+    ) -> Result<Candidates, VectorStoreError> {
         let nearest = NearestQuery {
             dense,
-            terms: terms::query_terms(query.text),
+            terms: terms::query_terms(text),
             filter: Filter {
                 kinds: query.kinds.clone(),
                 blobs: query.blobs.clone(),
             },
-            limit: CANDIDATES,
+            limit: DEPTH,
             required: query.required,
             deadline: query.deadline,
         };
@@ -194,38 +244,15 @@ impl IndexSearch {
                 .filter(|whole| lost.contains(&whole.project));
             self.mark_lost(tenant, lost).await;
         }
-        let mut candidates = candidates?;
-        Ok(SearchResults {
-            unsearched: std::mem::take(&mut candidates.unsearched),
-            candidates: fuse(candidates, is_hybrid, query.is_filtered),
-            vectors,
-        })
+        candidates
     }
 
-    /// Marks indexes as incomplete and signals it. An index with a newer edition is left alone:
-    /// the missing chunks may be ones that it no longer has.
-    async fn mark_lost(&self, tenant: Uuid, lost: impl Iterator<Item = &SearchableIndex>) {
-        let store = self.stores.tenant(tenant);
-        for SearchableIndex { row, project, .. } in lost {
-            match timeout(STATE_TIMEOUT, store.mark_lost(row.id, row.edition)).await {
-                Ok(Ok(())) => self.signals.changed(ProjectKey {
-                    tenant,
-                    project: *project,
-                }),
-                Ok(Err(error)) => {
-                    tracing::debug!(error = %Chain(&error), "could not mark a lost index");
-                }
-                Err(_elapsed) => tracing::debug!("timeout while marking a lost index"),
-            }
-        }
-    }
-
-    /// The query's vector, or why there is none.
+    /// The vector of a query's text, or why there is none.
     async fn vector(
         &self,
         tenant: Uuid,
         projects: &[SearchableIndex],
-        query: &SearchQuery<'_>,
+        (query, text): (&SearchQuery<'_>, &str),
     ) -> (Option<Vec<f32>>, VectorUse) {
         let Some(first) = projects.first() else {
             return (None, VectorUse::None);
@@ -239,7 +266,7 @@ impl IndexSearch {
         };
         let now = Instant::now();
         let until = now + VECTOR_TIMEOUT.min(query.deadline.saturating_duration_since(now) / 2);
-        match self.embedder.query(project_key, query.text, until).await {
+        match self.embedder.query(project_key, text, until).await {
             Ok(Some(vector)) => (Some(vector.to_vec()), VectorUse::Used),
             Ok(None) => (None, VectorUse::None),
             Err(error) => {

@@ -7,6 +7,7 @@
 use std::path::Path;
 
 use gix::object::Kind;
+use gix::odb::store::init::Slots;
 use gix::status::{Submodule, UntrackedFiles};
 use gix::submodule::config::Ignore;
 use parking_lot::Mutex;
@@ -26,6 +27,13 @@ const SETTINGS: [&str; 2] = [
     "gitoxide.objects.allocLimit=134217728",
 ];
 
+/// Packs that an opened repository has room for: twice those that it has, as each fetch brings one. With more it has
+/// to be opened anew.
+const PACKS: Slots = Slots::AsNeededByDiskState {
+    multiplier: 2.0,
+    minimum: 64,
+};
+
 const STATUS: &str = "reading status";
 
 /// An opened repository.
@@ -40,6 +48,7 @@ impl Git {
     pub(super) fn open(folder: &GitFolder, host: Option<&Path>) -> Result<Git, RepoError> {
         let options = gix::open::Options::isolated()
             .with(gix::sec::Trust::Reduced)
+            .object_store_slots(PACKS)
             .config_overrides(SETTINGS);
         let opened = options.open_path_as_is(true).open(folder.host_path.clone());
         let mut repository = opened

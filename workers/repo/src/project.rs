@@ -115,8 +115,19 @@ impl Project {
         &self.work
     }
 
-    /// Takes a snapshot: inspects git's data if needed, and pins HEAD.
+    /// Takes a snapshot: inspects git's data if needed, and pins HEAD. Data in which the commit cannot be read is opened
+    /// anew once: its packs were replaced, or it has got more of them than it has room for.
     pub(super) fn snapshot(self: Arc<Self>, located: &Located) -> Result<Snapshot, RepoError> {
+        match Arc::clone(&self).pinned(located) {
+            Err(RepoError::Git { .. }) => {
+                self.close_git();
+                self.pinned(located)
+            }
+            done => done,
+        }
+    }
+
+    fn pinned(self: Arc<Self>, located: &Located) -> Result<Snapshot, RepoError> {
         let state = self.git_state(located);
         let git = state.git.clone();
         let mut refused = state.refused.map(|(why, _)| why);
@@ -417,6 +428,22 @@ mod tests {
             app.repo().open(&path("a")).is_err(),
             "nothing was fetched: {objects}"
         );
+    }
+
+    #[test]
+    fn a_mirror_is_read_however_many_packs_it_gets() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        std::fs::rename(app.root(), app.host("acme/source")).unwrap();
+        let clone = ["clone", "-q", "--bare", "source", "app"];
+        git(&app.host("acme"), &clone);
+        let commit = ["commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "more"];
+        for number in 0..70 {
+            assert!(app.repo().open(&path("a")).is_ok(), "{number} packs");
+            let id = git(&app.root(), &commit);
+            git(&app.root(), &["update-ref", "HEAD", &id]);
+            git(&app.root(), &["repack", "-q", "-n", "-d"]);
+        }
     }
 
     #[test]

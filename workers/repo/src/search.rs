@@ -92,11 +92,9 @@ pub(super) fn search(
     let pattern = query.pattern.compiled()?;
     let empty = content.empty_totals();
     if let Some(totals) = empty.and_then(|empty| empty.get(query)) {
-        let (lines, files) = (Vec::new(), Vec::new());
         return Ok(Matches {
-            lines,
-            files,
             totals,
+            ..Matches::default()
         });
     }
     let files = covered(content, listing, query, (threads, cancel));

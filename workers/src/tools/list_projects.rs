@@ -45,7 +45,6 @@ pub(super) struct ProjectList {
     /// Another page follows.
     #[serde(default, skip_serializing_if = "is_false")]
     truncated: bool,
-    /// Where the next page begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
 }
@@ -78,7 +77,7 @@ struct ListedProject {
     /// When the mirror of a remote repository was last fetched.
     #[serde(skip_serializing_if = "Option::is_none")]
     synced_at: Option<String>,
-    /// Why a mirror is not as its remote is: absent where all is well.
+    /// Why a mirror is not as its remote is.
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<String>,
 }

@@ -9,10 +9,10 @@ use schemars::{
     generate::SchemaSettings,
     transform::{RecursiveTransform, Transform},
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 pub(super) fn of_arguments<T: JsonSchema>() -> Value {
-    let mut schema = of_output::<T>();
+    let mut schema = generated::<T>(SchemaSettings::draft2020_12()).to_value();
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         for property in properties.values_mut() {
             drop_null(property);
@@ -31,14 +31,77 @@ pub(super) fn of_arguments<T: JsonSchema>() -> Value {
 }
 
 pub(super) fn of_output<T: JsonSchema>() -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
+    let mut schema = generated::<T>(SchemaSettings::draft2020_12().for_serialize());
+    RecursiveTransform(drop_zero_minimum).transform(&mut schema);
+    RecursiveTransform(drop_null_of_absent).transform(&mut schema);
+    let mut schema = schema.to_value();
+    refer_to_definitions(&mut schema);
+    schema
+}
+
+/// Writes a type that refers to itself once, as a definition: inlining repeats it where it is used.
+fn refer_to_definitions(schema: &mut Value) {
+    let Some(Value::Object(definitions)) = schema.get("$defs").cloned() else {
+        return;
+    };
+    let properties = schema.get_mut("properties").into_iter();
+    let properties = properties.filter_map(Value::as_object_mut).flatten();
+    for (_, property) in properties {
+        for (name, definition) in &definitions {
+            refer(property, name, &definition["properties"]);
+        }
+    }
+}
+
+/// Replaces objects of these properties by a reference to their definition.
+fn refer(schema: &mut Value, name: &str, properties: &Value) {
+    if schema.get("properties") == Some(properties) {
+        *schema = json!({ "$ref": format!("#/$defs/{name}") });
+        return;
+    }
+    match schema {
+        Value::Object(parts) => parts
+            .values_mut()
+            .for_each(|part| refer(part, name, properties)),
+        Value::Array(parts) => parts
+            .iter_mut()
+            .for_each(|part| refer(part, name, properties)),
+        _ => {}
+    }
+}
+
+fn generated<T: JsonSchema>(settings: SchemaSettings) -> Schema {
+    let settings = settings.with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     RecursiveTransform(trim).transform(&mut schema);
     schema.remove("description");
-    schema.to_value()
+    schema
+}
+
+/// What may be absent is never null.
+fn drop_null_of_absent(schema: &mut Schema) {
+    let required = schema.get("required").cloned().unwrap_or_default();
+    let is_required = |name: &str| {
+        required
+            .as_array()
+            .is_some_and(|names| names.iter().any(|it| it == name))
+    };
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for (name, property) in properties.into_iter().flatten() {
+        if !is_required(name) {
+            drop_null(property);
+        }
+    }
+}
+
+/// No count is negative: the bound says nothing to a reader.
+fn drop_zero_minimum(schema: &mut Schema) {
+    if schema.get("minimum").is_some_and(|least| least == 0) {
+        schema.remove("minimum");
+    }
 }
 
 /// For serde: skips a flag that is false.

@@ -11,11 +11,13 @@ mod confidence;
 mod targets;
 mod references;
 mod find_references;
+mod nested;
 mod outline;
 
 pub(super) use find_references::FindReferences;
 pub(super) use find_symbol::FindSymbol;
-pub(super) use outline::{Outline, signatures};
+pub(super) use nested::signatures;
+pub(super) use outline::Outline;
 pub(super) use sources::Sources;
 
 use archway_symbols::Kind;

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
+use archway_proto::chain::Chain;
 use archway_store::{IndexRow, ProjectKey, StoreError};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::{IndexSearch, STATE_TIMEOUT};
+use super::{IndexSearch, STATE_TIMEOUT, SearchableIndex};
 
 impl IndexSearch {
     /// States of these projects' indexes; projects whose indexing has not begun are left out.
@@ -45,6 +46,28 @@ impl IndexSearch {
         match timeout(STATE_TIMEOUT, self.read_rows(tenant, projects)).await {
             Ok(Ok(rows)) => rows,
             Ok(Err(_)) | Err(_) => self.cached_rows(tenant, projects),
+        }
+    }
+
+    /// Marks indexes as incomplete and signals it. An index with a newer edition is left alone:
+    /// the missing chunks may be ones that it no longer has.
+    pub(super) async fn mark_lost(
+        &self,
+        tenant: Uuid,
+        lost: impl Iterator<Item = &SearchableIndex>,
+    ) {
+        let store = self.stores.tenant(tenant);
+        for SearchableIndex { row, project, .. } in lost {
+            match timeout(STATE_TIMEOUT, store.mark_lost(row.id, row.edition)).await {
+                Ok(Ok(())) => self.signals.changed(ProjectKey {
+                    tenant,
+                    project: *project,
+                }),
+                Ok(Err(error)) => {
+                    tracing::debug!(error = %Chain(&error), "could not mark a lost index");
+                }
+                Err(_elapsed) => tracing::debug!("timeout while marking a lost index"),
+            }
         }
     }
 

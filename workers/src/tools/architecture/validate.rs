@@ -40,10 +40,10 @@ pub(in crate::tools) struct Validation {
     suggestions: Vec<String>,
     /// How many rules and sentences were checked.
     rules_checked: usize,
-    /// How many sentences can't be checked by machine; `suggestions` names them.
+    /// Sentences that no machine can check; `suggestions` names them.
     #[serde(default, skip_serializing_if = "is_zero_count")]
     sentences_not_checked: usize,
-    /// The language that the code was parsed as; absent for plain text.
+    /// As it was parsed; absent for plain text.
     #[serde(skip_serializing_if = "Option::is_none")]
     language: Option<&'static str>,
     /// Rules that did not run, or not to their end.
@@ -63,7 +63,7 @@ struct Violation {
     /// From 1; absent where something is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<usize>,
-    /// Found by words alone: verify that the code is what the rule means.
+    /// Found by words alone: verify it.
     #[serde(default, skip_serializing_if = "is_false")]
     heuristic: bool,
 }

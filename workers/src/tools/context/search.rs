@@ -5,6 +5,7 @@
 
 mod request;
 mod content;
+mod room;
 mod filter;
 mod matches;
 mod markdown;
@@ -52,7 +53,7 @@ pub(in crate::tools) struct SearchArgs {
     /// Only code of these kinds.
     #[schemars(length(min = 1, max = 5))]
     chunk_type: Option<Vec<ChunkType>>,
-    /// Only code in files that match this glob, e.g. "src/**/*.ts".
+    /// Only code in files that match this glob, e.g. "src/**/*.ts"; after `!`, that don't: "!tests/**".
     #[schemars(length(min = 1, max = 512))]
     path_glob: Option<String>,
     /// Project slug; see `list_projects`.
@@ -71,10 +72,8 @@ pub(in crate::tools) struct SearchResults {
     query: String,
     /// Number of matching chunks, at most 200.
     total_found: usize,
-    /// In milliseconds.
     search_time: u64,
     index: IndexState,
-    /// Remarks on the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }

@@ -1,5 +1,7 @@
 //! Describes a file by its path: its language, its role in the project, its module.
 
+use archway_index::role::{is_document_name, is_test_folder, is_test_name};
+
 /// The language of a file: GitHub linguist's name in lower case, or `text` if unknown.
 pub(in crate::tools) fn language(path: &str) -> &'static str {
     let name = name(path);
@@ -94,7 +96,9 @@ pub(in crate::tools) fn role(path: &str) -> &'static str {
     let extension = extension(name).unwrap_or_default();
     if folders(path).any(is_test_folder) || is_test_name(&lower) {
         "test"
-    } else if folders(path).any(|folder| matches!(folder, "docs" | "doc")) || is_docs(&lower) {
+    } else if folders(path).any(|folder| matches!(folder, "docs" | "doc"))
+        || is_document_name(&lower)
+    {
         "docs"
     } else if folders(path).any(|folder| matches!(folder, ".github" | ".circleci" | ".ci"))
         || is_build(&lower, &extension)
@@ -114,40 +118,6 @@ pub(in crate::tools) fn module(path: &str) -> &str {
     ];
     let names_a_module = |folder: &&str| !CONTAINERS.contains(folder) && !is_test_folder(folder);
     folders(path).filter(names_a_module).last().unwrap_or("")
-}
-
-fn is_test_folder(folder: &str) -> bool {
-    matches!(
-        folder,
-        "test" | "tests" | "__tests__" | "spec" | "specs" | "testing" | "e2e"
-    )
-}
-
-fn is_test_name(lower: &str) -> bool {
-    let stem = lower.rsplit_once('.').map_or(lower, |(stem, _)| stem);
-    stem.starts_with("test_")
-        || [".test", ".spec", "_test", "_spec", "-test", "-spec"]
-            .iter()
-            .any(|end| stem.ends_with(end))
-        || stem == "conftest"
-        || (lower.ends_with("test.java") || lower.ends_with("tests.cs"))
-}
-
-fn is_docs(lower: &str) -> bool {
-    let stem = lower.split('.').next().unwrap_or(lower);
-    let known = [
-        "readme",
-        "license",
-        "licence",
-        "changelog",
-        "contributing",
-        "authors",
-        "notice",
-    ];
-    known.contains(&stem)
-        || [".md", ".markdown", ".rst", ".adoc"]
-            .iter()
-            .any(|end| lower.ends_with(end))
 }
 
 fn is_build(lower: &str, extension: &str) -> bool {

@@ -28,13 +28,13 @@ pub(super) struct Dependency {
     kind: DependencyKind,
     /// How many imports away it is: always 1.
     level: u8,
-    /// Its text from the beginning; absent if it is empty, binary or there was no room.
+    /// Its beginning; absent if empty, binary or for lack of room.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<String>,
     /// Instead of its text if requested: what it exports, as "LINE: SIGNATURE", members indented.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     signatures: Vec<String>,
-    /// Something was cut or omitted for lack of room: read the file itself.
+    /// Cut for lack of room: read the file itself.
     #[serde(default, skip_serializing_if = "is_false")]
     truncated: bool,
 }

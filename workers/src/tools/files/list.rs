@@ -60,7 +60,6 @@ pub(in crate::tools) struct FileList {
     /// How many folders of the last level have more in them.
     #[serde(skip_serializing_if = "Option::is_none")]
     folders_not_opened: Option<usize>,
-    /// Where the next page begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
 }

@@ -83,9 +83,9 @@ enum Encoding {
 #[derive(Serialize, JsonSchema)]
 pub(in crate::tools) struct FileContent {
     file: File,
-    /// Files of the project that this one imports; empty unless requested.
+    /// Files of the project that it imports.
     dependencies: Vec<Dependency>,
-    /// Why dependencies may be missing, such as a syntax error and its line.
+    /// Why dependencies may be missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     dependencies_error: Option<String>,
     metadata: Metadata,
@@ -112,7 +112,7 @@ struct File {
     /// The next line when truncated.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_start_line: Option<u64>,
-    /// The first line alone is longer than `max_bytes` and was cut.
+    /// The first line is longer than `max_bytes`.
     #[serde(default, skip_serializing_if = "is_false")]
     line_truncated: bool,
     /// Bytes that are not UTF-8 are shown as U+FFFD.

@@ -46,7 +46,7 @@ pub(in crate::tools) struct BlameAnswer {
     lines: Vec<BlamedLine>,
     /// Each commit of `lines` once, in order of first appearance.
     commits: Vec<BlamedCommit>,
-    /// Index or work tree differ from HEAD, whose lines these are; false with `ref`.
+    /// Index or work tree differ from HEAD, whose lines these are.
     modified: bool,
     /// Lines of the whole file.
     total_lines: u64,

@@ -64,7 +64,6 @@ pub(in crate::tools) struct LogAnswer {
     commits: Vec<LoggedCommit>,
     /// More commits follow.
     truncated: bool,
-    /// Where the next page begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
     /// Why no commits were found, if that is known.

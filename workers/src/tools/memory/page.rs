@@ -32,7 +32,6 @@ pub(in crate::tools) struct MemoryPage {
     /// There are more: continue with the cursor.
     #[serde(default, skip_serializing_if = "is_false")]
     truncated: bool,
-    /// Where the next page begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
 }

@@ -58,22 +58,20 @@ pub(in crate::tools) struct GrepMatches {
     /// Matching lines in all files searched.
     total_matches: u64,
     files_searched: u64,
-    /// Files not searched, or not wholly: over 8 MiB, or with a line over 1 MiB.
+    /// Not searched wholly: over 8 MiB, or with a line over 1 MiB.
     #[serde(default, skip_serializing_if = "is_zero")]
     files_skipped: u64,
-    /// In milliseconds.
     search_time: u64,
     /// Only if nothing was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
     truncated: bool,
-    /// Context lines were left out to make room for matches.
+    /// Context made room for matches.
     #[serde(default, skip_serializing_if = "is_false")]
     context_omitted: bool,
     /// Projects that could not be searched now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     skipped_projects: Vec<String>,
-    /// Where the next page begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
 }

@@ -23,7 +23,6 @@ pub(in crate::tools) struct DocumentResults {
     /// Fewer are shown than requested, to fit the answer's size; or a list has more.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) truncated: bool,
-    /// Remarks on the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) note: Option<String>,
     /// Where the next page of a list begins.
@@ -37,7 +36,7 @@ pub(in crate::tools) struct DocumentResult {
     title: String,
     /// adr, patterns or guidelines.
     resource_type: &'static str,
-    /// Of a decision: proposed, accepted, rejected, deprecated, superseded or unknown.
+    /// Of a decision: accepted, superseded and so on.
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,
     /// URIs of the decisions that superseded it.

@@ -12,16 +12,19 @@ use serde_json::Value;
 use super::matches::IndexMatches;
 use super::ranked::Ranked;
 use super::result::{IndexState, SearchResult};
+use super::room::{cut, share};
 use super::scope::{SearchScope, WhyLeftOut};
 use crate::projects::Project;
 use crate::tools::{Snapshot, ToolContext, is_of_the_project, paging};
 
 /// Maximum size in bytes of a file whose text is read. Larger files are not indexed.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-/// Bytes that a result needs besides its content.
-const OVERHEAD_BYTES: usize = 1024;
-/// Bytes around a string in JSON.
-const QUOTE_BYTES: usize = 2;
+/// Bytes of an answer, of 5 results or fewer,
+const ANSWER_BYTES: usize = 8_000;
+/// and for each further result.
+const MORE_BYTES: usize = 800;
+/// Bytes of text that a result needs besides its content and paths.
+const OVERHEAD_BYTES: usize = 400;
 /// Projects that are read at once.
 const CONCURRENT_READS: usize = 4;
 /// Maximum number of commits that are counted as missing in an index.
@@ -178,7 +181,12 @@ impl IndexMatches {
     ) -> ResultPage {
         let notes = self.notes.iter().map(|note| (*note).to_owned());
         let notes: Vec<String> = notes.chain(scope.notes(&self.left_out)).collect();
-        let room = budget / contents.len().max(1);
+        let answer = ANSWER_BYTES + MORE_BYTES * contents.len().saturating_sub(5);
+        let answer = answer.min(budget);
+        let room = answer / contents.len().max(1);
+        let needs = contents.iter().flatten();
+        let needs = needs.map(|(content, _)| OVERHEAD_BYTES + paging::size(content));
+        let share = share(needs.collect(), answer);
         let mode = if self.is_hybrid { "hybrid" } else { "lexical" };
         let results = self.ranked.into_iter().zip(contents);
         let results = results.filter_map(|(found, content)| {
@@ -190,9 +198,9 @@ impl IndexMatches {
                 .paths
                 .truncate(paging::fit_within(&result.paths, room / 4));
             result.paths_truncated = result.paths.len() < paths;
-            let overhead = paging::size(&result).max(OVERHEAD_BYTES);
+            let overhead = OVERHEAD_BYTES + paging::size(&result.paths);
             result.stale = stale;
-            result.content_truncated = cut(&mut content, room.saturating_sub(overhead));
+            result.content_truncated = cut(&mut content, share.saturating_sub(overhead));
             result.content = content;
             Some(result)
         });
@@ -258,54 +266,4 @@ fn texts(
     }
     let behind = indexed.and_then(|indexed| repo.commits_since(indexed, MAX_BEHIND, cancel));
     Ok(ProjectTexts { texts, behind })
-}
-
-/// Cuts a content at a line end so that it fits once it is escaped. Returns whether it was cut.
-fn cut(content: &mut String, room: usize) -> bool {
-    let size = |piece: &str| paging::size(&piece) - QUOTE_BYTES;
-    if size(content) <= room {
-        return false;
-    }
-    let fits = |piece: &str, left: usize| left.checked_sub(size(piece));
-    let (mut end, mut left) = (0, room);
-    for line in content.split_inclusive('\n') {
-        let Some(rest) = fits(line, left) else { break };
-        (end, left) = (end + line.len(), rest);
-    }
-    if end == 0 {
-        // A single line that is too long.
-        for (at, letter) in content.char_indices() {
-            let Some(rest) = fits(letter.encode_utf8(&mut [0; 4]), left) else {
-                break;
-            };
-            (end, left) = (at + letter.len_utf8(), rest);
-        }
-    }
-    content.truncate(end);
-    true
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The part of a text that fits into `room` bytes.
-    fn left(text: &str, room: usize) -> String {
-        let mut content = text.to_owned();
-        let is_cut = cut(&mut content, room);
-        assert_eq!(is_cut, content != text);
-        assert!(paging::size(&content) <= room + QUOTE_BYTES);
-        content
-    }
-
-    #[test]
-    fn content_is_cut_by_its_escaped_size() {
-        assert_eq!(left("one\ntwo\n", 100), "one\ntwo\n");
-        assert_eq!(left("one\ntwo\n", 8), "one\n");
-        assert_eq!(left("three", 3), "thr");
-        // Each is escaped to six characters, with a backslash that JSON doubles.
-        let hidden = "\u{7f}".repeat(100);
-        assert!(left(&hidden, 200).chars().count() < 30);
-        assert_eq!(left("", 0), "");
-    }
 }

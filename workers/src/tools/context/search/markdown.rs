@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::content::ResultPage;
-use super::result::SearchResult;
+use super::result::{Passage, SearchResult};
 use crate::tools::files::language;
 use crate::tools::markdown::{fence, line, note};
 
@@ -63,6 +63,7 @@ fn section(number: usize, result: &SearchResult, now: Timestamp) -> String {
         let more = if result.paths_truncated { ", …" } else { "" };
         text.push_str(&format!("**Paths**: {}{more}  \n", paths.join(", ")));
     }
+    text.push_str(&related(result));
     let language = result.path.as_deref().map_or("", language);
     let fence = fence(result.content.lines());
     let end = if result.content.ends_with('\n') {
@@ -84,6 +85,28 @@ fn section(number: usize, result: &SearchResult, now: Timestamp) -> String {
     text.push_str(&ranking(result));
     text.push_str("\n---\n");
     text
+}
+
+/// The tests of a result, and other matches in its file.
+fn related(result: &SearchResult) -> String {
+    let mut text = String::new();
+    if !result.tested_by.is_empty() {
+        let tests: Vec<_> = result.tested_by.iter().map(|path| line(path)).collect();
+        text.push_str(&format!("**Tested by**: {}  \n", tests.join(", ")));
+    }
+    if !result.more.is_empty() {
+        let more: Vec<_> = result.more.iter().map(passage).collect();
+        text.push_str(&format!("**Also in this file**: {}  \n", more.join(", ")));
+    }
+    text
+}
+
+fn passage(passage: &Passage) -> String {
+    let (from, to) = (passage.start_line, passage.end_line);
+    match &passage.symbol {
+        Some(symbol) => format!("{} ({from}-{to})", line(symbol)),
+        None => format!("{from}-{to}"),
+    }
 }
 
 fn title(result: &SearchResult) -> String {

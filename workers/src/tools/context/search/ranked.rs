@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 
 use archway_index::chunk_text::short_hash;
-use archway_index::fuse::{Boosts, Candidate, Reads, rank};
+use archway_index::fuse::{Boosts, Candidate, Reads, rank, spread};
+use archway_index::role::Role;
+use archway_index::vector_store::ChunkLocation;
 use archway_proto::chain::Chain;
 use archway_repo::RepoPath;
 use archway_store::{Note, NoteId, Source};
@@ -17,6 +19,9 @@ use crate::tools::files::module;
 
 /// How many more notes are read than shown: erased ones are dropped, and superseded ones move back.
 const SPARE_NOTES: usize = 20;
+/// Other matches, and tests, that are named under a result.
+const MAX_MORE: usize = 5;
+const MAX_TESTS: usize = 3;
 
 /// A ranked match.
 pub(super) struct Ranked {
@@ -36,6 +41,10 @@ pub(super) struct Ranked {
     pub(super) last_read: Option<i64>,
     pub(super) times: u32,
     pub(super) note: Option<Note>,
+    /// Other matches in its file, which are not shown.
+    pub(super) more: Vec<ChunkLocation>,
+    /// Test files that matched, too, and are called like its file.
+    pub(super) tested_by: Vec<String>,
 }
 
 /// The document that a candidate is shown as, and its recorded reads.
@@ -69,6 +78,8 @@ impl Document {
             last_read: self.last_read,
             times: self.times,
             note: None,
+            more: Vec::new(),
+            tested_by: Vec::new(),
         }
     }
 }
@@ -118,7 +129,12 @@ pub(super) async fn with_notes(
     mut ranked: Vec<Ranked>,
     limit: usize,
 ) -> (Vec<Ranked>, bool) {
-    ranked.truncate(limit + SPARE_NOTES);
+    let mut notes_left = limit + SPARE_NOTES;
+    ranked.retain(|found| {
+        let is_kept = found.path.is_some() || notes_left > 0;
+        notes_left = notes_left.saturating_sub(usize::from(found.path.is_none()));
+        is_kept
+    });
     let mut all_read = true;
     let ids = ranked.iter();
     let ids: Vec<(Uuid, NoteId)> = ids
@@ -150,8 +166,56 @@ pub(super) async fn with_notes(
         found.note.is_some()
     });
     move_superseded_back(&mut ranked);
-    ranked.truncate(limit);
-    (ranked, all_read)
+    (page(ranked, limit), all_read)
+}
+
+/// The results to show: few of one file, with the names of its others and of its tests.
+fn page(ranked: Vec<Ranked>, limit: usize) -> Vec<Ranked> {
+    let tests: Vec<(usize, String)> = ranked
+        .iter()
+        .filter(|found| found.path.is_some() && Role::of(&found.name) == Role::Test)
+        .map(|found| (found.project, found.name.clone()))
+        .collect();
+    let file = |found: &Ranked| {
+        Some((
+            found.project,
+            found.path.as_ref().map(|_| found.name.clone())?,
+        ))
+    };
+    let (mut shown, passed) = spread(ranked, file, limit);
+    for (first, passed) in passed {
+        let first = shown.get_mut(first);
+        if let Some(first) = first.filter(|first| first.more.len() < MAX_MORE) {
+            first.more.push(passed.candidate.location);
+        }
+    }
+    for found in &mut shown {
+        if found.path.is_none() || Role::of(&found.name) != Role::Code {
+            continue;
+        }
+        for (project, test) in &tests {
+            let is_new = !found.tested_by.contains(test) && found.tested_by.len() < MAX_TESTS;
+            if is_new && *project == found.project && tested_stem(test) == tested_stem(&found.name)
+            {
+                found.tested_by.push(test.clone());
+            }
+        }
+    }
+    shown
+}
+
+/// The name of a file without extensions, in lower case, and without what marks it as a test:
+/// `test_cache.py`, `cache.test.ts` and `CacheTest.java` test `cache`.
+fn tested_stem(path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    let stem = name.split('.').next().unwrap_or_default();
+    let stem = stem.strip_prefix("test_").unwrap_or(stem);
+    let ends = ["_test", "-test", "_spec", "-spec", "tests", "test"];
+    let stripped = ends.iter().find_map(|end| stem.strip_suffix(end));
+    stripped
+        .filter(|stem| !stem.is_empty())
+        .unwrap_or(stem)
+        .to_owned()
 }
 
 /// Moves a discovery after the one that superseded it, if both were found.
@@ -194,4 +258,23 @@ fn session(tenant: Uuid, principal: &str) -> String {
 
 fn shown(name: &[u8]) -> String {
     RepoPath::trusted(name).display()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tested_stem;
+
+    #[test]
+    fn a_test_is_called_like_what_it_tests() {
+        for test in [
+            "tests/test_cache.py",
+            "cache_test.go",
+            "a/Cache.test.ts",
+            "b/CacheTest.java",
+        ] {
+            assert_eq!(tested_stem(test), tested_stem("src/cache.rs"), "{test}");
+        }
+        assert_ne!(tested_stem("tests/other.rs"), tested_stem("src/cache.rs"));
+        assert_eq!(tested_stem("test.go"), "test");
+    }
 }

@@ -2,7 +2,7 @@
 
 use archway_index::chunk::Kind;
 use archway_proto::{failure::Failure, fault::Fault};
-use archway_repo::{Glob, RepoPath};
+use archway_repo::{Glob, GlobError, RepoPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,28 @@ pub(super) struct SearchRequest {
     pub(super) note_kind: Option<&'static str>,
     pub(super) module: Option<String>,
     pub(super) kinds: Option<Vec<Kind>>,
-    pub(super) glob: Option<Glob>,
+    pub(super) glob: Option<PathGlob>,
+}
+
+/// A glob of paths to find, or to leave out.
+pub(super) struct PathGlob {
+    glob: Glob,
+    leaves_out: bool,
+}
+
+impl PathGlob {
+    /// Parses a glob; a leading `!` leaves out what it matches.
+    fn parse(text: &str) -> Result<PathGlob, GlobError> {
+        let left_out = text.strip_prefix('!');
+        Ok(PathGlob {
+            glob: Glob::parse(left_out.unwrap_or(text))?,
+            leaves_out: left_out.is_some(),
+        })
+    }
+
+    fn admits(&self, path: &RepoPath) -> bool {
+        self.glob.matches(path) != self.leaves_out
+    }
 }
 
 impl SearchRequest {
@@ -79,7 +100,7 @@ impl SearchRequest {
                 .clone()
                 .map(|module| module.trim_end_matches('/').to_owned()),
             kinds: kinds.map(|kinds| kinds.iter().map(|kind| kind.kind()).collect()),
-            glob: args.path_glob.as_deref().map(Glob::parse).transpose()?,
+            glob: args.path_glob.as_deref().map(PathGlob::parse).transpose()?,
         })
     }
 
@@ -109,7 +130,7 @@ impl SearchRequest {
         };
         self.note_kind.is_none()
             && self.module.as_deref().is_none_or(is_in)
-            && self.glob.as_ref().is_none_or(|glob| glob.matches(path))
+            && self.glob.as_ref().is_none_or(|glob| glob.admits(path))
     }
 }
 

@@ -1,6 +1,7 @@
 //! A result in the form that clients receive.
 
 use archway_index::chunk::Kind;
+use archway_index::vector_store::ChunkLocation;
 use archway_store::{Note, Source};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,13 +23,12 @@ pub(super) enum ResultSource {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::tools) struct SearchResult {
     id: String,
-    /// Function, class, method, interface, type, section or text for code; pattern, rule, decision,
-    /// issue or event for notes.
+    /// Of code function, class, section and so on; of notes pattern, rule, decision, issue or event.
     #[serde(rename = "type")]
     pub(super) kind: String,
     pub(super) content: String,
     pub(super) module: Option<String>,
-    /// Who noted it: a hash, the same for the same author.
+    /// Its author, as a hash.
     session: Option<String>,
     /// When it was noted.
     date: Option<String>,
@@ -51,6 +51,12 @@ pub(in crate::tools) struct SearchResult {
     /// The file differs in the work tree.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) stale: bool,
+    /// Other matches in the same file, which are no results of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) more: Vec<Passage>,
+    /// Test files that match, too, and are called like this file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) tested_by: Vec<String>,
     /// The content continues.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) content_truncated: bool,
@@ -67,9 +73,18 @@ pub(in crate::tools) struct SearchResult {
     pub(super) times: u32,
 }
 
+/// A match that is only named.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Passage {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) symbol: Option<String>,
+    pub(super) start_line: u32,
+    pub(super) end_line: u32,
+}
+
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Ranking {
-    /// Cosine similarity of meaning; null if found by words alone.
+    /// Cosine of meaning; null if found by words alone.
     pub(super) semantic: Option<f64>,
     /// From 0 to 1: how well the words match.
     pub(super) lexical: f64,
@@ -86,11 +101,11 @@ pub(super) struct IndexState {
     /// The indexed commit; null without git.
     pub(super) commit: Option<String>,
     pub(super) indexed_at: Option<String>,
-    /// How many commits HEAD has that the index lacks, counted up to 1000.
+    /// Commits of HEAD that the index lacks, up to 1000.
     pub(super) behind: Option<u64>,
     /// `hybrid`: by vectors and words; `lexical`: by words alone.
     pub(super) mode: String,
-    /// How many files are not in the index of a large repository; absent if it has all.
+    /// Files of a large repository that are not in the index.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) left_out: Option<u64>,
 }
@@ -141,12 +156,24 @@ impl SearchResult {
                 .map(|note| note.paths.clone())
                 .unwrap_or_default(),
             paths_truncated: false,
+            more: ranked.more.into_iter().map(Passage::of).collect(),
+            tested_by: ranked.tested_by,
             stale: false,
             content_truncated: false,
             superseded_by: id_of(|note| note.superseded_by),
             supersedes: id_of(|note| note.supersedes),
             last_read: ranked.last_read,
             times: ranked.times,
+        }
+    }
+}
+
+impl Passage {
+    fn of(location: ChunkLocation) -> Passage {
+        Passage {
+            symbol: location.symbol,
+            start_line: location.lines.0,
+            end_line: location.lines.1,
         }
     }
 }

@@ -14,9 +14,9 @@ use crate::tools::schema::is_false;
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::tools) struct GitDiffAnswer {
-    /// Full id of the commit compared from; null before the first commit.
+    /// The commit compared from; null before the first.
     pub(super) base: Option<String>,
-    /// Full id of the commit compared to; null for the working tree.
+    /// The commit compared to; null for the working tree.
     pub(super) head: Option<String>,
     pub(super) files_changed: u64,
     pub(super) insertions: u64,
@@ -25,7 +25,7 @@ pub(in crate::tools) struct GitDiffAnswer {
     pub(super) files: Vec<FileDiff>,
     /// Without patches.
     pub(super) summary_only: bool,
-    /// Patches, or files, were left out; the note says how to get them.
+    /// Something was left out; the note says how to get it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,10 +41,10 @@ pub(super) struct FileDiff {
     pub(super) insertions: u64,
     pub(super) deletions: u64,
     pub(super) binary: bool,
-    /// Too large to be compared by lines (8 MiB, 250,000 lines): counted 0.
+    /// Over 8 MiB or 250,000 lines: not compared.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) too_large: bool,
-    /// Git's mode if it changed, or if an added or deleted file's is not 100644.
+    /// Git's, if it changed or is not 100644.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) mode: Option<String>,
     /// Git's mode before, if it changed.
@@ -53,7 +53,7 @@ pub(super) struct FileDiff {
     /// Unified diff from its first @@ on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) patch: Option<String>,
-    /// False: characters of the patch were escaped or are no UTF-8; it does not apply.
+    /// False: the patch was escaped or is no UTF-8, and does not apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) exact: Option<bool>,
     /// There is a patch, but it is not shown.

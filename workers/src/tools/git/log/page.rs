@@ -44,14 +44,14 @@ pub(super) struct LoggedCommit {
     /// The message alone is longer than an answer.
     #[serde(default, skip_serializing_if = "is_false")]
     message_truncated: bool,
-    /// What differs from the first parent, by path. Of a followed file: that file.
+    /// Against the first parent, by path; of a followed file, that one.
     files: Vec<File>,
     /// `files` are the first of `files_total`.
     #[serde(default, skip_serializing_if = "is_false")]
     files_truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     files_total: Option<usize>,
-    /// Rename detection reached its limit: some renames may be shown as added and deleted.
+    /// Some renames may be shown as added and deleted.
     #[serde(default, skip_serializing_if = "is_false")]
     renames_cut: bool,
     /// The day on the author's calendar.
