@@ -45,10 +45,9 @@ pub(in crate::tools) struct AlignArgs {
 
 #[derive(Serialize, JsonSchema)]
 pub(in crate::tools) struct AlignmentAnswer {
-    /// Decisions about the same subject: those in conflict first.
+    /// Those in conflict first.
     related_adrs: Vec<RelatedAdr>,
     conflicts: Vec<Conflict>,
-    /// What to do next.
     suggestions: Vec<String>,
     /// Not all decisions are shown, to fit the answer's size.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -68,7 +67,7 @@ struct RelatedAdr {
     status: &'static str,
     /// supports, conflicts or related.
     alignment: &'static str,
-    /// Why, quoting the sentence of the ADR that this rests on.
+    /// Quotes the sentence that it rests on.
     reason: String,
 }
 

@@ -38,7 +38,6 @@ pub(in crate::tools) struct Validation {
     /// Including those not shown.
     total_violations: usize,
     suggestions: Vec<String>,
-    /// How many rules and sentences were checked.
     rules_checked: usize,
     /// Sentences that no machine can check; `suggestions` names them.
     #[serde(default, skip_serializing_if = "is_zero_count")]

@@ -94,7 +94,7 @@ struct Stats {
 
 #[derive(Serialize, JsonSchema)]
 struct Language {
-    /// The last suffix in lower case, with its dot.
+    /// With its dot, in lower case.
     extension: String,
     count: u64,
     bytes: u64,

@@ -80,7 +80,6 @@ pub(in crate::tools) struct GrepMatches {
 #[serde(rename_all = "camelCase")]
 struct GrepMatch {
     file: String,
-    /// From 1.
     line: u64,
     /// The first match's first character, from 1.
     column: u64,

@@ -89,7 +89,6 @@ pub(in crate::tools) struct SearchMatches {
 #[derive(Serialize, JsonSchema)]
 struct SearchMatch {
     path: String,
-    /// From 1.
     line_number: u64,
     line_content: String,
     context: SurroundingLines,

@@ -30,13 +30,11 @@ pub(in crate::tools) struct SearchResult {
     pub(super) module: Option<String>,
     /// Its author, as a hash.
     session: Option<String>,
-    /// When it was noted.
     date: Option<String>,
     /// From 0 to 1.
     pub(super) score: f64,
     source: ResultSource,
     pub(super) path: Option<String>,
-    /// From 1.
     pub(super) start_line: Option<u32>,
     pub(super) end_line: Option<u32>,
     pub(super) symbol: Option<String>,
@@ -45,25 +43,22 @@ pub(in crate::tools) struct SearchResult {
     /// Files and folders that a discovery is about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) paths: Vec<String>,
-    /// There are more paths.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) paths_truncated: bool,
     /// The file differs in the work tree.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) stale: bool,
-    /// Other matches in the same file, which are no results of their own.
+    /// Other matches in the same file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) more: Vec<Passage>,
-    /// Test files that match, too, and are called like this file.
+    /// Its test files that match, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) tested_by: Vec<String>,
     /// The content continues.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) content_truncated: bool,
-    /// The discovery that superseded it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) superseded_by: Option<String>,
-    /// The discovery that it superseded.
     #[serde(skip_serializing_if = "Option::is_none")]
     supersedes: Option<String>,
     /// When the caller last read the file, in seconds since 1970.
