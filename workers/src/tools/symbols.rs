@@ -7,6 +7,7 @@ mod sources;
 mod find;
 mod every_project;
 mod find_symbol;
+mod modules;
 mod confidence;
 mod targets;
 mod references;

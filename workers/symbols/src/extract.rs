@@ -6,12 +6,13 @@ use archway_repo::{
     Cancel,
     syntax::{Language, SyntaxError, Walk},
 };
-use tree_sitter::Node;
 
 use crate::{
     Definition, Kind, Receiver, Symbols, Use, UseKind,
     adopt::adopt,
-    binding, classify, define,
+    binding, classify,
+    columns::Columns,
+    define,
     define::Found,
     describe,
     naming::{self, Scope, name_text, row},
@@ -26,6 +27,8 @@ const MAX_DEFINITIONS: usize = 20_000;
 const MAX_USES: usize = 400_000;
 /// A longer name is data, in bytes.
 const MAX_NAME: usize = 200;
+/// Definitions around another that are told apart; deeper ones count as part of the innermost of these.
+const MAX_DEPTH: usize = 32;
 
 /// The symbols of a text.
 ///
@@ -64,6 +67,7 @@ struct Extractor<'a> {
     exported: Vec<&'a str>,
     /// Where the present import ends.
     import_end: usize,
+    columns: Columns<'a>,
 }
 
 impl<'a> Extractor<'a> {
@@ -76,6 +80,7 @@ impl<'a> Extractor<'a> {
             numbers: HashMap::new(),
             exported: Vec::new(),
             import_end: 0,
+            columns: Columns::of(text),
         }
     }
 
@@ -112,14 +117,15 @@ impl<'a> Extractor<'a> {
         }
         if let Some((name, exports)) = define::extended(self.language, self.text, step.node) {
             let outer = self.open.last();
-            self.open.push(Open {
+            let opened = Open {
                 end: step.node.end_byte(),
                 definition: None,
                 name,
                 kind: Kind::Class,
                 exports,
                 is_test: outer.is_some_and(|outer| outer.is_test),
-            });
+            };
+            self.open(opened);
         }
         None
     }
@@ -170,7 +176,7 @@ impl<'a> Extractor<'a> {
             return true;
         }
         let at = self.symbols.definitions.len() - 1;
-        self.open.push(Open {
+        self.open(Open {
             end: found.end,
             definition: u32::try_from(at).ok(),
             name: name.to_owned(),
@@ -181,11 +187,16 @@ impl<'a> Extractor<'a> {
         true
     }
 
+    fn open(&mut self, opened: Open) {
+        if self.open.len() < MAX_DEPTH {
+            self.open.push(opened);
+        }
+    }
+
     /// The names around a definition; `owner` is the one that it names itself.
     fn container(&self, owner: Option<&str>) -> Option<String> {
         let names = self.open.iter().map(|open| open.name.as_str()).chain(owner);
-        let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
-        (!names.is_empty()).then(|| names.join(separator(self.language)))
+        naming::container(names.collect(), separator(self.language))
     }
 
     fn has(&self, name: &str, container: Option<&str>) -> bool {
@@ -223,7 +234,7 @@ impl<'a> Extractor<'a> {
         let used = Use {
             name,
             line: row(node.start_position().row),
-            column: column(self.text, node),
+            column: self.columns.next(node),
             kind,
             receiver,
             within: self.within(),
@@ -278,12 +289,4 @@ impl<'a> Extractor<'a> {
         self.symbols.definitions.shrink_to_fit();
         self.symbols
     }
-}
-
-/// The column of a node in characters, from 1.
-fn column(text: &str, node: Node<'_>) -> u32 {
-    let start = node.start_byte();
-    let line = start.saturating_sub(node.start_position().column);
-    let before = text.get(line..start).map_or(0, |part| part.chars().count());
-    u32::try_from(before + 1).unwrap_or(u32::MAX)
 }

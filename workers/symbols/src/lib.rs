@@ -7,6 +7,7 @@
 // In the order in which a text passes through them.
 mod cache;
 mod extract;
+mod columns;
 mod adopt;
 mod path;
 mod naming;

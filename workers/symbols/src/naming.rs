@@ -114,3 +114,20 @@ pub(crate) fn type_name(text: &str, of: Node<'_>) -> String {
 pub(crate) fn row(row: usize) -> u32 {
     u32::try_from(row + 1).unwrap_or(u32::MAX)
 }
+
+/// Names around a definition that are kept, in bytes: the innermost ones.
+const MAX_CONTAINER: usize = 400;
+
+/// The names around a definition, as one text; those that are empty are left out.
+pub(crate) fn container(mut names: Vec<&str>, separator: &str) -> Option<String> {
+    names.retain(|name| !name.is_empty());
+    let mut left = MAX_CONTAINER;
+    let fits = |name: &&&str| {
+        let rest = left.checked_sub(name.len());
+        left = rest.unwrap_or(0);
+        rest.is_some()
+    };
+    let kept = names.iter().rev().take_while(fits).count();
+    names.drain(..names.len() - kept);
+    (!names.is_empty()).then(|| names.join(separator))
+}

@@ -7,6 +7,8 @@ use archway_symbols::{Definition, Kind, Local, Receiver, Symbols, Use, UseKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::modules::{SCRIPT, family, file_and_folder, may_be};
+
 // How sure it is that a use means the definition. Comments here are in no schema, which has a bound.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
@@ -78,15 +80,41 @@ impl Target {
     }
 }
 
+/// A target, and what a file says about it, whatever the use.
+pub(super) struct Bound<'a> {
+    target: &'a Target,
+    is_imported: bool,
+    /// Whether the bare name means the target.
+    by_name: bool,
+    /// Whether the name of its owner means its owner.
+    by_owner: bool,
+    names_owner: bool,
+}
+
 impl UsingFile<'_> {
+    /// What the file says about a target.
+    pub(super) fn bound<'t>(&self, target: &'t Target) -> Bound<'t> {
+        let is_imported = self.imports.contains(&target.path);
+        let owner = target.owner.as_deref().unwrap_or_default();
+        let is_elsewhere = *self.path != target.path;
+        let binds = |name: &str| is_elsewhere && self.binds(name, target, is_imported);
+        Bound {
+            target,
+            is_imported,
+            by_name: binds(&target.definition.name),
+            by_owner: target.is_member() && binds(owner),
+            names_owner: self.symbols.number(owner).is_some(),
+        }
+    }
+
     /// How sure it is that a use means a target. `None` if it means something else.
-    pub(super) fn confidence(&self, used: &Use, target: &Target) -> Option<Confidence> {
+    pub(super) fn confidence(&self, used: &Use, bound: &Bound<'_>) -> Option<Confidence> {
         if self.is_hidden(used) {
             return None;
         }
-        match *self.path == target.path {
-            true => self.in_same_file(used, target),
-            false => self.in_other_file(used, target),
+        match *self.path == bound.target.path {
+            true => self.in_same_file(used, bound.target),
+            false => self.in_other_file(used, bound),
         }
     }
 
@@ -145,40 +173,52 @@ impl UsingFile<'_> {
         }
     }
 
-    fn in_other_file(&self, used: &Use, target: &Target) -> Option<Confidence> {
+    fn in_other_file(&self, used: &Use, bound: &Bound<'_>) -> Option<Confidence> {
+        let &Bound {
+            target,
+            is_imported,
+            ..
+        } = bound;
         if family(self.language) != family(target.language) {
             return None;
         }
-        let is_imported = self.imports.contains(&target.path);
         if target.is_member() {
-            return Some(self.member_of_other_file(used, target, is_imported));
+            return Some(self.member_of_other_file(used, bound));
         }
         Some(match used.receiver {
-            Receiver::Name(module) => self.of_module(module, used.line, target, is_imported),
-            Receiver::None if self.binds(&target.definition.name, target, is_imported) => {
-                Confidence::Certain
+            Receiver::Name(module) if used.kind == UseKind::Import => {
+                let is_from = self.may_be(module, target);
+                match (is_imported && is_from, is_imported) {
+                    (true, _) => Confidence::Certain,
+                    (false, true) => Confidence::Likely,
+                    (false, false) => Confidence::Name,
+                }
             }
+            Receiver::Name(module) => self.of_module(module, used.line, target, is_imported),
+            Receiver::None if bound.by_name => Confidence::Certain,
             _ if is_imported => Confidence::Likely,
             _ => Confidence::Name,
         })
     }
 
-    fn member_of_other_file(&self, used: &Use, target: &Target, is_imported: bool) -> Confidence {
-        let owner = target.owner.as_deref().unwrap_or_default();
-        let names_owner = self.symbols.number(owner).is_some();
+    fn member_of_other_file(&self, used: &Use, bound: &Bound<'_>) -> Confidence {
+        let &Bound {
+            is_imported,
+            names_owner,
+            ..
+        } = bound;
         match used.receiver {
-            Receiver::Name(name) if target.is_owner(self.symbols.name(name)) => {
-                match self.binds(owner, target, is_imported) {
+            Receiver::Name(name) if bound.target.is_owner(self.symbols.name(name)) => {
+                match bound.by_owner {
                     true => Confidence::Certain,
                     false => Confidence::Likely,
                 }
             }
             // A bare name is an imported one, a field of a literal, or a member of a subclass.
             Receiver::None => {
-                let is_bound = self.binds(&target.definition.name, target, is_imported);
                 let is_inherited =
                     looks_among_members(self.language) || used.kind == UseKind::Write;
-                match (is_bound && is_imported, names_owner && is_inherited) {
+                match (bound.by_name && is_imported, names_owner && is_inherited) {
                     (true, _) => Confidence::Certain,
                     (false, true) => Confidence::Likely,
                     (false, false) => Confidence::Name,
@@ -194,7 +234,7 @@ impl UsingFile<'_> {
         let mut imports = self.imports_of(name);
         let is_from = |used: &Use| match used.receiver {
             Receiver::None => true,
-            Receiver::Name(module) => may_be(self.symbols.name(module), target),
+            Receiver::Name(module) => self.may_be(module, target),
             Receiver::Own | Receiver::Unknown => false,
         };
         if is_imported && imports.any(is_from) {
@@ -203,6 +243,12 @@ impl UsingFile<'_> {
         // Files of a package see each other's names.
         let is_same_folder = self.path.parent() == target.path.parent();
         is_same_folder && matches!(self.language, Language::Go | Language::Java)
+    }
+
+    /// Whether an imported module may be the target's file.
+    fn may_be(&self, module: u32, target: &Target) -> bool {
+        let path = target.path.display();
+        may_be(self.symbols.name(module), &path, target.language)
     }
 
     fn imports_of(&self, name: &str) -> impl Iterator<Item = &Use> {
@@ -239,52 +285,4 @@ impl UsingFile<'_> {
 fn looks_among_members(language: Language) -> bool {
     use Language::{CSharp, Cpp, Java, Ruby};
     matches!(language, Java | CSharp | Cpp | Ruby)
-}
-
-/// Whether an imported module may be the target's file: by the last part of its name.
-fn may_be(module: &str, target: &Target) -> bool {
-    let path = target.path.display();
-    let (file, folder) = file_and_folder(&path);
-    let file = file.strip_suffix(".d").unwrap_or(file);
-    let is_script = family(target.language) == SCRIPT;
-    let (last, is_index) = match is_script {
-        true => (
-            module.rsplit('/').next().unwrap_or_default(),
-            file == "index",
-        ),
-        false => (
-            module.rsplit('.').next().unwrap_or_default(),
-            file == "__init__",
-        ),
-    };
-    // A package by its own name has a file of any folder for its index.
-    let is_package = is_script && !module.starts_with('.');
-    let is_folder = matches!(last, "" | "." | "..") || last == folder || is_package;
-    let is_file = last == file || last.rsplit_once('.').is_some_and(|(stem, _)| stem == file);
-    is_file || (is_index && is_folder)
-}
-
-/// The name of a file without its extension, and that of the folder around.
-fn file_and_folder(path: &str) -> (&str, &str) {
-    let (folders, file) = path.rsplit_once('/').unwrap_or(("", path));
-    let file = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
-    (file, folders.rsplit('/').next().unwrap_or_default())
-}
-
-/// The family of JavaScript and TypeScript.
-const SCRIPT: u8 = 0;
-
-/// Languages whose files use one another's names.
-fn family(language: Language) -> u8 {
-    match language {
-        Language::JavaScript | Language::TypeScript | Language::Tsx => SCRIPT,
-        Language::C | Language::Cpp => 1,
-        Language::Rust => 2,
-        Language::Python => 3,
-        Language::Go => 4,
-        Language::Java => 5,
-        Language::CSharp => 6,
-        Language::Ruby => 7,
-        Language::Php => 8,
-    }
 }

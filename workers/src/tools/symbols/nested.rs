@@ -85,8 +85,10 @@ pub(in crate::tools) fn signatures(
     path: &RepoPath,
     room: usize,
 ) -> Result<(Vec<String>, bool), RepoError> {
-    let Content::Parsed(source) = sources.content(path)? else {
-        return Ok((Vec::new(), false));
+    let source = match sources.content(path)? {
+        Content::Parsed(source) => source,
+        Content::None(_) => return Ok((Vec::new(), false)),
+        Content::Failed(_) => return Ok((Vec::new(), true)),
     };
     let mut lines = Vec::new();
     for symbol in tree(&source.parsed, SIGNATURE_DEPTH, true) {

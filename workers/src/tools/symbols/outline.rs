@@ -117,11 +117,15 @@ impl Outliner<'_> {
             Err(failure) if failure.code != Fault::FileTooLarge => return Err(failure),
             _ => {}
         }
+        let mut truncated = false;
         let (mut symbols, mut reason) = match self.sources.content(path)? {
             Content::Parsed(source) => (tree(&source.parsed, self.depth, false), None),
             Content::None(why) => (Vec::new(), Some(why)),
+            Content::Failed(why) => {
+                truncated = true;
+                (Vec::new(), Some(why))
+            }
         };
-        let mut truncated = false;
         if paging::fit(&symbols, self.room) < symbols.len() {
             // The top level first: members are named by an outline that fits.
             truncated = true;

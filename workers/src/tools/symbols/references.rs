@@ -4,19 +4,21 @@ use std::collections::{BTreeMap, HashSet};
 
 use archway_architecture::dependencies::ImportCache;
 use archway_proto::failure::Failure;
-use archway_repo::{RepoError, RepoPath, Stopped};
+use archway_repo::{Cancel, RepoError, RepoPath, Stopped};
 use archway_symbols::{Local, NameQuery, Use, UseKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    confidence::{Confidence, Target, UsingFile},
+    confidence::{Bound, Confidence, Target, UsingFile},
     sources::{Source, Sources},
     targets::{Meant, meant},
 };
 
 /// Uses that are counted, at most.
 const MAX_TOTAL: usize = 10_000;
+/// Uses that are looked at between two looks at the deadline.
+const USES_BETWEEN_CHECKS: usize = 64;
 /// Longest line that is shown, in characters.
 const MAX_TEXT: usize = 120;
 
@@ -91,7 +93,7 @@ pub(super) fn references(
         targets,
         mut is_incomplete,
     } = meant(sources, &asked.symbol)?;
-    let mut found: Vec<(bool, Reference)> = Vec::new();
+    let (mut found, mut is_late): (Vec<(bool, Reference)>, bool) = (Vec::new(), false);
     // A glob of a name is one of its definitions' names by now.
     if let Some(query) = NameQuery::parse(&name) {
         let pattern = query.line_pattern();
@@ -99,17 +101,12 @@ pub(super) fn references(
         is_incomplete |= candidates.is_incomplete;
         is_incomplete |= sources.each(&candidates.files, |source| {
             let imported = imported(sources, imports, source, &targets)?;
-            add(
-                source,
-                &name,
-                (&targets, &imported),
-                asked.least,
-                &mut found,
-            );
-            Ok(found.len() < MAX_TOTAL)
+            let meant = (&*name, &*targets, asked.least);
+            is_late = add(source, meant, &imported, sources.cancel, &mut found)?;
+            Ok(!is_late && found.len() < MAX_TOTAL)
         })?;
     }
-    is_incomplete |= found.len() >= MAX_TOTAL;
+    is_incomplete |= is_late || found.len() >= MAX_TOTAL;
     // Files and lines are in order already.
     found.sort_by_key(|(is_generated, it)| (*is_generated, it.confidence));
     let references: Vec<Reference> = found.into_iter().map(|(_, it)| it).collect();
@@ -150,14 +147,17 @@ fn imported(
     }
 }
 
-/// Adds the uses in one file.
+/// Adds the uses in one file. Returns whether the time was up before the last one.
+///
+/// # Errors
+/// If the call was cancelled.
 fn add(
     source: &Source,
-    name: &str,
-    (targets, imports): (&[Target], &HashSet<RepoPath>),
-    least: Confidence,
+    (name, targets, least): (&str, &[Target], Confidence),
+    imports: &HashSet<RepoPath>,
+    cancel: &Cancel,
     found: &mut Vec<(bool, Reference)>,
-) {
+) -> Result<bool, RepoError> {
     let symbols = &source.parsed.symbols;
     let locals: Vec<Local> = symbols.locals_of(name).collect();
     let file = UsingFile {
@@ -169,9 +169,15 @@ fn add(
     };
     let is_generated = symbols.is_generated || archway_repo::is_generated(source.path.as_bytes());
     let others = others(source, name, targets);
+    let targets: Vec<Bound<'_>> = targets.iter().map(|it| file.bound(it)).collect();
+    let others: Vec<Bound<'_>> = others.iter().map(|it| file.bound(it)).collect();
     let text = String::from_utf8_lossy(&source.text);
     let lines: Vec<&str> = text.lines().collect();
-    for used in symbols.uses_of(name) {
+    for (number, used) in symbols.uses_of(name).enumerate() {
+        let is_late = number % USES_BETWEEN_CHECKS == 0 && is_late(cancel)?;
+        if is_late || found.len() >= MAX_TOTAL {
+            return Ok(is_late);
+        }
         let Some(kind) = kind(used) else { continue };
         let confidence = targets
             .iter()
@@ -203,6 +209,15 @@ fn add(
             confidence,
         };
         found.push((is_generated, reference));
+    }
+    Ok(false)
+}
+
+fn is_late(cancel: &Cancel) -> Result<bool, RepoError> {
+    match cancel.check() {
+        Ok(()) => Ok(false),
+        Err(Stopped::Deadline) => Ok(true),
+        Err(stopped) => Err(stopped.into()),
     }
 }
 

@@ -39,6 +39,8 @@ pub(super) enum Content {
     Parsed(Source),
     /// Why there are no symbols.
     None(String),
+    /// Why it could not be parsed now: it may have some.
+    Failed(String),
 }
 
 impl Sources<'_> {
@@ -67,8 +69,8 @@ impl Sources<'_> {
         })
     }
 
-    /// Hands each file that can be parsed to `each`, until that returns false. Returns whether the time
-    /// was up before the last one.
+    /// Hands each file that can be parsed to `each`, until that returns false. Returns whether some were not
+    /// looked at: the time was up, or they could not be parsed now.
     ///
     /// # Errors
     /// If a file's object cannot be read, or the call was cancelled.
@@ -77,6 +79,7 @@ impl Sources<'_> {
         files: &[RepoPath],
         mut each: impl FnMut(&Source) -> Result<bool, Failure>,
     ) -> Result<bool, Failure> {
+        let mut has_failed = false;
         for path in files {
             match self.cancel.check() {
                 Ok(()) => {}
@@ -86,15 +89,16 @@ impl Sources<'_> {
             match self.content(path) {
                 Ok(Content::Parsed(source)) => {
                     if !each(&source)? {
-                        return Ok(false);
+                        return Ok(has_failed);
                     }
                 }
                 Ok(Content::None(_)) => {}
+                Ok(Content::Failed(_)) => has_failed = true,
                 Err(RepoError::Stopped(Stopped::Deadline)) => return Ok(true),
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(false)
+        Ok(has_failed)
     }
 
     /// A file's symbols, or why it has none.
@@ -126,17 +130,30 @@ impl Sources<'_> {
         if text.iter().take(8 << 10).any(|byte| *byte == 0) {
             return Ok(Content::None("it is a binary file".into()));
         }
-        let parsed = self
-            .cache
-            .parsed(self.repo.key(), language, &text, self.cancel);
-        match parsed {
+        match self.parsed(language, &text) {
             Ok(parsed) => Ok(Content::Parsed(Source {
                 path: path.clone(),
                 parsed,
                 text,
             })),
             Err(SyntaxError::Stopped(stopped)) => Err(stopped.into()),
+            Err(error @ (SyntaxError::TooSlow | SyntaxError::Thread(_))) => {
+                Ok(Content::Failed(error.to_string()))
+            }
             Err(error) => Ok(Content::None(error.to_string())),
+        }
+    }
+
+    /// Parses a text, waiting while the parser is busy: load must not change what is found.
+    fn parsed(&self, language: Language, text: &[u8]) -> Result<Arc<Parsed>, SyntaxError> {
+        loop {
+            match self
+                .cache
+                .parsed(self.repo.key(), language, text, self.cancel)
+            {
+                Err(SyntaxError::Busy) => self.cancel.check()?,
+                parsed => return parsed,
+            }
         }
     }
 }

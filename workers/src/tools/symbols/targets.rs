@@ -70,7 +70,7 @@ fn target_at(sources: &Sources<'_>, path: &RepoPath, line: u32) -> Result<Target
     };
     let source = match sources.content(path)? {
         Content::Parsed(source) => source,
-        Content::None(why) => return Err(none(&why)),
+        Content::None(why) | Content::Failed(why) => return Err(none(&why)),
     };
     let symbols = &source.parsed.symbols;
     let numbered = || symbols.definitions.iter().enumerate();

@@ -2,6 +2,7 @@
 
 use archway_repo::{syntax::Language, testing::cancel};
 
+use super::symbols;
 use crate::Symbols;
 
 const ALL: [Language; 12] = [
@@ -51,4 +52,22 @@ fn bytes_that_are_no_text_and_the_owner_of_itself_are_read() {
     let symbols = Symbols::of(Language::Rust, text.as_bytes(), &cancel()).unwrap();
     let last = u32::try_from(symbols.definitions.len() - 1).unwrap();
     assert!(symbols.around(Some(last)).count() <= symbols.definitions.len());
+}
+
+#[test]
+fn the_names_around_a_deep_definition_are_few() {
+    let text = "mod a_module_with_a_long_name {".repeat(500) + "fn deep() {}" + &"}".repeat(500);
+    let found = symbols(Language::Rust, &text).definitions;
+    let bytes = |it: &crate::Definition| it.container.as_ref().map_or(0, |names| names.len());
+    assert!(found.iter().map(bytes).max() < Some(600), "{}", found.len());
+    assert!(found.iter().any(|it| &*it.name == "deep"));
+}
+
+#[test]
+fn columns_of_one_long_line_are_counted_on() {
+    let text = "é(x);".repeat(40_000);
+    let symbols = symbols(Language::JavaScript, &text);
+    let columns: Vec<u32> = symbols.uses_of("x").map(|it| it.column).collect();
+    let expected: Vec<u32> = (0..40_000).map(|at| at * 5 + 3).collect();
+    assert_eq!(columns, expected);
 }
