@@ -179,22 +179,10 @@ fn add(
             return Ok(is_late);
         }
         let Some(kind) = kind(used) else { continue };
-        let confidence = targets
-            .iter()
-            .filter_map(|it| file.confidence(used, it))
-            .min();
-        let confidence = match confidence {
-            Some(confidence) => confidence,
-            None if targets.is_empty() => Confidence::Name,
-            None => continue,
-        };
-        let is_others = || {
-            let mut others = others.iter();
-            others.any(|it| file.confidence(used, it) == Some(Confidence::Certain))
-        };
-        if confidence > least || (confidence > Confidence::Certain && is_others()) {
+        let surest = surest(&file, used, (&targets, &others));
+        let Some(confidence) = surest.filter(|it| *it <= least) else {
             continue;
-        }
+        };
         let line = lines
             .get(used.line as usize - 1)
             .map_or("", |line| line.trim());
@@ -211,6 +199,20 @@ fn add(
         found.push((is_generated, reference));
     }
     Ok(false)
+}
+
+/// How sure it is that a use means one of the targets. `None` if it means none, or surely one of the others.
+fn surest(
+    file: &UsingFile<'_>,
+    used: &Use,
+    (targets, others): (&[Bound<'_>], &[Bound<'_>]),
+) -> Option<Confidence> {
+    let confidences = targets.iter();
+    let confidence = confidences.filter_map(|it| file.confidence(used, it)).min();
+    let confidence = confidence.or(targets.is_empty().then_some(Confidence::Name))?;
+    let is_other = |it: &Bound<'_>| file.confidence(used, it) == Some(Confidence::Certain);
+    let is_others = confidence > Confidence::Certain && others.iter().any(is_other);
+    (!is_others).then_some(confidence)
 }
 
 fn is_late(cancel: &Cancel) -> Result<bool, RepoError> {
