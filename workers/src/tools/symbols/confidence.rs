@@ -80,6 +80,16 @@ impl Target {
     }
 }
 
+impl Confidence {
+    fn of(is_certain: bool, is_likely: bool) -> Confidence {
+        match (is_certain, is_likely) {
+            (true, _) => Confidence::Certain,
+            (false, true) => Confidence::Likely,
+            (false, false) => Confidence::Name,
+        }
+    }
+}
+
 /// A target, and what a file says about it, whatever the use.
 pub(super) struct Bound<'a> {
     target: &'a Target,
@@ -188,11 +198,7 @@ impl UsingFile<'_> {
         Some(match used.receiver {
             Receiver::Name(module) if used.kind == UseKind::Import => {
                 let is_from = self.may_be(module, target);
-                match (is_imported && is_from, is_imported) {
-                    (true, _) => Confidence::Certain,
-                    (false, true) => Confidence::Likely,
-                    (false, false) => Confidence::Name,
-                }
+                Confidence::of(is_imported && is_from, is_imported)
             }
             Receiver::Name(module) => self.of_module(module, used.line, target, is_imported),
             Receiver::None if bound.by_name => Confidence::Certain,
@@ -218,11 +224,7 @@ impl UsingFile<'_> {
             Receiver::None => {
                 let is_inherited =
                     looks_among_members(self.language) || used.kind == UseKind::Write;
-                match (bound.by_name && is_imported, names_owner && is_inherited) {
-                    (true, _) => Confidence::Certain,
-                    (false, true) => Confidence::Likely,
-                    (false, false) => Confidence::Name,
-                }
+                Confidence::of(bound.by_name && is_imported, names_owner && is_inherited)
             }
             _ if names_owner || is_imported => Confidence::Likely,
             _ => Confidence::Name,
@@ -273,11 +275,7 @@ impl UsingFile<'_> {
             locals.any(|local| (local.line..=local.last_line).contains(&line))
         };
         let is_certain = is_module && is_imported && is_bound() && !is_local();
-        match (is_certain, is_imported || is_module) {
-            (true, _) => Confidence::Certain,
-            (false, true) => Confidence::Likely,
-            (false, false) => Confidence::Name,
-        }
+        Confidence::of(is_certain, is_imported || is_module)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use archway_proto::{failure::Failure, fault::Fault};
 use archway_repo::{
-    EntryKind, RepoError, RepoPath, Stopped,
+    EntryKind, RepoPath,
     syntax::{self, Language},
 };
 use schemars::JsonSchema;
@@ -162,10 +162,7 @@ impl Outliner<'_> {
         let total = paths.len();
         let mut found = Found::default();
         let is_late = self.sources.each(&paths, |source| {
-            cancel.check().or_else(|stopped| match stopped {
-                Stopped::Deadline => Ok(()),
-                Stopped::Cancelled => Err(RepoError::Stopped(stopped)),
-            })?;
+            self.sources.is_late()?;
             let symbols = tree(&source.parsed, self.depth, true);
             Ok(found.add(source.path.display(), symbols, self.room))
         })?;

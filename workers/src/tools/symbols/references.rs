@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use archway_architecture::dependencies::ImportCache;
 use archway_proto::failure::Failure;
-use archway_repo::{Cancel, RepoError, RepoPath, Stopped};
+use archway_repo::{RepoError, RepoPath, Stopped};
 use archway_symbols::{Local, NameQuery, Use, UseKind};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -102,7 +102,7 @@ pub(super) fn references(
         is_incomplete |= sources.each(&candidates.files, |source| {
             let imported = imported(sources, imports, source, &targets)?;
             let meant = (&*name, &*targets, asked.least);
-            is_late = add(source, meant, &imported, sources.cancel, &mut found)?;
+            is_late = add(sources, source, meant, &imported, &mut found)?;
             Ok(!is_late && found.len() < MAX_TOTAL)
         })?;
     }
@@ -152,10 +152,10 @@ fn imported(
 /// # Errors
 /// If the call was cancelled.
 fn add(
+    sources: &Sources<'_>,
     source: &Source,
     (name, targets, least): (&str, &[Target], Confidence),
     imports: &HashSet<RepoPath>,
-    cancel: &Cancel,
     found: &mut Vec<(bool, Reference)>,
 ) -> Result<bool, RepoError> {
     let symbols = &source.parsed.symbols;
@@ -174,7 +174,7 @@ fn add(
     let text = String::from_utf8_lossy(&source.text);
     let lines: Vec<&str> = text.lines().collect();
     for (number, used) in symbols.uses_of(name).enumerate() {
-        let is_late = number % USES_BETWEEN_CHECKS == 0 && is_late(cancel)?;
+        let is_late = number % USES_BETWEEN_CHECKS == 0 && sources.is_late()?;
         if is_late || found.len() >= MAX_TOTAL {
             return Ok(is_late);
         }
@@ -213,14 +213,6 @@ fn surest(
     let is_other = |it: &Bound<'_>| file.confidence(used, it) == Some(Confidence::Certain);
     let is_others = confidence > Confidence::Certain && others.iter().any(is_other);
     (!is_others).then_some(confidence)
-}
-
-fn is_late(cancel: &Cancel) -> Result<bool, RepoError> {
-    match cancel.check() {
-        Ok(()) => Ok(false),
-        Err(Stopped::Deadline) => Ok(true),
-        Err(stopped) => Err(stopped.into()),
-    }
 }
 
 /// Definitions of the name in the same file that are not meant.

@@ -81,10 +81,8 @@ impl Sources<'_> {
     ) -> Result<bool, Failure> {
         let mut has_failed = false;
         for path in files {
-            match self.cancel.check() {
-                Ok(()) => {}
-                Err(Stopped::Deadline) => return Ok(true),
-                Err(stopped) => return Err(RepoError::Stopped(stopped).into()),
+            if self.is_late()? {
+                return Ok(true);
             }
             match self.content(path) {
                 Ok(Content::Parsed(source)) => {
@@ -99,6 +97,18 @@ impl Sources<'_> {
             }
         }
         Ok(has_failed)
+    }
+
+    /// Whether the time is up.
+    ///
+    /// # Errors
+    /// If the call was cancelled.
+    pub(super) fn is_late(&self) -> Result<bool, RepoError> {
+        match self.cancel.check() {
+            Ok(()) => Ok(false),
+            Err(Stopped::Deadline) => Ok(true),
+            Err(stopped) => Err(stopped.into()),
+        }
     }
 
     /// A file's symbols, or why it has none.
