@@ -15,7 +15,11 @@ use super::{
 const MAX_SIZE: u64 = 64 << 20;
 
 /// Opens a file for reading, unless it is too large.
-pub(super) fn file(repo: &Repo, path: &RepoPath, cancel: &Cancel) -> Result<RepoFile, Failure> {
+pub(in crate::tools) fn file(
+    repo: &Repo,
+    path: &RepoPath,
+    cancel: &Cancel,
+) -> Result<RepoFile, Failure> {
     file_of(repo, path, None, cancel)
 }
 

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::describe;
+use crate::blocking::Load;
 use crate::tools::{Reply, Tool, ToolContext, schema::is_false};
 
 /// Folders that the repo contract leaves out.
@@ -108,6 +109,7 @@ impl Tool for GetRepoOverview {
     const FAMILY: &'static str = "files";
     const PER_MINUTE: Option<u32> = Some(60);
     const WEIGHT: u32 = 5;
+    const LOAD: Load = Load::Heavy;
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("max_depth", 2)];
     const UNTRUSTED: bool = true;
     type Args = OverviewArgs;

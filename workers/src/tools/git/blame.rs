@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::page::{BlamePage, BlamedCommit, BlamedLine};
+use crate::blocking::Load;
 use crate::tools::{Reply, Tool, ToolContext, files::near, schema::is_false};
 
 /// Maximum number of lines in one answer.
@@ -66,6 +67,7 @@ impl Tool for GitBlame {
     const FAMILY: &'static str = "git";
     const PER_MINUTE: Option<u32> = None;
     const WEIGHT: u32 = 10;
+    const LOAD: Load = Load::Heavy;
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("end_line", 0)];
     const UNTRUSTED: bool = true;
     type Args = BlameArgs;

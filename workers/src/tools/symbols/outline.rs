@@ -12,6 +12,7 @@ use super::{
     nested::{OutlinedSymbol, tree},
     sources::{Content, Sources},
 };
+use crate::blocking::Load;
 use crate::tools::{Reply, Tool, ToolContext, paging, read_whole};
 
 /// Shows what stands in a file.
@@ -64,6 +65,7 @@ impl Tool for Outline {
     const FAMILY: &'static str = "symbols";
     const PER_MINUTE: Option<u32> = Some(60);
     const WEIGHT: u32 = 2;
+    const LOAD: Load = Load::Heavy;
     const UNTRUSTED: bool = true;
     type Args = OutlineArgs;
     type Output = OutlineOfPath;
@@ -75,13 +77,8 @@ impl Tool for Outline {
         let snapshot = cx
             .read(&project, move |repo, cancel| {
                 let path = RepoPath::parse(&args.path)?;
-                let cache = &cache;
                 let outliner = Outliner {
-                    sources: Sources {
-                        cache,
-                        repo,
-                        cancel,
-                    },
+                    sources: Sources::new(&cache, repo, cancel),
                     depth: args.depth,
                     room,
                 };

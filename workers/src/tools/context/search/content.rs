@@ -9,6 +9,7 @@ use archway_store::Source;
 use futures::{StreamExt as _, stream};
 use serde_json::Value;
 
+use super::last_commit::{LastCommit, last_commits};
 use super::matches::IndexMatches;
 use super::ranked::Ranked;
 use super::result::{IndexState, SearchResult};
@@ -24,7 +25,7 @@ const ANSWER_BYTES: usize = 8_000;
 /// and for each further result.
 const MORE_BYTES: usize = 800;
 /// Bytes of text that a result needs besides its content and paths.
-const OVERHEAD_BYTES: usize = 400;
+const OVERHEAD_BYTES: usize = 560;
 /// Projects that are read at once.
 const CONCURRENT_READS: usize = 4;
 /// Maximum number of commits that are counted as missing in an index.
@@ -62,9 +63,16 @@ struct ProjectTexts {
     behind: Option<u64>,
 }
 
-/// The content of a result, and whether the file differs in the work tree. `None` if it can't be
-/// read any more.
-type Content = Option<(String, bool)>;
+/// The content of a result. `None` if it can't be read any more.
+type Content = Option<Text>;
+
+/// A text of a result.
+struct Text {
+    content: String,
+    /// The file differs in the work tree.
+    stale: bool,
+    last_commit: Option<LastCommit>,
+}
 
 /// A part of a file.
 struct Piece {
@@ -154,12 +162,22 @@ async fn read_project(
     pieces: Vec<Piece>,
     indexed: Option<String>,
 ) -> Result<Snapshot<ProjectTexts>, Failure> {
+    let histories = cx.histories();
     let read = move |repo: &Repo, cancel: &Cancel| {
         // Without readable content there would be no results, which would be a wrong answer.
         if let (Some(why), Some(_)) = (repo.git_refused(), &indexed) {
             return Err(HistoryError::UnusableRepository { why }.into());
         }
-        Ok(texts(repo, &pieces, indexed.as_deref(), cancel)?)
+        let mut read = texts(repo, &pieces, indexed.as_deref(), cancel)?;
+        let files = pieces.iter().map(|piece| (&piece.path, piece.blob));
+        let files: Vec<_> = files.collect();
+        let commits = last_commits(repo, &histories, &files, cancel);
+        for (text, commit) in read.texts.iter_mut().zip(commits) {
+            if let Some(text) = text {
+                text.last_commit = commit;
+            }
+        }
+        Ok(read)
     };
     cx.read(project, read).await
 }
@@ -185,13 +203,13 @@ impl IndexMatches {
         let answer = answer.min(budget);
         let room = answer / contents.len().max(1);
         let needs = contents.iter().flatten();
-        let needs = needs.map(|(content, _)| OVERHEAD_BYTES + paging::size(content));
+        let needs = needs.map(|text| OVERHEAD_BYTES + paging::size(&text.content));
         let share = share(needs.collect(), answer);
         let mode = if self.is_hybrid { "hybrid" } else { "lexical" };
         let results = self.ranked.into_iter().zip(contents);
         let results = results.filter_map(|(found, content)| {
             let project = scope.projects.get(found.project)?;
-            let (mut content, stale) = content?;
+            let mut text = content?;
             let mut result = SearchResult::of(found, &project.slug);
             let paths = result.paths.len();
             result
@@ -199,9 +217,10 @@ impl IndexMatches {
                 .truncate(paging::fit_within(&result.paths, room / 4));
             result.paths_truncated = result.paths.len() < paths;
             let overhead = OVERHEAD_BYTES + paging::size(&result.paths);
-            result.stale = stale;
-            result.content_truncated = cut(&mut content, share.saturating_sub(overhead));
-            result.content = content;
+            result.stale = text.stale;
+            result.last_commit = text.last_commit;
+            result.content_truncated = cut(&mut text.content, share.saturating_sub(overhead));
+            result.content = text.content;
             Some(result)
         });
         let mut results: Vec<SearchResult> = results.collect();
@@ -226,7 +245,11 @@ impl IndexMatches {
 
 fn note_content(found: &Ranked) -> Content {
     let note = found.note.as_ref()?;
-    Some((note.content.clone(), false))
+    Some(Text {
+        content: note.content.clone(),
+        stale: false,
+        last_commit: None,
+    })
 }
 
 fn piece(found: &Ranked) -> Option<Piece> {
@@ -258,9 +281,12 @@ fn texts(
             let text = content.get(piece.bytes.clone())?;
             Some(String::from_utf8_lossy(text).into_owned())
         });
-        let text = text.map(|text| {
-            let differs = repo.differs_from(&piece.path, piece.blob, cancel)?;
-            Ok::<_, Stopped>((text, differs))
+        let text = text.map(|content| {
+            Ok::<_, Stopped>(Text {
+                content,
+                stale: repo.differs_from(&piece.path, piece.blob, cancel)?,
+                last_commit: None,
+            })
         });
         texts.push(text.transpose()?);
     }

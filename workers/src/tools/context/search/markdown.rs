@@ -64,6 +64,10 @@ fn section(number: usize, result: &SearchResult, now: Timestamp) -> String {
         text.push_str(&format!("**Paths**: {}{more}  \n", paths.join(", ")));
     }
     text.push_str(&related(result));
+    if let Some(commit) = &result.last_commit {
+        let (id, subject) = (&commit.id, line(&commit.subject));
+        text.push_str(&format!("**Last commit**: {id} {subject}  \n"));
+    }
     let language = result.path.as_deref().map_or("", language);
     let fence = fence(result.content.lines());
     let end = if result.content.ends_with('\n') {

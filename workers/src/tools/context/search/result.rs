@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::last_commit::LastCommit;
 use super::ranked::Ranked;
 use crate::tools::schema::is_false;
 
@@ -48,6 +49,9 @@ pub(in crate::tools) struct SearchResult {
     /// The file differs in the work tree.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) stale: bool,
+    /// The last commit that changed the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) last_commit: Option<LastCommit>,
     /// Other matches in the same file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) more: Vec<Passage>,
@@ -154,6 +158,7 @@ impl SearchResult {
             more: ranked.more.into_iter().map(Passage::of).collect(),
             tested_by: ranked.tested_by,
             stale: false,
+            last_commit: None,
             content_truncated: false,
             superseded_by: id_of(|note| note.superseded_by),
             supersedes: id_of(|note| note.supersedes),
