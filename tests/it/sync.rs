@@ -8,6 +8,7 @@ pub(crate) mod places;
 mod readers;
 mod turns;
 mod unchanged;
+mod volume;
 mod wishes;
 
 use std::{fs, time::Duration};

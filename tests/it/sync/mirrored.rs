@@ -24,8 +24,8 @@ pub(super) struct Mirrored {
     pub(super) host: GitHost,
     pub(super) credentials: TempDir,
     pub(super) sync: Option<RunningSync>,
-    /// More options of sync.
-    options: &'static [&'static str],
+    /// More options of sync, when it is started next.
+    pub(super) options: &'static [&'static str],
 }
 
 pub(super) struct RunningSync {

@@ -55,7 +55,7 @@ async fn ready(running: &RunningSync) -> (u16, String) {
     (answer.status, answer.text())
 }
 
-async fn until_ready(stack: &Stack, running: &RunningSync) {
+pub(super) async fn until_ready(stack: &Stack, running: &RunningSync) {
     let is_ready = async || (ready(running).await.0 == 200).then_some(());
     stack.eventually(is_ready).await;
 }

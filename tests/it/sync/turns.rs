@@ -159,3 +159,22 @@ async fn workers_hear_of_what_a_stopped_run_published() {
         assert_eq!(of_project, is_heard, "{heard:?}");
     }
 }
+
+#[tokio::test]
+async fn only_a_mirror_that_is_out_of_use_for_long_is_leased_to_remove() {
+    let mut place = Elsewhere::start().await;
+    for (slug, days) in [("a", 8), ("b", 6)] {
+        let removed = format!("set removed_at = now() - interval '{days} days'");
+        let sql = format!("update projects {removed} where slug = '{slug}'");
+        place.mirrored.execute(&sql).await;
+    }
+    let lease =
+        "select project from lease_expired_mirror('elsewhere', gen_random_uuid(), 7 * 86400, 60)";
+    for expected in [Some("a"), None] {
+        let leased: Option<String> = sqlx::query_scalar(lease)
+            .fetch_optional(&mut place.owner)
+            .await
+            .unwrap();
+        assert_eq!(leased.as_deref(), expected);
+    }
+}
