@@ -104,3 +104,46 @@ async fn a_first_clone_is_no_activity() {
     let least = SystemTime::now() + Duration::from_secs(30 * 60);
     assert!(row.next_at > least, "{row:?}");
 }
+
+/// Neither is a listing due, nor was anything pushed lately.
+const QUIET: [&str; 3] = [
+    "update listings set next_at = now() + interval '1 hour', vouches_until = now() + interval '1 hour'",
+    "update sources set pushed_at = now() - interval '2 hours'",
+    "update mirrors set changed_at = now() - interval '2 hours'",
+];
+const DUE: &str = "update mirrors set next_at = now() - interval '1 second'";
+
+#[tokio::test]
+async fn a_repository_that_a_listing_vouches_for_is_not_fetched() {
+    let mut mirrored = Mirrored::start().await;
+    mirrored.host.list(vec![add(&mirrored, 1, "acme/site")]);
+    mirrored.connect(json!({})).await;
+    mirrored.until("site", "ok").await;
+    mirrored.stop_sync().await;
+    for sql in QUIET.into_iter().chain([DUE]) {
+        mirrored.execute(sql).await;
+    }
+    let asked = mirrored.host.requests().len();
+    mirrored.start_sync();
+    let is_put_off = "select next_at > now() + interval '40 minutes' from mirrors";
+    let is_put_off = async || mirrored.ask::<bool>(is_put_off).await.then_some(());
+    mirrored.stack.eventually(is_put_off).await;
+    assert_eq!(mirrored.host.requests().len(), asked);
+
+    // Each of these has it fetched nevertheless.
+    for doubt in [
+        "update sources set pushed_at = now()",
+        "update listings set vouches_until = now()",
+        "update mirrors set changed_at = now()",
+        "update mirrors set tried_at = now() - interval '25 hours'",
+        "update mirrors set is_requested = true",
+    ] {
+        let asked = mirrored.host.requests().len();
+        for sql in QUIET.into_iter().chain([doubt, DUE]) {
+            mirrored.execute(sql).await;
+        }
+        let is_asked = async || (mirrored.host.requests().len() > asked).then_some(());
+        mirrored.stack.eventually(is_asked).await;
+        mirrored.until("site", "ok").await;
+    }
+}
