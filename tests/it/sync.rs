@@ -3,6 +3,7 @@
 mod apps;
 mod attacks;
 mod connections;
+mod leases;
 mod mirrored;
 pub(crate) mod places;
 mod readers;
