@@ -85,6 +85,21 @@ async fn a_process_that_lost_the_lease_of_a_listing_writes_nothing() {
 }
 
 #[tokio::test]
+async fn a_listing_is_leased_by_one_process_at_a_time() {
+    let mut mirrored = Mirrored::start().await;
+    mirrored.stop_sync().await;
+    mirrored.connect(json!({})).await;
+    for leased in [1, 0] {
+        let lease = "select count(*) from lease_listing(60, null)";
+        assert_eq!(mirrored.ask::<i64>(lease).await, leased);
+        // A request while it runs is for the time after it.
+        mirrored
+            .execute("update listings set next_at = now()")
+            .await;
+    }
+}
+
+#[tokio::test]
 async fn a_run_whose_lease_is_lost_ends_and_leaves_nothing() {
     let mirrored = Mirrored::start().await;
     let remote = TcpListener::bind("127.0.0.1:0").await.unwrap();
