@@ -106,6 +106,27 @@ async fn a_first_clone_is_no_activity() {
     assert!(row.next_at > least, "{row:?}");
 }
 
+#[tokio::test]
+async fn a_repository_that_an_operator_names_is_the_operators() {
+    let mirrored = Mirrored::start().await;
+    mirrored.host.list(vec![add(&mirrored, 1, "acme/site")]);
+    mirrored.connect(json!({})).await;
+    mirrored.until("site", "ok").await;
+    let url = mirrored.host.url("acme/site");
+    mirrored.add("own", &url, None, Some("host")).await;
+    assert_eq!(mirrored.list_now(false).await.message, None);
+    let client = mirrored.stack.client("acme");
+    mirrored.until_served(&client, &["own"]).await;
+    let named = ("site".to_owned(), "named".to_owned());
+    assert_eq!(mirrored.out_of_use().await, [named]);
+    let mut tx = mirrored.stack.tenants().begin().await.unwrap();
+    let tenant = tx.find_tenant("acme").await.unwrap();
+    tx.remove_project(tenant, "own").await.unwrap();
+    tx.commit().await.unwrap();
+    mirrored.list_now(false).await;
+    mirrored.until_served(&client, &["site"]).await;
+}
+
 /// Neither is a listing due, nor was anything pushed lately.
 const QUIET: [&str; 3] = [
     "update listings set next_at = now() + interval '1 hour', vouches_until = now() + interval '1 hour'",
