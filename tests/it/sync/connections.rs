@@ -234,6 +234,13 @@ async fn a_signed_webhook_makes_its_repository_due_and_nothing_else_does() {
     assert_eq!(send("/hooks/acme/org", "guess").await, 401);
     assert_eq!(send("/hooks/acme/other", "hush").await, 404);
     assert!(!mirrored.mirror("site").await.unwrap().is_running);
+    let unknown = ("push", 99, "acme/none");
+    assert_eq!(
+        send_hook(hooks, "/hooks/acme/org", "hush", unknown).await,
+        202
+    );
+    let waits = "select not is_requested and next_at > now() from mirrors";
+    assert!(mirrored.ask::<bool>(waits).await);
     assert_eq!(send("/hooks/acme/org", "hush").await, 202);
     let client = mirrored.stack.client("acme");
     let both = async || {

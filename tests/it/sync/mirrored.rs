@@ -35,7 +35,9 @@ pub(super) struct RunningSync {
     pub(super) hooks: SocketAddr,
 }
 
+// A test's own option replaces the one of all tests.
 #[derive(Parser)]
+#[command(args_override_self = true)]
 pub(super) struct Arguments {
     #[command(flatten)]
     config: SyncConfig,

@@ -1,6 +1,6 @@
 //! What mirrors take of the volume: the ones out of use are removed, and a nearly full volume gets no new one.
 
-use e2e::Repo;
+use e2e::{Repo, git};
 
 use super::{Mirrored, places::until_ready};
 
@@ -54,4 +54,39 @@ async fn a_mirror_is_removed_days_after_its_project_went_out_of_use() {
     tx.commit().await.unwrap();
     mirrored.until("lately", "ok").await;
     assert!(mirrored.place("lately").exists());
+}
+
+#[tokio::test]
+async fn over_its_percent_a_volume_takes_fetches_and_no_clone() {
+    let mut mirrored = Mirrored::start().await;
+    let repo = Repo::new().file("a.txt", "needle\n").commit();
+    let work = mirrored.host.add("acme/site", repo);
+    let url = mirrored.host.url("acme/site");
+    mirrored.add("site", &url, None, Some("host")).await;
+    mirrored.until("site", "ok").await;
+    mirrored.stop_sync().await;
+    // As if it took a fifth of the volume.
+    mirrored
+        .execute(
+            "update mirrors set bytes = 20000000, tried_at = now() - interval '1 minute',
+                                next_at = now() + interval '1 hour'",
+        )
+        .await;
+    mirrored.options = &["--volume-bytes", "100000000", "--volume-percent", "10"];
+    mirrored.start_sync();
+    // It has looked at the mirrors by then.
+    until_ready(&mirrored.stack, mirrored.sync.as_ref().unwrap()).await;
+    mirrored.add("new", &url, None, Some("host")).await;
+    let row = mirrored.until("new", "no_space").await;
+    let message = row.message.unwrap();
+    assert!(message.contains("more than 10 % full"), "{message}");
+    assert!(!mirrored.place("new").exists());
+    git(&work, &["commit", "-q", "--allow-empty", "-m", "two"]);
+    let head = git(&work, &["rev-parse", "HEAD"]);
+    mirrored.run("site").await;
+    let is_fetched = async || {
+        let row = mirrored.mirror("site").await?;
+        (row.head.as_ref() == Some(&head)).then_some(())
+    };
+    mirrored.stack.eventually(is_fetched).await;
 }
