@@ -11,10 +11,10 @@ use tokio::{
 
 use super::Mirrored;
 
-/// A lease is renewed every 5 s, and a silent run goes on for 60 s.
-const RENEWED: Duration = Duration::from_secs(20);
+/// By then a lost lease is noticed: it is renewed every 5 s. Without that, a silent run goes on for 60 s.
+const NOTICED: Duration = Duration::from_secs(20);
 
-/// Runs what needs the lease of this number, and expects that it changes what `state` selects, or that it does not.
+/// Calls functions of the database one after the other. Each changes what `state` selects, or none does.
 async fn assert_each(mirrored: &Mirrored, state: &str, calls: &[String], changes: bool) {
     for call in calls {
         let before: String = mirrored.ask(state).await;
@@ -117,7 +117,7 @@ async fn a_run_whose_lease_is_lost_ends_and_leaves_nothing() {
     let state = "select m::text from mirrors m";
     let before: String = mirrored.ask(state).await;
     let mut said = Vec::new();
-    let ended = timeout(RENEWED, git.read_to_end(&mut said)).await;
+    let ended = timeout(NOTICED, git.read_to_end(&mut said)).await;
     assert!(ended.is_ok(), "git goes on");
     let is_clean = async || (fs::read_dir(&beside).unwrap().count() == 0).then_some(());
     mirrored.stack.eventually(is_clean).await;
