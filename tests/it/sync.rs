@@ -3,11 +3,13 @@
 mod apps;
 mod attacks;
 mod connections;
+mod leases;
 mod mirrored;
 pub(crate) mod places;
 mod readers;
 mod turns;
 mod unchanged;
+mod volume;
 mod wishes;
 
 use std::{fs, time::Duration};
