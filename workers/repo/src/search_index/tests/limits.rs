@@ -20,14 +20,23 @@ fn the_least_recently_used_index_makes_room() {
     }
     let cache = tempfile::tempdir().unwrap();
     let worker = Worker::start(&app, Some(cache.path()), 250_000);
-    for project in ["one", "two", "three"] {
-        worker.build(project);
-    }
+    worker.build("one");
+    worker.build("two");
+    // A worker records a use of an index at most every few minutes: another one uses it now.
+    let other = Worker::start(&app, Some(cache.path()), 250_000);
+    search(&other.repo("one"), &query("a"));
+    worker.build("three");
     let give_up = Instant::now() + PATIENCE;
     while segment_files(cache.path()).len() != 2 {
         assert!(Instant::now() < give_up);
         std::thread::yield_now();
     }
+    let is_there = |project| {
+        let index = worker.index(&worker.repo(project));
+        !index.store.names().unwrap().is_empty()
+    };
+    let there = ["one", "two", "three"].map(is_there);
+    assert_eq!(there, [true, false, true]);
 }
 
 #[test]
