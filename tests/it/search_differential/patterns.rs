@@ -90,7 +90,7 @@ fn regex(random: &mut StdRng, files: &[PathBuf]) -> String {
     let (head, tail) = a.split_at(1);
     let n = random.random_range(1..5);
     match random.random_range(0..19) {
-        0 => a.clone(),
+        0 => a,
         1 => format!("{a}|{b}"),
         2 => format!(r"\b{a}\b"),
         3 => format!("^.*{a}"),
