@@ -24,6 +24,7 @@ mod symbols;
 mod references;
 mod skipped;
 mod search_pages;
+mod search_deadline;
 mod sizes;
 
 use e2e::Reply;
