@@ -72,8 +72,8 @@ async fn a_result_names_the_last_commit_of_its_file() {
         .call("git_log", json!({ "ref": id, "max_count": 1 }))
         .await;
     assert_eq!(
-        log.structured()["commits"][0]["subject"],
-        "count pearls: divers asked for it"
+        log.structured()["commits"][0]["message"],
+        "count pearls: divers asked for it\n\nAt length."
     );
 }
 

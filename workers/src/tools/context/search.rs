@@ -5,6 +5,8 @@
 
 mod request;
 mod content;
+mod texts;
+mod declaration;
 mod last_commit;
 mod room;
 mod filter;

@@ -1,25 +1,18 @@
-//! Reads the content of results from the commit that was indexed.
+//! Reads the texts of all results, and makes a page of those that fit.
 
 use std::sync::Arc;
 
-use archway_history::HistoryError;
 use archway_proto::failure::Failure;
-use archway_repo::{Cancel, Kind, Repo, RepoError, RepoPath, Stopped};
-use archway_store::Source;
 use futures::{StreamExt as _, stream};
 use serde_json::Value;
 
-use super::last_commit::{LastCommit, last_commits};
 use super::matches::IndexMatches;
-use super::ranked::Ranked;
 use super::result::{IndexState, SearchResult};
 use super::room::{cut, share};
 use super::scope::{SearchScope, WhyLeftOut};
-use crate::projects::Project;
+use super::texts::{Content, ProjectTexts, note_content, piece, read_project};
 use crate::tools::{Snapshot, ToolContext, is_of_the_project, paging};
 
-/// Maximum size in bytes of a file whose text is read. Larger files are not indexed.
-const MAX_FILE_BYTES: u64 = 1 << 20;
 /// Bytes of an answer, of 5 results or fewer,
 const ANSWER_BYTES: usize = 8_000;
 /// and for each further result.
@@ -28,8 +21,6 @@ const MORE_BYTES: usize = 800;
 const OVERHEAD_BYTES: usize = 560;
 /// Projects that are read at once.
 const CONCURRENT_READS: usize = 4;
-/// Maximum number of commits that are counted as missing in an index.
-const MAX_BEHIND: usize = 1000;
 
 /// A page of results.
 pub(super) struct ResultPage {
@@ -54,31 +45,6 @@ impl ResultPage {
         };
         results.filter_map(file).collect()
     }
-}
-
-/// The texts of one project.
-struct ProjectTexts {
-    /// One text for each piece, in order.
-    texts: Vec<Content>,
-    behind: Option<u64>,
-}
-
-/// The content of a result. `None` if it can't be read any more.
-type Content = Option<Text>;
-
-/// A text of a result.
-struct Text {
-    content: String,
-    /// The file differs in the work tree.
-    stale: bool,
-    last_commit: Option<LastCommit>,
-}
-
-/// A part of a file.
-struct Piece {
-    path: RepoPath,
-    blob: gix::ObjectId,
-    bytes: std::ops::Range<usize>,
 }
 
 /// Reads the content of the results, project by project. Results that can't be read are left out.
@@ -155,33 +121,6 @@ async fn read_projects(
         .await
 }
 
-/// Reads some pieces of one project, and counts the commits since `indexed`.
-async fn read_project(
-    cx: &ToolContext,
-    project: &Project,
-    pieces: Vec<Piece>,
-    indexed: Option<String>,
-) -> Result<Snapshot<ProjectTexts>, Failure> {
-    let histories = cx.histories();
-    let read = move |repo: &Repo, cancel: &Cancel| {
-        // Without readable content there would be no results, which would be a wrong answer.
-        if let (Some(why), Some(_)) = (repo.git_refused(), &indexed) {
-            return Err(HistoryError::UnusableRepository { why }.into());
-        }
-        let mut read = texts(repo, &pieces, indexed.as_deref(), cancel)?;
-        let files = pieces.iter().map(|piece| (&piece.path, piece.blob));
-        let files: Vec<_> = files.collect();
-        let commits = last_commits(repo, &histories, &files, cancel);
-        for (text, commit) in read.texts.iter_mut().zip(commits) {
-            if let Some(text) = text {
-                text.last_commit = commit;
-            }
-        }
-        Ok(read)
-    };
-    cx.read(project, read).await
-}
-
 impl IndexMatches {
     /// The indexes of the results that are files of this project.
     fn indexes_of(&self, project: usize) -> Vec<usize> {
@@ -218,6 +157,8 @@ impl IndexMatches {
             result.paths_truncated = result.paths.len() < paths;
             let overhead = OVERHEAD_BYTES + paging::size(&result.paths);
             result.stale = text.stale;
+            result.part_of = text.part_of;
+            result.end_line = text.last_line.or(result.end_line);
             result.last_commit = text.last_commit;
             result.content_truncated = cut(&mut text.content, share.saturating_sub(overhead));
             result.content = text.content;
@@ -241,55 +182,4 @@ impl IndexMatches {
             projects: scope.is_all.then(|| scope.meta(&self.left_out)),
         }
     }
-}
-
-fn note_content(found: &Ranked) -> Content {
-    let note = found.note.as_ref()?;
-    Some(Text {
-        content: note.content.clone(),
-        stale: false,
-        last_commit: None,
-    })
-}
-
-fn piece(found: &Ranked) -> Option<Piece> {
-    let (from, to) = found.candidate.location.bytes;
-    Some(Piece {
-        path: found
-            .path
-            .clone()
-            .filter(|_| found.source == Source::File)?,
-        blob: gix::ObjectId::from(found.candidate.blob),
-        bytes: from as usize..to as usize,
-    })
-}
-
-fn texts(
-    repo: &Repo,
-    pieces: &[Piece],
-    indexed: Option<&str>,
-    cancel: &Cancel,
-) -> Result<ProjectTexts, RepoError> {
-    let rules = repo.rules();
-    let mut texts = Vec::with_capacity(pieces.len());
-    for piece in pieces {
-        cancel.check()?;
-        // Paths that were closed after indexing are hidden.
-        let is_open = rules.check(&piece.path, Kind::File).is_ok();
-        let content = repo.blob(piece.blob, MAX_FILE_BYTES).filter(|_| is_open);
-        let text = content.and_then(|content| {
-            let text = content.get(piece.bytes.clone())?;
-            Some(String::from_utf8_lossy(text).into_owned())
-        });
-        let text = text.map(|content| {
-            Ok::<_, Stopped>(Text {
-                content,
-                stale: repo.differs_from(&piece.path, piece.blob, cancel)?,
-                last_commit: None,
-            })
-        });
-        texts.push(text.transpose()?);
-    }
-    let behind = indexed.and_then(|indexed| repo.commits_since(indexed, MAX_BEHIND, cancel));
-    Ok(ProjectTexts { texts, behind })
 }

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::declaration::Declaration;
 use super::last_commit::LastCommit;
 use super::ranked::Ranked;
 use crate::tools::schema::is_false;
@@ -49,6 +50,9 @@ pub(in crate::tools) struct SearchResult {
     /// The file differs in the work tree.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) stale: bool,
+    /// The result is a part of this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) part_of: Option<Declaration>,
     /// The last commit that changed the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) last_commit: Option<LastCommit>,
@@ -158,6 +162,7 @@ impl SearchResult {
             more: ranked.more.into_iter().map(Passage::of).collect(),
             tested_by: ranked.tested_by,
             stale: false,
+            part_of: None,
             last_commit: None,
             content_truncated: false,
             superseded_by: id_of(|note| note.superseded_by),
