@@ -182,3 +182,56 @@ fn not_mirrored(mirror: &MirrorState) -> Failure {
             mirror.next_in.clamp(LEAST_WAIT, LONGEST_WAIT),
         )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(state: &str, percent: Option<i16>, next_in: i64) -> Failure {
+        not_mirrored(&MirrorState {
+            state: state.to_owned(),
+            since: 1_767_794_400,
+            fetched_at: None,
+            changed_at: None,
+            percent,
+            next_in,
+        })
+    }
+
+    #[test]
+    fn a_project_never_cloned_says_how_far_its_clone_is() {
+        let cloning = "the repository is being cloned";
+        for (state, percent, message, is_for_agent) in [
+            ("new", None, "the repository is not cloned yet", true),
+            ("cloning", None, cloning, true),
+            ("cloning", Some(43), &*format!("{cloning}: 43 %"), true),
+            (
+                "backing_off",
+                Some(43),
+                "the repository's host does not answer",
+                true,
+            ),
+            (
+                "no_space",
+                None,
+                "the repository cannot be cloned: no_space",
+                false,
+            ),
+        ] {
+            let failure = failure(state, percent, 30);
+            assert_eq!(failure.code, Fault::Unavailable);
+            assert_eq!(failure.message, message);
+            assert_eq!(failure.suggestion == WAIT, is_for_agent, "{state}");
+            assert_eq!(failure.details["state"], state);
+            assert_eq!(failure.details["since"], "2026-01-07T14:00:00Z");
+        }
+    }
+
+    #[test]
+    fn a_wait_for_a_clone_is_of_seconds_to_an_hour() {
+        for (next_in, wait) in [(0, 5), (30, 30), (6 * 3600, 3600)] {
+            let failure = failure("cloning", None, next_in);
+            assert_eq!(failure.details["retry_after_seconds"], wait);
+        }
+    }
+}
