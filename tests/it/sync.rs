@@ -5,6 +5,7 @@ mod attacks;
 mod connections;
 mod mirrored;
 pub(crate) mod places;
+mod proxied;
 mod readers;
 mod turns;
 mod unchanged;
