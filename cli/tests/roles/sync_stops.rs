@@ -1,11 +1,12 @@
-//! `archway sync` as a process that is probed, and stopped in mid-clone.
+//! `archway sync` as a process that is probed, found by `archway status`, and stopped in mid-clone.
 
 use rustix::process::Signal;
+use serde_json::Value;
 
 use super::mirrors::started_by_sync;
 use crate::git_daemon::GitDaemon;
 use crate::http::get;
-use crate::role::{Role, wait_until};
+use crate::role::{Role, archway, wait_until};
 use crate::stage::Stage;
 
 #[test]
@@ -38,4 +39,20 @@ fn sync_stopped_in_mid_clone_drains_and_leaves_its_mirror_due() {
     let due = sqlx::query_scalar(sql).fetch_one(&stage.owner);
     let due: i64 = stage.runtime.block_on(due).unwrap();
     assert_eq!(due, 1, "another process need not wait for the lease");
+}
+
+#[test]
+fn status_finds_a_process_of_sync_by_itself() {
+    let stage = Stage::set();
+    let sync = Role::start(stage.sync(&stage.path("repos")));
+    let owner = stage.url(stage.database().get_username());
+    let shown = || -> Value {
+        let mut status = archway(&["status", "--json"]);
+        let status = status.env("ARCHWAY_MIGRATE_DATABASE_URL", &owner).output();
+        serde_json::from_slice(&status.unwrap().stdout).unwrap_or_default()
+    };
+    wait_until("it is found", || shown()["sync"][0]["ready"] == true);
+    let row = &shown()["sync"][0];
+    assert_eq!(row["url"], format!("http://{}/readyz", sync.admin));
+    assert_eq!(row["status"]["version"], env!("CARGO_PKG_VERSION"));
 }
