@@ -31,10 +31,11 @@ pub struct Submodule {
 }
 
 impl Repo {
-    /// The submodule at this path or above it, if its files are not here.
+    /// The submodule at this path or above it, if no rule hides it and its files are not here.
     pub fn submodule(&self, path: &RepoPath) -> Option<Submodule> {
         let submodule = gitlink(&self.git()?, self.commit()?, path)?;
-        self.is_empty(&submodule.path).then_some(submodule)
+        let is_shown = self.rules.check(&submodule.path, Kind::Directory).is_ok();
+        (is_shown && self.is_empty(&submodule.path)).then_some(submodule)
     }
 
     /// The submodules that `.gitmodules` names and whose files are not here, in path order.
@@ -48,18 +49,14 @@ impl Repo {
     ) -> Result<Vec<Submodule>, RepoError> {
         let list = RepoPath::trusted(LIST);
         let entries = &listing.entries;
-        if entries
-            .binary_search_by(|entry| entry.path.cmp(&list))
-            .is_err()
-        {
+        let listed = entries.binary_search_by(|entry| entry.path.cmp(&list));
+        if listed.is_err() {
             return Ok(Vec::new());
         }
         let mut found = Vec::new();
         for path in self.named_in(&list) {
             cancel.check()?;
-            let is_shown = self.rules().check(&path, Kind::Directory).is_ok();
-            let submodule = self.submodule(&path).filter(|it| it.path == path);
-            found.extend(submodule.filter(|_| is_shown));
+            found.extend(self.submodule(&path).filter(|it| it.path == path));
         }
         found.sort_by(|a, b| a.path.cmp(&b.path));
         found.dedup();
@@ -188,7 +185,9 @@ mod tests {
             let opened = app.repo().open(&path(text)).unwrap_err();
             assert!(matches!(opened, RepoError::NotFound { .. }), "{opened:?}");
         }
-        assert_eq!((of(&app, "a.rs"), of(&app, "lib")), (None, None));
+        for text in ["a.rs", "lib", "secrets"] {
+            assert_eq!(of(&app, text), None, "{text}");
+        }
         assert_eq!(app.listed(), [".gitmodules", "a.rs"]);
     }
 }
