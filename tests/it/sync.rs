@@ -9,6 +9,7 @@ mod proxied;
 mod readers;
 mod turns;
 mod unchanged;
+mod waiting;
 mod wishes;
 
 use std::{fs, time::Duration};
