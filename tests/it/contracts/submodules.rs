@@ -61,44 +61,34 @@ async fn assert_shown(client: &Client) {
     let found = found.structured();
     let searched = (&found["totalMatches"], &found["filesSearched"]);
     assert_eq!(searched, (&json!(1), &json!(2)), "a submodule is no file");
-    for (tool, arguments, code) in [
-        ("read_file", json!({ "path": "lib/one" }), "file_not_found"),
-        (
-            "read_file",
-            json!({ "path": "lib/one/b.rs" }),
-            "file_not_found",
-        ),
-        (
-            "read_file",
-            json!({ "path": "lib/one", "ref": "HEAD" }),
-            "file_not_found",
-        ),
-        (
-            "git_blame",
-            json!({ "file_path": "lib/one" }),
-            "file_not_found",
-        ),
-        (
-            "outline",
-            json!({ "path": "lib/one/b.rs" }),
-            "file_not_found",
-        ),
-        (
-            "list_files",
-            json!({ "directory": "lib/one" }),
-            "directory_not_found",
-        ),
-        (
-            "list_files",
-            json!({ "directory": "lib/one/src" }),
-            "directory_not_found",
-        ),
+    assert_refused(client).await;
+    let past = json!({ "path": "lib/one", "ref": "HEAD" });
+    assert_eq!(
+        client.call("read_file", past).await.code(),
+        "file_not_found"
+    );
+}
+
+/// Tools that are asked for a file or folder of the submodule name it.
+async fn assert_refused(client: &Client) {
+    for (tool, argument, path) in [
+        ("read_file", "path", "lib/one"),
+        ("read_file", "path", "lib/one/b.rs"),
+        ("git_blame", "file_path", "lib/one"),
+        ("git_blame", "file_path", "lib/one/b.rs"),
+        ("outline", "path", "lib/one/b.rs"),
+        ("list_files", "directory", "lib/one"),
+        ("list_files", "directory", "lib/one/src"),
     ] {
-        let reply = client.call(tool, arguments.clone()).await;
+        let reply = client.call(tool, json!({ argument: path })).await;
         let error = reply.error();
-        assert_eq!(error["code"], code, "{tool} {arguments}: {error}");
+        let code = match tool {
+            "list_files" => "directory_not_found",
+            _ => "file_not_found",
+        };
+        assert_eq!(error["code"], code, "{tool} {path}: {error}");
         let message = format!("lib/one is a submodule at commit {COMMIT}: its files are not here");
-        assert_eq!(error["message"], message, "{tool} {arguments}");
+        assert_eq!(error["message"], message, "{tool} {path}");
         let suggestion = error["suggestion"].as_str().unwrap();
         assert!(suggestion.contains("list_projects"), "{suggestion}");
     }

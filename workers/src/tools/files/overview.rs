@@ -152,8 +152,8 @@ fn files(repo: &Repo, cancel: &Cancel) -> Result<Vec<OverviewFile>, Failure> {
         .filter(|entry| !entry.path.components().any(is_hidden))
         .cloned()
         .collect();
-    let submodules = repo.submodules(&listing, cancel)?.into_iter();
-    let submodules = submodules.filter(|it| !it.path.components().any(is_hidden));
+    let mut submodules = repo.submodules(&listing, cancel)?;
+    submodules.retain(|it| !it.path.components().any(is_hidden));
     let stats = repo.stats(&entries, cancel)?;
     let file = |(entry, stat): (Entry, Option<Stat>)| OverviewFile {
         path: entry.path,
@@ -161,8 +161,11 @@ fn files(repo: &Repo, cancel: &Cancel) -> Result<Vec<OverviewFile>, Failure> {
         size: stat.map_or(0, |stat| stat.size),
     };
     let mut files: Vec<OverviewFile> = entries.into_iter().zip(stats).map(file).collect();
+    if submodules.is_empty() {
+        return Ok(files);
+    }
     // Shown as a folder that is not opened, as a link to one is.
-    files.extend(submodules.map(|submodule| OverviewFile {
+    files.extend(submodules.into_iter().map(|submodule| OverviewFile {
         path: submodule.path,
         kind: EntryKind::LinkToDirectory,
         size: 0,
