@@ -23,6 +23,7 @@ mod search;
 mod symbols;
 mod references;
 mod skipped;
+mod submodules;
 mod search_pages;
 mod search_deadline;
 mod sizes;

@@ -134,7 +134,7 @@ fn tracked_file(
         })
 }
 
-/// Names near files of today where the path names nothing today.
+/// Names the submodule that is there, or near files of today, where the path names no file today.
 fn with_near_paths(error: HistoryError, repo: &Repo, path: &RepoPath, cancel: &Cancel) -> Failure {
     let is_of_today = matches!(
         error,
@@ -144,6 +144,9 @@ fn with_near_paths(error: HistoryError, repo: &Repo, path: &RepoPath, cancel: &C
             ..
         }
     );
+    if is_of_today && let Some(submodule) = repo.submodule(path) {
+        return submodule.into();
+    }
     match is_of_today {
         true => near::suggest(error.into(), near::files(repo, path, cancel, |_| true)),
         false => error.into(),
