@@ -337,7 +337,7 @@ mod tests {
         const DESCRIPTION: &'static str = "Says whose it is and waits at the gate.";
         const FAMILY: &'static str = "test";
         const PER_MINUTE: Option<u32> = None;
-        const LOAD: super::Load = Load::Heavy;
+        const LOAD: Load = Load::Heavy;
         const UNTRUSTED: bool = false;
         type Args = NoArgs;
         type Output = NoOutput;
