@@ -260,7 +260,9 @@ impl<'a> Extractor<'a> {
             Before::Own if self.language == Language::Rust => return self.own_type(),
             // The module outside of one in the same text.
             Before::OuterModule if !self.is_in_module() => return Receiver::Unknown,
-            Before::Own | Before::Module | Before::OuterModule => return Receiver::Own,
+            // No member, but a name in scope.
+            Before::Module | Before::OuterModule => return Receiver::None,
+            Before::Own => return Receiver::Own,
             Before::Unknown => return Receiver::Unknown,
             Before::Name(node) => node,
         };

@@ -127,8 +127,8 @@ pub enum UseKind {
 pub enum Receiver {
     /// Nothing: the name is looked up in scope.
     None,
-    /// The object or type around: `self`, `this`. In Rust the module around, as `self::`: a member of
-    /// `self` has the name of the type before it.
+    /// The object or type around: `self`, `this`. Not in Rust, where such a member has the name of its
+    /// type before it, and `self::name` has nothing.
     Own,
     /// A single name, by its number.
     Name(u32),

@@ -16,10 +16,10 @@ fn a_member_of_self_in_rust_is_of_its_type() {
             "4:14 call of Gate in f",
             "5:15 call of Gate in f",
             "6:9 call in f",
-            "7:15 call of self in f",
+            "7:15 call in f",
             "8:16 call of ? in f",
             "9:20 call of ? in f",
-            "14:16 call of self in g",
+            "14:16 call in g",
         ]
     );
 }
@@ -34,7 +34,7 @@ fn a_member_of_self_in_a_macro_is_of_its_type() {
             "3:22 call of Gate in f",
             "3:39 call of Gate in f",
             "4:17 call in f",
-            "4:32 call of self in f",
+            "4:32 call in f",
             "4:48 call of ? in f",
             "4:64 call of ? in f",
             "4:76 call of ? in f",
