@@ -182,3 +182,27 @@ async fn a_glob_stands_for_one_name_or_is_refused() {
         "{text}"
     );
 }
+
+#[tokio::test]
+async fn a_member_of_self_is_no_free_function_of_the_name() {
+    let rust = "fn admit() {}\npub struct Gate;\nimpl Gate {\n    fn admit(&self) {}\n    fn f(&self) {\n        self.admit();\n        admit();\n        self::admit();\n    }\n}\n";
+    let script = "function admit() {}\nclass Gate {\n  #admit() {}\n  f() {\n    this.admit();\n    this.#admit();\n    admit();\n  }\n}\n";
+    let repo = Repo::new().file("a.rs", rust).file("b.js", script);
+    let (_stack, client) = serve(repo.commit()).await;
+    for (symbol, expected) in [
+        (
+            "a.rs:1",
+            vec!["a.rs:7:9 call certain", "a.rs:8:15 call certain"],
+        ),
+        ("a.rs:4", vec!["a.rs:6:14 call certain"]),
+        ("b.js:1", vec!["b.js:7:5 call certain"]),
+        ("Gate.#admit", vec!["b.js:6:10 call certain"]),
+    ] {
+        let asked = json!({ "symbol": symbol, "confidence": "certain" });
+        assert_eq!(
+            places(&references(&client, asked).await),
+            expected,
+            "{symbol}"
+        );
+    }
+}
