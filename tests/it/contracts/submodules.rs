@@ -76,6 +76,7 @@ async fn assert_refused(client: &Client) {
         ("read_file", "path", "lib/one/b.rs"),
         ("git_blame", "file_path", "lib/one"),
         ("git_blame", "file_path", "lib/one/b.rs"),
+        ("outline", "path", "lib/one"),
         ("outline", "path", "lib/one/b.rs"),
         ("list_files", "directory", "lib/one"),
         ("list_files", "directory", "lib/one/src"),

@@ -94,8 +94,11 @@ impl Tool for Outline {
                     room,
                 };
                 match repo.directory(&path) {
-                    Ok(folder) => outliner.folder(&path, &folder),
-                    Err(_no_folder) => outliner.file(&path),
+                    Ok(folder) if repo.submodule(&path).is_none() => {
+                        outliner.folder(&path, &folder)
+                    }
+                    // A submodule whose files are not here fails as a file.
+                    _ => outliner.file(&path),
                 }
             })
             .await?;
