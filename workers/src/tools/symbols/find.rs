@@ -27,6 +27,7 @@ pub(super) struct Wanted {
 #[derive(Clone, Serialize, JsonSchema)]
 pub(in crate::tools) struct FoundSymbol {
     pub(super) name: String,
+    #[schemars(with = "String")]
     pub(super) kind: SymbolKind,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) container: Option<String>,

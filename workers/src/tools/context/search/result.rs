@@ -12,7 +12,7 @@ use super::last_commit::LastCommit;
 use super::ranked::Ranked;
 use crate::tools::schema::is_false;
 
-/// The source of a result.
+// The source of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -25,7 +25,7 @@ pub(super) enum ResultSource {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::tools) struct SearchResult {
     id: String,
-    /// Of code function, class, section and so on; of notes pattern, rule, decision, issue or event.
+    /// Of code function, class and so on; of notes rule, decision and so on.
     #[serde(rename = "type")]
     pub(super) kind: String,
     pub(super) content: String,
@@ -50,10 +50,9 @@ pub(in crate::tools) struct SearchResult {
     /// The file differs in the work tree.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) stale: bool,
-    /// The result is a part of this.
+    /// The whole, if this is a part of a long declaration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) part_of: Option<Declaration>,
-    /// The last commit that changed the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) last_commit: Option<LastCommit>,
     /// Other matches in the same file.
@@ -98,7 +97,7 @@ pub(super) struct Ranking {
     pub(super) last: f64,
 }
 
-/// The state of the index.
+// The state of the index.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct IndexState {
     /// The indexed commit; null without git.
