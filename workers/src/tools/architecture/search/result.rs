@@ -33,6 +33,8 @@ pub(in crate::tools) struct DocumentResults {
 #[derive(Serialize, JsonSchema)]
 pub(in crate::tools) struct DocumentResult {
     uri: String,
+    /// For `read_file`.
+    path: String,
     title: String,
     /// adr, patterns or guidelines.
     resource_type: &'static str,
@@ -54,6 +56,7 @@ impl DocumentResult {
         let document = found.document;
         DocumentResult {
             uri: document.uri(project),
+            path: document.path.display(),
             title: cut(&document.title, MAX_TITLE_BYTES).to_owned(),
             resource_type: document.kind.resource_type(),
             relevance_score: rounded(found.score),
