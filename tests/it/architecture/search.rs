@@ -213,7 +213,8 @@ async fn misleading_characters_are_escaped_and_counted() {
     assert_eq!(result["title"], r"Or\u{200b}ders \u{202e}sredro");
     assert_eq!(result["excerpt"], r"See the\u{2066} orders.");
     assert_eq!(result["uri"], "architecture://adr/0001-%E2%80%AEx");
-    assert_eq!(reply.meta("escaped"), 3);
+    assert_eq!(result["path"], r"docs/adr/0001-\u{202e}x.md");
+    assert_eq!(reply.meta("escaped"), 4);
 }
 
 #[tokio::test]

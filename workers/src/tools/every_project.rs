@@ -32,26 +32,31 @@ const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 /// shorter than the part of a call's time that is reserved for its answer.
 const GRACE: Duration = Duration::from_millis(90);
 
+/// Reads one project: what it has after the number of items that earlier pages have. The last argument is what the
+/// projects before it in the same batch have.
+pub(super) trait ReadProject<T>:
+    Fn(&Repo, &Cancel, usize, &[ReadResult<T>]) -> Result<T, Failure> + Send + Sync + 'static
+{
+}
+
+impl<T, R> ReadProject<T> for R where
+    R: Fn(&Repo, &Cancel, usize, &[ReadResult<T>]) -> Result<T, Failure> + Send + Sync + 'static
+{
+}
+
 /// What a tool looks for in each project, and how it collects a page.
 pub(super) trait Collect {
     /// What one project has.
     type Found: Send + 'static;
-    /// Reads one project: what it has after the `skip` items of earlier pages. The last argument is what the
-    /// projects before it in the same batch have.
-    fn read(
-        &self,
-    ) -> impl Fn(&Repo, &Cancel, usize, &[ReadResult<Self::Found>]) -> Result<Self::Found, Failure>
-    + Send
-    + Sync
-    + use<Self>
-    + 'static;
+    /// How one project is read.
+    fn read(&self) -> impl ReadProject<Self::Found> + use<Self>;
 
     /// Adds what a project has, after the `skip` items of earlier pages.
     fn add(&mut self, project: &Project, skip: usize, found: Self::Found) -> Added;
 }
 
 /// What was read of a project.
-type ReadResult<T> = Result<Snapshot<T>, Failure>;
+pub(super) type ReadResult<T> = Result<Snapshot<T>, Failure>;
 
 /// What a page says beside its items.
 pub(super) struct EveryProject {

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use archway_proto::failure::Failure;
 use archway_repo::{Cancel, Repo};
 use futures::{Stream, StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
-use super::{ReadResult, as_search_timeout};
+use super::{ReadProject, ReadResult, as_search_timeout};
 use crate::{context::ToolContext, projects::Project};
 
 /// Projects that one thread reads, one after the other: with an index, that takes less than waking a
@@ -26,7 +25,7 @@ pub(super) fn read_each<'a, T, R>(
 ) -> impl Stream<Item = ReadResult<T>> + 'a
 where
     T: Send + 'static,
-    R: Fn(&Repo, &Cancel, usize, &[ReadResult<T>]) -> Result<T, Failure> + Send + Sync + 'static,
+    R: ReadProject<T>,
 {
     let batches = batches(projects).into_iter().enumerate();
     let batches = batches.map(move |(nth, batch)| (batch, if nth == 0 { skip } else { 0 }));
@@ -56,7 +55,7 @@ async fn read_batch<T, R>(
 ) -> Vec<ReadResult<T>>
 where
     T: Send + 'static,
-    R: Fn(&Repo, &Cancel, usize, &[ReadResult<T>]) -> Result<T, Failure> + Send + Sync + 'static,
+    R: ReadProject<T>,
 {
     let read = move |repo: &Repo, cancel: &Cancel, before: &[ReadResult<T>]| {
         let cancel = Cancel::new(cancel.deadline, stop.clone());

@@ -230,6 +230,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::tools::every_project::ReadProject;
 
     /// The items of a page: each is the project that has it.
     #[derive(Default)]
@@ -239,19 +240,8 @@ mod tests {
         /// How many a project has after the earlier pages, and how it ends.
         type Found = (usize, Added);
 
-        fn read(
-            &self,
-        ) -> impl Fn(
-            &Repo,
-            &Cancel,
-            usize,
-            &[ReadResult<Self::Found>],
-        ) -> Result<Self::Found, Failure>
-        + Send
-        + Sync
-        + use<>
-        + 'static {
-            |_, _, _, _| Ok((0, Added::Whole))
+        fn read(&self) -> impl ReadProject<Self::Found> + use<> {
+            |_: &Repo, _: &Cancel, _, _: &[_]| Ok((0, Added::Whole))
         }
 
         fn add(&mut self, project: &Project, _: usize, (items, added): Self::Found) -> Added {

@@ -4,14 +4,12 @@
 
 use std::sync::Arc;
 
-use archway_proto::failure::Failure;
 use archway_repo::{Cancel, MatchRange, Matches, Query, Repo, SearchTotals};
 
 use super::collected::{CollectedMatches, Match};
 use crate::{
-    context::Snapshot,
     projects::Project,
-    tools::every_project::{Added, Collect},
+    tools::every_project::{Added, Collect, ReadProject, ReadResult},
 };
 
 /// A page of matches in the making.
@@ -27,20 +25,9 @@ pub(super) struct EveryProjectMatches<M> {
 impl<M: Match> Collect for EveryProjectMatches<M> {
     type Found = Matches;
 
-    fn read(
-        &self,
-    ) -> impl Fn(
-        &Repo,
-        &Cancel,
-        usize,
-        &[Result<Snapshot<Matches>, Failure>],
-    ) -> Result<Matches, Failure>
-    + Send
-    + Sync
-    + use<M>
-    + 'static {
+    fn read(&self) -> impl ReadProject<Self::Found> + use<M> {
         let (query, limit) = (Arc::clone(&self.query), self.limit);
-        move |repo, cancel, skip, before| {
+        move |repo: &Repo, cancel: &Cancel, skip, before: &[ReadResult<Matches>]| {
             // A page takes no part of a project that has more lines than fit: a batch renders at most a page.
             let lines = before.iter().flatten().map(|found| found.value.lines.len());
             let limit = limit.saturating_sub(lines.sum());

@@ -1,6 +1,5 @@
 //! `find_symbol` over every project that the caller may read.
 
-use archway_proto::failure::Failure;
 use archway_repo::{Cancel, Repo};
 use archway_symbols::SymbolCache;
 
@@ -9,10 +8,9 @@ use super::{
     sources::Sources,
 };
 use crate::{
-    context::Snapshot,
     projects::Project,
     tools::{
-        every_project::{Added, Collect},
+        every_project::{Added, Collect, ReadProject},
         paging,
     },
 };
@@ -36,20 +34,11 @@ pub(super) struct EveryProjectSymbols {
 impl Collect for EveryProjectSymbols {
     type Found = FoundSymbols;
 
-    fn read(
-        &self,
-    ) -> impl Fn(
-        &Repo,
-        &Cancel,
-        usize,
-        &[Result<Snapshot<FoundSymbols>, Failure>],
-    ) -> Result<FoundSymbols, Failure>
-    + Send
-    + Sync
-    + use<>
-    + 'static {
+    fn read(&self) -> impl ReadProject<Self::Found> + use<> {
         let (cache, wanted) = (self.cache.clone(), self.wanted.clone());
-        move |repo, cancel, _, _| find(&Sources::new(&cache, repo, cancel), &wanted)
+        move |repo: &Repo, cancel: &Cancel, _, _: &[_]| {
+            find(&Sources::new(&cache, repo, cancel), &wanted)
+        }
     }
 
     fn add(&mut self, project: &Project, skip: usize, found: FoundSymbols) -> Added {

@@ -64,15 +64,6 @@ fn section(number: usize, result: &SearchResult, now: Timestamp) -> String {
         text.push_str(&format!("**Paths**: {}{more}  \n", paths.join(", ")));
     }
     text.push_str(&related(result));
-    if let Some(whole) = &result.part_of {
-        let signature = whole.signature.as_deref().map(line).unwrap_or_default();
-        let (from, to) = (whole.start_line, whole.end_line);
-        text.push_str(&format!("**Part of**: {signature} ({from}-{to})  \n"));
-    }
-    if let Some(commit) = &result.last_commit {
-        let (id, subject) = (&commit.id, line(&commit.subject));
-        text.push_str(&format!("**Last commit**: {id} {subject}  \n"));
-    }
     let language = result.path.as_deref().map_or("", language);
     let fence = fence(result.content.lines());
     let end = if result.content.ends_with('\n') {
@@ -96,9 +87,18 @@ fn section(number: usize, result: &SearchResult, now: Timestamp) -> String {
     text
 }
 
-/// The tests of a result, and other matches in its file.
+/// The whole of which a result is a part, its last commit, its tests, and other matches in its file.
 fn related(result: &SearchResult) -> String {
     let mut text = String::new();
+    if let Some(whole) = &result.part_of {
+        let signature = whole.signature.as_deref().map(line).unwrap_or_default();
+        let (from, to) = (whole.start_line, whole.end_line);
+        text.push_str(&format!("**Part of**: {signature} ({from}-{to})  \n"));
+    }
+    if let Some(commit) = &result.last_commit {
+        let (id, subject) = (&commit.id, line(&commit.subject));
+        text.push_str(&format!("**Last commit**: {id} {subject}  \n"));
+    }
     if !result.tested_by.is_empty() {
         let tests: Vec<_> = result.tested_by.iter().map(|path| line(path)).collect();
         text.push_str(&format!("**Tested by**: {}  \n", tests.join(", ")));
