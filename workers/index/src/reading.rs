@@ -280,9 +280,17 @@ fn asks_for_secondary(title: &str) -> bool {
         "examples",
         "changelog",
     ];
-    let words = title.split(|c: char| !c.is_alphanumeric());
-    let lower = words.map(str::to_lowercase);
-    lower.into_iter().any(|word| WORDS.contains(&word.as_str()))
+    // `test_client`, `tests/a.py` and `test()` are names; `unit-tests` are tests.
+    let words = title.split_whitespace().map(|word| {
+        let word = word.trim_start_matches(['(', '[', '"', '\'', '`']);
+        let word = word.trim_end_matches([')', ']', '"', '\'', '`', ',', ';', ':', '.', '?', '!']);
+        match word.rsplit_once('-') {
+            Some((before, last)) if before.starts_with(char::is_alphanumeric) => last,
+            _ => word,
+        }
+    });
+    let mut words = words.map(str::to_lowercase);
+    words.any(|word| WORDS.contains(&word.as_str()))
 }
 
 #[cfg(test)]
@@ -342,7 +350,22 @@ mod tests {
     fn words_ask_for_tests_and_documents() {
         assert!(Reading::of("tests of the router").asks_for_secondary);
         assert!(Reading::of("where is the guide for plugins").asks_for_secondary);
+        assert!(Reading::of("Where are the unit-tests (and \"docs\")?").asks_for_secondary);
         assert!(!Reading::of("the latest version of the contest").asks_for_secondary);
+    }
+
+    #[test]
+    fn a_name_with_the_word_asks_for_no_tests() {
+        for query in [
+            "test_client",
+            "where is test_client made",
+            "who calls App::test or test()",
+            "TestClient.get of flask.testing",
+            "what does tests/a.py import",
+            "how is --test read, and test-client",
+        ] {
+            assert!(!Reading::of(query).asks_for_secondary, "{query}");
+        }
     }
 
     #[test]

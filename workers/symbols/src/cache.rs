@@ -10,7 +10,7 @@ use gix::ObjectId;
 use moka::sync::Cache;
 use tokio::time::Duration;
 
-use crate::{Definition, Symbols, Use};
+use crate::{Definition, Symbols, Use, extract, headers};
 
 /// The size of the cache, in bytes: some thousand files.
 const CACHE_BYTES: u64 = 64 << 20;
@@ -22,7 +22,7 @@ const OVERHEAD: usize = 200;
 /// A parsed text.
 #[derive(Debug)]
 pub struct Parsed {
-    /// Its language.
+    /// Its language: C++ for a header whose text is C++, whatever its path says.
     pub language: Language,
     /// What it defines and uses.
     pub symbols: Symbols,
@@ -59,21 +59,30 @@ impl SymbolCache {
         let (hash, kind) = (gix::hash::Kind::Sha1, gix::objs::Kind::Blob);
         let Ok(id) = gix::objs::compute_hash(hash, kind, text) else {
             // A collision that was made on purpose is parsed each time.
-            let symbols = Symbols::of(language, text, cancel)?;
-            return Ok(Arc::new(Parsed { language, symbols }));
+            return Ok(Arc::new(Parsed::of(language, text, cancel)?));
         };
         let key = (project.clone(), id, language);
         if let Some(parsed) = self.0.get(&key) {
             return Ok(parsed);
         }
-        let symbols = Symbols::of(language, text, cancel)?;
-        let parsed = Arc::new(Parsed { language, symbols });
+        let parsed = Arc::new(Parsed::of(language, text, cancel)?);
         self.0.insert(key, Arc::clone(&parsed));
         Ok(parsed)
     }
 }
 
 impl Parsed {
+    /// Parses a text whose path says this language.
+    ///
+    /// # Errors
+    /// If it is too large or cannot be parsed, or `cancel` stops the work.
+    pub fn of(language: Language, text: &[u8], cancel: &Cancel) -> Result<Parsed, SyntaxError> {
+        let text = String::from_utf8_lossy(text);
+        let language = headers::language(language, &text);
+        let symbols = extract::symbols(language, &text, cancel)?;
+        Ok(Parsed { language, symbols })
+    }
+
     /// Its size in memory, in bytes.
     fn weight(&self) -> u32 {
         let text = |definition: &Definition| {

@@ -1,6 +1,5 @@
 //! Names in the declarations of C and C++, which are nested in declarators.
 
-use archway_repo::syntax::Language;
 use tree_sitter::Node;
 
 use crate::{
@@ -11,26 +10,6 @@ use crate::{
 
 /// Deepest nesting of a name in declarators.
 const MAX_DEPTH: usize = 16;
-
-/// The language of a text whose path says C or C++: headers of both have the same extension.
-pub(crate) fn language(of_path: Language, text: &str) -> Language {
-    let starts = [
-        "namespace ",
-        "template <",
-        "template<",
-        "public:",
-        "private:",
-    ];
-    let is_cpp = |line: &str| {
-        starts
-            .iter()
-            .any(|start| line.trim_start().starts_with(start))
-    };
-    match of_path {
-        Language::C if text.lines().any(is_cpp) => Language::Cpp,
-        language => language,
-    }
-}
 
 /// What the place of a name defines.
 pub(crate) fn place(text: &str, path: Path<'_, '_>, scope: Scope<'_>) -> Option<Place> {

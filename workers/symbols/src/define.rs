@@ -81,8 +81,8 @@ pub(crate) fn exports_members(language: Language, kind: Kind) -> bool {
     }
 }
 
-/// The type that a node adds members to, and whether they are exported with it: an `impl` of Rust, an
-/// object that `class << self` opens.
+/// The type that an `impl` of Rust adds members to, and whether they are exported with it, as those
+/// of a trait. `None` for any other node.
 pub(crate) fn extended(language: Language, text: &str, node: Node<'_>) -> Option<(String, bool)> {
     if language != Language::Rust || node.kind() != "impl_item" {
         return None;

@@ -1,7 +1,5 @@
 //! Walks a syntax tree once and collects definitions and uses.
 
-use std::collections::HashMap;
-
 use archway_repo::{
     Cancel,
     syntax::{Language, SyntaxError, Walk},
@@ -15,6 +13,7 @@ use crate::{
     define,
     define::Found,
     describe,
+    names::Names,
     naming::{self, Scope, name_text, row},
     path::{Path, Step, walk},
     receiver::Before,
@@ -62,7 +61,7 @@ struct Extractor<'a> {
     text: &'a str,
     open: Vec<Open>,
     symbols: Symbols,
-    numbers: HashMap<&'a str, u32>,
+    names: Names<'a>,
     /// Names that an export list names.
     exported: Vec<&'a str>,
     /// Where the present import ends.
@@ -77,7 +76,7 @@ impl<'a> Extractor<'a> {
             text,
             open: Vec::new(),
             symbols: Symbols::default(),
-            numbers: HashMap::new(),
+            names: Names::default(),
             exported: Vec::new(),
             import_end: 0,
             columns: Columns::of(text),
@@ -228,7 +227,7 @@ impl<'a> Extractor<'a> {
             self.exported.extend(self.text.get(node.byte_range()));
         }
         let receiver = self.receiver(before);
-        let Some(name) = self.number(name_text(self.text, node)) else {
+        let Some(name) = self.names.number(name_text(self.text, node)) else {
             return;
         };
         let used = Use {
@@ -258,24 +257,31 @@ impl<'a> Extractor<'a> {
     fn receiver(&mut self, before: Before<'_>) -> Receiver {
         let node = match before {
             Before::Nothing => return Receiver::None,
+            Before::Own if self.language == Language::Rust => return self.own_type(),
+            // The module outside of one in the same text.
+            Before::OuterModule if !self.is_in_module() => return Receiver::Unknown,
+            // No member, but a name in scope.
+            Before::Module | Before::OuterModule => return Receiver::None,
             Before::Own => return Receiver::Own,
             Before::Unknown => return Receiver::Unknown,
             Before::Name(node) => node,
         };
         // A module may stand there as a string.
         let name = name_text(self.text, node).trim_matches(['"', '\'']);
-        let number = self.number(name).filter(|_| name.len() <= MAX_NAME);
+        let number = self.names.number(name).filter(|_| name.len() <= MAX_NAME);
         number.map_or(Receiver::Unknown, Receiver::Name)
     }
 
-    fn number(&mut self, name: &'a str) -> Option<u32> {
-        if let Some(number) = self.numbers.get(name) {
-            return Some(*number);
-        }
-        let number = u32::try_from(self.symbols.names.len()).ok()?;
-        self.symbols.names.push(name.into());
-        self.numbers.insert(name, number);
-        Some(number)
+    fn is_in_module(&self) -> bool {
+        self.open.iter().any(|open| open.kind == Kind::Module)
+    }
+
+    /// The type around, by its name.
+    fn own_type(&mut self) -> Receiver {
+        let own = self.open.iter().rev().find(|open| open.kind.is_type());
+        let name = own.map(|own| own.name.clone());
+        let number = name.and_then(|name| self.names.number(name));
+        number.map_or(Receiver::Unknown, Receiver::Name)
     }
 
     fn done(mut self) -> Symbols {
@@ -284,6 +290,7 @@ impl<'a> Extractor<'a> {
             let is_top = definition.container.is_none();
             definition.is_exported |= is_top && self.exported.contains(&&*definition.name);
         }
+        self.symbols.names = self.names.into_texts();
         self.symbols.is_generated = describe::is_generated(self.text);
         self.symbols.uses.shrink_to_fit();
         self.symbols.definitions.shrink_to_fit();

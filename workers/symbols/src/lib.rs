@@ -6,11 +6,13 @@
 
 // In the order in which a text passes through them.
 mod cache;
+mod headers;
 mod extract;
 mod columns;
 mod adopt;
 mod path;
 mod naming;
+mod names;
 mod define;
 mod modifiers;
 mod declarator;
@@ -19,6 +21,7 @@ mod binding;
 mod receiver;
 mod places;
 mod describe;
+mod spelling;
 mod query;
 #[cfg(test)]
 mod tests;
@@ -124,7 +127,8 @@ pub enum UseKind {
 pub enum Receiver {
     /// Nothing: the name is looked up in scope.
     None,
-    /// The object or type around: `self`, `this`.
+    /// The object or type around: `self`, `this`. Not in Rust, where such a member has the name of its
+    /// type before it, and `self::name` has nothing.
     Own,
     /// A single name, by its number.
     Name(u32),
@@ -174,14 +178,12 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Parses a text.
+    /// The symbols of [`Parsed::of`].
     ///
     /// # Errors
-    /// If it is too large or cannot be parsed, or `cancel` stops the work.
+    /// As [`Parsed::of`].
     pub fn of(language: Language, text: &[u8], cancel: &Cancel) -> Result<Symbols, SyntaxError> {
-        let text = String::from_utf8_lossy(text);
-        let language = declarator::language(language, &text);
-        extract::symbols(language, &text, cancel)
+        Ok(Parsed::of(language, text, cancel)?.symbols)
     }
 
     /// The text of a name.

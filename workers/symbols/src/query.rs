@@ -1,6 +1,9 @@
 //! A name as it is asked for: exact, by a glob, or with its container.
 
-use crate::Definition;
+use crate::{
+    Definition,
+    spelling::{is_word, parts},
+};
 
 /// A name that is looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,20 +29,14 @@ pub enum Match {
 
 impl NameQuery {
     /// Reads a name with or without containers: `admit`, `Circuit::admit`, `Circuit.admit`,
-    /// `Circuit#admit`, `*Circuit*`. `None` if there is no name in it.
+    /// `Circuit#admit`, `Circuit.#admit`, `(*Circuit).admit`, `Circuit<T>::admit(1)`, `*Circuit*`.
+    /// `None` if there is no name in it.
     pub fn parse(text: &str) -> Option<NameQuery> {
-        let text = text.trim().trim_end_matches("()");
-        let mut parts: Vec<&str> = text
-            .split("::")
-            .flat_map(|part| part.split(['.', '#', '\\', '/']))
-            .flat_map(|part| part.split("->"))
-            .map(str::trim)
-            .filter(|part| !part.is_empty())
-            .collect();
-        let name = parts.pop()?.to_owned();
+        let mut containers = parts(text);
+        let name = containers.pop()?;
         Some(NameQuery {
-            containers: parts.into_iter().map(str::to_owned).collect(),
-            is_glob: name.contains(['*', '?']),
+            containers,
+            is_glob: is_glob(&name),
             name,
         })
     }
@@ -49,35 +46,29 @@ impl NameQuery {
         &self.name
     }
 
+    /// The same name in any container. `None` if it has none.
+    pub fn in_any_container(&self) -> Option<NameQuery> {
+        (!self.containers.is_empty()).then(|| NameQuery {
+            containers: Vec::new(),
+            ..self.clone()
+        })
+    }
+
     /// Whether the name has `*` or `?`.
     pub fn is_glob(&self) -> bool {
         self.is_glob
     }
 
-    /// A regular expression that matches each line with such a name.
+    /// A regular expression of lines: a file with a definition of such a name has one that matches.
+    /// Members of a type are in files that name the type, so a glob without letters, as in
+    /// `Circuit::*`, gives the lines with the type's name.
     pub fn line_pattern(&self) -> String {
-        let mut pattern = String::new();
-        let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-        if is_word(self.name.chars().next()) {
-            pattern.push_str(r"\b");
-        }
-        for c in self.name.chars() {
-            match c {
-                '*' if self.is_glob => pattern.push_str(r"\w*"),
-                // Names of Ruby end in `?`.
-                '?' if self.is_glob => pattern.push_str(r"[\w?]"),
-                // An escaped angle is the edge of a word.
-                c if c.is_ascii_punctuation() && !matches!(c, '_' | '<' | '>') => {
-                    pattern.push('\\');
-                    pattern.push(c);
-                }
-                c => pattern.push(c),
-            }
-        }
-        if is_word(self.name.chars().next_back()) {
-            pattern.push_str(r"\b");
-        }
-        pattern
+        let is_any = self.is_glob && self.name.chars().all(|c| matches!(c, '*' | '?'));
+        let container = self
+            .containers
+            .last()
+            .filter(|it| is_type_name(it) && is_any);
+        pattern(container.unwrap_or(&self.name))
     }
 
     /// Whether a definition in a file with this path is meant, and how well its name matches.
@@ -88,13 +79,7 @@ impl NameQuery {
 
     fn name_matches(&self, name: &str) -> Option<Match> {
         if !self.is_glob {
-            return if *name == *self.name {
-                Some(Match::Exact)
-            } else if name.to_lowercase() == self.name.to_lowercase() {
-                Some(Match::AnyCase)
-            } else {
-                None
-            };
+            return self.whole_name_matches(name);
         }
         let (name, glob) = (name.to_lowercase(), self.name.to_lowercase());
         let is_whole = glob_matches(glob.as_bytes(), name.as_bytes());
@@ -108,6 +93,22 @@ impl NameQuery {
                 Match::Inside
             }
         })
+    }
+
+    fn whole_name_matches(&self, name: &str) -> Option<Match> {
+        // `operator ==` is written with and without the space.
+        let signs = name.strip_prefix("operator ").map(str::trim);
+        let signs = signs.filter(|signs| !signs.contains(is_word));
+        let joined = signs.map(|signs| format!("operator{signs}"));
+        let name = joined.as_deref().unwrap_or(name);
+        if *name == *self.name {
+            Some(Match::Exact)
+        } else if name.to_lowercase() == self.name.to_lowercase() {
+            Some(Match::AnyCase)
+        } else {
+            let public = name.strip_prefix('#');
+            (public == Some(&*self.name)).then_some(Match::Inside)
+        }
     }
 
     /// Whether the containers that are asked for are the last ones around it. Modules that are files are
@@ -130,12 +131,57 @@ impl NameQuery {
             .chain(inner.map(|part| (part, false)))
             .collect();
         let is_it = |asked: &str, (part, is_file): (&str, bool)| {
-            asked == part || (!is_file && asked.to_lowercase() == part.to_lowercase())
+            let (lower, of_part) = (asked.to_lowercase(), part.to_lowercase());
+            asked == part
+                || (!is_file && lower == of_part)
+                || (is_glob(asked) && glob_matches(lower.as_bytes(), of_part.as_bytes()))
         };
         let asked: Vec<&String> = self.containers.iter().filter(|it| *it != "crate").collect();
         let mut pairs = asked.iter().rev().zip(around.iter().rev());
         around.len() >= asked.len() && pairs.all(|(asked, part)| is_it(asked, *part))
     }
+}
+
+fn is_glob(name: &str) -> bool {
+    name.contains(['*', '?'])
+}
+
+/// Whether a name is written as a type's. One of a module may be the name of a file alone.
+fn is_type_name(name: &str) -> bool {
+    name.chars()
+        .find(|c| is_word(*c))
+        .is_some_and(char::is_uppercase)
+}
+
+/// A regular expression of a name, which may be a glob.
+fn pattern(name: &str) -> String {
+    let is_glob = is_glob(name);
+    let mut pattern = String::new();
+    if name.starts_with(is_word) {
+        pattern.push_str(r"\b");
+    }
+    let (word, rest) = match name.strip_prefix("operator") {
+        Some(signs) if !signs.starts_with(is_word) && !signs.is_empty() => (r"operator\s*", signs),
+        _ => ("", name),
+    };
+    pattern.push_str(word);
+    for c in rest.chars() {
+        match c {
+            '*' if is_glob => pattern.push_str(r"\w*"),
+            // Names of Ruby end in `?`.
+            '?' if is_glob => pattern.push_str(r"[\w?]"),
+            // An escaped angle is the edge of a word.
+            c if c.is_ascii_punctuation() && !matches!(c, '_' | '<' | '>') => {
+                pattern.push('\\');
+                pattern.push(c);
+            }
+            c => pattern.push(c),
+        }
+    }
+    if name.ends_with(is_word) {
+        pattern.push_str(r"\b");
+    }
+    pattern
 }
 
 /// Whether a text matches a glob with `*` and `?`, byte by byte.

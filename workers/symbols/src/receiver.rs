@@ -13,6 +13,10 @@ pub(crate) enum Before<'t> {
     Nothing,
     /// `self`, `this`.
     Own,
+    /// Rust's `self::`.
+    Module,
+    /// Rust's `super::`.
+    OuterModule,
     Name(Node<'t>),
     Unknown,
 }
@@ -103,6 +107,13 @@ fn called_object<'t>(text: &str, at: Path<'_, 't>) -> Before<'t> {
 /// What stands before the last part of a member expression.
 fn object<'t>(text: &str, expression: Node<'t>) -> Before<'t> {
     match expression.child(0) {
+        // A path of Rust, not a member of `self`.
+        Some(first) if expression.kind().starts_with("scoped_") && first.kind() == "self" => {
+            Before::Module
+        }
+        Some(first) if expression.kind().starts_with("scoped_") && first.kind() == "super" => {
+            Before::OuterModule
+        }
         Some(first) => simple(text, first),
         None => Before::Unknown,
     }
@@ -111,7 +122,7 @@ fn object<'t>(text: &str, expression: Node<'t>) -> Before<'t> {
 /// An object as far as one name says it: the last part of a path, or a name.
 fn simple<'t>(text: &str, object: Node<'t>) -> Before<'t> {
     match object.kind() {
-        "self" | "this" | "this_expression" | "super" | "base" | "base_expression" => Before::Own,
+        "self" | "this" | "this_expression" => Before::Own,
         "identifier"
         | "constant"
         | "type_identifier"
@@ -122,7 +133,11 @@ fn simple<'t>(text: &str, object: Node<'t>) -> Before<'t> {
             Some("$this") => Before::Own,
             _ => Before::Unknown,
         },
-        "relative_scope" => Before::Own,
+        "relative_scope" => match text.get(object.byte_range()) {
+            Some("self" | "static") => Before::Own,
+            // The class above has another member of the name.
+            _ => Before::Unknown,
+        },
         "scoped_identifier"
         | "qualified_identifier"
         | "scope_resolution"
@@ -153,11 +168,24 @@ fn own_or_name<'t>(text: &str, name: Node<'t>) -> Before<'t> {
 pub(crate) fn token_before<'t>(text: &str, path: Path<'_, 't>) -> Before<'t> {
     let start = path.last().map_or(0, |step| step.node.start_byte());
     let before = text.get(..start).unwrap_or_default();
-    let is_member = before.ends_with('.') || before.ends_with("::");
-    match path.up().kind() {
-        "token_tree" if before.ends_with("self.") || before.ends_with("Self::") => Before::Own,
-        "token_tree" if is_member && !before.ends_with("..") => Before::Unknown,
-        _ => Before::Nothing,
+    if path.up().kind() != "token_tree" {
+        return Before::Nothing;
+    }
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let ends_with = |end: &str| {
+        let rest = before.strip_suffix(end);
+        rest.is_some_and(|rest| !rest.ends_with(is_word))
+    };
+    if ends_with("self.") || ends_with("Self::") {
+        Before::Own
+    } else if ends_with("self::") {
+        Before::Module
+    } else if ends_with("super::") {
+        Before::OuterModule
+    } else if before.ends_with("::") || before.ends_with('.') && !before.ends_with("..") {
+        Before::Unknown
+    } else {
+        Before::Nothing
     }
 }
 

@@ -1,6 +1,8 @@
 //! What each language defines and uses.
 
 mod definitions;
+mod headers;
+mod receivers;
 mod uses;
 mod scopes;
 mod shown;

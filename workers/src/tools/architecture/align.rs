@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::vectors;
+use crate::blocking::Load;
 use crate::context::Snapshot;
 use crate::projects::Project;
 use crate::tools::{Reply, Tool, ToolContext, markdown::cut, paging, schema::is_false};
@@ -103,6 +104,7 @@ impl Tool for CheckAdrAlignment {
     const FAMILY: &'static str = "architecture";
     const PER_MINUTE: Option<u32> = Some(30);
     const WEIGHT: u32 = 5;
+    const LOAD: Load = Load::Heavy;
     const UNTRUSTED: bool = true;
     type Args = AlignArgs;
     type Output = AlignmentAnswer;

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use self::result::{DocumentResult, DocumentResults};
 use super::vectors;
 use crate::{
+    blocking::Load,
     context::Snapshot,
     projects::Project,
     tools::{Reply, Tool, ToolContext, paging},
@@ -83,6 +84,7 @@ impl Tool for SearchArchitecture {
     const FAMILY: &'static str = "architecture";
     const PER_MINUTE: Option<u32> = Some(30);
     const WEIGHT: u32 = 5;
+    const LOAD: Load = Load::Heavy;
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("max_results", 10)];
     const UNTRUSTED: bool = true;
     type Args = SearchArgs;

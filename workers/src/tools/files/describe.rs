@@ -94,7 +94,7 @@ pub(in crate::tools) fn role(path: &str) -> &'static str {
     let name = name(path);
     let lower = name.to_ascii_lowercase();
     let extension = extension(name).unwrap_or_default();
-    if folders(path).any(is_test_folder) || is_test_name(&lower) {
+    if folders(path).any(is_test_folder) || is_test_name(name) {
         "test"
     } else if folders(path).any(|folder| matches!(folder, "docs" | "doc"))
         || is_document_name(&lower)

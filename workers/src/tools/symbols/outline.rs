@@ -1,10 +1,7 @@
 //! `outline`: what stands in a file or the files of a folder, without bodies.
 
 use archway_proto::{failure::Failure, fault::Fault};
-use archway_repo::{
-    EntryKind, RepoPath,
-    syntax::{self, Language},
-};
+use archway_repo::{EntryKind, RepoPath, syntax::Language};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +9,11 @@ use super::{
     nested::{OutlinedSymbol, tree},
     sources::{Content, Sources},
 };
+use crate::blocking::Load;
 use crate::tools::{Reply, Tool, ToolContext, paging, read_whole};
+
+/// Bytes around the path and the symbols of a file in an answer.
+const AROUND_FILE: usize = 48;
 
 /// Shows what stands in a file.
 pub(in crate::tools) struct Outline;
@@ -44,6 +45,9 @@ pub(in crate::tools) struct OutlineOfPath {
     #[serde(skip_serializing_if = "Option::is_none")]
     files: Option<Vec<OutlinedFile>>,
     truncated: bool,
+    /// Symbols that were found but did not fit, members included.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    left_out: usize,
     /// Why symbols are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
@@ -53,6 +57,14 @@ pub(in crate::tools) struct OutlineOfPath {
 struct OutlinedFile {
     path: String,
     symbols: Vec<OutlinedSymbol>,
+    /// Of this file.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    left_out: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl Tool for Outline {
@@ -64,6 +76,7 @@ impl Tool for Outline {
     const FAMILY: &'static str = "symbols";
     const PER_MINUTE: Option<u32> = Some(60);
     const WEIGHT: u32 = 2;
+    const LOAD: Load = Load::Heavy;
     const UNTRUSTED: bool = true;
     type Args = OutlineArgs;
     type Output = OutlineOfPath;
@@ -75,19 +88,17 @@ impl Tool for Outline {
         let snapshot = cx
             .read(&project, move |repo, cancel| {
                 let path = RepoPath::parse(&args.path)?;
-                let cache = &cache;
                 let outliner = Outliner {
-                    sources: Sources {
-                        cache,
-                        repo,
-                        cancel,
-                    },
+                    sources: Sources::new(&cache, repo, cancel),
                     depth: args.depth,
                     room,
                 };
                 match repo.directory(&path) {
-                    Ok(folder) => outliner.folder(&path, &folder),
-                    Err(_no_folder) => outliner.file(&path),
+                    Ok(folder) if repo.submodule(&path).is_none() => {
+                        outliner.folder(&path, &folder)
+                    }
+                    // A submodule whose files are not here fails as a file.
+                    _ => outliner.file(&path),
                 }
             })
             .await?;
@@ -111,42 +122,40 @@ struct Outliner<'a> {
 impl Outliner<'_> {
     fn file(&self, path: &RepoPath) -> Result<OutlineOfPath, Failure> {
         let Sources { repo, cancel, .. } = self.sources;
-        let most = syntax::MAX_BYTES as u64;
-        match read_whole(repo, path, most, cancel) {
-            // Says what is near a path of no file, too.
-            Err(failure) if failure.code != Fault::FileTooLarge => return Err(failure),
-            _ => {}
-        }
         let mut truncated = false;
-        let (mut symbols, mut reason) = match self.sources.content(path)? {
+        let (found, mut reason) = match self.sources.content(path)? {
             Content::Parsed(source) => (tree(&source.parsed, self.depth, false), None),
-            Content::None(why) => (Vec::new(), Some(why)),
+            Content::None(why) => {
+                // Opens the file, to say what is near a path of none, but reads nothing.
+                match read_whole(repo, path, 0, cancel) {
+                    Err(failure) if failure.code != Fault::FileTooLarge => return Err(failure),
+                    _ => (Vec::new(), Some(why)),
+                }
+            }
             Content::Failed(why) => {
                 truncated = true;
                 (Vec::new(), Some(why))
             }
         };
-        if paging::fit(&symbols, self.room) < symbols.len() {
-            // The top level first: members are named by an outline that fits.
-            truncated = true;
-            reason = Some("too much for one answer: members are left out".to_owned());
-            for symbol in &mut symbols {
-                symbol.children.clear();
-            }
-            let fits = paging::fit(&symbols, self.room);
-            if fits < symbols.len() {
-                symbols.truncate(fits);
-                let last = symbols.last().map_or(0, |it| it.end_line);
-                reason = Some(format!(
-                    "too much for one answer: read on after line {last}"
-                ));
-            }
+        let total = found.len();
+        let (symbols, left_out) = fitted(found, |symbols| paging::fit(symbols, self.room));
+        if symbols.len() < total {
+            let last = symbols.last().map_or(0, |it| it.end_line);
+            reason = Some(format!(
+                "too much for one answer: read on after line {last}"
+            ));
+        } else if left_out > 0 {
+            reason = Some(format!(
+                "too much for one answer: {left_out} members are left out"
+            ));
         }
+        truncated |= left_out > 0;
         Ok(OutlineOfPath {
             path: path.display(),
             symbols,
             files: None,
             truncated,
+            left_out,
             reason,
         })
     }
@@ -166,12 +175,16 @@ impl Outliner<'_> {
             let symbols = tree(&source.parsed, self.depth, true);
             Ok(found.add(source.path.display(), symbols, self.room))
         })?;
-        let truncated = is_late || found.is_full;
-        let reason = match (total, truncated) {
+        let is_partial = is_late || found.is_full;
+        let left_out = found.left_out;
+        let reason = match (total, is_partial) {
             (0, _) => Some("no file of the folder has a grammar".to_owned()),
             (_, true) => Some(format!(
                 "{} of {total} source files were looked at; outline a folder in it, or a file",
                 found.seen
+            )),
+            (_, false) if left_out > 0 => Some(format!(
+                "too much for one answer: {left_out} members are left out; outline their files"
             )),
             (_, false) => None,
         };
@@ -179,7 +192,8 @@ impl Outliner<'_> {
             path: requested.display(),
             symbols: Vec::new(),
             files: Some(found.files),
-            truncated,
+            truncated: is_partial || left_out > 0,
+            left_out,
             reason,
         })
     }
@@ -191,26 +205,108 @@ struct Found {
     files: Vec<OutlinedFile>,
     /// Files that were looked at, with and without symbols.
     seen: usize,
+    /// Symbols of these files for which there was no room.
+    left_out: usize,
     is_full: bool,
 }
 
 impl Found {
     /// Adds a file, without the members of its symbols if there is no room. Returns whether more fit.
-    fn add(&mut self, path: String, mut symbols: Vec<OutlinedSymbol>, room: usize) -> bool {
+    fn add(&mut self, path: String, symbols: Vec<OutlinedSymbol>, room: usize) -> bool {
         let left = room.saturating_sub(paging::size_of_all(&self.files));
-        if paging::size(&symbols) + path.len() + 32 > left {
-            for symbol in &mut symbols {
-                symbol.children.clear();
-            }
-            let left = left.saturating_sub(path.len() + 32);
-            let fits = paging::fit_within(&symbols, left);
-            self.is_full = fits < symbols.len() || self.is_full;
-            symbols.truncate(fits);
-        }
+        let left = left.saturating_sub(path.len() + AROUND_FILE);
+        let total = symbols.len();
+        let (symbols, left_out) = fitted(symbols, |symbols| paging::fit_within(symbols, left));
+        self.is_full |= symbols.len() < total;
+        self.left_out += left_out;
         if !symbols.is_empty() {
-            self.files.push(OutlinedFile { path, symbols });
+            self.files.push(OutlinedFile {
+                path,
+                symbols,
+                left_out,
+            });
         }
         self.seen += 1;
         !self.is_full
+    }
+}
+
+/// The symbols for which there is room, without members if there is none for all of them, and how
+/// many are left out. `fits` says how many of the first ones fit.
+fn fitted(
+    mut symbols: Vec<OutlinedSymbol>,
+    fits: impl Fn(&[OutlinedSymbol]) -> usize,
+) -> (Vec<OutlinedSymbol>, usize) {
+    let total = count(&symbols);
+    if fits(&symbols) < symbols.len() {
+        // The top level first: it names what to read for the rest.
+        for symbol in &mut symbols {
+            symbol.children.clear();
+        }
+        symbols.truncate(fits(&symbols));
+    }
+    let left_out = total - count(&symbols);
+    (symbols, left_out)
+}
+
+/// Symbols with those inside of them, which are at most two levels deep.
+fn count(symbols: &[OutlinedSymbol]) -> usize {
+    let inside = symbols.iter().map(|it| count(&it.children));
+    symbols.len() + inside.sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::SymbolKind;
+    use super::*;
+
+    fn symbol(name: &str, children: Vec<OutlinedSymbol>) -> OutlinedSymbol {
+        OutlinedSymbol {
+            name: name.to_owned(),
+            kind: SymbolKind::Class,
+            line: 1,
+            end_line: 2,
+            signature: format!("class {name}"),
+            children,
+        }
+    }
+
+    /// A class with members, and a function.
+    fn file(members: usize) -> Vec<OutlinedSymbol> {
+        let members = (0..members).map(|_| symbol("member", Vec::new()));
+        vec![
+            symbol("Gate", members.collect()),
+            symbol("build", Vec::new()),
+        ]
+    }
+
+    #[test]
+    fn members_without_room_are_counted_and_said() {
+        let mut found = Found::default();
+        let room = paging::size_of_all::<OutlinedFile>(&[]) + 2_000;
+        assert!(found.add("small.py".into(), file(3), room));
+        assert_eq!((found.files[0].left_out, found.left_out), (0, 0));
+        assert!(found.add("large.py".into(), file(40), room));
+        let large = &found.files[1];
+        assert_eq!((large.symbols.len(), large.left_out), (2, 40));
+        assert!(large.symbols[0].children.is_empty());
+        assert!(!found.is_full);
+        assert_eq!(found.left_out, 40);
+        let answer = serde_json::to_value(&found.files).unwrap();
+        assert_eq!(answer[0].get("left_out"), None);
+        assert_eq!(answer[1]["left_out"], 40);
+    }
+
+    #[test]
+    fn a_full_outline_counts_what_it_leaves_out() {
+        let mut found = Found::default();
+        let room = paging::size_of_all::<OutlinedFile>(&[]) + 300;
+        let symbols = (0..30).map(|_| symbol("Gate", Vec::new()));
+        assert!(!found.add("large.py".into(), symbols.collect(), room));
+        let shown = found.files[0].symbols.len();
+        assert!((1..30).contains(&shown), "{shown}");
+        assert_eq!(found.left_out, 30 - shown);
+        assert!(!found.add("next.py".into(), file(3), 0));
+        assert_eq!((found.seen, found.left_out), (2, 30 - shown + 5));
     }
 }

@@ -277,13 +277,6 @@ fn php_has_traits_properties_and_cases() {
 }
 
 #[test]
-fn cpp_headers_are_known_by_their_text() {
-    let text = "template <> struct formatter<Gate> {\n  int open;\n};\n";
-    let expected = ["+struct formatter", "+field formatter::open"];
-    assert_eq!(defined(Language::C, text), expected);
-}
-
-#[test]
 fn variables_of_a_block_are_local_whatever_is_around() {
     let text = "BOGUS(x\nstatic int f(a, b) int a; int b; {\n  int inner;\n}\n";
     let found = defined(Language::C, text);

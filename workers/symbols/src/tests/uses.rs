@@ -50,7 +50,7 @@ fn rust_tells_calls_types_imports_and_writes_apart() {
             "4:14 call of Circuit in f",
             "5:16 call in f",
             "5:28 call of ? in f",
-            "6:10 write of self in f",
+            "6:10 write of ? in f",
             "7:9 local in f",
             "8:15 write of ? in f",
         ]
