@@ -8,6 +8,7 @@
 // In processing order.
 mod embedding;
 mod names;
+mod tokens;
 mod measures;
 mod words;
 mod positions;

@@ -1,6 +1,6 @@
 //! Numbers with units, and whether one breaks the bound that another sets.
 
-use super::words::Token;
+use super::tokens::Token;
 
 /// A number with a unit: seconds, bytes, or a share.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -12,11 +12,10 @@ use std::ops::Range;
 use super::embedding::Embedding;
 use super::measures::{Measure, measures};
 use super::names::{self, Product};
+use super::tokens::{Token, tokens};
 use crate::markdown::sentences;
 use vocabulary::{ALONGSIDE, CONTINUES, ENDS, EXCEPTIONS, MOVES, NEGATES, RESTARTS, STOPS};
 
-/// At most this many words of a sentence are read.
-const MAX_WORDS: usize = 300;
 /// At most this many bytes of a sentence are embedded.
 const MAX_EMBEDDED: usize = 4096;
 
@@ -114,47 +113,6 @@ fn has(tokens: &[Token], words: &[&str]) -> bool {
     tokens
         .iter()
         .any(|token| words.contains(&token.lower.as_str()))
-}
-
-/// A word as written, or a punctuation mark.
-#[derive(Debug)]
-pub(super) struct Token {
-    pub(super) lower: String,
-    is_capital: bool,
-}
-
-/// The tokens of a text, at most [`MAX_WORDS`].
-fn tokens(text: &str) -> Vec<Token> {
-    let is_inner = |c: char| c.is_alphanumeric() || "'’+#_-.".contains(c);
-    let mut tokens = Vec::new();
-    let mut rest = text;
-    while let Some(start) = rest.find(|c: char| c.is_alphanumeric() || ".,;:!?—–()→/|%".contains(c))
-    {
-        if tokens.len() >= MAX_WORDS {
-            break;
-        }
-        rest = rest.get(start..).unwrap_or_default();
-        let is_word = rest.starts_with(char::is_alphanumeric);
-        let first = rest.chars().next().map_or(1, char::len_utf8);
-        let end = if is_word {
-            rest.find(|c| !is_inner(c)).unwrap_or(rest.len())
-        } else {
-            first
-        };
-        let token = rest.get(..end).unwrap_or_default();
-        let word = token.trim_end_matches(['.', '-', '\'', '’', '_']);
-        let word = if is_word { word } else { token };
-        let lower = word.to_lowercase().replace('’', "'");
-        let lower = lower
-            .strip_suffix("'s")
-            .map_or(lower.clone(), str::to_owned);
-        tokens.push(Token {
-            lower,
-            is_capital: word.starts_with(char::is_uppercase),
-        });
-        rest = rest.get(word.len().max(1)..).unwrap_or_default();
-    }
-    tokens
 }
 
 /// The words with their roles.
