@@ -3,24 +3,25 @@
 //! Rules decide, so the same texts always get the same answer. If a chat model is configured, it
 //! may correct the labels ([`refine`]). A failure of the model does not fail the call.
 
+mod records;
 mod refine;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use archway_architecture::{
-    alignment::{Alignment, Decision, Finding, Label, Proposal, align},
+    alignment::{Alignment, Finding, Proposal, align},
     document::{Document, Kind},
     library::{Libraries, Library},
     search::{MissingVectors, Vectors},
 };
 use archway_index::embed::Embedder;
 use archway_proto::failure::Failure;
-use archway_repo::{Cancel, Repo, RepoError, Stopped};
+use archway_repo::{Cancel, Repo, RepoError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::records::{decisions, documents, name, successors};
 use super::vectors;
 use crate::blocking::Load;
 use crate::context::Snapshot;
@@ -288,59 +289,5 @@ impl Check {
             alignment: name(finding.label),
             reason: finding.reason,
         })
-    }
-}
-
-/// The decision records of a library. Decisions are identified by their index here.
-fn documents(library: &Library) -> Vec<&Document> {
-    library.of_kind(Kind::Adr).collect()
-}
-
-/// The decision of each document.
-fn decisions<'a>(
-    documents: &[&'a Document],
-    successors: &'a [Vec<usize>],
-    cancel: &Cancel,
-) -> Result<Vec<Decision<'a>>, Stopped> {
-    let mut decisions = Vec::with_capacity(documents.len());
-    for (document, successors) in documents.iter().zip(successors) {
-        cancel.check()?;
-        decisions.extend(decision(document, successors));
-    }
-    Ok(decisions)
-}
-
-/// For each decision, the indexes of those that supersede it.
-fn successors(documents: &[&Document]) -> Vec<Vec<usize>> {
-    let indexes = documents.iter().enumerate();
-    let indexes: HashMap<&str, usize> = indexes
-        .map(|(at, document)| (document.slug.as_str(), at))
-        .collect();
-    let index_of = |slug: &String| indexes.get(slug.as_str()).copied();
-    let of = |document: &&Document| {
-        let record = document.record.as_ref();
-        let slugs = record.into_iter().flat_map(|record| &record.superseded_by);
-        slugs.filter_map(index_of).collect()
-    };
-    documents.iter().map(of).collect()
-}
-
-fn decision<'a>(document: &'a Document, successors: &'a [usize]) -> Option<Decision<'a>> {
-    let record = document.record.as_ref()?;
-    Some(Decision {
-        id: &record.id,
-        status: record.status,
-        successors,
-        positions: document.positions()?,
-        markdown: &document.content.markdown,
-        source: document.text(),
-    })
-}
-
-fn name(label: Label) -> &'static str {
-    match label {
-        Label::Conflicts => "conflicts",
-        Label::Supports => "supports",
-        Label::Related => "related",
     }
 }
