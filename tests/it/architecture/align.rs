@@ -123,7 +123,7 @@ async fn a_decisions_status_decides_whether_it_counts() {
 #[tokio::test]
 async fn another_subject_finds_nothing_and_says_what_to_do() {
     let (_stack, client) = serve(lanternpost().commit()).await;
-    let reply = check(&client, "Paint the compartments yellow.").await;
+    let reply = check(&client, "Paint the fence green.").await;
     assert_eq!(reply.structured()["related_adrs"], json!([]));
     assert_eq!(reply.structured()["conflicts"], json!([]));
     assert!(

@@ -86,10 +86,6 @@ async fn a_proposal_against_our_own_record_conflicts_with_it() {
             "tls-to-workers-beneath-tonic",
         ),
         (
-            "Watch HEAD by file notifications instead of polling.",
-            "heads-are-polled-by-file-states",
-        ),
-        (
             "Use PostgreSQL's text parser to search memory.",
             "memory-is-searched-by-plain-words",
         ),

@@ -2,32 +2,45 @@
 //! subject, and whether the proposal conflicts with or supports them.
 //!
 //! No model takes part, so equal texts always get equal answers. Each decision is analysed once
-//! ([`Positions`]): what it chose, rejected, rules and leaves open. A proposal is analysed the same
-//! way, clause by clause, and compared with each decision.
+//! ([`Positions`]). A proposal is read the same way. First the decisions that it concerns are found, then
+//! the sentence of each that decides, and at last the few cases in which a conflict is certain.
 
 // In processing order.
-mod names;
-mod words;
-mod measures;
-mod clauses;
 mod embedding;
-mod lexicon;
+mod names;
+mod tokens;
+mod measures;
+mod words;
 mod positions;
-mod evidence;
-mod classifier;
+mod retrieval;
+mod quote;
+mod judgment;
 mod explain;
 mod sentences;
 mod refine;
 
 use archway_repo::{Cancel, Stopped};
-use classifier::{Ground, Maxima};
-use evidence::{Evidence, ParsedProposal, Weights, WordMatches};
+use judgment::{Found, Ground, Pair};
+use retrieval::{ParsedProposal, Rarity};
 
 use super::adr::Status;
 use super::markdown::Markdown;
-pub use classifier::Label;
 pub(crate) use positions::Positions;
 pub use refine::ModelVerdict;
+
+/// How much worse the second sentence may be for a reason to quote it, too.
+const SECOND_QUOTE: f32 = 1.0;
+
+/// The relation of a proposal to a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Label {
+    /// The proposal goes against the decision.
+    Conflicts,
+    /// A sentence of the decision endorses the proposal.
+    Supports,
+    /// Both concern the same subject, and nothing certainly endorses or forbids the proposal.
+    Related,
+}
 
 /// A decision to compare a proposal with.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +66,9 @@ pub struct Proposal<'a> {
     pub description: &'a str,
     /// The problem or background.
     pub context: Option<&'a str>,
+    /// The cosine of the description and the nearest passage of each decision, in order, if an
+    /// embedding service gave vectors.
+    pub nearest: Option<&'a [f32]>,
 }
 
 /// The result of comparing a proposal with all decisions.
@@ -87,53 +103,97 @@ pub fn align(
     cancel: &Cancel,
 ) -> Result<Alignment, Stopped> {
     let parsed = ParsedProposal::of(proposal.description, proposal.context);
-    let weights = Weights::of(decisions.iter().map(|decision| decision.positions));
-    let all = decisions.iter().map(|decision| decision.positions);
-    let matches = WordMatches::of(&parsed, all, &weights);
-    let mut evidence = Vec::with_capacity(decisions.len());
-    for decision in decisions {
+    let all: Vec<&Positions> = decisions
+        .iter()
+        .map(|decision| decision.positions)
+        .collect();
+    let rarity = Rarity::of(all.iter().copied());
+    cancel.check()?;
+    let ranked = retrieval::find(&parsed, &all, proposal.nearest, &rarity);
+    let mut found = Vec::new();
+    let mut rank = 0;
+    for (at, relevance) in with_successors(decisions, ranked) {
         cancel.check()?;
-        evidence.push(Evidence::of(
-            &parsed,
-            decision.positions,
-            &matches,
-            &weights,
-        ));
+        let Some(decision) = decisions.get(at) else {
+            continue;
+        };
+        let pair = Pair {
+            proposal: &parsed,
+            positions: decision.positions,
+            rarity: &rarity,
+        };
+        let how = Found {
+            relevance,
+            rank,
+            status: decision.status,
+        };
+        found.push(finding(decisions, at, decision, &pair, how));
+        rank += usize::from(!is_not_in_effect(decision.status));
     }
-    let mut reported = reported(&parsed, &evidence);
-    for (at, _, label, _) in &mut reported {
-        if decisions
-            .get(*at)
-            .is_some_and(|decision| is_not_in_effect(decision.status))
-        {
-            *label = Label::Related;
-        }
-    }
-    reported.sort_by(|left, right| left.2.cmp(&right.2).then(right.1.total_cmp(&left.1)));
-    let finding = |(at, _, label, ground): &(usize, f32, Label, Ground)| {
-        let decision = decisions.get(*at)?;
-        Some(Finding {
-            decision: *at,
-            label: *label,
-            reason: explain::reason(decisions, decision, *label, *ground),
-            conflict: (*label == Label::Conflicts).then(|| explain::conflict(decision, *ground)),
-        })
-    };
-    let found: Vec<Finding> = reported.iter().filter_map(finding).collect();
+    // A stable sort: the order by relevance remains within a label.
+    found.sort_by_key(|finding| finding.label != Label::Conflicts);
     let suggestions = explain::suggestions(decisions, &found);
     Ok(Alignment { found, suggestions })
 }
 
-/// The decisions to report: index, relevance, label and ground of each.
-fn reported(parsed: &ParsedProposal, evidence: &[Evidence]) -> Vec<(usize, f32, Label, Ground)> {
-    let maxima = Maxima::of(evidence);
-    let report = |(at, evidence)| {
-        let relevance = classifier::relevance(parsed, evidence, &maxima);
-        let classification = classifier::classify(parsed, evidence);
-        let is_reported = classifier::is_reported(parsed, evidence, &classification, relevance);
-        is_reported.then_some((at, relevance, classification.label, classification.ground))
+fn finding(
+    decisions: &[Decision<'_>],
+    at: usize,
+    decision: &Decision<'_>,
+    pair: &Pair<'_>,
+    how: Found,
+) -> Finding {
+    let statements = quote::ranked(pair.proposal, decision.positions);
+    let ground = match is_not_in_effect(decision.status) {
+        true => Ground::Nearest,
+        false => pair.judge(how, &statements),
     };
-    evidence.iter().enumerate().filter_map(report).collect()
+    let label = ground.label();
+    let (statement, other) = quoted(decision.positions, ground, &statements);
+    Finding {
+        decision: at,
+        label,
+        reason: explain::reason(decisions, decision, ground, (statement, other)),
+        conflict: (label == Label::Conflicts)
+            .then(|| explain::conflict(decision, ground, statement)),
+    }
+}
+
+/// The statements to quote: the one that the ground rests on, and the likeliest other one if it is near.
+fn quoted(
+    positions: &Positions,
+    ground: Ground,
+    ranked: &[(usize, f32)],
+) -> (Option<usize>, Option<usize>) {
+    let likeliest = ranked.first().copied();
+    let certain = match ground {
+        Ground::AdoptsRejected(at) | Ground::TurnsDownRejected(at) => at,
+        Ground::BreaksLimit(at) | Ground::BreaksProhibition(at) | Ground::Endorsed(at) => Some(at),
+        Ground::AdoptsAlternative | Ground::DropsChosen => positions.choice(),
+        Ground::RepeatsRejected | Ground::Nearest => None,
+    };
+    let first = certain.or(likeliest.map(|(at, _)| at));
+    let best = likeliest.map_or(0.0, |(_, score)| score);
+    let mut others = ranked
+        .iter()
+        .filter(|(at, score)| Some(*at) != first && *score >= best - SECOND_QUOTE);
+    (first, others.next().map(|(at, _)| *at))
+}
+
+/// The decisions found, each that is superseded followed by its successors.
+fn with_successors(decisions: &[Decision<'_>], ranked: Vec<(usize, f32)>) -> Vec<(usize, f32)> {
+    let mut all: Vec<(usize, f32)> = Vec::new();
+    for (at, relevance) in ranked {
+        let successors = decisions
+            .get(at)
+            .map_or(&[][..], |decision| decision.successors);
+        for one in std::iter::once(at).chain(successors.iter().copied()) {
+            if all.iter().all(|(other, _)| *other != one) {
+                all.push((one, relevance));
+            }
+        }
+    }
+    all
 }
 
 /// Whether a decision is not in effect, or not yet. Such a decision is at most related.

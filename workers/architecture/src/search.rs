@@ -16,7 +16,7 @@ use archway_repo::{Cancel, Stopped};
 use super::document::{Document, Kind};
 use super::library::Library;
 
-pub use vectors::{MissingVectors, Vectors};
+pub use vectors::{DocumentVectors, MissingVectors, Vectors};
 
 /// The weight of the best passage's similarity, relative to weight 1 for words.
 const VECTOR_WEIGHT: f32 = 1.0;
@@ -81,7 +81,7 @@ impl Query {
     pub fn find<'a>(
         &self,
         library: &'a Library,
-        vectors: Option<&[vectors::DocumentVectors]>,
+        vectors: Option<&[DocumentVectors]>,
         cancel: &Cancel,
     ) -> Result<Vec<Match<'a>>, Stopped> {
         let Some(terms) = &self.terms else {
@@ -167,7 +167,7 @@ struct Similarity {
 }
 
 impl Similarities {
-    fn of(all: &[vectors::DocumentVectors], query: &[f32]) -> Similarities {
+    fn of(all: &[DocumentVectors], query: &[f32]) -> Similarities {
         let nearest: Vec<_> = all.iter().map(|document| document.nearest(query)).collect();
         let mut cosines: Vec<f32> = nearest
             .iter()

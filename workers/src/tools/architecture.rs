@@ -1,5 +1,6 @@
 //! The family `architecture`: the decisions, patterns and guidelines of a project.
 
+mod vectors;
 mod search;
 mod align;
 mod validate;

@@ -11,11 +11,6 @@ static TABLE: LazyLock<Option<Table>> = LazyLock::new(|| Table::built_in().ok())
 #[derive(Clone, Debug)]
 pub(super) struct Embedding(Box<[i8]>);
 
-/// The vector of a word, and its length before scaling: longer means more informative.
-pub(super) fn weighted(text: &str) -> Option<(Vec<f32>, f32)> {
-    TABLE.as_ref()?.weighed(text)
-}
-
 impl Embedding {
     /// The embedding of a text; `None` if the table can't spell any of its words.
     pub(super) fn of(text: &str) -> Option<Embedding> {
@@ -28,7 +23,7 @@ impl Embedding {
         clippy::cast_possible_truncation,
         reason = "a number of a vector of length 1 times 127 fits a byte"
     )]
-    pub(super) fn rounded(vector: &[f32]) -> Embedding {
+    fn rounded(vector: &[f32]) -> Embedding {
         let rounded = vector.iter().map(|value| (value * 127.0).round() as i8);
         Embedding(rounded.collect())
     }

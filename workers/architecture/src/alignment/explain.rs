@@ -1,21 +1,18 @@
 //! The texts of findings: the reason with a quotation, and the next steps.
 
-use super::classifier::Ground;
-use super::positions::{Statement, StatementKind};
+use super::judgment::Ground;
 use super::{Decision, Finding, Label, Status};
-use crate::adr::Passage;
 
 /// The longest quotation, in bytes.
 const MAX_QUOTE: usize = 600;
 
-/// The reason for a finding, quoting the sentence it is based on.
+/// The reason for a finding. It quotes the sentence that decides, and a second one where that is nearly as likely.
 pub(super) fn reason(
     decisions: &[Decision<'_>],
     decision: &Decision<'_>,
-    label: Label,
     ground: Ground,
+    (statement, other): (Option<usize>, Option<usize>),
 ) -> String {
-    let quote = quote(decision, ground);
     let why = match decision.status {
         Status::Superseded => format!(
             "Superseded{}, so it is not in effect",
@@ -23,33 +20,67 @@ pub(super) fn reason(
         ),
         Status::Deprecated => "Deprecated, so it is not in effect".to_owned(),
         Status::Proposed => "Only proposed, so it is not in effect yet".to_owned(),
-        Status::Rejected if label == Label::Conflicts => "Repeats a rejected proposal".to_owned(),
-        _ => label_reason(label, ground).to_owned(),
+        _ => why(ground).to_owned(),
     };
-    match quote {
-        Some(quote) => format!("{why}: \"{quote}\""),
+    let also = |statement| quote(decision, statement).map(|quote| format!(" Also: \"{quote}\""));
+    match quote(decision, statement) {
+        Some(quote) => format!("{why}: \"{quote}\"{}", also(other).unwrap_or_default()),
         None => format!("{why}."),
     }
 }
 
+fn why(ground: Ground) -> &'static str {
+    match ground {
+        Ground::RepeatsRejected => "Repeats a rejected proposal",
+        Ground::AdoptsRejected(_) => "Adopts a rejected option",
+        Ground::AdoptsAlternative => "Adopts an alternative to the chosen option",
+        Ground::DropsChosen => "Drops the chosen option",
+        Ground::BreaksLimit(_) => "Violates a limit",
+        Ground::BreaksProhibition(_) => "Does what the decision forbids",
+        Ground::TurnsDownRejected(_) => "Rejects what the decision rejected",
+        Ground::Endorsed(_) => "Restates or carries out the decision",
+        Ground::Nearest => "The same subject; check whether the proposal keeps to it",
+    }
+}
+
 /// A description of a conflict.
-pub(super) fn conflict(decision: &Decision<'_>, ground: Ground) -> String {
+pub(super) fn conflict(
+    decision: &Decision<'_>,
+    ground: Ground,
+    statement: Option<usize>,
+) -> String {
     let description = match ground {
+        Ground::RepeatsRejected => "The proposal repeats what was rejected.",
         Ground::AdoptsRejected(_) => "The proposal adopts an option that the decision rejected.",
-        Ground::AdoptsAlternative | Ground::Replaces(_) => {
+        Ground::AdoptsAlternative => {
             "The proposal adopts an alternative to what the decision chose."
         }
-        Ground::ViolatesBound(_) => "The proposal violates a limit that the decision sets.",
-        Ground::OutOfScope(_) => {
-            "The proposal uses something outside of the scope that the decision allows."
-        }
+        Ground::BreaksLimit(_) => "The proposal violates a limit that the decision sets.",
         Ground::DropsChosen => "The proposal drops what the decision chose.",
-        _ => "The proposal contradicts the decision.",
+        _ => "The proposal does what the decision forbids.",
     };
-    match quote(decision, ground) {
+    match quote(decision, statement) {
         Some(quote) => format!("{description} It says: \"{quote}\""),
         None => description.to_owned(),
     }
+}
+
+/// A statement as written in the decision.
+fn quote(decision: &Decision<'_>, statement: Option<usize>) -> Option<String> {
+    let statement = decision.positions.statements.get(statement?)?;
+    let mut quote = statement
+        .passage
+        .verbatim(decision.markdown, decision.source);
+    if quote.len() > MAX_QUOTE {
+        // Cut between words, so that the quotation stays verbatim.
+        let end = quote.floor_char_boundary(MAX_QUOTE);
+        let end = quote
+            .get(..end)
+            .and_then(|text| text.rfind(' '))
+            .unwrap_or(end);
+        quote.truncate(end);
+    }
+    (!quote.is_empty()).then_some(quote)
 }
 
 /// The suggested next steps.
@@ -99,25 +130,6 @@ fn without_conflict(decisions: &[Decision<'_>], found: &[Finding]) -> String {
     }
 }
 
-fn label_reason(label: Label, ground: Ground) -> &'static str {
-    match ground {
-        Ground::AdoptsRejected(_) => "Adopts a rejected option",
-        Ground::AdoptsAlternative | Ground::Replaces(_) => {
-            "Adopts an alternative to the chosen option"
-        }
-        Ground::ViolatesBound(_) => "Violates a limit",
-        Ground::OutOfScope(_) => "Exceeds the allowed scope",
-        Ground::Contradicts(_) => "Contradicts the decision",
-        Ground::DropsChosen => "Drops the chosen option",
-        Ground::DropsRejected(_) => "Rejects what the decision rejected",
-        Ground::Repeats(_) | Ground::RepeatsTitle => "Restates or carries out the decision",
-        Ground::Nearest(_) if label == Label::Related => {
-            "The same subject, neither endorsed nor forbidden"
-        }
-        Ground::Nearest(_) => "The same subject",
-    }
-}
-
 fn successors(decisions: &[Decision<'_>], decision: &Decision<'_>) -> String {
     let successor_ids = successor_ids(decisions, decision);
     match successor_ids.is_empty() {
@@ -134,67 +146,4 @@ fn successor_ids(decisions: &[Decision<'_>], decision: &Decision<'_>) -> String 
         .map(|successor| format!("ADR {}", successor.id))
         .collect();
     successor_ids.join(" and ")
-}
-
-/// The sentence that a ground is based on, as written in the decision.
-fn quote(decision: &Decision<'_>, ground: Ground) -> Option<String> {
-    let sentence = sentence(decision, ground)?;
-    let mut quote = sentence.verbatim(decision.markdown, decision.source);
-    if quote.len() > MAX_QUOTE {
-        // Cut between words, so that the quotation stays verbatim.
-        let end = quote.floor_char_boundary(MAX_QUOTE);
-        let end = quote
-            .get(..end)
-            .and_then(|text| text.rfind(' '))
-            .unwrap_or(end);
-        quote.truncate(end);
-    }
-    Some(quote)
-}
-
-fn sentence<'a>(decision: &Decision<'a>, ground: Ground) -> Option<&'a Passage> {
-    let positions = decision.positions;
-    let of_statement = |at: usize| positions.statements.get(at)?.sentence.as_ref();
-    let passage = match ground {
-        Ground::AdoptsRejected(at) | Ground::DropsRejected(at) => {
-            positions.rejected.get(at)?.sentence.as_ref()
-        }
-        Ground::ViolatesBound(at)
-        | Ground::OutOfScope(at)
-        | Ground::Contradicts(at)
-        | Ground::Replaces(at)
-        | Ground::Repeats(at)
-        | Ground::Nearest(Some(at)) => of_statement(at),
-        Ground::AdoptsAlternative
-        | Ground::DropsChosen
-        | Ground::RepeatsTitle
-        | Ground::Nearest(None) => None,
-    };
-    passage.or_else(|| chosen_sentence(decision))
-}
-
-/// The sentence that states what was chosen; otherwise the first rule, otherwise the first
-/// sentence.
-fn chosen_sentence<'a>(decision: &Decision<'a>) -> Option<&'a Passage> {
-    let positions = decision.positions;
-    let statements = || {
-        positions
-            .statements
-            .iter()
-            .filter(|statement| statement.sentence.is_some())
-    };
-    let is_chosen = |concept| positions.chosen.iter().any(|term| term.concept == concept);
-    let is_rule = |statement: &&Statement| statement.kind == StatementKind::Rule;
-    let names = |statement: &&Statement| {
-        statement
-            .clause
-            .terms
-            .iter()
-            .any(|term| is_chosen(term.concept))
-    };
-    let rule = statements().filter(is_rule).find(names);
-    let rule = rule
-        .or_else(|| statements().find(is_rule))
-        .or_else(|| statements().next());
-    rule?.sentence.as_ref()
 }

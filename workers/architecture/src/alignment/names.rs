@@ -1,164 +1,143 @@
-//! Names of products and techniques, and which of them are alternatives to each other.
+//! Names of products and techniques, and which of them take each other's place.
 //!
-//! Semicolons separate products, and commas separate names of one product. The products of a group
-//! are alternatives: adopting one where another was chosen replaces it. A product may be in several
-//! groups. Synonyms among plain words are in [`SYNONYMS`]; they have no alternatives.
-
-mod cues;
-mod vocabulary;
-mod alternatives;
+//! A line is a group of alternatives: who adopts one where another was chosen replaces it. `=` joins names
+//! of one product. Names of two words are written without the blank. The list is small on purpose: it
+//! holds what decisions are most often about, and a product that it lacks is merely related.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use alternatives::groups;
-use cues::CUES;
-pub(super) use cues::{CUE_KINDS, MAX_CUE_WORDS};
-use vocabulary::{AMBIGUOUS, SYNONYMS};
-pub(super) use vocabulary::{EVERYDAY, TECHNICAL};
+/// The groups.
+const GROUPS: &str = "\
+postgresql=postgres=pg=psql mysql mariadb oracle mssql=sqlserver db2 sqlite cockroachdb=cockroach tidb yugabytedb spanner aurora mongodb=mongo couchdb couchbase dynamodb=dynamo cosmosdb firestore cassandra scylladb neo4j
+timescaledb=timescale influxdb=influx clickhouse questdb opentsdb
+rabbitmq=rabbit kafka=msk redpanda pulsar sqs nats=jetstream activemq=artemis kinesis pubsub servicebus eventhubs eventbridge celery sidekiq zeromq
+mosquitto emqx hivemq
+redis=elasticache memcached=memcache valkey hazelcast ehcache
+opensearch elasticsearch=elastic solr meilisearch typesense algolia
+bigquery snowflake redshift databricks trino=presto athena duckdb druid
+parquet=geoparquet netcdf zarr orc csv timescaledb influxdb clickhouse athena
+json xml protobuf avro msgpack=messagepack cbor flatbuffers
+go=golang rust java kotlin python ruby php csharp=c# scala elixir c++ node=node.js=nodejs
+javascript=js typescript=ts elm
+react vue=vue.js angular svelte ember jquery
+electron tauri qt=qml flutter reactnative=react-native xamarin gtk
+redux mobx zustand
+kubernetes=k8s nomad swarm ecs lambda=lambdas=cloudfunctions cloudrun fargate heroku
+terraform opentofu pulumi cloudformation cdk bicep
+ansible chef puppet saltstack
+jenkins githubactions=ghactions gitlabci circleci buildkite teamcity travis
+gradle maven bazel
+aws azure gcp=googlecloud hetzner
+keycloak auth0 okta cognito zitadel
+vault sealedsecrets secretsmanager doppler sops
+datadog newrelic dynatrace splunk grafana kibana
+loki logstash graylog
+sentry bugsnag rollbar
+unleash launchdarkly flagsmith
+rest grpc graphql soap
+polling websockets=websocket webhooks
+uuidv7 uuidv4 ulid bigint=bigserial=autoincrement nanoid
+selenium playwright cypress
+flyway liquibase alembic
+ses=amazonses sendgrid mailgun postfix postmark
+stripe adyen paypal
+nginx envoy haproxy traefik
+istio linkerd
+slack matrix discord zulip mattermost discourse
+semver calver
+mbtiles pmtiles
+mirth rhapsody iguana
+zephyr freertos
+lorawan nb-iot=nbiot wi-fi=wifi zigbee
+jwt=jwts=jsonweb paseto";
 
-/// The longest name, in words.
-pub(super) const MAX_NAME_WORDS: usize = 4;
+/// Names that are also plain words: they count with a capital letter.
+const PLAIN: [&str; 17] = [
+    "oracle", "chef", "tempo", "consul", "swarm", "node", "swift", "puppet", "vault", "react",
+    "druid", "spanner", "aurora", "elastic", "dynamo", "rabbit", "matrix",
+];
+/// Names that are also verbs or nouns with which sentences begin.
+const BEGINNING: [&str; 2] = ["go", "rest"];
 
-/// At most this many groups contain one product.
-const MAX_GROUPS: usize = 8;
-
-/// The numbers, from 1, of the groups that a product is in; 0 marks a free entry.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Alternatives([u8; MAX_GROUPS]);
-
-impl Alternatives {
-    /// Whether the product is in no group.
-    pub(super) fn is_empty(self) -> bool {
-        self.0[0] == 0
-    }
-
-    /// Whether two products share a group.
-    pub(super) fn overlaps(self, other: Alternatives) -> bool {
-        let of_other = |group: &u8| *group != 0 && other.0.contains(group);
-        self.0.iter().any(of_other)
-    }
-
-    fn add(&mut self, group: u8) {
-        let free = self.0.iter_mut().find(|at| **at == 0 || **at == group);
-        if let Some(free) = free {
-            *free = group;
-        }
-    }
-}
-
-/// A product or technique: its main name, its kind and its groups.
-#[derive(Clone, Debug, Default)]
+/// A product or technique.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Product {
-    /// The main name.
-    pub(super) main_name: &'static str,
-    /// For example a database or a language.
-    pub(super) kind: &'static str,
-    pub(super) alternatives: Alternatives,
+    name: &'static str,
+    /// The groups that it is in, one bit each.
+    groups: u64,
 }
 
-/// The product with this name: lower-case words separated by single spaces.
-pub(super) fn product(name: &str) -> Option<&'static Product> {
-    PRODUCT_INDEX.get(name)
-}
-
-static PRODUCT_INDEX: LazyLock<HashMap<&'static str, Product>> = LazyLock::new(|| {
-    let mut index: HashMap<&'static str, Product> = HashMap::new();
-    let products = groups().zip(1..).flat_map(|((kind, group), number)| {
-        group
-            .split("; ")
-            .map(move |line| (line, kind, Some(number)))
-    });
-    let synonyms = SYNONYMS.split('\n').map(|line| (line, "", None));
-    for (line, kind, group) in products.chain(synonyms) {
-        let mut names = line
-            .split(", ")
-            .map(str::trim)
-            .filter(|name| !name.is_empty());
-        let Some(main_name) = names.next() else {
-            continue;
-        };
-        for name in std::iter::once(main_name).chain(names) {
-            let product = index.entry(name).or_default();
-            if let Some(group) = group {
-                product.alternatives.add(group);
-            }
-            if product.main_name.is_empty() {
-                (product.main_name, product.kind) = (main_name, kind);
-            }
-        }
+impl Product {
+    /// Its main name.
+    pub(super) fn name(self) -> &'static str {
+        self.name
     }
-    index
-});
 
-/// The kinds of cues that a word or phrase belongs to, one bit per kind.
-pub(super) fn cues(phrase: &str) -> u8 {
-    CUE_INDEX.get(phrase).copied().unwrap_or(0)
-}
-
-static CUE_INDEX: LazyLock<HashMap<&'static str, u8>> = LazyLock::new(|| {
-    let mut kinds = HashMap::new();
-    for (cues, kind) in CUES.iter().zip(0..) {
-        for cue in cues.split(", ") {
-            *kinds.entry(cue).or_insert(0) |= 1 << kind;
-        }
+    /// Whether one takes the other's place.
+    pub(super) fn is_alternative(self, other: Product) -> bool {
+        self.name != other.name && self.groups & other.groups != 0
     }
-    kinds
+}
+
+/// The product that a word, or that and the next one, names.
+pub(super) fn product(word: &str, next: &str, is_capital: bool, is_first: bool) -> Option<Product> {
+    let both = format!("{word}{next}");
+    if let Some(product) = PRODUCTS.get(both.as_str()).filter(|_| !next.is_empty()) {
+        return Some(*product);
+    }
+    let is_plain = PLAIN.contains(&word) && !is_capital;
+    let begins = BEGINNING.contains(&word) && (is_first || !is_capital);
+    PRODUCTS.get(word).copied().filter(|_| !is_plain && !begins)
+}
+
+static PRODUCTS: LazyLock<HashMap<&'static str, Product>> = LazyLock::new(|| {
+    let mut groups: HashMap<&str, u64> = HashMap::new();
+    let entries = || {
+        let lines = GROUPS.lines().zip(0_u32..);
+        lines.flat_map(|(line, group)| line.split(' ').map(move |entry| (entry, group)))
+    };
+    let main = |entry: &'static str| entry.split('=').next().unwrap_or(entry);
+    for (entry, group) in entries() {
+        *groups.entry(main(entry)).or_default() |= 1 << group;
+    }
+    let mut products = HashMap::new();
+    for (entry, _) in entries() {
+        let name = main(entry);
+        let groups = groups.get(name).copied().unwrap_or(0);
+        products.extend(
+            entry
+                .split('=')
+                .map(|alias| (alias, Product { name, groups })),
+        );
+    }
+    products
 });
-
-/// Whether a word is a technical term.
-pub(super) fn is_technical(word: &str) -> bool {
-    TECHNICAL.binary_search(&word).is_ok()
-}
-
-/// Whether a name is also an English word.
-pub(super) fn is_ambiguous(name: &str) -> bool {
-    AMBIGUOUS.binary_search(&name).is_ok()
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn synonyms_are_one_product_and_alternatives_share_a_group() {
-        let first = |name| product(name).map(|product| product.main_name);
-        assert_eq!(first("pg"), Some("postgresql"));
-        assert_eq!(first("json web tokens"), Some("jwt"));
-        assert_eq!(first("parcel"), None);
-        let alternatives = |name: &str| {
-            product(name).map_or(Alternatives::default(), |product| product.alternatives)
-        };
-        assert!(alternatives("cockroachdb").overlaps(alternatives("postgres")));
-        assert!(!alternatives("kafka").overlaps(alternatives("postgres")));
-        assert!(alternatives("repo").is_empty());
+    fn named(word: &str, next: &str) -> Option<Product> {
+        product(word, next, true, false)
     }
 
     #[test]
-    fn groups_fit_their_number_type_and_names_the_maximum_length() {
-        assert!(groups().count() < usize::from(u8::MAX));
-        let is_full = |product: &Product| product.alternatives.0.iter().all(|group| *group != 0);
-        assert!(!PRODUCT_INDEX.values().any(is_full));
-        let longest = PRODUCT_INDEX
-            .keys()
-            .map(|name| name.split(' ').count())
-            .max();
-        assert!(longest.is_some_and(|longest| longest <= MAX_NAME_WORDS));
-        assert!(PRODUCT_INDEX.len() >= 1500, "{}", PRODUCT_INDEX.len());
+    fn products_of_a_group_are_alternatives() {
+        let postgres = named("pg", "as").unwrap();
+        assert_eq!(postgres.name(), "postgresql");
+        assert!(postgres.is_alternative(named("mongo", "").unwrap()));
+        assert!(!postgres.is_alternative(named("postgres", "").unwrap()));
+        assert!(!postgres.is_alternative(named("kafka", "").unwrap()));
+        assert_eq!(named("sql", "server").unwrap().name(), "mssql");
+        assert!(GROUPS.lines().count() <= 64, "a bit for each");
     }
 
     #[test]
-    fn a_cue_has_the_bits_of_its_kinds() {
-        assert_eq!(cues("instead of"), 0b00001);
-        assert_eq!(cues("let's"), 0b00010);
-        assert_eq!(cues("parcel"), 0);
-        let longest = CUE_INDEX.keys().map(|cue| cue.split(' ').count()).max();
-        assert_eq!(longest, Some(MAX_CUE_WORDS));
-    }
-
-    #[test]
-    fn word_lists_are_sorted() {
-        assert!(TECHNICAL.is_sorted());
-        assert!(AMBIGUOUS.is_sorted());
+    fn plain_words_name_products_only_with_a_capital() {
+        assert!(product("go", "back", true, true).is_none());
+        assert!(product("rest", "of", false, false).is_none());
+        assert!(named("go", "").is_some());
+        assert!(product("vault", "", false, false).is_none());
     }
 }

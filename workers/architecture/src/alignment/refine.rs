@@ -137,6 +137,7 @@ mod tests {
         let proposal = Proposal {
             description: proposal,
             context: None,
+            nearest: None,
         };
         let by_rules = align(&decisions, &proposal, &cancel()).unwrap();
         let mut refined = by_rules.clone();

@@ -1,7 +1,7 @@
 //! The sentences of a decision that a verdict can be based on.
 
 use super::Decision;
-use super::positions::{Statement, StatementKind};
+use super::positions::Kind;
 use crate::adr::Passage;
 
 /// Longer sentences, in bytes, are omitted: a sentence is quoted whole or not at all.
@@ -13,7 +13,10 @@ impl Decision<'_> {
     pub fn sentences(&self, max_bytes: usize) -> Vec<String> {
         let mut seen: Vec<&Passage> = Vec::new();
         let (mut quoted, mut budget) = (Vec::new(), max_bytes);
-        for passage in self.passages() {
+        for passage in self
+            .passages(Kind::Rule)
+            .chain(self.passages(Kind::Rejected))
+        {
             if seen.contains(&passage) {
                 continue;
             }
@@ -28,16 +31,12 @@ impl Decision<'_> {
         quoted
     }
 
-    fn passages(&self) -> impl Iterator<Item = &Passage> {
-        let of = |kind: StatementKind| {
-            let statements = self.positions.statements.iter();
-            let of_kind = statements.filter(move |statement: &&Statement| statement.kind == kind);
-            of_kind.filter_map(|statement| statement.sentence.as_ref())
-        };
-        let rejected = self.positions.rejected.iter();
-        let rejected = rejected.filter_map(|option| option.sentence.as_ref());
-        of(StatementKind::Rule)
-            .chain(rejected)
-            .chain(of(StatementKind::Rejected))
+    fn passages(&self, kind: Kind) -> impl Iterator<Item = &Passage> {
+        let of_kind = self
+            .positions
+            .statements
+            .iter()
+            .filter(move |one| one.kind == kind);
+        of_kind.map(|one| &one.passage)
     }
 }

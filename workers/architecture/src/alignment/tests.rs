@@ -45,6 +45,7 @@ fn align_with(texts: &[&'static str], description: &str) -> (Vec<(usize, Label)>
     let proposal = Proposal {
         description,
         context: None,
+        nearest: None,
     };
     let alignment = align(&decisions, &proposal, &cancel()).unwrap();
     let labels = alignment.found.iter();
@@ -153,6 +154,7 @@ fn suggestions_name_the_successor_of_a_superseded_decision() {
     let proposal = Proposal {
         description: "The order service uses pg as its database.",
         context: None,
+        nearest: None,
     };
     let alignment = align(&[old, new], &proposal, &cancel()).unwrap();
     let expected = "ADR 0001 is superseded; read its successor: ADR 0002.";
@@ -211,6 +213,7 @@ fn an_unrelated_proposal_has_no_findings_but_a_suggestion() {
         &Proposal {
             description: "Use PostgreSQL.",
             context: Some("We need a store."),
+            nearest: None,
         },
         &cancel(),
     )
@@ -242,8 +245,25 @@ fn a_decision_of_one_huge_sentence_stays_within_limits() {
         let markdown = Markdown::read(&text, &cancel()).unwrap();
         let positions = Positions::of(&markdown, &Adr::of(&markdown, "Use PostgreSQL"));
         let counts = positions.statements.iter();
-        let counts: Vec<usize> = counts.map(|one| one.clause.terms.len()).collect();
-        assert!((1..=160).contains(&counts.len()), "{words}");
-        assert!(counts.iter().all(|count| *count <= 400), "{words}");
+        let counts: Vec<usize> = counts.map(|one| one.sentence.words.len()).collect();
+        assert!(counts.len() <= 160, "{words}");
+        assert!(counts.iter().all(|count| *count <= 2000), "{words}");
     }
+}
+
+#[test]
+fn a_paraphrase_is_found_by_the_vectors_of_passages() {
+    let all = [QUEUES, SESSIONS, STORE, LOGS].map(parse);
+    let decisions: Vec<Decision<'_>> = all.iter().map(decision).collect();
+    let mut proposal = Proposal {
+        description: "Zap gizmos whenever frobnication quiesces.",
+        context: None,
+        nearest: None,
+    };
+    let found = align(&decisions, &proposal, &cancel()).unwrap().found;
+    assert_eq!(found, []);
+    proposal.nearest = Some(&[0.31, 0.72, 0.28, 0.3]);
+    let found = align(&decisions, &proposal, &cancel()).unwrap().found;
+    let labels: Vec<(usize, Label)> = found.iter().map(|one| (one.decision, one.label)).collect();
+    assert_eq!(labels.first(), Some(&(1, Label::Related)));
 }

@@ -206,7 +206,7 @@ fn with_vectors_words_still_match() {
 fn a_median_similarity_is_no_match() {
     let like = |cosine: f32| {
         let other = (1.0 - cosine * cosine).sqrt();
-        vectors::DocumentVectors::of(vec![None, Some(vec![cosine, other])])
+        DocumentVectors::of(vec![None, Some(vec![cosine, other])])
     };
     let near = |cosines: &[f32]| {
         let all: Vec<_> = cosines.iter().map(|cosine| like(*cosine)).collect();

@@ -39,6 +39,11 @@ impl DocumentVectors {
         DocumentVectors(passages.into())
     }
 
+    /// The cosine of a vector and the most similar passage; 0 if no passage has a vector.
+    pub fn similarity(&self, query: &[f32]) -> f32 {
+        self.nearest(query).map_or(0.0, |(_, cosine)| cosine)
+    }
+
     /// The passage that is most similar to a vector, and the cosine.
     pub(super) fn nearest(&self, query: &[f32]) -> Option<(usize, f32)> {
         let cosine = |vector: &Vec<f32>| vector.iter().zip(query).map(|(a, b)| a * b).sum::<f32>();

@@ -3,23 +3,29 @@
 //! Rules decide, so the same texts always get the same answer. If a chat model is configured, it
 //! may correct the labels ([`refine`]). A failure of the model does not fail the call.
 
+mod records;
 mod refine;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use archway_architecture::{
-    alignment::{Alignment, Decision, Finding, Label, Proposal, align},
+    alignment::{Alignment, Finding, Proposal, align},
     document::{Document, Kind},
     library::{Libraries, Library},
+    search::{MissingVectors, Vectors},
 };
+use archway_index::embed::Embedder;
 use archway_proto::failure::Failure;
-use archway_repo::{Cancel, Repo, RepoError, Stopped};
+use archway_repo::{Cancel, Repo, RepoError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::records::{decisions, documents, name, successors};
+use super::vectors;
 use crate::blocking::Load;
+use crate::context::Snapshot;
+use crate::projects::Project;
 use crate::tools::{Reply, Tool, ToolContext, markdown::cut, paging, schema::is_false};
 
 /// Maximum length of a title in bytes.
@@ -108,15 +114,29 @@ impl Tool for CheckAdrAlignment {
         let project = cx.project(args.project.as_deref()).await?;
         let default = cx.default_project(&cx.projects().await?);
         let is_default = default.is_some_and(|default| default.slug == project.slug);
+        let until = vectors::wait_until(cx);
+        // The alignment has the built-in table's vectors of each sentence. Those of passages add to it
+        // only if a service makes them.
+        let is_service = cx.index().embedder().embed_locally(&[]).is_none();
+        let vector = match is_service {
+            true => vectors::of_text(cx, &project, &args.decision_description, until).await,
+            false => None,
+        };
         let check = Arc::new(Check {
             slug: (!is_default).then(|| project.slug.clone()),
             budget: cx.max_result_bytes(),
             libraries: cx.libraries().clone(),
+            vectors: cx.vectors().clone(),
+            embedder: Arc::clone(cx.index().embedder()),
+            vector,
             args,
         });
-        let checker = Arc::clone(&check);
-        let check_by_rules = move |repo: &Repo, cancel: &Cancel| checker.run(repo, cancel);
-        let mut snapshot = cx.read(&project, check_by_rules).await?;
+        let mut snapshot = check.run_once(cx, &project).await?;
+        if let Some(missing) = snapshot.value.missing_vectors.take()
+            && check.vectors.fetch(missing, &check.embedder, until).await
+        {
+            snapshot = check.run_once(cx, &project).await?;
+        }
         let refined = check.refine(cx, &mut snapshot.value).await;
         let left_out = snapshot.value.library.omitted().to_vec();
         let mut files = Vec::new();
@@ -133,6 +153,8 @@ impl Tool for CheckAdrAlignment {
 struct Checked {
     library: Arc<Library>,
     alignment: Alignment,
+    /// Vectors that must be computed first, if any.
+    missing_vectors: Option<MissingVectors>,
 }
 
 /// The inputs of a check.
@@ -141,16 +163,32 @@ struct Check {
     slug: Option<String>,
     budget: usize,
     libraries: Libraries,
+    vectors: Vectors,
+    embedder: Arc<Embedder>,
+    /// The proposal's vector, if any.
+    vector: Option<Vec<f32>>,
     args: AlignArgs,
 }
 
 impl Check {
+    async fn run_once(
+        self: &Arc<Self>,
+        cx: &ToolContext,
+        project: &Project,
+    ) -> Result<Snapshot<Checked>, Failure> {
+        let check = Arc::clone(self);
+        cx.read(project, move |repo, cancel| check.run(repo, cancel))
+            .await
+    }
+
     /// Aligns the proposal with the decisions by rules alone.
     fn run(&self, repo: &Repo, cancel: &Cancel) -> Result<Checked, Failure> {
         let library = self.libraries.of(repo, cancel)?;
+        let (nearest, missing_vectors) = self.nearest(repo, &library, cancel)?;
         let proposal = Proposal {
             description: &self.args.decision_description,
             context: self.args.decision_context.as_deref(),
+            nearest: nearest.as_deref(),
         };
         let alignment = {
             let documents = documents(&library);
@@ -159,14 +197,41 @@ impl Check {
             decisions.and_then(|decisions| align(&decisions, &proposal, cancel))
         };
         let alignment = alignment.map_err(RepoError::from)?;
-        Ok(Checked { library, alignment })
+        Ok(Checked {
+            library,
+            alignment,
+            missing_vectors,
+        })
+    }
+
+    /// The similarity of the nearest passage of each decision, or the vectors that are missing for it.
+    fn nearest(
+        &self,
+        repo: &Repo,
+        library: &Library,
+        cancel: &Cancel,
+    ) -> Result<(Option<Vec<f32>>, Option<MissingVectors>), Failure> {
+        let Some(vector) = &self.vector else {
+            return Ok((None, None));
+        };
+        let all = self.vectors.of(repo.key(), library, &self.embedder, cancel);
+        let all = match all.map_err(RepoError::from)? {
+            Ok(all) => all.unwrap_or_default(),
+            Err(missing) => return Ok((None, Some(missing))),
+        };
+        let documents = library.documents().iter().zip(&all);
+        let decisions = documents.filter(|(document, _)| document.kind == Kind::Adr);
+        let nearest = decisions.map(|(_, vectors)| vectors.similarity(vector));
+        Ok((Some(nearest.collect()), None))
     }
 
     /// Lets the chat model correct the alignment, if one is configured and there are findings.
     /// Returns the outcome.
     async fn refine(&self, cx: &ToolContext, checked: &mut Checked) -> Option<Value> {
         let chat = cx.chat()?;
-        let Checked { library, alignment } = checked;
+        let Checked {
+            library, alignment, ..
+        } = checked;
         if alignment.found.is_empty() {
             return None;
         }
@@ -180,7 +245,9 @@ impl Check {
     }
 
     fn shown(&self, checked: Checked) -> AlignmentAnswer {
-        let Checked { library, alignment } = checked;
+        let Checked {
+            library, alignment, ..
+        } = checked;
         let documents = documents(&library);
         let found = alignment.found.len();
         let (mut related, mut conflicts) = (Vec::new(), Vec::new());
@@ -222,59 +289,5 @@ impl Check {
             alignment: name(finding.label),
             reason: finding.reason,
         })
-    }
-}
-
-/// The decision records of a library. Decisions are identified by their index here.
-fn documents(library: &Library) -> Vec<&Document> {
-    library.of_kind(Kind::Adr).collect()
-}
-
-/// The decision of each document.
-fn decisions<'a>(
-    documents: &[&'a Document],
-    successors: &'a [Vec<usize>],
-    cancel: &Cancel,
-) -> Result<Vec<Decision<'a>>, Stopped> {
-    let mut decisions = Vec::with_capacity(documents.len());
-    for (document, successors) in documents.iter().zip(successors) {
-        cancel.check()?;
-        decisions.extend(decision(document, successors));
-    }
-    Ok(decisions)
-}
-
-/// For each decision, the indexes of those that supersede it.
-fn successors(documents: &[&Document]) -> Vec<Vec<usize>> {
-    let indexes = documents.iter().enumerate();
-    let indexes: HashMap<&str, usize> = indexes
-        .map(|(at, document)| (document.slug.as_str(), at))
-        .collect();
-    let index_of = |slug: &String| indexes.get(slug.as_str()).copied();
-    let of = |document: &&Document| {
-        let record = document.record.as_ref();
-        let slugs = record.into_iter().flat_map(|record| &record.superseded_by);
-        slugs.filter_map(index_of).collect()
-    };
-    documents.iter().map(of).collect()
-}
-
-fn decision<'a>(document: &'a Document, successors: &'a [usize]) -> Option<Decision<'a>> {
-    let record = document.record.as_ref()?;
-    Some(Decision {
-        id: &record.id,
-        status: record.status,
-        successors,
-        positions: document.positions()?,
-        markdown: &document.content.markdown,
-        source: document.text(),
-    })
-}
-
-fn name(label: Label) -> &'static str {
-    match label {
-        Label::Conflicts => "conflicts",
-        Label::Supports => "supports",
-        Label::Related => "related",
     }
 }

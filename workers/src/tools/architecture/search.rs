@@ -10,24 +10,19 @@ use archway_architecture::{
     search::{Match, MissingVectors, Query, Vectors},
 };
 use archway_index::embed::Embedder;
-use archway_proto::chain::Chain;
 use archway_proto::failure::Failure;
 use archway_repo::{Cancel, Repo};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tokio::time::{Duration, Instant};
 
 use self::result::{DocumentResult, DocumentResults};
+use super::vectors;
 use crate::{
     blocking::Load,
     context::Snapshot,
     projects::Project,
     tools::{Reply, Tool, ToolContext, paging},
 };
-
-/// Maximum time that a call waits for vectors. It never waits longer than half of its remaining
-/// time.
-const VECTOR_WAIT: Duration = Duration::from_secs(3);
 
 /// Searches the architecture documents of a project.
 pub(in crate::tools) struct SearchArchitecture;
@@ -99,9 +94,9 @@ impl Tool for SearchArchitecture {
         let project = cx.project(args.project.as_deref()).await?;
         let default = cx.default_project(&cx.projects().await?);
         let is_default = default.is_some_and(|default| default.slug == project.slug);
-        let until = Instant::now() + VECTOR_WAIT.min(time_left(cx) / 2);
+        let until = vectors::wait_until(cx);
         let vector = match &args.query {
-            Some(query) => vector(cx, &project, query, until).await,
+            Some(query) => vectors::of_text(cx, &project, query, until).await,
             None => None,
         };
         let search = Arc::new(Search {
@@ -225,27 +220,4 @@ fn no_documents_note() -> String {
      docs/architecture/patterns, docs/architecture/guidelines, …); it can name its folders under \
      [architecture] in .archway.toml"
         .to_owned()
-}
-
-fn time_left(cx: &ToolContext) -> Duration {
-    cx.cancel()
-        .deadline
-        .saturating_duration_since(Instant::now())
-}
-
-/// The query's vector, if an embedder computes it in time.
-async fn vector(
-    cx: &ToolContext,
-    project: &Project,
-    query: &str,
-    until: Instant,
-) -> Option<Vec<f32>> {
-    let embedder = cx.index().embedder();
-    match embedder.query(cx.project_key(project), query, until).await {
-        Ok(vector) => vector.map(|vector| vector.to_vec()),
-        Err(error) => {
-            tracing::info!(error = %Chain(&error), "documents are found by their words alone");
-            None
-        }
-    }
 }
