@@ -141,6 +141,10 @@ async fn a_place_without_a_definition_is_refused() {
         ("../x.py:1", "access_denied"),
         ("::", "invalid_arguments"),
         ("*a*", "invalid_arguments"),
+        ("net/gate.py", "invalid_arguments"),
+        ("net/gate.py:1-7", "invalid_arguments"),
+        ("net/gate.py:1:6", "file_not_found"),
+        ("net/gate.py:1:99", "file_not_found"),
     ] {
         let refused = client
             .call("find_references", json!({ "symbol": symbol }))
@@ -162,11 +166,38 @@ async fn a_place_may_have_a_column_and_a_near_path_is_named() {
     let at_column = references(&client, json!({ "symbol": "net/gate.py:1:7" })).await;
     let at_line = references(&client, json!({ "symbol": "net/gate.py:1" })).await;
     assert_eq!(places(&at_column), places(&at_line));
+    // A use stands there: it means the name.
+    let use_of = references(&client, json!({ "symbol": "app.py:5:14" })).await;
+    assert_eq!(use_of["symbol"], "build");
     let misspelt = json!({ "name": "net/gaet.py:1" });
     let refused = client.call("find_references", misspelt).await;
     assert_eq!(refused.code(), "file_not_found");
     let text = refused.text();
     assert!(text.contains("did you mean `net/gate.py`"), "{text}");
+}
+
+#[tokio::test]
+async fn an_answer_without_uses_or_definitions_says_why() {
+    let (_stack, client) = project().await;
+    for (arguments, said) in [
+        (
+            json!({ "symbol": "Door::admit" }),
+            "no definition of Door::admit is known",
+        ),
+        (
+            json!({ "symbol": "Gate", "path_glob": "docs/**" }),
+            "without path_glob",
+        ),
+        (
+            json!({ "symbol": "main", "confidence": "certain" }),
+            "without path_glob",
+        ),
+        (json!({ "symbol": "main" }), "not used by name"),
+    ] {
+        let found = references(&client, arguments.clone()).await;
+        let message = found["message"].as_str().unwrap();
+        assert!(message.contains(said), "{arguments}: {message}");
+    }
 }
 
 #[tokio::test]

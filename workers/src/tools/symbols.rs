@@ -9,6 +9,7 @@ mod every_project;
 mod find_symbol;
 mod modules;
 mod confidence;
+mod place;
 mod targets;
 mod references;
 mod find_references;

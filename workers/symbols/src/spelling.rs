@@ -93,7 +93,11 @@ fn split(plain: &str) -> Vec<String> {
             false => parts.last_mut().map_or((), |part| part.push(c)),
         }
     }
-    let parts = parts.iter().map(|part| part.trim());
+    // `fn admit` is admit.
+    let parts = parts.iter().map(|part| {
+        let part = part.trim();
+        part.rsplit(char::is_whitespace).next().unwrap_or(part)
+    });
     let parts = parts.filter(|part| !part.trim_matches('#').is_empty());
     parts.map(str::to_owned).collect()
 }

@@ -148,7 +148,10 @@ fn with_near_paths(error: HistoryError, repo: &Repo, path: &RepoPath, cancel: &C
         return submodule.into();
     }
     match is_of_today {
-        true => near::suggest(error.into(), near::files(repo, path, cancel, |_| true)),
+        true => near::suggest(
+            error.into(),
+            near::files(repo, path, cancel, |it| it != path),
+        ),
         false => error.into(),
     }
 }

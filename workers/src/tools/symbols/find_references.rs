@@ -1,6 +1,7 @@
 //! `find_references`: who uses a definition.
 
 use archway_proto::failure::Failure;
+use archway_repo::text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +22,7 @@ pub(in crate::tools) struct FindReferences;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::tools) struct FindReferencesArgs {
-    /// A name, with or without container, or `path:line` of a definition.
+    /// A name, with or without container, or its place: `path:line` or `path:line:column`.
     #[schemars(length(min = 1, max = 4096))]
     symbol: String,
     /// Project slug; see `list_projects`.
@@ -60,9 +61,9 @@ pub(in crate::tools) struct ReferenceList {
     /// The 20 files with most of them.
     by_file: Vec<FileCount>,
     truncated: bool,
-    /// What to do next, if there are none.
+    /// What to do next, if there are no uses or definitions.
     #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<&'static str>,
+    message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
 }
@@ -113,6 +114,27 @@ impl Tool for FindReferences {
     }
 }
 
+/// What to do next, if there are no definitions or no uses.
+fn message(found: &FoundReferences) -> Option<String> {
+    let wider = "without path_glob and confidence there may be uses";
+    let message = match (found.definitions.is_empty(), found.references.is_empty()) {
+        _ if found.is_late => return None,
+        (false, false) => return None,
+        (true, false) => format!(
+            "no definition of {} is known: these are uses of the name {}",
+            text::shown(&found.asked),
+            text::shown(&found.name)
+        ),
+        (false, true) if found.is_narrowed => format!("defined: {wider}"),
+        (true, true) if found.is_narrowed => format!("no definition: {wider}"),
+        (true, true) => "no definition and no use: call grep_codebase for the text".to_owned(),
+        (false, true) => {
+            "defined, and not used by name: call grep_codebase for other mentions".to_owned()
+        }
+    };
+    Some(message)
+}
+
 /// A page of references, and its cursor.
 fn page(
     mut found: FoundReferences,
@@ -120,6 +142,7 @@ fn page(
     budget: usize,
     basis: &str,
 ) -> (ReferenceList, Option<String>) {
+    let message = message(&found);
     found.definitions.truncate(MOST_NAMED);
     found.by_file.truncate(MOST_NAMED);
     let total = found.references.len();
@@ -132,12 +155,6 @@ fn page(
     let has_more = shown < total && !references.is_empty();
     // After more files others may stand before these: a page that the time cut short has no cursor.
     let next = (has_more && !found.is_late).then(|| paging::cursor(basis, shown));
-    let message = match (total, found.definitions.is_empty()) {
-        _ if found.is_late => None,
-        (0, true) => Some("no definition and no use: call grep_codebase for the text"),
-        (0, false) => Some("defined, and not used by name: call grep_codebase for other mentions"),
-        _ => None,
-    };
     let list = ReferenceList {
         symbol: found.name,
         definitions: found.definitions,

@@ -10,6 +10,7 @@ use super::{
     SymbolKind,
     every_project::EveryProjectSymbols,
     find::{FoundSymbol, FoundSymbols, Wanted, find},
+    place::file_alone,
     sources::Sources,
 };
 use crate::blocking::Load;
@@ -187,8 +188,11 @@ fn nothing_found(wanted: &Wanted, elsewhere: &[FoundSymbol]) -> String {
 /// The name that is asked for.
 ///
 /// # Errors
-/// If there is none in the text.
+/// If there is none in the text, or it names a file.
 pub(super) fn name(text: &str) -> Result<NameQuery, Failure> {
+    if let Some(failure) = file_alone(text) {
+        return Err(failure);
+    }
     NameQuery::parse(text).ok_or_else(|| {
         Failure::new(
             Fault::InvalidArguments,

@@ -69,6 +69,10 @@ pub(in crate::tools) struct FileCount {
 
 /// The uses of a symbol.
 pub(super) struct FoundReferences {
+    /// As it was asked for.
+    pub(super) asked: String,
+    /// Only some files, or uses of some confidence, were asked for.
+    pub(super) is_narrowed: bool,
     pub(super) name: String,
     pub(super) definitions: Vec<DefinitionPlace>,
     /// The surest first, then by path and line.
@@ -113,6 +117,8 @@ pub(super) fn references(
     found.sort_by_key(|(is_generated, it)| (*is_generated, it.confidence));
     let references: Vec<Reference> = found.into_iter().map(|(_, it)| it).collect();
     Ok(FoundReferences {
+        asked: asked.symbol.clone(),
+        is_narrowed: asked.glob.is_some() || asked.least != Confidence::Name,
         name,
         definitions: targets.iter().map(DefinitionPlace::of).collect(),
         by_file: by_file(&references),

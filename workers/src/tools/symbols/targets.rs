@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use archway_proto::{failure::Failure, fault::Fault};
-use archway_repo::{RepoPath, text};
+use archway_repo::text;
 use archway_symbols::{Match, NameQuery};
 
 use super::{
     confidence::Target,
-    sources::{Content, Sources},
+    place::{Place, Pointed},
+    sources::Sources,
 };
-use crate::tools::files::open_file;
 
 /// Definitions of a name that uses are compared with.
 const MAX_TARGETS: usize = 200;
@@ -32,15 +32,19 @@ pub(super) struct Meant {
 /// `file_not_found` for a place without a definition, and what reading its file fails with;
 /// `invalid_arguments` for a glob of several names; if files cannot be read; if the call was cancelled.
 pub(super) fn meant(sources: &Sources<'_>, symbol: &str) -> Result<Meant, Failure> {
-    if let Some((path, line)) = place(symbol)? {
-        let target = target_at(sources, &path, line)?;
-        return Ok(Meant {
-            name: target.definition.name.to_string(),
-            targets: vec![target],
-            is_incomplete: false,
-        });
-    }
-    let query = super::find_symbol::name(symbol)?;
+    let query = match Place::parse(symbol)? {
+        Some(place) => match place.resolve(sources)? {
+            Pointed::Definition(target) => {
+                return Ok(Meant {
+                    name: target.definition.name.to_string(),
+                    targets: vec![target],
+                    is_incomplete: false,
+                });
+            }
+            Pointed::Name(name) => super::find_symbol::name(&name)?,
+        },
+        None => super::find_symbol::name(symbol)?,
+    };
     let (targets, is_incomplete) = targets(sources, &query)?;
     let first = targets.first();
     let name = first.map(|target| target.definition.name.to_string());
@@ -49,54 +53,6 @@ pub(super) fn meant(sources: &Sources<'_>, symbol: &str) -> Result<Meant, Failur
         targets,
         is_incomplete,
     })
-}
-
-/// `path:line`, or `path:line:column`, as compilers and editors write a place.
-fn place(symbol: &str) -> Result<Option<(RepoPath, u32)>, Failure> {
-    let numbered = |text: &'_ str| {
-        let (before, number) = text.rsplit_once(':')?;
-        let number: u32 = number.parse().ok()?;
-        (!before.is_empty() && !before.ends_with(':')).then(|| (before.to_owned(), number))
-    };
-    let Some((path, number)) = numbered(symbol) else {
-        return Ok(None);
-    };
-    let (path, line) = numbered(&path).unwrap_or((path, number));
-    Ok(Some((RepoPath::parse(&path)?, line)))
-}
-
-/// The definition at a line of a file: the one whose name stands there, else the innermost around it.
-fn target_at(sources: &Sources<'_>, path: &RepoPath, line: u32) -> Result<Target, Failure> {
-    let none = |why: &str| {
-        Failure::new(
-            Fault::FileNotFound,
-            format!(
-                "no definition at {}:{line}: {why}",
-                text::shown(&path.display())
-            ),
-            "call outline for the definitions of a file, or give a name",
-        )
-    };
-    // A path of no file, or one that may not be read, fails as read_file does.
-    open_file(sources.repo, path, sources.cancel)?;
-    let source = match sources.content(path)? {
-        Content::Parsed(source) => source,
-        Content::None(why) | Content::Failed(why) => return Err(none(&why)),
-    };
-    let symbols = &source.parsed.symbols;
-    let numbered = || symbols.definitions.iter().enumerate();
-    let named = numbered().find(|(_, it)| it.name_line == line);
-    let around = || numbered().rfind(|(_, it)| it.lines.0 <= line && line <= it.lines.1);
-    let at = named
-        .or_else(around)
-        .and_then(|(at, _)| u32::try_from(at).ok());
-    let target = Target::new(
-        path,
-        source.parsed.language,
-        symbols,
-        at.unwrap_or(u32::MAX),
-    );
-    target.ok_or_else(|| none("nothing is defined there"))
 }
 
 /// The failure for a glob that matches several names.
