@@ -196,15 +196,31 @@ fn is_evident(
     rarity: &Rarity,
     meaning: f32,
 ) -> bool {
-    let (mut shared, mut all) = (0.0, 1e-3);
+    let (mut shared, mut all, mut common) = (0.0, 1e-3, Vec::new());
     for stem in &proposal.stems {
         let idf = rarity.idf(stem);
         all += idf;
         if positions.counts.contains_key(stem) {
             shared += idf;
+            common.push(stem);
         }
     }
-    shared / all + meaning >= MIN_EVIDENCE
+    // One word may be common by chance: "paint the fence green", "the tests were green". It counts where it decides.
+    let is_chance = match common.as_slice() {
+        [only] => proposal.stems.len() > 2 && !decides(positions, only),
+        _ => false,
+    };
+    let words = if is_chance { 0.0 } else { shared / all };
+    words + meaning >= MIN_EVIDENCE
+}
+
+/// Whether a word stands in the title, or in what was chosen or rejected.
+fn decides(positions: &Positions, stem: &str) -> bool {
+    let statements = positions.statements.iter();
+    let deciding = statements.filter(|one| matches!(one.kind, Kind::Rule | Kind::Rejected));
+    let sentences = deciding.map(|one| &one.sentence).chain(&positions.title);
+    let mut words = sentences.flat_map(|sentence| &sentence.words);
+    words.any(|word| word.stem == stem)
 }
 
 /// The average similarity of the nearest statements.
