@@ -9,6 +9,7 @@ mod every_project;
 mod find_symbol;
 mod modules;
 mod confidence;
+mod scope;
 mod targets;
 mod references;
 mod find_references;

@@ -99,6 +99,9 @@ pub struct Definition {
     pub doc: Option<Box<str>>,
     /// Whether other files may use it, as far as its own declaration says.
     pub is_exported: bool,
+    /// The first and last line in which its bare name is visible; `None` if it is a member, or the
+    /// whole text is.
+    pub visible: Option<(u32, u32)>,
     /// Whether it is test code by its place in the text.
     pub is_test: bool,
     /// Whether it has a body or value; a prototype has none.
@@ -214,6 +217,15 @@ impl Symbols {
                 line: it.line,
                 last_line: *last_line,
             })
+    }
+
+    /// The lines of the innermost function or block around a line with a definition of the bare name
+    /// in it, as [`Definition::visible`]; `None` if there is none.
+    pub fn scope_at(&self, name: &str, line: u32) -> Option<(u32, u32)> {
+        let named = self.definitions.iter().filter(|it| *it.name == *name);
+        let scopes = named.filter_map(|it| it.visible);
+        let around = scopes.filter(|(first, last)| (*first..=*last).contains(&line));
+        around.min_by_key(|(first, last)| last - first)
     }
 
     /// The definition at a position.
