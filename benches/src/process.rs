@@ -22,9 +22,14 @@ pub struct Dev {
 }
 
 impl Dev {
-    /// Starts the release binary for `repo`, with its data in `data`, and waits until it is ready.
+    /// Starts the binary beside this bench for `repo`, with its data in `data`, and waits until it is ready.
     pub fn start(repo: &Path, data: &Path) -> Dev {
-        let mut child = Command::new(binary())
+        Dev::start_of(&binary(), repo, data)
+    }
+
+    /// The same with another build of the binary.
+    pub fn start_of(binary: &Path, repo: &Path, data: &Path) -> Dev {
+        let mut child = Command::new(binary)
             .args(["dev", "--json", "--port", "0", "--repo"])
             .arg(repo)
             .arg("--data")

@@ -33,6 +33,9 @@ mod cached_tools;
 #[path = "roles/mirrors.rs"]
 mod mirrors;
 
+#[path = "roles/sync_stops.rs"]
+mod sync_stops;
+
 #[path = "roles/names.rs"]
 mod names;
 

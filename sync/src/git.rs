@@ -287,3 +287,36 @@ impl Git {
 fn setting(command: &mut Command, value: &(impl AsRef<OsStr> + ?Sized)) {
     command.arg("-c").arg(value);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Written by another process: no other test's child has it open while it is started.
+    const SCRIPT: &str = r#"printf '#!/bin/sh\necho "%s"\n' "$1" > git && chmod +x git"#;
+
+    #[tokio::test]
+    async fn a_git_that_is_absent_or_too_old_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let git = Git::new(&AllowedProtocols::default(), folder.path()).in_folder(folder.path());
+        let refused = git.check().await.unwrap_err();
+        assert!(refused.to_string().contains("apt-get install git"));
+        for (version, is_used) in [
+            ("git version 2.38.5", false),
+            ("git version 1.99.0", false),
+            ("no version", false),
+            ("git version 2.39.0", true),
+            ("git version 2.50.1 (Apple Git-155)", true),
+            ("git version 3.0.0", true),
+        ] {
+            let mut shell = std::process::Command::new("sh");
+            shell.args(["-c", SCRIPT, "sh", version]);
+            assert!(shell.current_dir(&folder).status().unwrap().success());
+            let expected = format!("this git is `{version}`: Archway needs 2.39 or newer");
+            match git.check().await {
+                Ok(()) => assert!(is_used, "{version}"),
+                Err(refused) => assert_eq!((refused.to_string(), is_used), (expected, false)),
+            }
+        }
+    }
+}

@@ -23,7 +23,9 @@ mod search;
 mod symbols;
 mod references;
 mod skipped;
+mod submodules;
 mod search_pages;
+mod search_deadline;
 mod sizes;
 
 use e2e::Reply;

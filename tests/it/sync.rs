@@ -3,11 +3,15 @@
 mod apps;
 mod attacks;
 mod connections;
+mod leases;
 mod mirrored;
 pub(crate) mod places;
+mod proxied;
 mod readers;
 mod turns;
 mod unchanged;
+mod volume;
+mod waiting;
 mod wishes;
 
 use std::{fs, time::Duration};

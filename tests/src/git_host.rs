@@ -51,6 +51,8 @@ struct HostState {
     seen_processes: Mutex<String>,
     /// What its API lists for an organisation, as GitHub does; `None` if it has no API.
     listing: Mutex<Option<Vec<Value>>>,
+    /// With which status its API refuses to list, and for how many seconds.
+    limit: Mutex<Option<(StatusCode, u32)>>,
     /// An answer instead of git's own: `503 Service Unavailable`, or a redirect.
     instead: Mutex<Option<(StatusCode, String)>>,
     /// What is made of git's own answers.

@@ -21,7 +21,7 @@ enum Step {
     CopyOf(PathBuf),
     CloneOf(PathBuf),
     History(GeneratedHistory),
-    Commit,
+    Commit(String),
 }
 
 impl Repo {
@@ -64,7 +64,12 @@ impl Repo {
 
     /// Commits all files. The first commit creates the git repository.
     pub fn commit(self) -> Repo {
-        self.step(Step::Commit)
+        self.commit_as("a commit")
+    }
+
+    /// Commits all files with this message.
+    pub fn commit_as(self, message: &str) -> Repo {
+        self.step(Step::Commit(message.to_owned()))
     }
 
     fn step(mut self, step: Step) -> Repo {
@@ -88,7 +93,7 @@ impl Repo {
                     git(folder, &["clone", "--quiet", "--no-local", original, "."]);
                 }
                 Step::History(history) => history.build(folder),
-                Step::Commit => commit(folder),
+                Step::Commit(message) => commit(folder, message),
             }
         }
     }
@@ -103,20 +108,14 @@ fn make_parent(path: &Path) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
 }
 
-fn commit(folder: &Path) {
+fn commit(folder: &Path, message: &str) {
     if !folder.join(".git").exists() {
         git(folder, &["init", "--quiet"]);
     }
     git(folder, &["add", "--all"]);
     git(
         folder,
-        &[
-            "commit",
-            "--quiet",
-            "--allow-empty",
-            "--message",
-            "a commit",
-        ],
+        &["commit", "--quiet", "--allow-empty", "--message", message],
     );
 }
 

@@ -26,8 +26,15 @@ pub(crate) use queue::FairQueue;
 mod queue;
 mod permits;
 
-/// Weight from which work needs a heavy permit: searches and overviews.
-const HEAVY_WEIGHT: u32 = 5;
+/// How much of the worker a piece of work takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// It looks at a few known files.
+    Light,
+    /// It would keep every search thread busy by itself, so it needs a heavy permit: searches and overviews.
+    Heavy,
+}
+
 /// Minimum of heavy permits per tenant. With a single one, a tenant's long search would delay its
 /// short ones.
 const MIN_HEAVY_PERMITS: usize = 2;
@@ -59,14 +66,14 @@ impl Blocking {
         }
     }
 
-    /// Runs the `work` of a tool of this `weight` on a blocking thread.
+    /// Runs `work` on a blocking thread.
     ///
     /// Fails with `deadline_exceeded` if a permit did not become free in time. If the caller goes
     /// away, the work runs until it checks `cancel`.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         tenant: Uuid,
-        weight: u32,
+        load: Load,
         cancel: &Cancel,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
@@ -74,9 +81,9 @@ impl Blocking {
             let permit = queue.acquire(tenant, cancel.deadline).await;
             permit.ok_or_else(overloaded)
         };
-        let _heavy_permit = match weight >= HEAVY_WEIGHT {
-            true => Some(acquire(&self.heavy).await?),
-            false => None,
+        let _heavy_permit = match load {
+            Load::Heavy => Some(acquire(&self.heavy).await?),
+            Load::Light => None,
         };
         let thread_permit = acquire(&self.threads).await?;
         let outcome = tokio::task::spawn_blocking(move || {
@@ -130,13 +137,14 @@ mod tests {
             CancellationToken::new(),
         );
         let begin = |release: mpsc::Receiver<()>| {
-            let mut work = Box::pin(blocking.run(A, 1, &cancel, move || release.recv().is_err()));
+            let mut work =
+                Box::pin(blocking.run(A, Load::Light, &cancel, move || release.recv().is_err()));
             assert!(work.as_mut().now_or_never().is_none());
             work
         };
         let ((first, hangs), (second, hangs_too)) = (mpsc::channel(), mpsc::channel());
         let hanging = [begin(hangs), begin(hangs_too)];
-        let other = blocking.run(B, 1, &cancel, || 7).await;
+        let other = blocking.run(B, Load::Light, &cancel, || 7).await;
         drop((first, second));
         assert_eq!(other.ok(), Some(7));
         for work in hanging {

@@ -28,7 +28,7 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::{
-    blocking::Blocking,
+    blocking::{Blocking, Load},
     chat::Chat,
     projects::{Project, Projects},
     workflows::Workflows,
@@ -70,8 +70,8 @@ pub struct ToolContext {
     session: Option<Uuid>,
     /// The idempotency key of its writes.
     key: IdempotencyKey,
-    /// The weight of the tool.
-    weight: u32,
+    /// The load of the tool's work on files.
+    load: Load,
     /// The size of the result that the caller asked for, in bytes.
     requested_bytes: usize,
     cancel: Cancel,
@@ -91,17 +91,17 @@ impl ToolContext {
             pass,
             session: None,
             key,
-            weight: 1,
+            load: Load::Light,
             requested_bytes: usize::MAX,
             cancel,
             events,
         }
     }
 
-    /// Sets the weight of the tool. Heavy work is queued fairly over tenants.
+    /// Sets the load of the tool's work on files. Heavy work is queued fairly over tenants.
     #[must_use]
-    pub(crate) fn with_weight(mut self, weight: u32) -> Self {
-        self.weight = weight;
+    pub(crate) fn with_load(mut self, load: Load) -> Self {
+        self.load = load;
         self
     }
 
@@ -164,9 +164,9 @@ impl ToolContext {
             };
             projects.iter().map(rules).collect()
         };
-        // This is quick, so it uses weight 1 instead of the tool's weight.
+        // This is quick, whatever the tool's own load is.
         let (blocking, tenant) = (&self.shared.blocking, self.pass.tenant_id);
-        blocking.run(tenant, 1, &self.cancel, rules).await
+        blocking.run(tenant, Load::Light, &self.cancel, rules).await
     }
 
     /// The rows of the caller's tenant.
@@ -238,14 +238,14 @@ impl ToolContext {
         }));
     }
 
-    /// Runs `work` on a blocking thread, after waiting for a permit of this tool's weight. `work`
+    /// Runs `work` on a blocking thread, after waiting for a permit for this tool's load. `work`
     /// must check [`ToolContext::cancel`] itself.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
         let (blocking, tenant) = (&self.shared.blocking, self.pass.tenant_id);
-        blocking.run(tenant, self.weight, &self.cancel, work).await
+        blocking.run(tenant, self.load, &self.cancel, work).await
     }
 
     fn send(&self, event: Event) {
@@ -337,7 +337,7 @@ mod tests {
         const DESCRIPTION: &'static str = "Says whose it is and waits at the gate.";
         const FAMILY: &'static str = "test";
         const PER_MINUTE: Option<u32> = None;
-        const WEIGHT: u32 = 5;
+        const LOAD: Load = Load::Heavy;
         const UNTRUSTED: bool = false;
         type Args = NoArgs;
         type Output = NoOutput;

@@ -8,14 +8,12 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{
+    blocking::Load,
     completion,
     context::ToolContext,
     prompts, resources,
     tools::{Registry, Reply},
 };
-
-/// The weight of methods that read documents of whole projects.
-const HEAVY_WEIGHT: u32 = 5;
 
 /// Answers a method in the form that MCP defines.
 pub(crate) async fn answer(
@@ -32,11 +30,12 @@ pub(crate) async fn answer(
             "use a key or token that carries the scope tools:read",
         ));
     }
-    let heavy = !matches!(
-        method,
-        Method::ResourcesRead | Method::ResourceTemplatesList
-    );
-    let cx = cx.with_weight(if heavy { HEAVY_WEIGHT } else { 1 });
+    let load = match method {
+        Method::ResourcesRead | Method::ResourceTemplatesList => Load::Light,
+        // The others read documents of whole projects.
+        _ => Load::Heavy,
+    };
+    let cx = cx.with_load(load);
     match method {
         Method::ResourcesList => finish(resources::list(&cx, parse(params)?).await?),
         Method::ResourceTemplatesList => finish(resources::templates(&cx)),

@@ -19,7 +19,10 @@ use serde_json::Value;
 
 use crate::metrics::UNKNOWN_TOOL;
 
-pub use crate::context::{Snapshot, ToolContext};
+pub use crate::{
+    blocking::Load,
+    context::{Snapshot, ToolContext},
+};
 
 // Families of tools.
 mod hello;
@@ -33,6 +36,7 @@ mod memory;
 mod architecture;
 
 // Shared by the families.
+mod every_project;
 mod markdown;
 mod paging;
 mod refusal;
@@ -87,9 +91,10 @@ pub trait Tool: 'static {
     /// Default limit of calls per minute for a session, and for a key of one agent. `None` means
     /// that only the totals limit them.
     const PER_MINUTE: Option<u32>;
-    /// Units of the totals that a call costs, at least 1. From 5 on the tool's work on files is
-    /// queued fairly over tenants.
+    /// Units of the totals that a call costs, at least 1.
     const WEIGHT: u32 = 1;
+    /// The load of its work on files. Heavy work is queued fairly over tenants.
+    const LOAD: Load = Load::Light;
     /// The arguments that ask for more than [`DEFAULT_REPLY_BYTES`]: each by a number above this one, or by any text.
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[];
     /// Whether a write with an idempotency key takes effect once, however often it is repeated. The
@@ -247,7 +252,7 @@ async fn answer<T: Tool>(cx: ToolContext, args: Value) -> Result<Value, Failure>
             "compare them with the tool's input schema",
         )
     })?;
-    let cx = cx.with_weight(T::WEIGHT).with_requested_bytes(requested);
+    let cx = cx.with_load(T::LOAD).with_requested_bytes(requested);
     T::run(&cx, args).await?.into_result(T::UNTRUSTED)
 }
 

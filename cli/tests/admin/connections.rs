@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::apply::apply;
 use crate::installation::Installation;
 
 #[test]
@@ -87,4 +88,84 @@ fn options_of_a_repository_need_its_url() {
             .err
             .contains("cannot be used with '--path <DIR>'")
     );
+}
+
+#[test]
+fn a_connection_is_added_changed_and_removed_with_its_projects() {
+    let installation = Installation::new();
+    installation.run("tenant create acme").ok();
+    let done = |line: &str| installation.json(line)["done"].as_str().unwrap().to_owned();
+    let add = "connection add acme org --github acme --credential host";
+    assert_eq!(done(add), "added; `archway sync` lists it");
+    let changed = format!("{add} --exclude legacy-* --archived");
+    assert_eq!(done(&changed), "changed; `archway sync` lists it again");
+    let listed = installation.json("connection list acme");
+    let source = &listed["connections"][0]["source"];
+    assert_eq!(source, "acme at https://github.com");
+    let shown = installation.json("connection show acme org");
+    let settings = &shown["settings"];
+    let filters = (&settings["exclude"], &settings["archived"]);
+    assert_eq!(filters, (&json!(["legacy-*"]), &json!(true)));
+    assert_eq!(settings["credential"], "host");
+    installation.run("sync run acme --accept-removals").ok();
+    let accepted = "select count(*) from listings where accepts_losses and wants_whole";
+    assert_eq!(installation.count(accepted), 1);
+
+    // As a listing records what it found.
+    let line = "project add acme site --git https://github.com/acme/site";
+    installation.run(line).ok();
+    installation.sql("update sources set connection_id = c.id, host_id = '1' from connections c");
+    let remove = "connection remove acme org";
+    assert_eq!(done(remove), "removed, with 1 projects");
+    let listed = installation.json("connection list acme");
+    assert_eq!(listed["connections"], json!([]));
+    let status = installation.json("sync status acme");
+    assert_eq!(status["out_of_use"][0]["reason"], "connection");
+    let refusal = installation.run(remove).refusal();
+    assert!(refusal.contains("org"), "{refusal}");
+}
+
+const SOURCES: &str = r#"
+tenants:
+  - slug: acme
+    projects:
+      - slug: site
+        git: {url: "https://git.example.com/acme/site", ref: main, credential: host}
+    connections:
+      - {name: org, github: {org: acme}, exclude: ["legacy-*"]}
+      - {name: list, urls: {list: ["https://git.example.com/acme/wiki"]}}
+"#;
+
+#[test]
+fn connections_and_urls_of_a_file_are_applied_changed_and_pruned() {
+    let installation = Installation::new();
+    let apply = |text: &str, options: &[&str]| apply(&installation, text, "", options).ok();
+    let first = "created tenant acme\ncreated project acme/site\ncreated connection acme/org\n\
+                 created connection acme/list\nunchanged 0\n";
+    assert_eq!(apply(SOURCES, &[]), first);
+    assert_eq!(apply(SOURCES, &[]), "unchanged 4\n");
+    let edited = SOURCES
+        .replace("ref: main", "ref: next")
+        .replace("legacy-*", "old-*");
+    assert_eq!(
+        apply(&edited, &[]),
+        "changed project acme/site: git\nchanged connection acme/org: settings\nunchanged 2\n"
+    );
+    let reference = "select reference from sources";
+    assert_eq!(installation.texts(reference), ["next"]);
+    // A folder again, and only one of the connections.
+    let less = "tenants: [{slug: acme, projects: [{slug: site}], \
+                connections: [{name: org, github: {org: acme}, exclude: [old-*]}]}]";
+    assert_eq!(
+        apply(less, &[]),
+        "changed project acme/site: git\nunchanged 2\n"
+    );
+    assert_eq!(installation.texts(reference), Vec::<String>::new());
+    let connections = "select name from connections where removed_at is null order by 1";
+    assert_eq!(installation.texts(connections), ["list", "org"]);
+    assert_eq!(
+        apply(less, &["--prune"]),
+        "removed connection acme/list\nunchanged 3\n"
+    );
+    assert_eq!(installation.texts(connections), ["org"]);
 }

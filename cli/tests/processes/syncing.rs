@@ -1,6 +1,7 @@
 //! `archway sync` as a process, and what the database says about its mirrors.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
@@ -10,6 +11,17 @@ use sqlx::{AssertSqlSafe, Row};
 
 use crate::role::{LOOK, PATIENCE, archway};
 use crate::stage::Stage;
+
+/// No git that ran with one of these would reach a remote, or find its own programs.
+const MISLEADING: [(&str, &str); 7] = [
+    ("GIT_CONFIG_COUNT", "1"),
+    ("GIT_CONFIG_KEY_0", "url.file:///nowhere/.insteadOf"),
+    ("GIT_CONFIG_VALUE_0", "git://"),
+    ("GIT_EXEC_PATH", "/nowhere"),
+    ("GIT_OBJECT_DIRECTORY", "/nowhere"),
+    ("GIT_PROXY_COMMAND", "/nowhere/proxy"),
+    ("GIT_SSH_COMMAND", "/nowhere/ssh"),
+];
 
 /// What the database says about a mirror.
 #[derive(Clone, Debug)]
@@ -23,7 +35,7 @@ pub(crate) struct Mirror {
 }
 
 impl Stage {
-    /// `archway sync`, whose mirrors are in this folder.
+    /// `archway sync`, whose mirrors are in this folder. Its own environment would lead git astray.
     pub(crate) fn sync(&self, repos: &Path) -> Command {
         let mut command = archway(&["sync", "--log-format", "json", "--repos"]);
         command
@@ -31,8 +43,19 @@ impl Stage {
             .args(["--allow-protocol", "git", "--volume-percent", "100"])
             .args(["--admin-listen", "127.0.0.1:0"])
             .args(["--hooks-listen", "127.0.0.1:0"])
-            .env("ARCHWAY_DATABASE_URL", self.url("archway_sync"));
+            .env("ARCHWAY_DATABASE_URL", self.url("archway_sync"))
+            .env("HOME", self.misleading_home())
+            .envs(MISLEADING);
         command
+    }
+
+    /// A home whose settings lead git elsewhere.
+    fn misleading_home(&self) -> PathBuf {
+        let home = self.path("misleading");
+        fs::create_dir_all(&home).unwrap();
+        let settings = "[url \"file:///nowhere/\"]\n\tinsteadOf = git://\n";
+        fs::write(home.join(".gitconfig"), settings).unwrap();
+        home
     }
 
     /// Adds the project `slug` of `acme`, a mirror of this remote.

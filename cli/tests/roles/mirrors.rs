@@ -78,7 +78,7 @@ fn read(mirror: &Path, heads: &Mutex<HashMap<String, usize>>) -> Result<(), Stri
 }
 
 /// The processes that a process of sync with these mirrors started.
-fn started_by_sync(repos: &Path) -> Vec<Pid> {
+pub(super) fn started_by_sync(repos: &Path) -> Vec<Pid> {
     let sign = format!("GIT_CEILING_DIRECTORIES={}", repos.display());
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());

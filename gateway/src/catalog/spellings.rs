@@ -12,6 +12,8 @@ const LIMITS: [&str; 3] = ["limit", "max_results", "max_count"];
 const GLOBS: [&str; 3] = ["glob", "file_pattern", "path_glob"];
 /// What to search for.
 const QUERY: &str = "query";
+/// Which symbol. Such a tool takes it as [`QUERY`] and [`PATTERN`], too.
+const SYMBOLS: [&str; 2] = ["symbol", "name"];
 /// What to search for, or which files.
 const PATTERN: &str = "pattern";
 
@@ -58,10 +60,13 @@ fn borrowed(has: impl Fn(&str) -> bool) -> Vec<(&'static str, &'static str)> {
         found.next().filter(|_| found.next().is_none())
     };
     let glob = only(&GLOBS).or_else(|| only(&[PATTERN]).filter(|_| !has(QUERY)));
+    let symbol = only(&SYMBOLS);
     let text = only(&[QUERY, PATTERN]).filter(|name| Some(*name) != glob);
-    let groups: [(&[&'static str], Option<&'static str>); 4] = [
+    let text = text.or(symbol.filter(|_| !has(QUERY) && !has(PATTERN)));
+    let groups: [(&[&'static str], Option<&'static str>); 5] = [
         (&PATHS, only(&PATHS)),
         (&LIMITS, only(&LIMITS)),
+        (&SYMBOLS, symbol),
         (&[QUERY, PATTERN], text),
         (&[GLOBS[0], GLOBS[1], GLOBS[2], PATTERN], glob),
     ];
@@ -103,6 +108,7 @@ mod tests {
         let list = ["directory", "pattern", "max_depth"];
         let context = ["query", "path_glob", "limit"];
         let log = ["file_path", "max_count", "grep"];
+        let (definition, uses) = (["name", "kind", "path_glob"], ["symbol", "path_glob"]);
         for (arguments, spelling, name) in [
             (&grep[..], "query", Some("pattern")),
             (&grep, "glob", Some("file_pattern")),
@@ -121,6 +127,12 @@ mod tests {
             (&log, "path", Some("file_path")),
             (&log, "limit", Some("max_count")),
             (&log, "pattern", None),
+            (&definition, "symbol", Some("name")),
+            (&definition, "query", Some("name")),
+            (&definition, "pattern", Some("name")),
+            (&definition, "glob", Some("path_glob")),
+            (&uses, "name", Some("symbol")),
+            (&uses, "query", Some("symbol")),
         ] {
             assert_eq!(
                 meant(arguments, spelling).as_deref(),

@@ -5,7 +5,7 @@ use std::fs;
 use e2e::{Client, Harness, Reply, Repo, Stack, Tenant, git};
 use serde_json::json;
 
-use super::{owner, paths, search, until};
+use super::{owner, paths, results, search, until};
 
 /// Room for some 60 chunks of the built-in vectors.
 const MEMORY: usize = 48 << 10;
@@ -120,4 +120,30 @@ async fn a_file_that_a_commit_adds_is_indexed_before_others() {
     })
     .await;
     assert!(left_out(&reply) > 2, "others made room for it");
+}
+
+#[tokio::test]
+async fn of_all_projects_one_that_the_memory_cannot_hold_is_named() {
+    let tenant = Tenant::new("acme").project("one", large());
+    let tenant = tenant.project("two", large());
+    let harness = Harness::new().tenant(tenant).indexing();
+    let stack = harness.index_memory(MEMORY).start().await;
+    let client = stack.client("acme");
+    for project in ["one", "two"] {
+        let query = json!({ "query": "repair the engine", "project": project });
+        let reply = search(&stack, &client, query).await;
+        assert!(!results(&reply).is_empty(), "{project} is searched alone");
+    }
+    let query = json!({ "query": "repair the engine", "project_scope": "all" });
+    let reply = search(&stack, &client, query).await;
+    let skipped = json!([{ "project": "two", "code": "index_not_ready" }]);
+    assert_eq!(
+        reply.meta("projects"),
+        &json!({ "searched": 1, "remaining": 0, "skipped": skipped })
+    );
+    assert!(!results(&reply).is_empty());
+    assert!(results(&reply).iter().all(|it| it["project"] == "one"));
+    let said = "the memory or the time was not enough to search these projects; name one to search it: two";
+    let note = reply.structured()["note"].as_str().unwrap();
+    assert!(note.contains(said), "{note}");
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use e2e::Repo;
-use serde_json::json;
+use e2e::{Reply, Repo};
+use serde_json::{Value, json};
 
 use super::{indexed, repo, result, results, search, until};
 
@@ -20,7 +20,8 @@ async fn the_text_has_a_heading_a_count_and_a_section_a_result() {
          ## Result 1: verify_password (src/auth/password.rs:1-4) [Score: "
     );
     assert!(text.starts_with(&head), "{text}");
-    assert!(text.contains("**Type**: function  \n**Project**: site  \n\n```rust\n/// Checks"));
+    assert!(text.contains("**Type**: function  \n**Project**: site  \n"));
+    assert!(text.contains("  \n\n```rust\n/// Checks"));
     assert!(text.contains("\n```\n\n**Ranking Details**:\n- Semantic Score: "));
     assert_eq!(text.matches("\n## Result ").count(), count);
     assert_eq!(text.matches("- **Final Score**: ").count(), count);
@@ -38,7 +39,42 @@ async fn the_text_has_a_heading_a_count_and_a_section_a_result() {
     );
     assert_eq!(reply.meta("untrusted"), true);
     let twice = client.call("context_search", json!({ "query": question }));
-    assert_eq!(results(&twice.await), results(&reply), "in the same order");
+    let ids = |reply: &Reply| -> Vec<Value> {
+        let ids = results(reply).iter().map(|found| found["id"].clone());
+        ids.collect()
+    };
+    assert_eq!(ids(&twice.await), ids(&reply), "in the same order");
+}
+
+#[tokio::test]
+async fn a_result_names_the_last_commit_of_its_file() {
+    let repo = Repo::new()
+        .file("src/pearl.rs", "/// Counts pearls.\nfn count_pearls() {}\n")
+        .commit_as("count pearls: divers asked for it\n\nAt length.")
+        .file("src/boat.rs", "/// Moves boats.\nfn move_boats() {}\n")
+        .commit_as("boats");
+    let (stack, client) = indexed(repo).await;
+    let query = json!({ "query": "count the pearls" });
+    // A commit that is not found in a few milliseconds is left out.
+    let named = |found: &Value| found.get("last_commit").is_some();
+    let reply = until(&stack, &client, query, named).await;
+    let found = &results(&reply)[0];
+    assert_eq!(found["path"], "src/pearl.rs");
+    assert_eq!(
+        found["last_commit"]["subject"],
+        "count pearls: divers asked for it"
+    );
+    let id = found["last_commit"]["id"].as_str().unwrap();
+    let text = reply.text();
+    let shown = format!("**Last commit**: {id} count pearls: divers asked for it  \n");
+    assert!(text.contains(&shown), "{text}");
+    let log = client
+        .call("git_log", json!({ "ref": id, "max_count": 1 }))
+        .await;
+    assert_eq!(
+        log.structured()["commits"][0]["message"],
+        "count pearls: divers asked for it\n\nAt length."
+    );
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! `hello`, `list_projects`, and what `tools/list` promises of every tool.
 
-use e2e::{Harness, Key, Repo, Tenant, git, sample_calls};
+use e2e::{Client, Harness, Key, Repo, Stack, Tenant, git, sample_calls};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 
@@ -56,34 +56,64 @@ async fn list_projects_returns_slug_name_default_and_commit() {
     assert_eq!(column(&found.structured()["projects"], "slug"), ["site"]);
 }
 
-#[tokio::test]
-async fn list_projects_has_pages_of_fifty_and_at_most_8000_bytes() {
-    let names = (0..120).map(|number| format!("project-{number:03}"));
-    let acme = names.clone().fold(Tenant::new("acme"), |acme, name| {
-        acme.project(&name, Repo::new())
+/// A tenant with projects of these slugs.
+async fn with_projects(slugs: &[String]) -> (Stack, Client) {
+    let acme = slugs.iter().fold(Tenant::new("acme"), |acme, slug| {
+        acme.project(slug, Repo::new())
     });
     let stack = Harness::new().tenant(acme).start().await;
     let client = stack.client("acme");
-    let (mut arguments, mut sizes, mut seen) = (json!({}), Vec::new(), Vec::new());
+    (stack, client)
+}
+
+/// The slugs of each page of `list_projects`, and the bytes of its text.
+async fn pages_of_projects(client: &Client, total: usize) -> Vec<(Vec<String>, usize)> {
+    let (mut arguments, mut pages) = (json!({}), Vec::new());
     loop {
         let reply = client.call("list_projects", arguments.clone()).await;
         let data = both(&reply);
-        assert_eq!(data["total_count"], 120);
-        assert!(data["projects"].to_string().len() <= 8_000);
-        let page = column(&data["projects"], "slug");
-        sizes.push(page.len());
-        seen.extend(page.into_iter().map(str::to_owned));
+        assert_eq!(data["total_count"], total);
+        assert!(data.to_string().len() <= 8_000);
+        assert!(reply.text().len() <= 8_000);
+        let slugs = column(&data["projects"], "slug");
+        let slugs = slugs.into_iter().map(str::to_owned).collect();
+        pages.push((slugs, reply.text().len()));
         assert_eq!(
             data.get("truncated").is_some(),
             data.get("cursor").is_some()
         );
         let Some(cursor) = data.get("cursor") else {
-            break;
+            return pages;
         };
         arguments["cursor"] = cursor.clone();
     }
+}
+
+#[tokio::test]
+async fn list_projects_has_pages_of_fifty_and_at_most_8000_bytes() {
+    let slugs: Vec<String> = (0..120).map(|at| format!("project-{at:03}")).collect();
+    let (stack, client) = with_projects(&slugs).await;
+    let pages = pages_of_projects(&client, 120).await;
+    let sizes: Vec<usize> = pages.iter().map(|(page, _)| page.len()).collect();
     assert_eq!(sizes, [50, 50, 20]);
-    assert!(seen.into_iter().eq(names));
+    assert!(pages.iter().flat_map(|(page, _)| page).eq(&slugs));
+
+    let owner = PgPool::connect_with(stack.database().owner()).await;
+    let named = sqlx::query("update projects set name = $1").bind("n".repeat(150));
+    named.execute(&owner.unwrap()).await.unwrap();
+    let renamed = async || {
+        let reply = client.call("list_projects", json!({})).await;
+        let name = &reply.structured()["projects"][0]["name"];
+        (name.as_str().unwrap().len() == 150).then_some(())
+    };
+    stack.eventually(renamed).await;
+    let pages = pages_of_projects(&client, 120).await;
+    assert!(pages.iter().flat_map(|(page, _)| page).eq(&slugs));
+    let (_last, full) = pages.split_last().unwrap();
+    for (page, bytes) in full {
+        assert!(page.len() < 50 && *bytes > 6_000, "{page:?}: {bytes}");
+    }
+    assert!(full.len() >= 3, "{} full pages", full.len());
 }
 
 #[tokio::test]

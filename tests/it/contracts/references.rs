@@ -137,9 +137,10 @@ async fn a_place_without_a_definition_is_refused() {
     for (symbol, code) in [
         ("app.py:99", "file_not_found"),
         ("missing.py:1", "file_not_found"),
-        (".env:1", "file_not_found"),
+        (".env:1", "access_denied"),
         ("../x.py:1", "access_denied"),
         ("::", "invalid_arguments"),
+        ("*a*", "invalid_arguments"),
     ] {
         let refused = client
             .call("find_references", json!({ "symbol": symbol }))
@@ -150,6 +151,35 @@ async fn a_place_without_a_definition_is_refused() {
     assert_eq!(
         (&none["total"], &none["definitions"]),
         (&json!(0), &json!([]))
+    );
+    let message = none["message"].as_str().unwrap();
+    assert!(message.contains("grep_codebase"), "{message}");
+}
+
+#[tokio::test]
+async fn a_place_may_have_a_column_and_a_near_path_is_named() {
+    let (_stack, client) = project().await;
+    let at_column = references(&client, json!({ "symbol": "net/gate.py:1:7" })).await;
+    let at_line = references(&client, json!({ "symbol": "net/gate.py:1" })).await;
+    assert_eq!(places(&at_column), places(&at_line));
+    let misspelt = json!({ "name": "net/gaet.py:1" });
+    let refused = client.call("find_references", misspelt).await;
+    assert_eq!(refused.code(), "file_not_found");
+    let text = refused.text();
+    assert!(text.contains("did you mean `net/gate.py`"), "{text}");
+}
+
+#[tokio::test]
+async fn a_glob_stands_for_one_name_or_is_refused() {
+    let (_stack, client) = project().await;
+    let one = references(&client, json!({ "symbol": "admi*" })).await;
+    assert_eq!(one["symbol"], "admit");
+    let refused = client.call("find_references", json!({ "symbol": "*i*" }));
+    let refused = refused.await;
+    let text = refused.text();
+    assert!(
+        text.contains("matches 3 names, such as admit, build, main"),
+        "{text}"
     );
 }
 

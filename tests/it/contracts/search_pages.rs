@@ -1,6 +1,6 @@
 //! `search_files` and `grep_codebase` over more results than one answer holds, and over several projects.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fs};
 
 use archway::tenants::TenantsTx;
 use e2e::{Client, Harness, Key, Repo, Stack, Tenant};
@@ -190,7 +190,7 @@ async fn a_cursor_of_a_star_outlives_a_removed_project_but_no_other_commit() {
     let (page, within) = next(&within).await;
     assert_eq!(page, ["p30"]);
     let folder = stack.folder("acme", "p30");
-    std::fs::write(folder.join("a.txt"), "sesame\n").unwrap();
+    fs::write(folder.join("a.txt"), "sesame\n").unwrap();
     e2e::git(&folder, &["commit", "-qam", "other"]);
     let refused = client.call("grep_codebase", within).await;
     assert_eq!(refused.code(), "invalid_arguments");
@@ -201,7 +201,7 @@ async fn a_page_of_a_star_names_at_most_fifty_skipped_projects() {
     let (stack, client) = many_projects().await;
     for number in 0..60 {
         let folder = stack.folder("acme", &format!("p{number:02}"));
-        std::fs::remove_dir_all(folder).unwrap();
+        fs::remove_dir_all(folder).unwrap();
     }
     let mut arguments = json!({ "pattern": "sesame", "project": "*" });
     let mut pages = Vec::new();
@@ -218,4 +218,65 @@ async fn a_page_of_a_star_names_at_most_fifty_skipped_projects() {
     assert_eq!(pages[0].0 + pages[1].0, 60);
     assert_eq!(pages[0], (50, json!([])));
     assert_eq!(pages[1].1.as_array().unwrap().len(), 20);
+}
+
+/// A page of 40 of 90 matches as `file:line`. The arguments become those of the next page.
+async fn page_of_hits(client: &Client, arguments: &mut Value) -> Vec<String> {
+    let reply = client.call("grep_codebase", arguments.clone()).await;
+    let data = both(&reply);
+    assert_eq!(data["totalMatches"], 90, "{arguments}");
+    arguments["cursor"] = data["cursor"].clone();
+    let matches = data["matches"].as_array().unwrap();
+    let places = matches.iter().map(|it| {
+        let file = it["file"].as_str().unwrap();
+        format!("{file}:{}", it["line"])
+    });
+    places.collect()
+}
+
+#[tokio::test]
+async fn a_cursor_of_a_scan_goes_on_under_the_index_and_back() {
+    let files: Vec<String> = (0..30).map(|number| format!("f{number:02}.txt")).collect();
+    let repo = files.iter().fold(Repo::new(), |repo, file| {
+        repo.file(file, format!("hit in {file}\nno\nhit\nhit\n"))
+    });
+    let acme = Tenant::new("acme")
+        .project("site", repo.commit())
+        .project("mirror", Repo::new().file("a.txt", "").commit());
+    let harness = Harness::new().search_cache(64 << 20).tenant(acme);
+    let mut stack = harness.start().await;
+    stack.make_mirror("acme", "site", "mirror");
+    let client = stack.client("acme");
+    let projects = ["site", "mirror"];
+    let mut asked = projects.map(|it| json!({ "pattern": "hit", "project": it, "limit": 40 }));
+    let mut found = projects.map(|_| Vec::new());
+    for (arguments, found) in asked.iter_mut().zip(&mut found) {
+        // Nothing is indexed before a first search.
+        found.extend(page_of_hits(&client, arguments).await);
+    }
+    let indexed = projects.map(|project| (project, files.len()));
+    stack.until_indexed(&["acme"], &indexed).await;
+    for (arguments, found) in asked.iter_mut().zip(&mut found) {
+        found.extend(page_of_hits(&client, arguments).await);
+    }
+    stack.restart_workers().await;
+    let cache = stack.repositories().with_file_name("cache");
+    for tenant in fs::read_dir(cache.join("search")).unwrap() {
+        fs::remove_dir_all(tenant.unwrap().path()).unwrap();
+    }
+    let is_up = async || {
+        let reply = client.call("list_projects", json!({})).await;
+        (!reply.is_error()).then_some(())
+    };
+    stack.eventually(is_up).await;
+    let lines = files
+        .iter()
+        .flat_map(|file| [1, 3, 4].map(|line| format!("{file}:{line}")));
+    let expected: Vec<String> = lines.collect();
+    for (arguments, found) in asked.iter_mut().zip(&mut found) {
+        assert_eq!(found.len(), 80, "two pages: {arguments}");
+        found.extend(page_of_hits(&client, arguments).await);
+        assert_eq!(*found, expected, "{arguments}");
+        assert_eq!(arguments["cursor"], Value::Null);
+    }
 }

@@ -59,6 +59,31 @@ async fn a_definition_has_its_signature_doc_and_lines() {
 }
 
 #[tokio::test]
+async fn an_answer_without_definitions_says_what_to_do_next() {
+    let (_stack, client) = project().await;
+    for (arguments, said) in [
+        (
+            json!({ "name": "Gate::admit" }),
+            "admit is defined elsewhere: `CircuitBreaker` (src/breaker.py:3), `Circuit` (",
+        ),
+        (
+            json!({ "name": "admit", "kind": "class" }),
+            "leave out kind",
+        ),
+        (json!({ "symbol": "nothing_like_it" }), "call grep_codebase"),
+        (
+            json!({ "query": "Gate::admit", "project": "*" }),
+            "elsewhere: `CircuitBreaker` (site/src/breaker.py:3)",
+        ),
+    ] {
+        let found = find(&client, arguments.clone()).await;
+        assert_eq!(found["symbols"], json!([]), "{arguments}");
+        let message = found["message"].as_str().unwrap();
+        assert!(message.contains(said), "{arguments}: {message}");
+    }
+}
+
+#[tokio::test]
 async fn exact_names_come_first_then_code_before_tests_and_copies() {
     let (_stack, client) = project().await;
     let found = find(&client, json!({ "name": "Circuit" })).await;
@@ -84,10 +109,8 @@ async fn exact_names_come_first_then_code_before_tests_and_copies() {
     let expected = ["admit src/breaker.py:3", "admit src/circuit.rs:10"];
     assert_eq!(places(&found), expected);
     let found = find(&client, json!({ "name": "nothing_like_it" })).await;
-    assert_eq!(
-        found,
-        json!({ "symbols": [], "total": 0, "truncated": false })
-    );
+    let none = (&found["symbols"], &found["total"], &found["truncated"]);
+    assert_eq!(none, (&json!([]), &json!(0), &json!(false)));
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Isolation in PostgreSQL, should everything above it fail.
 
+use serde_json::json;
 use sqlx::{Connection, PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
@@ -125,34 +126,55 @@ fn code_of(error: &sqlx::Error) -> String {
         .into_owned()
 }
 
+/// What only `archway sync` may do.
+const RECORD_FOUND: &str = "select record_found(gen_random_uuid(), 0, '[]')";
+
+/// A role, and what it may not do.
+const REFUSED: [(&str, &str); 35] = [
+    ("archway_worker", "select 1 from api_keys"),
+    ("archway_worker", "select 1 from tenants"),
+    ("archway_worker", "select 1 from find_api_key('x')"),
+    ("archway_worker", "select 1 from limits"),
+    ("archway_gateway", "select 1 from limits"),
+    ("archway_worker", "select 1 from catalogs"),
+    ("archway_worker", "select 1 from principals"),
+    ("archway_gateway", "select 1 from principals"),
+    (
+        "archway_worker",
+        "select 1 from find_principal('acme', 'x')",
+    ),
+    ("archway_worker", "select forget_old_revocations()"),
+    ("archway_worker", "update projects set name = 'x'"),
+    ("archway_gateway", "update projects set name = 'x'"),
+    ("archway_gateway", "update api_keys set revoked_at = null"),
+    ("archway_gateway", "delete from tenants"),
+    ("archway_gateway", "update tenants set pool = 'x'"),
+    ("archway_gateway", "update limits set per_minute = 0"),
+    ("archway_gateway", "delete from limits"),
+    ("archway_gateway", "delete from catalogs"),
+    ("archway_gateway", "select 1 from file_accesses"),
+    ("archway_worker", "delete from file_accesses"),
+    ("archway_sync", "select 1 from tenants"),
+    ("archway_sync", "select 1 from projects"),
+    ("archway_sync", "select 1 from sources"),
+    ("archway_sync", "select 1 from mirrors"),
+    ("archway_sync", "select 1 from connections"),
+    ("archway_sync", "select 1 from api_keys"),
+    ("archway_sync", "select 1 from audit_records"),
+    ("archway_sync", "select 1 from find_api_key('x')"),
+    ("archway_sync", "insert into projects (slug) values ('x')"),
+    ("archway_sync", "update mirrors set state = 'ok'"),
+    ("archway_worker", "update mirrors set state = 'ok'"),
+    ("archway_gateway", "select lease_listing(60, null)"),
+    ("archway_worker", "select lease_listing(60, null)"),
+    ("archway_gateway", RECORD_FOUND),
+    ("archway_worker", RECORD_FOUND),
+];
+
 #[tokio::test]
 async fn a_role_can_neither_read_nor_write_unrelated_tables() {
     let stack = two_tenants().await;
-    for (role, statement) in [
-        ("archway_worker", "select 1 from api_keys"),
-        ("archway_worker", "select 1 from tenants"),
-        ("archway_worker", "select 1 from find_api_key('x')"),
-        ("archway_worker", "select 1 from limits"),
-        ("archway_gateway", "select 1 from limits"),
-        ("archway_worker", "select 1 from catalogs"),
-        ("archway_worker", "select 1 from principals"),
-        ("archway_gateway", "select 1 from principals"),
-        (
-            "archway_worker",
-            "select 1 from find_principal('acme', 'x')",
-        ),
-        ("archway_worker", "select forget_old_revocations()"),
-        ("archway_worker", "update projects set name = 'x'"),
-        ("archway_gateway", "update projects set name = 'x'"),
-        ("archway_gateway", "update api_keys set revoked_at = null"),
-        ("archway_gateway", "delete from tenants"),
-        ("archway_gateway", "update tenants set pool = 'x'"),
-        ("archway_gateway", "update limits set per_minute = 0"),
-        ("archway_gateway", "delete from limits"),
-        ("archway_gateway", "delete from catalogs"),
-        ("archway_gateway", "select 1 from file_accesses"),
-        ("archway_worker", "delete from file_accesses"),
-    ] {
+    for (role, statement) in REFUSED {
         let mut connection = PgConnection::connect(&stack.database().url(role))
             .await
             .unwrap();
@@ -162,4 +184,38 @@ async fn a_role_can_neither_read_nor_write_unrelated_tables() {
             .unwrap_err();
         assert_eq!(code_of(&refused), "42501", "{role}: {statement}: {refused}");
     }
+}
+
+#[tokio::test]
+async fn what_sync_finds_becomes_projects_of_the_connections_tenant() {
+    let stack = two_tenants().await;
+    let (acme, zeta) = (stack.tenant_id("acme"), stack.tenant_id("zeta"));
+    let mut owner = PgConnection::connect_with(&stack.database().owner())
+        .await
+        .unwrap();
+    let connection = "insert into connections (tenant_id, name, settings) \
+                      values ($1, 'org', '{}') returning id";
+    let connection = sqlx::query_scalar(connection).bind(acme);
+    let connection: Uuid = connection.fetch_one(&mut owner).await.unwrap();
+    let mut sync = PgConnection::connect(&stack.database().url("archway_sync"))
+        .await
+        .unwrap();
+    // `shop` is zeta's, and `vault` is a project of acme that its operator made.
+    let found = |slug: &str| {
+        json!({
+            "host_id": slug, "slug": slug, "tenant_id": zeta.to_string(), "url": "https://host/a", "host": "host",
+            "host_path": "a", "is_private": true, "topics": [],
+        })
+    };
+    for (lease, slugs) in [(0_i64, ["shop", "vault"]), (7, ["late", "later"])] {
+        let record = sqlx::query("select record_found($1, $2, $3::text::jsonb)");
+        let record = record.bind(connection).bind(lease);
+        let record = record.bind(json!(slugs.map(found)).to_string());
+        record.execute(&mut sync).await.unwrap();
+    }
+    let found = "select t.slug || '/' || p.slug from sources s \
+                 join projects p on p.id = s.project_id join tenants t on t.id = p.tenant_id";
+    let found = sqlx::query_scalar(found).fetch_all(&mut owner).await;
+    let found: Vec<String> = found.unwrap();
+    assert_eq!(found, ["acme/shop"], "no lease has the number 7");
 }

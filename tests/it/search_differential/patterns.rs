@@ -86,8 +86,10 @@ fn literal(random: &mut StdRng, files: &[PathBuf]) -> String {
 
 fn regex(random: &mut StdRng, files: &[PathBuf]) -> String {
     let (a, b) = (word(random, files), word(random, files));
+    // A word has at least two letters of one byte each.
+    let (head, tail) = a.split_at(1);
     let n = random.random_range(1..5);
-    match random.random_range(0..16) {
+    match random.random_range(0..19) {
         0 => a,
         1 => format!("{a}|{b}"),
         2 => format!(r"\b{a}\b"),
@@ -103,6 +105,10 @@ fn regex(random: &mut StdRng, files: &[PathBuf]) -> String {
         12 => r"\d+\.\d+".to_owned(),
         13 => format!(r"(?i:{a})[^\w\s]"),
         14 => format!(r"\p{{Lu}}\w{{{n}}}\b"),
+        // These would fool an index that took the wrong letters for required ones.
+        15 => format!("({head}|{b}){tail}"),
+        16 => format!("{head}(?:{b}){{0}}{tail}"),
+        17 => "(?i)STRAße".to_owned(),
         _ => r"[;}]$".to_owned(),
     }
 }

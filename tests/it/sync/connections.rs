@@ -85,6 +85,14 @@ impl Mirrored {
         slugs
     }
 
+    /// The projects that connections put out of use, and why, as `sync status` shows them.
+    pub(super) async fn out_of_use(&self) -> Vec<(String, String)> {
+        let mut tx = self.stack.tenants().read().await.unwrap();
+        let tenant = tx.find_tenant("acme").await.unwrap();
+        let rows = tx.out_of_use(tenant).await.unwrap().into_iter();
+        rows.map(|row| (row.project, row.reason)).collect()
+    }
+
     pub(super) async fn until_served(&self, client: &Client, slugs: &[&str]) {
         let is_so = async || (self.served(client).await == slugs).then_some(());
         self.stack.eventually(is_so).await;
@@ -135,9 +143,12 @@ async fn an_organisations_repositories_become_projects_and_are_followed() {
     mirrored.host.list(vec![other.clone(), archived]);
     mirrored.list_now(false).await;
     mirrored.until_served(&client, &["other"]).await;
+    let archived = ("site".to_owned(), "archived".to_owned());
+    assert_eq!(mirrored.out_of_use().await, [archived]);
     mirrored.host.list(vec![other, renamed]);
     mirrored.list_now(false).await;
     mirrored.until_served(&client, &["other", "site"]).await;
+    assert!(mirrored.out_of_use().await.is_empty());
     let grep = async || found(&client, "site", "needle").await;
     assert_eq!(mirrored.stack.eventually(grep).await, 1);
 }
@@ -162,6 +173,8 @@ async fn a_host_that_forgets_most_repositories_is_not_believed_at_once() {
     let row = mirrored.list_now(true).await;
     assert_eq!(row.message, None);
     mirrored.until_served(&client, &["p1"]).await;
+    let gone = ["p2", "p3"].map(|slug| (slug.to_owned(), "gone".to_owned()));
+    assert_eq!(mirrored.out_of_use().await, gone);
     // Their mirrors stay for a week.
     assert!(mirrored.place("p2").exists());
 }
@@ -182,6 +195,7 @@ async fn a_project_removed_by_hand_stays_removed_and_slugs_are_for_ever() {
         let tenant = tx.find_tenant("acme").await.unwrap();
         match what {
             "remove" => tx.remove_project(tenant, "app").await.unwrap(),
+            "restore" => assert!(tx.restore_project(tenant, "app").await.unwrap()),
             _ => assert_eq!(tx.remove_connection(tenant, "org").await.unwrap(), 1),
         }
         tx.commit().await.unwrap();
@@ -189,6 +203,9 @@ async fn a_project_removed_by_hand_stays_removed_and_slugs_are_for_ever() {
     change("remove").await;
     mirrored.list_now(false).await;
     mirrored.until_served(&client, &["site"]).await;
+    change("restore").await;
+    mirrored.until_served(&client, &["app", "site"]).await;
+    change("remove").await;
     change("disconnect").await;
     mirrored.until_served(&client, &[]).await;
     mirrored.connect(json!({})).await;
@@ -217,6 +234,13 @@ async fn a_signed_webhook_makes_its_repository_due_and_nothing_else_does() {
     assert_eq!(send("/hooks/acme/org", "guess").await, 401);
     assert_eq!(send("/hooks/acme/other", "hush").await, 404);
     assert!(!mirrored.mirror("site").await.unwrap().is_running);
+    let unknown = ("push", 99, "acme/none");
+    assert_eq!(
+        send_hook(hooks, "/hooks/acme/org", "hush", unknown).await,
+        202
+    );
+    let waits = "select not is_requested and next_at > now() from mirrors";
+    assert!(mirrored.ask::<bool>(waits).await);
     assert_eq!(send("/hooks/acme/org", "hush").await, 202);
     let client = mirrored.stack.client("acme");
     let both = async || {

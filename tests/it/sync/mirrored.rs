@@ -24,8 +24,8 @@ pub(super) struct Mirrored {
     pub(super) host: GitHost,
     pub(super) credentials: TempDir,
     pub(super) sync: Option<RunningSync>,
-    /// More options of sync.
-    options: &'static [&'static str],
+    /// More options of sync, when it is started next.
+    pub(super) options: &'static [&'static str],
 }
 
 pub(super) struct RunningSync {
@@ -35,7 +35,9 @@ pub(super) struct RunningSync {
     pub(super) hooks: SocketAddr,
 }
 
+// A test's own option replaces the one of all tests.
 #[derive(Parser)]
+#[command(args_override_self = true)]
 pub(super) struct Arguments {
     #[command(flatten)]
     config: SyncConfig,

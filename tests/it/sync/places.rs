@@ -4,17 +4,30 @@ use std::fs;
 use std::net::TcpListener;
 
 use archway_sync::{SyncPorts, Syncer};
-use e2e::{Repo, Stack, credentials, http::Request};
+use e2e::{Repo, Stack, credentials, git, http::Request, send_hook};
+use serde_json::json;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
+use super::connections::add;
 use super::mirrored::{Arguments, Mirrored, RunningSync};
 
-/// The machine of these tests.
+/// The machine of most of these tests.
 const PLACE: &str = "worker-0";
 
 /// A process for a folder of its own.
 fn start(stack: &Stack, repos: &TempDir, credentials: &TempDir, pool: &str) -> RunningSync {
+    start_at(PLACE, stack, repos, credentials, pool)
+}
+
+/// A process of this machine.
+fn start_at(
+    machine: &str,
+    stack: &Stack,
+    repos: &TempDir,
+    credentials: &TempDir,
+    pool: &str,
+) -> RunningSync {
     let folder = credentials.path().to_str().unwrap();
     let arguments = [
         "sync",
@@ -33,7 +46,7 @@ fn start(stack: &Stack, repos: &TempDir, credentials: &TempDir, pool: &str) -> R
         hooks: Some(hooks_listener),
     };
     let database = stack.database().owner().username("archway_sync");
-    let syncer = Syncer::new(config, repos.path().to_owned(), database, PLACE);
+    let syncer = Syncer::new(config, repos.path().to_owned(), database, machine);
     let stop = CancellationToken::new();
     let ending = stop.clone();
     let serving = tokio::spawn(async move { syncer.serve(ports, ending).await.unwrap() });
@@ -55,7 +68,7 @@ async fn ready(running: &RunningSync) -> (u16, String) {
     (answer.status, answer.text())
 }
 
-async fn until_ready(stack: &Stack, running: &RunningSync) {
+pub(super) async fn until_ready(stack: &Stack, running: &RunningSync) {
     let is_ready = async || (ready(running).await.0 == 200).then_some(());
     stack.eventually(is_ready).await;
 }
@@ -175,4 +188,52 @@ async fn move_to(mirrored: &Mirrored, pool: &str) {
     let tenant = tx.find_tenant("acme").await.unwrap();
     tx.set_pool(tenant, pool).await.unwrap();
     tx.commit().await.unwrap();
+}
+
+#[tokio::test]
+async fn one_machine_lists_for_all_and_each_hears_of_a_webhook() {
+    let mut mirrored = Mirrored::start().await;
+    mirrored.stop_sync().await;
+    mirrored.host.list(vec![add(&mirrored, 1, "acme/site")]);
+    mirrored.connect(json!({})).await;
+    let repos = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let (stack, folder) = (&mirrored.stack, &mirrored.credentials);
+    let first = start_at(PLACE, stack, &repos[0], folder, "shared");
+    let second = start_at("worker-1", stack, &repos[1], folder, "shared");
+    let are_both = async |have: &str| {
+        let both =
+            format!("select count(*) = 2 from mirrors where leased_until < now() and {have}");
+        let are_both = async || mirrored.ask::<bool>(&both).await.then_some(());
+        stack.eventually(are_both).await;
+    };
+    are_both("state = 'ok'").await;
+    let pages = || {
+        let requests = mirrored.host.requests().into_iter();
+        requests.filter(|it| it.contains("/api/")).count()
+    };
+    for _ in 0..3 {
+        let before = pages();
+        mirrored.list_now(false).await;
+        assert_eq!(pages(), before + 1);
+    }
+    // Neither a listing nor the schedule will do it.
+    for sql in [
+        "update listings set next_at = now() + interval '1 hour'",
+        "update mirrors set next_at = now() + interval '1 hour', tried_at = now() - interval '1 minute'",
+    ] {
+        mirrored.execute(sql).await;
+    }
+    let work = mirrored.host.folder("acme/site");
+    git(&work, &["commit", "-q", "--allow-empty", "-m", "two"]);
+    let event = ("push", 1, "acme/site");
+    let sent = send_hook(first.hooks, "/hooks/acme/org", "hush", event).await;
+    assert_eq!(sent, 202);
+    let head = git(&work, &["rev-parse", "HEAD"]);
+    are_both(&format!("head = '{head}'")).await;
+    for repos in &repos {
+        let mirror = repos.path().join("acme/site");
+        assert_eq!(git(&mirror, &["rev-parse", "HEAD"]), head);
+    }
+    stop(first).await;
+    stop(second).await;
 }

@@ -1,6 +1,7 @@
 //! Whose turn it is: the database's functions of `archway sync`, at a place that no process serves.
 
 use e2e::Stack;
+use serde_json::json;
 use sqlx::{PgConnection, postgres::PgListener};
 use tokio::time::{Duration, timeout};
 use uuid::Uuid;
@@ -158,4 +159,70 @@ async fn workers_hear_of_what_a_stopped_run_published() {
         let of_project = heard.iter().any(|it| it.ends_with(&project.to_string()));
         assert_eq!(of_project, is_heard, "{heard:?}");
     }
+}
+
+#[tokio::test]
+async fn only_a_mirror_that_is_out_of_use_for_long_is_leased_to_remove() {
+    let mut place = Elsewhere::start().await;
+    for (slug, days) in [("a", 8), ("b", 6)] {
+        let removed = format!("set removed_at = now() - interval '{days} days'");
+        let sql = format!("update projects {removed} where slug = '{slug}'");
+        place.mirrored.execute(&sql).await;
+    }
+    let lease =
+        "select project from lease_expired_mirror('elsewhere', gen_random_uuid(), 7 * 86400, 60)";
+    for expected in [Some("a"), None] {
+        let leased: Option<String> = sqlx::query_scalar(lease)
+            .fetch_optional(&mut place.owner)
+            .await
+            .unwrap();
+        assert_eq!(leased.as_deref(), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_repository_that_is_asked_for_is_run_once_in_ten_seconds() {
+    let place = Elsewhere::start().await;
+    let mirrored = &place.mirrored;
+    mirrored.connect(json!({})).await;
+    let of = "(select id from projects where slug = 'a')";
+    let found = "connection_id = (select id from connections), host_id = '1', host_path = 'acme/a'";
+    mirrored
+        .execute(&format!(
+            "update sources set {found} where project_id = {of}"
+        ))
+        .await;
+    let hook =
+        |which: &str| format!("select request_mirrors((select id from connections), {which})");
+    let assert_that = async |expected: &str| {
+        let is_so = format!("select {expected} from mirrors where project_id = {of}");
+        assert!(mirrored.ask::<bool>(&is_so).await, "{expected}");
+    };
+    let is_later = "next_at = tried_at + interval '10 seconds'";
+    for hook in [None, Some(hook("'1', null")), Some(hook("null, 'acme/a'"))] {
+        let request = async |tried: &str| {
+            let next = "next_at = now() + interval '1 hour', is_requested = false";
+            place
+                .change("a", &format!("tried_at = {tried}, {next}"))
+                .await;
+            match &hook {
+                Some(hook) => mirrored.execute(hook).await,
+                None => mirrored.run("a").await,
+            }
+        };
+        request("now()").await;
+        assert_that(is_later).await;
+        request("now() - interval '1 minute'").await;
+        assert_that("next_at <= now()").await;
+    }
+    // It is asked for while it runs.
+    place
+        .change(
+            "a",
+            "tried_at = now(), is_requested = true, lease_number = 5",
+        )
+        .await;
+    let done = format!("select record_mirror({of}, 'elsewhere', 5, 'ok', false, null, 1, 3600)");
+    mirrored.execute(&done).await;
+    assert_that(is_later).await;
 }

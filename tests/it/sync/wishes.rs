@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use e2e::send_hook;
+use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::{Mirrored, connections::add};
@@ -103,4 +104,136 @@ async fn a_first_clone_is_no_activity() {
     // The host's last push was on 1 January 2026.
     let least = SystemTime::now() + Duration::from_secs(30 * 60);
     assert!(row.next_at > least, "{row:?}");
+}
+
+#[tokio::test]
+async fn a_repository_that_an_operator_names_is_the_operators() {
+    let mirrored = Mirrored::start().await;
+    mirrored.host.list(vec![add(&mirrored, 1, "acme/site")]);
+    mirrored.connect(json!({})).await;
+    mirrored.until("site", "ok").await;
+    let url = mirrored.host.url("acme/site");
+    mirrored.add("own", &url, None, Some("host")).await;
+    assert_eq!(mirrored.list_now(false).await.message, None);
+    let client = mirrored.stack.client("acme");
+    mirrored.until_served(&client, &["own"]).await;
+    let named = ("site".to_owned(), "named".to_owned());
+    assert_eq!(mirrored.out_of_use().await, [named]);
+    let mut tx = mirrored.stack.tenants().begin().await.unwrap();
+    let tenant = tx.find_tenant("acme").await.unwrap();
+    tx.remove_project(tenant, "own").await.unwrap();
+    tx.commit().await.unwrap();
+    mirrored.list_now(false).await;
+    mirrored.until_served(&client, &["site"]).await;
+}
+
+/// Neither is a listing due, nor was anything pushed lately.
+const QUIET: [&str; 3] = [
+    "update listings set next_at = now() + interval '1 hour', vouches_until = now() + interval '1 hour'",
+    "update sources set pushed_at = now() - interval '2 hours'",
+    "update mirrors set changed_at = now() - interval '2 hours'",
+];
+const DUE: &str = "update mirrors set next_at = now() - interval '1 second'";
+
+#[tokio::test]
+async fn a_repository_that_a_listing_vouches_for_is_not_fetched() {
+    let mut mirrored = Mirrored::start().await;
+    mirrored.host.list(vec![add(&mirrored, 1, "acme/site")]);
+    mirrored.connect(json!({})).await;
+    mirrored.until("site", "ok").await;
+    mirrored.stop_sync().await;
+    for sql in QUIET.into_iter().chain([DUE]) {
+        mirrored.execute(sql).await;
+    }
+    let asked = mirrored.host.requests().len();
+    mirrored.start_sync();
+    let is_put_off = "select next_at > now() + interval '40 minutes' from mirrors";
+    let is_put_off = async || mirrored.ask::<bool>(is_put_off).await.then_some(());
+    mirrored.stack.eventually(is_put_off).await;
+    assert_eq!(mirrored.host.requests().len(), asked);
+
+    // Each of these has it fetched nevertheless.
+    for doubt in [
+        "update sources set pushed_at = now()",
+        "update listings set vouches_until = now()",
+        "update mirrors set changed_at = now()",
+        "update mirrors set tried_at = now() - interval '25 hours'",
+        "update mirrors set is_requested = true",
+    ] {
+        let asked = mirrored.host.requests().len();
+        for sql in QUIET.into_iter().chain([doubt, DUE]) {
+            mirrored.execute(sql).await;
+        }
+        let is_asked = async || (mirrored.host.requests().len() > asked).then_some(());
+        mirrored.stack.eventually(is_asked).await;
+        mirrored.until("site", "ok").await;
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_limits_us_is_asked_again_when_it_allows() {
+    let mirrored = Mirrored::start().await;
+    mirrored.host.list(vec![add(&mirrored, 1, "acme/site")]);
+    mirrored.connect(json!({})).await;
+    mirrored.until("site", "ok").await;
+    let asked = || {
+        let requests = mirrored.host.requests().into_iter();
+        requests.filter(|it| it.contains("/api/")).count()
+    };
+    for (status, seconds, other) in [
+        (StatusCode::TOO_MANY_REQUESTS, 1800, "urls"),
+        (StatusCode::FORBIDDEN, 600, "more-urls"),
+    ] {
+        mirrored.host.limit(Some((status, seconds)));
+        let row = mirrored.list_now(false).await;
+        let message = row.message.unwrap();
+        assert!(message.contains("asks to wait until"), "{message}");
+        let wait = row.next_at.duration_since(SystemTime::now()).unwrap();
+        let least = u64::from(seconds) - 60;
+        assert!(
+            (least..=u64::from(seconds)).contains(&wait.as_secs()),
+            "{wait:?}"
+        );
+        let before = asked();
+        request_all(&mirrored).await;
+        list_another(&mirrored, other).await;
+        assert_eq!(mirrored.connection().await.tried_at, None);
+        assert_eq!(asked(), before);
+        // As if the time had passed.
+        mirrored.host.limit(None);
+        mirrored
+            .execute("update listings set not_before = now()")
+            .await;
+        assert_eq!(mirrored.list_now(false).await.message, None);
+    }
+}
+
+/// An operator and a webhook ask for a listing, long after the last one.
+async fn request_all(mirrored: &Mirrored) {
+    mirrored
+        .execute("update listings set tried_at = null")
+        .await;
+    let mut tx = mirrored.stack.tenants().begin().await.unwrap();
+    let tenant = tx.find_tenant("acme").await.unwrap();
+    tx.request_listings(tenant, false).await.unwrap();
+    tx.commit().await.unwrap();
+    let hooks = mirrored.sync.as_ref().unwrap().hooks;
+    let event = ("repository", 1, "acme/site");
+    assert_eq!(
+        send_hook(hooks, "/hooks/acme/org", "hush", event).await,
+        202
+    );
+}
+
+/// Has another connection listed, whose turn is after that of `org`.
+async fn list_another(mirrored: &Mirrored, name: &str) {
+    let list = [mirrored.host.url("acme/other")];
+    let urls = json!({ "name": name, "github": null, "urls": { "list": list } });
+    mirrored.connect(urls).await;
+    let is_tried = format!(
+        "select l.tried_at is not null from listings l
+         join connections c on c.id = l.connection_id where c.name = '{name}'"
+    );
+    let is_tried = async || mirrored.ask::<bool>(&is_tried).await.then_some(());
+    mirrored.stack.eventually(is_tried).await;
 }

@@ -14,11 +14,19 @@ use hyper::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::HostState;
+use super::{GitHost, HostState};
 use crate::http;
 
 /// Repositories on a page.
 const PAGE: usize = 100;
+
+impl GitHost {
+    /// From now on its API refuses to list with this status, and asks to come back after so many seconds; `None`: it
+    /// lists again.
+    pub fn limit(&self, limit: Option<(StatusCode, u32)>) {
+        *self.state.limit.lock() = limit;
+    }
+}
 
 /// The answer of GitHub's API: a listing of an organisation, or a token of an App; `None` for another request.
 pub(super) fn answer(
@@ -38,6 +46,11 @@ pub(super) fn answer(
     let is_listing = path.starts_with("/api/v3/orgs/") && path.ends_with("/repos");
     let listing = state.listing.lock();
     let entries = listing.as_ref().filter(|_| is_listing)?;
+    if let Some((status, seconds)) = *state.limit.lock() {
+        let answer = Response::builder().status(status);
+        let answer = answer.header("Retry-After", seconds.to_string());
+        return Some(answer.body(Full::default()).unwrap());
+    }
     if !state.admits(&state.bearer, authorization) {
         let answer = Response::builder().status(StatusCode::UNAUTHORIZED);
         let body = r#"{"message":"Bad credentials"}"#;

@@ -27,8 +27,8 @@ pub enum Status {
     Modified,
     Deleted,
     Renamed,
-    /// The source still exists. Only found for a followed file.
+    // The source still exists. Only found for a followed file.
     Copied,
-    /// Between file, link and submodule.
+    // Between file, link and submodule.
     TypeChanged,
 }

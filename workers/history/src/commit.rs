@@ -88,7 +88,7 @@ impl History {
     ///
     /// # Errors
     /// If the commit can't be read.
-    pub(crate) fn commit_info(&self, id: ObjectId) -> Result<CommitInfo, HistoryError> {
+    pub fn commit_info(&self, id: ObjectId) -> Result<CommitInfo, HistoryError> {
         let commit = self.git.find_commit(id).map_err(git(READING))?;
         let (head, message) = commit
             .data

@@ -1,4 +1,4 @@
-//! Finds when files got their content at HEAD, for many files in one walk.
+//! Finds the commits that gave files their content at HEAD, for many files in one walk.
 //!
 //! Each commit is first tested for changes of the files' folders: most commits change none of them.
 //! Files that are not found in time stay unknown, and so do those that predate the end of a shallow
@@ -12,17 +12,25 @@ use super::path_limiter::PathLimiter;
 use super::walk_node::WalkNode;
 use super::{History, HistoryError, Side};
 
+/// The commit that gave a file its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastChange {
+    /// Its id.
+    pub commit: ObjectId,
+    /// When it was committed, in seconds since 1970.
+    pub time: i64,
+}
+
 impl History {
-    /// The time at which each of these files got its content at HEAD, in seconds since 1970. A file
-    /// is its path and its blob at HEAD.
+    /// The commit that gave each of these files its content at HEAD. A file is its path and its blob at HEAD.
     ///
     /// # Errors
-    /// If an object can't be read. A stopped call is not an error: times not found yet are `None`.
+    /// If an object can't be read. A stopped call is not an error: commits not found yet are `None`.
     pub fn last_changes(
         &self,
         files: &[(&RepoPath, ObjectId)],
         cancel: &Cancel,
-    ) -> Result<Vec<Option<i64>>, HistoryError> {
+    ) -> Result<Vec<Option<LastChange>>, HistoryError> {
         let mut search = FileSearch::of(files);
         let head: Vec<ObjectId> = self.head().into_iter().collect();
         let mut frontier = Frontier::starting_at(self, &head)?;
@@ -44,7 +52,7 @@ impl History {
 /// The files that are still searched, by folder.
 struct FileSearch {
     folders: Vec<(PathLimiter, Vec<SearchedFile>)>,
-    found: Vec<Option<i64>>,
+    found: Vec<Option<LastChange>>,
 }
 
 /// A file that is searched.
@@ -91,7 +99,10 @@ impl FileSearch {
                 match self.found.get_mut(file.at) {
                     // A change that was undone since, or lost in a merge, does not count.
                     Some(found) if changed_entry.is_some_and(|side| side.id == file.blob) => {
-                        *found = Some(node.time);
+                        *found = Some(LastChange {
+                            commit: history.id_of(node.key),
+                            time: node.time,
+                        });
                     }
                     _ => left.push(file),
                 }
@@ -172,7 +183,14 @@ mod tests {
         };
         let paths: Vec<_> = names.iter().map(|name| (path(name), blob(name))).collect();
         let files: Vec<_> = paths.iter().map(|(path, blob)| (path, *blob)).collect();
-        history.last_changes(&files, cancel).unwrap()
+        let changes = history.last_changes(&files, cancel).unwrap();
+        let time = |change: LastChange| {
+            let id = change.commit.to_string();
+            let time = git(&app.root(), &["show", "-s", "--format=%ct", &id]);
+            assert_eq!(time, change.time.to_string(), "{id}");
+            change.time
+        };
+        changes.into_iter().map(|it| it.map(time)).collect()
     }
 
     #[test]

@@ -69,6 +69,7 @@ pub use cursor::LogCursor;
 pub use date::{SpanEnd, parse_bound};
 pub use error::HistoryError;
 pub(crate) use graph::{FilterQuery, Graph, Position};
+pub use last_change::LastChange;
 pub use log::{Log, LogEntry, LogQuery};
 pub use metrics::HistoryMetrics;
 pub use patch::{Comparer, LineCounts, Measure};

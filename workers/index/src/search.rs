@@ -174,22 +174,27 @@ impl IndexSearch {
         query: &SearchQuery<'_>,
     ) -> Result<SearchResults, VectorStoreError> {
         let reading = Reading::of(query.text);
-        let (mut asked, mut unsearched) = (Vec::new(), Vec::new());
         let mut vectors = VectorUse::Used;
-        for (text, weight) in &reading.texts {
+        let mut texts = Vec::with_capacity(reading.texts.len());
+        for (nth, (text, _)) in reading.texts.iter().enumerate() {
             let mut dense = None;
             if vectors == VectorUse::Used {
                 let (vector, made) = self.vector(tenant, projects, (query, text)).await;
                 dense = vector;
                 // A name alone may have no vector; the title decides.
-                if asked.is_empty() || made != VectorUse::None {
+                if nth == 0 || made != VectorUse::None {
                     vectors = made;
                 }
             }
-            let mut found = self.nearest(tenant, projects, query, (dense, text)).await?;
-            unsearched.append(&mut found.unsearched);
-            asked.push((*weight, found));
+            texts.push((dense, text.as_str()));
         }
+        let texts = texts.into_iter();
+        let found = texts.map(|text| self.nearest(tenant, projects, query, text));
+        let mut found = futures::future::try_join_all(found).await?;
+        let unsearched = found.iter_mut().flat_map(|it| it.unsearched.drain(..));
+        let unsearched = unsearched.collect();
+        let weights = reading.texts.iter().map(|(_, weight)| *weight);
+        let asked = weights.zip(found).collect();
         let documents: HashMap<Uuid, &Documents> = projects
             .iter()
             .map(|index| (index.project, &*index.documents))

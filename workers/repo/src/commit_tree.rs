@@ -224,22 +224,26 @@ impl Commit {
         repository: &gix::Repository,
         path: &RepoPath,
     ) -> Result<Option<Node>, RepoError> {
-        if path.is_root() {
-            return Ok(Some(Node {
-                mode: Mode::Tree,
-                id: self.tree,
-            }));
+        let mut node = Node {
+            mode: Mode::Tree,
+            id: self.tree,
+        };
+        for name in path.components() {
+            // Nothing is below a file, nor below a submodule, whose commit is elsewhere.
+            if node.mode != Mode::Tree {
+                return Ok(None);
+            }
+            let tree = repository.find_tree(node.id).map_err(git_error(READING))?;
+            let entry = tree.lookup_entry([name]).map_err(git_error(READING))?;
+            let Some(entry) = entry else {
+                return Ok(None);
+            };
+            node = Node {
+                mode: entry.mode().kind(),
+                id: entry.object_id(),
+            };
         }
-        let tree = repository
-            .find_tree(self.tree)
-            .map_err(git_error(READING))?;
-        let entry = tree
-            .lookup_entry(path.components())
-            .map_err(git_error(READING))?;
-        Ok(entry.map(|entry| Node {
-            mode: entry.mode().kind(),
-            id: entry.object_id(),
-        }))
+        Ok(Some(node))
     }
 
     fn resolve(

@@ -10,6 +10,7 @@ use super::cancel::Stopped;
 use super::error::{Absence, RepoError};
 use super::glob::GlobError;
 use super::path::PathError;
+use super::submodules::Submodule;
 use crate::text::shown;
 
 impl From<RepoError> for Failure {
@@ -115,6 +116,21 @@ fn fault_of(error: &RepoError) -> (Fault, &'static str) {
             Fault::InternalError,
             "try again; report the trace id if it stays so",
         ),
+    }
+}
+
+impl From<Submodule> for Failure {
+    fn from(submodule: Submodule) -> Failure {
+        let path = submodule.path.display();
+        Failure::new(
+            Fault::FileNotFound,
+            format!(
+                "{} is a submodule at commit {}: its files are not here",
+                shown(&path),
+                submodule.commit
+            ),
+            "look for a project of that repository in list_projects",
+        )
     }
 }
 

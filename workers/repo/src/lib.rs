@@ -29,6 +29,7 @@ mod git;
 mod status;
 mod commit_tree;
 mod committed;
+mod submodules;
 mod generated;
 mod worktree;
 mod manifest_cache;
@@ -93,6 +94,7 @@ pub use self::rules::{Kind, Rules};
 pub use self::search::{Excluded, MatchRange, Matches, Query, SearchPattern, SearchTotals};
 pub use self::search_index::SearchIndexConfig;
 pub use self::stamp::ObservedState;
+pub use self::submodules::Submodule;
 pub use self::tracked::{TrackedEntry, TrackedKind};
 pub use crate::search_pool::{lower_priority_for_background, thread_pool};
 

@@ -119,6 +119,13 @@ impl Rules {
         self.allow.iter().any(|glob| glob.matches(path))
     }
 
+    /// Whether a path that somebody wrote down is closed neither as a file nor as a folder.
+    pub fn allows_naming(&self, path: &str) -> bool {
+        let path = RepoPath::trusted(path.as_bytes());
+        let allows = |kind| self.check(&path, kind).is_ok();
+        allows(Kind::File) && allows(Kind::Directory)
+    }
+
     fn is_closed(&self, prefix: &[u8], kind: Kind) -> bool {
         [&self.close, &self.deny].into_iter().any(|globs| {
             globs.matches(prefix)

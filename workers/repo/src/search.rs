@@ -44,7 +44,7 @@ thread_local! {
 }
 
 /// Extra time for rendering lines once the deadline for counting has passed.
-const GRACE: Duration = Duration::from_millis(200);
+const GRACE: Duration = Duration::from_millis(60);
 
 /// Where the bytes of listed files come from.
 pub(super) trait FileSource: Sync {

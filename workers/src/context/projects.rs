@@ -14,7 +14,7 @@ use crate::projects::Project;
 /// Slugs that a refusal names, at most.
 const MAX_NAMED: usize = 20;
 /// What to do where `*` means nothing.
-const ALL_PROJECTS: &str = "search_files and grep_codebase take \"*\" for all projects, context_search takes \
+const ALL_PROJECTS: &str = "search_files, grep_codebase and find_symbol take \"*\" for all projects, context_search takes \
     `project_scope: \"all\"`, and other tools take one slug: see list_projects";
 
 impl ToolContext {

@@ -182,3 +182,127 @@ fn not_mirrored(mirror: &MirrorState) -> Failure {
             mirror.next_in.clamp(LEAST_WAIT, LONGEST_WAIT),
         )
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::path::{Path, PathBuf};
+
+    use archway_repo::testing::{Sandbox, cancel, git, path};
+
+    use super::*;
+
+    /// The bare repository `acme/app` with two packs. Returns the files of the one that has the content of `old.txt`,
+    /// but neither HEAD's commit nor its tree.
+    fn two_packs() -> (Sandbox, Vec<PathBuf>) {
+        let app = Sandbox::new();
+        app.file("old.txt", "old").committed();
+        std::fs::rename(app.root(), app.host("acme/source")).unwrap();
+        let clone = ["clone", "-q", "--bare", "source", "app"];
+        git(&app.host("acme"), &clone);
+        app.git(&["repack", "-adq"]);
+        let entries = std::fs::read_dir(app.root().join("objects/pack")).unwrap();
+        let old = entries.map(|entry| entry.unwrap().path()).collect();
+        app.file("../source/new.txt", "new");
+        let source = app.host("acme/source");
+        git(&source, &["add", "-A"]);
+        git(&source, &["commit", "-qm", "two"]);
+        let as_pack = ["-c", "fetch.unpackLimit=1", "fetch", "-q"];
+        app.git(&[&as_pack[..], &["../source", "main:main"]].concat());
+        (app, old)
+    }
+
+    /// Moves files to another folder.
+    fn move_all(files: &[PathBuf], folder: &Path) {
+        for file in files {
+            std::fs::rename(file, folder.join(file.file_name().unwrap())).unwrap();
+        }
+    }
+
+    fn old_text(repo: &Repo) -> Result<Vec<u8>, Failure> {
+        let text = repo.open(&path("old.txt"))?.read_at_most(10);
+        Ok(text.unwrap().unwrap())
+    }
+
+    #[test]
+    fn a_read_whose_pack_was_removed_is_done_once_more_with_the_new_one() {
+        let (app, old) = two_packs();
+        let aside = app.host("aside");
+        std::fs::create_dir(&aside).unwrap();
+        let source = Source {
+            repos: Arc::new(app.repos.clone()),
+            tenant: "acme".to_owned(),
+            project: "app".to_owned(),
+            id: Uuid::nil(),
+            rules: Arc::new(Rules::new(&[], &[], None).unwrap()),
+            mirror: None,
+        };
+        let reads = Cell::new(0);
+        let read = |repo: &Repo, _: &Cancel| {
+            reads.set(reads.get() + 1);
+            if reads.get() > 1 {
+                return old_text(repo);
+            }
+            // Between the time when git's folder was read and now, its packs were combined.
+            move_all(&old, &aside);
+            let failed = old_text(repo);
+            for file in &old {
+                let moved = aside.join(file.file_name().unwrap());
+                move_all(&[moved], file.parent().unwrap());
+            }
+            app.git(&["repack", "-adq"]);
+            assert!(old.iter().all(|file| !file.exists()));
+            failed
+        };
+        let done = source.read(read, &cancel()).unwrap();
+        assert_eq!((done.value.as_slice(), reads.get()), (&b"old"[..], 2));
+    }
+
+    fn failure(state: &str, percent: Option<i16>, next_in: i64) -> Failure {
+        not_mirrored(&MirrorState {
+            state: state.to_owned(),
+            since: 1_767_794_400,
+            fetched_at: None,
+            changed_at: None,
+            percent,
+            next_in,
+        })
+    }
+
+    #[test]
+    fn a_project_never_cloned_says_how_far_its_clone_is() {
+        let cloning = "the repository is being cloned";
+        for (state, percent, message, is_for_agent) in [
+            ("new", None, "the repository is not cloned yet", true),
+            ("cloning", None, cloning, true),
+            ("cloning", Some(43), &*format!("{cloning}: 43 %"), true),
+            (
+                "backing_off",
+                Some(43),
+                "the repository's host does not answer",
+                true,
+            ),
+            (
+                "no_space",
+                None,
+                "the repository cannot be cloned: no_space",
+                false,
+            ),
+        ] {
+            let failure = failure(state, percent, 30);
+            assert_eq!(failure.code, Fault::Unavailable);
+            assert_eq!(failure.message, message);
+            assert_eq!(failure.suggestion == WAIT, is_for_agent, "{state}");
+            assert_eq!(failure.details["state"], state);
+            assert_eq!(failure.details["since"], "2026-01-07T14:00:00Z");
+        }
+    }
+
+    #[test]
+    fn a_wait_for_a_clone_is_of_seconds_to_an_hour() {
+        for (next_in, wait) in [(0, 5), (30, 30), (6 * 3600, 3600)] {
+            let failure = failure("cloning", None, next_in);
+            assert_eq!(failure.details["retry_after_seconds"], wait);
+        }
+    }
+}

@@ -13,6 +13,7 @@ mod window;
 
 pub(super) use describe::{language, module, role};
 pub(super) use list::ListFiles;
+pub(super) use open::file as open_file;
 pub(super) use overview::GetRepoOverview;
 pub(super) use read::ReadFile;
 pub(super) use read_allowed::ReadRepoFile;

@@ -10,3 +10,4 @@ mod markdown;
 pub(super) use blame::GitBlame;
 pub(super) use diff::GitDiff;
 pub(super) use log::GitLog;
+pub(super) use markdown::subject;

@@ -32,7 +32,8 @@ pub(super) fn of_arguments<T: JsonSchema>() -> Value {
 
 pub(super) fn of_output<T: JsonSchema>() -> Value {
     let mut schema = generated::<T>(SchemaSettings::draft2020_12().for_serialize());
-    RecursiveTransform(drop_zero_minimum).transform(&mut schema);
+    RecursiveTransform(drop_bounds).transform(&mut schema);
+    RecursiveTransform(drop_description_of_items).transform(&mut schema);
     RecursiveTransform(drop_null_of_absent).transform(&mut schema);
     let mut schema = schema.to_value();
     refer_to_definitions(&mut schema);
@@ -97,10 +98,18 @@ fn drop_null_of_absent(schema: &mut Schema) {
     }
 }
 
-/// No count is negative: the bound says nothing to a reader.
-fn drop_zero_minimum(schema: &mut Schema) {
+/// No count is negative, and the largest number of its type says nothing to a reader.
+fn drop_bounds(schema: &mut Schema) {
     if schema.get("minimum").is_some_and(|least| least == 0) {
         schema.remove("minimum");
+        schema.remove("maximum");
+    }
+}
+
+/// The field of a list says what its items are.
+fn drop_description_of_items(schema: &mut Schema) {
+    if let Some(Value::Object(items)) = schema.get_mut("items") {
+        items.remove("description");
     }
 }
 

@@ -8,11 +8,7 @@ mod search_files;
 
 mod run;
 mod every_project;
-mod page;
-mod place;
-mod batches;
 mod collected;
 
 pub(super) use grep_codebase::GrepCodebase;
-pub(super) use place::Place;
 pub(super) use search_files::SearchFiles;

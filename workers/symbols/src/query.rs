@@ -46,6 +46,14 @@ impl NameQuery {
         &self.name
     }
 
+    /// The same name in any container. `None` if it has none.
+    pub fn in_any_container(&self) -> Option<NameQuery> {
+        (!self.containers.is_empty()).then(|| NameQuery {
+            containers: Vec::new(),
+            ..self.clone()
+        })
+    }
+
     /// Whether the name has `*` or `?`.
     pub fn is_glob(&self) -> bool {
         self.is_glob

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use e2e::git;
+use e2e::{Client, git};
 use serde_json::json;
 
 use super::Attacked;
@@ -73,6 +73,10 @@ async fn trees_that_leave_their_folder_are_refused() {
     attacked.assert_unharmed(&[]).await;
 }
 
+/// What git has of a file that Git LFS keeps elsewhere.
+const LFS_POINTER: &str = "version https://git-lfs.github.com/spec/v1\noid sha256:\
+    4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
+
 #[tokio::test]
 async fn links_modules_and_odd_names_are_stored_and_run_nothing() {
     let attacked = Attacked::start(&[]).await;
@@ -83,6 +87,7 @@ async fn links_modules_and_odd_names_are_stored_and_run_nothing() {
          [submodule \"b\"]\n\tpath = b\n\turl = file:///etc\n"
     );
     let (text, head) = (blob(&work, "needle\n"), git(&work, &["rev-parse", "HEAD"]));
+    let submodule = head.clone();
     let entries = [
         ("120000", "passwd", blob(&work, "/etc/passwd")),
         ("120000", "up", blob(&work, "../../../../../../etc/passwd")),
@@ -94,6 +99,7 @@ async fn links_modules_and_odd_names_are_stored_and_run_nothing() {
         ),
         ("160000", "a", head.clone()),
         ("160000", "b", head),
+        ("100644", "large.psd", blob(&work, LFS_POINTER)),
         ("100644", "CASE", text.clone()),
         ("100644", "case", text.clone()),
         ("100644", "\u{1b}[31m\n\u{7}red", text.clone()),
@@ -112,5 +118,28 @@ async fn links_modules_and_odd_names_are_stored_and_run_nothing() {
         let read = client.call("read_file", arguments).await;
         assert!(!format!("{read:?}").contains("root:"), "{read:?}");
     }
+    assert_shown_as_what_they_are(&client, &submodule).await;
     attacked.assert_unharmed(&["odd"]).await;
+}
+
+/// The pointer is a file, and the submodules `a` and `b` have this commit.
+async fn assert_shown_as_what_they_are(client: &Client, submodule: &str) {
+    let arguments = json!({ "project": "odd", "path": "large.psd" });
+    let read = client.call("read_file", arguments).await;
+    assert_eq!(read.structured()["file"]["content"], LFS_POINTER);
+    let listed = client.call("list_files", json!({ "project": "odd" })).await;
+    for path in ["a", "b"] {
+        let files = listed.structured()["files"].as_array().unwrap();
+        let entry = files.iter().find(|it| it["path"] == path).unwrap();
+        assert_eq!(
+            (&entry["type"], &entry["submodule"]),
+            (&json!("directory"), &json!(submodule))
+        );
+        let arguments = json!({ "project": "odd", "path": path });
+        let read = client.call("read_file", arguments).await;
+        assert_eq!(read.code(), "file_not_found");
+        let message =
+            format!("{path} is a submodule at commit {submodule}: its files are not here");
+        assert_eq!(read.error()["message"], message);
+    }
 }

@@ -61,8 +61,8 @@ impl Library {
         let files: Vec<_> = documents.map(|it| (&it.path, it.blob)).collect();
         let changes = history.last_changes(&files, &bounded)?;
         let changes = files.into_iter().zip(changes);
-        let changes = changes.filter_map(|((path, _), seconds)| {
-            let time = Timestamp::from_second(seconds?).ok()?;
+        let changes = changes.filter_map(|((path, _), change)| {
+            let time = Timestamp::from_second(change?.time).ok()?;
             Some((path.clone(), time))
         });
         Ok(changes.collect())

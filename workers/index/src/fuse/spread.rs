@@ -19,14 +19,20 @@ pub fn spread<T, K: Eq + Hash>(
     let mut files: HashMap<K, (usize, usize)> = HashMap::new();
     let (mut shown, mut passed) = (Vec::new(), Vec::new());
     for (rank, found) in ranked.into_iter().enumerate() {
-        if shown.len() == limit {
-            break;
-        }
-        let most = if shown.len() < FIRST_RESULTS { 2 } else { 1 };
+        let most = match shown.len() {
+            full if full == limit => 0,
+            few if few < FIRST_RESULTS => 2,
+            _ => 1,
+        };
         let Some(file) = file(&found) else {
-            shown.push((rank, found));
+            if most > 0 {
+                shown.push((rank, found));
+            }
             continue;
         };
+        if most == 0 && !files.contains_key(&file) {
+            continue;
+        }
         let (first, count) = files.entry(file).or_insert((rank, 0));
         if *count < most {
             *count += 1;
@@ -60,6 +66,9 @@ mod tests {
         let (shown, passed) = spread(ranked.clone(), file, 5);
         assert_eq!(shown, [('a', 1), ('a', 2), ('b', 1), ('c', 1), ('d', 1)]);
         assert_eq!(passed, [(0, ('a', 3)), (0, ('a', 4))]);
+        let (shown, passed) = spread(ranked.clone(), file, 1);
+        let others = [(0, ('a', 2)), (0, ('a', 3)), (0, ('a', 4))];
+        assert_eq!((shown, passed), (vec![('a', 1)], others.to_vec()));
         let few: Vec<_> = ranked.into_iter().take(5).collect();
         let (shown, passed) = spread(few.clone(), file, 5);
         assert_eq!((shown, passed.len()), (few, 0), "nothing else is left");

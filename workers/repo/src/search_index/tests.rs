@@ -2,6 +2,7 @@
 
 mod answers;
 mod limits;
+mod priority;
 mod saved_files;
 mod mishaps;
 mod replaced;

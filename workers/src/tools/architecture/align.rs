@@ -19,6 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::blocking::Load;
 use crate::tools::{Reply, Tool, ToolContext, markdown::cut, paging, schema::is_false};
 
 /// Maximum length of a title in bytes.
@@ -98,6 +99,7 @@ impl Tool for CheckAdrAlignment {
     const FAMILY: &'static str = "architecture";
     const PER_MINUTE: Option<u32> = Some(30);
     const WEIGHT: u32 = 5;
+    const LOAD: Load = Load::Heavy;
     const UNTRUSTED: bool = true;
     type Args = AlignArgs;
     type Output = AlignmentAnswer;

@@ -19,6 +19,7 @@ use tokio::time::{Duration, Instant};
 
 use self::result::{DocumentResult, DocumentResults};
 use crate::{
+    blocking::Load,
     context::Snapshot,
     projects::Project,
     tools::{Reply, Tool, ToolContext, paging},
@@ -88,6 +89,7 @@ impl Tool for SearchArchitecture {
     const FAMILY: &'static str = "architecture";
     const PER_MINUTE: Option<u32> = Some(30);
     const WEIGHT: u32 = 5;
+    const LOAD: Load = Load::Heavy;
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("max_results", 10)];
     const UNTRUSTED: bool = true;
     type Args = SearchArgs;

@@ -7,6 +7,7 @@ use archway_proto::failure::Failure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::blocking::Load;
 use crate::tools::{Reply, Tool, ToolContext, paging, schema::is_false};
 
 /// Checks code against a pattern.
@@ -89,6 +90,7 @@ impl Tool for ValidatePattern {
     const FAMILY: &'static str = "architecture";
     const PER_MINUTE: Option<u32> = Some(30);
     const WEIGHT: u32 = 5;
+    const LOAD: Load = Load::Heavy;
     const UNTRUSTED: bool = true;
     type Args = ValidateArgs;
     type Output = Validation;

@@ -5,6 +5,9 @@
 
 mod request;
 mod content;
+mod texts;
+mod declaration;
+mod last_commit;
 mod room;
 mod filter;
 mod matches;
@@ -25,6 +28,7 @@ use self::matches::IndexMatches;
 use self::request::{ChunkType, NoteType, ProjectScope, SearchRequest};
 use self::result::{IndexState, SearchResult};
 use self::scope::SearchScope;
+use crate::blocking::Load;
 use crate::tools::{Reply, Tool, ToolContext};
 
 /// Searches by meaning.
@@ -88,6 +92,7 @@ impl Tool for ContextSearch {
     const FAMILY: &'static str = "context";
     const PER_MINUTE: Option<u32> = Some(30);
     const WEIGHT: u32 = 5;
+    const LOAD: Load = Load::Heavy;
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("limit", 5)];
     const UNTRUSTED: bool = true;
     type Args = SearchArgs;

@@ -109,11 +109,7 @@ impl Importer<'_> {
                     dependency.add_text(read)
                 }
                 ShownPart::Signatures(cache) => {
-                    let sources = Sources {
-                        cache,
-                        repo: self.repo,
-                        cancel,
-                    };
+                    let sources = Sources::new(cache, self.repo, cancel);
                     let (signatures, is_cut) = signatures(&sources, path, room)?;
                     (dependency.signatures, dependency.truncated) = (signatures, is_cut);
                     dependency

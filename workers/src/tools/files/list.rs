@@ -1,12 +1,12 @@
 //! `list_files`: the entries of a folder, in pages.
 //!
 //! Folders are not stored. A folder is listed when a listable path beneath it is found, so an empty
-//! or wholly ignored folder is not shown.
+//! or wholly ignored folder is not shown. A submodule is a folder that says so.
 
 mod view;
 
-use archway_proto::failure::Failure;
-use archway_repo::{Cancel, EntryKind, Glob, Repo, RepoError, RepoPath};
+use archway_proto::{failure::Failure, fault::Fault};
+use archway_repo::{Cancel, EntryKind, Glob, Listing, Repo, RepoError, RepoPath, Submodule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -75,9 +75,12 @@ struct ListedEntry {
     /// RFC 3339 in UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     modified_at: Option<String>,
-    /// How many files are beneath a folder of the last level.
+    /// Files beneath a folder of the last level.
     #[serde(skip_serializing_if = "Option::is_none")]
     files_beneath: Option<usize>,
+    /// A submodule's commit. Its files are not here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    submodule: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -110,13 +113,16 @@ impl Tool for ListFiles {
                 let pattern = args.pattern.as_deref().map(Glob::parse).transpose()?;
                 let basis = paging::basis(repo.head().as_ref());
                 let skip = paging::resume(cursor.as_deref(), &basis)?;
+                let listing = repo.listing(cancel)?;
+                let submodules = submodules(repo, &directory, &listing, cancel)?;
                 let view = View {
                     requested: &requested,
                     directory: &directory,
                     pattern: pattern.as_ref(),
+                    submodules: &submodules,
                     include_hidden: args.include_hidden,
                 };
-                let found = view.found(&*repo.listing(cancel)?, args.max_depth, budget);
+                let found = view.found(&listing, args.max_depth, budget);
                 let page = found.entries.get(skip..).unwrap_or_default();
                 let page = page.get(..MAX_ENTRIES).unwrap_or(page);
                 let mut files = listed(page, repo, cancel)?;
@@ -159,13 +165,37 @@ struct Page {
 /// The directory that a requested one resolves to.
 fn directory(repo: &Repo, requested: &RepoPath, cancel: &Cancel) -> Result<RepoPath, Failure> {
     repo.directory(requested).map_err(|error| {
-        let is_missing = matches!(error, RepoError::DirectoryNotFound { .. });
-        let failure = Failure::from(error);
-        match is_missing {
-            true => near::suggest(failure, near::folders(repo, requested, cancel)),
-            false => failure,
+        if !matches!(error, RepoError::DirectoryNotFound { .. }) {
+            return error.into();
         }
+        if let Some(submodule) = repo.submodule(requested) {
+            return not_here(submodule);
+        }
+        near::suggest(error.into(), near::folders(repo, requested, cancel))
     })
+}
+
+/// The project's submodules, unless the directory is one of them.
+fn submodules(
+    repo: &Repo,
+    directory: &RepoPath,
+    listing: &Listing,
+    cancel: &Cancel,
+) -> Result<Vec<Submodule>, Failure> {
+    if listing.beneath(directory).is_empty()
+        && let Some(submodule) = repo.submodule(directory)
+    {
+        return Err(not_here(submodule));
+    }
+    Ok(repo.submodules(listing, cancel)?)
+}
+
+/// The failure for a folder that is a submodule, or would be in one.
+fn not_here(submodule: Submodule) -> Failure {
+    Failure {
+        code: Fault::DirectoryNotFound,
+        ..submodule.into()
+    }
 }
 
 /// The entries of a page, with sizes and times.
@@ -179,21 +209,25 @@ fn listed(
         match &found.source {
             Source::Listed(entry) => entries.push(entry.clone()),
             Source::Folder(path) => folders.push(path.clone()),
+            Source::Submodule(submodule) => folders.push(submodule.path.clone()),
         }
     }
     let mut stats = repo.stats(&entries, cancel)?.into_iter();
     let mut times = repo.folder_times(&folders, cancel)?.into_iter();
     let listed = page.iter().map(|found| {
-        let (stat, time) = match found.source {
+        let (stat, time) = match &found.source {
             Source::Listed(_) => {
                 let stat = stats.next().flatten();
                 (stat, stat.map(|stat| stat.modified))
             }
-            Source::Folder(_) => (None, times.next().flatten()),
+            Source::Folder(_) | Source::Submodule(_) => (None, times.next().flatten()),
         };
-        let kind = match &found.source {
-            Source::Listed(entry) if entry.kind != EntryKind::LinkToDirectory => ListedKind::File,
-            Source::Listed(_) | Source::Folder(_) => ListedKind::Directory,
+        let (kind, submodule) = match &found.source {
+            Source::Listed(entry) if entry.kind != EntryKind::LinkToDirectory => {
+                (ListedKind::File, None)
+            }
+            Source::Listed(_) | Source::Folder(_) => (ListedKind::Directory, None),
+            Source::Submodule(it) => (ListedKind::Directory, Some(it.commit.clone())),
         };
         let is_file = kind == ListedKind::File;
         ListedEntry {
@@ -202,6 +236,7 @@ fn listed(
             size: stat.filter(|_| is_file).map(|stat| stat.size),
             modified_at: time.map(archway_repo::rfc3339),
             files_beneath: (found.beneath > 0).then_some(found.beneath),
+            submodule,
         }
     });
     Ok(listed.collect())

@@ -15,7 +15,11 @@ use super::{
 const MAX_SIZE: u64 = 64 << 20;
 
 /// Opens a file for reading, unless it is too large.
-pub(super) fn file(repo: &Repo, path: &RepoPath, cancel: &Cancel) -> Result<RepoFile, Failure> {
+pub(in crate::tools) fn file(
+    repo: &Repo,
+    path: &RepoPath,
+    cancel: &Cancel,
+) -> Result<RepoFile, Failure> {
     file_of(repo, path, None, cancel)
 }
 
@@ -71,13 +75,17 @@ fn opened(
     Ok(file)
 }
 
-/// The failure for a path without a file, and whether it is a folder. No tool lists the files of a revision.
+/// The failure for a path without a file, and whether it is a folder or a submodule, for which nothing is near. No
+/// tool lists the files of a revision.
 fn absent(
     repo: &Repo,
     path: &RepoPath,
     revision: Option<&str>,
     error: RepoError,
 ) -> (Failure, bool) {
+    if let Some(submodule) = repo.submodule(path) {
+        return (submodule.into(), true);
+    }
     let is_folder = repo.directory(path).is_ok();
     let suggestion = match (is_folder, revision) {
         (false, None) => return (error.into(), false),

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::describe;
+use crate::blocking::Load;
 use crate::tools::{Reply, Tool, ToolContext, schema::is_false};
 
 /// Folders that the repo contract leaves out.
@@ -108,6 +109,7 @@ impl Tool for GetRepoOverview {
     const FAMILY: &'static str = "files";
     const PER_MINUTE: Option<u32> = Some(60);
     const WEIGHT: u32 = 5;
+    const LOAD: Load = Load::Heavy;
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("max_depth", 2)];
     const UNTRUSTED: bool = true;
     type Args = OverviewArgs;
@@ -142,7 +144,7 @@ struct OverviewFile {
     size: u64,
 }
 
-/// The entries that `list_files` shows by default, without the contract's exclusions.
+/// The entries and submodules that `list_files` shows by default, without the contract's exclusions.
 fn files(repo: &Repo, cancel: &Cancel) -> Result<Vec<OverviewFile>, Failure> {
     let is_hidden = |name: &[u8]| name.starts_with(b".") || EXCLUDED.contains(&name);
     let listing = repo.listing(cancel)?;
@@ -152,13 +154,26 @@ fn files(repo: &Repo, cancel: &Cancel) -> Result<Vec<OverviewFile>, Failure> {
         .filter(|entry| !entry.path.components().any(is_hidden))
         .cloned()
         .collect();
+    let mut submodules = repo.submodules(&listing, cancel)?;
+    submodules.retain(|it| !it.path.components().any(is_hidden));
     let stats = repo.stats(&entries, cancel)?;
     let file = |(entry, stat): (Entry, Option<Stat>)| OverviewFile {
         path: entry.path,
         kind: entry.kind,
         size: stat.map_or(0, |stat| stat.size),
     };
-    Ok(entries.into_iter().zip(stats).map(file).collect())
+    let mut files: Vec<OverviewFile> = entries.into_iter().zip(stats).map(file).collect();
+    if submodules.is_empty() {
+        return Ok(files);
+    }
+    // Shown as a folder that is not opened, as a link to one is.
+    files.extend(submodules.into_iter().map(|submodule| OverviewFile {
+        path: submodule.path,
+        kind: EntryKind::LinkToDirectory,
+        size: 0,
+    }));
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
 }
 
 /// The deepest tree of at most `max_depth` levels that fits into `budget` bytes, its levels, and whether files of the

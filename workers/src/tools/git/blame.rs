@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::page::{BlamePage, BlamedCommit, BlamedLine};
+use crate::blocking::Load;
 use crate::tools::{Reply, Tool, ToolContext, files::near, schema::is_false};
 
 /// Maximum number of lines in one answer.
@@ -66,6 +67,7 @@ impl Tool for GitBlame {
     const FAMILY: &'static str = "git";
     const PER_MINUTE: Option<u32> = None;
     const WEIGHT: u32 = 10;
+    const LOAD: Load = Load::Heavy;
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("end_line", 0)];
     const UNTRUSTED: bool = true;
     type Args = BlameArgs;
@@ -132,7 +134,7 @@ fn tracked_file(
         })
 }
 
-/// Names near files of today where the path names nothing today.
+/// Names the submodule that is there, or near files of today, where the path names no file today.
 fn with_near_paths(error: HistoryError, repo: &Repo, path: &RepoPath, cancel: &Cancel) -> Failure {
     let is_of_today = matches!(
         error,
@@ -142,6 +144,9 @@ fn with_near_paths(error: HistoryError, repo: &Repo, path: &RepoPath, cancel: &C
             ..
         }
     );
+    if is_of_today && let Some(submodule) = repo.submodule(path) {
+        return submodule.into();
+    }
     match is_of_today {
         true => near::suggest(error.into(), near::files(repo, path, cancel, |_| true)),
         false => error.into(),

@@ -21,6 +21,7 @@ use serde::Deserialize;
 use self::answer::GitDiffAnswer;
 use self::measure::{DiffOptions, MeasuredDiff};
 use super::not_found_notes;
+use crate::blocking::Load;
 use crate::tools::{Reply, Tool, ToolContext};
 
 /// The name of the work tree in titles.
@@ -67,6 +68,7 @@ impl Tool for GitDiff {
     const FAMILY: &'static str = "git";
     const PER_MINUTE: Option<u32> = None;
     const WEIGHT: u32 = 5;
+    const LOAD: Load = Load::Heavy;
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("file_path", 0), ("context_lines", 3)];
     const UNTRUSTED: bool = true;
     type Args = GitDiffArgs;

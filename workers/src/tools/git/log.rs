@@ -11,6 +11,7 @@ use tokio::time::{Duration, Instant};
 
 use self::page::{LogPage, LoggedCommit};
 use super::not_found_notes;
+use crate::blocking::Load;
 use crate::tools::{Reply, Tool, ToolContext, refusal};
 
 /// How long a full page looks for another one: a rare text would take the whole history.
@@ -80,6 +81,7 @@ impl Tool for GitLog {
     const FAMILY: &'static str = "git";
     const PER_MINUTE: Option<u32> = None;
     const WEIGHT: u32 = 2;
+    const LOAD: Load = Load::Heavy;
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("max_count", 10)];
     const UNTRUSTED: bool = true;
     type Args = LogArgs;

@@ -29,7 +29,7 @@ pub(super) fn rfc3339(time: Time) -> String {
 }
 
 /// The first paragraph of a message, on one line.
-pub(super) fn subject(message: &BStr) -> String {
+pub(in crate::tools) fn subject(message: &BStr) -> String {
     let message = gix::objs::commit::MessageRef::from_bytes(message);
     message.summary().to_str_lossy().into_owned()
 }

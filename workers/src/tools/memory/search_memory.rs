@@ -5,7 +5,6 @@ use std::{collections::BTreeSet, sync::Arc};
 use archway_history::{SpanEnd, parse_bound};
 use archway_proto::{failure::Failure, fault::Fault};
 use archway_repo::text::shown;
-use archway_repo::{Kind, RepoPath};
 use archway_store::memory::{
     EntryFilter, MemoryFile, StoredDiscovery, read_by, unreachable, words,
 };
@@ -107,13 +106,8 @@ async fn hide_closed(
     }
     let rules = cx.rules(std::slice::from_ref(project)).await?;
     let rules = rules.first().unwrap_or(&project.rules);
-    let is_open = |path: &String| {
-        let path = RepoPath::trusted(path.as_bytes());
-        let allows = |kind| rules.check(&path, kind).is_ok();
-        allows(Kind::File) && allows(Kind::Directory)
-    };
     for discovery in discoveries {
-        discovery.paths.retain(is_open);
+        discovery.paths.retain(|path| rules.allows_naming(path));
     }
     Ok(())
 }

@@ -5,7 +5,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::{context::Snapshot, tools::paging};
+use crate::{
+    context::Snapshot,
+    tools::{every_project::SkippedProject, paging},
+};
 
 /// A page of matches.
 pub(super) struct MatchPage<M> {
@@ -21,20 +24,6 @@ pub(super) struct MatchPage<M> {
     /// Projects that could not be searched.
     pub(super) skipped: Vec<SkippedProject>,
     pub(super) duration_ms: u64,
-}
-
-/// A project that could not be searched.
-pub(super) struct SkippedProject {
-    pub(super) slug: String,
-    /// A sentence that names the project.
-    pub(super) why: String,
-}
-
-impl SkippedProject {
-    /// The slugs of these projects.
-    pub(super) fn slugs(skipped: Vec<SkippedProject>) -> Vec<String> {
-        skipped.into_iter().map(|it| it.slug).collect()
-    }
 }
 
 /// The lines around a match.
@@ -60,7 +49,6 @@ pub(super) struct CollectedMatches<M> {
     /// The size of each match, in bytes.
     sizes: Vec<usize>,
     pub(super) totals: SearchTotals,
-    pub(super) moved: bool,
     /// Context lines were omitted for lack of room.
     context_omitted: bool,
     /// The number of projects that were searched to their end or skipped.
@@ -76,7 +64,6 @@ impl<M: Match> CollectedMatches<M> {
             matches: Vec::new(),
             sizes: Vec::new(),
             totals: SearchTotals::default(),
-            moved: false,
             context_omitted: false,
             projects: 1,
             skipped: Vec::new(),

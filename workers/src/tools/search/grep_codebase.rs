@@ -5,10 +5,12 @@ use archway_repo::{Excluded, MatchedLine, Query, SearchPattern};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::collected::{Match, MatchPage, SkippedProject, SurroundingLines};
+use super::collected::{Match, MatchPage, SurroundingLines};
 use super::run::Search;
+use crate::blocking::Load;
 use crate::tools::{
     Reply, Tool, ToolContext,
+    every_project::SkippedProject,
     schema::{is_false, is_zero},
 };
 
@@ -127,6 +129,7 @@ impl Tool for GrepCodebase {
     const FAMILY: &'static str = "search";
     const PER_MINUTE: Option<u32> = Some(60);
     const WEIGHT: u32 = 5;
+    const LOAD: Load = Load::Heavy;
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("limit", 50)];
     const UNTRUSTED: bool = true;
     type Args = GrepArgs;

@@ -2,20 +2,23 @@
 
 use std::sync::Arc;
 
-use archway_proto::{failure::Failure, fault::Fault};
+use archway_proto::failure::Failure;
 use archway_repo::{Glob, MatchRange, Matches, Query};
 use serde::Serialize;
 use tokio::time::Instant;
 
 use super::{
     collected::{CollectedMatches, Match, MatchPage},
-    every_project,
-    page::{EveryProject, PageRequest},
+    every_project::EveryProjectMatches,
 };
 use crate::{
     context::{Snapshot, ToolContext},
     projects::Project,
-    tools::{Reply, paging},
+    tools::{
+        Reply,
+        every_project::{self, as_search_timeout},
+        paging,
+    },
 };
 
 /// The argument that searches every project the caller may read.
@@ -75,22 +78,23 @@ impl<Q: FnOnce(Option<Glob>) -> Query> Search<Q> {
         started: Instant,
         body: impl FnOnce(MatchPage<M>) -> B,
     ) -> Result<Reply<B>, Failure> {
-        let request = PageRequest {
-            limit: self.limit,
+        let (cursor, limit) = (self.cursor.clone(), self.limit);
+        let mut page = EveryProjectMatches {
+            limit,
             budget: cx.max_result_bytes(),
-            cursor: self.cursor.clone(),
             query: self.query()?,
+            collected: CollectedMatches::new(String::new()),
         };
-        let EveryProject {
-            mut collected,
-            next,
-            projects,
-        } = every_project::page(cx, &request).await?;
-        let (moved, incomplete) = (collected.moved, collected.totals.incomplete);
-        let page = collected.whole_page(next.is_some(), started);
+        let every = every_project::collect(cx, cursor.as_deref(), &mut page).await?;
+        let mut collected = page.collected;
+        collected.projects = every.done;
+        collected.skipped = every.skipped;
+        collected.totals.incomplete = every.is_late;
+        let page = collected.whole_page(every.next.is_some(), started);
         let files = files(&page);
-        let reply = Reply::new(body(page)).cursor(next).incomplete(incomplete);
-        Ok(reply.moved(moved).projects(Some(projects)).of_files(files))
+        let reply = Reply::new(body(page)).cursor(every.next);
+        let reply = reply.incomplete(every.is_late).moved(every.moved);
+        Ok(reply.projects(Some(every.projects)).of_files(files))
     }
 
     fn query(self) -> Result<Arc<Query>, Failure> {
@@ -136,21 +140,4 @@ async fn search(
         Ok(repo.search(&query, range, cancel)?)
     });
     read.await.map_err(as_search_timeout)
-}
-
-/// A search whose time was up before it began has a fault of its own.
-pub(super) fn as_search_timeout(failure: Failure) -> Failure {
-    match failure.code {
-        Fault::DeadlineExceeded => timeout(),
-        _ => failure,
-    }
-}
-
-/// The time was up before anything was searched.
-pub(super) fn timeout() -> Failure {
-    Failure::new(
-        Fault::SearchTimeout,
-        "the time was up before the search began",
-        "narrow the search: one project, a glob, a rarer pattern",
-    )
 }

@@ -13,6 +13,8 @@ use crate::tools::{files::role, schema::is_false};
 
 /// Definitions that are counted, at most.
 const MAX_TOTAL: usize = 10_000;
+/// Definitions in other containers that are named, at most.
+const MAX_ELSEWHERE: usize = 3;
 
 /// What is looked for.
 #[derive(Clone)]
@@ -25,9 +27,10 @@ pub(super) struct Wanted {
 #[derive(Clone, Serialize, JsonSchema)]
 pub(in crate::tools) struct FoundSymbol {
     pub(super) name: String,
+    #[schemars(with = "String")]
     pub(super) kind: SymbolKind,
     #[serde(skip_serializing_if = "Option::is_none")]
-    container: Option<String>,
+    pub(super) container: Option<String>,
     pub(super) path: String,
     pub(super) start_line: u32,
     end_line: u32,
@@ -41,6 +44,22 @@ pub(in crate::tools) struct FoundSymbol {
     pub(super) project: Option<String>,
 }
 
+impl FoundSymbol {
+    /// Names the project, where several are searched.
+    pub(super) fn of_project(mut self, slug: &str) -> FoundSymbol {
+        self.project = Some(slug.to_owned());
+        self
+    }
+
+    /// Its file, with the project if it is named.
+    pub(super) fn file(&self) -> String {
+        match &self.project {
+            Some(project) => format!("{project}/{}", self.path),
+            None => self.path.clone(),
+        }
+    }
+}
+
 /// The place of a definition in the order: what is smaller comes first.
 type Rank = (bool, Match, bool, bool, bool);
 
@@ -48,8 +67,12 @@ type Rank = (bool, Match, bool, bool, bool);
 pub(super) struct FoundSymbols {
     /// The best first.
     pub(super) symbols: Vec<FoundSymbol>,
-    /// The time was up, or there are more than are counted.
+    /// If there are none: the best definitions of the name in other containers.
+    pub(super) elsewhere: Vec<FoundSymbol>,
+    /// Some are missing: the time was up, there are more than are counted, or a file could not be parsed now.
     pub(super) is_incomplete: bool,
+    /// The time was up before all files were looked at.
+    pub(super) is_late: bool,
 }
 
 /// All definitions that are wanted.
@@ -57,20 +80,36 @@ pub(super) struct FoundSymbols {
 /// # Errors
 /// If files cannot be read, or the call was cancelled.
 pub(super) fn find(sources: &Sources<'_>, wanted: &Wanted) -> Result<FoundSymbols, Failure> {
+    let mut found = find_in(sources, wanted)?;
+    let anywhere = wanted.name.in_any_container();
+    if let Some(name) = anywhere.filter(|_| found.symbols.is_empty() && !found.is_late) {
+        let wanted = Wanted {
+            name,
+            ..wanted.clone()
+        };
+        found.elsewhere = find_in(sources, &wanted)?.symbols;
+        found.elsewhere.truncate(MAX_ELSEWHERE);
+    }
+    Ok(found)
+}
+
+fn find_in(sources: &Sources<'_>, wanted: &Wanted) -> Result<FoundSymbols, Failure> {
     let pattern = wanted.name.line_pattern();
     let candidates = sources.candidates(pattern, false, wanted.glob.as_deref())?;
     let mut found: Vec<(Rank, FoundSymbol)> = Vec::new();
-    let is_late = sources.each(&candidates.files, |source| {
+    let is_partial = sources.each(&candidates.files, |source| {
         add(source, wanted, &mut found);
         Ok(found.len() < MAX_TOTAL)
     })?;
-    let is_full = found.len() >= MAX_TOTAL;
+    let is_incomplete = candidates.is_incomplete || is_partial || found.len() >= MAX_TOTAL;
     found.truncate(MAX_TOTAL);
     // Files are in order already, and so are the definitions of each.
     found.sort_by_key(|(rank, _)| *rank);
     Ok(FoundSymbols {
         symbols: found.into_iter().map(|(_, symbol)| symbol).collect(),
-        is_incomplete: candidates.is_incomplete || is_late || is_full,
+        elsewhere: Vec::new(),
+        is_incomplete,
+        is_late: is_incomplete && sources.is_late()?,
     })
 }
 

@@ -9,6 +9,7 @@ use super::{
     references::{Asked, DefinitionPlace, FileCount, FoundReferences, Reference, references},
     sources::Sources,
 };
+use crate::blocking::Load;
 use crate::tools::{Reply, Tool, ToolContext, paging};
 
 /// Definitions and files that an answer names.
@@ -59,6 +60,9 @@ pub(in crate::tools) struct ReferenceList {
     /// The 20 files with most of them.
     by_file: Vec<FileCount>,
     truncated: bool,
+    /// What to do next, if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
 }
@@ -72,6 +76,7 @@ impl Tool for FindReferences {
     const FAMILY: &'static str = "symbols";
     const PER_MINUTE: Option<u32> = Some(60);
     const WEIGHT: u32 = 2;
+    const LOAD: Load = Load::Heavy;
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("limit", 50)];
     const UNTRUSTED: bool = true;
     type Args = FindReferencesArgs;
@@ -94,32 +99,27 @@ impl Tool for FindReferences {
             .read(&project, move |repo, cancel| {
                 let basis = paging::basis(repo.head().as_ref());
                 let skip = paging::resume(cursor.as_deref(), &basis)?;
-                let cache = &cache;
-                let sources = Sources {
-                    cache,
-                    repo,
-                    cancel,
-                };
+                let sources = Sources::new(&cache, repo, cancel);
                 let found = references(&sources, &imports, &asked)?;
-                Ok(page(found, (skip, limit), budget, &basis))
+                let is_late = found.is_late;
+                Ok((page(found, (skip, limit), budget, &basis), is_late))
             })
             .await?;
-        let (list, next, is_incomplete) = &snapshot.value;
+        let ((list, next), is_late) = &snapshot.value;
         let files: Vec<String> = list.references.iter().map(|it| it.path.clone()).collect();
-        let (next, is_incomplete) = (next.clone(), *is_incomplete);
-        let is_late = is_incomplete && cx.cancel().check().is_err();
-        let reply = Reply::from_snapshot(snapshot, |(list, ..)| list);
+        let (next, is_late) = (next.clone(), *is_late);
+        let reply = Reply::from_snapshot(snapshot, |((list, _), _)| list);
         Ok(reply.cursor(next).incomplete(is_late).of_files(files))
     }
 }
 
-/// A page of references, its cursor, and whether some were not looked at.
+/// A page of references, and its cursor.
 fn page(
     mut found: FoundReferences,
     (skip, limit): (usize, usize),
     budget: usize,
     basis: &str,
-) -> (ReferenceList, Option<String>, bool) {
+) -> (ReferenceList, Option<String>) {
     found.definitions.truncate(MOST_NAMED);
     found.by_file.truncate(MOST_NAMED);
     let total = found.references.len();
@@ -129,15 +129,24 @@ fn page(
     // At least one, or the cursor would not advance.
     references.truncate(paging::fit(&references, budget.saturating_sub(around)).max(1));
     let shown = skip + references.len();
-    let next = (shown < total && !references.is_empty()).then(|| paging::cursor(basis, shown));
+    let has_more = shown < total && !references.is_empty();
+    // After more files others may stand before these: a page that the time cut short has no cursor.
+    let next = (has_more && !found.is_late).then(|| paging::cursor(basis, shown));
+    let message = match (total, found.definitions.is_empty()) {
+        _ if found.is_late => None,
+        (0, true) => Some("no definition and no use: call grep_codebase for the text"),
+        (0, false) => Some("defined, and not used by name: call grep_codebase for other mentions"),
+        _ => None,
+    };
     let list = ReferenceList {
         symbol: found.name,
         definitions: found.definitions,
         references,
         total,
         by_file: found.by_file,
-        truncated: next.is_some() || found.is_incomplete,
+        truncated: has_more || found.is_incomplete,
+        message,
         cursor: None,
     };
-    (list, next, found.is_incomplete)
+    (list, next)
 }

@@ -7,11 +7,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    SymbolKind, every_project,
+    SymbolKind,
+    every_project::EveryProjectSymbols,
     find::{FoundSymbol, FoundSymbols, Wanted, find},
     sources::Sources,
 };
-use crate::tools::{Reply, Tool, ToolContext, paging};
+use crate::blocking::Load;
+use crate::tools::{Reply, Tool, ToolContext, every_project, paging};
 
 /// Finds the definitions of a name.
 pub(in crate::tools) struct FindSymbol;
@@ -48,6 +50,9 @@ pub(in crate::tools) struct SymbolList {
     /// On all pages; exact up to 10,000.
     total: usize,
     truncated: bool,
+    /// What to do next, if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
 }
@@ -60,6 +65,7 @@ impl Tool for FindSymbol {
     const FAMILY: &'static str = "symbols";
     const PER_MINUTE: Option<u32> = Some(60);
     const WEIGHT: u32 = 2;
+    const LOAD: Load = Load::Heavy;
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("limit", 20)];
     const UNTRUSTED: bool = true;
     type Args = FindSymbolArgs;
@@ -73,13 +79,17 @@ impl Tool for FindSymbol {
         };
         let budget = cx.max_result_bytes();
         if args.project.as_deref() == Some("*") {
-            let request = every_project::PageRequest {
+            let page = EveryProjectSymbols {
+                cache: cx.symbols().clone(),
                 wanted,
                 limit: args.limit,
                 budget,
-                cursor: args.cursor,
+                symbols: Vec::new(),
+                elsewhere: Vec::new(),
+                total: 0,
+                is_incomplete: false,
             };
-            return all(cx, request).await;
+            return all(cx, args.cursor.as_deref(), page).await;
         }
         let project = cx.project(args.project.as_deref()).await?;
         let cache = cx.symbols().clone();
@@ -88,23 +98,19 @@ impl Tool for FindSymbol {
             .read(&project, move |repo, cancel| {
                 let basis = paging::basis(repo.head().as_ref());
                 let skip = paging::resume(cursor.as_deref(), &basis)?;
-                let cache = &cache;
-                let found = find(
-                    &Sources {
-                        cache,
-                        repo,
-                        cancel,
-                    },
-                    &wanted,
-                )?;
-                Ok(page(found, (skip, limit), budget, &basis))
+                let found = find(&Sources::new(&cache, repo, cancel), &wanted)?;
+                let is_late = found.is_late;
+                let none = found.symbols.is_empty() && !is_late;
+                let message = none.then(|| nothing_found(&wanted, &found.elsewhere));
+                let (mut body, next) = page(found, (skip, limit), budget, &basis);
+                body.message = message;
+                Ok(((body, next), is_late))
             })
             .await?;
-        let (body, next, is_incomplete) = &snapshot.value;
+        let ((body, next), is_late) = &snapshot.value;
         let files: Vec<String> = body.symbols.iter().map(|it| it.path.clone()).collect();
-        let is_late = *is_incomplete && cx.cancel().check().is_err();
-        let next = next.clone();
-        let reply = Reply::from_snapshot(snapshot, |(body, ..)| body);
+        let (next, is_late) = (next.clone(), *is_late);
+        let reply = Reply::from_snapshot(snapshot, |((body, _), _)| body);
         Ok(reply.cursor(next).incomplete(is_late).of_files(files))
     }
 }
@@ -112,41 +118,70 @@ impl Tool for FindSymbol {
 /// Every project that the caller may read.
 async fn all(
     cx: &ToolContext,
-    request: every_project::PageRequest,
+    cursor: Option<&str>,
+    mut page: EveryProjectSymbols,
 ) -> Result<Reply<SymbolList>, Failure> {
-    let page = every_project::page(cx, request).await?;
+    let every = every_project::collect(cx, cursor, &mut page).await?;
+    let files: Vec<String> = page.symbols.iter().map(FoundSymbol::file).collect();
+    let is_whole = every.next.is_none() && every.skipped.is_empty();
     let body = SymbolList {
+        message: (page.total == 0).then(|| nothing_found(&page.wanted, &page.elsewhere)),
         symbols: page.symbols,
         total: page.total,
-        truncated: page.truncated,
+        truncated: !is_whole || every.is_late || page.is_incomplete,
         cursor: None,
     };
-    let reply = Reply::new(body).cursor(page.next).moved(page.moved);
-    let reply = reply.incomplete(page.is_late).projects(Some(page.projects));
-    Ok(reply.of_files(page.files))
+    let reply = Reply::new(body).cursor(every.next).moved(every.moved);
+    let reply = reply
+        .incomplete(every.is_late)
+        .projects(Some(every.projects));
+    Ok(reply.of_files(files))
 }
 
-/// A page of one project's definitions, its cursor, and whether some were not looked at.
+/// A page of one project's definitions, and its cursor.
 fn page(
     found: FoundSymbols,
     (skip, limit): (usize, usize),
     budget: usize,
     basis: &str,
-) -> (SymbolList, Option<String>, bool) {
+) -> (SymbolList, Option<String>) {
     let total = found.symbols.len();
     let rest = found.symbols.into_iter().skip(skip).take(limit);
     let mut symbols: Vec<FoundSymbol> = rest.collect();
     // At least one, or the cursor would not advance.
     symbols.truncate(paging::fit(&symbols, budget).max(1));
     let shown = skip + symbols.len();
-    let next = (shown < total && !symbols.is_empty()).then(|| paging::cursor(basis, shown));
+    let has_more = shown < total && !symbols.is_empty();
+    // After more files others may stand before these: a page that the time cut short has no cursor.
+    let next = (has_more && !found.is_late).then(|| paging::cursor(basis, shown));
     let body = SymbolList {
         symbols,
         total,
-        truncated: next.is_some() || found.is_incomplete,
+        truncated: has_more || found.is_incomplete,
+        message: None,
         cursor: None,
     };
-    (body, next, found.is_incomplete)
+    (body, next)
+}
+
+/// What to do next, if no definition was found.
+fn nothing_found(wanted: &Wanted, elsewhere: &[FoundSymbol]) -> String {
+    let name = text::shown(wanted.name.name());
+    if !elsewhere.is_empty() {
+        let place = |it: &FoundSymbol| match &it.container {
+            Some(container) => format!("`{container}` ({}:{})", it.file(), it.start_line),
+            None => format!("{}:{}", it.file(), it.start_line),
+        };
+        let places: Vec<String> = elsewhere.iter().map(place).collect();
+        return format!("{name} is defined elsewhere: {}", places.join(", "));
+    }
+    let wider = match wanted.kind.is_some() || wanted.glob.is_some() {
+        true => "leave out kind and path_glob, or ",
+        false => "",
+    };
+    format!(
+        "no definition of {name}: {wider}call grep_codebase for the text, or context_search for what it does"
+    )
 }
 
 /// The name that is asked for.

@@ -17,6 +17,7 @@ const SIGNATURE_DEPTH: usize = 2;
 #[derive(Clone, Serialize, JsonSchema)]
 pub(super) struct OutlinedSymbol {
     pub(super) name: String,
+    #[schemars(with = "String")]
     pub(super) kind: SymbolKind,
     pub(super) line: u32,
     pub(super) end_line: u32,

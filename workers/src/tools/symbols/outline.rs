@@ -9,6 +9,7 @@ use super::{
     nested::{OutlinedSymbol, tree},
     sources::{Content, Sources},
 };
+use crate::blocking::Load;
 use crate::tools::{Reply, Tool, ToolContext, paging, read_whole};
 
 /// Bytes around the path and the symbols of a file in an answer.
@@ -75,6 +76,7 @@ impl Tool for Outline {
     const FAMILY: &'static str = "symbols";
     const PER_MINUTE: Option<u32> = Some(60);
     const WEIGHT: u32 = 2;
+    const LOAD: Load = Load::Heavy;
     const UNTRUSTED: bool = true;
     type Args = OutlineArgs;
     type Output = OutlineOfPath;
@@ -86,19 +88,17 @@ impl Tool for Outline {
         let snapshot = cx
             .read(&project, move |repo, cancel| {
                 let path = RepoPath::parse(&args.path)?;
-                let cache = &cache;
                 let outliner = Outliner {
-                    sources: Sources {
-                        cache,
-                        repo,
-                        cancel,
-                    },
+                    sources: Sources::new(&cache, repo, cancel),
                     depth: args.depth,
                     room,
                 };
                 match repo.directory(&path) {
-                    Ok(folder) => outliner.folder(&path, &folder),
-                    Err(_no_folder) => outliner.file(&path),
+                    Ok(folder) if repo.submodule(&path).is_none() => {
+                        outliner.folder(&path, &folder)
+                    }
+                    // A submodule whose files are not here fails as a file.
+                    _ => outliner.file(&path),
                 }
             })
             .await?;

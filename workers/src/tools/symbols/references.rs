@@ -75,8 +75,10 @@ pub(super) struct FoundReferences {
     pub(super) references: Vec<Reference>,
     /// The files with most uses first.
     pub(super) by_file: Vec<FileCount>,
-    /// The time was up, or there are more than are counted.
+    /// Some are missing: the time was up, there are more than are counted, or a file could not be parsed now.
     pub(super) is_incomplete: bool,
+    /// The time was up before all files were looked at.
+    pub(super) is_late: bool,
 }
 
 /// Finds the uses of a symbol.
@@ -116,6 +118,7 @@ pub(super) fn references(
         by_file: by_file(&references),
         references,
         is_incomplete,
+        is_late: is_incomplete && sources.is_late()?,
     })
 }
 
@@ -185,13 +188,13 @@ fn add(
         };
         let line = lines
             .get(used.line as usize - 1)
-            .map_or("", |line| line.trim());
+            .map_or_else(String::new, |line| excerpt(line, used.column));
         let within = symbols.definition(used.within);
         let reference = Reference {
             path: source.path.display(),
             line: used.line,
             column: used.column,
-            text: line.chars().take(MAX_TEXT).collect(),
+            text: line,
             kind,
             within: within.map(|it| it.qualified(source.parsed.language)),
             confidence,
@@ -230,6 +233,24 @@ fn others(source: &Source, name: &str, targets: &[Target]) -> Vec<Target> {
         .collect()
 }
 
+/// The part of a line around a column, which counts characters from 1. `…` stands for what is cut off.
+fn excerpt(line: &str, column: u32) -> String {
+    let characters: Vec<char> = line.trim_end().chars().collect();
+    let indent = characters
+        .iter()
+        .take_while(|it| it.is_whitespace())
+        .count();
+    let (end, column) = (characters.len(), column as usize);
+    let mut from = column.saturating_sub(MAX_TEXT / 2).max(indent);
+    if end.saturating_sub(from) < MAX_TEXT {
+        from = end.saturating_sub(MAX_TEXT).max(indent);
+    }
+    let shown: String = characters.iter().skip(from).take(MAX_TEXT).collect();
+    let cut = |is_cut: bool| if is_cut { "…" } else { "" };
+    let (before, after) = (cut(from > indent), cut(from + MAX_TEXT < end));
+    format!("{before}{shown}{after}")
+}
+
 fn kind(used: &Use) -> Option<ReferenceKind> {
     Some(match used.kind {
         UseKind::Call => ReferenceKind::Call,
@@ -263,5 +284,28 @@ impl DefinitionPlace {
             path: target.path.display(),
             line: target.definition.name_line,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_is_shown_around_the_use() {
+        assert_eq!(excerpt("    admit(x);  ", 5), "admit(x);");
+        assert_eq!(excerpt("", 1), "");
+        let line = format!("  {}admit{}", "a".repeat(300), "b".repeat(300));
+        let middle = excerpt(&line, 303);
+        assert!(middle.contains("admit") && middle.starts_with('…') && middle.ends_with('…'));
+        assert_eq!(middle.chars().count(), MAX_TEXT + 2);
+        let first = excerpt(&line, 3);
+        assert!(first.starts_with("aaa") && first.ends_with('…'));
+        let last = excerpt(&line, 607);
+        assert!(last.starts_with('…') && last.ends_with("bbb"));
+        assert_eq!(
+            excerpt("é".repeat(130).as_str(), 130).chars().count(),
+            MAX_TEXT + 1
+        );
     }
 }

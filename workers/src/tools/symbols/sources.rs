@@ -14,9 +14,9 @@ static NOTHING: Excluded = Excluded::NONE;
 
 /// The files of a project as one call sees them.
 pub(in crate::tools) struct Sources<'a> {
-    pub(in crate::tools) cache: &'a SymbolCache,
-    pub(in crate::tools) repo: &'a Repo,
-    pub(in crate::tools) cancel: &'a Cancel,
+    cache: &'a SymbolCache,
+    pub(super) repo: &'a Repo,
+    pub(super) cancel: &'a Cancel,
 }
 
 /// A file and its symbols.
@@ -43,7 +43,19 @@ pub(super) enum Content {
     Failed(String),
 }
 
-impl Sources<'_> {
+impl<'a> Sources<'a> {
+    pub(in crate::tools) fn new(
+        cache: &'a SymbolCache,
+        repo: &'a Repo,
+        cancel: &'a Cancel,
+    ) -> Sources<'a> {
+        Sources {
+            cache,
+            repo,
+            cancel,
+        }
+    }
+
     /// The files with a line that matches the pattern, in languages that have a grammar.
     ///
     /// # Errors

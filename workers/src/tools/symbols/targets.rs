@@ -1,5 +1,7 @@
 //! The definitions that a caller means, by a name or a place.
 
+use std::collections::BTreeSet;
+
 use archway_proto::{failure::Failure, fault::Fault};
 use archway_repo::{RepoPath, text};
 use archway_symbols::{Match, NameQuery};
@@ -8,9 +10,12 @@ use super::{
     confidence::Target,
     sources::{Content, Sources},
 };
+use crate::tools::files::open_file;
 
 /// Definitions of a name that uses are compared with.
 const MAX_TARGETS: usize = 200;
+/// Names that a refused glob is said to match.
+const MAX_NAMED: usize = 5;
 
 /// What is meant.
 pub(super) struct Meant {
@@ -24,7 +29,8 @@ pub(super) struct Meant {
 /// The definitions of a name, or the one at `path:line`.
 ///
 /// # Errors
-/// `file_not_found` for a place without a definition; if files cannot be read; if the call was cancelled.
+/// `file_not_found` for a place without a definition, and what reading its file fails with;
+/// `invalid_arguments` for a glob of several names; if files cannot be read; if the call was cancelled.
 pub(super) fn meant(sources: &Sources<'_>, symbol: &str) -> Result<Meant, Failure> {
     if let Some((path, line)) = place(symbol)? {
         let target = target_at(sources, &path, line)?;
@@ -45,15 +51,18 @@ pub(super) fn meant(sources: &Sources<'_>, symbol: &str) -> Result<Meant, Failur
     })
 }
 
-/// `path:line`.
+/// `path:line`, or `path:line:column`, as compilers and editors write a place.
 fn place(symbol: &str) -> Result<Option<(RepoPath, u32)>, Failure> {
-    let place = symbol
-        .rsplit_once(':')
-        .filter(|(path, _)| !path.ends_with(':'));
-    let Some((path, Ok(line))) = place.map(|(path, line)| (path, line.parse())) else {
+    let numbered = |text: &'_ str| {
+        let (before, number) = text.rsplit_once(':')?;
+        let number: u32 = number.parse().ok()?;
+        (!before.is_empty() && !before.ends_with(':')).then(|| (before.to_owned(), number))
+    };
+    let Some((path, number)) = numbered(symbol) else {
         return Ok(None);
     };
-    Ok(Some((RepoPath::parse(path)?, line)))
+    let (path, line) = numbered(&path).unwrap_or((path, number));
+    Ok(Some((RepoPath::parse(&path)?, line)))
 }
 
 /// The definition at a line of a file: the one whose name stands there, else the innermost around it.
@@ -68,6 +77,8 @@ fn target_at(sources: &Sources<'_>, path: &RepoPath, line: u32) -> Result<Target
             "call outline for the definitions of a file, or give a name",
         )
     };
+    // A path of no file, or one that may not be read, fails as read_file does.
+    open_file(sources.repo, path, sources.cancel)?;
     let source = match sources.content(path)? {
         Content::Parsed(source) => source,
         Content::None(why) | Content::Failed(why) => return Err(none(&why)),
@@ -88,6 +99,25 @@ fn target_at(sources: &Sources<'_>, path: &RepoPath, line: u32) -> Result<Target
     target.ok_or_else(|| none("nothing is defined there"))
 }
 
+/// The failure for a glob that matches several names.
+fn several(query: &NameQuery, names: &BTreeSet<&str>) -> Failure {
+    let some: Vec<_> = names
+        .iter()
+        .take(MAX_NAMED)
+        .map(|it| text::shown(it))
+        .collect();
+    Failure::new(
+        Fault::InvalidArguments,
+        format!(
+            "{} matches {} names, such as {}",
+            text::shown(query.name()),
+            names.len(),
+            some.join(", ")
+        ),
+        "give one name; find_symbol lists those of a glob",
+    )
+}
+
 /// All definitions of a name: those in its very letters, or if there are none, in any case.
 fn targets(sources: &Sources<'_>, query: &NameQuery) -> Result<(Vec<Target>, bool), Failure> {
     let candidates = sources.candidates(query.line_pattern(), false, None)?;
@@ -103,12 +133,13 @@ fn targets(sources: &Sources<'_>, query: &NameQuery) -> Result<(Vec<Target>, boo
         }
         Ok(found.len() < MAX_TARGETS)
     })?;
-    let best = found.iter().map(|(matched, _)| *matched).min();
     let is_incomplete = candidates.is_incomplete || is_late || found.len() >= MAX_TARGETS;
+    let names: BTreeSet<&str> = found.iter().map(|(_, it)| &*it.definition.name).collect();
+    if query.is_glob() && names.len() > 1 {
+        return Err(several(query, &names));
+    }
+    let best = found.iter().map(|(matched, _)| *matched).min();
     found.retain(|(matched, _)| Some(*matched) == best);
-    // A glob means the first of its names.
-    let first = found.first().map(|(_, it)| it.definition.name.clone());
-    found.retain(|(_, it)| Some(&it.definition.name) == first.as_ref());
     found.truncate(MAX_TARGETS);
     Ok((found.into_iter().map(|(_, it)| it).collect(), is_incomplete))
 }

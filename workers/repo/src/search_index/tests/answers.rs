@@ -218,3 +218,28 @@ fn a_commit_of_one_file_indexes_one_blob_and_is_seen_at_once() {
     assert!(search(&worker.repo("mirror"), &query("another needle")).contains("f7"));
     assert!(!search(&worker.repo("mirror"), &query("text 7$")).contains("f7"));
 }
+
+#[test]
+fn a_word_that_only_closed_files_have_is_looked_up_nowhere() {
+    let app = Sandbox::new();
+    app.file("closed", "a needle and other words\n".repeat(80_000))
+        .file("open", "no\n")
+        .committed();
+    mirrored(&app);
+    let worker = Worker::start(&app, None, LIMIT);
+    worker.build("mirror");
+    let has_candidates = |closed: &[String]| {
+        let rules = Arc::new(Rules::new(&[], closed, None).unwrap());
+        let project = ("mirror", Uuid::nil());
+        let repo = worker.repos.open("acme", project, rules).unwrap();
+        let tree = repo.snapshot.bare.as_ref().unwrap();
+        let listing = tree.listing(&repo.rules, &cancel()).unwrap();
+        let (index, files) = (worker.index(&repo), ("mirror", &listing.indexed));
+        let pattern = query("needle").pattern;
+        let selection = Selection::of(&index, files, &pattern, &cancel()).unwrap();
+        assert_eq!(selection.missing(), 0);
+        selection.empty_totals().is_none()
+    };
+    assert!(has_candidates(&[]), "the index has the text");
+    assert!(!has_candidates(&["closed".to_owned()]));
+}

@@ -4,8 +4,11 @@ use std::fs;
 
 use super::*;
 
-#[test]
-fn the_least_recently_used_index_makes_room() {
+/// Projects whose indexes are about equally large.
+const PROJECTS: [&str; 3] = ["one", "two", "three"];
+
+/// The projects, each with a text that hardly compresses.
+fn three_projects() -> Sandbox {
     let app = Sandbox::new();
     let noise = |seed: u32| -> String {
         let mut state = seed;
@@ -15,18 +18,51 @@ fn the_least_recently_used_index_makes_room() {
         };
         (0..40_000).map(|_| next()).collect()
     };
-    for (seed, project) in (1..).zip(["one", "two", "three"]) {
+    for (seed, project) in (1..).zip(PROJECTS) {
         app.file(&format!("../{project}/a"), noise(seed));
     }
+    app
+}
+
+#[test]
+fn the_least_recently_used_index_makes_room() {
+    let app = three_projects();
     let cache = tempfile::tempdir().unwrap();
     let worker = Worker::start(&app, Some(cache.path()), 250_000);
-    for project in ["one", "two", "three"] {
-        worker.build(project);
-    }
+    worker.build("one");
+    worker.build("two");
+    // A worker records a use of an index at most every few minutes: another one uses it now.
+    let other = Worker::start(&app, Some(cache.path()), 250_000);
+    search(&other.repo("one"), &query("a"));
+    worker.build("three");
     let give_up = Instant::now() + PATIENCE;
     while segment_files(cache.path()).len() != 2 {
         assert!(Instant::now() < give_up);
         std::thread::yield_now();
+    }
+    let is_there = |project| {
+        let index = worker.index(&worker.repo(project));
+        !index.store.names().unwrap().is_empty()
+    };
+    assert_eq!(PROJECTS.map(is_there), [true, false, true]);
+}
+
+#[test]
+fn indexes_in_memory_have_one_bound_together() {
+    let app = three_projects();
+    let roomy = Worker::start(&app, None, LIMIT);
+    roomy.build("one");
+    let size = roomy.index(&roomy.repo("one")).segments().bytes();
+    // Room for two of them; each may take half.
+    let worker = Worker::start(&app, None, size * 5 / 2);
+    PROJECTS.iter().for_each(|project| worker.build(project));
+    let give_up = Instant::now() + PATIENCE;
+    while PROJECTS.iter().all(|project| worker.unknown(project) == 0) {
+        assert!(Instant::now() < give_up, "all three are held");
+        std::thread::yield_now();
+    }
+    for project in PROJECTS {
+        assert_eq!(answers(&worker.repo(project)), scanned(&app, project));
     }
 }
 

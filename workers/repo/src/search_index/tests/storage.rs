@@ -99,12 +99,13 @@ fn a_damaged_index_is_removed_and_built_again() {
     let damages = (0..good.len()).step_by(7).map(|at| {
         let mut bad = good.clone();
         bad[at] ^= 0x10;
-        bad
+        // Nothing reads some of the bytes.
+        (bad, 0..=1)
     });
     let truncated = (0..good.len())
         .step_by(29)
-        .map(|length| good[..length].to_vec());
-    for bad in damages.chain(truncated) {
+        .map(|length| (good[..length].to_vec(), 1..=1));
+    for (bad, damaged) in damages.chain(truncated) {
         let [file] = &segment_files(cache.path())[..] else {
             panic!("one file");
         };
@@ -115,6 +116,8 @@ fn a_damaged_index_is_removed_and_built_again() {
         assert_eq!(found(), expected, "the next ones");
         worker.build("mirror");
         assert_eq!(found(), expected, "after the build");
+        let counted = worker.metrics.index_counts().2;
+        assert!(damaged.contains(&counted), "{counted} damages");
     }
 }
 

@@ -1,34 +1,26 @@
-//! Reads the content of results from the commit that was indexed.
+//! Reads the texts of all results, and makes a page of those that fit.
 
 use std::sync::Arc;
 
-use archway_history::HistoryError;
 use archway_proto::failure::Failure;
-use archway_repo::{Cancel, Kind, Repo, RepoError, RepoPath, Stopped};
-use archway_store::Source;
 use futures::{StreamExt as _, stream};
 use serde_json::Value;
 
 use super::matches::IndexMatches;
-use super::ranked::Ranked;
 use super::result::{IndexState, SearchResult};
 use super::room::{cut, share};
 use super::scope::{SearchScope, WhyLeftOut};
-use crate::projects::Project;
+use super::texts::{Content, ProjectTexts, note_content, piece, read_project};
 use crate::tools::{Snapshot, ToolContext, is_of_the_project, paging};
 
-/// Maximum size in bytes of a file whose text is read. Larger files are not indexed.
-const MAX_FILE_BYTES: u64 = 1 << 20;
 /// Bytes of an answer, of 5 results or fewer,
 const ANSWER_BYTES: usize = 8_000;
 /// and for each further result.
 const MORE_BYTES: usize = 800;
 /// Bytes of text that a result needs besides its content and paths.
-const OVERHEAD_BYTES: usize = 400;
+const OVERHEAD_BYTES: usize = 560;
 /// Projects that are read at once.
 const CONCURRENT_READS: usize = 4;
-/// Maximum number of commits that are counted as missing in an index.
-const MAX_BEHIND: usize = 1000;
 
 /// A page of results.
 pub(super) struct ResultPage {
@@ -53,24 +45,6 @@ impl ResultPage {
         };
         results.filter_map(file).collect()
     }
-}
-
-/// The texts of one project.
-struct ProjectTexts {
-    /// One text for each piece, in order.
-    texts: Vec<Content>,
-    behind: Option<u64>,
-}
-
-/// The content of a result, and whether the file differs in the work tree. `None` if it can't be
-/// read any more.
-type Content = Option<(String, bool)>;
-
-/// A part of a file.
-struct Piece {
-    path: RepoPath,
-    blob: gix::ObjectId,
-    bytes: std::ops::Range<usize>,
 }
 
 /// Reads the content of the results, project by project. Results that can't be read are left out.
@@ -147,23 +121,6 @@ async fn read_projects(
         .await
 }
 
-/// Reads some pieces of one project, and counts the commits since `indexed`.
-async fn read_project(
-    cx: &ToolContext,
-    project: &Project,
-    pieces: Vec<Piece>,
-    indexed: Option<String>,
-) -> Result<Snapshot<ProjectTexts>, Failure> {
-    let read = move |repo: &Repo, cancel: &Cancel| {
-        // Without readable content there would be no results, which would be a wrong answer.
-        if let (Some(why), Some(_)) = (repo.git_refused(), &indexed) {
-            return Err(HistoryError::UnusableRepository { why }.into());
-        }
-        Ok(texts(repo, &pieces, indexed.as_deref(), cancel)?)
-    };
-    cx.read(project, read).await
-}
-
 impl IndexMatches {
     /// The indexes of the results that are files of this project.
     fn indexes_of(&self, project: usize) -> Vec<usize> {
@@ -185,13 +142,13 @@ impl IndexMatches {
         let answer = answer.min(budget);
         let room = answer / contents.len().max(1);
         let needs = contents.iter().flatten();
-        let needs = needs.map(|(content, _)| OVERHEAD_BYTES + paging::size(content));
+        let needs = needs.map(|text| OVERHEAD_BYTES + paging::size(&text.content));
         let share = share(needs.collect(), answer);
         let mode = if self.is_hybrid { "hybrid" } else { "lexical" };
         let results = self.ranked.into_iter().zip(contents);
         let results = results.filter_map(|(found, content)| {
             let project = scope.projects.get(found.project)?;
-            let (mut content, stale) = content?;
+            let mut text = content?;
             let mut result = SearchResult::of(found, &project.slug);
             let paths = result.paths.len();
             result
@@ -199,9 +156,12 @@ impl IndexMatches {
                 .truncate(paging::fit_within(&result.paths, room / 4));
             result.paths_truncated = result.paths.len() < paths;
             let overhead = OVERHEAD_BYTES + paging::size(&result.paths);
-            result.stale = stale;
-            result.content_truncated = cut(&mut content, share.saturating_sub(overhead));
-            result.content = content;
+            result.stale = text.stale;
+            result.part_of = text.part_of;
+            result.end_line = text.last_line.or(result.end_line);
+            result.last_commit = text.last_commit;
+            result.content_truncated = cut(&mut text.content, share.saturating_sub(overhead));
+            result.content = text.content;
             Some(result)
         });
         let mut results: Vec<SearchResult> = results.collect();
@@ -222,48 +182,4 @@ impl IndexMatches {
             projects: scope.is_all.then(|| scope.meta(&self.left_out)),
         }
     }
-}
-
-fn note_content(found: &Ranked) -> Content {
-    let note = found.note.as_ref()?;
-    Some((note.content.clone(), false))
-}
-
-fn piece(found: &Ranked) -> Option<Piece> {
-    let (from, to) = found.candidate.location.bytes;
-    Some(Piece {
-        path: found
-            .path
-            .clone()
-            .filter(|_| found.source == Source::File)?,
-        blob: gix::ObjectId::from(found.candidate.blob),
-        bytes: from as usize..to as usize,
-    })
-}
-
-fn texts(
-    repo: &Repo,
-    pieces: &[Piece],
-    indexed: Option<&str>,
-    cancel: &Cancel,
-) -> Result<ProjectTexts, RepoError> {
-    let rules = repo.rules();
-    let mut texts = Vec::with_capacity(pieces.len());
-    for piece in pieces {
-        cancel.check()?;
-        // Paths that were closed after indexing are hidden.
-        let is_open = rules.check(&piece.path, Kind::File).is_ok();
-        let content = repo.blob(piece.blob, MAX_FILE_BYTES).filter(|_| is_open);
-        let text = content.and_then(|content| {
-            let text = content.get(piece.bytes.clone())?;
-            Some(String::from_utf8_lossy(text).into_owned())
-        });
-        let text = text.map(|text| {
-            let differs = repo.differs_from(&piece.path, piece.blob, cancel)?;
-            Ok::<_, Stopped>((text, differs))
-        });
-        texts.push(text.transpose()?);
-    }
-    let behind = indexed.and_then(|indexed| repo.commits_since(indexed, MAX_BEHIND, cancel));
-    Ok(ProjectTexts { texts, behind })
 }

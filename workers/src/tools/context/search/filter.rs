@@ -114,11 +114,7 @@ impl Filter {
         for found in ranked {
             let project = self.projects.get(found.project);
             let rules = project.and_then(|project| self.rules.get(&project.id));
-            let is_open = |path: &String| {
-                let path = RepoPath::trusted(path.as_bytes());
-                let allows = |kind| rules.is_some_and(|rules| rules.check(&path, kind).is_ok());
-                allows(Kind::File) && allows(Kind::Directory)
-            };
+            let is_open = |path: &String| rules.is_some_and(|rules| rules.allows_naming(path));
             if let Some(note) = &mut found.note {
                 note.paths.retain(is_open);
             }

@@ -64,6 +64,15 @@ fn section(number: usize, result: &SearchResult, now: Timestamp) -> String {
         text.push_str(&format!("**Paths**: {}{more}  \n", paths.join(", ")));
     }
     text.push_str(&related(result));
+    if let Some(whole) = &result.part_of {
+        let signature = whole.signature.as_deref().map(line).unwrap_or_default();
+        let (from, to) = (whole.start_line, whole.end_line);
+        text.push_str(&format!("**Part of**: {signature} ({from}-{to})  \n"));
+    }
+    if let Some(commit) = &result.last_commit {
+        let (id, subject) = (&commit.id, line(&commit.subject));
+        text.push_str(&format!("**Last commit**: {id} {subject}  \n"));
+    }
     let language = result.path.as_deref().map_or("", language);
     let fence = fence(result.content.lines());
     let end = if result.content.ends_with('\n') {

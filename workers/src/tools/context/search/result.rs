@@ -7,10 +7,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::declaration::Declaration;
+use super::last_commit::LastCommit;
 use super::ranked::Ranked;
 use crate::tools::schema::is_false;
 
-/// The source of a result.
+// The source of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -23,7 +25,7 @@ pub(super) enum ResultSource {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::tools) struct SearchResult {
     id: String,
-    /// Of code function, class, section and so on; of notes pattern, rule, decision, issue or event.
+    /// Of code function, class and so on; of notes rule, decision and so on.
     #[serde(rename = "type")]
     pub(super) kind: String,
     pub(super) content: String,
@@ -48,6 +50,11 @@ pub(in crate::tools) struct SearchResult {
     /// The file differs in the work tree.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) stale: bool,
+    /// The whole, if this is a part of a long declaration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) part_of: Option<Declaration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) last_commit: Option<LastCommit>,
     /// Other matches in the same file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) more: Vec<Passage>,
@@ -90,7 +97,7 @@ pub(super) struct Ranking {
     pub(super) last: f64,
 }
 
-/// The state of the index.
+// The state of the index.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct IndexState {
     /// The indexed commit; null without git.
@@ -154,6 +161,8 @@ impl SearchResult {
             more: ranked.more.into_iter().map(Passage::of).collect(),
             tested_by: ranked.tested_by,
             stale: false,
+            part_of: None,
+            last_commit: None,
             content_truncated: false,
             superseded_by: id_of(|note| note.superseded_by),
             supersedes: id_of(|note| note.supersedes),

@@ -225,10 +225,13 @@ mod tests {
             left_out.add(&project(&format!("p{at:02}")), WhyLeftOut::NotIndexed);
         }
         left_out.add(&project("gone"), WhyLeftOut::Unreadable(Fault::Unavailable));
+        left_out.add(&project("large"), WhyLeftOut::Unsearched);
         let notes = left_out.notes();
-        assert_eq!(notes.len(), 2);
+        assert_eq!(notes.len(), 3);
         assert!(notes[0].starts_with("these projects are not cloned or not indexed yet: p00, p01"));
         assert!(notes[0].ends_with("p19 and 5 more"), "{notes:?}");
         assert!(notes[1].ends_with(": gone"));
+        assert!(notes[2].starts_with("the memory or the time was not enough"));
+        assert!(notes[2].ends_with(": large"), "{notes:?}");
     }
 }

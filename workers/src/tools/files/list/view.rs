@@ -1,6 +1,6 @@
 //! Which entries of a listing are shown, and how deep.
 
-use archway_repo::{Entry, EntryKind, Glob, Listing, RepoPath};
+use archway_repo::{Entry, EntryKind, Glob, Listing, RepoPath, Submodule};
 
 /// How many levels are listed without a pattern and without `max_depth`, if they fit into a default reply.
 const DEFAULT_DEPTH: usize = 3;
@@ -14,6 +14,8 @@ pub(super) struct View<'a> {
     /// The directory it resolves to.
     pub(super) directory: &'a RepoPath,
     pub(super) pattern: Option<&'a Glob>,
+    /// In path order. Shown without a pattern, as folders are.
+    pub(super) submodules: &'a [Submodule],
     pub(super) include_hidden: bool,
 }
 
@@ -38,6 +40,13 @@ pub(super) enum Source {
     /// A folder, which the listing does not contain.
     Folder(RepoPath),
     Listed(Entry),
+    Submodule(Submodule),
+}
+
+/// What is at a path that is listed.
+enum Place<'a> {
+    Entry(&'a Entry),
+    Submodule(&'a Submodule),
 }
 
 impl View<'_> {
@@ -69,8 +78,8 @@ impl View<'_> {
         // The folders of the previous entry. Only folders that differ from them are new.
         let mut open_folders: Vec<&[u8]> = Vec::new();
         let root_depth = self.directory.components().count();
-        for entry in listing.beneath(self.directory) {
-            let names: Vec<&[u8]> = entry.path.components().skip(root_depth).collect();
+        for place in self.places(listing) {
+            let names: Vec<&[u8]> = place.path().components().skip(root_depth).collect();
             let hidden = names.iter().any(|name| name.starts_with(b"."));
             let Some((_, folders)) = names
                 .split_last()
@@ -92,15 +101,34 @@ impl View<'_> {
             }
             open_folders = folders.to_vec();
             let shown = self.shown(&names);
-            if names.len() <= max_depth && self.matches(entry, &shown) {
+            if names.len() <= max_depth && self.matches(&place, &shown) {
                 found.entries.push(MatchedEntry {
                     shown,
-                    source: Source::Listed(entry.clone()),
+                    source: place.source(),
                     beneath: 0,
                 });
             }
         }
         found
+    }
+
+    /// The entries and, where folders are shown, the submodules beneath the directory, in path order.
+    fn places<'a>(&'a self, listing: &'a Listing) -> impl Iterator<Item = Place<'a>> {
+        let (directory, has_folders) = (self.directory, self.pattern.is_none());
+        let submodules = self.submodules.iter();
+        let submodules = submodules.filter(move |it| has_folders && it.path.is_within(directory));
+        let mut submodules = submodules.peekable();
+        let mut entries = listing.beneath(directory).iter().peekable();
+        std::iter::from_fn(move || {
+            let is_submodule = match (entries.peek(), submodules.peek()) {
+                (Some(entry), Some(submodule)) => submodule.path < entry.path,
+                (entry, _) => entry.is_none(),
+            };
+            match is_submodule {
+                true => submodules.next().map(Place::Submodule),
+                false => entries.next().map(Place::Entry),
+            }
+        })
     }
 
     /// The folder at this depth above an entry.
@@ -117,10 +145,27 @@ impl View<'_> {
         self.requested.join(&names.join(&b'/'))
     }
 
-    fn matches(&self, entry: &Entry, shown: &RepoPath) -> bool {
-        let is_file = entry.kind != EntryKind::LinkToDirectory;
+    fn matches(&self, place: &Place<'_>, shown: &RepoPath) -> bool {
+        let is_file =
+            matches!(place, Place::Entry(entry) if entry.kind != EntryKind::LinkToDirectory);
         self.pattern
             .is_none_or(|pattern| is_file && pattern.matches(shown))
+    }
+}
+
+impl<'a> Place<'a> {
+    fn path(&self) -> &'a RepoPath {
+        match self {
+            Place::Entry(entry) => &entry.path,
+            Place::Submodule(submodule) => &submodule.path,
+        }
+    }
+
+    fn source(&self) -> Source {
+        match self {
+            Place::Entry(entry) => Source::Listed((*entry).clone()),
+            Place::Submodule(submodule) => Source::Submodule((*submodule).clone()),
+        }
     }
 }
 

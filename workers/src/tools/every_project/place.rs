@@ -1,23 +1,22 @@
-//! Where a page of a search of every project begins: its cursor.
+//! Where a page begins: its cursor.
 
 use std::sync::Arc;
 
 use archway_proto::failure::Failure;
 
-use crate::projects::Project;
-use crate::tools::paging;
+use crate::{projects::Project, tools::paging};
 
 /// Where a page begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::tools) struct Place {
+pub(super) struct Place {
     /// A hash of the default project when the first page was read.
-    pub(in crate::tools) default: Option<String>,
-    pub(in crate::tools) project: String,
-    /// The [beginning](paging::short_commit) of the commit in which matches were counted, if earlier pages have some
+    pub(super) default: Option<String>,
+    pub(super) project: String,
+    /// The [beginning](paging::short_commit) of the commit in which items were counted, if earlier pages have some
     /// of this project.
-    pub(in crate::tools) commit: Option<String>,
-    /// Matches of the project on earlier pages.
-    pub(in crate::tools) skip: usize,
+    pub(super) commit: Option<String>,
+    /// Items of the project on earlier pages.
+    pub(super) skip: usize,
 }
 
 impl Place {
@@ -26,7 +25,7 @@ impl Place {
     ///
     /// # Errors
     /// [`Fault::InvalidArguments`](archway_proto::fault::Fault::InvalidArguments)
-    pub(in crate::tools) fn parse<'a>(
+    pub(super) fn parse<'a>(
         cursor: &str,
         slugs: impl Iterator<Item = &'a str>,
     ) -> Result<Place, Failure> {
@@ -47,7 +46,7 @@ impl Place {
 
     /// The projects of a page in their order: the default one, the others by slug, from the place where the page begins.
     /// `default` is the hash of a slug.
-    pub(in crate::tools) fn order(
+    pub(super) fn order(
         mut projects: Vec<Arc<Project>>,
         default: Option<&str>,
         start: Option<&Place>,
@@ -61,7 +60,7 @@ impl Place {
         projects
     }
 
-    pub(in crate::tools) fn cursor(&self) -> String {
+    pub(super) fn cursor(&self) -> String {
         let named = |name: &Option<String>| name.clone().unwrap_or_else(|| "-".to_owned());
         let (default, commit) = (named(&self.default), named(&self.commit));
         let project = paging::short_name(&self.project);
