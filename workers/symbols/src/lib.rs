@@ -22,6 +22,7 @@ mod receiver;
 mod places;
 mod describe;
 mod spelling;
+mod scopes;
 mod query;
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ use archway_repo::{
 
 pub use cache::{Parsed, SymbolCache};
 pub use query::{Match, NameQuery};
+pub use scopes::Scopes;
 
 /// What kind of thing a name is defined as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -219,13 +221,9 @@ impl Symbols {
             })
     }
 
-    /// The lines of the innermost function or block around a line with a definition of the bare name
-    /// in it, as [`Definition::visible`]; `None` if there is none.
-    pub fn scope_at(&self, name: &str, line: u32) -> Option<(u32, u32)> {
-        let named = self.definitions.iter().filter(|it| *it.name == *name);
-        let scopes = named.filter_map(|it| it.visible);
-        let around = scopes.filter(|(first, last)| (*first..=*last).contains(&line));
-        around.min_by_key(|(first, last)| last - first)
+    /// The functions and blocks with definitions in them. It takes a pass over all definitions.
+    pub fn scopes(&self) -> Scopes<'_> {
+        Scopes::of(&self.definitions)
     }
 
     /// The definition at a position.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use archway_repo::{RepoPath, syntax::Language};
-use archway_symbols::{Definition, Kind, Local, Receiver, Symbols, Use, UseKind};
+use archway_symbols::{Definition, Kind, Local, Receiver, Scopes, Symbols, Use, UseKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +46,7 @@ pub(super) struct UsingFile<'a> {
     pub(super) imports: &'a HashSet<RepoPath>,
     /// The places where parameters and local variables of the name begin.
     pub(super) locals: &'a [Local],
+    pub(super) scopes: Scopes<'a>,
 }
 
 impl Target {
@@ -113,7 +114,7 @@ impl UsingFile<'_> {
             is_imported,
             by_name: binds(&target.definition.name),
             by_owner: target.is_member() && binds(owner),
-            names_owner: self.symbols.number(owner).is_some(),
+            names_owner: is_elsewhere && self.symbols.number(owner).is_some(),
         }
     }
 
@@ -184,8 +185,8 @@ impl UsingFile<'_> {
             return Some(self.member_of_other_file(used, bound));
         }
         let is_bare = used.receiver == Receiver::None && used.kind != UseKind::Import;
-        let scope = self.symbols.scope_at(&target.definition.name, used.line);
-        if is_bare && scope.is_some() {
+        let is_own = || self.scopes.at(&target.definition.name, used.line).is_some();
+        if is_bare && is_own() {
             return None;
         }
         Some(match used.receiver {

@@ -26,7 +26,7 @@ impl UsingFile<'_> {
     /// Whether a definition of this file is the one that its bare name means where it is used: it
     /// stands in the innermost function or block around that has one.
     pub(super) fn is_in_scope(&self, definition: &Definition, used: &Use) -> bool {
-        self.symbols.scope_at(&definition.name, used.line) == definition.visible
+        self.scopes.at(&definition.name, used.line) == definition.visible
     }
 
     /// Whether a use is inside of the type that a member is of: by the definition of that type if both

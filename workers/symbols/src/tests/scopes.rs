@@ -110,8 +110,33 @@ fn definitions_in_closures_and_blocks_are_visible_there() {
 fn a_bare_name_is_of_the_innermost_scope_around() {
     let text = "function f() {}\nit(() => {\n  const f = () => 1;\n  it(() => {\n    const f = () => 2;\n  });\n});\n";
     let symbols = symbols(Language::JavaScript, text);
-    let scopes = [1, 3, 5, 7, 8].map(|line| symbols.scope_at("f", line));
+    let scopes = symbols.scopes();
+    let found = [1, 3, 5, 7, 8].map(|line| scopes.at("f", line));
     let (outer, inner) = (Some((2, 7)), Some((4, 6)));
-    assert_eq!(scopes, [None, outer, inner, outer, None]);
-    assert_eq!(symbols.scope_at("g", 5), None);
+    assert_eq!(found, [None, outer, inner, outer, None]);
+    assert_eq!(scopes.at("g", 5), None);
+}
+
+#[test]
+fn hundreds_of_scopes_of_a_name_are_told_apart() {
+    let closure = "  it(() => {\n    const f = () => 1;\n  });\n".repeat(500);
+    let text = format!("it(() => {{\n  const f = () => 0;\n{closure}}});\n");
+    let symbols = symbols(Language::JavaScript, &text);
+    let scopes = symbols.scopes();
+    for first in (3..1_503).step_by(3) {
+        assert_eq!(scopes.at("f", first + 1), Some((first, first + 2)));
+    }
+    assert_eq!(scopes.at("f", 1_503), Some((1, 1_503)));
+    assert_eq!(scopes.at("f", 1_504), None);
+}
+
+#[test]
+fn a_line_of_two_blocks_is_of_the_shorter_or_first() {
+    let text = "if (a) {\n  const f = () => 1;\n} else {\n  const f = () => 2;\n}\n\
+        if (a) {\n  const f = () => 3;\n  a();\n} else {\n  const f = () => 4;\n}\n";
+    let symbols = symbols(Language::JavaScript, text);
+    let scopes = symbols.scopes();
+    let found = [2, 3, 4, 8, 9, 10].map(|line| scopes.at("f", line));
+    let expected = [(1, 3), (1, 3), (3, 5), (6, 9), (9, 11), (9, 11)];
+    assert_eq!(found, expected.map(Some));
 }
