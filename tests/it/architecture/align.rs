@@ -202,3 +202,21 @@ async fn a_proposal_has_bounds_and_words() {
     let camel = json!({ "decisionDescription": "Use Postgres.", "decisionContext": null });
     assert!(!client.call("check_adr_alignment", camel).await.is_error());
 }
+
+#[tokio::test]
+async fn the_chosen_product_is_no_conflict_and_the_refused_one_is() {
+    let record = "# Use PostgreSQL\n\n## Status\n\nAccepted\n\n## Decision\n\n\
+                  We will use PostgreSQL for all data. We will not use MongoDB.\n";
+    let repo = Repo::new().file("docs/adr/0001-use-postgresql.md", record);
+    let (_stack, client) = serve(repo.commit()).await;
+    for (proposal, conflicts) in [
+        ("Store sessions in PostgreSQL.", 0),
+        ("Sessions are kept in PostgreSQL, as ADR 1 says.", 0),
+        ("We will store parcels in MongoDB.", 1),
+        ("Keep sessions in MongoDB instead of PostgreSQL.", 1),
+    ] {
+        let reply = check(&client, proposal).await;
+        let found = reply.structured()["conflicts"].as_array().unwrap().len();
+        assert_eq!(found, conflicts, "{proposal}: {}", reply.text());
+    }
+}

@@ -10,6 +10,7 @@ mod find_symbol;
 mod modules;
 mod confidence;
 mod place;
+mod scope;
 mod targets;
 mod references;
 mod find_references;

@@ -2,7 +2,10 @@
 
 use archway_repo::syntax::Language;
 
-use crate::{naming::row, path::Path};
+use crate::{
+    naming::row,
+    path::{Path, Step},
+};
 
 /// Deepest nesting of a name in a pattern.
 const MAX_DEPTH: usize = 8;
@@ -139,8 +142,7 @@ fn binds((parent, field): (&str, &str)) -> bool {
 
 /// The last line in which a local that begins here is visible; 0 if nothing is around it.
 pub(crate) fn last_line(language: Language, path: Path<'_, '_>) -> u32 {
-    let is_of_function = matches!(language, Language::Python | Language::Ruby)
-        || path.up().up().kind() == "variable_declaration" && is_script(language);
+    let is_of_function = is_of_function(language, path.up().up().kind());
     let mut around = path.0.iter().rev().skip(1);
     let scope = around.find(|step| {
         let is_block = match language {
@@ -150,6 +152,31 @@ pub(crate) fn last_line(language: Language, path: Path<'_, '_>) -> u32 {
         is_block || FUNCTIONS.contains(&step.kind)
     });
     scope.map_or(0, |scope| row(scope.node.end_position().row))
+}
+
+/// The lines of the function or block with a definition in it that is no member: its bare name is
+/// visible there alone. `above` are the nodes around the declaring one. `None` if there is none, and
+/// in languages whose definitions are visible everywhere.
+pub(crate) fn visible(language: Language, above: &[Step<'_>]) -> Option<(u32, u32)> {
+    let is_everywhere = matches!(language, Language::Ruby | Language::Php)
+        || above.iter().any(|step| step.kind == "ambient_declaration");
+    if is_everywhere {
+        return None;
+    }
+    let is_of_function = is_of_function(language, above.last().map_or("", |step| step.kind));
+    let scope = above.iter().rev().find(|step| {
+        let is_block = !is_of_function && BLOCKS.contains(&step.kind);
+        // The parameters of a template are in its node, and so is what it declares.
+        is_block || FUNCTIONS.contains(&step.kind) && step.kind != "template_declaration"
+    })?;
+    let node = scope.node;
+    Some((row(node.start_position().row), row(node.end_position().row)))
+}
+
+/// Whether a variable is visible in the whole function around, whatever the block.
+fn is_of_function(language: Language, statement: &str) -> bool {
+    matches!(language, Language::Python | Language::Ruby)
+        || statement == "variable_declaration" && is_script(language)
 }
 
 fn is_script(language: Language) -> bool {

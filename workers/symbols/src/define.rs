@@ -4,7 +4,7 @@ use archway_repo::syntax::Language;
 use tree_sitter::Node;
 
 use crate::{
-    Kind, declarator, modifiers,
+    Kind, binding, declarator, modifiers,
     naming::{Scope, name_text, type_name},
     path::{Path, Step},
     places,
@@ -22,6 +22,8 @@ pub(crate) struct Found<'t> {
     /// The owner that the declaration itself names, as Go's receivers.
     pub(crate) owner: Option<String>,
     pub(crate) is_exported: bool,
+    /// The lines of the function or block in which its bare name is visible.
+    pub(crate) visible: Option<(u32, u32)>,
     /// It may stand several times; the first is the definition.
     pub(crate) is_assignment: bool,
 }
@@ -57,8 +59,10 @@ pub(crate) fn found<'t>(
         (false, true) => 0,
         (false, false) => declaring.end_byte(),
     };
+    let is_bare = !is_member(scope) && !matches!(kind, Kind::Method | Kind::Field | Kind::Macro);
     Some(Found {
         kind,
+        visible: binding::visible(language, above).filter(|_| is_bare),
         outer: outer(above, declaring, false),
         body,
         end,

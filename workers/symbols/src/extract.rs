@@ -168,6 +168,7 @@ impl<'a> Extractor<'a> {
             signature: described.signature,
             doc: described.doc,
             is_exported: found.is_exported,
+            visible: found.visible,
             is_test,
             is_whole: found.body.is_some() || !found.kind.is_callable(),
         });

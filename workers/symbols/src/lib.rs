@@ -22,6 +22,7 @@ mod receiver;
 mod places;
 mod describe;
 mod spelling;
+mod scopes;
 mod query;
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ use archway_repo::{
 
 pub use cache::{Parsed, SymbolCache};
 pub use query::{Match, NameQuery};
+pub use scopes::Scopes;
 
 /// What kind of thing a name is defined as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -99,6 +101,9 @@ pub struct Definition {
     pub doc: Option<Box<str>>,
     /// Whether other files may use it, as far as its own declaration says.
     pub is_exported: bool,
+    /// The first and last line in which its bare name is visible; `None` if it is a member, or the
+    /// whole text is.
+    pub visible: Option<(u32, u32)>,
     /// Whether it is test code by its place in the text.
     pub is_test: bool,
     /// Whether it has a body or value; a prototype has none.
@@ -214,6 +219,11 @@ impl Symbols {
                 line: it.line,
                 last_line: *last_line,
             })
+    }
+
+    /// The functions and blocks with definitions in them. It takes a pass over all definitions.
+    pub fn scopes(&self) -> Scopes<'_> {
+        Scopes::of(&self.definitions)
     }
 
     /// The definition at a position.

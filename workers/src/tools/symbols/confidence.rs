@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use archway_repo::{RepoPath, syntax::Language};
-use archway_symbols::{Definition, Kind, Local, Receiver, Symbols, Use, UseKind};
+use archway_symbols::{Definition, Kind, Local, Receiver, Scopes, Symbols, Use, UseKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::modules::{SCRIPT, family, file_and_folder, may_be};
+use super::modules::{family, file_and_folder, may_be};
 
 // How sure it is that a use means the definition. Comments here are in no schema, which has a bound.
 #[derive(
@@ -46,6 +46,7 @@ pub(super) struct UsingFile<'a> {
     pub(super) imports: &'a HashSet<RepoPath>,
     /// The places where parameters and local variables of the name begin.
     pub(super) locals: &'a [Local],
+    pub(super) scopes: Scopes<'a>,
 }
 
 impl Target {
@@ -75,7 +76,7 @@ impl Target {
             || (self.definition.kind == Kind::Constant && self.owner.is_some())
     }
 
-    fn is_owner(&self, name: &str) -> bool {
+    pub(super) fn is_owner(&self, name: &str) -> bool {
         self.owner.as_deref() == Some(name)
     }
 }
@@ -113,7 +114,7 @@ impl UsingFile<'_> {
             is_imported,
             by_name: binds(&target.definition.name),
             by_owner: target.is_member() && binds(owner),
-            names_owner: self.symbols.number(owner).is_some(),
+            names_owner: is_elsewhere && self.symbols.number(owner).is_some(),
         }
     }
 
@@ -128,24 +129,13 @@ impl UsingFile<'_> {
         }
     }
 
-    /// Whether a parameter or a local variable of the name is meant.
-    fn is_hidden(&self, used: &Use) -> bool {
-        if used.receiver != Receiver::None || used.kind == UseKind::Import {
-            return false;
-        }
-        // A call where the local begins is none of it: `let size = size();`
-        let is_before = |local: &Local| {
-            used.kind == UseKind::Call && local.line == used.line && family(self.language) != SCRIPT
-        };
-        let is_it = |local: &Local| {
-            (local.line..=local.last_line).contains(&used.line) && !is_before(local)
-        };
-        self.locals.iter().any(is_it)
-    }
-
     fn in_same_file(&self, used: &Use, target: &Target) -> Option<Confidence> {
         if target.is_member() {
             return Some(self.member_in_same_file(used, target));
+        }
+        let is_bare = used.receiver == Receiver::None && used.kind != UseKind::Import;
+        if is_bare && !self.is_in_scope(&target.definition, used) {
+            return None;
         }
         let is_within = |at: Option<u32>| {
             let mut around = self.symbols.around(used.within);
@@ -158,26 +148,25 @@ impl UsingFile<'_> {
         }
         Some(match used.receiver {
             Receiver::None => Confidence::Certain,
-            // `self::name`; elsewhere it is a member.
-            Receiver::Own if self.language == Language::Rust => Confidence::Certain,
             Receiver::Name(name) if target.is_owner(self.symbols.name(name)) => Confidence::Certain,
             _ => Confidence::Name,
         })
     }
 
     fn member_in_same_file(&self, used: &Use, target: &Target) -> Confidence {
-        let mut around = self.symbols.around(used.within);
-        let is_inside = around.any(|(_, it)| {
-            let container = it.container.as_deref().unwrap_or_default();
-            let last = container.rsplit([':', '.']).next().unwrap_or_default();
-            target.is_owner(last) || target.is_owner(&it.name)
-        });
+        let is_inside = self.is_inside(used, target);
         let is_implicit = looks_among_members(self.language);
+        let owner = self.symbols.definition(target.definition.parent);
+        let owner = owner.filter(|it| target.is_owner(&it.name));
         match used.receiver {
             Receiver::Own if is_inside => Confidence::Certain,
             Receiver::None if is_inside && is_implicit => Confidence::Certain,
             Receiver::None if target.definition.kind == Kind::Constant => Confidence::Likely,
-            Receiver::Name(name) if target.is_owner(self.symbols.name(name)) => Confidence::Certain,
+            Receiver::Name(name) if target.is_owner(self.symbols.name(name)) => {
+                // A type of another function may have the same name.
+                let is_it = owner.is_none_or(|owner| self.is_in_scope(owner, used));
+                Confidence::of(is_it, false)
+            }
             Receiver::Name(_) | Receiver::Unknown => Confidence::Likely,
             _ => Confidence::Name,
         }
@@ -194,6 +183,11 @@ impl UsingFile<'_> {
         }
         if target.is_member() {
             return Some(self.member_of_other_file(used, bound));
+        }
+        let is_bare = used.receiver == Receiver::None && used.kind != UseKind::Import;
+        let is_own = || self.scopes.at(&target.definition.name, used.line).is_some();
+        if is_bare && is_own() {
+            return None;
         }
         Some(match used.receiver {
             Receiver::Name(module) if used.kind == UseKind::Import => {
@@ -268,8 +262,20 @@ impl UsingFile<'_> {
             Language::Go => folder == module,
             _ => file == module || folder == module,
         };
+        // `from .gate import gate` imports what the module defines, not the module.
+        let is_object = |import: &Use| match import.receiver {
+            Receiver::Name(from) if self.language != Language::JavaScript => {
+                let from = self.symbols.name(from);
+                from.rsplit(['.', '/']).next() == Some(module)
+            }
+            // In JavaScript it may be a `require`, which is the module.
+            _ => false,
+        };
         // Go's imports name no identifiers.
-        let is_bound = || self.language == Language::Go || self.imports_of(module).next().is_some();
+        let is_bound = || {
+            let mut imports = self.imports_of(module).peekable();
+            self.language == Language::Go || (imports.peek().is_some() && !imports.any(is_object))
+        };
         let is_local = || {
             let mut locals = self.symbols.locals_of(module);
             locals.any(|local| (local.line..=local.last_line).contains(&line))

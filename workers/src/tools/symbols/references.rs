@@ -175,6 +175,7 @@ fn add(
         symbols,
         imports,
         locals: &locals,
+        scopes: symbols.scopes(),
     };
     let is_generated = symbols.is_generated || archway_repo::is_generated(source.path.as_bytes());
     let others = others(source, name, targets);

@@ -3,6 +3,7 @@
 use archway_repo::syntax::Language;
 
 use super::{symbols, used};
+use crate::Definition;
 
 /// `first-last` lines in which the locals of a name are visible.
 fn visible(language: Language, text: &str, name: &str) -> Vec<String> {
@@ -71,4 +72,71 @@ fn keys_of_objects_are_members_and_no_names_in_scope() {
         used(Language::JavaScript, text, "open"),
         ["4:11 local in f", "4:11 other of ? in f"]
     );
+}
+
+/// `name first-last` of each definition that is visible in a part of the text.
+fn scoped(language: Language, text: &str) -> Vec<String> {
+    let symbols = symbols(language, text);
+    let definitions = symbols.definitions.iter();
+    let show = |it: &Definition| {
+        let (first, last) = it.visible?;
+        Some(format!("{} {first}-{last}", it.name))
+    };
+    definitions.filter_map(show).collect()
+}
+
+#[test]
+fn definitions_in_closures_and_blocks_are_visible_there() {
+    let script = "const top = () => 1;\nit('a', () => {\n  const Card = () => <a/>;\n  class Gate { open() {} }\n});\n\
+        namespace N {\n  export function f() {}\n}\ndeclare global {\n  interface Window { a: number }\n}\n\
+        if (x) {\n  var g = () => 2;\n}\n";
+    let python = "class A:\n    def f(self):\n        def g(): pass\n        class B:\n            def h(self): pass\n\
+        if x:\n    def top(): pass\n";
+    let rust = "mod m { fn f() {} }\nimpl A {\n    fn f() {\n        fn g() {}\n    }\n}\n";
+    let cpp = "template <class T>\nclass A { int x; };\ntemplate <class T>\nT f(T x) {\n  struct B { int y; };\n}\n";
+    let ruby = "def f\n  def g; end\nend\n";
+    for (language, text, expected) in [
+        (Language::Tsx, script, vec!["Card 2-5", "Gate 2-5", "f 6-8"]),
+        (Language::Python, python, vec!["g 2-5", "B 2-5"]),
+        (Language::Rust, rust, vec!["g 3-5"]),
+        (Language::Cpp, cpp, vec!["B 4-6"]),
+        (Language::Ruby, ruby, vec![]),
+    ] {
+        assert_eq!(scoped(language, text), expected, "{language:?}");
+    }
+}
+
+#[test]
+fn a_bare_name_is_of_the_innermost_scope_around() {
+    let text = "function f() {}\nit(() => {\n  const f = () => 1;\n  it(() => {\n    const f = () => 2;\n  });\n});\n";
+    let symbols = symbols(Language::JavaScript, text);
+    let scopes = symbols.scopes();
+    let found = [1, 3, 5, 7, 8].map(|line| scopes.at("f", line));
+    let (outer, inner) = (Some((2, 7)), Some((4, 6)));
+    assert_eq!(found, [None, outer, inner, outer, None]);
+    assert_eq!(scopes.at("g", 5), None);
+}
+
+#[test]
+fn hundreds_of_scopes_of_a_name_are_told_apart() {
+    let closure = "  it(() => {\n    const f = () => 1;\n  });\n".repeat(500);
+    let text = format!("it(() => {{\n  const f = () => 0;\n{closure}}});\n");
+    let symbols = symbols(Language::JavaScript, &text);
+    let scopes = symbols.scopes();
+    for first in (3..1_503).step_by(3) {
+        assert_eq!(scopes.at("f", first + 1), Some((first, first + 2)));
+    }
+    assert_eq!(scopes.at("f", 1_503), Some((1, 1_503)));
+    assert_eq!(scopes.at("f", 1_504), None);
+}
+
+#[test]
+fn a_line_of_two_blocks_is_of_the_shorter_or_first() {
+    let text = "if (a) {\n  const f = () => 1;\n} else {\n  const f = () => 2;\n}\n\
+        if (a) {\n  const f = () => 3;\n  a();\n} else {\n  const f = () => 4;\n}\n";
+    let symbols = symbols(Language::JavaScript, text);
+    let scopes = symbols.scopes();
+    let found = [2, 3, 4, 8, 9, 10].map(|line| scopes.at("f", line));
+    let expected = [(1, 3), (1, 3), (3, 5), (6, 9), (9, 11), (9, 11)];
+    assert_eq!(found, expected.map(Some));
 }
