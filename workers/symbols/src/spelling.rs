@@ -78,6 +78,15 @@ fn after_closing(rest: &str, (open, close): (char, char)) -> Option<&str> {
     None
 }
 
+/// `admit` for `pub fn admit`.
+fn without_keywords(part: &str) -> &str {
+    let is_words = part.chars().all(|c| is_word(c) || c == ' ');
+    match part.rsplit_once(' ') {
+        Some((_, name)) if is_words => name,
+        _ => part,
+    }
+}
+
 fn split(plain: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut chars = plain.chars().peekable();
@@ -93,11 +102,7 @@ fn split(plain: &str) -> Vec<String> {
             false => parts.last_mut().map_or((), |part| part.push(c)),
         }
     }
-    // `fn admit` is admit.
-    let parts = parts.iter().map(|part| {
-        let part = part.trim();
-        part.rsplit(char::is_whitespace).next().unwrap_or(part)
-    });
+    let parts = parts.iter().map(|part| without_keywords(part.trim()));
     let parts = parts.filter(|part| !part.trim_matches('#').is_empty());
     parts.map(str::to_owned).collect()
 }

@@ -52,6 +52,8 @@ fn a_container_may_be_written_as_in_any_language() {
 #[test]
 fn arguments_and_parentheses_are_no_part_of_a_name() {
     for (query, expected) in [
+        ("pub fn admit", vec!["admit"]),
+        ("struct Gate", vec!["Gate"]),
         (" Circuit :: admit ", vec!["Circuit", "admit"]),
         ("`Circuit<T>::admit`", vec!["Circuit", "admit"]),
         ("Vec<Box<dyn Fn() -> T>>::push", vec!["Vec", "push"]),
