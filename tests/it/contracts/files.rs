@@ -192,6 +192,8 @@ async fn a_file_given_as_directory_is_not_found() {
             "{directory}: {}",
             reply.value()
         );
+        let is_file = reply.text().contains("it is a file: call read_file");
+        assert_eq!(is_file, directory == "README.md", "{}", reply.text());
     }
 }
 

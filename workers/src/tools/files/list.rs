@@ -171,6 +171,12 @@ fn directory(repo: &Repo, requested: &RepoPath, cancel: &Cancel) -> Result<RepoP
         if let Some(submodule) = repo.submodule(requested) {
             return not_here(submodule);
         }
+        if repo.open(requested).is_ok() {
+            return Failure {
+                suggestion: "it is a file: call read_file, or list its folder".to_owned(),
+                ..error.into()
+            };
+        }
         near::suggest(error.into(), near::folders(repo, requested, cancel))
     })
 }
