@@ -248,6 +248,9 @@ impl Mirrors {
             Some(head) => Some(head),
             None => self.ask_for_head(mirror, source, &refs, bounds).await?,
         };
+        if let (None, None, Some(reference)) = (&found, refs.served_head(), source.reference) {
+            return Err(no_such_ref(reference));
+        }
         self.publish(mirror, (&refs, bytes), found, bounds).await
     }
 
@@ -272,6 +275,12 @@ fn disk_failure(error: &io::Error) -> SyncFailure {
         _ => SyncState::Failed,
     };
     SyncFailure::new(state, format!("the folder of the mirror: {}", error.kind()))
+}
+
+/// The failure of a ref that the remote never had: no other commit is served in its place.
+fn no_such_ref(reference: &str) -> SyncFailure {
+    let message = format!("the remote has no branch, tag or commit {reference}: name another ref");
+    SyncFailure::new(SyncState::RefGone, message)
 }
 
 #[cfg(test)]

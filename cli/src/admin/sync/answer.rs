@@ -166,7 +166,7 @@ impl Answer for MirrorList {
             "project", "state", "host", "head", "fetched", "next", "MB", "error",
         ];
         let none = "nothing is mirrored: `archway project add TENANT SLUG --git URL` adds a repository, and what a connection finds \
-             comes once `archway sync` runs";
+             comes once `archway sync` runs. `archway connection list TENANT` says why a listing failed";
         let rows = self.worst();
         let rows = rows.map(|(row, places)| (&row.tenant, row.cells(places)));
         let mirrors = self.table(header, rows.collect(), none);
