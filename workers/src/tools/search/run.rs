@@ -128,7 +128,7 @@ fn files<M: Match>(page: &MatchPage<M>) -> Vec<String> {
 /// Searches one project.
 ///
 /// # Errors
-/// [`Fault::SearchTimeout`] if the time was up before the search began, and those of a read.
+/// `search_timeout` if the time was up before the search began, and those of a read.
 async fn search(
     cx: &ToolContext,
     project: &Project,
