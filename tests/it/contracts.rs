@@ -25,7 +25,6 @@ mod references;
 mod skipped;
 mod submodules;
 mod search_pages;
-mod search_deadline;
 mod sizes;
 
 use e2e::Reply;
