@@ -23,7 +23,7 @@ use uuid::Uuid;
 use crate::{Client, Database, Qdrant, Tenant, fixture::HangEvent, tenant::PLAIN};
 use gateways::{Gateways, Shared};
 use passes::PassKey;
-use search_index::SearchConfig;
+use search_index::SearchCache;
 use workers::{Parts, Worker};
 
 mod gateways;
@@ -53,7 +53,7 @@ pub struct Harness {
     hung: Option<Sender<HangEvent>>,
     index: IndexConfig,
     chat: ChatConfig,
-    search: SearchConfig,
+    search_cache: SearchCache,
     relayed: bool,
     issuers: Vec<String>,
 }
@@ -93,7 +93,7 @@ impl Harness {
                 ..IndexConfig::default()
             },
             chat: ChatConfig::default(),
-            search: SearchConfig::default(),
+            search_cache: SearchCache::default(),
             relayed: false,
             issuers: Vec::new(),
         }

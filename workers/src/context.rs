@@ -302,18 +302,7 @@ mod tests {
     struct NoOutput {}
 
     fn project() -> Project {
-        project_of("site")
-    }
-
-    fn project_of(slug: &str) -> Project {
-        Project {
-            id: Uuid::nil(),
-            slug: slug.to_owned(),
-            name: slug.to_owned(),
-            rules: Arc::new(Rules::new(&[], &[], None).unwrap()),
-            mirror: None,
-            hosted: Default::default(),
-        }
+        Project::with_slug("site")
     }
 
     fn pass(tenant: &str) -> Pass {
@@ -472,12 +461,12 @@ mod tests {
         let links = "linked_projects = ['web', 'hidden', 'nowhere', 'site', 'api', 'web']";
         std::fs::write(folder.join(".archway.toml"), links).unwrap();
         let mut pass = pass("calm");
-        let all = ["api", "hidden", "other", "site", "web"].map(project_of);
+        let all = ["api", "hidden", "other", "site", "web"].map(Project::with_slug);
         let projects = &worker.shared.projects;
         projects.insert(pass.tenant_id, Vec::from(all)).await;
         let slugs = async |pass: &Pass, of: &str| {
             let cx = worker.context(pass.clone());
-            let linked = cx.linked(&project_of(of)).await.unwrap();
+            let linked = cx.linked(&Project::with_slug(of)).await.unwrap();
             linked
                 .iter()
                 .map(|project| project.slug.clone())

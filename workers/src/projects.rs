@@ -34,6 +34,21 @@ pub struct Project {
     pub(crate) hosted: HostedText,
 }
 
+#[cfg(test)]
+impl Project {
+    /// A project without rules of its own and without a mirror.
+    pub(crate) fn with_slug(slug: &str) -> Project {
+        Project {
+            id: Uuid::nil(),
+            slug: slug.to_owned(),
+            name: slug.to_owned(),
+            rules: Arc::new(Rules::new(&[], &[], None).unwrap()),
+            mirror: None,
+            hosted: HostedText::default(),
+        }
+    }
+}
+
 type TenantProjects = Arc<Vec<Arc<Project>>>;
 
 /// The projects of recently active tenants.

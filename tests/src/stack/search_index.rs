@@ -1,4 +1,4 @@
-//! The searches of a stack's workers: their threads, and the index: its size, its folder, whether it is built.
+//! The search index of a stack's workers: its size, its folder, and whether it is built.
 
 use std::{
     fs,
@@ -17,26 +17,23 @@ const BUILD_TIME: Duration = Duration::from_secs(240);
 /// A word that no file of a test has, and that makes a search look at every file.
 const ABSENT: &str = "no_such_word_anywhere";
 
-/// The threads of the workers' searches, and where their search index is.
+/// Where the workers keep their search index.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SearchConfig {
-    /// 0: one for each core.
-    pub(super) threads: usize,
-    pub(super) cache_bytes: u64,
+pub(super) struct SearchCache {
+    pub(super) bytes: u64,
     on_disk: bool,
 }
 
-impl Default for SearchConfig {
-    fn default() -> SearchConfig {
-        SearchConfig {
-            threads: 0,
-            cache_bytes: 64 << 20,
+impl Default for SearchCache {
+    fn default() -> SearchCache {
+        SearchCache {
+            bytes: 64 << 20,
             on_disk: false,
         }
     }
 }
 
-impl SearchConfig {
+impl SearchCache {
     /// The cache of workers with these repositories: a folder beside them.
     pub(super) fn folder(self, repositories: &Path) -> Option<PathBuf> {
         self.on_disk.then(|| repositories.with_file_name("cache"))
@@ -48,15 +45,10 @@ impl Harness {
     /// every search reads the files.
     #[must_use]
     pub fn search_cache(mut self, bytes: u64) -> Harness {
-        self.search.cache_bytes = bytes;
-        self.search.on_disk = true;
-        self
-    }
-
-    /// The number of threads of each worker's searches. By default there is one for each core.
-    #[must_use]
-    pub fn search_threads(mut self, count: usize) -> Harness {
-        self.search.threads = count;
+        self.search_cache = SearchCache {
+            bytes,
+            on_disk: true,
+        };
         self
     }
 }

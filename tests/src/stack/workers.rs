@@ -17,7 +17,7 @@ use archway_workers::{
 };
 use tokio::{sync::mpsc::Sender, task::JoinHandle, time::Instant};
 
-use super::{Harness, POOL, Stack, search_index::SearchConfig};
+use super::{Harness, POOL, Stack, search_index::SearchCache};
 use crate::{
     ChatModel, Database, Embeddings,
     fixture::{Fixture, HangEvent},
@@ -71,7 +71,7 @@ impl Harness {
 
     /// What a worker of its own configuration needs.
     pub(super) fn parts(&self) -> Parts {
-        (self.index.clone(), self.chat.clone(), self.search)
+        (self.index.clone(), self.chat.clone(), self.search_cache)
     }
 
     /// Starts the workers and returns them with their addresses.
@@ -98,7 +98,7 @@ impl Harness {
 }
 
 /// The configuration of a worker that differs between stacks.
-pub(super) type Parts = (IndexConfig, ChatConfig, SearchConfig);
+pub(super) type Parts = (IndexConfig, ChatConfig, SearchCache);
 
 /// A worker. Dropping it ends it.
 pub(super) enum Worker {
@@ -178,8 +178,8 @@ impl Worker {
     ) -> Worker {
         let config = WorkerConfig {
             pool: POOL.to_owned(),
-            search_threads: search.threads,
-            search_cache_bytes: search.cache_bytes,
+            search_threads: 0,
+            search_cache_bytes: search.bytes,
             content_cache_bytes: 64 << 20,
             project_cache_bytes: 256 << 20,
             blocking_calls: NonZeroUsize::new(16).unwrap(),

@@ -223,11 +223,8 @@ impl<'a> Page<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use archway_repo::{Cancel, Repo, Rules, testing::Sandbox};
+    use archway_repo::{Cancel, Repo, testing::Sandbox};
     use parking_lot::Mutex;
-    use uuid::Uuid;
 
     use super::*;
     use crate::tools::every_project::ReadProject;
@@ -248,17 +245,6 @@ mod tests {
             self.0
                 .extend(std::iter::repeat_n(project.slug.clone(), items));
             added
-        }
-    }
-
-    fn project(slug: &str) -> Project {
-        Project {
-            id: Uuid::nil(),
-            slug: slug.to_owned(),
-            name: slug.to_owned(),
-            rules: Arc::new(Rules::new(&[], &[], None).unwrap()),
-            mirror: None,
-            hosted: Default::default(),
         }
     }
 
@@ -284,7 +270,7 @@ mod tests {
     fn page(cursor: Option<&str>, skip: usize, reads: &[Read]) -> Result<Said, Failure> {
         let (app, warnings) = (Sandbox::new(), Mutex::new(0));
         let warn = Box::new(|_| *warnings.lock() += 1);
-        let projects: Vec<Project> = ["a", "b", "c", "d"].map(project).into();
+        let projects: Vec<Project> = ["a", "b", "c", "d"].map(Project::with_slug).into();
         let projects = projects.get(..reads.len()).unwrap();
         let mut items = Items::default();
         let mut page = Page::new(warn, cursor.is_some(), None, projects.len());

@@ -171,20 +171,10 @@ impl LeftOut {
 
 #[cfg(test)]
 mod tests {
-    use archway_repo::Rules;
-    use uuid::Uuid;
-
     use super::*;
 
     fn project(slug: &str) -> Arc<Project> {
-        Arc::new(Project {
-            id: Uuid::nil(),
-            slug: slug.to_owned(),
-            name: slug.to_owned(),
-            rules: Arc::new(Rules::new(&[], &[], None).unwrap()),
-            mirror: None,
-            hosted: Default::default(),
-        })
+        Arc::new(Project::with_slug(slug))
     }
 
     fn slugs(scope: &SearchScope) -> Vec<&str> {
