@@ -125,8 +125,10 @@ async fn all(
     let every = every_project::collect(cx, cursor, &mut page).await?;
     let files: Vec<String> = page.symbols.iter().map(FoundSymbol::file).collect();
     let is_whole = every.next.is_none() && every.skipped.is_empty();
+    // Later pages and skipped projects may have some.
+    let has_none = page.total == 0 && is_whole && !every.is_late && cursor.is_none();
     let body = SymbolList {
-        message: (page.total == 0).then(|| nothing_found(&page.wanted, &page.elsewhere)),
+        message: has_none.then(|| nothing_found(&page.wanted, &page.elsewhere)),
         symbols: page.symbols,
         total: page.total,
         truncated: !is_whole || every.is_late || page.is_incomplete,
