@@ -17,6 +17,8 @@ use rustix::process::{Pid, test_kill_process};
 
 /// The file with the root secret of `dev`.
 pub(crate) const ROOT_SECRET: &str = "root-secret";
+/// The folder of credentials for remote repositories.
+pub(crate) const CREDENTIALS: &str = "credentials";
 const LOCK: &str = "archway.lock";
 
 /// A data folder that this process has claimed, until the value and all clones are dropped.

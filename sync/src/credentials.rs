@@ -76,7 +76,7 @@ pub enum CredentialError {
     Name(String),
     /// There is no such file.
     #[error(
-        "the folder that --credentials names has no file `{0}`: an operator has to put it there"
+        "the folder of credentials (--credentials) has no file `{0}`: an operator has to put it there"
     )]
     Missing(String),
     /// The file cannot be read.

@@ -3,6 +3,7 @@
 mod apps;
 mod attacks;
 mod connections;
+mod https_mirror;
 mod leases;
 mod mirrored;
 pub(crate) mod places;

@@ -64,7 +64,7 @@ struct AddArgs {
     /// Change nothing: ask the host, and list what would be served, and under which slugs.
     #[arg(long)]
     dry_run: bool,
-    /// The folder of credentials, for --dry-run.
+    /// The folder of credentials, for --dry-run [default: that of `archway dev` if it is asked].
     #[arg(
         long,
         env = "ARCHWAY_CREDENTIALS",

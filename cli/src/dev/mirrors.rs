@@ -23,12 +23,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::database::Database;
 use super::stack::Exposition;
-use crate::data_dir::DataDir;
+use crate::data_dir::{CREDENTIALS, DataDir};
 
 /// The folder of mirrors, in the data folder.
 const FOLDER: &str = "mirrors";
-/// The default folder of credentials, in the data folder.
-const CREDENTIALS: &str = "credentials";
 /// How full a volume may be until nothing new is cloned, in percent: fuller than a server's.
 const VOLUME_PERCENT: u8 = 95;
 /// Database connections: one hears of new sources.

@@ -6,7 +6,7 @@
 use archway_proto::nearest;
 
 /// Arguments with the same meaning. Models carry them over from other tools and servers.
-const SYNONYMS: [&[&str]; 7] = [
+const SYNONYMS: [&[&str]; 8] = [
     &["glob", "file_pattern", "include", "file_glob"],
     &["pattern", "query", "regex", "search"],
     &["path", "file_path", "file", "filename", "filepath"],
@@ -14,6 +14,7 @@ const SYNONYMS: [&[&str]; 7] = [
     &["project", "repo", "repository"],
     &["max_results", "limit", "max_count", "head_limit"],
     &["start_line", "offset", "from_line"],
+    &["path", "directory", "file_pattern", "path_glob", "glob"],
 ];
 
 /// A synonym of `name` in `known`, else the nearest spelling.
@@ -43,6 +44,7 @@ mod tests {
             ("limit", "max_results"),
             ("Repo", "project"),
             ("patern", "pattern"),
+            ("path", "glob"),
         ] {
             assert_eq!(argument(given, &search), Some(meant), "{given}");
         }

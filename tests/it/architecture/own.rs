@@ -113,7 +113,7 @@ async fn a_proposal_that_carries_out_our_own_record_supports_it() {
             "heads-are-polled-by-file-states",
         ),
         (
-            "A lost call is retried at most three times within its deadline.",
+            "A lost call has at most three tries, all within one deadline.",
             "retries-depend-on-how-a-try-ended",
         ),
     ] {

@@ -186,11 +186,11 @@ async fn an_answer_without_uses_or_definitions_says_why() {
         ),
         (
             json!({ "symbol": "Gate", "path_glob": "docs/**" }),
-            "without path_glob",
+            "with any path_glob",
         ),
         (
             json!({ "symbol": "main", "confidence": "certain" }),
-            "without path_glob",
+            "the confidence `name`",
         ),
         (json!({ "symbol": "main" }), "not used by name"),
     ] {

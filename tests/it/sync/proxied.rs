@@ -2,22 +2,11 @@
 
 use std::sync::Arc;
 
-use archway_sync::{
-    credentials::HttpsCredential,
-    git::{Git, RunBounds, Transport},
-    helper::Helper,
-    mirror::{MirrorSource, Mirrors, Synced},
-    remote::{AllowedProtocols, RemoteUrl},
-};
-use e2e::{GitHost, Repo, git};
 use parking_lot::Mutex;
-use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
-use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
-use super::limits;
+use super::https_mirror::HttpsMirror;
 
 /// Nothing listens there: only the proxy knows where the host is.
 const HOST: &str = "localhost:1";
@@ -65,85 +54,27 @@ async fn relay(mut client: TcpStream, target: String, seen: Arc<Mutex<Vec<String
     copy_bidirectional(&mut client, &mut host).await.ok();
 }
 
-/// A mirror of a host's repository behind the proxy.
-struct ProxiedMirror {
-    host: GitHost,
-    proxy: Proxy,
-    mirrors: Mirrors,
-    project_id: Uuid,
-    _repos: TempDir,
-}
-
-impl ProxiedMirror {
-    async fn start(host: GitHost) -> ProxiedMirror {
-        let repos = tempfile::tempdir().unwrap();
-        let git = Git::new(&AllowedProtocols::default(), repos.path());
-        let helper = Helper::at(env!("CARGO_BIN_EXE_git-helper").into());
-        let target = host.base().replace("https://", "");
-        ProxiedMirror {
-            host,
-            proxy: Proxy::start(target).await,
-            mirrors: Mirrors::new(repos.path().to_owned(), git.with_helper(helper)),
-            project_id: Uuid::new_v4(),
-            _repos: repos,
-        }
-    }
-
-    async fn sync(&self) -> Synced {
-        let url = format!("https://{HOST}/acme/site/.git");
-        let credential = HttpsCredential {
-            user: "ada".to_owned(),
-            password: "sesame".to_owned().into(),
-        };
-        let certificate = self.host.certificate();
-        let source = MirrorSource {
-            tenant: "acme",
-            project: "site",
-            project_id: self.project_id,
-            reference: None,
-            transport: Transport {
-                remote: &RemoteUrl::parse(&url, &AllowedProtocols::default()).unwrap(),
-                https: Some(&credential),
-                ssh: None,
-                ca_file: Some(&certificate),
-                https_proxy: Some(&self.proxy.url),
-            },
-        };
-        let bounds = RunBounds {
-            limits: limits(),
-            cancel: &CancellationToken::new(),
-            progress: &|_| {},
-        };
-        self.mirrors.sync(&source, &bounds).await.unwrap()
-    }
-
-    /// Whether git asked the host, since so many requests.
-    fn has_fetched(&self, since: usize) -> bool {
-        let requests = self.host.requests().into_iter().skip(since);
-        requests.filter(|it| it.contains("/info/refs?")).count() > 0
-    }
-}
-
 #[tokio::test]
 async fn git_and_the_question_go_through_the_proxy_without_the_credential() {
-    let host = GitHost::start("ada:sesame").await;
-    let work = host.add("acme/site", Repo::new().file("a.txt", "one\n").commit());
-    let mirror = ProxiedMirror::start(host).await;
-    assert!(mirror.sync().await.changed);
-    assert_ne!(mirror.proxy.heads(true), Vec::<String>::new(), "git's own");
+    let mut mirror = HttpsMirror::start().await;
+    let proxy = Proxy::start(mirror.host.base().replace("https://", "")).await;
+    mirror.url = format!("https://{HOST}/acme/site/.git");
+    mirror.proxy = Some(proxy.url.clone());
+    assert!(mirror.sync(None).await.0.changed);
+    assert_ne!(proxy.heads(true), Vec::<String>::new(), "git's own");
 
     // The question alone: nothing is new.
     let before = mirror.host.requests().len();
-    assert!(!mirror.sync().await.changed);
-    assert!(mirror.host.requests().len() > before && !mirror.has_fetched(before));
-    assert_ne!(mirror.proxy.heads(false), Vec::<String>::new(), "not git's");
+    let (synced, is_fetched) = mirror.sync(None).await;
+    assert!(!synced.changed && !is_fetched);
+    assert!(mirror.host.requests().len() > before);
+    assert_ne!(proxy.heads(false), Vec::<String>::new(), "not git's");
 
-    git(&work, &["commit", "-q", "--allow-empty", "-m", "two"]);
-    let head = git(&work, &["rev-parse", "HEAD"]);
-    let (before, synced) = (mirror.host.requests().len(), mirror.sync().await);
+    let head = mirror.push(&["commit", "-q", "--allow-empty", "-m", "two"]);
+    let (synced, is_fetched) = mirror.sync(None).await;
     assert_eq!(synced.head, Some(head));
-    assert!(mirror.has_fetched(before));
-    for head in [mirror.proxy.heads(true), mirror.proxy.heads(false)].concat() {
+    assert!(is_fetched);
+    for head in [proxy.heads(true), proxy.heads(false)].concat() {
         assert!(head.starts_with(&format!("CONNECT {HOST} ")), "{head}");
         // Neither as it is nor in base64.
         for hidden in ["sesame", "YWRhOnNlc2FtZQ"] {

@@ -31,6 +31,9 @@ pub use refine::ModelVerdict;
 /// How much worse the second sentence may be for a reason to quote it, too.
 const SECOND_QUOTE: f32 = 1.0;
 
+/// At most this many decisions are answered, with successors.
+const MAX_ANSWERED: usize = 12;
+
 /// The relation of a proposal to a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Label {
@@ -109,7 +112,7 @@ pub fn align(
         .collect();
     let rarity = Rarity::of(all.iter().copied());
     cancel.check()?;
-    let ranked = retrieval::find(&parsed, &all, proposal.nearest, &rarity);
+    let ranked = retrieval::find(&parsed, &all, proposal.nearest, &rarity, cancel)?;
     let mut found = Vec::new();
     let mut rank = 0;
     for (at, relevance) in with_successors(decisions, ranked) {
@@ -121,13 +124,14 @@ pub fn align(
             proposal: &parsed,
             positions: decision.positions,
             rarity: &rarity,
+            cancel,
         };
         let how = Found {
             relevance,
             rank,
             status: decision.status,
         };
-        found.push(finding(decisions, at, decision, &pair, how));
+        found.push(finding(decisions, at, decision, &pair, how)?);
         rank += usize::from(!is_not_in_effect(decision.status));
     }
     // A stable sort: the order by relevance remains within a label.
@@ -142,21 +146,21 @@ fn finding(
     decision: &Decision<'_>,
     pair: &Pair<'_>,
     how: Found,
-) -> Finding {
+) -> Result<Finding, Stopped> {
     let statements = quote::ranked(pair.proposal, decision.positions);
     let ground = match is_not_in_effect(decision.status) {
         true => Ground::Nearest,
-        false => pair.judge(how, &statements),
+        false => pair.judge(how, &statements)?,
     };
     let label = ground.label();
     let (statement, other) = quoted(decision.positions, ground, &statements);
-    Finding {
+    Ok(Finding {
         decision: at,
         label,
         reason: explain::reason(decisions, decision, ground, (statement, other)),
         conflict: (label == Label::Conflicts)
             .then(|| explain::conflict(decision, ground, statement)),
-    }
+    })
 }
 
 /// The statements to quote: the one that the ground rests on, and the likeliest other one if it is near.
@@ -180,17 +184,20 @@ fn quoted(
     (first, others.next().map(|(at, _)| *at))
 }
 
-/// The decisions found, each that is superseded followed by its successors.
+/// The decisions found, each that is superseded followed by its successors and theirs, at most [`MAX_ANSWERED`].
 fn with_successors(decisions: &[Decision<'_>], ranked: Vec<(usize, f32)>) -> Vec<(usize, f32)> {
     let mut all: Vec<(usize, f32)> = Vec::new();
     for (at, relevance) in ranked {
-        let successors = decisions
-            .get(at)
-            .map_or(&[][..], |decision| decision.successors);
-        for one in std::iter::once(at).chain(successors.iter().copied()) {
-            if all.iter().all(|(other, _)| *other != one) {
-                all.push((one, relevance));
+        let mut next = vec![at];
+        while let Some(at) = next.pop() {
+            let is_new = all.iter().all(|(other, _)| *other != at);
+            if !is_new || all.len() >= MAX_ANSWERED {
+                continue;
             }
+            all.push((at, relevance));
+            let superseded = decisions.get(at);
+            let superseded = superseded.filter(|one| one.status == Status::Superseded);
+            next.extend(superseded.into_iter().flat_map(|one| one.successors));
         }
     }
     all

@@ -50,9 +50,41 @@ struct Commit {
 }
 
 /// An entry of a git tree.
-struct Node {
-    mode: Mode,
-    id: ObjectId,
+pub(super) struct Node {
+    pub(super) mode: Mode,
+    pub(super) id: ObjectId,
+}
+
+/// The entry at a path, or the file or submodule above it, and its own path. Nothing is below a file, nor below a
+/// submodule, whose commit is elsewhere.
+pub(super) fn reach(
+    repository: &gix::Repository,
+    tree: ObjectId,
+    path: &RepoPath,
+) -> Result<Option<(RepoPath, Node)>, RepoError> {
+    let (mut place, mut node) = (
+        RepoPath::root(),
+        Node {
+            mode: Mode::Tree,
+            id: tree,
+        },
+    );
+    for name in path.components() {
+        if node.mode != Mode::Tree {
+            break;
+        }
+        let tree = repository.find_tree(node.id).map_err(git_error(READING))?;
+        let entry = tree.lookup_entry([name]).map_err(git_error(READING))?;
+        let Some(entry) = entry else {
+            return Ok(None);
+        };
+        place = place.join(name);
+        node = Node {
+            mode: entry.mode().kind(),
+            id: entry.object_id(),
+        };
+    }
+    Ok(Some((place, node)))
 }
 
 impl CommitTree {
@@ -224,26 +256,10 @@ impl Commit {
         repository: &gix::Repository,
         path: &RepoPath,
     ) -> Result<Option<Node>, RepoError> {
-        let mut node = Node {
-            mode: Mode::Tree,
-            id: self.tree,
-        };
-        for name in path.components() {
-            // Nothing is below a file, nor below a submodule, whose commit is elsewhere.
-            if node.mode != Mode::Tree {
-                return Ok(None);
-            }
-            let tree = repository.find_tree(node.id).map_err(git_error(READING))?;
-            let entry = tree.lookup_entry([name]).map_err(git_error(READING))?;
-            let Some(entry) = entry else {
-                return Ok(None);
-            };
-            node = Node {
-                mode: entry.mode().kind(),
-                id: entry.object_id(),
-            };
-        }
-        Ok(Some(node))
+        let reached = reach(repository, self.tree, path)?;
+        Ok(reached
+            .filter(|(place, _)| place == path)
+            .map(|(_, node)| node))
     }
 
     fn resolve(

@@ -10,6 +10,7 @@ use gix::object::tree::EntryKind as Mode;
 use rustix::fs::{Dir, OFlags};
 
 use super::cancel::Cancel;
+use super::commit_tree::reach;
 use super::error::RepoError;
 use super::listing::Listing;
 use super::path::RepoPath;
@@ -20,6 +21,9 @@ use super::rules::Kind;
 const LIST: &[u8] = b".gitmodules";
 /// Of a longer list nothing is read, in bytes.
 const MAX_LIST: u64 = 256 << 10;
+
+/// At most this many submodules are looked up.
+const MAX_SUBMODULES: usize = 1000;
 
 /// A submodule whose files are not here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +42,8 @@ impl Repo {
         (is_shown && self.is_empty(&submodule.path)).then_some(submodule)
     }
 
-    /// The submodules that `.gitmodules` names and whose files are not here, in path order.
+    /// The submodules that `.gitmodules` names and whose files are not here, in path order, of the
+    /// first [`MAX_SUBMODULES`] that it names.
     ///
     /// # Errors
     /// [`RepoError::Stopped`].
@@ -76,7 +81,7 @@ impl Repo {
         };
         let paths = parsed.names().filter_map(|name| parsed.path(name).ok());
         let paths = paths.filter_map(|path| RepoPath::parse(std::str::from_utf8(&path).ok()?).ok());
-        paths.collect()
+        paths.take(MAX_SUBMODULES).collect()
     }
 
     /// Whether no files are at a submodule's path: no work tree, or an empty folder.
@@ -95,30 +100,12 @@ impl Repo {
 
 /// The submodule that a commit has at this path or above it.
 fn gitlink(repository: &gix::Repository, commit: ObjectId, path: &RepoPath) -> Option<Submodule> {
-    let mut tree = repository
-        .find_commit(commit)
-        .ok()?
-        .tree_id()
-        .ok()?
-        .detach();
-    let mut place = RepoPath::root();
-    for name in path.components() {
-        place = place.join(name);
-        let folder = repository.find_tree(tree).ok()?;
-        let entry = folder.lookup_entry([name]).ok()??;
-        match entry.mode().kind() {
-            Mode::Tree => tree = entry.object_id(),
-            Mode::Commit => {
-                let commit = entry.object_id().to_string();
-                return Some(Submodule {
-                    path: place,
-                    commit,
-                });
-            }
-            _ => return None,
-        }
-    }
-    None
+    let tree = repository.find_commit(commit).ok()?.tree_id().ok()?;
+    let (path, node) = reach(repository, tree.detach(), path).ok()??;
+    (node.mode == Mode::Commit).then(|| Submodule {
+        path,
+        commit: node.id.to_string(),
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `archway connection add --dry-run`: what a connection would serve, and under which slugs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use archway_sync::credentials::{Credential, Credentials};
 use archway_sync::hosts::{
@@ -14,6 +15,7 @@ use super::{AddArgs, refused};
 use crate::admin::AdminError;
 use crate::admin::connect::Installation;
 use crate::admin::print::{Answer, table};
+use crate::data_dir::CREDENTIALS;
 
 /// What a connection would serve.
 #[derive(Serialize)]
@@ -41,13 +43,13 @@ pub(super) async fn of(installation: &Installation, add: &AddArgs) -> Result<Pre
         .check(&add.settings.protocols.allowed())
         .map_err(refused)?;
     let client = HostClient::new(checked).map_err(refused)?;
-    let token = token(add, &settings)?;
+    let known = Known::of(installation, add).await?;
+    let token = token(add, &settings, known.dev.as_deref())?;
     let listing = client.list(token.as_ref(), None).await.map_err(refused)?;
     let found = match listing {
         Listing::Unchanged => Default::default(),
         Listing::Changed(found) | Listing::Whole(found) => found,
     };
-    let known = Known::of(installation, add).await?;
     let below = client.connection().below();
     let (named, served): (Vec<_>, Vec<_>) = (found.repositories.into_iter())
         .partition(|it| known.repositories.contains(&it.clone_url.identity()));
@@ -81,12 +83,14 @@ struct Known {
     taken: BTreeSet<String>,
     /// Repositories that an operator or another connection serves: a listing leaves them to these.
     repositories: BTreeSet<String>,
+    /// The data folder of `archway dev`, if it is asked.
+    dev: Option<PathBuf>,
 }
 
 impl Known {
     async fn of(installation: &Installation, add: &AddArgs) -> Result<Known, AdminError> {
         let allowed = add.settings.protocols.allowed();
-        let read = installation.read(async |tx, _| {
+        let read = installation.read(async |tx, connected| {
             let (id, name) = (tx.find_tenant(&add.tenant).await?, &add.settings.name);
             let slugs: BTreeMap<_, _> = tx.found_slugs(id, name).await?.into_iter().collect();
             let own: BTreeSet<&String> = slugs.values().collect();
@@ -102,18 +106,26 @@ impl Known {
                 repositories: remotes.map(|remote| remote.identity()).collect(),
                 taken: taken.filter(|slug| !own.contains(slug)).cloned().collect(),
                 slugs,
+                dev: connected.dev.clone(),
             })
         });
         read.await
     }
 }
 
-fn token(add: &AddArgs, settings: &ConnectionSettings) -> Result<Option<SecretString>, AdminError> {
+/// The secret for the listing: from the folder that is named, or from that of `archway dev`.
+fn token(
+    add: &AddArgs,
+    settings: &ConnectionSettings,
+    dev: Option<&Path>,
+) -> Result<Option<SecretString>, AdminError> {
     // Options name no GitHub App.
     let Some(CredentialSetting::Name(name)) = settings.listing_credential() else {
         return Ok(None);
     };
-    let credentials = Credentials::new(add.credentials.clone(), None);
+    let folder = add.credentials.clone();
+    let folder = folder.or_else(|| dev.map(|data| data.join(CREDENTIALS)));
+    let credentials = Credentials::new(folder, None);
     let read = credentials.read(&add.tenant, name, Protocol::Https);
     match read.map_err(refused)? {
         Credential::Https(https) => Ok(Some(https.password)),

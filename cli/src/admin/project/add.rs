@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use archway_sync::remote::AllowedProtocols;
+
 use super::answer::ProjectChange;
 use super::{ProjectName, ProjectSettingsArgs};
 use crate::admin::AdminError;
@@ -47,10 +49,15 @@ pub(super) async fn add<'a>(
 }
 
 impl SourceArgs {
-    /// The checked source. `archway dev` mirrors from this machine by http, too.
+    /// The checked source. `archway dev` mirrors by https and ssh, and from this machine by http.
     fn source(&self, is_dev: bool) -> Result<Option<ProjectSource>, AdminError> {
-        let mut allowed = self.protocols.allowed();
-        allowed.loopback_http = is_dev;
+        let allowed = match is_dev {
+            true => AllowedProtocols {
+                more: Vec::new(),
+                loopback_http: true,
+            },
+            false => self.protocols.allowed(),
+        };
         let source = self.source.as_ref();
         source.map(|source| source.check(&allowed)).transpose()
     }

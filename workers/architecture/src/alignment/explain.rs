@@ -57,7 +57,10 @@ pub(super) fn conflict(
         }
         Ground::BreaksLimit(_) => "The proposal violates a limit that the decision sets.",
         Ground::DropsChosen => "The proposal drops what the decision chose.",
-        _ => "The proposal does what the decision forbids.",
+        Ground::BreaksProhibition(_)
+        | Ground::TurnsDownRejected(_)
+        | Ground::Endorsed(_)
+        | Ground::Nearest => "The proposal does what the decision forbids.",
     };
     match quote(decision, statement) {
         Some(quote) => format!("{description} It says: \"{quote}\""),

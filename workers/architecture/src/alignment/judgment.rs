@@ -1,17 +1,18 @@
 //! Decides whether a proposal conflicts with a decision that it concerns, or is supported by it.
 //!
 //! A conflict is only told where it is certain: a few plain rules, each of which needs the same subject and
-//! a proposal that neither asks nor refuses. All else is related, with the sentence to check.
+//! a proposal that asks nothing. Sentences that answer "no" don't count. All else is related, with the
+//! sentence to check.
 
 mod rules;
 
 use super::Label;
 use super::names::Product;
 use super::positions::{Positions, Rejected};
-use super::quote;
 use super::retrieval::{ParsedProposal, Rarity};
 use super::words::{Role, Word};
 use crate::adr::Status;
+use archway_repo::{Cancel, Stopped};
 
 /// The smallest relevance for a conflict with a decision that is not the most relevant one in effect.
 const MIN_RELEVANCE: f32 = 0.9;
@@ -19,8 +20,8 @@ const MIN_RELEVANCE: f32 = 0.9;
 const MIN_OPTION: f32 = 0.75;
 /// The share of a rejected decision's title that the proposal adopts.
 const MIN_TITLE: f32 = 0.45;
-/// The similarity with a rule, and the share of its words, that together mean that it is carried out.
-const MIN_SUPPORT: f32 = 0.6;
+/// The share of a proposal's words that a rule has which it restates.
+const MIN_RESTATED: f32 = 0.5;
 
 /// Why a label was chosen. The number is that of the statement that it rests on.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,7 +42,12 @@ impl Ground {
         match self {
             Ground::TurnsDownRejected(_) | Ground::Endorsed(_) => Label::Supports,
             Ground::Nearest => Label::Related,
-            _ => Label::Conflicts,
+            Ground::RepeatsRejected
+            | Ground::AdoptsRejected(_)
+            | Ground::AdoptsAlternative
+            | Ground::DropsChosen
+            | Ground::BreaksLimit(_)
+            | Ground::BreaksProhibition(_) => Label::Conflicts,
         }
     }
 }
@@ -51,7 +57,7 @@ impl Ground {
 pub(super) struct Found {
     /// Relevance, 1 for the best.
     pub(super) relevance: f32,
-    /// The number of more relevant decisions that are in effect.
+    /// The number of more relevant decisions that are in effect or rejected.
     pub(super) rank: usize,
     pub(super) status: Status,
 }
@@ -61,44 +67,57 @@ pub(super) struct Pair<'a> {
     pub(super) proposal: &'a ParsedProposal,
     pub(super) positions: &'a Positions,
     pub(super) rarity: &'a Rarity,
+    pub(super) cancel: &'a Cancel,
 }
 
 impl Pair<'_> {
     /// The relation of the proposal to a decision in effect, or to one that was rejected. `ranked` are the statements,
     /// most decisive first.
-    pub(super) fn judge(&self, found: Found, ranked: &[(usize, f32)]) -> Ground {
+    ///
+    /// # Errors
+    /// If the call is cancelled.
+    pub(super) fn judge(&self, found: Found, ranked: &[(usize, f32)]) -> Result<Ground, Stopped> {
         let is_subject = found.rank == 0 || found.relevance >= MIN_RELEVANCE;
         if self.asks() || !is_subject {
-            return Ground::Nearest;
+            return Ok(Ground::Nearest);
         }
         let conflict = match found.status {
-            _ if self.proposal.refuses => None,
             Status::Rejected if self.proposal.leaves_open => None,
             Status::Rejected => self.repeats_title().then_some(Ground::RepeatsRejected),
-            _ => self.conflict(ranked),
+            _ => self.conflict(ranked)?,
         };
-        conflict
+        Ok(conflict
             .or_else(|| self.support(found, ranked))
-            .unwrap_or(Ground::Nearest)
+            .unwrap_or(Ground::Nearest))
     }
 
     fn asks(&self) -> bool {
         self.proposal.sentences.iter().any(|sentence| sentence.asks)
     }
 
-    fn conflict(&self, ranked: &[(usize, f32)]) -> Option<Ground> {
+    fn conflict(&self, ranked: &[(usize, f32)]) -> Result<Option<Ground>, Stopped> {
         let product = self.drops_chosen().or_else(|| self.adopts_other());
-        product
-            .or_else(|| self.breaks_limit(ranked))
-            .or_else(|| self.breaks_prohibition())
+        match product.or_else(|| self.breaks_limit(ranked)) {
+            None => self.breaks_prohibition(),
+            certain => Ok(certain),
+        }
     }
 
-    /// The words of the proposal.
+    /// The words of the sentences that don't answer "no".
     fn words(&self) -> impl Iterator<Item = &Word> {
-        self.proposal
-            .sentences
-            .iter()
-            .flat_map(|sentence| &sentence.words)
+        let sentences = self.proposal.sentences.iter();
+        let asserting = sentences.filter(|sentence| !sentence.refuses);
+        asserting.flat_map(|sentence| &sentence.words)
+    }
+
+    /// The products that the proposal turns down.
+    fn refused(&self) -> impl Iterator<Item = Product> {
+        let sentences = self.proposal.sentences.iter();
+        let words = sentences.flat_map(|sentence| {
+            let words = sentence.words.iter();
+            words.filter(|word| sentence.refuses || word.role == Role::Negates)
+        });
+        words.filter_map(|word| word.product)
     }
 
     fn products(&self, role: Role) -> impl Iterator<Item = Product> {
@@ -226,44 +245,35 @@ impl Pair<'_> {
         self.share(title, is_adopted) >= MIN_TITLE
     }
 
-    /// Whether the proposal carries out a rule, or turns down again what was turned down.
+    /// Whether the proposal turns down again what was turned down, uses what was chosen, or restates a rule.
     fn support(&self, found: Found, ranked: &[(usize, f32)]) -> Option<Ground> {
-        if matches!(found.status, Status::Rejected) && !self.proposal.refuses {
-            return None;
-        }
         let turned_down = |one: &&Rejected| {
             one.product
-                .is_some_and(|product| self.words().any(|word| word.product == Some(product)))
+                .is_some_and(|product| self.refused().any(|refused| refused == product))
         };
-        if self.proposal.refuses
-            && let Some(one) = self.positions.rejected.iter().find(turned_down)
-        {
+        if let Some(one) = self.positions.rejected.iter().find(turned_down) {
             return Some(Ground::TurnsDownRejected(one.statement));
         }
-        if self.proposal.leaves_open {
+        if self.proposal.leaves_open || found.status == Status::Rejected {
             return None;
         }
-        let title = self
-            .positions
-            .chosen
-            .get(..self.positions.in_title)
-            .unwrap_or_default();
-        let uses = self
-            .products(Role::Adopts)
-            .any(|product| title.contains(&product));
-        if uses && self.proposal.sentences.len() == 1 {
+        if self.uses_chosen() {
             return self.positions.choice().map(Ground::Endorsed);
         }
         let (at, _) = ranked.first()?;
-        let statement = self.ruling(*at)?;
-        let common = self
-            .proposal
-            .sentences
-            .iter()
-            .map(|one| self.common(one, &statement.sentence, 2));
-        let common = common.fold(0.0, f32::max);
-        let is_close =
-            common + quote::similarity(self.proposal, &statement.sentence) >= MIN_SUPPORT;
-        is_close.then_some(Ground::Endorsed(*at))
+        let rule = self.ruling(*at)?;
+        self.restates(&rule.sentence)
+            .then_some(Ground::Endorsed(*at))
+    }
+
+    /// Whether the proposal is one sentence that uses a product of the title: "stored in PostgreSQL".
+    fn uses_chosen(&self) -> bool {
+        let title = self.positions.chosen.iter().take(self.positions.in_title);
+        let title: Vec<&Product> = title.collect();
+        let mut used = self
+            .words()
+            .filter(|word| word.is_used && word.role == Role::Adopts)
+            .filter_map(|word| word.product);
+        self.proposal.sentences.len() == 1 && used.any(|product| title.contains(&&product))
     }
 }

@@ -27,7 +27,7 @@ enum Bound {
 
 impl Measure {
     /// Whether both measure the same kind of thing, and if so whether this one is outside of what
-    /// `rule` allows. Durations that differ by less than 1 % are equal: a year has 365 days or 12 months.
+    /// `rule` allows. Durations that differ by less than 2 % are equal: a year has 365 days or 12 months.
     pub(super) fn breaks(&self, rule: &Measure) -> Option<bool> {
         let (above, below) = (
             self.value > rule.value * 1.02,
@@ -110,14 +110,17 @@ pub(super) fn number(word: &str) -> Option<f32> {
 
 /// The kind of a unit, and how many seconds, bytes or whole it is.
 fn unit_of(word: &str) -> Option<(Kind, f32)> {
-    const UNITS: [(&str, Kind, f32); 19] = [
+    const UNITS: [(&str, Kind, f32); 25] = [
         ("ms", Kind::Time, 0.001),
         ("millisecond", Kind::Time, 0.001),
+        ("s", Kind::Time, 1.0),
+        ("sec", Kind::Time, 1.0),
         ("second", Kind::Time, 1.0),
         ("minute", Kind::Time, 60.0),
         ("min", Kind::Time, 60.0),
         ("hour", Kind::Time, 3600.0),
         ("h", Kind::Time, 3600.0),
+        ("d", Kind::Time, 86_400.0),
         ("day", Kind::Time, 86_400.0),
         ("week", Kind::Time, 604_800.0),
         ("month", Kind::Time, 2_628_000.0),
@@ -127,9 +130,12 @@ fn unit_of(word: &str) -> Option<(Kind, f32)> {
         ("kb", Kind::Size, 1e3),
         ("kib", Kind::Size, 1e3),
         ("mb", Kind::Size, 1e6),
+        ("mib", Kind::Size, 1_048_576.0),
         ("gb", Kind::Size, 1e9),
+        ("gib", Kind::Size, 1_073_741_824.0),
         ("tb", Kind::Size, 1e12),
         ("%", Kind::Share, 0.01),
+        ("percent", Kind::Share, 0.01),
     ];
     let one = word
         .strip_suffix('s')
@@ -141,28 +147,73 @@ fn unit_of(word: &str) -> Option<(Kind, f32)> {
     unit.map(|(_, kind, scale)| (*kind, *scale))
 }
 
-/// The bound that the words before a number set.
+/// The bound that the words before a number set: the longest phrase decides, "no less than" before "less than".
 fn bound(before: &str) -> Bound {
-    const AT_MOST: [&str; 9] = [
-        "at most",
-        "no more than",
-        "no longer than",
-        "not longer than",
-        "not exceed",
-        "below",
-        "within",
-        "up to",
-        "less than",
+    use Bound::{AtLeast, AtMost};
+    const PHRASES: [(&str, Bound); 21] = [
+        ("at most", AtMost),
+        ("no more than", AtMost),
+        ("not more than", AtMost),
+        ("no longer than", AtMost),
+        ("not longer than", AtMost),
+        ("not exceed", AtMost),
+        ("not be over", AtMost),
+        ("maximum", AtMost),
+        ("max", AtMost),
+        ("below", AtMost),
+        ("under", AtMost),
+        ("within", AtMost),
+        ("up to", AtMost),
+        ("less than", AtMost),
+        ("at least", AtLeast),
+        ("no less than", AtLeast),
+        ("not less than", AtLeast),
+        ("minimum", AtLeast),
+        ("min", AtLeast),
+        ("more than", AtLeast),
+        ("over", AtLeast),
     ];
-    const AT_LEAST: [&str; 4] = ["at least", "no less than", "minimum of", "more than"];
-    let ends = |phrases: &[&str]| {
-        phrases
-            .iter()
-            .any(|phrase| before.ends_with(phrase) || before.ends_with(&format!("{phrase} of")))
+    let before = before.strip_suffix(" of").unwrap_or(before);
+    let is_last = |phrase: &str| {
+        let rest = before.strip_suffix(phrase);
+        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with(' '))
     };
-    match (ends(&AT_MOST), ends(&AT_LEAST)) {
-        (true, _) => Bound::AtMost,
-        (_, true) => Bound::AtLeast,
-        _ => Bound::Equal,
+    let said = PHRASES.into_iter().filter(|(phrase, _)| is_last(phrase));
+    let longest = said.max_by_key(|(phrase, _)| phrase.len());
+    longest.map_or(Bound::Equal, |(_, bound)| bound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_phrase_before_a_number_sets_its_bound() {
+        for (before, expected) in [
+            ("for at most", Bound::AtMost),
+            ("for no less than", Bound::AtLeast),
+            ("not more than", Bound::AtMost),
+            ("a maximum of", Bound::AtMost),
+            ("kept more than", Bound::AtLeast),
+            ("stays under", Bound::AtMost),
+            ("moreover", Bound::Equal),
+            ("", Bound::Equal),
+        ] {
+            assert_eq!(bound(before), expected, "{before}");
+        }
+    }
+
+    #[test]
+    fn numbers_with_glued_units_are_measures() {
+        for (unit, expected) in [
+            ("d", Some(86_400.0)),
+            ("s", Some(1.0)),
+            ("seconds", Some(1.0)),
+            ("mib", Some(1_048_576.0)),
+            ("percent", Some(0.01)),
+            ("parcels", None),
+        ] {
+            assert_eq!(unit_of(unit).map(|(_, scale)| scale), expected, "{unit}");
+        }
     }
 }

@@ -16,7 +16,7 @@ mosquitto emqx hivemq
 redis=elasticache memcached=memcache valkey hazelcast ehcache
 opensearch elasticsearch=elastic solr meilisearch typesense algolia
 bigquery snowflake redshift databricks trino=presto athena duckdb druid
-parquet=geoparquet netcdf zarr orc csv timescaledb influxdb clickhouse athena
+parquet=geoparquet netcdf zarr orc csv
 json xml protobuf avro msgpack=messagepack cbor flatbuffers
 go=golang rust java kotlin python ruby php csharp=c# scala elixir c++ node=node.js=nodejs
 javascript=js typescript=ts elm
@@ -46,16 +46,13 @@ nginx envoy haproxy traefik
 istio linkerd
 slack matrix discord zulip mattermost discourse
 semver calver
-mbtiles pmtiles
-mirth rhapsody iguana
-zephyr freertos
-lorawan nb-iot=nbiot wi-fi=wifi zigbee
 jwt=jwts=jsonweb paseto";
 
 /// Names that are also plain words: they count with a capital letter.
-const PLAIN: [&str; 17] = [
-    "oracle", "chef", "tempo", "consul", "swarm", "node", "swift", "puppet", "vault", "react",
-    "druid", "spanner", "aurora", "elastic", "dynamo", "rabbit", "matrix",
+const PLAIN: [&str; 22] = [
+    "oracle", "chef", "swarm", "node", "puppet", "vault", "react", "druid", "spanner", "aurora",
+    "elastic", "dynamo", "rabbit", "matrix", "lambda", "slack", "stripe", "ember", "unleash",
+    "envoy", "nomad", "soap",
 ];
 /// Names that are also verbs or nouns with which sentences begin.
 const BEGINNING: [&str; 2] = ["go", "rest"];

@@ -172,12 +172,13 @@ impl Positions {
         let rules = self
             .statements
             .iter()
-            .filter(|one| one.kind == Kind::Rule && !is_rejecting(&one.sentence));
-        self.chosen.extend(
-            rules
-                .flat_map(|rule| adopted(&rule.sentence))
-                .filter(|_| !is_rejected),
-        );
+            .filter(|one| one.kind == Kind::Rule && !one.sentence.turned_down);
+        let ruled = rules.flat_map(|rule| adopted(&rule.sentence));
+        for product in ruled.filter(|_| !is_rejected) {
+            if !self.chosen.contains(&product) {
+                self.chosen.push(product);
+            }
+        }
     }
 
     /// Finds the options that were turned down.
@@ -202,7 +203,8 @@ impl Positions {
         }
         for (at, statement) in self.statements.iter().enumerate() {
             for product in rejected_products(statement, &self.chosen) {
-                if !in_title.contains(&product) {
+                let is_known = self.rejected.iter().any(|one| one.product == Some(product));
+                if !is_known && !in_title.contains(&product) {
                     self.rejected.push(Rejected {
                         name: Vec::new(),
                         product: Some(product),
@@ -265,7 +267,7 @@ fn rejected_products(statement: &Statement, chosen: &[Product]) -> Vec<Product> 
     };
     let all = words.iter().filter_map(|word| word.product);
     match statement.kind {
-        Kind::Rule if is_rejecting(&statement.sentence) => all.filter(is_other).collect(),
+        Kind::Rule if statement.sentence.turned_down => all.filter(is_other).collect(),
         Kind::Rule => {
             let drops = words
                 .iter()
@@ -284,16 +286,4 @@ fn rejected_products(statement: &Statement, chosen: &[Product]) -> Vec<Product> 
         }
         Kind::Consequence => Vec::new(),
     }
-}
-
-/// Whether a sentence says that something was considered and not chosen.
-fn is_rejecting(sentence: &Sentence) -> bool {
-    const REJECTS: [&str; 12] = [
-        "consider", "compar", "look", "tri", "candidat", "turn", "reject", "neglect", "against",
-        "rul", "expensiv", "discuss",
-    ];
-    sentence
-        .words
-        .iter()
-        .any(|word| REJECTS.contains(&word.stem.as_str()))
 }

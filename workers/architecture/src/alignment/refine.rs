@@ -42,7 +42,8 @@ impl Alignment {
         }
         if changed > 0 {
             // A stable sort: the order by relevance remains within a label.
-            self.found.sort_by_key(|finding| finding.label);
+            self.found
+                .sort_by_key(|finding| finding.label != Label::Conflicts);
             self.suggestions = explain::suggestions(decisions, &self.found);
         }
         changed

@@ -1,12 +1,14 @@
 //! Finds the decisions that a proposal concerns.
 //!
 //! Three measures are scaled by the best decision's and added up: common words (BM25), the meaning of the
-//! nearest statements, and the similarity of the nearest passage where an embedding service gave vectors.
+//! nearest statements, and the similarity of the nearest passage where an embedding service gave vectors
+//! and there are at least [`MIN_FOR_MEDIAN`] decisions.
 //! A decision is found if it reaches a share of the best one's sum.
 
 use std::collections::{HashMap, HashSet};
 
 use archway_index::terms;
+use archway_repo::{Cancel, Stopped};
 
 use super::embedding::Embedding;
 use super::positions::{Kind, Positions};
@@ -24,8 +26,13 @@ const MIN_COLLECTION: u64 = 20;
 const NEAREST: usize = 3;
 /// The best decision has to reach this in shared words and similarity, or the proposal concerns none.
 const MIN_EVIDENCE: f32 = 0.33;
+/// Where no decision's similarity reaches this, similarities are chance and are not scaled up.
+const MIN_MEANING: f32 = 0.1;
 /// Or its nearest passage is so much nearer than the median decision's.
 const MIN_NEAR: f32 = 0.15;
+
+/// Of fewer decisions a median says nothing about how similar unrelated texts are, so their nearest passages don't count.
+const MIN_FOR_MEDIAN: usize = 4;
 
 /// A proposal, parsed for comparison.
 #[derive(Debug)]
@@ -35,8 +42,6 @@ pub(super) struct ParsedProposal {
     pub(super) stems: HashSet<String>,
     context: HashSet<String>,
     pub(super) embedding: Option<Embedding>,
-    /// Whether it turns something down: an answer of "no".
-    pub(super) refuses: bool,
     /// Whether it is about choosing, watching or tuning something.
     pub(super) leaves_open: bool,
 }
@@ -51,33 +56,16 @@ impl ParsedProposal {
         context.retain(|stem| !stems.contains(stem));
         let embedding = Embedding::of(words::embedded(description));
         let lower = format!(" {}", description.to_lowercase().replace('’', "'"));
-        let says = |phrases: &[&str]| phrases.iter().any(|phrase| lower.contains(phrase));
         ParsedProposal {
             sentences,
             stems,
             context,
             embedding,
-            refuses: says(&REFUSALS),
-            leaves_open: says(&OPEN),
+            leaves_open: OPEN.iter().any(|phrase| lower.contains(phrase)),
         }
     }
 }
 
-/// Phrases with which a proposal turns something down.
-const REFUSALS: [&str; 12] = [
-    " no, ",
-    " no. ",
-    " no: ",
-    " no; ",
-    " no thanks",
-    " is no ",
-    " stays no",
-    "again no ",
-    " won't ",
-    "we don't ",
-    "not going to",
-    " will not ",
-];
 /// Phrases with which it chooses, watches or tunes something.
 #[rustfmt::skip]
 const OPEN: [&str; 22] = [
@@ -120,50 +108,53 @@ impl Rarity {
 
 /// The decisions that a proposal concerns: indexes and relevance from 0 to 1, best first. `nearest` holds the cosine of
 /// each decision's nearest passage, if a service gave vectors.
+///
+/// # Errors
+/// If the call is cancelled.
 pub(super) fn find(
     proposal: &ParsedProposal,
     all: &[&Positions],
     nearest: Option<&[f32]>,
     rarity: &Rarity,
-) -> Vec<(usize, f32)> {
+    cancel: &Cancel,
+) -> Result<Vec<(usize, f32)>, Stopped> {
     let average = average(all);
-    let words: Vec<f32> = all
-        .iter()
-        .map(|one| shared_words(proposal, one, rarity, average))
-        .collect();
-    let meaning: Vec<f32> = all.iter().map(|one| meaning(proposal, one)).collect();
+    let (mut words, mut meanings) = (Vec::new(), Vec::new());
+    for one in all {
+        cancel.check()?;
+        words.push(shared_words(proposal, one, rarity, average));
+        meanings.push(meaning(proposal, one));
+    }
     let passages = nearest
-        .filter(|nearest| nearest.len() == all.len())
+        .filter(|nearest| nearest.len() == all.len() && all.len() >= MIN_FOR_MEDIAN)
         .map(above_median);
     let lists = [
-        Some(scaled(&words)),
-        Some(scaled(&meaning)),
-        passages.as_deref().map(scaled),
-        // The vectors of a service know more than words do.
-        passages.as_deref().map(scaled),
+        Some(scaled(&words, f32::MIN_POSITIVE)),
+        Some(scaled(&meanings, MIN_MEANING)),
+        passages.as_ref().map(|near| scaled(near, MIN_NEAR)),
     ];
     let lists: Vec<Vec<f32>> = lists.into_iter().flatten().collect();
     let relevance = |at: usize| lists.iter().filter_map(|list| list.get(at)).sum::<f32>();
     let mut ranked: Vec<(usize, f32)> = (0..all.len()).map(|at| (at, relevance(at))).collect();
     ranked.sort_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0)));
-    let near = |at: usize| passages.as_ref().and_then(|list| list.get(at).copied());
+    let near = |at: usize| passages.as_ref().and_then(|near| near.get(at).copied());
     let best = ranked.first().copied().filter(|(at, _)| {
         let is_near = near(*at).is_some_and(|near| near >= MIN_NEAR);
-        let meaning = meaning.get(*at).copied().unwrap_or(0.0);
+        let meaning = meanings.get(*at).copied().unwrap_or(0.0);
         is_near
             || all
                 .get(*at)
                 .is_some_and(|one| is_evident(proposal, one, rarity, meaning))
     });
     let Some((_, best)) = best else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
     ranked.retain(|(_, relevance)| *relevance >= MIN_SHARE * best && *relevance > 0.0);
     ranked.truncate(MAX_FOUND);
-    ranked
-        .into_iter()
+    let ranked = ranked.into_iter();
+    Ok(ranked
         .map(|(at, relevance)| (at, relevance / best))
-        .collect()
+        .collect())
 }
 
 #[expect(
@@ -256,19 +247,15 @@ fn weight(kind: Kind) -> f32 {
 fn above_median(cosines: &[f32]) -> Vec<f32> {
     let mut sorted = cosines.to_vec();
     sorted.sort_unstable_by(f32::total_cmp);
-    let median = sorted
-        .get(sorted.len() / 2)
-        .copied()
-        .filter(|_| sorted.len() >= 4)
-        .unwrap_or(0.0);
+    let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
     cosines
         .iter()
         .map(|cosine| (cosine - median).max(0.0))
         .collect()
 }
 
-/// Scores as shares of the best.
-fn scaled(scores: &[f32]) -> Vec<f32> {
-    let best = scores.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
+/// Scores as shares of the best, or of `least` if all are smaller.
+fn scaled(scores: &[f32], least: f32) -> Vec<f32> {
+    let best = scores.iter().copied().fold(least, f32::max);
     scores.iter().map(|score| (score / best).max(0.0)).collect()
 }

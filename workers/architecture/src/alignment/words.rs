@@ -14,7 +14,10 @@ use super::measures::{Measure, measures};
 use super::names::{self, Product};
 use super::tokens::{Token, tokens};
 use crate::markdown::sentences;
-use vocabulary::{ALONGSIDE, CONTINUES, ENDS, EXCEPTIONS, MOVES, NEGATES, RESTARTS, STOPS};
+use vocabulary::{
+    AFTER_NO, ALONGSIDE, CONTINUES, ENDS, EXCEPTIONS, MOVES, NEGATES, RESTARTS, STOPS, TURNED_DOWN,
+    USES, WHOLES,
+};
 
 /// At most this many bytes of a sentence are embedded.
 const MAX_EMBEDDED: usize = 4096;
@@ -38,6 +41,8 @@ pub(super) struct Word {
     /// Without its ending, in lower case.
     pub(super) stem: String,
     pub(super) product: Option<Product>,
+    /// Whether the word before it says that it is used: `in`, `uses`.
+    pub(super) is_used: bool,
     pub(super) role: Role,
 }
 
@@ -52,6 +57,10 @@ pub(super) struct Sentence {
     pub(super) asks: bool,
     /// Whether it has a negation.
     pub(super) is_negated: bool,
+    /// Whether it turns down what it names: an answer of "no".
+    pub(super) refuses: bool,
+    /// Whether it says that something was considered and not chosen.
+    pub(super) turned_down: bool,
     /// Whether it holds under a condition: `unless`, `except`.
     pub(super) has_exception: bool,
     pub(super) embedding: Option<Embedding>,
@@ -83,11 +92,18 @@ pub(super) fn read(text: &str, by_line: bool) -> Vec<Sentence> {
             ranges.push(range);
         }
     }
-    let read = |range: Range<usize>| sentence(text.get(range.clone()).unwrap_or_default(), range);
-    let sentences = ranges.into_iter().map(read);
-    sentences
-        .filter(|sentence| !sentence.words.is_empty())
-        .collect()
+    let mut all: Vec<Sentence> = Vec::new();
+    for range in ranges {
+        let one = sentence(text.get(range.clone()).unwrap_or_default(), range);
+        // A "no" answers the sentence before it, too: "Kafka again? No."
+        if let Some(before) = all.last_mut() {
+            before.refuses |= one.refuses;
+        }
+        if !one.words.is_empty() {
+            all.push(one);
+        }
+    }
+    all
 }
 
 /// The first bytes of a text, at most as many as are embedded.
@@ -104,6 +120,8 @@ fn sentence(text: &str, range: Range<usize>) -> Sentence {
         measures: measures(&tokens),
         asks: text.trim_end().ends_with('?'),
         is_negated: has(&tokens, NEGATES),
+        refuses: refuses(&tokens),
+        turned_down: says(&tokens, TURNED_DOWN),
         has_exception: has(&tokens, EXCEPTIONS),
         embedding: Embedding::of(embedded(text)),
     }
@@ -113,6 +131,23 @@ fn has(tokens: &[Token], words: &[&str]) -> bool {
     tokens
         .iter()
         .any(|token| words.contains(&token.lower.as_str()))
+}
+
+fn refuses(tokens: &[Token]) -> bool {
+    tokens.iter().zip(1..).any(|(token, next)| {
+        let ends = |next: &Token| AFTER_NO.contains(&next.lower.as_str());
+        token.lower == "no" && tokens.get(next).is_none_or(ends)
+    })
+}
+
+fn says(tokens: &[Token], phrases: &[&[&str]]) -> bool {
+    (0..tokens.len()).any(|at| {
+        let rest = tokens.get(at..).unwrap_or_default();
+        phrases.iter().any(|phrase| {
+            let mut pairs = rest.iter().zip(*phrase);
+            rest.len() >= phrase.len() && pairs.all(|(token, word)| token.lower == **word)
+        })
+    })
 }
 
 /// The words with their roles.
@@ -138,34 +173,36 @@ fn words(tokens: &[Token]) -> Vec<Word> {
             continue;
         }
         if let Some(product) = product {
+            let before = at.checked_sub(1).and_then(|at| tokens.get(at));
             words.push(Word {
                 stem: product.name().to_owned(),
                 product: Some(product),
+                is_used: before.is_some_and(|before| USES.contains(&before.lower.as_str())),
                 role,
             });
             if product.name() == lower {
                 continue;
             }
         }
-        let parts = lower
-            .split(['-', '_', '.'])
-            .filter(|part| part.len() > 1 || part.starts_with(char::is_numeric));
-        let parts: Vec<&str> = parts.collect();
-        if parts.len() > 1 {
-            words.push(Word {
-                stem: parts.concat(),
-                product: None,
-                role,
-            });
-        }
-        let parts = parts.into_iter().filter(|part| !STOPS.contains(part));
-        words.extend(parts.map(|part| Word {
-            stem: stem::of(part),
+        words.extend(stems(lower).map(|stem| Word {
+            stem,
             product: None,
+            is_used: false,
             role,
         }));
     }
     words
+}
+
+/// The stems of a word's parts, and of a word with several parts all of it.
+fn stems(lower: &str) -> impl Iterator<Item = String> {
+    let parts = lower
+        .split(['-', '_', '.'])
+        .filter(|part| part.len() > 1 || part.starts_with(char::is_numeric));
+    let parts: Vec<&str> = parts.collect();
+    let whole = (parts.len() > 1).then(|| parts.concat());
+    let parts = parts.into_iter().filter(|part| !STOPS.contains(part));
+    whole.into_iter().chain(parts.map(stem::of))
 }
 
 /// Whether a token changes the role of those after it.
@@ -177,6 +214,7 @@ enum Step {
 fn role_after(tokens: &[Token], at: usize, role: Role) -> Step {
     let word = |at: usize| tokens.get(at).map_or("", |token| token.lower.as_str());
     let (this, next) = (word(at), word(at + 1));
+    let before = at.checked_sub(1).map_or("", word);
     let was_moved = || (at.saturating_sub(8)..at).any(|before| MOVES.contains(&word(before)));
     let pair = [this, next];
     match this {
@@ -187,6 +225,8 @@ fn role_after(tokens: &[Token], at: usize, role: Role) -> Step {
         }
         _ if ENDS.contains(&this) => Step::Now(Role::Drops),
         "from" if was_moved() => Step::Now(Role::Drops),
+        "from" | "of" | "on" if role == Role::Drops && WHOLES.contains(&before) => Step::Still,
+        "from" | "in" | "of" | "on" if role == Role::Drops => Step::Now(Role::Adopts),
         _ if CONTINUES.contains(&pair) => Step::Now(Role::Drops),
         "with" | "by" | "to" | "into" | "onto" | "for" if role == Role::Drops => {
             Step::Now(Role::Adopts)

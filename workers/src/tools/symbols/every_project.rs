@@ -35,9 +35,10 @@ impl Collect for EveryProjectSymbols {
     type Found = FoundSymbols;
 
     fn read(&self) -> impl ReadProject<Self::Found> + use<> {
-        let (cache, wanted) = (self.cache.clone(), self.wanted.clone());
-        move |repo: &Repo, cancel: &Cancel, _, _: &[_]| {
-            find(&Sources::new(&cache, repo, cancel), &wanted)
+        let (cache, wanted, limit) = (self.cache.clone(), self.wanted.clone(), self.limit);
+        move |repo: &Repo, cancel: &Cancel, skip, _: &[_]| {
+            let sources = Sources::new(&cache, repo, cancel);
+            find(&sources, &wanted, skip.saturating_add(limit))
         }
     }
 
@@ -45,7 +46,7 @@ impl Collect for EveryProjectSymbols {
         if found.is_late && !self.symbols.is_empty() {
             return Added::TimeUp { shown: 0 };
         }
-        let total = found.symbols.len();
+        let total = found.total;
         let rest = found.symbols.get(skip..).unwrap_or_default();
         let shown = self.show(&project.slug, rest);
         if shown == 0 && !rest.is_empty() {

@@ -13,6 +13,8 @@ use crate::tools::{files::role, schema::is_false};
 
 /// Definitions that are counted, at most.
 const MAX_TOTAL: usize = 10_000;
+/// Definitions beyond those needed that are collected before they are sorted.
+const SLACK: usize = 200;
 /// Definitions in other containers that are named, at most.
 const MAX_ELSEWHERE: usize = 3;
 
@@ -65,8 +67,10 @@ type Rank = (bool, Match, bool, bool, bool);
 
 /// Definitions of one project.
 pub(super) struct FoundSymbols {
-    /// The best first.
+    /// The best first, no more than were asked for.
     pub(super) symbols: Vec<FoundSymbol>,
+    /// How many there are.
+    pub(super) total: usize,
     /// If there are none: the best definitions of the name in other containers.
     pub(super) elsewhere: Vec<FoundSymbol>,
     /// Some are missing: the time was up, there are more than are counted, or a file could not be parsed now.
@@ -75,65 +79,95 @@ pub(super) struct FoundSymbols {
     pub(super) is_late: bool,
 }
 
-/// All definitions that are wanted.
+/// The best `count` of the definitions that are wanted.
 ///
 /// # Errors
 /// If files cannot be read, or the call was cancelled.
-pub(super) fn find(sources: &Sources<'_>, wanted: &Wanted) -> Result<FoundSymbols, Failure> {
-    let mut found = find_in(sources, wanted)?;
+pub(super) fn find(
+    sources: &Sources<'_>,
+    wanted: &Wanted,
+    count: usize,
+) -> Result<FoundSymbols, Failure> {
+    let mut found = find_in(sources, wanted, count)?;
     let anywhere = wanted.name.in_any_container();
-    if let Some(name) = anywhere.filter(|_| found.symbols.is_empty() && !found.is_late) {
+    if let Some(name) = anywhere.filter(|_| found.total == 0 && !found.is_late) {
         let wanted = Wanted {
             name,
             ..wanted.clone()
         };
-        found.elsewhere = find_in(sources, &wanted)?.symbols;
-        found.elsewhere.truncate(MAX_ELSEWHERE);
+        found.elsewhere = find_in(sources, &wanted, MAX_ELSEWHERE)?.symbols;
     }
     Ok(found)
 }
 
-fn find_in(sources: &Sources<'_>, wanted: &Wanted) -> Result<FoundSymbols, Failure> {
+fn find_in(sources: &Sources<'_>, wanted: &Wanted, count: usize) -> Result<FoundSymbols, Failure> {
     let pattern = wanted.name.line_pattern();
     let candidates = sources.candidates(pattern, false, wanted.glob.as_deref())?;
-    let mut found: Vec<(Rank, FoundSymbol)> = Vec::new();
+    let mut best = Best {
+        found: Vec::new(),
+        total: 0,
+        count,
+    };
     let is_partial = sources.each(&candidates.files, |source| {
-        add(source, wanted, &mut found);
-        Ok(found.len() < MAX_TOTAL)
+        best.add(source, wanted);
+        Ok(best.total < MAX_TOTAL)
     })?;
-    let is_incomplete = candidates.is_incomplete || is_partial || found.len() >= MAX_TOTAL;
-    found.truncate(MAX_TOTAL);
-    // Files are in order already, and so are the definitions of each.
-    found.sort_by_key(|(rank, _)| *rank);
+    let is_incomplete = candidates.is_incomplete || is_partial || best.total >= MAX_TOTAL;
+    best.cut();
     Ok(FoundSymbols {
-        symbols: found.into_iter().map(|(_, symbol)| symbol).collect(),
+        symbols: best.found.into_iter().map(|(_, symbol)| symbol).collect(),
+        total: best.total.min(MAX_TOTAL),
         elsewhere: Vec::new(),
         is_incomplete,
         is_late: is_incomplete && sources.is_late()?,
     })
 }
 
-fn add(source: &Source, wanted: &Wanted, found: &mut Vec<(Rank, FoundSymbol)>) {
-    let path = source.path.display();
-    let symbols = &source.parsed.symbols;
-    let is_generated = symbols.is_generated || archway_repo::is_generated(source.path.as_bytes());
-    let is_test_file = role(&path) == "test";
-    for definition in &symbols.definitions {
-        let Some(matched) = wanted.name.matches(definition, &path) else {
-            continue;
-        };
-        let kind = SymbolKind::from(definition.kind);
-        if wanted.kind.is_some_and(|wanted| wanted != kind) {
-            continue;
+/// The best definitions so far.
+struct Best {
+    /// In the order of files while they are added.
+    found: Vec<(Rank, FoundSymbol)>,
+    total: usize,
+    /// As many are needed.
+    count: usize,
+}
+
+impl Best {
+    fn add(&mut self, source: &Source, wanted: &Wanted) {
+        let path = source.path.display();
+        let symbols = &source.parsed.symbols;
+        let is_generated =
+            symbols.is_generated || archway_repo::is_generated(source.path.as_bytes());
+        let is_test_file = role(&path) == "test";
+        for definition in &symbols.definitions {
+            let Some(matched) = wanted.name.matches(definition, &path) else {
+                continue;
+            };
+            let kind = SymbolKind::from(definition.kind);
+            if wanted.kind.is_some_and(|wanted| wanted != kind) {
+                continue;
+            }
+            let rank = (
+                is_generated,
+                matched,
+                is_test_file || definition.is_test,
+                !definition.is_exported,
+                !definition.is_whole,
+            );
+            self.found
+                .push((rank, symbol(definition, &path, is_generated)));
+            self.total += 1;
         }
-        let rank = (
-            is_generated,
-            matched,
-            is_test_file || definition.is_test,
-            !definition.is_exported,
-            !definition.is_whole,
-        );
-        found.push((rank, symbol(definition, &path, is_generated)));
+        if self.found.len() > self.count * 2 + SLACK {
+            self.cut();
+        }
+    }
+
+    /// Sorts them and drops those that are not needed.
+    fn cut(&mut self) {
+        // Files are in order already, and so are the definitions of each.
+        self.found.sort_by_key(|(rank, _)| *rank);
+        self.found.truncate(self.count);
     }
 }
 

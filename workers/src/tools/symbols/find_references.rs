@@ -116,7 +116,7 @@ impl Tool for FindReferences {
 
 /// What to do next, if there are no definitions or no uses.
 fn message(found: &FoundReferences) -> Option<String> {
-    let wider = "without path_glob and confidence there may be uses";
+    let wider = "with any path_glob and the confidence `name` there may be uses";
     let message = match (found.definitions.is_empty(), found.references.is_empty()) {
         _ if found.is_late => return None,
         (false, false) => return None,

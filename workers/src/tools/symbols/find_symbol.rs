@@ -99,9 +99,13 @@ impl Tool for FindSymbol {
             .read(&project, move |repo, cancel| {
                 let basis = paging::basis(repo.head().as_ref());
                 let skip = paging::resume(cursor.as_deref(), &basis)?;
-                let found = find(&Sources::new(&cache, repo, cancel), &wanted)?;
+                let found = find(
+                    &Sources::new(&cache, repo, cancel),
+                    &wanted,
+                    skip.saturating_add(limit),
+                )?;
                 let is_late = found.is_late;
-                let none = found.symbols.is_empty() && !is_late;
+                let none = found.total == 0 && !is_late;
                 let message = none.then(|| nothing_found(&wanted, &found.elsewhere));
                 let (mut body, next) = page(found, (skip, limit), budget, &basis);
                 body.message = message;
@@ -125,8 +129,10 @@ async fn all(
     let every = every_project::collect(cx, cursor, &mut page).await?;
     let files: Vec<String> = page.symbols.iter().map(FoundSymbol::file).collect();
     let is_whole = every.next.is_none() && every.skipped.is_empty();
+    // Later pages and skipped projects may have some.
+    let has_none = page.total == 0 && is_whole && !every.is_late && cursor.is_none();
     let body = SymbolList {
-        message: (page.total == 0).then(|| nothing_found(&page.wanted, &page.elsewhere)),
+        message: has_none.then(|| nothing_found(&page.wanted, &page.elsewhere)),
         symbols: page.symbols,
         total: page.total,
         truncated: !is_whole || every.is_late || page.is_incomplete,
@@ -146,7 +152,7 @@ fn page(
     budget: usize,
     basis: &str,
 ) -> (SymbolList, Option<String>) {
-    let total = found.symbols.len();
+    let total = found.total;
     let rest = found.symbols.into_iter().skip(skip).take(limit);
     let mut symbols: Vec<FoundSymbol> = rest.collect();
     // At least one, or the cursor would not advance.

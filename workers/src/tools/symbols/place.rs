@@ -106,10 +106,12 @@ impl Place {
 
 /// The identifier around a column of a line, both counted from 1.
 fn name_at(text: &[u8], line: u32, column: u32) -> Option<String> {
-    let line = text.split(|byte| *byte == b'\n').nth(line as usize - 1)?;
+    let line = text
+        .split(|byte| *byte == b'\n')
+        .nth((line as usize).checked_sub(1)?)?;
     let line: Vec<char> = String::from_utf8_lossy(line).chars().collect();
     let is_word = |c: &&char| c.is_alphanumeric() || **c == '_';
-    let (before, after) = line.split_at_checked(column as usize - 1)?;
+    let (before, after) = line.split_at_checked((column as usize).checked_sub(1)?)?;
     let start = before.iter().rev().take_while(is_word).count();
     let end = after.iter().take_while(is_word).count();
     let name = line.iter().skip(before.len() - start).take(start + end);
@@ -125,8 +127,8 @@ pub(super) fn file_alone(text: &str) -> Option<Failure> {
     is_file.then(|| {
         Failure::new(
             Fault::InvalidArguments,
-            format!("{:?} names a file and no symbol in it", text::shown(text)),
-            "give a name, or a place as path:line; outline shows what a file defines",
+            format!("{:?} begins with a file", text::shown(text)),
+            "give the name alone, with path_glob for the file, or a place as path:line",
         )
     })
 }
@@ -155,7 +157,7 @@ mod tests {
         assert_eq!(name(1, 4), Some("größe".to_owned()));
         assert_eq!(name(1, 6), Some("größe".to_owned()));
         assert_eq!(name(2, 7), Some("two".to_owned()));
-        for (line, column) in [(1, 3), (1, 900), (2, 6), (9, 1)] {
+        for (line, column) in [(1, 3), (1, 900), (2, 6), (9, 1), (0, 1), (1, 0)] {
             assert_eq!(name(line, column), None, "{line}:{column}");
         }
     }

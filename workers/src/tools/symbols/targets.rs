@@ -1,6 +1,6 @@
 //! The definitions that a caller means, by a name or a place.
 
-use std::collections::BTreeSet;
+use std::{cmp::Ordering, collections::BTreeSet};
 
 use archway_proto::{failure::Failure, fault::Fault};
 use archway_repo::text;
@@ -78,24 +78,33 @@ fn several(query: &NameQuery, names: &BTreeSet<&str>) -> Failure {
 fn targets(sources: &Sources<'_>, query: &NameQuery) -> Result<(Vec<Target>, bool), Failure> {
     let candidates = sources.candidates(query.line_pattern(), false, None)?;
     let mut found: Vec<(Match, Target)> = Vec::new();
+    let mut best: Option<Match> = None;
     let is_late = sources.each(&candidates.files, |source| {
         let path = source.path.display();
         let symbols = &source.parsed.symbols;
         for (at, definition) in (0_u32..).zip(&symbols.definitions) {
-            if let Some(matched) = query.matches(definition, &path) {
-                let target = Target::new(&source.path, source.parsed.language, symbols, at);
-                found.extend(target.map(|target| (matched, target)));
+            let Some(matched) = query.matches(definition, &path) else {
+                continue;
+            };
+            match best.map(|best| matched.cmp(&best)) {
+                Some(Ordering::Less) if !query.is_glob() => found.clear(),
+                Some(Ordering::Greater) if !query.is_glob() => continue,
+                _ => {}
             }
+            best = Some(best.map_or(matched, |best| best.min(matched)));
+            let target = Target::new(&source.path, source.parsed.language, symbols, at);
+            let target = target.filter(|_| found.len() < MAX_TARGETS);
+            found.extend(target.map(|target| (matched, target)));
         }
-        Ok(found.len() < MAX_TARGETS)
+        // After many in another case those in the very letters may follow.
+        let is_last = query.is_glob() || best == Some(Match::Exact);
+        Ok(!is_last || found.len() < MAX_TARGETS)
     })?;
     let is_incomplete = candidates.is_incomplete || is_late || found.len() >= MAX_TARGETS;
     let names: BTreeSet<&str> = found.iter().map(|(_, it)| &*it.definition.name).collect();
     if query.is_glob() && names.len() > 1 {
         return Err(several(query, &names));
     }
-    let best = found.iter().map(|(matched, _)| *matched).min();
     found.retain(|(matched, _)| Some(*matched) == best);
-    found.truncate(MAX_TARGETS);
     Ok((found.into_iter().map(|(_, it)| it).collect(), is_incomplete))
 }

@@ -1,12 +1,16 @@
 //! Limits and prohibitions that a proposal breaks.
 
-use super::{Ground, Pair};
+use archway_repo::Stopped;
+
+use super::{Ground, MIN_RESTATED, Pair};
 use crate::alignment::measures;
 use crate::alignment::positions::{Kind, Statement};
 use crate::alignment::words::{Role, Sentence};
 
 /// The share of a prohibition's words that the proposal has.
 const MIN_PROHIBITION: f32 = 0.5;
+/// The share of the words that it negates. It is smaller, since forms as `write` and `written` differ.
+const MIN_NEGATED: f32 = 0.4;
 /// The share of the words that a limit and the proposal's number have in common.
 const MIN_SAME_MEASURE: f32 = 0.3;
 /// Only the limits among so many of the most decisive statements count.
@@ -35,9 +39,10 @@ impl Pair<'_> {
         broken
     }
 
-    /// The sentences of the proposal without a negation.
+    /// The sentences of the proposal without a negation, and that answer no "no".
     fn asserted(&self) -> impl Iterator<Item = &Sentence> {
-        self.proposal.sentences.iter().filter(|one| !one.is_negated)
+        let sentences = self.proposal.sentences.iter();
+        sentences.filter(|one| !one.is_negated && !one.refuses)
     }
 
     /// A rule or a consequence.
@@ -64,24 +69,43 @@ impl Pair<'_> {
         self.share(stems(), has)
     }
 
-    /// Whether the proposal asserts most of what a rule forbids.
-    pub(super) fn breaks_prohibition(&self) -> Option<Ground> {
-        let is_prohibition = |statement: &&Statement| {
-            let negated = statement
-                .sentence
-                .words
-                .iter()
-                .filter(|word| word.role == Role::Negates);
-            statement.kind == Kind::Rule && negated.count() > 0 && !statement.sentence.has_exception
-        };
-        let statements = self.positions.statements.iter().enumerate();
-        let mut statements = statements.filter(|(_, one)| is_prohibition(one));
-        let broken = statements.find(|(_, one)| {
-            self.asserted()
-                .any(|sentence| self.common(sentence, &one.sentence, 3) >= MIN_PROHIBITION)
-        });
-        broken.map(|(at, _)| Ground::BreaksProhibition(at))
+    /// Whether the proposal says little but what a rule says: no other numbers, and a negation where the rule has one.
+    pub(super) fn restates(&self, rule: &Sentence) -> bool {
+        let has = |stem: &str| rule.words.iter().any(|word| word.stem == stem);
+        let own = self.share(self.proposal.stems.iter().map(String::as_str), has);
+        let agrees =
+            |one: &Sentence| one.is_negated == rule.is_negated && !one.breaks(rule).contains(&true);
+        own >= MIN_RESTATED && self.proposal.sentences.iter().all(agrees)
     }
+
+    /// Whether the proposal asserts most of what a rule forbids.
+    pub(super) fn breaks_prohibition(&self) -> Result<Option<Ground>, Stopped> {
+        let statements = self.positions.statements.iter().enumerate();
+        let rules = statements
+            .filter(|(_, one)| one.kind == Kind::Rule && !one.sentence.has_exception)
+            .filter(|(_, one)| negated(&one.sentence).next().is_some());
+        for (at, rule) in rules {
+            self.cancel.check()?;
+            if self.asserted().any(|one| self.does(one, &rule.sentence)) {
+                return Ok(Some(Ground::BreaksProhibition(at)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a sentence has most of a rule's words, and most of those that the rule negates.
+    fn does(&self, sentence: &Sentence, rule: &Sentence) -> bool {
+        let has = |stem: &str| sentence.words.iter().any(|word| word.stem == stem);
+        self.common(sentence, rule, 3) >= MIN_PROHIBITION
+            && self.share(negated(rule), has) >= MIN_NEGATED
+    }
+}
+
+/// The stems that a rule negates.
+fn negated(rule: &Sentence) -> impl Iterator<Item = &str> {
+    let words = rule.words.iter();
+    let negated = words.filter(|word| word.role == Role::Negates);
+    negated.map(|word| word.stem.as_str())
 }
 
 /// Whether a stem is a number or a unit.

@@ -6,7 +6,7 @@ pub(super) const ENDS: &[&str] = &[
     "replace", "replaces", "replaced", "replacing", "swap", "swaps", "swapped", "drop", "drops",
     "dropped", "dropping", "retire", "retires", "retired", "retiring", "abandon", "abandoned",
     "remove", "removes", "removed", "removing", "delete", "deletes", "deleting", "ditch", "scrap",
-    "decommission", "kill", "avoid", "reject", "rejects",
+    "decommission", "reject", "rejects",
 ];
 /// Pairs of words that do so.
 pub(super) const CONTINUES: &[[&str; 2]] = &[
@@ -25,6 +25,31 @@ pub(super) const CONTINUES: &[[&str; 2]] = &[
     ["and", "against"],
     ["and", "neglected"],
 ];
+/// Words before `from`, `of` or `on` that leave what follows ended: "drop the use of Redis".
+#[rustfmt::skip]
+pub(super) const WHOLES: &[&str] = &[
+    "use", "usage", "dependency", "dependence", "reliance", "instance", "instances", "all", "rid",
+    "instead", "place", "away",
+];
+/// Phrases with which a decision says what was considered and not chosen.
+pub(super) const TURNED_DOWN: &[&[&str]] = &[
+    &["considered"],
+    &["compared"],
+    &["tried"],
+    &["candidates"],
+    &["rejected"],
+    &["neglected"],
+    &["discussed"],
+    &["looked", "at"],
+    &["looked", "into"],
+    &["ruled", "out"],
+    &["turned", "down"],
+    &["decided", "against"],
+    &["voted", "against"],
+    &["too", "expensive"],
+];
+/// What follows a "no" that answers: "Kafka? No." It also stands at the end.
+pub(super) const AFTER_NO: &[&str] = &[",", ".", ":", ";", "!", "thanks"];
 /// Verbs whose `from` names what is left behind.
 #[rustfmt::skip]
 pub(super) const MOVES: &[&str] = &[
@@ -37,6 +62,11 @@ pub(super) const NEGATES: &[&str] = &[
     "not", "never", "no", "don't", "doesn't", "won't", "can't", "cannot", "isn't", "aren't",
     "mustn't", "shouldn't", "shan't", "nobody", "nothing", "none", "neither", "nor", "nowhere",
     "without",
+];
+/// Words before what is used.
+pub(super) const USES: &[&str] = &[
+    "in", "on", "with", "through", "via", "by", "to", "into", "use", "uses", "using", "choose",
+    "adopt", "adopts",
 ];
 /// Words that make a rule hold under a condition.
 #[rustfmt::skip]

@@ -60,9 +60,10 @@ pub(super) async fn read(
     let mut contents: Vec<Content> = found.ranked.iter().map(note_content).collect();
     let (mut behind, mut snapshot) = (None, None);
     for (number, read) in read_projects(cx, scope, &found).await {
+        let is_required = scope.required().is_some() && scope.is_current(number);
         let read = match read {
             Ok(read) => read,
-            Err(failure) if scope.required().is_none() && is_of_the_project(failure.code) => {
+            Err(failure) if !is_required && is_of_the_project(failure.code) => {
                 if let Some(project) = scope.projects.get(number) {
                     let why = WhyLeftOut::Unreadable(failure.code);
                     found.left_out.add(project, why);
