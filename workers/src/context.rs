@@ -326,10 +326,13 @@ mod tests {
         const DESCRIPTION: &'static str = "Says whose it is and waits at the gate.";
         const FAMILY: &'static str = "test";
         const PER_MINUTE: Option<u32> = None;
-        const LOAD: Load = Load::Heavy;
         const UNTRUSTED: bool = false;
         type Args = NoArgs;
         type Output = NoOutput;
+
+        fn load(_: &Self::Args) -> Load {
+            Load::Heavy
+        }
 
         async fn run(cx: &ToolContext, _args: NoArgs) -> Result<Reply<NoOutput>, Failure> {
             let tenant = cx.pass.tenant.clone();

@@ -93,8 +93,6 @@ pub trait Tool: 'static {
     const PER_MINUTE: Option<u32>;
     /// Units of the totals that a call costs, at least 1.
     const WEIGHT: u32 = 1;
-    /// The load of its work on files. Heavy work is queued fairly over tenants.
-    const LOAD: Load = Load::Light;
     /// The arguments that ask for more than [`DEFAULT_REPLY_BYTES`]: each by a number above this one, or by any text.
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[];
     /// Whether a write with an idempotency key takes effect once, however often it is repeated. The
@@ -107,6 +105,11 @@ pub trait Tool: 'static {
     type Args: DeserializeOwned + JsonSchema + Send;
     /// The type of `structuredContent`.
     type Output: Serialize + JsonSchema + Send;
+
+    /// The load of its work on files. Heavy work is queued fairly over tenants.
+    fn load(_: &Self::Args) -> Load {
+        Load::Light
+    }
 
     /// Runs one call.
     fn run(
@@ -245,14 +248,15 @@ async fn answer<T: Tool>(cx: ToolContext, args: Value) -> Result<Value, Failure>
         true => usize::MAX,
         false => DEFAULT_REPLY_BYTES,
     };
-    let args = serde_json::from_value(args).map_err(|error| {
+    let args: T::Args = serde_json::from_value(args).map_err(|error| {
         Failure::new(
             Fault::InvalidArguments,
             format!("invalid arguments for {}: {error}", T::NAME),
             "compare them with the tool's input schema",
         )
     })?;
-    let cx = cx.with_load(T::LOAD).with_requested_bytes(requested);
+    let load = T::load(&args);
+    let cx = cx.with_load(load).with_requested_bytes(requested);
     T::run(&cx, args).await?.into_result(T::UNTRUSTED)
 }
 

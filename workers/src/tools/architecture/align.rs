@@ -105,10 +105,13 @@ impl Tool for CheckAdrAlignment {
     const FAMILY: &'static str = "architecture";
     const PER_MINUTE: Option<u32> = Some(30);
     const WEIGHT: u32 = 5;
-    const LOAD: Load = Load::Heavy;
     const UNTRUSTED: bool = true;
     type Args = AlignArgs;
     type Output = AlignmentAnswer;
+
+    fn load(_: &Self::Args) -> Load {
+        Load::Heavy
+    }
 
     async fn run(cx: &ToolContext, args: AlignArgs) -> Result<Reply<AlignmentAnswer>, Failure> {
         let project = cx.project(args.project.as_deref()).await?;

@@ -84,11 +84,14 @@ impl Tool for SearchArchitecture {
     const FAMILY: &'static str = "architecture";
     const PER_MINUTE: Option<u32> = Some(30);
     const WEIGHT: u32 = 5;
-    const LOAD: Load = Load::Heavy;
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("max_results", 10)];
     const UNTRUSTED: bool = true;
     type Args = SearchArgs;
     type Output = DocumentResults;
+
+    fn load(_: &Self::Args) -> Load {
+        Load::Heavy
+    }
 
     async fn run(cx: &ToolContext, args: SearchArgs) -> Result<Reply<DocumentResults>, Failure> {
         let project = cx.project(args.project.as_deref()).await?;

@@ -90,10 +90,13 @@ impl Tool for ValidatePattern {
     const FAMILY: &'static str = "architecture";
     const PER_MINUTE: Option<u32> = Some(30);
     const WEIGHT: u32 = 5;
-    const LOAD: Load = Load::Heavy;
     const UNTRUSTED: bool = true;
     type Args = ValidateArgs;
     type Output = Validation;
+
+    fn load(_: &Self::Args) -> Load {
+        Load::Heavy
+    }
 
     async fn run(cx: &ToolContext, args: ValidateArgs) -> Result<Reply<Validation>, Failure> {
         let project = cx.project(args.project.as_deref()).await?;

@@ -92,11 +92,14 @@ impl Tool for ContextSearch {
     const FAMILY: &'static str = "context";
     const PER_MINUTE: Option<u32> = Some(30);
     const WEIGHT: u32 = 5;
-    const LOAD: Load = Load::Heavy;
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("limit", 5)];
     const UNTRUSTED: bool = true;
     type Args = SearchArgs;
     type Output = SearchResults;
+
+    fn load(_: &Self::Args) -> Load {
+        Load::Heavy
+    }
 
     async fn run(cx: &ToolContext, args: SearchArgs) -> Result<Reply<SearchResults>, Failure> {
         let started = Instant::now();

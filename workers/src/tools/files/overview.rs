@@ -109,11 +109,14 @@ impl Tool for GetRepoOverview {
     const FAMILY: &'static str = "files";
     const PER_MINUTE: Option<u32> = Some(60);
     const WEIGHT: u32 = 5;
-    const LOAD: Load = Load::Heavy;
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("max_depth", 2)];
     const UNTRUSTED: bool = true;
     type Args = OverviewArgs;
     type Output = Overview;
+
+    fn load(_: &Self::Args) -> Load {
+        Load::Heavy
+    }
 
     async fn run(cx: &ToolContext, args: OverviewArgs) -> Result<Reply<Overview>, Failure> {
         let project = cx.project(args.project.as_deref()).await?;

@@ -67,11 +67,14 @@ impl Tool for GitBlame {
     const FAMILY: &'static str = "git";
     const PER_MINUTE: Option<u32> = None;
     const WEIGHT: u32 = 10;
-    const LOAD: Load = Load::Heavy;
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("end_line", 0)];
     const UNTRUSTED: bool = true;
     type Args = BlameArgs;
     type Output = BlameAnswer;
+
+    fn load(_: &Self::Args) -> Load {
+        Load::Heavy
+    }
 
     async fn run(cx: &ToolContext, args: BlameArgs) -> Result<Reply<BlameAnswer>, Failure> {
         let project = cx.project(args.project.as_deref()).await?;

@@ -68,11 +68,14 @@ impl Tool for GitDiff {
     const FAMILY: &'static str = "git";
     const PER_MINUTE: Option<u32> = None;
     const WEIGHT: u32 = 5;
-    const LOAD: Load = Load::Heavy;
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("file_path", 0), ("context_lines", 3)];
     const UNTRUSTED: bool = true;
     type Args = GitDiffArgs;
     type Output = GitDiffAnswer;
+
+    fn load(_: &Self::Args) -> Load {
+        Load::Heavy
+    }
 
     async fn run(cx: &ToolContext, args: GitDiffArgs) -> Result<Reply<GitDiffAnswer>, Failure> {
         let GitDiffArgs { ref1, ref2, .. } = args;

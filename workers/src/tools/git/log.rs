@@ -81,11 +81,18 @@ impl Tool for GitLog {
     const FAMILY: &'static str = "git";
     const PER_MINUTE: Option<u32> = None;
     const WEIGHT: u32 = 2;
-    const LOAD: Load = Load::Heavy;
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("max_count", 10)];
     const UNTRUSTED: bool = true;
     type Args = LogArgs;
     type Output = LogAnswer;
+
+    fn load(args: &LogArgs) -> Load {
+        // These read every message, or the changes of every commit.
+        match args.grep.is_some() || args.changed.is_some() {
+            true => Load::Heavy,
+            false => Load::Light,
+        }
+    }
 
     async fn run(cx: &ToolContext, args: LogArgs) -> Result<Reply<LogAnswer>, Failure> {
         let project = cx.project(args.project.as_deref()).await?;

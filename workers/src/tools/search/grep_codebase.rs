@@ -129,11 +129,14 @@ impl Tool for GrepCodebase {
     const FAMILY: &'static str = "search";
     const PER_MINUTE: Option<u32> = Some(60);
     const WEIGHT: u32 = 5;
-    const LOAD: Load = Load::Heavy;
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("limit", 50)];
     const UNTRUSTED: bool = true;
     type Args = GrepArgs;
     type Output = GrepMatches;
+
+    fn load(_: &Self::Args) -> Load {
+        Load::Heavy
+    }
 
     async fn run(cx: &ToolContext, args: GrepArgs) -> Result<Reply<GrepMatches>, Failure> {
         let pattern = args.pattern.clone();

@@ -135,12 +135,15 @@ impl Tool for SearchFiles {
     const FAMILY: &'static str = "search";
     const PER_MINUTE: Option<u32> = Some(60);
     const WEIGHT: u32 = 5;
-    const LOAD: Load = Load::Heavy;
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] =
         &[("max_results", 50), ("context_lines", 2)];
     const UNTRUSTED: bool = true;
     type Args = SearchFilesArgs;
     type Output = SearchMatches;
+
+    fn load(_: &Self::Args) -> Load {
+        Load::Heavy
+    }
 
     async fn run(cx: &ToolContext, args: SearchFilesArgs) -> Result<Reply<SearchMatches>, Failure> {
         let search = Search {

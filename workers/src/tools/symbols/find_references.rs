@@ -77,11 +77,14 @@ impl Tool for FindReferences {
     const FAMILY: &'static str = "symbols";
     const PER_MINUTE: Option<u32> = Some(60);
     const WEIGHT: u32 = 2;
-    const LOAD: Load = Load::Heavy;
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("limit", 50)];
     const UNTRUSTED: bool = true;
     type Args = FindReferencesArgs;
     type Output = ReferenceList;
+
+    fn load(_: &Self::Args) -> Load {
+        Load::Heavy
+    }
 
     async fn run(
         cx: &ToolContext,

@@ -66,11 +66,14 @@ impl Tool for FindSymbol {
     const FAMILY: &'static str = "symbols";
     const PER_MINUTE: Option<u32> = Some(60);
     const WEIGHT: u32 = 2;
-    const LOAD: Load = Load::Heavy;
     const ASKS_FOR_MORE: &'static [(&'static str, u64)] = &[("limit", 20)];
     const UNTRUSTED: bool = true;
     type Args = FindSymbolArgs;
     type Output = SymbolList;
+
+    fn load(_: &Self::Args) -> Load {
+        Load::Heavy
+    }
 
     async fn run(cx: &ToolContext, args: FindSymbolArgs) -> Result<Reply<SymbolList>, Failure> {
         let wanted = Wanted {

@@ -76,10 +76,13 @@ impl Tool for Outline {
     const FAMILY: &'static str = "symbols";
     const PER_MINUTE: Option<u32> = Some(60);
     const WEIGHT: u32 = 2;
-    const LOAD: Load = Load::Heavy;
     const UNTRUSTED: bool = true;
     type Args = OutlineArgs;
     type Output = OutlineOfPath;
+
+    fn load(_: &Self::Args) -> Load {
+        Load::Heavy
+    }
 
     async fn run(cx: &ToolContext, args: OutlineArgs) -> Result<Reply<OutlineOfPath>, Failure> {
         let project = cx.project(args.project.as_deref()).await?;
