@@ -14,7 +14,7 @@ const SYNONYMS: [&[&str]; 8] = [
     &["project", "repo", "repository"],
     &["max_results", "limit", "max_count", "head_limit"],
     &["start_line", "offset", "from_line"],
-    &["path", "directory", "file_pattern", "path_glob", "glob"],
+    &["path", "file_pattern", "path_glob", "glob"],
 ];
 
 /// A synonym of `name` in `known`, else the nearest spelling.

@@ -99,9 +99,9 @@ impl AlignmentAnswer {
 impl Tool for CheckAdrAlignment {
     const NAME: &'static str = "check_adr_alignment";
     const TITLE: &'static str = "Check a proposal against ADRs";
-    const DESCRIPTION: &'static str = "Check before deciding or building something whether it fits \
-        the project's architecture decisions (ADRs): which concern it, with the sentence that decides. \
-        Only certain conflicts are told: judge the others yourself. To find ADRs use search_architecture.";
+    const DESCRIPTION: &'static str = "Check before deciding or building something which of the \
+        project's architecture decisions (ADRs) concern it, with the sentence that decides. Only \
+        certain conflicts are named. To find ADRs use search_architecture.";
     const FAMILY: &'static str = "architecture";
     const PER_MINUTE: Option<u32> = Some(30);
     const WEIGHT: u32 = 5;
