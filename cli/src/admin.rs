@@ -10,6 +10,7 @@ pub mod tenant;
 pub mod project;
 pub mod key;
 pub mod principal;
+pub mod access;
 pub mod limits;
 pub mod index;
 pub(crate) mod sync;

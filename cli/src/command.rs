@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 
 use crate::admin::AdminError;
+use crate::admin::access::{self, AccessArgs};
 use crate::admin::apply::{self, ApplyArgs};
 use crate::admin::audit::{self, AuditArgs};
 use crate::admin::connection::{self, ConnectionArgs};
@@ -61,6 +62,8 @@ enum Command {
     Project(Box<ProjectArgs>),
     /// Add, list, show and remove connections: organisations whose repositories become projects.
     Connection(Box<ConnectionArgs>),
+    /// Set, list and explain who may use which projects of a tenant.
+    Access(AccessArgs),
     /// Issue, list, revoke and rotate API keys.
     Key(KeyArgs),
     /// Revoke the tokens of OIDC principals, and list revocations.
@@ -163,6 +166,7 @@ pub fn run(line: CommandLine) -> Result<(), CommandError> {
         Command::Tenant(args) => in_runtime(tenant::run(args)),
         Command::Project(args) => in_runtime(project::run(*args)),
         Command::Connection(args) => in_runtime(connection::run(*args)),
+        Command::Access(args) => in_runtime(access::run(args)),
         Command::Key(args) => in_runtime(key::run(args)),
         Command::Principal(args) => in_runtime(principal::run(args)),
         Command::Limits(args) => in_runtime(limits::run(args)),

@@ -12,7 +12,7 @@ use archway_gateway::terms::Level;
 use archway_sync::hosts::ConnectionSettings;
 use secrecy::SecretString;
 
-use crate::tenants::{KeyRequest, ProjectSource, TenantError};
+use crate::tenants::{AccessTerms, KeyRequest, ProjectSource, TenantError};
 
 pub(crate) use apply::apply;
 pub(crate) use report::ApplyReport;
@@ -38,6 +38,8 @@ pub(crate) struct DesiredTenant {
     pub(crate) projects: Option<Vec<DesiredProject>>,
     /// `None`: unchanged.
     pub(crate) connections: Option<Vec<ConnectionSettings>>,
+    /// `None`: unchanged.
+    pub(crate) access: Option<Vec<AccessTerms>>,
     /// `None`: unchanged.
     pub(crate) keys: Option<Vec<DesiredKey>>,
 }

@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use error::query;
 
+pub use access::{AccessError, AccessTerms};
 pub use audit::{AuditChain, ExportPosition};
 pub use census::{Census, ReportedProcess, ReportedWorker};
 pub use connections::ConnectionRow;
@@ -46,6 +47,7 @@ mod project_sources;
 mod keys;
 mod issue;
 mod principals;
+mod access;
 mod limits;
 mod indexes;
 mod memory;

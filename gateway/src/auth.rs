@@ -27,6 +27,7 @@ use crate::{
     secrets::RootSecret,
     store::Stores,
 };
+use access::AccessRules;
 use address::{Source, TrustedProxies};
 use error::AuthError;
 use failed_credentials::{FailedCredentials, FailureReason, TooManyFailures};
@@ -36,6 +37,7 @@ use lookup_slots::Origin;
 use tokens::{TokenHolder, Tokens};
 use versions::RecordVersions;
 
+pub(crate) use access::CallerAccess;
 pub use config::AuthConfig;
 pub use identity::Identity;
 pub use issuers::{IssuerProblem, IssuersError};
@@ -46,6 +48,7 @@ pub(crate) use metadata::Metadata;
 
 // Settings, client addresses, API keys, issuers' tokens, and what both have in common.
 mod config;
+mod access;
 mod error;
 mod address;
 mod failed_credentials;
@@ -91,15 +94,16 @@ impl Auth {
         let grace = config.key_grace;
         // A minute exceeds the maximum age of a record plus the duration of a query.
         let versions = Arc::new(RecordVersions::new(grace.max(Duration::from_secs(60))));
+        let access = AccessRules::new(stores.clone(), versions.clone());
         let tokens = config.issuers().map(|path| {
             let issuers = Issuers::load(path, &metrics)?;
             let resource = config.resource.as_deref().filter(|url| !url.is_empty());
             let metadata = Metadata::new(resource.ok_or(IssuersError::NoResource)?, &issuers)?;
-            let tokens = Tokens::new(issuers, stores.clone(), grace, versions.clone());
+            let tokens = Tokens::new(issuers, stores.clone(), grace, access.clone());
             Ok((tokens, metadata))
         });
         Ok(Arc::new(Auth {
-            keys: Keys::new(stores, grace, versions.clone()),
+            keys: Keys::new(stores, grace, access),
             tokens: tokens.transpose()?,
             versions,
             secret,
@@ -223,6 +227,7 @@ impl Auth {
                 Some(too_many) => self.throttled(too_many),
                 None => GatewayError::CredentialUnchecked,
             },
+            AuthError::Bad(FailureReason::TooManyGroups) => GatewayError::TooManyGroups,
             AuthError::Bad(reason) => {
                 match source.map_or(Ok(()), |source| self.failures.note(source)) {
                     Ok(()) => {

@@ -37,9 +37,9 @@ pub(crate) struct CursorContext([u8; 32]);
 
 impl CursorContext {
     /// The context of a call, from its normalised arguments. `default_project` counts only where
-    /// the arguments name no project.
+    /// the arguments name no project. With other access rules about the caller, it is another context.
     pub(crate) fn new(
-        tenant: Uuid,
+        (tenant, access_rules): (Uuid, Option<&[i64]>),
         tool: &str,
         default_project: Option<&str>,
         arguments: &Map<String, Value>,
@@ -57,6 +57,9 @@ impl CursorContext {
         hash.update(tenant.as_bytes());
         // JSON text separates the parts, so no two contexts have the same bytes.
         hash.update(serde_json::json!([tool, parts]).to_string().as_bytes());
+        if let Some(rules) = access_rules {
+            hash.update(serde_json::json!(rules).to_string().as_bytes());
+        }
         let mut context = [0; 32];
         context.copy_from_slice(hash.finish().as_ref());
         CursorContext(context)
@@ -127,7 +130,7 @@ mod tests {
 
     fn context(tenant: u128, tool: &str, default: Option<&str>, arguments: Value) -> CursorContext {
         let arguments = arguments.as_object().unwrap();
-        CursorContext::new(Uuid::from_u128(tenant), tool, default, arguments)
+        CursorContext::new((Uuid::from_u128(tenant), None), tool, default, arguments)
     }
 
     #[test]

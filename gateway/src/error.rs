@@ -77,6 +77,11 @@ pub(crate) enum GatewayError {
     #[error("the credential is not valid: check the key, or ask the operator for a new one")]
     BadCredential,
     #[error(
+        "the token names more than 200 groups, or one of more than 128 bytes: ask the operator to have the issuer list \
+         only the groups that access rules name"
+    )]
+    TooManyGroups,
+    #[error(
         "too many requests with bad credentials came from this address: wait, or send a valid credential"
     )]
     TooManyFailures { retry_after: u64 },
@@ -168,6 +173,7 @@ impl GatewayError {
             GatewayError::NotAcceptable => (StatusCode::NOT_ACCEPTABLE, None),
             GatewayError::NoCredential => (StatusCode::UNAUTHORIZED, None),
             GatewayError::BadCredential => (StatusCode::UNAUTHORIZED, None),
+            GatewayError::TooManyGroups => (StatusCode::FORBIDDEN, None),
             GatewayError::TooManyFailures { .. } => (StatusCode::TOO_MANY_REQUESTS, None),
             GatewayError::CredentialUnchecked => (StatusCode::SERVICE_UNAVAILABLE, None),
             GatewayError::ScopeMissing(_) => (StatusCode::FORBIDDEN, None),

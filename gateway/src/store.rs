@@ -27,6 +27,7 @@ pub(crate) use principals::PrincipalRow;
 pub(crate) use sessions::{MOST_READ, SessionChange};
 pub use timestamps::{micros, moment};
 
+mod access;
 mod audit;
 mod catalogs;
 mod gateways;

@@ -4,6 +4,7 @@
 //! is accompanied by a [`pass`] (the caller's signed identity) and a [`context`] (call id, deadline,
 //! trace).
 
+pub mod access;
 pub mod catalog;
 pub mod chain;
 pub mod context;

@@ -34,7 +34,7 @@ pub struct Pass {
     /// Issuer and subject of the credential: `key:<lineage>` or `jwt:<issuer>:<subject>`.
     #[serde(rename = "sub")]
     pub principal: String,
-    /// Slugs of the projects that the caller may read; `None` for all of the tenant's.
+    /// Slugs of the projects that the caller's credential is for; `None` for all of the tenant's.
     pub projects: Option<Vec<String>>,
     /// The project of calls that name none.
     pub default_project: Option<String>,
@@ -43,15 +43,37 @@ pub struct Pass {
     /// The tool families that the caller may call; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub families: Option<Vec<String>>,
+    /// What the tenant's access rules say of the caller; `None` if the tenant has none. Then `projects` is empty, so
+    /// that a worker that knows no rules shows nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<PassAccess>,
     /// The worker pool for which the pass is valid.
     pub pool: String,
 }
 
+/// The access rules about a caller, by their ids.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassAccess {
+    /// How often the tenant's rules had changed when the gateway read them.
+    pub edition: i64,
+    /// The ids, ascending.
+    pub rules: Vec<i64>,
+    /// Slugs of the projects that the caller's credential is for; `None` for all of the tenant's.
+    pub projects: Option<Vec<String>>,
+}
+
 impl Pass {
-    /// Whether the caller may read the project with this slug, if it exists.
-    pub fn may_read(&self, project: &str) -> bool {
-        self.projects
-            .as_ref()
+    /// Slugs of the projects that the caller's credential is for; `None` for all of the tenant's.
+    pub fn narrowed_to(&self) -> Option<&[String]> {
+        match &self.access {
+            Some(access) => access.projects.as_deref(),
+            None => self.projects.as_deref(),
+        }
+    }
+
+    /// Whether the caller's credential is for the project with this slug. Access rules may hide it nevertheless.
+    pub fn is_for(&self, project: &str) -> bool {
+        self.narrowed_to()
             .is_none_or(|slugs| slugs.iter().any(|slug| slug == project))
     }
 
@@ -274,6 +296,7 @@ mod tests {
             default_project: None,
             families: None,
             scopes: vec![Scope::ToolsRead],
+            access: None,
             pool: "shared".into(),
         }
     }
@@ -286,7 +309,7 @@ mod tests {
         let verified = worker.verify(&token).unwrap();
         assert_eq!(verified.pass().tenant, "acme");
         assert!(verified.is_live());
-        assert!(verified.pass().may_read("site") && !verified.pass().may_read("other"));
+        assert!(verified.pass().is_for("site") && !verified.pass().is_for("other"));
 
         let elsewhere = PassVerifier::new(&[minter.public_key()], "acme-only");
         assert!(matches!(

@@ -105,7 +105,8 @@ async fn values_of_variable(
         Variable::Project => slugs(cx).await,
         Variable::Kind => Ok(Kind::ALL.map(|kind| kind.name().to_owned()).to_vec()),
         Variable::Slug => {
-            let project = match cx.project(context.get("project").map(String::as_str)).await {
+            let named = context.get("project").map(String::as_str);
+            let project = match cx.project_by(cx.document_families(), named).await {
                 Ok(project) => project,
                 // No project was chosen, or one that the caller cannot read: nothing to suggest.
                 Err(failure) if failure.code.blame() == archway_proto::fault::Blame::Caller => {
@@ -144,7 +145,7 @@ async fn values_of_argument(
     };
     let project = match owner {
         Some(owner) => owner,
-        None => match cx.default_project(&cx.projects().await?) {
+        None => match cx.default_project(&cx.readable(cx.document_families()).await?.list()) {
             Some(project) => project,
             None => return Ok(Vec::new()),
         },

@@ -28,11 +28,13 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::{
+    access::{Families, ProjectAccess},
     blocking::{Blocking, Load},
     chat::Chat,
     projects::{Project, Projects},
     workflows::Workflows,
 };
+pub(crate) use projects::Readable;
 pub use snapshot::Snapshot;
 pub(crate) use snapshot::moment;
 pub(crate) use workflow::WorkflowRecorder;
@@ -42,6 +44,8 @@ pub(crate) struct SharedState {
     pub(crate) repos: Arc<Repos>,
     pub(crate) histories: Histories,
     pub(crate) projects: Projects,
+    /// The access rules of tenants.
+    pub(crate) access: ProjectAccess,
     pub(crate) stores: Stores,
     pub(crate) index: Arc<IndexSearch>,
     pub(crate) accesses: AccessRecorder,
@@ -72,6 +76,8 @@ pub struct ToolContext {
     key: IdempotencyKey,
     /// The load of the tool's work on files.
     load: Load,
+    /// The tool's family; none for other methods.
+    families: Families,
     /// The size of the result that the caller asked for, in bytes.
     requested_bytes: usize,
     cancel: Cancel,
@@ -92,6 +98,7 @@ impl ToolContext {
             session: None,
             key,
             load: Load::Light,
+            families: &[],
             requested_bytes: usize::MAX,
             cancel,
             events,
@@ -102,6 +109,13 @@ impl ToolContext {
     #[must_use]
     pub(crate) fn with_load(mut self, load: Load) -> Self {
         self.load = load;
+        self
+    }
+
+    /// Sets the family of the tool: only projects that the caller may use by it are there.
+    #[must_use]
+    pub(crate) fn with_families(mut self, families: Families) -> Self {
+        self.families = families;
         self
     }
 
@@ -314,6 +328,7 @@ mod tests {
             default_project: None,
             families: None,
             scopes: vec![archway_proto::catalog::Scope::ToolsRead],
+            access: None,
             pool: "shared".to_owned(),
         }
     }
@@ -406,6 +421,7 @@ mod tests {
                 ),
                 histories: Histories::start(None, metrics.history()).unwrap(),
                 projects: Projects::new(stores.clone()),
+                access: ProjectAccess::new(stores.clone()),
                 workflows: Workflows::new(stores.clone(), crate::workflows::TIMEOUT),
                 stores,
                 accesses,

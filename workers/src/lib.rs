@@ -20,6 +20,7 @@ mod resources;
 pub mod tools;
 mod context;
 mod projects;
+pub mod access;
 mod workflows;
 
 // Shared by several modules above.

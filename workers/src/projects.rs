@@ -3,13 +3,15 @@
 //! If Postgres is unavailable, the last known projects stay in use, because repository tools need
 //! no database. A tenant that was never loaded is rejected, since its closed paths are unknown.
 
-use std::{sync::Arc, time::Duration};
+use std::{ops::Deref, sync::Arc, time::Duration};
 
 use archway_proto::{chain::Chain, failure::Failure, fault::Fault, trace};
 use uuid::Uuid;
 
 use archway_repo::Rules;
 use archway_store::{HostedText, MirrorState, ProjectRow, StoreError, Stores};
+
+use crate::access;
 
 /// How long a result of Postgres is used: the time until a changed rule takes effect.
 const FRESH_FOR: Duration = Duration::from_secs(5);
@@ -49,14 +51,48 @@ impl Project {
     }
 }
 
-type TenantProjects = Arc<Vec<Arc<Project>>>;
+/// The projects of a tenant, by slug.
+pub(crate) struct ProjectList {
+    projects: Vec<Arc<Project>>,
+    hash: u64,
+}
+
+impl ProjectList {
+    /// A list of projects that are in the order of their slugs.
+    pub(crate) fn of(projects: Vec<Arc<Project>>) -> ProjectList {
+        ProjectList {
+            hash: access::hash_of(&projects),
+            projects,
+        }
+    }
+
+    /// A hash of the slugs and topics.
+    pub(crate) fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// The position of a project.
+    pub(crate) fn position(&self, slug: &str) -> Option<usize> {
+        self.projects
+            .binary_search_by(|it| (*it.slug).cmp(slug))
+            .ok()
+    }
+}
+
+impl Deref for ProjectList {
+    type Target = [Arc<Project>];
+
+    fn deref(&self) -> &[Arc<Project>] {
+        &self.projects
+    }
+}
 
 /// The projects of recently active tenants.
 #[derive(Clone)]
 pub(crate) struct Projects {
     stores: Stores,
-    fresh: moka::future::Cache<Uuid, TenantProjects>,
-    last_known: moka::sync::Cache<Uuid, TenantProjects>,
+    fresh: moka::future::Cache<Uuid, Arc<ProjectList>>,
+    last_known: moka::sync::Cache<Uuid, Arc<ProjectList>>,
 }
 
 impl Projects {
@@ -74,13 +110,15 @@ impl Projects {
     /// Inserts projects as if Postgres had returned them.
     #[cfg(test)]
     pub(crate) async fn insert(&self, tenant: Uuid, projects: Vec<Project>) {
-        let projects: TenantProjects = Arc::new(projects.into_iter().map(Arc::new).collect());
+        let mut projects: Vec<_> = projects.into_iter().map(Arc::new).collect();
+        projects.sort_by(|a, b| a.slug.cmp(&b.slug));
+        let projects = Arc::new(ProjectList::of(projects));
         self.last_known.insert(tenant, Arc::clone(&projects));
         self.fresh.insert(tenant, projects).await;
     }
 
     /// The projects of a tenant, by slug.
-    pub(crate) async fn of(&self, tenant: Uuid) -> Result<TenantProjects, Failure> {
+    pub(crate) async fn of(&self, tenant: Uuid) -> Result<Arc<ProjectList>, Failure> {
         if let Some(fresh) = self.fresh.get(&tenant).await {
             return Ok(fresh);
         }
@@ -107,7 +145,7 @@ impl Projects {
         }
     }
 
-    async fn load(&self, tenant: Uuid) -> Result<TenantProjects, StoreError> {
+    async fn load(&self, tenant: Uuid) -> Result<Arc<ProjectList>, StoreError> {
         let rows = self
             .stores
             .tenant(tenant)
@@ -116,7 +154,8 @@ impl Projects {
             .inspect_err(|error| {
                 tracing::warn!(error = %Chain(error), "projects could not be read");
             })?;
-        let projects: TenantProjects = Arc::new(rows.into_iter().filter_map(project).collect());
+        let projects = rows.into_iter().filter_map(project).collect();
+        let projects = Arc::new(ProjectList::of(projects));
         self.last_known.insert(tenant, Arc::clone(&projects));
         Ok(projects)
     }

@@ -25,7 +25,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    admin::Admin, blocking::Blocking, chat::Chat, context::SharedState,
+    access::ProjectAccess, admin::Admin, blocking::Blocking, chat::Chat, context::SharedState,
     mount_report::MountReporter, projects::Projects, service::WorkerService, tools,
     workflows::Workflows,
 };
@@ -157,6 +157,7 @@ impl Worker {
             repos,
             histories,
             projects: Projects::new(stores.clone()),
+            access: ProjectAccess::new(stores.clone()),
             index: Arc::new(index.search()),
             stores: stores.clone(),
             accesses,

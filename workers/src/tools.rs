@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
+use crate::access::Families;
 use crate::metrics::UNKNOWN_TOOL;
 
 pub use crate::{
@@ -137,7 +138,7 @@ pub enum RegistryError {
 /// The tools by name, and their catalogue for the gateway.
 #[derive(Default)]
 pub struct Registry {
-    runners: BTreeMap<&'static str, Runner>,
+    runners: BTreeMap<&'static str, (Runner, Families)>,
     list: ToolList,
 }
 
@@ -153,6 +154,12 @@ impl Registry {
     pub(crate) fn may_call(&self, cx: &ToolContext, name: &str) -> bool {
         self.entry(name)
             .is_some_and(|tool| cx.may_call(&tool.family, tool.scope))
+    }
+
+    /// The families of a tool that the caller may call; `None` for any other.
+    pub(crate) fn families_of(&self, cx: &ToolContext, name: &str) -> Option<Families> {
+        let tool = self.runners.get(name).filter(|_| self.may_call(cx, name));
+        tool.map(|(_, families)| *families)
     }
 
     /// Adds a tool.
@@ -178,9 +185,10 @@ impl Registry {
             per_minute: T::PER_MINUTE,
             weight: T::WEIGHT,
         });
+        let runner: Runner = |cx, args| Box::pin(run::<T>(cx, args));
         match self
             .runners
-            .insert(T::NAME, |cx, args| Box::pin(run::<T>(cx, args)))
+            .insert(T::NAME, (runner, const { &[T::FAMILY] }))
         {
             None => Ok(self),
             Some(_) => Err(RegistryError::Duplicate(T::NAME)),
@@ -205,7 +213,7 @@ impl Registry {
         name: &str,
         args: Value,
     ) -> Result<Value, Failure> {
-        let Some(runner) = self.runners.get(name) else {
+        let Some((runner, _)) = self.runners.get(name) else {
             // The gateway's catalogue is newer or older than this worker's.
             return Err(Failure::new(
                 Fault::Unavailable,
@@ -256,7 +264,10 @@ async fn answer<T: Tool>(cx: ToolContext, args: Value) -> Result<Value, Failure>
         )
     })?;
     let load = T::load(&args);
-    let cx = cx.with_load(load).with_requested_bytes(requested);
+    let cx = cx
+        .with_load(load)
+        .with_families(const { &[T::FAMILY] })
+        .with_requested_bytes(requested);
     T::run(&cx, args).await?.into_result(T::UNTRUSTED)
 }
 

@@ -7,7 +7,7 @@
 
 mod recorded;
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use archway_proto::{chain::Chain, pass::Pass};
 use jiff::{SignedDuration, Timestamp};
@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::context::Readable;
 use archway_store::{NewWorkflow, SessionKey, StoreError, Stores, WorkflowRow};
 use recorded::Results;
 pub(crate) use recorded::{ResultProjects, RuleFingerprints};
@@ -79,19 +80,23 @@ impl StoredWorkflow {
         self.results.projects()
     }
 
-    /// The part that its caller may see: the results of tools that it may call now, under the
-    /// current path rules of its projects.
+    /// The tools that have a result.
+    pub(crate) fn tools(&self) -> Vec<String> {
+        self.results.tools()
+    }
+
+    /// The part that its caller may see: the results of tools that it may call now, each with the projects that the
+    /// caller may read by it, under the current path rules of its projects.
     pub(crate) fn visible_to(
         self,
-        pass: &Pass,
-        may_call: impl Fn(&str) -> bool,
+        readable: &BTreeMap<String, Readable>,
         rules: &RuleFingerprints,
     ) -> Workflow {
         let StoredWorkflow { row, results } = self;
         Workflow {
             prompt: row.prompt,
             arguments: serde_json::from_str(&row.arguments).unwrap_or_default(),
-            results: results.allowed(pass, may_call, rules),
+            results: results.allowed(readable, rules),
             since: format!(
                 "{:.3}",
                 Timestamp::from_millisecond(row.opened_ms).unwrap_or_default()

@@ -143,18 +143,20 @@ fn bad_glob(glob: &str, error: &GlobError) -> AdminError {
     AdminError::Refused(format!("{glob:?} is not a glob: {error}{place}"))
 }
 
+/// The families of this version's tools.
+pub(super) fn families() -> Result<Vec<String>, AdminError> {
+    let registry = tools::registry().map_err(|error| AdminError::Refused(error.to_string()))?;
+    let tools = registry.list().tools.iter();
+    let mut families: Vec<String> = tools.map(|tool| tool.family.clone()).collect();
+    families.dedup();
+    Ok(families)
+}
+
 /// Checks that tools of this version have these families.
 pub(super) fn check_families(families: Option<&[String]>) -> Result<(), AdminError> {
-    let registry = tools::registry().map_err(|error| AdminError::Refused(error.to_string()))?;
-    let mut known: Vec<&str> = registry
-        .list()
-        .tools
-        .iter()
-        .map(|tool| tool.family.as_str())
-        .collect();
-    known.dedup();
+    let known = self::families()?;
     let mut families = families.into_iter().flatten();
-    match families.find(|family| !known.contains(&family.as_str())) {
+    match families.find(|family| !known.contains(family)) {
         None => Ok(()),
         Some(family) => Err(AdminError::Refused(format!(
             "there is no tool family {family:?}; there are {}",

@@ -6,6 +6,7 @@
 //! Other changes wait meanwhile. So a tenant's current state is read once, and each entry costs the
 //! same however many current are.
 
+mod access;
 mod limits;
 mod sources;
 
@@ -71,6 +72,9 @@ impl Applier<'_> {
         }
         if let Some(connections) = &desired.connections {
             self.connections(id, slug, connections).await?;
+        }
+        if let Some(access) = &desired.access {
+            self.access(id, slug, access).await?;
         }
         if let Some(keys) = &desired.keys {
             self.keys(id, slug, keys).await?;

@@ -154,6 +154,7 @@ fn desired_state(
     DesiredState {
         tenants: vec![DesiredTenant {
             connections: None,
+            access: None,
             slug: TENANT.to_owned(),
             name: DesiredName::AtFirst(None),
             disabled: None,

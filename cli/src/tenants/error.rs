@@ -1,6 +1,6 @@
 //! Why an administrative change was refused. The messages name what the operator named.
 
-use super::{LimitError, MemoryError, keys::MOST_PROJECTS};
+use super::{AccessError, LimitError, MemoryError, keys::MOST_PROJECTS};
 
 /// Why an administrative change was refused.
 #[derive(Debug, thiserror::Error)]
@@ -80,6 +80,9 @@ pub enum TenantError {
     /// The limit is invalid.
     #[error(transparent)]
     Limit(#[from] LimitError),
+    /// The access rule is invalid.
+    #[error(transparent)]
+    Access(#[from] AccessError),
     /// The records to remove are not what gateways wrote.
     #[error(
         "the audit records to remove are not what gateways wrote: `archway audit verify` shows \
@@ -143,6 +146,7 @@ fn list_of(kind: &str) -> &'static str {
         "project" => "archway project list TENANT",
         "key" => "archway key list TENANT",
         "connection" => "archway connection list TENANT",
+        "access rule" => "archway access list TENANT",
         _ => "archway tenant list",
     }
 }

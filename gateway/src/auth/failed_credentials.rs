@@ -54,6 +54,8 @@ pub(crate) enum FailureReason {
     WrongTenant,
     /// Token: a claim is missing or malformed.
     WrongClaims,
+    /// Token: it names more groups, or longer ones, than are compared with access rules.
+    TooManyGroups,
 }
 
 impl FailureReason {
@@ -73,6 +75,7 @@ impl FailureReason {
             FailureReason::LivesTooLong => "lives_too_long",
             FailureReason::WrongTenant => "wrong_tenant",
             FailureReason::WrongClaims => "wrong_claims",
+            FailureReason::TooManyGroups => "too_many_groups",
         }
     }
 }

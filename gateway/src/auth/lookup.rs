@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
+    access::AccessRules,
     key::KeyId,
     lookup_slots::{LookupSlots, OriginFn, SlotPermit},
     pause::Pause,
@@ -72,12 +73,13 @@ pub(crate) struct Keys {
     slots: LookupSlots,
     pause: Pause,
     outage: Outage,
+    access: AccessRules,
     versions: Arc<RecordVersions>,
 }
 
 impl Keys {
     /// `grace`: how long a key stays good after Postgres confirmed it, while Postgres is away.
-    pub(super) fn new(stores: Stores, grace: Duration, versions: Arc<RecordVersions>) -> Self {
+    pub(super) fn new(stores: Stores, grace: Duration, access: AccessRules) -> Self {
         let table = |capacity, age| {
             moka::sync::Cache::<KeyId, _>::builder()
                 .max_capacity(capacity)
@@ -95,7 +97,8 @@ impl Keys {
             slots: LookupSlots::default(),
             pause: Pause::default(),
             outage: Outage::default(),
-            versions,
+            versions: access.versions().clone(),
+            access,
         }
     }
 
@@ -200,7 +203,8 @@ impl Keys {
             }
             return Err(LookupError::Unknown);
         };
-        let record = Arc::new(KeyRecord::new(id, row, read, is_unconfirmed));
+        let access = self.access.of_key(row.tenant_id, id.as_str()).await?;
+        let record = Arc::new(KeyRecord::new(id, row, access, (read, is_unconfirmed)));
         if record.is_current(id, &self.versions) {
             self.confirmed.insert(id.clone(), record.clone());
         }
@@ -272,7 +276,8 @@ mod tests {
         let nowhere = sqlx::postgres::PgConnectOptions::new().socket("/nonexistent");
         let grace = Duration::from_secs(60);
         let versions = Arc::new(RecordVersions::new(grace));
-        Keys::new(Stores::with_options(nowhere, 1), grace, versions)
+        let stores = Stores::with_options(nowhere, 1);
+        Keys::new(stores.clone(), grace, AccessRules::new(stores, versions))
     }
 
     fn record() -> KeyRecord {

@@ -9,6 +9,7 @@ use std::{sync::Arc, time::Duration};
 use uuid::Uuid;
 
 use super::{
+    access::{AccessRules, TenantAccess},
     identity::Identity,
     lookup::{FRESH, LookupError, READINGS, UNKNOWN_FOR},
     pause::Pause,
@@ -31,6 +32,7 @@ pub(super) struct PrincipalRecord {
     pub(super) tenant_id: Uuid,
     pub(super) pool: String,
     pub(super) limits: Vec<Override>,
+    pub(super) access: Arc<TenantAccess>,
     /// False while the tenant is disabled.
     live: bool,
     /// Seconds since 1970.
@@ -56,13 +58,14 @@ pub(super) struct Principals {
     /// Tenants that an issuer may speak for but that do not exist.
     unknown: moka::sync::Cache<String, ()>,
     pause: Pause,
+    access: AccessRules,
     versions: Arc<RecordVersions>,
 }
 
 impl Principals {
     /// `grace`: how long a record stays valid after Postgres confirmed it, while Postgres is
     /// unreachable.
-    pub(super) fn new(stores: Stores, grace: Duration, versions: Arc<RecordVersions>) -> Self {
+    pub(super) fn new(stores: Stores, grace: Duration, access: AccessRules) -> Self {
         Principals {
             stores,
             fresh: moka::future::Cache::builder()
@@ -78,7 +81,8 @@ impl Principals {
                 .time_to_live(UNKNOWN_FOR)
                 .build(),
             pause: Pause::default(),
-            versions,
+            versions: access.versions().clone(),
+            access,
         }
     }
 
@@ -140,7 +144,8 @@ impl Principals {
             self.unknown.insert(tenant.clone(), ());
             return Err(LookupError::Unknown);
         };
-        let record = Arc::new(record(row, read));
+        let access = self.access.of(row.tenant_id).await?;
+        let record = Arc::new(record(row, access, read));
         if self.is_current(key, &record) {
             self.confirmed.insert(key.clone(), record.clone());
         }
@@ -148,11 +153,12 @@ impl Principals {
     }
 }
 
-fn record(row: PrincipalRow, read: RecordVersion) -> PrincipalRecord {
+fn record(row: PrincipalRow, access: Arc<TenantAccess>, read: RecordVersion) -> PrincipalRecord {
     PrincipalRecord {
         tenant_id: row.tenant_id,
         pool: row.pool,
         limits: row.limits.0,
+        access,
         live: row.live,
         revoked_before: row.revoked_before,
         read,
@@ -171,6 +177,7 @@ mod tests {
             tenant_id: Uuid::nil(),
             pool: String::new(),
             limits: Vec::new(),
+            access: Arc::new(TenantAccess::without_rules()),
             live,
             revoked_before,
             read: RecordVersion {

@@ -7,11 +7,13 @@
 
 use std::{sync::Arc, time::Duration};
 
+use archway_proto::access::Caller;
 use aws_lc_rs::digest::{SHA256, digest};
 use parking_lot::Mutex;
 
 use super::{
     AuthError,
+    access::AccessRules,
     failed_credentials::FailureReason,
     issuers::{Issuer, Issuers, UnverifiedToken, VerifiedClaims},
     lookup::LookupError,
@@ -57,16 +59,16 @@ impl Tokens {
         issuers: Issuers,
         stores: Stores,
         grace: Duration,
-        versions: Arc<RecordVersions>,
+        access: AccessRules,
     ) -> Self {
         Tokens {
             issuers,
-            principals: Principals::new(stores, grace, versions.clone()),
+            versions: access.versions().clone(),
+            principals: Principals::new(stores, grace, access),
             verified: moka::sync::Cache::builder()
                 .max_capacity(MOST_VERIFIED)
                 .time_to_live(VERIFIED_FOR)
                 .build(),
-            versions,
         }
     }
 
@@ -136,6 +138,11 @@ impl Tokens {
             projects: rules.projects.clone(),
             families: rules.families.clone(),
             default_project: rules.default_project.clone(),
+            access: record.access.about(Caller::Token {
+                issuer: &rules.name,
+                subject: &claims.subject,
+                groups: &claims.groups,
+            }),
             pool: record.pool.clone(),
             terms: Terms::new(1, record.limits.clone()),
             version: self.versions.number(),

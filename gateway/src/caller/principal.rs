@@ -9,6 +9,7 @@ use archway_proto::{catalog::Scope, pass::Pass};
 use uuid::Uuid;
 
 use crate::{
+    auth::CallerAccess,
     error::{GatewayError, MissingScope},
     terms::Terms,
 };
@@ -31,6 +32,8 @@ pub(crate) struct PrincipalFacts {
     pub(crate) projects: Option<Vec<String>>,
     pub(crate) families: Option<Vec<String>>,
     pub(crate) default_project: Option<String>,
+    /// `None` if the tenant has no access rules.
+    pub(crate) access: Option<CallerAccess>,
     pub(crate) pool: String,
     pub(crate) terms: Terms,
     pub(crate) version: u64,
@@ -76,12 +79,17 @@ impl Principal {
         GatewayError::ScopeMissing(MissingScope { lacked, needed })
     }
 
-    /// Whether the credential covers this family of tools.
+    /// Whether the credential covers this family of tools, and access rules give it in some project.
     pub(crate) fn covers_family(&self, family: &str) -> bool {
-        self.0
-            .families
-            .as_ref()
-            .is_none_or(|names| names.iter().any(|name| name == family))
+        let facts = &self.0;
+        let names = facts.families.as_ref();
+        names.is_none_or(|names| names.iter().any(|name| name == family))
+            && facts.access.as_ref().is_none_or(|it| it.covers(family))
+    }
+
+    /// The ids of the access rules about the caller; `None` if its tenant has no rules.
+    pub(crate) fn access_rules(&self) -> Option<Vec<i64>> {
+        self.0.access.as_ref().map(CallerAccess::ids)
     }
 
     /// The version of the credential's record. Anything derived from the principal may be cached
@@ -107,7 +115,15 @@ impl Principal {
             tenant_id: facts.tenant_id,
             tenant: facts.tenant.clone(),
             principal: facts.name.clone(),
-            projects: facts.projects.clone(),
+            projects: match &facts.access {
+                // A worker of an earlier build knows no rules, and must show nothing.
+                Some(_) => Some(Vec::new()),
+                None => facts.projects.clone(),
+            },
+            access: facts
+                .access
+                .as_ref()
+                .map(|access| access.for_pass(facts.projects.clone())),
             default_project: facts.default_project.clone(),
             scopes: facts.scopes.clone(),
             families: facts.families.clone(),
@@ -133,6 +149,7 @@ mod tests {
                 projects: None,
                 families: families.map(|names| names.iter().map(|&n| n.into()).collect()),
                 default_project: Some("site".into()),
+                access: None,
                 pool: "shared".into(),
                 terms: Terms::new(1, Vec::new()),
                 version: 1,

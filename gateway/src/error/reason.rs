@@ -23,6 +23,7 @@ impl RefusalReason {
             GatewayError::NoCredential => "no_credential",
             GatewayError::CredentialUnchecked => "credential_unchecked",
             GatewayError::ScopeMissing(_) => "scope_missing",
+            GatewayError::TooManyGroups => "too_many_groups",
             GatewayError::LimitsUncounted => "limits_uncounted",
             GatewayError::SessionUnknown | GatewayError::SessionHandleMissing => "session_unknown",
             GatewayError::SessionUnrecorded => "session_unrecorded",

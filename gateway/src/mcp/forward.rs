@@ -247,8 +247,9 @@ impl WorkerRequest {
 
     /// What cursors of this list are bound to.
     fn context(&self, who: &Principal) -> CursorContext {
-        let (tenant, project) = (who.tenant_id(), who.default_project());
-        CursorContext::new(tenant, self.method.name(), project, &Map::new())
+        let (rules, project) = (who.access_rules(), who.default_project());
+        let bound_to = (who.tenant_id(), rules.as_deref());
+        CursorContext::new(bound_to, self.method.name(), project, &Map::new())
     }
 
     /// The empty list for a caller who may see nothing; `None` for a method that is not a list.

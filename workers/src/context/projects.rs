@@ -6,10 +6,12 @@ use archway_proto::catalog::Scope;
 use archway_proto::failure::Failure;
 use archway_proto::fault::Fault;
 use archway_proto::nearest;
+use archway_proto::pass::Pass;
 use archway_repo::text;
 
 use super::ToolContext;
-use crate::projects::Project;
+use crate::access::{Families, ProjectSet};
+use crate::projects::{Project, ProjectList};
 
 /// Slugs that a refusal names, at most.
 const MAX_NAMED: usize = 20;
@@ -31,11 +33,21 @@ impl ToolContext {
     /// Resolves the project of a call: the one it names, else the caller's default, else the only
     /// one that the caller may read.
     pub async fn project(&self, requested: Option<&str>) -> Result<Arc<Project>, Failure> {
-        let readable = self.projects().await?;
+        self.project_by(self.families, requested).await
+    }
+
+    /// [`ToolContext::project`], of those that the caller may use by any of these tool families.
+    pub(crate) async fn project_by(
+        &self,
+        families: Families,
+        requested: Option<&str>,
+    ) -> Result<Arc<Project>, Failure> {
+        let readable = self.readable(families).await?;
         if let Some(slug) = requested {
-            let found = readable.iter().find(|project| project.slug == slug);
-            return found.cloned().ok_or_else(|| not_found(slug, &readable));
+            let found = readable.get(slug).cloned();
+            return found.ok_or_else(|| not_found(slug, &readable.list()));
         }
+        let readable = readable.list();
         if let Some(default) = self.default_project(&readable) {
             return Ok(default);
         }
@@ -44,12 +56,15 @@ impl ToolContext {
 
     /// The projects that the caller may read, by slug.
     pub async fn projects(&self) -> Result<Vec<Arc<Project>>, Failure> {
+        Ok(self.readable(self.families).await?.list())
+    }
+
+    /// The projects that the caller may read, and use by any of these tool families. None: by any at all.
+    pub(crate) async fn readable(&self, families: Families) -> Result<Readable, Failure> {
         let all = self.shared.projects.of(self.pass.tenant_id).await?;
-        Ok(all
-            .iter()
-            .filter(|project| self.pass.may_read(&project.slug))
-            .cloned()
-            .collect())
+        let given = self.shared.access.of(&self.pass, &all, families).await?;
+        let pass = Arc::clone(&self.pass);
+        Ok(Readable { all, given, pass })
     }
 
     /// Which of `readable` a call without `project` means, if that is unambiguous.
@@ -78,6 +93,49 @@ impl ToolContext {
         let mut readable = self.projects().await?;
         readable.retain(is_linked);
         Ok(readable)
+    }
+}
+
+/// The projects that a caller may read.
+pub(crate) struct Readable {
+    all: Arc<ProjectList>,
+    /// Those that access rules give; `None` for all.
+    given: Option<Arc<ProjectSet>>,
+    pass: Arc<Pass>,
+}
+
+impl Readable {
+    /// Whether these are all projects of the tenant, now and later.
+    pub(crate) fn is_all(&self) -> bool {
+        self.given.is_none() && self.pass.narrowed_to().is_none()
+    }
+
+    /// The project with this slug.
+    pub(crate) fn get(&self, slug: &str) -> Option<&Arc<Project>> {
+        let at = self.all.position(slug)?;
+        self.all.get(at).filter(|project| self.has(at, project))
+    }
+
+    /// All of them, by slug.
+    pub(crate) fn list(&self) -> Vec<Arc<Project>> {
+        let projects = self.all.iter().enumerate();
+        let readable = projects.filter(|(at, project)| self.has(*at, project));
+        readable.map(|(_, project)| Arc::clone(project)).collect()
+    }
+
+    /// Projects with these slugs, of which the pass decides which are readable.
+    #[cfg(test)]
+    pub(crate) fn for_tests(pass: &Pass, slugs: &[&str]) -> Readable {
+        let projects = slugs.iter().map(|slug| Arc::new(Project::with_slug(slug)));
+        Readable {
+            all: Arc::new(ProjectList::of(projects.collect())),
+            given: None,
+            pass: Arc::new(pass.clone()),
+        }
+    }
+
+    fn has(&self, at: usize, project: &Project) -> bool {
+        self.given.as_ref().is_none_or(|given| given.has(at)) && self.pass.is_for(&project.slug)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A call's access to the workflow of its session.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use archway_proto::{chain::Chain, pass::Pass};
 use archway_store::{NewWorkflow, StoreError};
@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::{SharedState, ToolContext};
 use crate::{
     projects::Project,
+    tools::Registry,
     workflows::{Caller, ResultProjects, RuleFingerprints, Workflow},
 };
 
@@ -40,8 +41,9 @@ impl ToolContext {
         let session = self
             .session
             .filter(|session| workflows.has_workflow(*session))?;
-        let result_projects = ResultProjects::of(&self.pass, arguments);
-        let mut projects = self.projects().await.ok()?;
+        let readable = self.readable(&[]).await.ok()?;
+        let result_projects = ResultProjects::of(&self.pass, &readable, arguments);
+        let mut projects = readable.list();
         if let Some(slugs) = result_projects.projects() {
             projects.retain(|project| slugs.contains(&project.slug));
         }
@@ -68,11 +70,11 @@ impl ToolContext {
         Some(slugs.zip(rules.map(|rules| rules.fingerprint())).collect())
     }
 
-    /// Returns the workflow of the caller's session, limited to tools that the caller may call.
-    /// Logs the error if it can't be read.
+    /// Returns the workflow of the caller's session, limited to tools that the caller may call, and to projects that
+    /// it may read by them. Logs the error if it can't be read.
     pub(crate) async fn workflow(
         &self,
-        may_call: impl Fn(&str) -> bool,
+        registry: &Registry,
     ) -> Result<Option<Workflow>, StoreError> {
         let Some(caller) = self.caller() else {
             return Ok(None);
@@ -89,7 +91,15 @@ impl ToolContext {
         projects.retain(|project| slugs.contains(&project.slug));
         // On timeout no rules are known, so no result is shown.
         let rules = self.rule_fingerprints(projects).await.unwrap_or_default();
-        Ok(Some(stored.visible_to(&self.pass, may_call, &rules)))
+        let mut readable = BTreeMap::new();
+        for tool in stored.tools() {
+            if let Some(families) = registry.families_of(self, &tool)
+                && let Ok(projects) = self.readable(families).await
+            {
+                readable.insert(tool, projects);
+            }
+        }
+        Ok(Some(stored.visible_to(&readable, &rules)))
     }
 
     /// Opens a workflow for a prompt in the caller's session.

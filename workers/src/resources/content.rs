@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::{Address, media};
 use crate::{
+    access::Families,
     context::{Snapshot, ToolContext},
     projects::Project,
     tools::{WholeFile, read_whole},
@@ -17,6 +18,8 @@ use crate::{
 
 /// Maximum size of a file in bytes, the same as for `read_file`.
 const MAX_BYTES: u64 = 1 << 20;
+/// The tool family by which files are read.
+const FILES: Families = &["files"];
 
 /// The content of a resource.
 pub(crate) struct Content {
@@ -43,7 +46,18 @@ impl ToolContext {
 
     /// Whether the caller may read documents. Callers that may read files may, too.
     pub(crate) fn reads_documents(&self) -> bool {
-        self.reads_files() || self.may_call("architecture", Scope::ToolsRead)
+        !self.document_families().is_empty()
+    }
+
+    /// The tool families by which the caller may read documents.
+    pub(crate) fn document_families(&self) -> Families {
+        let of_documents = self.may_call("architecture", Scope::ToolsRead);
+        match (self.reads_files(), of_documents) {
+            (true, true) => &["files", "architecture"],
+            (true, false) => FILES,
+            (false, true) => &["architecture"],
+            (false, false) => &[],
+        }
     }
 }
 
@@ -65,7 +79,9 @@ pub(crate) async fn fetch(
             }
             let project = match (project, owner) {
                 (None, Some(owner)) => Arc::clone(owner),
-                (slug, _) => project_of(cx, address, slug.as_deref()).await?,
+                (slug, _) => {
+                    project_of(cx, address, (cx.document_families(), slug.as_deref())).await?
+                }
             };
             document(cx, address, project, (*kind, slug)).await
         }
@@ -73,7 +89,7 @@ pub(crate) async fn fetch(
             if !cx.reads_files() {
                 return Err(address.missing());
             }
-            let project = project_of(cx, address, Some(project)).await?;
+            let project = project_of(cx, address, (FILES, Some(project))).await?;
             file(cx, project, path).await
         }
         // The workflow belongs to no project.
@@ -81,13 +97,13 @@ pub(crate) async fn fetch(
     }
 }
 
-/// Resolves a project. One that the caller may not read counts as missing, like its documents.
+/// Resolves a project that the caller may use by some families. Any other counts as missing, like its documents.
 async fn project_of(
     cx: &ToolContext,
     address: &Address,
-    slug: Option<&str>,
+    (families, slug): (Families, Option<&str>),
 ) -> Result<Arc<Project>, Failure> {
-    let project = cx.project(slug).await;
+    let project = cx.project_by(families, slug).await;
     project.map_err(|failure| match failure.code {
         Fault::ProjectNotFound => address.missing(),
         _ => failure,

@@ -42,7 +42,7 @@ struct Annotations {
 /// Returns a page of resources.
 pub(crate) async fn list(cx: &ToolContext, args: ListArgs) -> Result<Reply<Resources>, Failure> {
     let is_start = args.is_start();
-    let (entries, mut page) = args.begin(cx).await?;
+    let (entries, mut page) = args.begin(cx, cx.document_families()).await?;
     if is_start {
         page.add("", vec![(WORKFLOW.to_owned(), workflow())]);
     }

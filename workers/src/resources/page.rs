@@ -13,7 +13,7 @@ use archway_proto::{failure::Failure, fault::Fault};
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use crate::{context::ToolContext, projects::Project};
+use crate::{access::Families, context::ToolContext, projects::Project};
 
 /// Maximum number of items of a page.
 const MAX_ITEMS: usize = 100;
@@ -59,10 +59,12 @@ impl ListArgs {
         self.cursor.is_none()
     }
 
-    /// Returns the projects that are still to be read, and an empty page.
+    /// Returns the projects that are still to be read, of those that the caller may use by any of these families, and
+    /// an empty page.
     pub(crate) async fn begin<T>(
         self,
         cx: &ToolContext,
+        families: Families,
     ) -> Result<(Vec<PageProject>, ListPage<T>), Failure> {
         let after = match self.cursor {
             None => None,
@@ -71,7 +73,7 @@ impl ListArgs {
                 Some((position.0.to_owned(), position.1.to_owned()))
             }
         };
-        let mut page_projects = page_projects(cx).await?;
+        let mut page_projects = page_projects(cx, families).await?;
         if let Some((project, _)) = &after {
             let position = page_projects
                 .iter()
@@ -87,8 +89,8 @@ impl ListArgs {
 }
 
 /// The projects that the caller may read: its default first, the others by slug.
-async fn page_projects(cx: &ToolContext) -> Result<Vec<PageProject>, Failure> {
-    let mut readable = cx.projects().await?;
+async fn page_projects(cx: &ToolContext, families: Families) -> Result<Vec<PageProject>, Failure> {
+    let mut readable = cx.readable(families).await?.list();
     let default = cx.default_project(&readable).map(|it| it.slug.clone());
     let is_default = |slug: &str| default.as_deref() == Some(slug);
     readable.sort_by_key(|project| !is_default(&project.slug));

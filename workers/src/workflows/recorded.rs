@@ -10,6 +10,8 @@ use archway_proto::pass::Pass;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::context::Readable;
+
 /// Maximum size of all results together, in bytes of JSON.
 const MAX_BYTES: usize = 256 << 10;
 
@@ -22,14 +24,18 @@ pub(crate) type RuleFingerprints = BTreeMap<String, String>;
 pub(crate) struct ResultProjects(Option<Vec<String>>);
 
 impl ResultProjects {
-    /// The projects of a call with these arguments.
-    pub(crate) fn of(pass: &Pass, arguments: &Value) -> ResultProjects {
+    /// The projects of a call with these arguments, by a caller that may read these.
+    pub(crate) fn of(pass: &Pass, readable: &Readable, arguments: &Value) -> ResultProjects {
         let argument = |name| arguments.get(name).and_then(Value::as_str);
         let is_one = argument("project_scope") != Some("all_linked");
         let named = argument("project").or(pass.default_project.as_deref());
         match named.filter(|slug| is_one && *slug != "*") {
             Some(slug) => ResultProjects(Some(vec![slug.to_owned()])),
-            None => ResultProjects(pass.projects.clone()),
+            None if readable.is_all() => ResultProjects(None),
+            None => {
+                let readable = readable.list().into_iter();
+                ResultProjects(Some(readable.map(|it| it.slug.clone()).collect()))
+            }
         }
     }
 
@@ -38,10 +44,10 @@ impl ResultProjects {
         self.0.as_deref()
     }
 
-    fn is_open_to(&self, pass: &Pass) -> bool {
+    fn is_open_to(&self, readable: &Readable) -> bool {
         match &self.0 {
-            Some(slugs) => slugs.iter().all(|slug| pass.may_read(slug)),
-            None => pass.projects.is_none(),
+            Some(slugs) => slugs.iter().all(|slug| readable.get(slug).is_some()),
+            None => readable.is_all(),
         }
     }
 }
@@ -102,6 +108,14 @@ impl Results {
         self
     }
 
+    /// The tools that have a result.
+    pub(super) fn tools(&self) -> Vec<String> {
+        self.0
+            .iter()
+            .map(|recorded| recorded.tool.clone())
+            .collect()
+    }
+
     /// The projects that any of the results depends on.
     pub(super) fn projects(&self) -> Vec<String> {
         let slugs = self.0.iter().flat_map(|recorded| recorded.rules.keys());
@@ -112,18 +126,17 @@ impl Results {
             .collect()
     }
 
-    /// The data by tool, limited to tools that the caller may call, projects that it may read, and
-    /// results whose projects have the same path rules as before.
+    /// The data by tool, limited to tools that the caller may call, each with the projects that it may read by it,
+    /// and to results whose projects have the same path rules as before.
     pub(super) fn allowed(
         self,
-        pass: &Pass,
-        may_call: impl Fn(&str) -> bool,
+        readable: &BTreeMap<String, Readable>,
         rules: &RuleFingerprints,
     ) -> Map<String, Value> {
         let is_unchanged = |(slug, then): (&String, &String)| rules.get(slug) == Some(then);
         let is_allowed = |recorded: &RecordedResult| {
-            may_call(&recorded.tool)
-                && recorded.projects.is_open_to(pass)
+            let readable = readable.get(&recorded.tool);
+            readable.is_some_and(|readable| recorded.projects.is_open_to(readable))
                 && recorded.rules.iter().all(is_unchanged)
         };
         let allowed = self.0.into_iter().filter(is_allowed);
@@ -158,8 +171,18 @@ mod tests {
             default_project: Some("site".to_owned()),
             scopes: vec![Scope::ToolsRead],
             families: None,
+            access: None,
             pool: "shared".to_owned(),
         }
+    }
+
+    /// The projects `site` and `web`, as far as the caller may read them.
+    fn readable(pass: &Pass) -> Readable {
+        Readable::for_tests(pass, &["site", "web"])
+    }
+
+    fn of(pass: &Pass, arguments: &Value) -> ResultProjects {
+        ResultProjects::of(pass, &readable(pass), arguments)
     }
 
     fn anywhere() -> (ResultProjects, RuleFingerprints) {
@@ -201,45 +224,42 @@ mod tests {
         let visible = |projects: &ResultProjects, pass: &Pass| {
             let projects = (projects.clone(), RuleFingerprints::new());
             let recorded = Results::default().with("git_log", projects, &json!(1));
-            let may_call = |_tool: &str| pass.may_call("git", Scope::ToolsRead);
-            !recorded
-                .allowed(pass, may_call, &RuleFingerprints::new())
-                .is_empty()
+            let by_tool = BTreeMap::from([("git_log".to_owned(), readable(pass))]);
+            let shown = recorded.allowed(&by_tool, &RuleFingerprints::new());
+            !shown.is_empty()
         };
         let all = pass(None);
-        let site = ResultProjects::of(&all, &json!({}));
+        let site = of(&all, &json!({}));
         assert_eq!(site, ResultProjects(Some(vec!["site".to_owned()])));
-        let web = ResultProjects::of(&all, &json!({ "project": "web" }));
-        let every = ResultProjects::of(&all, &json!({ "project": "*" }));
-        let linked = ResultProjects::of(&all, &json!({ "project_scope": "all_linked" }));
+        let web = of(&all, &json!({ "project": "web" }));
+        let every = of(&all, &json!({ "project": "*" }));
+        let linked = of(&all, &json!({ "project_scope": "all_linked" }));
         let narrow = pass(Some(&["site"]));
         for (projects, by_all, by_narrow) in [
             (&site, true, true),
             (&web, true, false),
             (&every, true, false),
             (&linked, true, false),
-            (
-                &ResultProjects::of(&narrow, &json!({ "project": "*" })),
-                true,
-                true,
-            ),
+            (&of(&narrow, &json!({ "project": "*" })), true, true),
         ] {
             let found = (visible(projects, &all), visible(projects, &narrow));
             assert_eq!(found, (by_all, by_narrow), "{projects:?}");
         }
-        let mut of_files = pass(None);
-        of_files.families = Some(vec!["files".to_owned()]);
-        assert!(!visible(&site, &of_files));
+        let recorded = Results::default().with("git_log", anywhere(), &json!(1));
+        let by_another = BTreeMap::from([("read_file".to_owned(), readable(&all))]);
+        let shown = recorded.allowed(&by_another, &RuleFingerprints::new());
+        assert!(shown.is_empty(), "a tool that the caller may not call");
     }
 
     #[test]
     fn a_result_recorded_under_other_path_rules_is_hidden() {
         let pass = pass(None);
         let visible = |now: &RuleFingerprints| {
-            let projects = (ResultProjects::of(&pass, &json!({})), fingerprints("a"));
+            let projects = (of(&pass, &json!({})), fingerprints("a"));
             let recorded = Results::default().with("git_log", projects, &json!(1));
             assert_eq!(recorded.projects(), ["site"]);
-            !recorded.allowed(&pass, |_tool| true, now).is_empty()
+            let by_tool = BTreeMap::from([("git_log".to_owned(), readable(&pass))]);
+            !recorded.allowed(&by_tool, now).is_empty()
         };
         assert!(visible(&fingerprints("a")));
         assert!(!visible(&fingerprints("b")));

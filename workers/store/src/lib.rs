@@ -13,6 +13,7 @@ use sqlx::{
 };
 use uuid::Uuid;
 
+mod access;
 mod accesses;
 mod tls_files;
 mod indexes;

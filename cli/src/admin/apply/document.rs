@@ -61,6 +61,9 @@ pub(super) struct TenantEntry {
     /// Organisations whose repositories become projects by themselves. If omitted, they stay unchanged, even with
     /// --prune.
     pub(super) connections: Option<Vec<ConnectionSettings>>,
+    /// Who may use which projects. Without rules everyone may use all. If omitted, the rules stay unchanged; rules that
+    /// a list leaves out are removed, without --prune, too.
+    pub(super) access: Option<Vec<AccessEntry>>,
     /// Its keys. If omitted, they stay unchanged, even with --prune.
     pub(super) keys: Option<Vec<KeyEntry>>,
 }
@@ -84,6 +87,24 @@ pub(super) struct ProjectEntry {
     pub(super) close: Vec<String>,
     /// Its repository, which `archway sync` mirrors. If omitted, somebody puts it into the folder.
     pub(super) git: Option<SourceText>,
+}
+
+/// An access rule. Rules add up, and one that denies wins.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AccessEntry {
+    /// Whom it is about: `everyone`, `group:NAME`, `subject:ISSUER#SUBJECT`, `key:LABEL`.
+    #[schemars(length(min = 1, max = 100))]
+    pub(super) who: Vec<String>,
+    /// The projects that it is about: slugs, globs of slugs, `topic:NAME`.
+    #[schemars(length(min = 1, max = 200))]
+    pub(super) projects: Vec<String>,
+    /// The tool families that it is about; all if omitted.
+    #[schemars(length(min = 1, max = 20))]
+    pub(super) families: Option<Vec<String>>,
+    /// Whether it denies instead of giving.
+    #[serde(default)]
+    pub(super) deny: bool,
 }
 
 /// An API key. Its secret is in the environment, never here.

@@ -10,7 +10,8 @@ use archway_sync::remote::AllowedProtocols;
 use secrecy::SecretString;
 
 use super::document::{
-    Count, Document, KeyEntry, KeyLimits, PerMinute, ProjectEntry, TenantEntry, TenantLimits,
+    AccessEntry, Count, Document, KeyEntry, KeyLimits, PerMinute, ProjectEntry, TenantEntry,
+    TenantLimits,
 };
 use super::{ApplyError, KeysByName};
 use crate::admin::AdminError;
@@ -20,7 +21,7 @@ use crate::desired::{
     DesiredKey, DesiredLimit, DesiredName, DesiredProject, DesiredSource, DesiredState,
     DesiredTenant, Globs,
 };
-use crate::tenants::{KeyRequest, key_id};
+use crate::tenants::{AccessTerms, KeyRequest, key_id};
 
 impl DesiredState {
     /// The desired state of a document. Keys come from `keys`, else from environment variables.
@@ -127,6 +128,13 @@ fn tenant(
         connections.collect()
     });
     let connections = connections.transpose()?;
+    let access = entry.access.map(|rules| {
+        let rules = (1..).zip(rules);
+        rules
+            .map(|(number, entry)| access_rule(&slug, number, entry))
+            .collect()
+    });
+    let access = access.transpose()?;
     let keys = entry.keys.map(|keys| {
         let keys = keys.into_iter();
         keys.map(|entry| key(&slug, entry, variable, checked))
@@ -141,8 +149,22 @@ fn tenant(
         limits,
         projects,
         connections,
+        access,
         keys,
     })
+}
+
+fn access_rule(tenant: &str, number: usize, entry: AccessEntry) -> Result<AccessTerms, ApplyError> {
+    let place = format!("access rule {number} of {tenant}");
+    let AccessEntry {
+        who,
+        projects,
+        families,
+        deny,
+    } = entry;
+    check_families(families.as_deref()).map_err(wrong(&place))?;
+    let terms = AccessTerms::read(&who, &projects, families.as_deref(), deny);
+    terms.map_err(wrong(&place))
 }
 
 fn project(

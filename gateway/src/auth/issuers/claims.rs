@@ -5,7 +5,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use archway_proto::catalog::Scope;
+use archway_proto::{access::LONGEST_GROUP, catalog::Scope};
 use serde_json::{Map, Value};
 
 use super::{
@@ -15,6 +15,8 @@ use super::{
 
 /// Maximum seconds from issue to expiry: a token can be revoked only by notifying every gateway.
 const LONGEST_LIFE: f64 = 3600.0;
+/// Groups of a token, at most.
+const MOST_GROUPS: usize = 200;
 /// The latest time that a token may name: the year 5138, in seconds since 1970.
 const LAST_MOMENT: f64 = 1e11;
 
@@ -48,6 +50,10 @@ pub(crate) struct VerifiedClaims {
     /// The tenant's slug.
     pub(crate) tenant: String,
     pub(crate) identity: Identity,
+    /// As the token writes it.
+    pub(crate) subject: String,
+    /// The groups that the token names, at most [`MOST_GROUPS`]; none if no claim is configured.
+    pub(crate) groups: Vec<String>,
     pub(crate) scopes: Vec<Scope>,
     /// The earliest time at which it can have been issued: its `iat` minus the leeway. Seconds
     /// since 1970.
@@ -77,9 +83,12 @@ impl VerifiedClaims {
         let (earliest, ends) = times(claims, issuer.leeway, now())?;
         let subject = issuer.subject.of(claims).and_then(Value::as_str);
         let identity = subject.and_then(|subject| Identity::new(&issuer.name, subject));
+        let subject = subject.unwrap_or_default().to_owned();
         Ok(VerifiedClaims {
             tenant: tenant(&issuer.tenant, claims).ok_or(FailureReason::WrongTenant)?,
             identity: identity.ok_or(FailureReason::WrongClaims)?,
+            subject,
+            groups: groups(issuer, claims)?,
             scopes: scopes(issuer, claims).ok_or(FailureReason::WrongClaims)?,
             earliest,
             ends,
@@ -154,6 +163,29 @@ fn scopes(issuer: &IssuerConfig, claims: &Map<String, Value>) -> Option<Vec<Scop
     let granted = Scope::ALL.into_iter();
     let granted = granted.filter(|scope| words.iter().any(|word| issuer.grants(word, *scope)));
     Some(granted.collect())
+}
+
+/// The groups of the token: a list of texts, or one text. A cut list would be a guess, so a longer one is refused.
+fn groups(
+    issuer: &IssuerConfig,
+    claims: &Map<String, Value>,
+) -> Result<Vec<String>, FailureReason> {
+    let Some(claim) = issuer.groups.as_ref().and_then(|path| path.of(claims)) else {
+        return Ok(Vec::new());
+    };
+    let group = |value: &Value| value.as_str().map(str::to_owned);
+    let groups: Option<Vec<String>> = match claim {
+        Value::Array(list) if list.len() > MOST_GROUPS => {
+            return Err(FailureReason::TooManyGroups);
+        }
+        Value::Array(list) => list.iter().map(group).collect(),
+        one => group(one).map(|group| vec![group]),
+    };
+    let groups = groups.ok_or(FailureReason::WrongClaims)?;
+    match groups.iter().any(|group| group.len() > LONGEST_GROUP) {
+        true => Err(FailureReason::TooManyGroups),
+        false => Ok(groups),
+    }
 }
 
 impl IssuerConfig {

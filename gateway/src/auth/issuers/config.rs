@@ -40,12 +40,13 @@ pub(super) enum TenantRule {
 #[derive(Debug)]
 pub(crate) struct IssuerConfig {
     /// As tokens write it in `iss`.
-    pub(super) name: String,
+    pub(crate) name: String,
     pub(super) url: Url,
     pub(super) audiences: Vec<String>,
     pub(super) algorithms: Vec<Algorithm>,
     pub(super) tenant: TenantRule,
     pub(super) subject: ClaimPath,
+    pub(super) groups: Option<ClaimPath>,
     pub(super) scope: ClaimPath,
     /// What the words of the scope claim mean; `None` means that they are Archway's own scope
     /// names.
@@ -112,6 +113,10 @@ impl IssuerConfig {
             algorithms: algorithms(&entry.algorithms)?,
             tenant,
             subject: claim("subject_claim", entry.subject_claim, "sub")?,
+            groups: match entry.groups_claim {
+                Some(words) => Some(claim("groups_claim", Some(words), "")?),
+                None => None,
+            },
             scope: claim("scope_claim", entry.scope_claim, "scope")?,
             scopes: entry.scopes,
             default_scopes: entry.default_scopes,

@@ -41,6 +41,8 @@ pub(super) struct IssuerEntry {
     pub(super) tenants: Option<TenantEntry>,
     /// The claim that identifies the caller; `sub` by default.
     pub(super) subject_claim: Option<ScopeWords>,
+    /// The claim that lists the caller's groups, for access rules, as a list or as one text; none by default.
+    pub(super) groups_claim: Option<ScopeWords>,
     /// The claim that lists what the token allows, as a list or as text with spaces; `scope` by
     /// default.
     pub(super) scope_claim: Option<ScopeWords>,

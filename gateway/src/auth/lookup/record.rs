@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use crate::{
     auth::{
+        access::CallerAccess,
         key::KeyId,
         versions::{RecordVersion, RecordVersions},
     },
@@ -30,12 +31,12 @@ pub(crate) struct KeyRecord {
 }
 
 impl KeyRecord {
-    /// The record of a row that was read as of this version.
+    /// The record of a row that was read as of this version, perhaps after it `used_slot`.
     pub(super) fn new(
         id: &KeyId,
         row: ApiKeyRow,
-        read: RecordVersion,
-        used_slot: bool,
+        access: Option<CallerAccess>,
+        (read, used_slot): (RecordVersion, bool),
     ) -> KeyRecord {
         let scopes = row
             .scopes
@@ -58,6 +59,7 @@ impl KeyRecord {
                 projects: row.projects,
                 families: row.families,
                 default_project: row.default_project,
+                access,
                 pool: row.pool,
                 terms: Terms::new(row.agents.unsigned_abs(), row.limits.0),
                 version: read.version,

@@ -1,0 +1,264 @@
+//! `archway access`: who may use which projects and tool families of a tenant.
+//!
+//! The code that decides is that of gateways ([`AccessRule::is_about`]) and workers ([`CompiledRule`]); this file only
+//! asks it.
+
+mod answer;
+
+use std::collections::BTreeMap;
+
+use archway_proto::access::{AccessRule, Caller};
+use archway_workers::access::CompiledRule;
+use clap::Subcommand;
+
+use super::AdminError;
+use super::connect::Installation;
+use super::input::{check_families, families};
+use super::print::print;
+use super::source_text::refused;
+use crate::tenants::{AccessTerms, TenantError};
+use answer::{AccessChange, Explained, ExplainedProject, RuleList};
+
+/// Arguments of `archway access`.
+#[derive(Debug, clap::Args)]
+pub struct AccessArgs {
+    #[command(subcommand)]
+    command: AccessCommand,
+    #[command(flatten)]
+    installation: Installation,
+}
+
+#[derive(Debug, Subcommand)]
+enum AccessCommand {
+    /// Add a rule that gives projects. With the first rule of a tenant, everyone has only what rules give.
+    Allow {
+        /// The tenant's slug.
+        tenant: String,
+        #[command(flatten)]
+        rule: RuleArgs,
+    },
+    /// Add a rule that denies projects, whatever other rules give.
+    Deny {
+        /// The tenant's slug.
+        tenant: String,
+        #[command(flatten)]
+        rule: RuleArgs,
+    },
+    /// Remove a rule. Without any, everyone has all of the tenant's projects.
+    Remove {
+        /// The tenant's slug.
+        tenant: String,
+        /// The rule's number.
+        rule: i64,
+    },
+    /// List the rules of a tenant.
+    List {
+        /// The tenant's slug.
+        tenant: String,
+    },
+    /// Show which projects a principal may use, and by which rules.
+    Explain {
+        /// The tenant's slug.
+        tenant: String,
+        #[command(flatten)]
+        who: CallerArgs,
+        /// This project alone.
+        #[arg(long, value_name = "SLUG")]
+        project: Option<String>,
+    },
+}
+
+/// What a rule says.
+#[derive(Debug, clap::Args)]
+struct RuleArgs {
+    /// Whom it is about: `everyone`, `group:NAME`, `subject:ISSUER#SUBJECT` or `key:LABEL`; several times for several.
+    #[arg(long, required = true, value_name = "WHO")]
+    who: Vec<String>,
+    /// The projects: a slug, a glob of slugs, or `topic:NAME`; several times for several.
+    #[arg(long, required = true, value_name = "PROJECT")]
+    project: Vec<String>,
+    /// The families of tools; several times for several [default: all].
+    #[arg(long, value_name = "FAMILY")]
+    family: Vec<String>,
+}
+
+/// A principal.
+#[derive(Debug, clap::Args)]
+struct CallerArgs {
+    /// The holder of an API key with this label.
+    #[arg(long, value_name = "LABEL", required_unless_present = "subject")]
+    key: Option<String>,
+    /// The subject of a token.
+    #[arg(
+        long,
+        value_name = "SUBJECT",
+        requires = "issuer",
+        conflicts_with = "key"
+    )]
+    subject: Option<String>,
+    /// The issuer's URL, exactly as its tokens have it in `iss`.
+    #[arg(long, value_name = "URL", conflicts_with = "key")]
+    issuer: Option<String>,
+    /// A group that the token names; several times for several.
+    #[arg(long, value_name = "GROUP", conflicts_with = "key")]
+    group: Vec<String>,
+}
+
+impl CallerArgs {
+    fn caller(&self) -> Caller<'_> {
+        match (&self.key, &self.issuer, &self.subject) {
+            (Some(label), ..) => Caller::Key { label },
+            (None, issuer, subject) => Caller::Token {
+                issuer: issuer.as_deref().unwrap_or_default(),
+                subject: subject.as_deref().unwrap_or_default(),
+                groups: &self.group,
+            },
+        }
+    }
+
+    /// As answers name it.
+    fn name(&self) -> String {
+        match (&self.key, &self.subject) {
+            (Some(label), _) => format!("key {label}"),
+            (None, subject) => format!("subject {}", subject.as_deref().unwrap_or_default()),
+        }
+    }
+}
+
+impl RuleArgs {
+    fn terms(&self, deny: bool) -> Result<AccessTerms, AdminError> {
+        let families = (!self.family.is_empty()).then_some(self.family.as_slice());
+        check_families(families)?;
+        AccessTerms::read(&self.who, &self.project, families, deny).map_err(refused)
+    }
+}
+
+/// Runs the command.
+pub async fn run(args: AccessArgs) -> Result<(), AdminError> {
+    let (installation, json) = (&args.installation, args.installation.json);
+    match &args.command {
+        AccessCommand::Allow { tenant, rule } => {
+            let added = add(installation, tenant, rule.terms(false)?).await?;
+            print(&added, json)
+        }
+        AccessCommand::Deny { tenant, rule } => {
+            let added = add(installation, tenant, rule.terms(true)?).await?;
+            print(&added, json)
+        }
+        AccessCommand::Remove { tenant, rule } => {
+            let removed = installation.change(async |tx, _| {
+                let id = tx.find_tenant(tenant).await?;
+                tx.remove_access_rule(id, *rule).await?;
+                Ok(tx.access_rules(id).await?.len())
+            });
+            print(&AccessChange::removed(tenant, *rule, removed.await?), json)
+        }
+        AccessCommand::List { tenant } => {
+            let rules = installation.read(async |tx, _| {
+                let id = tx.find_tenant(tenant).await?;
+                Ok(tx.access_rules(id).await?)
+            });
+            print(&RuleList::of(tenant, &rules.await?), json)
+        }
+        AccessCommand::Explain {
+            tenant,
+            who,
+            project,
+        } => {
+            let explained = explain(installation, tenant, who, project.as_deref()).await?;
+            print(&explained, json)
+        }
+    }
+}
+
+async fn add(
+    installation: &Installation,
+    tenant: &str,
+    terms: AccessTerms,
+) -> Result<AccessChange, AdminError> {
+    let added = installation.change(async |tx, _| {
+        let id = tx.find_tenant(tenant).await?;
+        let rule = tx.add_access_rule(id, &terms).await?;
+        Ok((rule, tx.access_rules(id).await?.len()))
+    });
+    let (rule, rules) = added.await?;
+    Ok(AccessChange::added(tenant, rule, rules))
+}
+
+/// What a principal may use, project by project.
+async fn explain(
+    installation: &Installation,
+    tenant: &str,
+    who: &CallerArgs,
+    only: Option<&str>,
+) -> Result<Explained, AdminError> {
+    let read = installation.read(async |tx, _| {
+        let id = tx.find_tenant(tenant).await?;
+        let projects = tx.projects(id).await?.into_iter();
+        let projects = projects.filter(|it| it.removed_at.is_none());
+        let mut slugs: Vec<String> = projects.map(|it| it.slug).collect();
+        if let Some(only) = only {
+            slugs.retain(|slug| slug == only);
+            if slugs.is_empty() {
+                return Err(TenantError::Missing {
+                    kind: "project",
+                    name: only.to_owned(),
+                }
+                .into());
+            }
+        }
+        Ok((
+            tx.access_rules(id).await?,
+            slugs,
+            tx.project_topics(id).await?,
+        ))
+    });
+    let (rules, slugs, topics) = read.await?;
+    let has_rules = !rules.is_empty();
+    let about = rules.into_iter().filter(|rule| rule.is_about(who.caller()));
+    let about = about.map(CompiledRule::of).collect::<Result<Vec<_>, _>>();
+    let about = about.map_err(refused)?;
+    let families = families()?;
+    let projects = slugs.iter().map(|slug| {
+        let topics = topics.get(slug).map_or(&[][..], Vec::as_slice);
+        explained(slug, topics, &about, &families)
+    });
+    Ok(Explained {
+        tenant: tenant.to_owned(),
+        principal: who.name(),
+        has_rules,
+        rules: about.iter().map(|rule| rule.rule().id).collect(),
+        projects: projects.collect(),
+    })
+}
+
+fn explained(
+    slug: &str,
+    topics: &[String],
+    about: &[CompiledRule],
+    families: &[String],
+) -> ExplainedProject {
+    let of_project: Vec<&AccessRule> = about
+        .iter()
+        .filter(|rule| rule.is_about(slug, topics))
+        .map(CompiledRule::rule)
+        .collect();
+    let by = |deny: bool| {
+        let rules = of_project.iter().filter(|rule| rule.deny == deny);
+        rules.map(|rule| rule.id).collect()
+    };
+    let mut is_given = BTreeMap::new();
+    for family in families {
+        let covering = || of_project.iter().filter(|rule| rule.covers(family));
+        let is_denied = covering().any(|rule| rule.deny);
+        is_given.insert(family.clone(), !is_denied && covering().next().is_some());
+    }
+    let given = is_given.iter().filter(|(_, is_given)| **is_given);
+    ExplainedProject {
+        project: slug.to_owned(),
+        families: given.map(|(family, _)| family.clone()).collect(),
+        is_whole: is_given.values().all(|is_given| *is_given),
+        given_by: by(false),
+        denied_by: by(true),
+    }
+}

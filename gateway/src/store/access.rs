@@ -1,0 +1,41 @@
+//! Access rules of a tenant, and the labels of its keys that they name.
+
+use archway_proto::access::AccessRule;
+use sqlx::types::Json;
+
+use super::{StoreError, TenantStore, with_timeout};
+
+impl TenantStore<'_> {
+    /// How often the tenant's rules have changed, and the rules by id. A tenant that is gone has none.
+    pub(crate) async fn access_rules(&self) -> Result<(i64, Vec<AccessRule>), StoreError> {
+        let mut tx = self.begin().await?;
+        let found = sqlx::query!(
+            r#"select t.access_edition,
+                      (select jsonb_agg(jsonb_build_object('id', r.id, 'who', r.who, 'projects', r.projects,
+                                                           'families', r.families, 'deny', r.deny) order by r.id)
+                       from access_rules r where r.tenant_id = t.id) as "rules: Json<Vec<AccessRule>>"
+               from tenants t where t.id = $1"#,
+            self.tenant
+        )
+        .fetch_optional(&mut *tx);
+        let found = with_timeout("access rules", found).await?;
+        with_timeout("a commit", tx.commit()).await?;
+        let rules = found.map(|it| (it.access_edition, it.rules.map(|Json(rules)| rules)));
+        let (edition, rules) = rules.unwrap_or_default();
+        Ok((edition, rules.unwrap_or_default()))
+    }
+
+    /// The label of one of the tenant's keys.
+    pub(crate) async fn key_label(&self, id: &str) -> Result<Option<String>, StoreError> {
+        let mut tx = self.begin().await?;
+        let found = sqlx::query_scalar!(
+            "select label from api_keys where tenant_id = $1 and id = $2",
+            self.tenant,
+            id
+        )
+        .fetch_optional(&mut *tx);
+        let label = with_timeout("a key's label", found).await?;
+        with_timeout("a commit", tx.commit()).await?;
+        Ok(label)
+    }
+}

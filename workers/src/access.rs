@@ -1,0 +1,332 @@
+//! Which projects a caller may use: the access rules that its pass names, applied to its tenant's projects.
+//!
+//! Rules are read again when a pass names a later edition of them. Sets of projects are cached, since a tenant may have
+//! thousands of projects and each call asks. A set is for one list of projects, some rules and some tool families.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::{Arc, LazyLock},
+};
+
+use archway_proto::{
+    access::{AccessRule, ProjectPattern},
+    chain::Chain,
+    failure::Failure,
+    fault::Fault,
+    pass::{Pass, PassAccess},
+};
+use archway_store::Stores;
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use uuid::Uuid;
+
+use crate::projects::{Project, ProjectList};
+
+/// Tenants whose rules are cached.
+const MAX_TENANTS: u64 = 10_000;
+/// Bytes of cached sets, at most: 5,000 projects take 625.
+const MAX_SET_BYTES: u64 = 16 << 20;
+/// What a cached set takes besides its bits: its key, and the cache's own data.
+const SET_OVERHEAD: usize = 300;
+
+/// Hashes by keys that nobody outside knows, so nobody makes two lists of one hash.
+static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+
+/// The rules of tenants, and sets of projects.
+#[derive(Clone)]
+pub(crate) struct ProjectAccess {
+    stores: Stores,
+    rules: moka::sync::Cache<Uuid, Arc<TenantRules>>,
+    sets: moka::sync::Cache<SetKey, Arc<ProjectSet>>,
+}
+
+/// The rules of a tenant, by id.
+struct TenantRules {
+    edition: i64,
+    rules: Vec<CompiledRule>,
+}
+
+/// A rule with its patterns.
+#[derive(Debug)]
+pub struct CompiledRule {
+    rule: AccessRule,
+    slugs: GlobSet,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct SetKey {
+    tenant: Uuid,
+    /// A hash of the list of projects.
+    list: u64,
+    edition: i64,
+    rules: Box<[i64]>,
+    families: Families,
+}
+
+/// Tool families of which one has to be given for a project. Empty: any.
+pub(crate) type Families = &'static [&'static str];
+
+/// Projects of a list, by their positions.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ProjectSet(Box<[u64]>);
+
+impl ProjectAccess {
+    pub(crate) fn new(stores: Stores) -> ProjectAccess {
+        ProjectAccess {
+            stores,
+            rules: moka::sync::Cache::new(MAX_TENANTS),
+            sets: moka::sync::Cache::builder()
+                .max_capacity(MAX_SET_BYTES)
+                .weigher(|_: &SetKey, set: &Arc<ProjectSet>| {
+                    u32::try_from(set.0.len() * 8 + SET_OVERHEAD).unwrap_or(u32::MAX)
+                })
+                .build(),
+        }
+    }
+
+    /// The projects of a list that rules give to the caller by any of these families; `None` if its tenant has no
+    /// rules.
+    ///
+    /// # Errors
+    /// `unavailable` if the rules cannot be read.
+    pub(crate) async fn of(
+        &self,
+        pass: &Pass,
+        list: &ProjectList,
+        families: Families,
+    ) -> Result<Option<Arc<ProjectSet>>, Failure> {
+        let Some(access) = &pass.access else {
+            return Ok(None);
+        };
+        let rules = self.rules(pass.tenant_id, access).await?;
+        let key = SetKey {
+            tenant: pass.tenant_id,
+            list: list.hash(),
+            edition: rules.edition,
+            rules: access.rules.clone().into(),
+            families,
+        };
+        if let Some(known) = self.sets.get(&key) {
+            return Ok(Some(known));
+        }
+        let set = Arc::new(rules.applied(access, list, families));
+        self.sets.insert(key, Arc::clone(&set));
+        Ok(Some(set))
+    }
+
+    /// The rules of a tenant, of the pass's edition or a later one.
+    async fn rules(&self, tenant: Uuid, access: &PassAccess) -> Result<Arc<TenantRules>, Failure> {
+        let known = self.rules.get(&tenant);
+        if let Some(known) = known.filter(|known| known.edition >= access.edition) {
+            return Ok(known);
+        }
+        let (edition, rules) = usable(self.stores.tenant(tenant).access_rules().await)?;
+        // A rule that is left out could be one that denies.
+        let rules = usable(rules.into_iter().map(CompiledRule::of).collect())?;
+        let rules = Arc::new(TenantRules { edition, rules });
+        self.rules.insert(tenant, Arc::clone(&rules));
+        Ok(rules)
+    }
+}
+
+impl TenantRules {
+    /// The projects that the rules of a pass give by any of these families.
+    fn applied(&self, access: &PassAccess, list: &ProjectList, families: Families) -> ProjectSet {
+        let is_named = |rule: &&CompiledRule| access.rules.contains(&rule.rule.id);
+        let rules: Vec<&CompiledRule> = self.rules.iter().filter(is_named).collect();
+        // A family that no rule names is given like any other one that none names.
+        let named = rules
+            .iter()
+            .flat_map(|it| it.rule.families.iter().flatten());
+        let any: Vec<&str> = std::iter::once("")
+            .chain(named.map(String::as_str))
+            .collect();
+        let families = match families {
+            [] => any.as_slice(),
+            some => some,
+        };
+        let mut set = ProjectSet::empty(list.len());
+        for (at, project) in list.iter().enumerate() {
+            let is_given = |family: &&str| is_given(&rules, project, family);
+            if families.iter().any(is_given) {
+                set.add(at);
+            }
+        }
+        set
+    }
+}
+
+/// Whether rules give a project by a family, and none denies it.
+fn is_given(rules: &[&CompiledRule], project: &Project, family: &str) -> bool {
+    let mut is_given = false;
+    for rule in rules.iter().filter(|it| it.rule.covers(family)) {
+        if rule.is_about(&project.slug, &project.hosted.topics) {
+            if rule.rule.deny {
+                return false;
+            }
+            is_given = true;
+        }
+    }
+    is_given
+}
+
+impl CompiledRule {
+    /// Compiles the patterns of a rule.
+    ///
+    /// # Errors
+    /// If one of them is no glob.
+    pub fn of(rule: AccessRule) -> Result<CompiledRule, globset::Error> {
+        let mut slugs = GlobSetBuilder::new();
+        for pattern in &rule.projects {
+            if let ProjectPattern::Slug(glob) = pattern {
+                slugs.add(Glob::new(glob)?);
+            }
+        }
+        let slugs = slugs.build()?;
+        Ok(CompiledRule { rule, slugs })
+    }
+
+    /// The rule.
+    pub fn rule(&self) -> &AccessRule {
+        &self.rule
+    }
+
+    /// Whether the rule is about a project with this slug and these topics.
+    pub fn is_about(&self, slug: &str, topics: &[String]) -> bool {
+        let is_of = |pattern: &ProjectPattern| match pattern {
+            ProjectPattern::Topic(topic) => {
+                topics.iter().any(|own| own.eq_ignore_ascii_case(topic))
+            }
+            ProjectPattern::Slug(_) => false,
+        };
+        self.slugs.is_match(slug) || self.rule.projects.iter().any(is_of)
+    }
+}
+
+impl ProjectSet {
+    fn empty(length: usize) -> ProjectSet {
+        ProjectSet(vec![0; length.div_ceil(64)].into())
+    }
+
+    fn add(&mut self, at: usize) {
+        if let Some(word) = self.0.get_mut(at / 64) {
+            *word |= 1 << (at % 64);
+        }
+    }
+
+    /// Whether the project at this position of the list is in the set.
+    pub(crate) fn has(&self, at: usize) -> bool {
+        let word = self.0.get(at / 64).copied().unwrap_or(0);
+        word >> (at % 64) & 1 == 1
+    }
+}
+
+/// A hash of what rules look at: two lists with the same hash get the same sets.
+pub(crate) fn hash_of(projects: &[Arc<Project>]) -> u64 {
+    let facts = projects.iter().map(|it| (&it.slug, &it.hosted.topics));
+    HASHER.hash_one(facts.collect::<Vec<_>>())
+}
+
+fn usable<T>(read: Result<T, impl std::error::Error + 'static>) -> Result<T, Failure> {
+    read.map_err(|error| {
+        tracing::warn!(error = %Chain(&error), "access rules cannot be used");
+        unavailable()
+    })
+}
+
+fn unavailable() -> Failure {
+    Failure::new(
+        Fault::Unavailable,
+        "the access rules cannot be read at the moment",
+        "try again in a few seconds",
+    )
+    .detail("retry_after_seconds", 5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(id: i64, projects: &[&str], families: &[&str], deny: bool) -> CompiledRule {
+        let texts = |texts: &[&str]| texts.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+        let projects = texts(projects).into_iter();
+        let rule = AccessRule {
+            id,
+            who: Vec::new(),
+            projects: projects.map(|it| it.try_into().unwrap()).collect(),
+            families: (!families.is_empty()).then(|| texts(families)),
+            deny,
+        };
+        CompiledRule::of(rule).unwrap()
+    }
+
+    fn list() -> ProjectList {
+        let named = ["api", "web-1", "web-2", "wiki"].map(Project::with_slug);
+        let mut projects = Vec::from(named);
+        projects[0].hosted.topics = vec!["Payments".to_owned()];
+        ProjectList::of(projects.into_iter().map(Arc::new).collect())
+    }
+
+    /// The slugs that the rules with these ids give.
+    fn given(rules: Vec<CompiledRule>, ids: &[i64], families: Families) -> Vec<String> {
+        let rules = TenantRules { edition: 1, rules };
+        let access = PassAccess {
+            edition: 1,
+            rules: ids.to_vec(),
+            projects: None,
+        };
+        let list = list();
+        let set = rules.applied(&access, &list, families);
+        let given = list.iter().enumerate().filter(|(at, _)| set.has(*at));
+        given.map(|(_, project)| project.slug.clone()).collect()
+    }
+
+    #[test]
+    fn rules_add_up_and_one_that_denies_wins() {
+        let rules = || {
+            vec![
+                rule(1, &["web-*"], &[], false),
+                rule(2, &["wiki", "topic:payments"], &[], false),
+                rule(3, &["web-2"], &[], true),
+            ]
+        };
+        assert_eq!(given(rules(), &[1], &[]), ["web-1", "web-2"]);
+        assert_eq!(
+            given(rules(), &[1, 2], &[]),
+            ["api", "web-1", "web-2", "wiki"]
+        );
+        assert_eq!(given(rules(), &[1, 2, 3], &[]), ["api", "web-1", "wiki"]);
+        assert_eq!(given(rules(), &[3], &[]), Vec::<String>::new());
+        assert_eq!(given(rules(), &[], &[]), Vec::<String>::new());
+        assert_eq!(
+            given(rules(), &[9], &[]),
+            Vec::<String>::new(),
+            "a rule that is gone"
+        );
+    }
+
+    #[test]
+    fn a_project_is_given_for_the_families_of_its_rules_alone() {
+        let rules = || {
+            vec![
+                rule(1, &["web-*"], &["memory"], false),
+                rule(2, &["api"], &["files", "git"], false),
+                rule(3, &["*"], &["git"], true),
+            ]
+        };
+        assert_eq!(given(rules(), &[1, 2], &["files"]), ["api"]);
+        assert_eq!(given(rules(), &[1, 2], &["memory"]), ["web-1", "web-2"]);
+        assert_eq!(given(rules(), &[1, 2, 3], &["git"]), Vec::<String>::new());
+        assert_eq!(given(rules(), &[1, 2, 3], &["git", "files"]), ["api"]);
+        assert_eq!(given(rules(), &[1, 2, 3], &[]), ["api", "web-1", "web-2"]);
+    }
+
+    #[test]
+    fn a_set_knows_each_position_of_a_long_list() {
+        let mut set = ProjectSet::empty(200);
+        for at in [0, 63, 64, 199] {
+            set.add(at);
+        }
+        let found: Vec<usize> = (0..300).filter(|at| set.has(*at)).collect();
+        assert_eq!(found, [0, 63, 64, 199]);
+    }
+}
