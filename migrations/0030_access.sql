@@ -1,8 +1,5 @@
 -- Owned by archway-gateway: which principals may use which projects and tool families of a tenant.
 
--- The number of changes to a tenant's access rules. An update notifies gateways, which then read the rules again.
-alter table tenants add column access_edition bigint not null default 0;
-
 -- Rules add up, and one that denies wins. A tenant without any gives everything to everyone.
 create table access_rules (
     -- A pass names rules by it. A changed rule is a new one, so what a pass names never changes.
@@ -20,15 +17,23 @@ create table access_rules (
 
 create index access_rules_tenant on access_rules (tenant_id, id);
 
+-- How often a tenant's rules have changed: a worker that knows an earlier edition than a pass names reads them again.
+create table access_editions (
+    tenant_id uuid primary key references tenants (id) on delete cascade,
+    edition   bigint not null
+);
+
 alter table access_rules enable row level security;
+alter table access_editions enable row level security;
 
 create policy access_rules_own on access_rules to archway_gateway, archway_worker
     using (tenant_id = current_tenant());
+create policy access_editions_own on access_editions to archway_gateway, archway_worker
+    using (tenant_id = current_tenant());
 
-grant select on access_rules to archway_gateway, archway_worker;
--- The workers read no other column of it.
-grant select (id, access_edition) on tenants to archway_worker;
+grant select on access_rules, access_editions to archway_gateway, archway_worker;
 
+-- Counts the change, and notifies the gateways, which then read what they know of the tenant again.
 create function count_access_change() returns trigger
 language plpgsql
 set search_path = public, pg_temp
@@ -36,7 +41,10 @@ as $$
 declare
     changed uuid := case tg_op when 'DELETE' then old.tenant_id else new.tenant_id end;
 begin
-    update tenants set access_edition = access_edition + 1 where id = changed;
+    -- A tenant that is being erased has none any more.
+    insert into access_editions as e select id, 1 from tenants where id = changed
+    on conflict (tenant_id) do update set edition = e.edition + 1;
+    perform pg_notify('archway_changes', json_build_object('kind', 'tenant', 'id', changed)::text);
     return null;
 end
 $$;

@@ -37,7 +37,6 @@ use lookup_slots::Origin;
 use tokens::{TokenHolder, Tokens};
 use versions::RecordVersions;
 
-pub(crate) use access::CallerAccess;
 pub use config::AuthConfig;
 pub use identity::Identity;
 pub use issuers::{IssuerProblem, IssuersError};

@@ -7,9 +7,11 @@
 
 use std::time::SystemTime;
 
+pub(crate) use access::CallerAccess;
 pub(crate) use principal::{Principal, PrincipalFacts, SCOPES};
 pub(crate) use session_key::SessionKey;
 
+mod access;
 mod principal;
 mod session_key;
 

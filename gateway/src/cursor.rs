@@ -14,7 +14,6 @@ use archway_proto::{failure::Failure, fault::Fault};
 use aws_lc_rs::digest;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Map, Value};
-use uuid::Uuid;
 
 use crate::secrets::{RootSecret, SecretError};
 
@@ -36,10 +35,10 @@ pub(crate) struct Cursors {
 pub(crate) struct CursorContext([u8; 32]);
 
 impl CursorContext {
-    /// The context of a call, from its normalised arguments. `default_project` counts only where
-    /// the arguments name no project. With other access rules about the caller, it is another context.
+    /// The context of a call, from its caller's [scope](crate::caller::Principal::cursor_scope) and its normalised
+    /// arguments. `default_project` counts only where the arguments name no project.
     pub(crate) fn new(
-        (tenant, access_rules): (Uuid, Option<&[i64]>),
+        scope: &[u8],
         tool: &str,
         default_project: Option<&str>,
         arguments: &Map<String, Value>,
@@ -54,12 +53,9 @@ impl CursorContext {
         }
         parts.sort();
         let mut hash = digest::Context::new(&digest::SHA256);
-        hash.update(tenant.as_bytes());
+        hash.update(scope);
         // JSON text separates the parts, so no two contexts have the same bytes.
         hash.update(serde_json::json!([tool, parts]).to_string().as_bytes());
-        if let Some(rules) = access_rules {
-            hash.update(serde_json::json!(rules).to_string().as_bytes());
-        }
         let mut context = [0; 32];
         context.copy_from_slice(hash.finish().as_ref());
         CursorContext(context)
@@ -130,7 +126,7 @@ mod tests {
 
     fn context(tenant: u128, tool: &str, default: Option<&str>, arguments: Value) -> CursorContext {
         let arguments = arguments.as_object().unwrap();
-        CursorContext::new((Uuid::from_u128(tenant), None), tool, default, arguments)
+        CursorContext::new(&tenant.to_be_bytes(), tool, default, arguments)
     }
 
     #[test]

@@ -76,10 +76,7 @@ pub(crate) enum GatewayError {
     NoCredential,
     #[error("the credential is not valid: check the key, or ask the operator for a new one")]
     BadCredential,
-    #[error(
-        "the token names more than 200 groups, or one of more than 128 bytes: ask the operator to have the issuer list \
-         only the groups that access rules name"
-    )]
+    #[error("the token names over 200 groups, or a long one: have its issuer list fewer")]
     TooManyGroups,
     #[error(
         "too many requests with bad credentials came from this address: wait, or send a valid credential"
@@ -297,10 +294,8 @@ impl IntoResponse for GatewayError {
 }
 
 fn hint(nearest: Option<&str>) -> String {
-    match nearest {
-        Some(name) => format!("did you mean {name}?"),
-        None => "call tools/list for the available tools".to_owned(),
-    }
+    let none = || "call tools/list for the available tools".to_owned();
+    nearest.map_or_else(none, |name| format!("did you mean {name}?"))
 }
 
 #[cfg(test)]

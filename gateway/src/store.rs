@@ -276,8 +276,7 @@ pub(crate) struct ApiKeyRow {
     pub(crate) limits: Json<Vec<Override>>,
     /// False once revoked, or while the tenant is disabled.
     pub(crate) live: bool,
-    /// Seconds until the key expires, by Postgres' clock. Zero or negative once it expired; `None`
-    /// for a key that never expires.
+    /// Seconds until the key expires by Postgres' clock, negative once it has; `None` for never.
     pub(crate) expires_in: Option<f64>,
 }
 

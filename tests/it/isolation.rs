@@ -4,6 +4,7 @@
 //! foundations. A row names the tests that carry it out. Tests of nothing else are in this folder, others
 //! beside the part that they test.
 
+mod access;
 mod answers;
 mod caches;
 mod database;
@@ -44,7 +45,14 @@ const fn attack(
 }
 
 #[rustfmt::skip]
-const ATTACKS: [Attack; 29] = [
+const ATTACKS: [Attack; 30] = [
+    attack("project of the own tenant that no access rule gives", "broken access control between members of one tenant (OWASP A01, CWE-862)", &[
+        ("tests/it/isolation/access.rs", "what_no_rule_gives_is_hidden_from_who_never_had_it"),
+        ("tests/it/isolation/access.rs", "what_a_rule_denies_is_hidden_from_who_had_it_and_cursors_end"),
+        ("tests/it/isolation/access.rs", "a_project_is_there_for_the_families_that_rules_give_alone"),
+        ("tests/it/isolation/access.rs", "tokens_get_what_their_groups_and_subjects_get"),
+        ("tests/it/isolation/access.rs", "a_change_of_rules_is_in_force_at_each_gateway"),
+    ]),
     attack("session id of another tenant", "session hijacking: MCP servers that took an id for a credential (CWE-384)", &[
         ("tests/it/sessions.rs", "a_forged_or_foreign_handle_is_not_found"),
         ("tests/it/isolation/interleaved.rs", "no_planted_word_reaches_the_other_tenant_a_log_or_a_metric"),

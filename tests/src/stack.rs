@@ -26,6 +26,7 @@ use passes::PassKey;
 use search_index::SearchCache;
 use workers::{Parts, Worker};
 
+mod access;
 mod gateways;
 mod grants;
 mod keys;
@@ -290,10 +291,7 @@ impl Stack {
             if let Some(answer) = ask().await {
                 return answer;
             }
-            assert!(
-                Instant::now() < deadline,
-                "the condition was not met in time"
-            );
+            assert!(Instant::now() < deadline, "not in time");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

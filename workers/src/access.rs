@@ -3,10 +3,7 @@
 //! Rules are read again when a pass names a later edition of them. Sets of projects are cached, since a tenant may have
 //! thousands of projects and each call asks. A set is for one list of projects, some rules and some tool families.
 
-use std::{
-    hash::{BuildHasher, RandomState},
-    sync::{Arc, LazyLock},
-};
+use std::sync::Arc;
 
 use archway_proto::{
     access::{AccessRule, ProjectPattern},
@@ -27,9 +24,6 @@ const MAX_TENANTS: u64 = 10_000;
 const MAX_SET_BYTES: u64 = 16 << 20;
 /// What a cached set takes besides its bits: its key, and the cache's own data.
 const SET_OVERHEAD: usize = 300;
-
-/// Hashes by keys that nobody outside knows, so nobody makes two lists of one hash.
-static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// The rules of tenants, and sets of projects.
 #[derive(Clone)]
@@ -218,12 +212,6 @@ impl ProjectSet {
         let word = self.0.get(at / 64).copied().unwrap_or(0);
         word >> (at % 64) & 1 == 1
     }
-}
-
-/// A hash of what rules look at: two lists with the same hash get the same sets.
-pub(crate) fn hash_of(projects: &[Arc<Project>]) -> u64 {
-    let facts = projects.iter().map(|it| (&it.slug, &it.hosted.topics));
-    HASHER.hash_one(facts.collect::<Vec<_>>())
 }
 
 fn usable<T>(read: Result<T, impl std::error::Error + 'static>) -> Result<T, Failure> {

@@ -3,7 +3,12 @@
 //! If Postgres is unavailable, the last known projects stay in use, because repository tools need
 //! no database. A tenant that was never loaded is rejected, since its closed paths are unknown.
 
-use std::{ops::Deref, sync::Arc, time::Duration};
+use std::{
+    hash::{BuildHasher, RandomState},
+    ops::Deref,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use archway_proto::{chain::Chain, failure::Failure, fault::Fault, trace};
 use uuid::Uuid;
@@ -11,14 +16,15 @@ use uuid::Uuid;
 use archway_repo::Rules;
 use archway_store::{HostedText, MirrorState, ProjectRow, StoreError, Stores};
 
-use crate::access;
-
 /// How long a result of Postgres is used: the time until a changed rule takes effect.
 const FRESH_FOR: Duration = Duration::from_secs(5);
 /// How long a call waits for Postgres if an older result is cached.
 const REFRESH_WAIT: Duration = Duration::from_millis(250);
 /// Maximum number of cached tenants.
 const MAX_TENANTS: u64 = 10_000;
+
+/// Hashes by keys that nobody outside knows, so nobody makes two lists of one hash.
+static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// A project of a tenant.
 pub struct Project {
@@ -60,13 +66,15 @@ pub(crate) struct ProjectList {
 impl ProjectList {
     /// A list of projects that are in the order of their slugs.
     pub(crate) fn of(projects: Vec<Arc<Project>>) -> ProjectList {
+        let facts = projects.iter().map(|it| (&it.slug, &it.hosted.topics));
+        let facts: Vec<_> = facts.collect();
         ProjectList {
-            hash: access::hash_of(&projects),
+            hash: HASHER.hash_one(&facts),
             projects,
         }
     }
 
-    /// A hash of the slugs and topics.
+    /// A hash of what access rules look at: the slugs and topics.
     pub(crate) fn hash(&self) -> u64 {
         self.hash
     }

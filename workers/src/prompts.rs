@@ -90,7 +90,7 @@ pub(crate) async fn get(
     let tools = expanded.tools.clone();
     let results = match expanded.has_results() {
         true => {
-            let workflow = cx.workflow(registry).await;
+            let workflow = cx.workflow(|tool| registry.families_of(cx, tool)).await;
             workflow.map_or(SessionResults::Unavailable, SessionResults::Workflow)
         }
         false => SessionResults::Workflow(None),

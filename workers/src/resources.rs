@@ -67,13 +67,16 @@ pub(crate) async fn read(
     };
     let address = Address::parse(&args.uri).map_err(with_uri)?;
     if address == Address::Workflow {
-        let workflow = cx.workflow(registry).await.map_err(|_logged| {
-            Failure::new(
-                Fault::Unavailable,
-                "the workflow of this session can't be read at the moment",
-                "wait 2 seconds and try again",
-            )
-        })?;
+        let workflow = cx
+            .workflow(|tool| registry.families_of(cx, tool))
+            .await
+            .map_err(|_logged| {
+                Failure::new(
+                    Fault::Unavailable,
+                    "the workflow of this session can't be read at the moment",
+                    "wait 2 seconds and try again",
+                )
+            })?;
         let json = serde_json::to_string(&workflow).unwrap_or_default();
         let body = Body::Text(text::visible_json(&json).into_owned());
         return Ok(Reply::new(contents(media::JSON, body)));

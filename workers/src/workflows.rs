@@ -80,6 +80,11 @@ impl StoredWorkflow {
         self.results.projects()
     }
 
+    /// The project that the prompt's name begins with; `None` for a built-in prompt, and for one of the default project.
+    pub(crate) fn project_of_prompt(&self) -> Option<&str> {
+        self.row.prompt.split_once('/').map(|(project, _)| project)
+    }
+
     /// The tools that have a result.
     pub(crate) fn tools(&self) -> Vec<String> {
         self.results.tools()

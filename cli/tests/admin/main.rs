@@ -4,6 +4,7 @@
 
 mod installation;
 
+mod access;
 mod apply;
 mod apply_keys;
 mod apply_limits;

@@ -37,6 +37,8 @@ fn named() -> Installation {
          values (gen_random_uuid(), '{NAME}', '{NAME}', '{NAME}', '{NAME}', '127.0.0.1:1'); \
          insert into connections (tenant_id, name, settings) \
          select id, 'org', jsonb_build_object('github', jsonb_build_object('org', '{NAME}')) from tenants; \
+         insert into access_rules (tenant_id, who, projects, families) \
+         select id, array['everyone'], array['*'], array['{NAME}'] from tenants; \
          update listings set message = '{NAME}'; \
          update sources set out_of_use = 'gone' from projects p where p.id = project_id and p.slug = 'old'; \
          update projects set removed_at = now() where slug = 'old'; \
@@ -93,6 +95,7 @@ fn every_command_escapes_misleading_characters_in_names() {
         ("sync status", "sync status acme", 3),
         ("sync status", "sync status", 3),
         ("connection list", "connection list acme", 1),
+        ("access list", "access list acme", 1),
         ("connection show", "connection show acme org", 2),
         ("project list", "project list", 3),
         ("key list", "key list acme", 1),

@@ -16,6 +16,7 @@ const ROWS: &str = "
         select tenant_id, id, 'https://host/a', 'host' from projects;
     insert into mirrors (tenant_id, project_id, place) select tenant_id, project_id, '' from sources;
     insert into connections (tenant_id, name, settings) select id, 'org', '{}' from tenants;
+    insert into access_rules (tenant_id, who, projects) select id, array['everyone'], array['*'] from tenants;
     insert into memory_logs (tenant_id, project_id, log, count, bytes, last_at)
         select tenant_id, id, 'discoveries', 1, 1, now() from projects;
     insert into memory_entries (tenant_id, project_id, file, number, principal, written_at, entry,

@@ -6,17 +6,17 @@
 
 use std::sync::Arc;
 
-use archway_proto::{
-    access::{AccessRule, Caller, Who},
-    pass::PassAccess,
-};
+use archway_proto::access::{AccessRule, Caller, Who};
 use uuid::Uuid;
 
 use super::{
     lookup::{FRESH, LookupError},
     versions::{RecordVersion, RecordVersions},
 };
-use crate::store::{StoreError, Stores};
+use crate::{
+    caller::CallerAccess,
+    store::{StoreError, Stores},
+};
 
 /// Tenants whose rules are cached: a few bytes each for those without rules.
 const MOST_TENANTS: u64 = 10_000;
@@ -27,13 +27,6 @@ pub(super) struct TenantAccess {
     edition: i64,
     rules: Vec<AccessRule>,
     read: RecordVersion,
-}
-
-/// The rules about one caller.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CallerAccess {
-    edition: i64,
-    rules: Vec<AccessRule>,
 }
 
 /// The look-up of rules, and its cache.
@@ -71,7 +64,8 @@ impl AccessRules {
         {
             return Ok(cached);
         }
-        let access = Arc::new(self.read(tenant).await?);
+        // Boxed, like the one below: each call's future would be as large as this rare one.
+        let access = Arc::new(Box::pin(self.read(tenant)).await?);
         self.cache.insert(tenant, Arc::clone(&access)).await;
         Ok(access)
     }
@@ -87,7 +81,10 @@ impl AccessRules {
     ) -> Result<Option<CallerAccess>, LookupError> {
         let access = self.of(tenant).await?;
         let label = match access.names_keys() {
-            true => self.stores.tenant(tenant).key_label(id).await?,
+            true => {
+                let store = self.stores.tenant(tenant);
+                Box::pin(store.key_label(id)).await?
+            }
             false => None,
         };
         let label = label.unwrap_or_default();
@@ -109,10 +106,7 @@ impl TenantAccess {
     /// The rules about a caller; `None` if the tenant has no rules.
     pub(super) fn about(&self, caller: Caller<'_>) -> Option<CallerAccess> {
         let about = self.rules.iter().filter(|rule| rule.is_about(caller));
-        (!self.rules.is_empty()).then(|| CallerAccess {
-            edition: self.edition,
-            rules: about.cloned().collect(),
-        })
+        (!self.rules.is_empty()).then(|| CallerAccess::new(self.edition, about.cloned().collect()))
     }
 
     #[cfg(test)]
@@ -130,29 +124,6 @@ impl TenantAccess {
     fn names_keys(&self) -> bool {
         let mut who = self.rules.iter().flat_map(|rule| &rule.who);
         who.any(|who| matches!(who, Who::Key(_)))
-    }
-}
-
-impl CallerAccess {
-    /// Whether a rule gives tools of this family in any project, and none denies them in all.
-    pub(crate) fn covers(&self, family: &str) -> bool {
-        let covering = || self.rules.iter().filter(|rule| rule.covers(family));
-        let is_given = covering().any(|rule| !rule.deny);
-        is_given && !covering().any(|rule| rule.deny && rule.is_about_all_projects())
-    }
-
-    /// What a pass says of it, for a credential that is for these projects.
-    pub(crate) fn for_pass(&self, projects: Option<Vec<String>>) -> PassAccess {
-        PassAccess {
-            edition: self.edition,
-            rules: self.ids(),
-            projects,
-        }
-    }
-
-    /// The ids of the rules, ascending.
-    pub(crate) fn ids(&self) -> Vec<i64> {
-        self.rules.iter().map(|rule| rule.id).collect()
     }
 }
 
@@ -186,11 +157,10 @@ mod tests {
         let others = tenant(vec![rule(1, "group:dev", "*", &[], false)]);
         let about = others.about(key).unwrap();
         assert!(about.ids().is_empty() && !about.covers("files"));
-        assert_eq!(about.for_pass(None).edition, 7);
     }
 
     #[test]
-    fn a_family_is_covered_where_a_rule_gives_it_and_none_denies_it_everywhere() {
+    fn a_family_is_covered_if_a_rule_gives_it_and_none_denies_it_everywhere() {
         let rules = vec![
             rule(1, "everyone", "web-*", &["files", "git"], false),
             rule(2, "key:ci", "*", &["git"], true),

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use archway_proto::{catalog::Scope, pass::Pass};
 use uuid::Uuid;
 
+use super::CallerAccess;
 use crate::{
-    auth::CallerAccess,
     error::{GatewayError, MissingScope},
     terms::Terms,
 };
@@ -87,9 +87,12 @@ impl Principal {
             && facts.access.as_ref().is_none_or(|it| it.covers(family))
     }
 
-    /// The ids of the access rules about the caller; `None` if its tenant has no rules.
-    pub(crate) fn access_rules(&self) -> Option<Vec<i64>> {
-        self.0.access.as_ref().map(CallerAccess::ids)
+    /// What the caller's cursors are bound to: its tenant, and the access rules about it.
+    pub(crate) fn cursor_scope(&self) -> Vec<u8> {
+        let rules = self.0.access.as_ref();
+        let rules = rules.map(|it| format!("{:?}", it.ids()));
+        let rules = rules.unwrap_or_default();
+        [self.0.tenant_id.as_bytes(), rules.as_bytes()].concat()
     }
 
     /// The version of the credential's record. Anything derived from the principal may be cached

@@ -129,9 +129,7 @@ impl Calls {
         let mut arguments = tool.check(input.arguments)?;
         if tool.takes(CURSOR) {
             let project = who.default_project();
-            let rules = who.access_rules();
-            let bound_to = (who.tenant_id(), rules.as_deref());
-            let context = CursorContext::new(bound_to, name, project, &arguments);
+            let context = CursorContext::new(&who.cursor_scope(), name, project, &arguments);
             if let Some(Value::String(cursor)) = arguments.get_mut(CURSOR) {
                 *cursor = self.cursors.open(&context, cursor)?;
             }

@@ -247,9 +247,8 @@ impl WorkerRequest {
 
     /// What cursors of this list are bound to.
     fn context(&self, who: &Principal) -> CursorContext {
-        let (rules, project) = (who.access_rules(), who.default_project());
-        let bound_to = (who.tenant_id(), rules.as_deref());
-        CursorContext::new(bound_to, self.method.name(), project, &Map::new())
+        let (scope, project) = (who.cursor_scope(), who.default_project());
+        CursorContext::new(&scope, self.method.name(), project, &Map::new())
     }
 
     /// The empty list for a caller who may see nothing; `None` for a method that is not a list.

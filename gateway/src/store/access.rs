@@ -6,21 +6,21 @@ use sqlx::types::Json;
 use super::{StoreError, TenantStore, with_timeout};
 
 impl TenantStore<'_> {
-    /// How often the tenant's rules have changed, and the rules by id. A tenant that is gone has none.
+    /// How often the tenant's rules have changed, and the rules by id. A tenant that never had any has edition 0.
     pub(crate) async fn access_rules(&self) -> Result<(i64, Vec<AccessRule>), StoreError> {
         let mut tx = self.begin().await?;
         let found = sqlx::query!(
-            r#"select t.access_edition,
+            r#"select e.edition,
                       (select jsonb_agg(jsonb_build_object('id', r.id, 'who', r.who, 'projects', r.projects,
                                                            'families', r.families, 'deny', r.deny) order by r.id)
-                       from access_rules r where r.tenant_id = t.id) as "rules: Json<Vec<AccessRule>>"
-               from tenants t where t.id = $1"#,
+                       from access_rules r where r.tenant_id = e.tenant_id) as "rules: Json<Vec<AccessRule>>"
+               from access_editions e where e.tenant_id = $1"#,
             self.tenant
         )
         .fetch_optional(&mut *tx);
         let found = with_timeout("access rules", found).await?;
         with_timeout("a commit", tx.commit()).await?;
-        let rules = found.map(|it| (it.access_edition, it.rules.map(|Json(rules)| rules)));
+        let rules = found.map(|it| (it.edition, it.rules.map(|Json(rules)| rules)));
         let (edition, rules) = rules.unwrap_or_default();
         Ok((edition, rules.unwrap_or_default()))
     }

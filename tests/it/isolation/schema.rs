@@ -53,7 +53,7 @@ pub(super) async fn texts(connection: &mut PgConnection, query: &str) -> BTreeSe
 }
 
 /// Rows that no call creates, or not at once.
-const ROWS: [&str; 12] = [
+const ROWS: [&str; 13] = [
     "insert into file_accesses (tenant_id, project_id, principal, path, day, count, last_at) \
      select tenant_id, id, 'key:1', 'a', current_date, 1, now() from projects on conflict do nothing",
     "insert into sessions (tenant_id, principal, id, expires_at) \
@@ -69,6 +69,7 @@ const ROWS: [&str; 12] = [
     "insert into mirrors (project_id, tenant_id, place) select project_id, tenant_id, '' from sources",
     // Its listing is made by a trigger.
     "insert into connections (tenant_id, name, settings) select id, 'org', '{}' from tenants",
+    "insert into access_rules (tenant_id, who, projects) select id, array['everyone'], array['*'] from tenants",
     "insert into memory_erasures (tenant_id, project_id, what, reason) \
      select tenant_id, id, 'x/1', 'a test' from projects",
     "select make_audit_month((extract(epoch from now()) * 1000000)::bigint)",

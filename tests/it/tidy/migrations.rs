@@ -18,10 +18,12 @@ const OWNERS: [(&str, &str); 6] = [
     ("cli", "cli/src/"),
 ];
 /// Tables that another crate may read.
-const SHARED: [(&str, &str); 4] = [
+const SHARED: [(&str, &str); 6] = [
     ("projects", "workers"),
     ("sources", "workers"),
     ("mirrors", "workers"),
+    ("access_rules", "workers"),
+    ("access_editions", "workers"),
     ("worker_mounts", "gateway"),
 ];
 

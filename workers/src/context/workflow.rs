@@ -7,10 +7,10 @@ use archway_store::{NewWorkflow, StoreError};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{SharedState, ToolContext};
+use super::{Readable, SharedState, ToolContext};
 use crate::{
+    access::Families,
     projects::Project,
-    tools::Registry,
     workflows::{Caller, ResultProjects, RuleFingerprints, Workflow},
 };
 
@@ -71,10 +71,11 @@ impl ToolContext {
     }
 
     /// Returns the workflow of the caller's session, limited to tools that the caller may call, and to projects that
-    /// it may read by them. Logs the error if it can't be read.
+    /// it may read by them: `families_of` names the family of a tool that it may call. Logs the error if it can't be
+    /// read.
     pub(crate) async fn workflow(
         &self,
-        registry: &Registry,
+        families_of: impl Fn(&str) -> Option<Families>,
     ) -> Result<Option<Workflow>, StoreError> {
         let Some(caller) = self.caller() else {
             return Ok(None);
@@ -86,14 +87,23 @@ impl ToolContext {
         let Some(stored) = stored else {
             return Ok(None);
         };
+        let named = self.readable(&[]).await;
+        let mut projects = named.as_ref().map(Readable::list).unwrap_or_default();
+        // A prompt of a project that the caller has lost since names it.
+        let is_readable = |slug| named.is_ok_and(|it| it.get(slug).is_some());
+        if stored
+            .project_of_prompt()
+            .is_some_and(|slug| !is_readable(slug))
+        {
+            return Ok(None);
+        }
         let slugs = stored.projects();
-        let mut projects = self.projects().await.unwrap_or_default();
         projects.retain(|project| slugs.contains(&project.slug));
         // On timeout no rules are known, so no result is shown.
         let rules = self.rule_fingerprints(projects).await.unwrap_or_default();
         let mut readable = BTreeMap::new();
         for tool in stored.tools() {
-            if let Some(families) = registry.families_of(self, &tool)
+            if let Some(families) = families_of(&tool)
                 && let Ok(projects) = self.readable(families).await
             {
                 readable.insert(tool, projects);

@@ -101,19 +101,7 @@ fn tenant(
 ) -> Result<DesiredTenant, ApplyError> {
     let slug = entry.slug;
     checked.add(format!("tenant {slug}"))?;
-    let limits = entry.limits.map(|limits| {
-        let TenantLimits {
-            session,
-            key,
-            tenant,
-        } = limits;
-        let levels = [
-            (Level::Session, session),
-            (Level::Key, key),
-            (Level::Tenant, tenant),
-        ];
-        limits_of(&format!("tenant {slug}"), levels)
-    });
+    let limits = entry.limits.map(|limits| tenant_limits(&slug, limits));
     let limits = limits.transpose()?;
     let projects = entry.projects.map(|projects| {
         let projects = projects.into_iter();
@@ -152,6 +140,15 @@ fn tenant(
         access,
         keys,
     })
+}
+
+fn tenant_limits(tenant: &str, limits: TenantLimits) -> Result<Vec<DesiredLimit>, ApplyError> {
+    let levels = [
+        (Level::Session, limits.session),
+        (Level::Key, limits.key),
+        (Level::Tenant, limits.tenant),
+    ];
+    limits_of(&format!("tenant {tenant}"), levels)
 }
 
 fn access_rule(tenant: &str, number: usize, entry: AccessEntry) -> Result<AccessTerms, ApplyError> {

@@ -7,11 +7,10 @@ use tokio::time::Instant;
 
 use crate::{
     auth::{
-        access::CallerAccess,
         key::KeyId,
         versions::{RecordVersion, RecordVersions},
     },
-    caller::{Principal, PrincipalFacts},
+    caller::{CallerAccess, Principal, PrincipalFacts},
     store::ApiKeyRow,
     terms::Terms,
 };

@@ -1,0 +1,121 @@
+//! `archway access`, and `access` in a file of `archway apply`.
+
+use serde_json::json;
+
+use crate::installation::Installation;
+
+fn installation() -> Installation {
+    let installation = Installation::new();
+    installation.run("tenant create acme").ok();
+    for project in ["api", "web-1", "web-2"] {
+        installation
+            .run(&format!("project add acme {project}"))
+            .ok();
+    }
+    installation
+}
+
+fn edition(installation: &Installation) -> Vec<String> {
+    installation.texts("select edition::text from access_editions")
+}
+
+#[test]
+fn a_rule_is_added_listed_explained_and_removed() {
+    let installation = installation();
+    let nothing = installation.run("access list acme").ok();
+    assert_eq!(
+        nothing,
+        "there are no access rules: everyone may use all projects\n"
+    );
+    let explained = installation.run("access explain acme --key ci").ok();
+    assert!(explained.contains("no access rules"), "{explained}");
+
+    let allow = "access allow acme --who key:ci --who group:dev --project web-*";
+    let first = installation.json(allow)["rule"].as_i64().unwrap();
+    let deny = "access deny acme --who key:ci --project web-2 --family git";
+    let second = installation.json(deny)["rule"].as_i64().unwrap();
+    assert_eq!(edition(&installation), ["2"]);
+    let list = installation.json("access list acme");
+    assert_eq!(list["rules"][0]["who"], json!(["key:ci", "group:dev"]));
+    assert_eq!(list["rules"][1]["deny"], true);
+
+    let explained = installation.json("access explain acme --key ci");
+    assert_eq!(explained["rules"], json!([first, second]));
+    let projects = explained["projects"].as_array().unwrap();
+    assert_eq!(projects[0]["families"], json!([]), "api");
+    assert!(projects[1]["families"].to_string().contains("git"), "web-1");
+    assert_eq!(projects[1]["given_by"], json!([first]));
+    assert!(
+        !projects[2]["families"].to_string().contains("git"),
+        "web-2"
+    );
+    assert_eq!(projects[2]["denied_by"], json!([second]));
+    let issuer = "--issuer https://login.example --subject ada";
+    for (group, rules) in [("dev", json!([first])), ("ops", json!([]))] {
+        let line = format!("access explain acme {issuer} --group {group} --project web-2");
+        assert_eq!(installation.json(&line)["rules"], rules, "{group}");
+    }
+    let text = installation.run("access explain acme --key ci").ok();
+    assert!(text.contains("key ci of acme: rules"), "{text}");
+    assert!(text.contains("none"), "{text}");
+
+    installation
+        .run(&format!("access remove acme {second}"))
+        .ok();
+    installation
+        .run(&format!("access remove acme {first}"))
+        .ok();
+    assert_eq!(edition(&installation), ["4"]);
+    let gone = installation.run(&format!("access remove acme {first}"));
+    assert!(gone.refusal().contains("`archway access list TENANT`"));
+}
+
+#[test]
+fn a_malformed_rule_is_refused_with_what_it_may_be() {
+    let installation = installation();
+    for (options, words) in [
+        ("--who team:dev --project *", "group:NAME"),
+        ("--who everyone --project Web", "topic:NAME"),
+        (
+            "--who everyone --project * --family fils",
+            "there are basics",
+        ),
+        ("--who subject:ada --project *", "subject:ISSUER#SUBJECT"),
+    ] {
+        let refused = installation.run(&format!("access allow acme {options}"));
+        let refused = refused.refusal();
+        assert!(refused.contains(words), "{options}: {refused}");
+    }
+    let unknown = installation.run("access explain acme --key ci --project nonesuch");
+    assert!(unknown.refusal().contains("there is no project nonesuch"));
+    assert_eq!(edition(&installation), Vec::<String>::new());
+}
+
+#[test]
+fn a_file_sets_exactly_its_rules_and_keeps_those_that_stay() {
+    let installation = installation();
+    let apply = |access: &str| {
+        let text = format!("tenants: [{{slug: acme{access}}}]");
+        let file = installation.file("tenants.yaml", &text);
+        installation.run(&format!("apply -f {file}"))
+    };
+    let rules = ", access: [{who: [everyone], projects: [api]}, {who: ['key:ci'], projects: ['web-*'], deny: true}]";
+    apply(rules).ok();
+    let ids = "select string_agg(id::text, ' ' order by id) from access_rules";
+    let first = installation.texts(ids);
+    apply(rules).ok();
+    apply("").ok();
+    assert_eq!(installation.texts(ids), first, "unchanged");
+    let changed = ", access: [{who: [everyone], projects: [api]}, {who: ['key:ci'], projects: [web-1], deny: true}]";
+    let said = apply(changed).ok();
+    assert!(
+        said.contains("removed access rule acme") && said.contains("created access rule acme"),
+        "{said}"
+    );
+    let second = installation.texts(ids);
+    assert_eq!(first[0].split(' ').next(), second[0].split(' ').next());
+    let refused = apply(", access: [{who: [nobody], projects: [api]}]");
+    assert!(refused.refusal().contains("access rule 1 of acme"));
+    apply(", access: []").ok();
+    assert_eq!(edition(&installation), ["6"]);
+}
