@@ -14,6 +14,8 @@ pub const MAX_RULES: usize = 500;
 pub const MAX_WHO: usize = 100;
 /// Projects, globs and topics of one rule, at most.
 pub const MAX_PROJECTS: usize = 200;
+/// The family of the tools that say what there is (`hello`, `list_projects`): given where any other is.
+pub const BASICS: &str = "basics";
 /// Tool families of one rule, at most.
 pub const MAX_FAMILIES: usize = 20;
 /// The longest name of a group, in bytes.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use archway_proto::{
-    access::{AccessRule, ProjectPattern},
+    access::{AccessRule, BASICS, ProjectPattern},
     chain::Chain,
     failure::Failure,
     fault::Fault,
@@ -56,7 +56,7 @@ struct SetKey {
     families: Families,
 }
 
-/// Tool families of which one has to be given for a project. Empty: any.
+/// Tool families of which one has to be given for a project. Empty, or the basics: any.
 pub(crate) type Families = &'static [&'static str];
 
 /// Projects of a list, by their positions.
@@ -135,7 +135,7 @@ impl TenantRules {
             .chain(named.map(String::as_str))
             .collect();
         let families = match families {
-            [] => any.as_slice(),
+            [] | [BASICS] => any.as_slice(),
             some => some,
         };
         let mut set = ProjectSet::empty(list.len());
@@ -211,6 +211,57 @@ impl ProjectSet {
     pub(crate) fn has(&self, at: usize) -> bool {
         let word = self.0.get(at / 64).copied().unwrap_or(0);
         word >> (at % 64) & 1 == 1
+    }
+}
+
+/// The projects that a caller may read.
+pub(crate) struct Readable {
+    all: Arc<ProjectList>,
+    /// Those that access rules give; `None` for all.
+    given: Option<Arc<ProjectSet>>,
+    pass: Arc<Pass>,
+}
+
+impl Readable {
+    pub(crate) fn new(
+        all: Arc<ProjectList>,
+        given: Option<Arc<ProjectSet>>,
+        pass: Arc<Pass>,
+    ) -> Readable {
+        Readable { all, given, pass }
+    }
+
+    /// Whether these are all projects of the tenant, now and later.
+    pub(crate) fn is_all(&self) -> bool {
+        self.given.is_none() && self.pass.narrowed_to().is_none()
+    }
+
+    /// The project with this slug.
+    pub(crate) fn get(&self, slug: &str) -> Option<&Arc<Project>> {
+        let at = self.all.position(slug)?;
+        self.all.get(at).filter(|project| self.has(at, project))
+    }
+
+    /// All of them, by slug.
+    pub(crate) fn list(&self) -> Vec<Arc<Project>> {
+        let projects = self.all.iter().enumerate();
+        let readable = projects.filter(|(at, project)| self.has(*at, project));
+        readable.map(|(_, project)| Arc::clone(project)).collect()
+    }
+
+    /// Projects with these slugs, of which the pass decides which are readable.
+    #[cfg(test)]
+    pub(crate) fn for_tests(pass: &Pass, slugs: &[&str]) -> Readable {
+        let projects = slugs.iter().map(|slug| Arc::new(Project::with_slug(slug)));
+        Readable {
+            all: Arc::new(ProjectList::of(projects.collect())),
+            given: None,
+            pass: Arc::new(pass.clone()),
+        }
+    }
+
+    fn has(&self, at: usize, project: &Project) -> bool {
+        self.given.as_ref().is_none_or(|given| given.has(at)) && self.pass.is_for(&project.slug)
     }
 }
 
@@ -305,7 +356,9 @@ mod tests {
         assert_eq!(given(rules(), &[1, 2], &["memory"]), ["web-1", "web-2"]);
         assert_eq!(given(rules(), &[1, 2, 3], &["git"]), Vec::<String>::new());
         assert_eq!(given(rules(), &[1, 2, 3], &["git", "files"]), ["api"]);
-        assert_eq!(given(rules(), &[1, 2, 3], &[]), ["api", "web-1", "web-2"]);
+        for any in [&[][..], &[BASICS]] {
+            assert_eq!(given(rules(), &[1, 2, 3], any), ["api", "web-1", "web-2"]);
+        }
     }
 
     #[test]

@@ -34,7 +34,6 @@ use crate::{
     projects::{Project, Projects},
     workflows::Workflows,
 };
-pub(crate) use projects::Readable;
 pub use snapshot::Snapshot;
 pub(crate) use snapshot::moment;
 pub(crate) use workflow::WorkflowRecorder;

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::context::Readable;
+use crate::access::Readable;
 use archway_store::{NewWorkflow, SessionKey, StoreError, Stores, WorkflowRow};
 use recorded::Results;
 pub(crate) use recorded::{ResultProjects, RuleFingerprints};

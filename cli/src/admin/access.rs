@@ -5,9 +5,7 @@
 
 mod answer;
 
-use std::collections::BTreeMap;
-
-use archway_proto::access::{AccessRule, Caller};
+use archway_proto::access::{AccessRule, BASICS, Caller};
 use archway_workers::access::CompiledRule;
 use clap::Subcommand;
 
@@ -247,17 +245,19 @@ fn explained(
         let rules = of_project.iter().filter(|rule| rule.deny == deny);
         rules.map(|rule| rule.id).collect()
     };
-    let mut is_given = BTreeMap::new();
-    for family in families {
+    let is_given = |family: &&String| {
         let covering = || of_project.iter().filter(|rule| rule.covers(family));
-        let is_denied = covering().any(|rule| rule.deny);
-        is_given.insert(family.clone(), !is_denied && covering().next().is_some());
+        covering().next().is_some() && !covering().any(|rule| rule.deny)
+    };
+    let others = families.iter().filter(|family| *family != BASICS);
+    let mut given: Vec<String> = others.filter(is_given).cloned().collect();
+    if !given.is_empty() {
+        given.insert(0, BASICS.to_owned());
     }
-    let given = is_given.iter().filter(|(_, is_given)| **is_given);
     ExplainedProject {
         project: slug.to_owned(),
-        families: given.map(|(family, _)| family.clone()).collect(),
-        is_whole: is_given.values().all(|is_given| *is_given),
+        is_whole: given.len() == families.len(),
+        families: given,
         given_by: by(false),
         denied_by: by(true),
     }

@@ -1,6 +1,9 @@
 //! The access rules about one caller.
 
-use archway_proto::{access::AccessRule, pass::PassAccess};
+use archway_proto::{
+    access::{AccessRule, BASICS},
+    pass::PassAccess,
+};
 
 /// The rules about one caller, of a tenant that has rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,11 +18,13 @@ impl CallerAccess {
         CallerAccess { edition, rules }
     }
 
-    /// Whether a rule gives tools of this family in any project, and none denies them in all.
+    /// Whether a rule gives tools of this family in any project, and none denies them in all. Those that say what there
+    /// is are given with any other family.
     pub(crate) fn covers(&self, family: &str) -> bool {
-        let covering = || self.rules.iter().filter(|rule| rule.covers(family));
-        let is_given = covering().any(|rule| !rule.deny);
-        is_given && !covering().any(|rule| rule.deny && rule.is_about_all_projects())
+        let gives = |rule: &AccessRule| !rule.deny && (family == BASICS || rule.covers(family));
+        let denies =
+            |rule: &AccessRule| rule.deny && rule.covers(family) && rule.is_about_all_projects();
+        self.rules.iter().any(gives) && !self.rules.iter().any(denies)
     }
 
     /// What a pass says of it, for a credential that is for these projects.

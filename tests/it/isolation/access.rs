@@ -182,15 +182,14 @@ async fn a_project_is_there_for_the_families_that_rules_give_alone() {
     let stack = Harness::new().tenant(acme()).start().await;
     stack.until_listening().await;
     stack.allow("acme", "key:owner", &["*"]).await;
-    let families = ["memory", "basics"];
     stack
-        .allow_families("acme", "key:dev", &["vault"], &families)
+        .allow_families("acme", "key:dev", &["vault"], &["memory"])
         .await;
     stack
         .allow_families("acme", "key:dev", &["site"], &["files"])
         .await;
     let dev = stack.keyed("acme", "dev");
-    until_sees(&stack, &dev, &["vault"]).await;
+    until_sees(&stack, &dev, &["site", "vault"]).await;
     let entries = dev
         .call("search_memory", json!({ "project": "vault" }))
         .await;

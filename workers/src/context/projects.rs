@@ -6,12 +6,11 @@ use archway_proto::catalog::Scope;
 use archway_proto::failure::Failure;
 use archway_proto::fault::Fault;
 use archway_proto::nearest;
-use archway_proto::pass::Pass;
 use archway_repo::text;
 
 use super::ToolContext;
-use crate::access::{Families, ProjectSet};
-use crate::projects::{Project, ProjectList};
+use crate::access::{Families, Readable};
+use crate::projects::Project;
 
 /// Slugs that a refusal names, at most.
 const MAX_NAMED: usize = 20;
@@ -63,8 +62,7 @@ impl ToolContext {
     pub(crate) async fn readable(&self, families: Families) -> Result<Readable, Failure> {
         let all = self.shared.projects.of(self.pass.tenant_id).await?;
         let given = self.shared.access.of(&self.pass, &all, families).await?;
-        let pass = Arc::clone(&self.pass);
-        Ok(Readable { all, given, pass })
+        Ok(Readable::new(all, given, Arc::clone(&self.pass)))
     }
 
     /// Which of `readable` a call without `project` means, if that is unambiguous.
@@ -93,49 +91,6 @@ impl ToolContext {
         let mut readable = self.projects().await?;
         readable.retain(is_linked);
         Ok(readable)
-    }
-}
-
-/// The projects that a caller may read.
-pub(crate) struct Readable {
-    all: Arc<ProjectList>,
-    /// Those that access rules give; `None` for all.
-    given: Option<Arc<ProjectSet>>,
-    pass: Arc<Pass>,
-}
-
-impl Readable {
-    /// Whether these are all projects of the tenant, now and later.
-    pub(crate) fn is_all(&self) -> bool {
-        self.given.is_none() && self.pass.narrowed_to().is_none()
-    }
-
-    /// The project with this slug.
-    pub(crate) fn get(&self, slug: &str) -> Option<&Arc<Project>> {
-        let at = self.all.position(slug)?;
-        self.all.get(at).filter(|project| self.has(at, project))
-    }
-
-    /// All of them, by slug.
-    pub(crate) fn list(&self) -> Vec<Arc<Project>> {
-        let projects = self.all.iter().enumerate();
-        let readable = projects.filter(|(at, project)| self.has(*at, project));
-        readable.map(|(_, project)| Arc::clone(project)).collect()
-    }
-
-    /// Projects with these slugs, of which the pass decides which are readable.
-    #[cfg(test)]
-    pub(crate) fn for_tests(pass: &Pass, slugs: &[&str]) -> Readable {
-        let projects = slugs.iter().map(|slug| Arc::new(Project::with_slug(slug)));
-        Readable {
-            all: Arc::new(ProjectList::of(projects.collect())),
-            given: None,
-            pass: Arc::new(pass.clone()),
-        }
-    }
-
-    fn has(&self, at: usize, project: &Project) -> bool {
-        self.given.as_ref().is_none_or(|given| given.has(at)) && self.pass.is_for(&project.slug)
     }
 }
 

@@ -7,9 +7,9 @@ use archway_store::{NewWorkflow, StoreError};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Readable, SharedState, ToolContext};
+use super::{SharedState, ToolContext};
 use crate::{
-    access::Families,
+    access::{Families, Readable},
     projects::Project,
     workflows::{Caller, ResultProjects, RuleFingerprints, Workflow},
 };

@@ -10,7 +10,7 @@ use archway_proto::pass::Pass;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::context::Readable;
+use crate::access::Readable;
 
 /// Maximum size of all results together, in bytes of JSON.
 const MAX_BYTES: usize = 256 << 10;
