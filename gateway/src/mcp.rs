@@ -134,6 +134,7 @@ impl Mcp {
             received,
             trace: spans.trace,
             owner: owner.clone(),
+            units: 0,
         };
         let answering = async {
             match understood {
@@ -160,11 +161,7 @@ impl Mcp {
         let judged = era::judge(headers, &envelope)
             .and_then(|era| Ok((era, self.session(who, era, &envelope, headers)?)));
         match judged {
-            Ok((era, session)) => Ok(Message {
-                envelope,
-                era,
-                session,
-            }),
+            Ok((era, session)) => Ok(Message::new(envelope, era, session, headers)),
             Err(error) => Err(InvalidMessage {
                 error,
                 id: envelope.id,
@@ -192,6 +189,7 @@ impl Mcp {
         let (id, session) = (message.envelope.id.clone(), message.session.key);
         match self.limits.spend(&who, Some(session), &price).await {
             Ok(spent) => {
+                let request = request.paid(price.weight);
                 let answer = self.dispatch(who, message, request).await;
                 limit_headers::answer(&spent, id.as_ref(), answer)
             }
@@ -226,6 +224,7 @@ impl Mcp {
             envelope,
             era,
             session,
+            agent,
         } = &message;
         let Some(id) = envelope.id.clone() else {
             // A stateless server has no use for notifications, cancellation included: the call may
@@ -249,7 +248,7 @@ impl Mcp {
             }
             (Some(Method::Initialize), _) => {
                 let answer = self.ask_sdk(*era, request, &id, envelope).await?;
-                Ok(reply::with_handle(answer, &self.sessions.open(&who)).await)
+                Ok(reply::with_handle(answer, &self.sessions.open(&who, *agent)).await)
             }
             (Some(Method::Worker(method)), _) if method != WorkerMethod::ToolsList => {
                 let info = request.info(id, &message, None);

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::{
-    caller::{Principal, SessionKey},
+    caller::{Agent, Principal, SessionKey},
     error::GatewayError,
     secrets::RootSecret,
     store::{SessionChange, StoreError, Stores},
@@ -50,6 +50,8 @@ pub(crate) struct Session {
     id: Uuid,
     /// Milliseconds since 1970.
     expires: u64,
+    /// The program that opened it, if its handle says so.
+    pub(crate) agent: Agent,
 }
 
 impl Session {
@@ -59,6 +61,7 @@ impl Session {
             key: SessionKey::own(who),
             id: Uuid::nil(),
             expires: handle::now().saturating_add(handle::LIFETIME_MS),
+            agent: Agent::UNKNOWN,
         }
     }
 }
@@ -85,9 +88,9 @@ impl Sessions {
         }
     }
 
-    /// The handle of a new session, for the answer to `initialize`.
-    pub(crate) fn open(&self, who: &Principal) -> String {
-        Handle::issue().seal(&self.secret, who)
+    /// The handle of a new session that `agent` opens, for the answer to `initialize`.
+    pub(crate) fn open(&self, who: &Principal, agent: Agent) -> String {
+        Handle::issue().for_agent(agent).seal(&self.secret, who)
     }
 
     /// The session of an older client's request; without a handle, the principal's own.
@@ -101,6 +104,7 @@ impl Sessions {
                 key: SessionKey::own(who).child(handle.id()),
                 id: handle.id(),
                 expires: handle.expires(),
+                agent: handle.agent(),
             }),
             None => Ok(Session::own(who)),
         }
@@ -277,7 +281,9 @@ mod tests {
         let (sessions, who) = (sessions(), Principal::for_tests(&[Scope::ToolsRead], None));
         let session =
             |values: &[&str]| sessions.of_handle(&who, &headers(HANDLE_HEADER.as_str(), values));
-        let (one, two) = (sessions.open(&who), sessions.open(&who));
+        let open = || sessions.open(&who, Agent::cleaned("cursor/1.7"));
+        let (one, two) = (open(), open());
+        assert_eq!(session(&[&one]).unwrap().agent.as_str(), "cursor/1.7");
         let own = session(&[]).unwrap().key;
         let first = session(&[&one]).unwrap().key;
         assert_eq!(first, session(&[&one]).unwrap().key);
@@ -291,7 +297,10 @@ mod tests {
     #[tokio::test]
     async fn a_session_whose_end_cannot_be_recorded_stays_open() {
         let (sessions, who) = (sessions(), Principal::for_tests(&[Scope::ToolsRead], None));
-        let with = headers(HANDLE_HEADER.as_str(), &[&sessions.open(&who)]);
+        let with = headers(
+            HANDLE_HEADER.as_str(),
+            &[&sessions.open(&who, Agent::UNKNOWN)],
+        );
         let refused = sessions.end(&who, &with).await.unwrap_err();
         assert!(matches!(refused, GatewayError::SessionUnrecorded));
         assert!(sessions.of_handle(&who, &with).is_ok());
