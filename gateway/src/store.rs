@@ -36,6 +36,7 @@ mod timestamps;
 mod overview;
 mod principals;
 mod sessions;
+mod usage;
 
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long to wait for an answer, including the wait for a connection. Longer than the server's
@@ -105,8 +106,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the connection is broken or timed out. Other errors mean that Postgres, or the pool,
-    /// responded.
+    /// Whether the connection is broken or timed out: Postgres, or the pool, gave no answer.
     pub(crate) fn is_broken_connection(&self) -> bool {
         matches!(
             self,
@@ -275,8 +275,7 @@ pub(crate) struct ApiKeyRow {
     pub(crate) limits: Json<Vec<Override>>,
     /// False once revoked, or while the tenant is disabled.
     pub(crate) live: bool,
-    /// Seconds until the key expires, by Postgres' clock. Zero or negative once it expired; `None`
-    /// for a key that never expires.
+    /// Seconds until the key expires, by Postgres' clock; none left once it did. `None`: it never does.
     pub(crate) expires_in: Option<f64>,
 }
 

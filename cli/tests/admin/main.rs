@@ -25,3 +25,4 @@ mod projects;
 mod purge;
 mod status;
 mod tenants;
+mod usage;
