@@ -31,6 +31,22 @@ create index usage_hours_by_hour on usage_hours (hour);
 
 alter table usage_hours enable row level security;
 
+-- Units of a calendar month in UTC, which a tenant's limit by the month is held against.
+create table usage_months (
+    tenant_id uuid not null references tenants (id) on delete cascade,
+    -- Its first moment.
+    month     timestamptz not null,
+    units     bigint not null default 0,
+    primary key (tenant_id, month)
+);
+
+alter table usage_months enable row level security;
+
+-- Such a limit is larger than one by the minute.
+alter table limits drop constraint limits_per_minute_check;
+alter table limits add constraint limits_per_minute_check
+    check (per_minute between 0 and case when of = 'month' then 2000000000 else 1000000 end);
+
 -- Counts the records that a statement appended, in the same transaction: a batch that is written again appends
 -- nothing, and so counts nothing.
 create function count_usage() returns trigger
@@ -47,7 +63,8 @@ begin
     from (select distinct tenant_id from added order by tenant_id) t;
 
     with facts as (
-        select a.tenant_id, date_trunc('hour', a.at, 'UTC') as hour, coalesce(r.agent, '') as agent,
+        select a.tenant_id, date_trunc('hour', a.at, 'UTC') as hour,
+               date_trunc('month', a.at, 'UTC') as month, coalesce(r.agent, '') as agent,
                coalesce(r.principal, '') as principal, coalesce(r.credential, '') as credential,
                coalesce(p.slug, '') as project, coalesce(r.tool, r.method, '') as tool,
                coalesce(r.outcome, '') as outcome, coalesce(r.units, 0) as units,
@@ -69,6 +86,10 @@ begin
         from (select distinct tenant_id, hour, agent from facts where agent <> '') n
         where not exists (select from usage_hours u
                           where u.tenant_id = n.tenant_id and u.hour = n.hour and u.agent = n.agent)
+    ), months as (
+        insert into usage_months as kept (tenant_id, month, units)
+        select f.tenant_id, f.month, sum(f.units) from facts f group by 1, 2
+        on conflict (tenant_id, month) do update set units = kept.units + excluded.units
     )
     insert into usage_hours as kept (tenant_id, hour, agent, principal, credential, project, tool, outcome, calls,
                                      units, bytes_out, tokens, duration_ms, missing)
@@ -86,6 +107,7 @@ begin
     -- Months that ended over 13 months ago, some rows at a time, so that no batch waits for it.
     delete from usage_hours where ctid = any (array(
         select ctid from usage_hours where hour < oldest limit 500 for update skip locked));
+    delete from usage_months where month < oldest and tenant_id in (select tenant_id from added);
     return null;
 end
 $$;
@@ -126,3 +148,27 @@ $$;
 
 revoke all on function usage_overview(integer) from public;
 grant execute on function usage_overview(integer) to archway_gateway;
+
+-- The units that tenants with a limit by the month have spent of this one, when it ends (microseconds since 1970) and on
+-- which day the next begins. One row without a tenant if none has such a limit.
+create function month_sums(most integer)
+returns table (ends bigint, next text, tenant_id uuid, units bigint)
+language sql stable security definer
+set search_path = public, pg_temp
+as $$
+    select (extract(epoch from m.ends at time zone 'UTC') * 1000000)::bigint, to_char(m.ends, 'YYYY-MM-DD'),
+           q.tenant_id, q.units
+    from (select date_trunc('month', now() at time zone 'UTC') + interval '1 month' as ends) m
+    left join lateral (
+        select l.tenant_id, coalesce(u.units, 0) as units
+        from limits l
+        left join usage_months u
+               on u.tenant_id = l.tenant_id and u.month = (m.ends - interval '1 month') at time zone 'UTC'
+        where l.level = 'tenant' and l.of = 'month' and l.per_minute > 0
+        order by l.tenant_id
+        limit most
+    ) q on true
+$$;
+
+revoke all on function month_sums(integer) from public;
+grant execute on function month_sums(integer) to archway_gateway;

@@ -26,6 +26,7 @@ pub use overview::{IndexOverview, LimitSet, LimitsOverview, UnfinishedIndex};
 pub(crate) use principals::PrincipalRow;
 pub(crate) use sessions::{MOST_READ, SessionChange};
 pub use timestamps::{micros, moment};
+pub(crate) use usage::MonthSums;
 
 mod audit;
 mod catalogs;

@@ -1,12 +1,17 @@
 //! Sums of the last day's calls by tenant, for the admin port. The database's trigger counts what gateways append to
 //! the audit trail; no gateway reads or writes the rows themselves.
 
-use serde::Serialize;
+use std::{collections::HashMap, time::SystemTime};
 
-use super::{StoreError, Stores, with_timeout};
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::{StoreError, Stores, moment, with_timeout};
 
 /// Tenants listed at most.
 const MOST_TENANTS: i32 = 100;
+/// Tenants with a limit by the month that are read at most; further ones are not held to it.
+const MOST_QUOTAS: i32 = 10_000;
 
 /// The calls of the last 24 hours, from the full hour in which they began. Its JSON is an interface: members are
 /// added, never renamed.
@@ -39,7 +44,44 @@ pub(crate) struct TenantUsage {
     pub(crate) missing: i64,
 }
 
+/// What tenants with a limit by the month have spent of it.
+#[derive(Debug)]
+pub(crate) struct MonthSums {
+    /// When the month ends.
+    pub(crate) ends: SystemTime,
+    /// The day on which the next one begins, in UTC: `2026-12-01`.
+    pub(crate) next: String,
+    /// Units by tenant.
+    pub(crate) units: HashMap<Uuid, u64>,
+}
+
 impl Stores {
+    /// The units that limited tenants have spent since the month began.
+    ///
+    /// # Errors
+    /// If Postgres does not answer within 5 s.
+    pub(crate) async fn month_sums(&self) -> Result<MonthSums, StoreError> {
+        let rows = sqlx::query!(
+            r#"select tenant_id, units, ends as "ends!", next as "next!" from month_sums($1)"#,
+            MOST_QUOTAS
+        )
+        .fetch_all(&self.pool);
+        let rows = with_timeout("the sums of the month", rows).await?;
+        let mut sums = MonthSums {
+            ends: SystemTime::UNIX_EPOCH,
+            next: String::new(),
+            units: HashMap::with_capacity(rows.len()),
+        };
+        for row in rows {
+            sums.ends = moment(row.ends);
+            sums.next = row.next;
+            if let (Some(tenant), Some(units)) = (row.tenant_id, row.units) {
+                sums.units.insert(tenant, units.unsigned_abs());
+            }
+        }
+        Ok(sums)
+    }
+
     /// The sums of the last 24 hours by tenant.
     ///
     /// # Errors

@@ -175,6 +175,10 @@ pub(super) const DEFINERS: &[(&str, &str)] = &[
         "a trigger: adds up the records that their gateway appended, and answers nothing",
     ),
     (
+        "month_sums",
+        "what gateways hold limits by the month against: ids of tenants that have one, and a number each",
+    ),
+    (
         "usage_overview",
         "for the admin port: sums of calls by tenant, at most as many as asked for",
     ),
