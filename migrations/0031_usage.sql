@@ -47,6 +47,25 @@ alter table limits drop constraint limits_per_minute_check;
 alter table limits add constraint limits_per_minute_check
     check (per_minute between 0 and case when of = 'month' then 2000000000 else 1000000 end);
 
+-- How many agents an hour of a tenant names. Jumps from name to name along the primary key, since an hour may have
+-- many rows of each.
+create function named_agents(of_tenant uuid, of_hour timestamptz)
+returns bigint
+language sql stable
+as $$
+    with recursive names as (
+        (select u.agent from usage_hours u
+         where u.tenant_id = of_tenant and u.hour = of_hour and u.agent > '' order by u.agent limit 1)
+        union all
+        select (select u.agent from usage_hours u
+                where u.tenant_id = of_tenant and u.hour = of_hour and u.agent > n.agent order by u.agent limit 1)
+        from names n where n.agent is not null
+    )
+    select count(*) from names where agent <> 'other'
+$$;
+
+revoke all on function named_agents(uuid, timestamptz) from public;
+
 -- Counts the records that a statement appended, in the same transaction: a batch that is written again appends
 -- nothing, and so counts nothing.
 create function count_usage() returns trigger
@@ -78,14 +97,17 @@ begin
             missing bigint)
         left join projects p on p.tenant_id = a.tenant_id and p.slug = r.project
         where r.kind in ('call', 'refusals', 'gap')
+    ), unknown as (
+        select distinct tenant_id, hour, agent from facts f
+        where agent <> '' and not exists (select from usage_hours u where u.tenant_id = f.tenant_id
+                                                                     and u.hour = f.hour and u.agent = f.agent)
+    ), known as materialized (
+        select tenant_id, hour, named_agents(tenant_id, hour) as agents
+        from (select distinct tenant_id, hour from unknown) h
     ), new_agents as (
-        select n.tenant_id, n.hour, n.agent,
-               row_number() over (partition by n.tenant_id, n.hour order by n.agent)
-               + (select count(distinct u.agent) from usage_hours u
-                  where u.tenant_id = n.tenant_id and u.hour = n.hour and u.agent not in ('', 'other')) as place
-        from (select distinct tenant_id, hour, agent from facts where agent <> '') n
-        where not exists (select from usage_hours u
-                          where u.tenant_id = n.tenant_id and u.hour = n.hour and u.agent = n.agent)
+        select tenant_id, hour, agent,
+               agents + row_number() over (partition by tenant_id, hour order by agent) as place
+        from unknown join known using (tenant_id, hour)
     ), months as (
         insert into usage_months as kept (tenant_id, month, units)
         select f.tenant_id, f.month, sum(f.units) from facts f group by 1, 2

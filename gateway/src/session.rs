@@ -50,8 +50,6 @@ pub(crate) struct Session {
     id: Uuid,
     /// Milliseconds since 1970.
     expires: u64,
-    /// The program that opened it, if its handle says so.
-    pub(crate) agent: Agent,
 }
 
 impl Session {
@@ -61,7 +59,6 @@ impl Session {
             key: SessionKey::own(who),
             id: Uuid::nil(),
             expires: handle::now().saturating_add(handle::LIFETIME_MS),
-            agent: Agent::UNKNOWN,
         }
     }
 }
@@ -93,21 +90,22 @@ impl Sessions {
         Handle::issue().for_agent(agent).seal(&self.secret, who)
     }
 
-    /// The session of an older client's request; without a handle, the principal's own.
+    /// The session of an older client's request, and the program that opened it; without a handle, the
+    /// principal's own.
     pub(crate) fn of_handle(
         &self,
         who: &Principal,
         headers: &HeaderMap,
-    ) -> Result<Session, GatewayError> {
-        match self.handle(who, headers)? {
-            Some(handle) => Ok(Session {
-                key: SessionKey::own(who).child(handle.id()),
-                id: handle.id(),
-                expires: handle.expires(),
-                agent: handle.agent(),
-            }),
-            None => Ok(Session::own(who)),
-        }
+    ) -> Result<(Session, Agent), GatewayError> {
+        let Some(handle) = self.handle(who, headers)? else {
+            return Ok((Session::own(who), Agent::UNKNOWN));
+        };
+        let session = Session {
+            key: SessionKey::own(who).child(handle.id()),
+            id: handle.id(),
+            expires: handle.expires(),
+        };
+        Ok((session, handle.agent()))
     }
 
     /// The session of a request of 2026-07-28, by its label.
@@ -283,11 +281,11 @@ mod tests {
             |values: &[&str]| sessions.of_handle(&who, &headers(HANDLE_HEADER.as_str(), values));
         let open = || sessions.open(&who, Agent::cleaned("cursor/1.7"));
         let (one, two) = (open(), open());
-        assert_eq!(session(&[&one]).unwrap().agent.as_str(), "cursor/1.7");
-        let own = session(&[]).unwrap().key;
-        let first = session(&[&one]).unwrap().key;
-        assert_eq!(first, session(&[&one]).unwrap().key);
-        assert!(first != own && first != session(&[&two]).unwrap().key);
+        let key = |values: &[&str]| session(values).unwrap().0.key;
+        assert_eq!(session(&[&one]).unwrap().1.as_str(), "cursor/1.7");
+        let (own, first) = (key(&[]), key(&[&one]));
+        assert_eq!(first, key(&[&one]));
+        assert!(first != own && first != key(&[&two]));
         for bad in [&["x"][..], &[""], &[&one, &one], &[&format!("{one} ")]] {
             let refused = session(bad).unwrap_err();
             assert!(matches!(refused, GatewayError::SessionUnknown), "{bad:?}");

@@ -10,7 +10,7 @@ use archway_proto::{context::TraceContext, misleading::visible_json};
 use serde::Serialize;
 
 use crate::{
-    caller::{Agent, Principal, SessionKey},
+    caller::{Principal, SessionKey},
     metrics::Outcome,
 };
 
@@ -31,7 +31,8 @@ pub(crate) struct AuditRequest {
     pub(crate) arguments: Option<[u8; 32]>,
     /// The client's address.
     pub(crate) client: Option<IpAddr>,
-    pub(crate) agent: Agent,
+    /// The client's program, as it calls itself; empty if it said nothing.
+    pub(crate) agent: Arc<str>,
     /// Units of the limits that it was charged.
     pub(crate) units: u32,
     project: Option<String>,
@@ -132,7 +133,7 @@ impl AuditRequest {
             tool: None,
             arguments: None,
             client: None,
-            agent: Agent::UNKNOWN,
+            agent: Arc::default(),
             units: 0,
             project: None,
         }
@@ -181,7 +182,7 @@ impl Record {
             credential: who.key_id(),
             session: request.session.to_string(),
             client: request.client,
-            agent: request.agent.as_str(),
+            agent: &request.agent,
             method: request.method,
             tool: request.tool.as_deref(),
             project: request.project.as_deref(),

@@ -94,7 +94,7 @@ pub(super) fn interpret(bill: &Bill, verdict: &Verdict) -> Result<RemainingLimit
 pub(crate) struct RemainingLimit {
     tightest: Option<BucketState>,
     /// The tenant's quota, once it is nearly spent.
-    month: Option<MonthQuota>,
+    month: Option<Box<MonthQuota>>,
 }
 
 impl RemainingLimit {
@@ -122,7 +122,7 @@ impl RemainingLimit {
     /// Names the tenant's quota as well.
     pub(super) fn with_month(self, month: MonthQuota) -> Self {
         RemainingLimit {
-            month: Some(month),
+            month: Some(Box::new(month)),
             ..self
         }
     }

@@ -162,7 +162,7 @@ impl OutcomeRecorder {
 fn asked(info: &RequestInfo, method: &'static str) -> AuditRequest {
     let mut asked = AuditRequest::new(method, info.session.key, info.trace);
     asked.client = info.client;
-    asked.agent = info.agent;
+    asked.agent = info.agent.clone();
     asked.units = info.units;
     asked
 }

@@ -1,6 +1,6 @@
 //! A request before it is executed: its message, and how its caller wants to be answered.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, sync::Arc};
 
 use archway_proto::{context::TraceContext, log::LogLevel, meta};
 use http::{HeaderMap, request::Parts};
@@ -14,9 +14,9 @@ use super::{
     method::Method,
 };
 use crate::{
-    caller::{Agent, ClientAddress},
+    caller::{Agent, ClientAddress, Principal},
     error::GatewayError,
-    session::Session,
+    session::{Session, Sessions},
     unread::AnswerOwner,
 };
 
@@ -58,7 +58,7 @@ impl ReceivedRequest {
             trace: self.trace,
             owner: self.owner.clone(),
             client: self.parts.extensions.get().map(|ClientAddress(it)| *it),
-            agent: message.agent,
+            agent: message.agent.clone(),
             units: self.units,
         }
     }
@@ -69,20 +69,27 @@ pub(super) struct Message {
     pub(super) envelope: Envelope,
     pub(super) era: Era,
     pub(super) session: Session,
-    pub(super) agent: Agent,
+    /// An [`Agent`]'s text.
+    pub(super) agent: Arc<str>,
 }
 
 impl Message {
     /// The program is named by the message, else by its session's `initialize`, else by the header
     /// `User-Agent`.
-    pub(super) fn new(envelope: Envelope, era: Era, session: Session, headers: &HeaderMap) -> Self {
+    pub(super) fn new(
+        envelope: Envelope,
+        era: Era,
+        (session, opened_by): (Session, Agent),
+        headers: &HeaderMap,
+    ) -> Self {
         let info = match envelope.method {
             Some(Method::Initialize) => envelope.params.get("clientInfo"),
             _ => envelope.meta().and_then(|meta| meta.get(META_CLIENT)),
         };
-        let named = Agent::of_client_info(info).or(session.agent);
+        let named = Agent::of_client_info(info).or(opened_by);
+        let agent = named.or(Agent::of_headers(headers));
         Message {
-            agent: named.or(Agent::of_headers(headers)),
+            agent: Arc::from(agent.as_str()),
             envelope,
             era,
             session,
@@ -104,9 +111,27 @@ pub(super) struct RequestInfo {
     pub(super) owner: AnswerOwner,
     /// The client's address, which every request from a listener has.
     pub(super) client: Option<IpAddr>,
-    pub(super) agent: Agent,
+    /// An [`Agent`]'s text.
+    pub(super) agent: Arc<str>,
     /// Units of the limits that it was charged: 0 if it was refused.
     pub(super) units: u32,
+}
+
+/// The session of a message, and the program that opened it, if known. A message that opens a session has
+/// none yet.
+pub(super) fn session(
+    sessions: &Sessions,
+    who: &Principal,
+    era: Era,
+    message: &Envelope,
+    headers: &HeaderMap,
+) -> Result<(Session, Agent), GatewayError> {
+    let session = match era {
+        Era::Modern => sessions.of_label(who, headers, message.meta())?,
+        Era::Legacy if message.method == Some(Method::Initialize) => Session::own(who),
+        Era::Legacy => return sessions.of_handle(who, headers),
+    };
+    Ok((session, Agent::UNKNOWN))
 }
 
 /// The name of the called tool.
