@@ -1,5 +1,5 @@
 //! Administration commands: tenants, projects, connections, keys, principals, limits, memory, the audit trail,
-//! status, and `apply`.
+//! usage, status, and `apply`.
 //!
 //! Each command connects as the database's owner, works in one transaction and prints the result: a
 //! table or a few lines for people, one JSON document with `--json`. A command that fails reports the
@@ -17,6 +17,7 @@ pub(crate) mod sync;
 pub mod connection;
 pub mod memory;
 pub mod audit;
+pub mod usage;
 pub mod status;
 pub mod apply;
 

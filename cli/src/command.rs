@@ -18,6 +18,7 @@ use crate::admin::project::{self, ProjectArgs};
 use crate::admin::status::{self, StatusArgs};
 use crate::admin::sync as mirrors;
 use crate::admin::tenant::{self, TenantArgs};
+use crate::admin::usage::{self, UsageArgs};
 use crate::call::{self, CallArgs, CallError};
 use crate::dev::{self, DevArgs, DevError};
 use crate::gateway::{self, GatewayArgs, GatewayCommandError};
@@ -76,6 +77,8 @@ enum Command {
     Memory(MemoryArgs),
     /// Export, verify and prune the records of who called what.
     Audit(Box<AuditArgs>),
+    /// Show who used what: calls by tool, key, project, agent, day or tenant.
+    Usage(UsageArgs),
     /// Show the state of the installation and of its gateways.
     Status(StatusArgs),
     /// Create the secrets of an installation that are missing: root secret, pass keys, passwords of
@@ -172,6 +175,7 @@ pub fn run(line: CommandLine) -> Result<(), CommandError> {
         Command::Limits(args) => in_runtime(limits::run(args)),
         Command::Index(args) => in_runtime(index::run(args)),
         Command::Audit(args) => in_runtime(audit::run(*args)),
+        Command::Usage(args) => in_runtime(usage::run(args)),
         Command::Memory(args) => in_runtime(memory::run(args)),
         Command::Status(args) => in_runtime(status::run(args)),
         Command::Init(args) => Ok(init::run(&args)?),

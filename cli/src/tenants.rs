@@ -36,6 +36,7 @@ pub use projects::{Project, ProjectSettings};
 pub use prune::AuditCuts;
 pub use sources::{MirrorRow, OutOfUseRow, ProjectSource, SourceRow};
 pub use tenant::Tenant;
+pub use usage::{UsageQuery, UsageRow};
 
 // The administered objects, then the rules and errors they share.
 mod tenant;
@@ -52,6 +53,7 @@ mod limits;
 mod indexes;
 mod memory;
 mod audit;
+mod usage;
 mod prune;
 mod verify;
 mod census;

@@ -1,13 +1,13 @@
-//! The admin port: `/healthz`, `/readyz`, `/metrics`, `/status` and, with `--console`, a page. For
-//! probes, Prometheus and operators, not for clients.
+//! The admin port: `/healthz`, `/readyz`, `/metrics`, `/status`, `/usage` and, with `--console`, a page.
+//! For probes, Prometheus and operators, not for clients.
 //!
 //! It requires no credential and, except for the page, checks no `Host`: bind it where only the
-//! operator's network can reach it. Only `/status` and the page name tenants. The number of
+//! operator's network can reach it. Only `/status`, `/usage` and the page name tenants. The number of
 //! connections is small, and idle ones are closed soon.
 
 use std::{sync::Arc, time::Duration};
 
-use archway_proto::misleading::visible_json;
+use archway_proto::{chain::Chain, misleading::visible_json};
 use axum::{
     Router,
     extract::State,
@@ -15,6 +15,7 @@ use axum::{
     routing::get,
 };
 use http::{StatusCode, header};
+use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower::util::BoxCloneSyncService;
@@ -67,7 +68,8 @@ pub(crate) fn port(listener: TcpListener, admin: Arc<Admin>) -> Port {
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
-        .route("/status", get(status));
+        .route("/status", get(status))
+        .route("/usage", get(usage));
     if console {
         router = router.route("/console", get(console::answer));
     }
@@ -113,13 +115,32 @@ async fn ready(State(admin): State<Arc<Admin>>) -> Response {
 
 /// Always 200: a gateway that is not ready has a status, too.
 async fn status(State(admin): State<Arc<Admin>>) -> Response {
-    match serde_json::to_string(&GatewayStatus::of(&admin)) {
+    json(&GatewayStatus::of(&admin))
+}
+
+/// The calls of the last 24 hours by tenant, of all gateways; 503 while Postgres does not answer.
+async fn usage(State(admin): State<Arc<Admin>>) -> Response {
+    match admin.stores.usage_overview().await {
+        Ok(usage) => json(&usage),
+        Err(error) => {
+            tracing::warn!(error = %Chain(&error), "usage could not be read");
+            (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "Postgres does not answer\n",
+            )
+                .into_response()
+        }
+    }
+}
+
+fn json(answer: &impl Serialize) -> Response {
+    match serde_json::to_string(answer) {
         Ok(text) => {
             let text = visible_json(&text).into_owned();
             ([(header::CONTENT_TYPE, "application/json")], text).into_response()
         }
         Err(error) => {
-            tracing::error!(%error, "the status could not be written");
+            tracing::error!(%error, "an answer of the admin port could not be written");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
     }

@@ -21,7 +21,7 @@ use http::{HeaderMap, header::AUTHORIZATION};
 use uuid::Uuid;
 
 use crate::{
-    caller::{AuthenticatedAt, Principal},
+    caller::{AuthenticatedAt, ClientAddress, Principal},
     error::GatewayError,
     metrics::Metrics,
     secrets::RootSecret,
@@ -260,6 +260,10 @@ pub(crate) async fn authenticate(
     let peer = request.extensions().get::<Peer>().copied();
     let (mut response, issuer) = match auth.verify(request.headers(), peer).await {
         Ok(AuthenticatedCaller { principal, issuer }) => {
+            if let Some(peer) = peer {
+                let client = auth.proxies.client(peer, request.headers());
+                request.extensions_mut().insert(ClientAddress(client));
+            }
             request.headers_mut().remove(AUTHORIZATION);
             request.extensions_mut().insert(principal);
             request

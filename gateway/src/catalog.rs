@@ -161,7 +161,7 @@ fn check_entry(entry: &ToolEntry) -> Result<(), CatalogError> {
     let fits = |byte: u8| is_letter(&byte) || byte.is_ascii_digit() || byte == b'_';
     let (name, tool) = (&entry.name, || entry.name.clone());
     let is_name = name.as_bytes().first().is_some_and(is_letter) && name.bytes().all(fits);
-    let is_taken = [terms::TOTAL, terms::MEMORY].contains(&name.as_str());
+    let is_taken = [terms::TOTAL, terms::MEMORY, terms::MONTH].contains(&name.as_str());
     if !is_name || name.len() > LONGEST_NAME || is_taken {
         return Err(CatalogError::Name(tool()));
     }

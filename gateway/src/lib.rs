@@ -241,7 +241,7 @@ impl Gateway {
         let background = async {
             tokio::join!(
                 parts.catalog.run(&parts.upstream, &shutdown),
-                parts.limits.run(&drained),
+                parts.limits.run(&parts.stores, &drained),
                 catalog_cache.run(&parts.catalog, &shutdown),
                 // Revocations during the drain take effect.
                 changes.run(&drained),

@@ -18,11 +18,14 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     caller::{Principal, SessionKey},
     metrics::Metrics,
+    store::Stores,
+    terms::{Level, MONTH},
 };
 use cost::{Bill, Debts, Verdict};
 use delay::RefusalDelay;
 use gateway_count::GatewayCount;
 use local::Buckets;
+use month::Months;
 use shared::SharedStore;
 
 pub(crate) use cost::{CountedTool, MessageCost};
@@ -34,6 +37,7 @@ pub use config::{LimitsConfig, LimitsError, WhenDown};
 mod cost;
 mod config;
 mod delay;
+mod month;
 mod local;
 mod outcome;
 mod refusal;
@@ -54,6 +58,7 @@ pub(crate) struct Limits {
     buckets: Buckets,
     gateway_count: GatewayCount,
     delay: RefusalDelay,
+    months: Months,
     /// Origin of [`Limits::now`].
     epoch: Instant,
     metrics: Arc<Metrics>,
@@ -75,15 +80,31 @@ impl Limits {
             ),
             gateway_count: GatewayCount::new(config.gateway_service.clone(), metrics.clone()),
             delay: RefusalDelay::new(),
+            months: Months::default(),
             epoch: Instant::now(),
             metrics,
         })
     }
 
     /// Charges the cost of a message to all of its buckets, or to none. A message without a known
-    /// session is charged to its key and tenant only. Pass an error on to [`Limits::refuse`], which
-    /// counts and delays it.
+    /// session is charged to its key and tenant only. Calls, and other messages with a price of
+    /// their own, need a quota that is not spent. Pass an error on to [`Limits::refuse`], which counts
+    /// and delays it.
     pub(crate) async fn spend(
+        &self,
+        who: &Principal,
+        session: Option<SessionKey>,
+        price: &MessageCost,
+    ) -> Result<RemainingLimit, LimitRefusal> {
+        let remaining = self.charge(who, session, price).await?;
+        match self.months.of(who).filter(|_| price.tool.is_some()) {
+            Some(month) if month.is_spent() => Err(LimitRefusal::MonthSpent(month)),
+            Some(month) if month.is_named() => Ok(remaining.with_month(month)),
+            _ => Ok(remaining),
+        }
+    }
+
+    async fn charge(
         &self,
         who: &Principal,
         session: Option<SessionKey>,
@@ -143,6 +164,12 @@ impl Limits {
                 self.metrics.limits().refused(over.scope(), over.of());
                 LimitRefusal::Exceeded(self.delay.wait(who, over).await)
             }
+            LimitRefusal::MonthSpent(month) => {
+                self.metrics
+                    .limits()
+                    .refused(Level::Tenant.name(), MONTH.into());
+                LimitRefusal::MonthSpent(month)
+            }
             LimitRefusal::Uncounted => LimitRefusal::Uncounted,
         }
     }
@@ -183,15 +210,16 @@ impl Limits {
         closed.then_some("the store of limits does not answer")
     }
 
-    /// Runs until `shutdown`: drops full buckets, counts gateways, and maintains the connection to
-    /// the store.
-    pub(crate) async fn run(&self, shutdown: &CancellationToken) {
+    /// Runs until `shutdown`: drops full buckets, counts gateways, reads the sums of the month, and
+    /// maintains the connection to the store.
+    pub(crate) async fn run(&self, stores: &Stores, shutdown: &CancellationToken) {
         let shared = async {
             if let Some(shared) = &self.shared {
                 shared.run(|| self.meanwhile()).await;
             }
         };
-        let all = async { tokio::join!(self.sweep(), self.gateway_count.run(), shared) };
+        let months = self.months.run(stores);
+        let all = async { tokio::join!(self.sweep(), self.gateway_count.run(), shared, months) };
         shutdown.run_until_cancelled(all).await;
     }
 

@@ -16,10 +16,10 @@ use http::{HeaderMap, StatusCode, request::Parts};
 use tokio::time::Instant;
 
 use crate::{
-    caller::Principal,
+    caller::{Agent, Principal},
     error::GatewayError,
     limits::{Limits, MessageCost},
-    session::{HANDLE_HEADER, Session, Sessions},
+    session::{HANDLE_HEADER, Sessions},
     unread::UnreadAnswers,
 };
 use body_permits::BodyPermits;
@@ -134,6 +134,7 @@ impl Mcp {
             received,
             trace: spans.trace,
             owner: owner.clone(),
+            units: 0,
         };
         let answering = async {
             match understood {
@@ -157,14 +158,14 @@ impl Mcp {
         body: &[u8],
     ) -> Result<Message, InvalidMessage> {
         let envelope = envelope::parse(body)?;
-        let judged = era::judge(headers, &envelope)
-            .and_then(|era| Ok((era, self.session(who, era, &envelope, headers)?)));
-        match judged {
-            Ok((era, session)) => Ok(Message {
-                envelope,
+        let judged = era::judge(headers, &envelope).and_then(|era| {
+            Ok((
                 era,
-                session,
-            }),
+                request::session(&self.sessions, who, era, &envelope, headers)?,
+            ))
+        });
+        match judged {
+            Ok((era, session)) => Ok(Message::new(envelope, era, session, headers)),
             Err(error) => Err(InvalidMessage {
                 error,
                 id: envelope.id,
@@ -192,6 +193,7 @@ impl Mcp {
         let (id, session) = (message.envelope.id.clone(), message.session.key);
         match self.limits.spend(&who, Some(session), &price).await {
             Ok(spent) => {
+                let request = request.paid(price.weight);
                 let answer = self.dispatch(who, message, request).await;
                 limit_headers::answer(&spent, id.as_ref(), answer)
             }
@@ -226,6 +228,7 @@ impl Mcp {
             envelope,
             era,
             session,
+            agent,
         } = &message;
         let Some(id) = envelope.id.clone() else {
             // A stateless server has no use for notifications, cancellation included: the call may
@@ -249,7 +252,10 @@ impl Mcp {
             }
             (Some(Method::Initialize), _) => {
                 let answer = self.ask_sdk(*era, request, &id, envelope).await?;
-                Ok(reply::with_handle(answer, &self.sessions.open(&who)).await)
+                Ok(
+                    reply::with_handle(answer, &self.sessions.open(&who, Agent::cleaned(agent)))
+                        .await,
+                )
             }
             (Some(Method::Worker(method)), _) if method != WorkerMethod::ToolsList => {
                 let info = request.info(id, &message, None);
@@ -281,20 +287,5 @@ impl Mcp {
         request.parts.headers.remove(HANDLE_HEADER);
         let answer = self.sdk.answer(era, request.parts, id, message);
         reservation::with_reservation(sdk::max_answer(message.method), &request.owner, answer).await
-    }
-
-    /// The session of a message. A message that opens a session has none yet.
-    fn session(
-        &self,
-        who: &Principal,
-        era: Era,
-        message: &Envelope,
-        headers: &HeaderMap,
-    ) -> Result<Session, GatewayError> {
-        match era {
-            Era::Modern => self.sessions.of_label(who, headers, message.meta()),
-            Era::Legacy if message.method == Some(Method::Initialize) => Ok(Session::own(who)),
-            Era::Legacy => self.sessions.of_handle(who, headers),
-        }
     }
 }

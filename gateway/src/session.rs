@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::{
-    caller::{Principal, SessionKey},
+    caller::{Agent, Principal, SessionKey},
     error::GatewayError,
     secrets::RootSecret,
     store::{SessionChange, StoreError, Stores},
@@ -85,25 +85,27 @@ impl Sessions {
         }
     }
 
-    /// The handle of a new session, for the answer to `initialize`.
-    pub(crate) fn open(&self, who: &Principal) -> String {
-        Handle::issue().seal(&self.secret, who)
+    /// The handle of a new session that `agent` opens, for the answer to `initialize`.
+    pub(crate) fn open(&self, who: &Principal, agent: Agent) -> String {
+        Handle::issue().for_agent(agent).seal(&self.secret, who)
     }
 
-    /// The session of an older client's request; without a handle, the principal's own.
+    /// The session of an older client's request, and the program that opened it; without a handle, the
+    /// principal's own.
     pub(crate) fn of_handle(
         &self,
         who: &Principal,
         headers: &HeaderMap,
-    ) -> Result<Session, GatewayError> {
-        match self.handle(who, headers)? {
-            Some(handle) => Ok(Session {
-                key: SessionKey::own(who).child(handle.id()),
-                id: handle.id(),
-                expires: handle.expires(),
-            }),
-            None => Ok(Session::own(who)),
-        }
+    ) -> Result<(Session, Agent), GatewayError> {
+        let Some(handle) = self.handle(who, headers)? else {
+            return Ok((Session::own(who), Agent::UNKNOWN));
+        };
+        let session = Session {
+            key: SessionKey::own(who).child(handle.id()),
+            id: handle.id(),
+            expires: handle.expires(),
+        };
+        Ok((session, handle.agent()))
     }
 
     /// The session of a request of 2026-07-28, by its label.
@@ -277,11 +279,13 @@ mod tests {
         let (sessions, who) = (sessions(), Principal::for_tests(&[Scope::ToolsRead], None));
         let session =
             |values: &[&str]| sessions.of_handle(&who, &headers(HANDLE_HEADER.as_str(), values));
-        let (one, two) = (sessions.open(&who), sessions.open(&who));
-        let own = session(&[]).unwrap().key;
-        let first = session(&[&one]).unwrap().key;
-        assert_eq!(first, session(&[&one]).unwrap().key);
-        assert!(first != own && first != session(&[&two]).unwrap().key);
+        let open = || sessions.open(&who, Agent::cleaned("cursor/1.7"));
+        let (one, two) = (open(), open());
+        let key = |values: &[&str]| session(values).unwrap().0.key;
+        assert_eq!(session(&[&one]).unwrap().1.as_str(), "cursor/1.7");
+        let (own, first) = (key(&[]), key(&[&one]));
+        assert_eq!(first, key(&[&one]));
+        assert!(first != own && first != key(&[&two]));
         for bad in [&["x"][..], &[""], &[&one, &one], &[&format!("{one} ")]] {
             let refused = session(bad).unwrap_err();
             assert!(matches!(refused, GatewayError::SessionUnknown), "{bad:?}");
@@ -291,7 +295,10 @@ mod tests {
     #[tokio::test]
     async fn a_session_whose_end_cannot_be_recorded_stays_open() {
         let (sessions, who) = (sessions(), Principal::for_tests(&[Scope::ToolsRead], None));
-        let with = headers(HANDLE_HEADER.as_str(), &[&sessions.open(&who)]);
+        let with = headers(
+            HANDLE_HEADER.as_str(),
+            &[&sessions.open(&who, Agent::UNKNOWN)],
+        );
         let refused = sessions.end(&who, &with).await.unwrap_err();
         assert!(matches!(refused, GatewayError::SessionUnrecorded));
         assert!(sessions.of_handle(&who, &with).is_ok());

@@ -26,6 +26,7 @@ pub use overview::{IndexOverview, LimitSet, LimitsOverview, UnfinishedIndex};
 pub(crate) use principals::PrincipalRow;
 pub(crate) use sessions::{MOST_READ, SessionChange};
 pub use timestamps::{micros, moment};
+pub(crate) use usage::MonthSums;
 
 mod access;
 mod audit;
@@ -37,6 +38,7 @@ mod timestamps;
 mod overview;
 mod principals;
 mod sessions;
+mod usage;
 
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long to wait for an answer, including the wait for a connection. Longer than the server's
@@ -106,8 +108,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the connection is broken or timed out. Other errors mean that Postgres, or the pool,
-    /// responded.
+    /// Whether the connection is broken or timed out: Postgres, or the pool, gave no answer.
     pub(crate) fn is_broken_connection(&self) -> bool {
         matches!(
             self,
@@ -207,8 +208,7 @@ impl Stores {
         &self.health
     }
 
-    /// Rejects a role that row-level security does not apply to: an owner of the tables, or a role
-    /// that bypasses it.
+    /// Rejects a role that row-level security does not bind: an owner of the tables, or one that bypasses it.
     ///
     /// # Errors
     /// [`StoreError::Unbound`], or [`StoreError::Query`] while Postgres gives no answer.

@@ -18,6 +18,10 @@ pub const PROMPTS_PER_MINUTE: u32 = 60;
 pub const MEMORY: &str = "memory_mib";
 /// Default of [`MEMORY`], in MiB.
 pub const MEMORY_MIB: u32 = 1_024;
+/// Name of the limit on a tenant's units of a calendar month, in UTC. No tenant has one by default.
+pub const MONTH: &str = "month";
+/// The highest limit by the month that can be set, in units.
+pub const MOST_A_MONTH: u32 = 2_000_000_000;
 /// Units per minute of a key for one agent.
 const KEY_TOTAL: u32 = 1_200;
 /// Units per minute of a tenant.
@@ -26,6 +30,11 @@ const TENANT_TOTAL: u32 = 12_000;
 const TENANT_FACTOR: u32 = 10;
 /// The highest limit that can be set, per minute.
 pub const MOST: u32 = 1_000_000;
+
+/// The highest limit of this name: [`MOST`], or [`MOST_A_MONTH`].
+pub fn most(of: &str) -> u32 {
+    if of == MONTH { MOST_A_MONTH } else { MOST }
+}
 
 /// What a limit applies to.
 #[derive(
@@ -75,9 +84,10 @@ impl Level {
 pub struct Override {
     /// The level it applies to.
     pub level: Level,
-    /// A tool's name, [`PROMPTS`] or [`TOTAL`].
+    /// A tool's name, [`PROMPTS`], [`TOTAL`], [`MEMORY`] or [`MONTH`].
     pub of: String,
-    /// Calls, or units of [`TOTAL`], per minute, at most [`MOST`]; 0 lifts the limit.
+    /// Calls, or units of [`TOTAL`], per minute, at most [`MOST`]; 0 lifts the limit. MiB of [`MEMORY`]; units of
+    /// [`MONTH`].
     pub per_minute: u32,
     /// Set for one key rather than for all keys of its tenant.
     pub of_key: bool,
@@ -141,6 +151,11 @@ impl Terms {
     /// The size limit of the tenant's memory, in MiB.
     pub fn of_memory(&self) -> Limit {
         self.set(Level::Tenant, MEMORY, Some(MEMORY_MIB))
+    }
+
+    /// The units that the tenant may spend in a calendar month.
+    pub fn of_month(&self) -> Limit {
+        self.set(Level::Tenant, MONTH, None)
     }
 
     fn set(&self, level: Level, of: &str, default: Option<u32>) -> Limit {

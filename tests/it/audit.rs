@@ -1,10 +1,13 @@
 //! The audit trail through the real path: what it records of each call, and that changes to it are
 //! detected.
 
+mod agents;
 mod files;
+mod month;
 mod months;
 mod outage;
 mod tampering;
+mod usage;
 
 use archway::tenants::TenantsTx;
 use archway_gateway::audit::chain::Row;

@@ -177,7 +177,7 @@ async fn prune<'a>(
 }
 
 /// A moment in RFC 3339, or the beginning of a day in UTC.
-fn read_moment(text: &str) -> Result<SystemTime, String> {
+pub(super) fn read_moment(text: &str) -> Result<SystemTime, String> {
     let day = || text.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok();
     let moment = text.parse::<Timestamp>().ok();
     let moment = moment.or_else(|| Some(day()?.timestamp()));

@@ -1,12 +1,15 @@
-//! What limits can be set for: the tools of this build, `prompts/get`, the total, and memory.
+//! What limits can be set for: the tools of this build, `prompts/get`, the total, the month, and memory.
 //!
 //! Any other name is most likely misspelt, and its limit would bind nothing. So it is refused with a
 //! suggestion. Workers of another build may have other tools.
 
-use archway_gateway::terms::{MEMORY, PROMPTS, PROMPTS_PER_MINUTE, TOTAL};
+use archway_gateway::terms::{MEMORY, MONTH, PROMPTS, PROMPTS_PER_MINUTE, TOTAL};
 use archway_workers::tools;
 
 use super::AdminError;
+
+/// What has limits without being a tool or method.
+const OTHERS: [&str; 3] = [TOTAL, MONTH, MEMORY];
 
 /// A tool or method with limits.
 pub(super) struct LimitTarget {
@@ -39,7 +42,7 @@ pub(super) fn check_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Resul
     let all = all()?;
     let known: Vec<&str> = all.iter().map(|known| known.name.as_str()).collect();
     let mut names = names.into_iter();
-    match names.find(|name| ![TOTAL, MEMORY].contains(name) && !known.contains(name)) {
+    match names.find(|name| !OTHERS.contains(name) && !known.contains(name)) {
         None => Ok(()),
         Some(unknown) => Err(AdminError::Refused(unknown_name(unknown, &known))),
     }
@@ -51,14 +54,14 @@ fn unknown_name(name: &str, known: &[&str]) -> String {
         return "the tool's name looks like an API key".to_owned();
     }
     let lower = name.to_lowercase();
-    let near = known.iter().copied().chain([TOTAL, MEMORY]);
+    let near = known.iter().copied().chain(OTHERS);
     let near = near.map(|known| (strsim::osa_distance(&lower, known), known));
     let near = near
         .filter(|(edits, known)| *edits <= (known.len() / 3).max(2))
         .min();
     let hint = match near {
         Some((_, near)) => format!("did you mean {near}?"),
-        None => format!("there are {TOTAL}, {}, {MEMORY}", known.join(", ")),
+        None => format!("there are {TOTAL}, {}, {MONTH}, {MEMORY}", known.join(", ")),
     };
     format!("no limit can be set for {name:?}; {hint}")
 }
@@ -76,6 +79,7 @@ mod tests {
         check_names([
             "total",
             "memory_mib",
+            "month",
             "hello",
             "prompts/get",
             "grep_codebase",

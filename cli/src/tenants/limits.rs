@@ -4,7 +4,7 @@
 //! a second: the table's trigger notifies them to read the tenant's keys again. Defaults come from
 //! [`Terms`](archway_gateway::terms::Terms).
 
-use archway_gateway::terms::{Level, MEMORY, MOST, Override, TOTAL};
+use archway_gateway::terms::{Level, MEMORY, MONTH, Override, TOTAL, most};
 use uuid::Uuid;
 
 use super::{TenantError, TenantsTx, error::query};
@@ -31,8 +31,15 @@ pub enum LimitError {
     )]
     Name(String),
     /// Above the maximum.
-    #[error("a limit is 0 (none) to {MOST} a minute, not {0}")]
-    TooMuch(u32),
+    #[error("a limit is 0 (none) to {most} {unit}, not {given}")]
+    TooMuch {
+        /// The number.
+        given: u32,
+        /// The highest of its name.
+        most: u32,
+        /// What is counted: `a minute` or `units a month`.
+        unit: &'static str,
+    },
     /// A session has limits per tool only.
     #[error(
         "a session has no total of its own: limit its tools at level session, or the total at \
@@ -42,6 +49,9 @@ pub enum LimitError {
     /// Memory is limited per tenant only.
     #[error("memory is limited per tenant: set {MEMORY} at level tenant, without a key")]
     MemoryLevel,
+    /// The month is limited per tenant only.
+    #[error("a month is limited per tenant: set {MONTH} at level tenant, without a key")]
+    MonthLevel,
     /// A limit of one key cannot bind its tenant.
     #[error("a key's limit does not bind its tenant: with a key, the level is key or session")]
     TenantOfKey,
@@ -91,8 +101,8 @@ impl TenantsTx {
         Ok(SetLimits(limits.collect()))
     }
 
-    /// Sets a limit per minute of a tool, of `prompts/get` or of the total; 0 removes the limit at
-    /// that level. Returns whether it changed.
+    /// Sets a limit per minute of a tool, of `prompts/get` or of the total, or that of the month; 0
+    /// removes the limit at that level. Returns whether it changed.
     ///
     /// # Errors
     /// [`TenantError::Limit`] for an invalid combination. Unknown tools are accepted, since workers
@@ -105,9 +115,19 @@ impl TenantsTx {
         per_minute: u32,
     ) -> Result<bool, TenantError> {
         check(owner, level, of)?;
+        let most = most(of);
         let stored = i32::try_from(per_minute)
             .ok()
-            .filter(|_| per_minute <= MOST);
+            .filter(|_| per_minute <= most);
+        let too_much = LimitError::TooMuch {
+            given: per_minute,
+            most,
+            unit: if of == MONTH {
+                "units a month"
+            } else {
+                "a minute"
+            },
+        };
         let changed = sqlx::query!(
             "insert into limits (tenant_id, lineage, level, of, per_minute) \
              values ($1, $2, $3, $4, $5) \
@@ -118,7 +138,7 @@ impl TenantsTx {
             owner.lineage,
             level.name(),
             of,
-            stored.ok_or(LimitError::TooMuch(per_minute))?
+            stored.ok_or(too_much)?
         )
         .execute(&mut *self.tx)
         .await
@@ -158,6 +178,7 @@ fn check(owner: LimitOwner, level: Level, of: &str) -> Result<(), LimitError> {
         _ if !fits => Err(LimitError::Name(of.chars().take(LONGEST_NAME).collect())),
         (Level::Session, _) if of == TOTAL => Err(LimitError::SessionTotal),
         (Level::Session | Level::Key, _) if of == MEMORY => Err(LimitError::MemoryLevel),
+        (Level::Session | Level::Key, _) if of == MONTH => Err(LimitError::MonthLevel),
         (Level::Tenant, Some(_)) => Err(LimitError::TenantOfKey),
         _ => Ok(()),
     }
@@ -201,6 +222,11 @@ mod tests {
             ));
         }
         assert!(check(all, Level::Tenant, MEMORY).is_ok());
+        assert!(matches!(
+            refused(all, Level::Key, MONTH),
+            LimitError::MonthLevel
+        ));
+        assert!(check(all, Level::Tenant, MONTH).is_ok());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::dev::{Dev, Home};
 use crate::installation::Installation;
 
 /// Calls `hello` once.
-fn call(dev: &Dev) {
+pub(crate) fn call(dev: &Dev) {
     let url = dev.ready["url"].as_str().unwrap();
     let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
     let message = json!({
@@ -44,7 +44,8 @@ fn called() -> (Home, Dev) {
     (home, dev)
 }
 
-fn lines(text: &str) -> Vec<Value> {
+/// One JSON document a line.
+pub(crate) fn lines(text: &str) -> Vec<Value> {
     let lines = text.lines().filter(|line| !line.is_empty());
     lines
         .map(|line| serde_json::from_str(line).unwrap())

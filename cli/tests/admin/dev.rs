@@ -84,6 +84,12 @@ impl Dev {
         self.ready["api_key"].as_str().unwrap()
     }
 
+    /// Ends it without a chance to write anything.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     pub(crate) fn stop(mut self) {
         let pid = Pid::from_raw(self.child.id().try_into().unwrap()).unwrap();
         kill_process(pid, Signal::TERM).unwrap();

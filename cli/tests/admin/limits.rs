@@ -219,3 +219,39 @@ fn a_tool_of_another_build_can_be_limited_shown_and_let_go() {
         .ok();
     assert_eq!(installation.count("select count(*) from limits"), 0);
 }
+
+#[test]
+fn a_limit_by_the_month_is_of_a_tenant_and_larger_than_others() {
+    let installation = installation();
+    assert_eq!(
+        installation.run("limits set acme month=2000000000").ok(),
+        "tenant acme, level tenant: month 2000000000 units a month\n"
+    );
+    let shown = installation.run("limits show acme month").ok();
+    assert_eq!(
+        line(&shown, "month"),
+        "month - - - 2000000000 (set for the tenant)"
+    );
+    assert!(
+        installation
+            .run("status")
+            .ok()
+            .contains("2000000000 units a month")
+    );
+    let file = "tenants: [{slug: acme, limits: {tenant: {month: 5000000}}}]";
+    let apply = format!("apply -f {}", installation.file("tenants.yaml", file));
+    installation.run(&apply).ok();
+    let kept = "select per_minute::bigint from limits where of = 'month'";
+    assert_eq!(installation.count(kept), 5_000_000);
+    for level in ["key", "session"] {
+        let refused = installation.run(&format!("limits set acme --level {level} month=1"));
+        assert!(refused.refusal().contains("a month is limited per tenant"));
+    }
+    for limit in ["month=2000000001", "total=2000000"] {
+        let refused = installation.run(&format!("limits set acme {limit}"));
+        assert!(
+            refused.code == 2 && refused.err.contains("is not a number"),
+            "{limit}"
+        );
+    }
+}

@@ -26,3 +26,4 @@ mod projects;
 mod purge;
 mod status;
 mod tenants;
+mod usage;

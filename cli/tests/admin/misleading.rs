@@ -13,7 +13,7 @@ const NAME: &str = "p\u{202e}q\u{200b}r\u{e0041}s\u{1b}[2J";
 /// The same as people see it.
 const SHOWN: &str = r"p\u{202e}q\u{200b}r\u{e0041}s\u{1b}[2J";
 /// Commands that show something. Each is tested below.
-const SHOWING: [&str; 3] = ["list", "show", "status"];
+const SHOWING: [&str; 4] = ["list", "show", "status", "usage"];
 
 /// An installation in which everything without a fixed format has that name.
 fn named() -> Installation {
@@ -43,7 +43,9 @@ fn named() -> Installation {
          update sources set out_of_use = 'gone' from projects p where p.id = project_id and p.slug = 'old'; \
          update projects set removed_at = now() where slug = 'old'; \
          insert into indexes (tenant_id, project_id, made_by, failure) \
-         select tenant_id, id, 'x', '{NAME}' from projects"
+         select tenant_id, id, 'x', '{NAME}' from projects; \
+         insert into usage_hours (tenant_id, hour, agent, credential, calls) \
+         select tenant_id, date_trunc('hour', now()), '{NAME}', id, 1 from api_keys"
     ));
     installation
 }
@@ -103,6 +105,8 @@ fn every_command_escapes_misleading_characters_in_names() {
         ("principal list", "principal list", 2),
         ("limits show", "limits show acme", 0),
         ("index status", "index status", 1),
+        ("usage", "usage --by key", 1),
+        ("usage", "usage acme --by agent", 1),
         ("status", "status", 3),
     ];
     let tried: BTreeSet<String> = table.iter().map(|(it, ..)| (*it).to_owned()).collect();

@@ -68,6 +68,8 @@ fn a_command_without_a_reader_ends_silently() {
         "index status".to_owned(),
         "status".to_owned(),
         "audit export --tenant acme".to_owned(),
+        "usage".to_owned(),
+        "usage --csv".to_owned(),
     ];
     for line in lines {
         words(&mut installation.archway(), &line);

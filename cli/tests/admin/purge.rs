@@ -43,6 +43,8 @@ const ROWS: &str = "
         select id, gen_random_uuid(), 1, now(), '{}', sha256('x') from tenants;
     insert into audit_anchors (tenant_id, chain, number, mac, seal)
         select id, gen_random_uuid(), 1, sha256('x'), sha256('x') from tenants;
+    insert into usage_months (tenant_id, month) select id, now() from tenants;
+    insert into usage_hours (tenant_id, hour) select id, date_trunc('hour', now()) from tenants;
 ";
 
 /// All tables with a tenant's rows, in this version or a later one.

@@ -38,13 +38,14 @@ const KINDS: [&str; 12] = [
 ];
 
 /// Commands that change nothing. What they show may take seconds to appear, so they are repeated.
-const LOOKS: [&str; 9] = [
+const LOOKS: [&str; 10] = [
     "archway status",
     "archway project list",
     "archway healthcheck",
     "archway index status",
     "archway audit export",
     "archway audit verify",
+    "archway usage",
     "archway sync status",
     "archway call list_projects",
     "curl",

@@ -1,6 +1,7 @@
 //! A call's record and its stored JSON.
 
 use std::{
+    net::IpAddr,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -28,6 +29,12 @@ pub(crate) struct AuditRequest {
     trace: TraceContext,
     pub(crate) tool: Option<Arc<str>>,
     pub(crate) arguments: Option<[u8; 32]>,
+    /// The client's address.
+    pub(crate) client: Option<IpAddr>,
+    /// The client's program, as it calls itself; empty if it said nothing.
+    pub(crate) agent: Arc<str>,
+    /// Units of the limits that it was charged.
+    pub(crate) units: u32,
     project: Option<String>,
 }
 
@@ -41,6 +48,8 @@ pub(crate) struct AnswerFacts {
     pub(crate) files: Vec<String>,
     /// How many more files there are.
     pub(crate) more_files: u64,
+    /// Size of the message that answers the call; 0 if none does.
+    pub(crate) bytes: u64,
 }
 
 /// A call that ended.
@@ -85,6 +94,12 @@ pub(super) struct Call<'a> {
     principal: &'a str,
     credential: &'a str,
     session: String,
+    /// The client's address, behind trusted proxies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<IpAddr>,
+    /// The client's program, as it calls itself.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    agent: &'a str,
     method: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<&'a str>,
@@ -95,6 +110,10 @@ pub(super) struct Call<'a> {
     arguments: Option<String>,
     outcome: &'static str,
     duration_ms: f64,
+    /// Units of the limits that the call was charged.
+    units: u32,
+    /// Size of the message that answered it: 0 for a protocol error, or if nobody waited for it.
+    bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     commit: Option<&'a str>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -113,14 +132,17 @@ impl AuditRequest {
             trace,
             tool: None,
             arguments: None,
+            client: None,
+            agent: Arc::default(),
+            units: 0,
             project: None,
         }
     }
 
     /// Sets the project that the caller named, or its default. A caller with a single project may
-    /// name none.
+    /// name none. PostgreSQL, which reads this member, has no NUL.
     pub(crate) fn of_project(&mut self, project: Option<&str>) {
-        let fits = |name: &&str| name.len() <= LONGEST_PROJECT;
+        let fits = |name: &&str| name.len() <= LONGEST_PROJECT && !name.contains('\0');
         self.project = project.filter(fits).map(str::to_owned);
     }
 
@@ -159,12 +181,16 @@ impl Record {
             principal: who.name(),
             credential: who.key_id(),
             session: request.session.to_string(),
+            client: request.client,
+            agent: &request.agent,
             method: request.method,
             tool: request.tool.as_deref(),
             project: request.project.as_deref(),
             arguments: request.arguments.map(|mac| super::chain::hex(&mac)),
             outcome: outcome.name(),
             duration_ms: f64::from(micros) / 1000.0,
+            units: request.units,
+            bytes: facts.bytes,
             commit: facts.commit.as_deref().filter(|id| id.len() <= LONGEST_ID),
             files,
             more_files: facts.more_files + rest.len() as u64,

@@ -15,7 +15,8 @@ pub struct AuthConfig {
     #[arg(long = "key-grace", env = "ARCHWAY_KEY_GRACE", value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub key_grace: Duration,
     /// Proxies in front of the gateway, as networks (CIDR) or addresses, comma-separated. Only
-    /// their X-Forwarded-For is trusted when failed credentials are counted by address.
+    /// their X-Forwarded-For is trusted: failed credentials are counted by that address, and audit
+    /// records name it.
     #[arg(
         long = "trusted-proxy",
         env = "ARCHWAY_TRUSTED_PROXIES",

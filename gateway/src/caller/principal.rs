@@ -138,7 +138,7 @@ impl Principal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terms::{Level, Override, TOTAL};
+    use crate::terms::{Level, MONTH, Override, TOTAL};
 
     impl Principal {
         /// A caller for tests of other modules.
@@ -173,16 +173,29 @@ mod tests {
 
         /// A caller with a limit of this many units per minute.
         pub(crate) fn limited_for_tests(units: u32) -> Self {
-            let who = Principal::for_tests(&[Scope::ToolsRead], None);
-            let facts = Arc::try_unwrap(who.0).unwrap();
-            let total = Override {
+            Principal::with_for_tests(Override {
                 level: Level::Key,
                 of: TOTAL.into(),
                 per_minute: units,
                 of_key: true,
-            };
+            })
+        }
+
+        /// A caller whose tenant may spend this many units a month.
+        pub(crate) fn with_quota_for_tests(units: u32) -> Self {
+            Principal::with_for_tests(Override {
+                level: Level::Tenant,
+                of: MONTH.into(),
+                per_minute: units,
+                of_key: false,
+            })
+        }
+
+        fn with_for_tests(limit: Override) -> Self {
+            let who = Principal::for_tests(&[Scope::ToolsRead], None);
+            let facts = Arc::try_unwrap(who.0).unwrap();
             Principal(Arc::new(PrincipalFacts {
-                terms: Terms::new(1, vec![total]),
+                terms: Terms::new(1, vec![limit]),
                 ..facts
             }))
         }

@@ -16,7 +16,8 @@ pub(super) enum CatalogError {
     Duplicate(String),
     #[error(
         "{0:?} is not a valid tool name: a-z, 0-9 and _, a letter first, at most {LONGEST_NAME} bytes, \
-         and neither {total} nor {memory}", total = terms::TOTAL, memory = terms::MEMORY
+         and neither {total} nor {memory} nor {month}",
+        total = terms::TOTAL, memory = terms::MEMORY, month = terms::MONTH
     )]
     Name(String),
     #[error("{tool} weighs {weight}: 1 to {most} is allowed", most = WEIGHTS.end())]

@@ -13,7 +13,10 @@ use archway_proto::{failure::Failure, fault::Fault};
 use http::{HeaderMap, HeaderName, HeaderValue, header::RETRY_AFTER};
 use serde_json::{Value, json};
 
-use super::cost::{Bill, Charge, Debts, FULL, Verdict};
+use super::{
+    cost::{Bill, Charge, Debts, FULL, Verdict},
+    month::MonthQuota,
+};
 use crate::{
     error::{GatewayError, OverLimit},
     terms::{Level, TOTAL},
@@ -21,8 +24,8 @@ use crate::{
 
 /// The shortest wait that a refusal states, in microseconds.
 const SHORTEST_WAIT: u64 = 1_000;
-const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
-const LEFT: HeaderName = HeaderName::from_static("ratelimit");
+pub(super) const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+pub(super) const LEFT: HeaderName = HeaderName::from_static("ratelimit");
 
 /// One bucket after a charge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +91,11 @@ pub(super) fn interpret(bill: &Bill, verdict: &Verdict) -> Result<RemainingLimit
 /// What is left after a message was charged.
 #[derive(Clone, Debug)]
 #[must_use = "every answer carries what is left"]
-pub(crate) struct RemainingLimit(Option<BucketState>);
+pub(crate) struct RemainingLimit {
+    tightest: Option<BucketState>,
+    /// The tenant's quota, once it is nearly spent.
+    month: Option<Box<MonthQuota>>,
+}
 
 impl RemainingLimit {
     /// Uses the debts after the charge.
@@ -98,18 +105,36 @@ impl RemainingLimit {
         let tightest = charges
             .rev()
             .min_by_key(|(charge, debt)| charge.calls_left(**debt));
-        RemainingLimit(tightest.map(|(charge, debt)| BucketState::of(bill, charge, *debt)))
+        RemainingLimit {
+            tightest: tightest.map(|(charge, debt)| BucketState::of(bill, charge, *debt)),
+            month: None,
+        }
     }
 
     /// For a message that nothing was counted for.
     pub(super) fn nothing() -> Self {
-        RemainingLimit(None)
+        RemainingLimit {
+            tightest: None,
+            month: None,
+        }
     }
 
-    /// Writes the headers of the tightest bucket; none if nothing is limited.
+    /// Names the tenant's quota as well.
+    pub(super) fn with_month(self, month: MonthQuota) -> Self {
+        RemainingLimit {
+            month: Some(Box::new(month)),
+            ..self
+        }
+    }
+
+    /// Writes the headers of the tightest bucket, and of a quota that is nearly spent; none if nothing
+    /// is limited.
     pub(crate) fn write_headers(&self, headers: &mut HeaderMap) {
-        if let Some(tightest) = &self.0 {
+        if let Some(tightest) = &self.tightest {
             tightest.write_headers(headers);
+        }
+        if let Some(month) = &self.month {
+            month.write_headers(headers);
         }
     }
 }

@@ -18,13 +18,10 @@ pub(super) const METHOD_HEADER: &str = "mcp-method";
 const NAME_HEADER: &str = "mcp-name";
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// Name and version of the client's program.
+pub(super) const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 /// The keys of `_meta` that 2026-07-28 introduced.
-const MODERN_META: [&str; 4] = [
-    META_VERSION,
-    META_CAPABILITIES,
-    "io.modelcontextprotocol/clientInfo",
-    META_LEVEL,
-];
+const MODERN_META: [&str; 4] = [META_VERSION, META_CAPABILITIES, META_CLIENT, META_LEVEL];
 
 /// The form of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use super::{
     outcome::{OutcomeRecorder, RecordSubject, Stage},
     reply,
     request::RequestInfo,
-    reservation::attach,
+    reservation::{self, attach},
     sdk::TTL_MS,
 };
 use crate::{
@@ -75,16 +75,17 @@ impl Calls {
             read.map(|(read, facts)| (read, facts, reservation))
         });
         match outcome {
-            Ok((result, facts, reservation)) => {
+            Ok((result, mut facts, reservation)) => {
+                let answer = request.answer(&info, result, reservation);
+                facts.bytes = reservation::size(&answer) as u64;
                 recorder.end(Outcome::Ok, info.received.elapsed(), facts);
-                Ok(request.answer(&info, result, reservation))
+                Ok(answer)
             }
             Err(failure) => {
                 if let Some(permit) = permit.filter(|_| !upstream::is_refusal(&failure)) {
                     permit.failed(failure.code);
                 }
-                let outcome = Outcome::Failed(failure.code);
-                recorder.end(outcome, info.received.elapsed(), AnswerFacts::default());
+                recorder.failed(failure.code);
                 Err(GatewayError::WorkerFailure(Box::new(failure)))
             }
         }
@@ -95,8 +96,7 @@ impl Calls {
         let subject = RecordSubject::method(method);
         let mut recorder =
             OutcomeRecorder::for_refusal(&self.audit, &self.metrics, who, info, subject);
-        let outcome = Outcome::Failed(Fault::RateLimited);
-        recorder.end(outcome, info.received.elapsed(), AnswerFacts::default());
+        recorder.failed(Fault::RateLimited);
     }
 
     /// Waits for a permit and sends the request to a worker.

@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use archway_proto::method::Method;
+use archway_proto::{fault::Fault, method::Method};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
@@ -70,8 +70,7 @@ impl OutcomeRecorder {
         info: &RequestInfo,
         subject: RecordSubject,
     ) -> Self {
-        let asked = AuditRequest::new(subject.method, info.session.key, info.trace);
-        let open = audit.open(who, asked).await;
+        let open = audit.open(who, asked(info, subject.method)).await;
         OutcomeRecorder::of(metrics, info, subject.label, open)
     }
 
@@ -83,8 +82,7 @@ impl OutcomeRecorder {
         info: &RequestInfo,
         subject: RecordSubject,
     ) -> Self {
-        let asked = AuditRequest::new(subject.method, info.session.key, info.trace);
-        let open = audit.open_refused(who, asked);
+        let open = audit.open_refused(who, asked(info, subject.method));
         OutcomeRecorder::of(metrics, info, subject.label, open)
     }
 
@@ -141,6 +139,12 @@ impl OutcomeRecorder {
         );
     }
 
+    /// Ends with a failure that is answered by a protocol error.
+    pub(super) fn failed(&mut self, fault: Fault) {
+        let took = self.received.elapsed();
+        self.end(Outcome::Failed(fault), took, AnswerFacts::default());
+    }
+
     /// Ends with this outcome. Later calls have no effect.
     pub(super) fn end(&mut self, outcome: Outcome, took: Duration, facts: AnswerFacts) {
         if let Some(open) = self.open.take() {
@@ -152,6 +156,15 @@ impl OutcomeRecorder {
             open.end(outcome, took, facts);
         }
     }
+}
+
+/// What is known of a message before it is executed.
+fn asked(info: &RequestInfo, method: &'static str) -> AuditRequest {
+    let mut asked = AuditRequest::new(method, info.session.key, info.trace);
+    asked.client = info.client;
+    asked.agent = info.agent.clone();
+    asked.units = info.units;
+    asked
 }
 
 impl Drop for OutcomeRecorder {

@@ -222,6 +222,7 @@ pub(crate) fn facts(fields: &mut Map<String, Value>) -> AnswerFacts {
         commit,
         files: files.paths,
         more_files: files.more,
+        bytes: 0,
     }
 }
 

@@ -1,16 +1,24 @@
 //! A request before it is executed: its message, and how its caller wants to be answered.
 
+use std::{net::IpAddr, sync::Arc};
+
 use archway_proto::{context::TraceContext, log::LogLevel, meta};
-use http::request::Parts;
+use http::{HeaderMap, request::Parts};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::{
     content::Accepts,
     envelope::{Envelope, RequestId},
-    era::Era,
+    era::{Era, META_CLIENT},
+    method::Method,
 };
-use crate::{error::GatewayError, session::Session, unread::AnswerOwner};
+use crate::{
+    caller::{Agent, ClientAddress, Principal},
+    error::GatewayError,
+    session::{Session, Sessions},
+    unread::AnswerOwner,
+};
 
 /// Maximum characters of an idempotency key.
 const LONGEST_KEY: usize = 128;
@@ -23,9 +31,16 @@ pub(super) struct ReceivedRequest {
     pub(super) trace: TraceContext,
     /// Reserves space for its answer.
     pub(super) owner: AnswerOwner,
+    /// Units of the limits that it was charged.
+    pub(super) units: u32,
 }
 
 impl ReceivedRequest {
+    /// The same request once it was charged this many units.
+    pub(super) fn paid(self, units: u32) -> Self {
+        ReceivedRequest { units, ..self }
+    }
+
     /// How the caller wants to be answered.
     pub(super) fn info(
         &self,
@@ -42,18 +57,47 @@ impl ReceivedRequest {
             log_level,
             trace: self.trace,
             owner: self.owner.clone(),
+            client: self.parts.extensions.get().map(|ClientAddress(it)| *it),
+            agent: message.agent.clone(),
+            units: self.units,
         }
     }
 }
 
-/// A parsed message with its era and session.
+/// A parsed message with its era, its session and the program that sent it.
 pub(super) struct Message {
     pub(super) envelope: Envelope,
     pub(super) era: Era,
     pub(super) session: Session,
+    /// An [`Agent`]'s text.
+    pub(super) agent: Arc<str>,
 }
 
-/// How the caller wants to be answered.
+impl Message {
+    /// The program is named by the message, else by its session's `initialize`, else by the header
+    /// `User-Agent`.
+    pub(super) fn new(
+        envelope: Envelope,
+        era: Era,
+        (session, opened_by): (Session, Agent),
+        headers: &HeaderMap,
+    ) -> Self {
+        let info = match envelope.method {
+            Some(Method::Initialize) => envelope.params.get("clientInfo"),
+            _ => envelope.meta().and_then(|meta| meta.get(META_CLIENT)),
+        };
+        let named = Agent::of_client_info(info).or(opened_by);
+        let agent = named.or(Agent::of_headers(headers));
+        Message {
+            agent: Arc::from(agent.as_str()),
+            envelope,
+            era,
+            session,
+        }
+    }
+}
+
+/// Where a message came from, and how the caller wants to be answered.
 pub(super) struct RequestInfo {
     pub(super) id: RequestId,
     pub(super) era: Era,
@@ -65,6 +109,29 @@ pub(super) struct RequestInfo {
     pub(super) log_level: Option<LogLevel>,
     pub(super) trace: TraceContext,
     pub(super) owner: AnswerOwner,
+    /// The client's address, which every request from a listener has.
+    pub(super) client: Option<IpAddr>,
+    /// An [`Agent`]'s text.
+    pub(super) agent: Arc<str>,
+    /// Units of the limits that it was charged: 0 if it was refused.
+    pub(super) units: u32,
+}
+
+/// The session of a message, and the program that opened it, if known. A message that opens a session has
+/// none yet.
+pub(super) fn session(
+    sessions: &Sessions,
+    who: &Principal,
+    era: Era,
+    message: &Envelope,
+    headers: &HeaderMap,
+) -> Result<(Session, Agent), GatewayError> {
+    let session = match era {
+        Era::Modern => sessions.of_label(who, headers, message.meta())?,
+        Era::Legacy if message.method == Some(Method::Initialize) => Session::own(who),
+        Era::Legacy => return sessions.of_handle(who, headers),
+    };
+    Ok((session, Agent::UNKNOWN))
 }
 
 /// The name of the called tool.

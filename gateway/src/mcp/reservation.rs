@@ -74,6 +74,6 @@ pub(super) async fn ensure(answer: Response, owner: &AnswerOwner) -> Response {
 }
 
 /// The size of the answer, as far as it is known.
-fn size(answer: &Response) -> usize {
+pub(super) fn size(answer: &Response) -> usize {
     usize::try_from(answer.body().size_hint().lower()).unwrap_or(usize::MAX)
 }

@@ -124,7 +124,7 @@ impl Settlement {
                 .map_err(|error| upstream::internal(self.info.trace, &error))
         });
         let permit = self.permit.take();
-        let (message, fault, facts) = match written {
+        let (message, fault, mut facts) = match written {
             Ok(written) => {
                 if let Some(permit) = permit {
                     permit.answered(written.incomplete);
@@ -144,6 +144,7 @@ impl Settlement {
             trace::set("archway.fault", fault.code());
             trace::fail("tool_error");
         }
+        facts.bytes = message.len() as u64;
         let outcome = fault.map_or(Outcome::Ok, Outcome::Failed);
         self.recorder
             .end(outcome, self.info.received.elapsed(), facts);

@@ -1,20 +1,25 @@
-//! The text of a session's handle: 16 bytes of id and 32 of HMAC, in base64url.
+//! The text of a session's handle: 16 bytes of id, 32 of HMAC, and the client's name, in base64url.
 //!
 //! The id is a UUID of version 7 (RFC 9562), so it contains its time of issue. Tenant and principal
 //! are signed but not included: a handle reveals nothing to its holder and is valid for its owner
-//! only.
+//! only. The name is there because an older client states it once, and any gateway may get its calls.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use uuid::Uuid;
 
-use crate::{caller::Principal, secrets::RootSecret};
+use crate::{
+    caller::{Agent, Principal},
+    secrets::RootSecret,
+};
 
 /// Lifetime of a handle.
 pub(super) const LIFETIME: Duration = Duration::from_secs(24 * 3600);
-/// 48 bytes in base64.
-const LENGTH: usize = 64;
+/// Characters of a handle at least: 48 bytes in base64.
+const SHORTEST: usize = 64;
+/// Characters of a handle at most: with the longest agent it is 112 bytes.
+const LONGEST: usize = 150;
 
 /// A handle with valid signature, owner and age. Whether the session has been ended is not checked
 /// here.
@@ -23,6 +28,8 @@ pub(super) struct Handle {
     id: Uuid,
     /// Milliseconds since 1970.
     issued: u64,
+    /// The program that opened the session.
+    agent: Agent,
 }
 
 impl Handle {
@@ -32,31 +39,49 @@ impl Handle {
         Handle {
             id,
             issued: issued(id),
+            agent: Agent::UNKNOWN,
         }
+    }
+
+    /// The same handle for a session that this program opens.
+    pub(super) fn for_agent(self, agent: Agent) -> Self {
+        Handle { agent, ..self }
     }
 
     /// The text that the owner receives.
     pub(super) fn seal(self, secret: &RootSecret, owner: &Principal) -> String {
-        let tag = secret.sign_session(&signed(self.id, owner));
-        URL_SAFE_NO_PAD.encode([self.id.as_bytes().as_slice(), &tag].concat())
+        let tag = secret.sign_session(&signed(self.id, owner, self.agent));
+        let agent = self.agent.as_str().as_bytes();
+        URL_SAFE_NO_PAD.encode([self.id.as_bytes().as_slice(), &tag, agent].concat())
     }
 
     /// Opens the text of a handle; `None` unless this secret signed it for this owner and it has
     /// not expired.
     pub(super) fn open(secret: &RootSecret, owner: &Principal, text: &str) -> Option<Self> {
-        let bytes = (text.len() == LENGTH).then(|| URL_SAFE_NO_PAD.decode(text).ok())??;
-        let (id, tag) = bytes.split_first_chunk::<16>()?;
+        let fits = (SHORTEST..=LONGEST).contains(&text.len());
+        let bytes = fits.then(|| URL_SAFE_NO_PAD.decode(text).ok())??;
+        let (id, rest) = bytes.split_first_chunk::<16>()?;
+        let (tag, agent) = rest.split_first_chunk::<32>()?;
         let id = Uuid::from_bytes(*id);
-        let signed_here = secret.session_is_signed(&signed(id, owner), tag);
+        let name = std::str::from_utf8(agent).ok()?;
+        let agent = Agent::cleaned(name);
+        let signed_here =
+            agent.as_str() == name && secret.session_is_signed(&signed(id, owner, agent), tag);
         let handle = Handle {
             id,
             issued: issued(id),
+            agent,
         };
         (signed_here && now() < handle.expires()).then_some(handle)
     }
 
     pub(super) fn id(self) -> Uuid {
         self.id
+    }
+
+    /// The program that opened the session.
+    pub(super) fn agent(self) -> Agent {
+        self.agent
     }
 
     /// Milliseconds since 1970.
@@ -91,12 +116,17 @@ pub(super) fn issued(id: Uuid) -> u64 {
     })
 }
 
-/// The signed bytes. Both ids have a fixed length, so no two handles share these bytes.
-fn signed(id: Uuid, owner: &Principal) -> Vec<u8> {
+/// The signed bytes. Both ids have a fixed length, and no name contains NUL, so no two handles share
+/// these bytes. Without an agent they are those of builds that knew none.
+fn signed(id: Uuid, owner: &Principal, agent: Agent) -> Vec<u8> {
+    let agent = agent.as_str();
+    let separator = if agent.is_empty() { "" } else { "\0" };
     [
         id.as_bytes(),
         owner.tenant_id().as_bytes().as_slice(),
         owner.name().as_bytes(),
+        separator.as_bytes(),
+        agent.as_bytes(),
     ]
     .concat()
 }
@@ -133,7 +163,7 @@ mod tests {
         let other = Principal::named_for_tests("key:2");
         let handle = Handle::issue();
         let text = handle.seal(&before, &owner);
-        assert_eq!(text.len(), LENGTH);
+        assert_eq!(text.len(), SHORTEST);
         assert_eq!(Handle::open(&before, &owner, &text), Some(handle));
         assert_eq!(Handle::open(&rotated, &owner, &text), Some(handle));
         assert_eq!(Handle::open(&before, &other, &text), None);
@@ -143,7 +173,9 @@ mod tests {
     #[test]
     fn a_handle_with_a_changed_character_is_invalid() {
         let (secret, owner) = (secret(), Principal::for_tests(&[Scope::ToolsRead], None));
-        let text = Handle::issue().seal(&secret, &owner);
+        let handle = Handle::issue().for_agent(Agent::cleaned("cursor/1.7"));
+        let text = handle.seal(&secret, &owner);
+        assert_eq!(Handle::open(&secret, &owner, &text), Some(handle));
         for index in 0..text.len() {
             let mut changed = text.clone().into_bytes();
             changed[index] = if changed[index] == b'A' { b'B' } else { b'A' };
@@ -162,6 +194,15 @@ mod tests {
     }
 
     #[test]
+    fn the_longest_agent_fits_and_a_handle_without_one_is_as_short_as_ever() {
+        let (secret, owner) = (secret(), Principal::for_tests(&[Scope::ToolsRead], None));
+        let handle = Handle::issue().for_agent(Agent::cleaned(&"a".repeat(100)));
+        let text = handle.seal(&secret, &owner);
+        assert_eq!(text.len(), LONGEST);
+        assert_eq!(Handle::open(&secret, &owner, &text), Some(handle));
+    }
+
+    #[test]
     fn a_handle_expires_a_day_after_it_was_issued() {
         let (secret, owner) = (secret(), Principal::for_tests(&[Scope::ToolsRead], None));
         let aged = |age: u64| {
@@ -170,6 +211,7 @@ mod tests {
             let handle = Handle {
                 id,
                 issued: issued(id),
+                agent: Agent::UNKNOWN,
             };
             Handle::open(&secret, &owner, &handle.seal(&secret, &owner))
         };

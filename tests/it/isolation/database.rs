@@ -130,7 +130,7 @@ fn code_of(error: &sqlx::Error) -> String {
 const RECORD_FOUND: &str = "select record_found(gen_random_uuid(), 0, '[]')";
 
 /// A role, and what it may not do.
-const REFUSED: [(&str, &str); 35] = [
+const REFUSED: [(&str, &str); 43] = [
     ("archway_worker", "select 1 from api_keys"),
     ("archway_worker", "select 1 from tenants"),
     ("archway_worker", "select 1 from find_api_key('x')"),
@@ -161,6 +161,14 @@ const REFUSED: [(&str, &str); 35] = [
     ("archway_sync", "select 1 from connections"),
     ("archway_sync", "select 1 from api_keys"),
     ("archway_sync", "select 1 from audit_records"),
+    ("archway_gateway", "select 1 from usage_hours"),
+    ("archway_gateway", "update usage_hours set calls = 0"),
+    ("archway_gateway", "insert into usage_hours default values"),
+    ("archway_worker", "select 1 from usage_hours"),
+    ("archway_gateway", "update usage_months set units = 0"),
+    ("archway_worker", "select 1 from month_sums(1)"),
+    ("archway_worker", "select 1 from usage_overview(1)"),
+    ("archway_sync", "select 1 from usage_overview(1)"),
     ("archway_sync", "select 1 from find_api_key('x')"),
     ("archway_sync", "insert into projects (slug) values ('x')"),
     ("archway_sync", "update mirrors set state = 'ok'"),

@@ -171,6 +171,18 @@ pub(super) const DEFINERS: &[(&str, &str)] = &[
         "for `archway sync` alone: makes one connection's listing due",
     ),
     (
+        "count_usage",
+        "a trigger: adds up the records that their gateway appended, and answers nothing",
+    ),
+    (
+        "month_sums",
+        "what gateways hold limits by the month against: ids of tenants that have one, and a number each",
+    ),
+    (
+        "usage_overview",
+        "for the admin port: sums of calls by tenant, at most as many as asked for",
+    ),
+    (
         "limits_overview",
         "for the operator's page: what may be spent, and by whom; gateways judge by it anyway",
     ),

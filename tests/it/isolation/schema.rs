@@ -53,7 +53,7 @@ pub(super) async fn texts(connection: &mut PgConnection, query: &str) -> BTreeSe
 }
 
 /// Rows that no call creates, or not at once.
-const ROWS: [&str; 13] = [
+const ROWS: [&str; 15] = [
     "insert into file_accesses (tenant_id, project_id, principal, path, day, count, last_at) \
      select tenant_id, id, 'key:1', 'a', current_date, 1, now() from projects on conflict do nothing",
     "insert into sessions (tenant_id, principal, id, expires_at) \
@@ -77,6 +77,8 @@ const ROWS: [&str; 13] = [
      select id, gen_random_uuid(), 1, now(), '{}', sha256('x') from tenants",
     "insert into audit_anchors (tenant_id, chain, number, mac, seal) \
      select id, gen_random_uuid(), 1, sha256('x'), sha256('x') from tenants",
+    "insert into usage_months (tenant_id, month) select id, now() - interval '1 day' from tenants",
+    "insert into usage_hours (tenant_id, hour) select id, date_trunc('hour', now()) from tenants",
 ];
 
 /// A stack with rows of both tenants in every table, without which a test would show nothing.

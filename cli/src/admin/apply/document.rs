@@ -8,7 +8,7 @@ mod count;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 
-use archway_gateway::terms::MOST;
+use archway_gateway::terms::{MONTH, MOST, MOST_A_MONTH};
 use archway_proto::catalog::Scope;
 use archway_sync::hosts::ConnectionSettings;
 use schemars::{JsonSchema, SchemaGenerator, json_schema, schema_for};
@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::admin::print::Answer;
 use crate::admin::source_text::SourceText;
-pub(super) use count::Count;
 
 /// The largest file, in bytes: about 200,000 tenants with a project and a key each.
 pub(super) const LARGEST_FILE: usize = 64 << 20;
@@ -148,7 +147,7 @@ pub(super) struct TenantLimits {
     pub(super) session: PerMinute,
     /// For each key, however many agents share it.
     pub(super) key: PerMinute,
-    /// For all keys together.
+    /// For all keys together. `month` is units a calendar month, in UTC.
     pub(super) tenant: PerMinute,
 }
 
@@ -167,7 +166,9 @@ pub(super) struct KeyLimits {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub(super) struct PerMinute(
-    #[schemars(schema_with = "per_minute_schema")] pub(super) BTreeMap<String, Count>,
+    #[schemars(schema_with = "per_minute_schema")]
+    #[serde(deserialize_with = "count::by_name")]
+    pub(super) BTreeMap<String, u32>,
 );
 
 impl Document {
@@ -252,6 +253,7 @@ fn scopes_schema(_: &mut SchemaGenerator) -> schemars::Schema {
 fn per_minute_schema(_: &mut SchemaGenerator) -> schemars::Schema {
     json_schema!({
         "type": "object",
+        "properties": { MONTH: { "type": "integer", "minimum": 0, "maximum": MOST_A_MONTH } },
         "additionalProperties": { "type": "integer", "minimum": 0, "maximum": MOST },
     })
 }

@@ -10,7 +10,7 @@ use archway_sync::remote::AllowedProtocols;
 use secrecy::SecretString;
 
 use super::document::{
-    AccessEntry, Count, Document, KeyEntry, KeyLimits, PerMinute, ProjectEntry, TenantEntry,
+    AccessEntry, Document, KeyEntry, KeyLimits, PerMinute, ProjectEntry, TenantEntry,
     TenantLimits,
 };
 use super::{ApplyError, KeysByName};
@@ -268,15 +268,11 @@ fn limits_of<const N: usize>(
     let mut limits = Vec::new();
     for (level, PerMinute(by_name)) in levels {
         check_names(by_name.keys().map(String::as_str)).map_err(wrong(place))?;
-        limits.extend(
-            by_name
-                .into_iter()
-                .map(|(of, Count(per_minute))| DesiredLimit {
-                    level,
-                    of,
-                    per_minute,
-                }),
-        );
+        limits.extend(by_name.into_iter().map(|(of, per_minute)| DesiredLimit {
+            level,
+            of,
+            per_minute,
+        }));
     }
     Ok(limits)
 }

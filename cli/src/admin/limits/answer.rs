@@ -1,6 +1,6 @@
 //! Answers of `archway limits`.
 
-use archway_gateway::terms::{Level, Limit, MEMORY, Origin, Override, TOTAL, Terms};
+use archway_gateway::terms::{Level, Limit, MEMORY, MONTH, Origin, Override, TOTAL, Terms};
 use serde::Serialize;
 
 use crate::admin::limit_targets::LimitTarget;
@@ -20,7 +20,7 @@ pub(super) struct LimitChanges<'a> {
 #[derive(Serialize)]
 pub(super) struct LimitChange<'a> {
     pub(super) name: &'a str,
-    /// 0: no limit at this level. Null: no longer set. For memory: MiB in all.
+    /// 0: no limit at this level. Null: no longer set. For memory: MiB in all; for the month: units of it.
     pub(super) per_minute: Option<u32>,
     /// Whether it was different before.
     pub(super) changed: bool,
@@ -36,6 +36,7 @@ impl Answer for LimitChanges<'_> {
             let now = match limit.per_minute {
                 Some(0) => "unlimited".to_owned(),
                 Some(room) if limit.name == MEMORY => format!("{room} MiB in all"),
+                Some(units) if limit.name == MONTH => format!("{units} units a month"),
                 Some(limit) => format!("{limit} a minute"),
                 None => "not set".to_owned(),
             };
@@ -66,14 +67,14 @@ struct LimitRow {
     weight: Option<u32>,
     /// Null: a session has no total.
     session: Option<EffectiveLimit>,
-    /// Null: memory is limited per tenant only.
+    /// Null: memory and the month are limited per tenant only.
     key: Option<EffectiveLimit>,
     tenant: EffectiveLimit,
 }
 
 #[derive(Serialize)]
 struct EffectiveLimit {
-    /// Null: unlimited. For memory: MiB in all.
+    /// Null: unlimited. For memory: MiB in all; for the month: units of it.
     per_minute: Option<u32>,
     /// Where it was set.
     origin: Origin,
@@ -90,7 +91,7 @@ impl<'a> EffectiveLimits<'a> {
         }
     }
 
-    /// Adds the total, memory, all targets, and any other name that a limit was set for.
+    /// Adds the total, the month, memory, all targets, and any other name that a limit was set for.
     pub(super) fn add(&mut self, spending: &[LimitTarget], set: &[Override], terms: &Terms) {
         let shared = |name: &str, key: Option<Limit>, tenant: Limit| LimitRow {
             name: name.to_owned(),
@@ -102,6 +103,7 @@ impl<'a> EffectiveLimits<'a> {
         let of_key = terms.of_total(Level::Key);
         let total = shared(TOTAL, Some(of_key), terms.of_total(Level::Tenant));
         self.limits.push(total);
+        self.limits.push(shared(MONTH, None, terms.of_month()));
         self.limits.push(shared(MEMORY, None, terms.of_memory()));
         for tool in spending {
             let row = LimitRow::of_tool(&tool.name, Some(tool.weight), tool.per_minute, terms);

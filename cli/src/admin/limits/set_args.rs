@@ -6,13 +6,14 @@
 
 use std::str::FromStr;
 
-use archway_gateway::terms::{MOST, TOTAL};
+use archway_gateway::terms::{TOTAL, most};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
 use super::LimitScope;
 
-/// Set limits of a tenant, or of one key: calls per minute, or units of the total; 0 is no limit.
+/// Set limits of a tenant, or of one key: calls per minute, or units of the total; 0 is no limit. `month`
+/// is the units of a tenant in a calendar month.
 ///
 /// Each level is independent: removing a key's limit does not change its sessions' or tenant's limits.
 /// A key's limit overrides its tenant's, and is not multiplied by the key's agents. Every gateway
@@ -22,7 +23,7 @@ use super::LimitScope;
     archway limits set [OPTIONS] <TENANT> <NAME=N>...\n       \
     archway limits set [OPTIONS] --tenant <TENANT> [--tool <NAME>] <N>")]
 struct RawSetArgs {
-    /// The tenant's slug, then limits: a tool, `prompts/get` or `total`, and a number.
+    /// The tenant's slug, then limits: a tool, `prompts/get`, `total` or `month`, and a number.
     #[arg(value_name = "TENANT|NAME=N", required = true)]
     operands: Vec<Operand>,
     /// The tenant, by name.
@@ -45,7 +46,7 @@ enum Operand {
     Limit(String, u32),
 }
 
-/// The limits to set: calls per minute, or units per minute for `total`.
+/// The limits to set: calls per minute, units per minute for `total`, units per month for `month`.
 #[derive(Debug)]
 pub(super) struct RequestedLimits {
     pub(super) tenant: String,
@@ -75,15 +76,16 @@ impl FromStr for Operand {
         if name.is_empty() {
             return Err("a limit is NAME=N".to_owned());
         }
-        Ok(Operand::Limit(name.to_owned(), parse_limit(number)?))
+        Ok(Operand::Limit(name.to_owned(), parse_limit(name, number)?))
     }
 }
 
-fn parse_limit(text: &str) -> Result<u32, String> {
+fn parse_limit(of: &str, text: &str) -> Result<u32, String> {
+    let most = most(of);
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|_| digits);
-    let number = number.filter(|number| *number <= MOST);
-    number.ok_or_else(|| format!("{text:?} is not a number from 0 (no limit) to {MOST}"))
+    let number = number.filter(|number| *number <= most);
+    number.ok_or_else(|| format!("{text:?} is not a number from 0 (no limit) to {most}"))
 }
 
 impl RawSetArgs {
@@ -141,7 +143,7 @@ fn parse_bare_limit(of: Option<&str>, is_tool: bool, word: &str) -> Result<(Stri
     let number = word.trim_start_matches(['-', '+']);
     let is_number = number.starts_with(|first: char| first.is_ascii_digit());
     match of {
-        Some(of) if is_number || is_tool => Ok((of.to_owned(), parse_limit(word)?)),
+        Some(of) if is_number || is_tool => Ok((of.to_owned(), parse_limit(of, word)?)),
         None if is_number => Err(format!(
             "{word} needs a name: {TOTAL}={word} or TOOL={word}, for example hello={word}"
         )),
@@ -204,7 +206,7 @@ mod tests {
         );
         assert_eq!(
             one("--tenant acme 1000000").limits,
-            [("total".to_owned(), MOST)]
+            [("total".to_owned(), most(TOTAL))]
         );
         assert_eq!(one("42 --tool hello 5").limits, limits[..1]);
     }

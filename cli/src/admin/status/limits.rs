@@ -1,7 +1,7 @@
 //! The limits: the defaults, and those that were set.
 
 use archway_gateway::store::{LimitSet, LimitsOverview};
-use archway_gateway::terms::{Level, MEMORY, Terms};
+use archway_gateway::terms::{Level, MEMORY, MONTH, Terms};
 
 use crate::admin::print::table;
 
@@ -38,6 +38,7 @@ fn cells(limit: &LimitSet) -> [String; 5] {
         match limit.per_minute {
             0 => "none".to_owned(),
             room if limit.of == MEMORY => format!("{room} MiB in all"),
+            units if limit.of == MONTH => format!("{units} units a month"),
             limit => limit.to_string(),
         },
     ]

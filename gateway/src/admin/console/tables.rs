@@ -11,7 +11,7 @@ use crate::{
     metrics::ToolSums,
     recent::{MINUTES, RefusalRow},
     store::{IndexOverview, LimitsOverview, UnfinishedIndex},
-    terms::{Level, MEMORY, Terms},
+    terms::{Level, MEMORY, MONTH, Terms},
 };
 
 pub(super) fn section(title: &str, content: &Markup) -> Markup {
@@ -220,6 +220,7 @@ pub(super) fn limits(overview: Option<&LimitsOverview>) -> Markup {
             td class="number" {
                 @if set.per_minute == 0 { "none" } @else { (set.per_minute) }
                 @if set.of == MEMORY && set.per_minute > 0 { " MiB in all" }
+                @if set.of == MONTH && set.per_minute > 0 { " units a month" }
             }
         }
     });
