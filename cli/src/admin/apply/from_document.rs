@@ -10,8 +10,7 @@ use archway_sync::remote::AllowedProtocols;
 use secrecy::SecretString;
 
 use super::document::{
-    AccessEntry, Document, KeyEntry, KeyLimits, PerMinute, ProjectEntry, TenantEntry,
-    TenantLimits,
+    AccessEntry, Document, KeyEntry, KeyLimits, PerMinute, ProjectEntry, TenantEntry, TenantLimits,
 };
 use super::{ApplyError, KeysByName};
 use crate::admin::AdminError;
