@@ -118,6 +118,12 @@ impl AccessRule {
     }
 }
 
+/// Whether rules about a project give it by a family of tools: one gives it, and none denies it.
+pub fn is_given<'a>(about: impl IntoIterator<Item = &'a AccessRule>, family: &str) -> bool {
+    let mut covering = about.into_iter().filter(|rule| rule.covers(family));
+    covering.next().is_some_and(|first| !first.deny) && covering.all(|rule| !rule.deny)
+}
+
 impl Who {
     fn is(&self, caller: Caller<'_>) -> bool {
         match (self, caller) {

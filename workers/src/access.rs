@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use archway_proto::{
-    access::{AccessRule, BASICS, ProjectPattern},
+    access::{AccessRule, BASICS, ProjectPattern, is_given},
     chain::Chain,
     failure::Failure,
     fault::Fault,
@@ -140,27 +140,18 @@ impl TenantRules {
         };
         let mut set = ProjectSet::empty(list.len());
         for (at, project) in list.iter().enumerate() {
-            let is_given = |family: &&str| is_given(&rules, project, family);
-            if families.iter().any(is_given) {
+            let is_about = |it: &&&CompiledRule| it.is_about(&project.slug, &project.hosted.topics);
+            let about: Vec<&AccessRule> =
+                rules.iter().filter(is_about).map(|it| &it.rule).collect();
+            if families
+                .iter()
+                .any(|family| is_given(about.iter().copied(), family))
+            {
                 set.add(at);
             }
         }
         set
     }
-}
-
-/// Whether rules give a project by a family, and none denies it.
-fn is_given(rules: &[&CompiledRule], project: &Project, family: &str) -> bool {
-    let mut is_given = false;
-    for rule in rules.iter().filter(|it| it.rule.covers(family)) {
-        if rule.is_about(&project.slug, &project.hosted.topics) {
-            if rule.rule.deny {
-                return false;
-            }
-            is_given = true;
-        }
-    }
-    is_given
 }
 
 impl CompiledRule {

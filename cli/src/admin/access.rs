@@ -5,7 +5,7 @@
 
 mod answer;
 
-use archway_proto::access::{AccessRule, BASICS, Caller};
+use archway_proto::access::{AccessRule, BASICS, Caller, is_given};
 use archway_workers::access::CompiledRule;
 use clap::Subcommand;
 
@@ -245,12 +245,9 @@ fn explained(
         let rules = of_project.iter().filter(|rule| rule.deny == deny);
         rules.map(|rule| rule.id).collect()
     };
-    let is_given = |family: &&String| {
-        let covering = || of_project.iter().filter(|rule| rule.covers(family));
-        covering().next().is_some() && !covering().any(|rule| rule.deny)
-    };
     let others = families.iter().filter(|family| *family != BASICS);
-    let mut given: Vec<String> = others.filter(is_given).cloned().collect();
+    let given = others.filter(|family| is_given(of_project.iter().copied(), family));
+    let mut given: Vec<String> = given.cloned().collect();
     if !given.is_empty() {
         given.insert(0, BASICS.to_owned());
     }

@@ -124,7 +124,13 @@ impl TenantsTx {
         tenant: Uuid,
         terms: &AccessTerms,
     ) -> Result<i64, TenantError> {
-        if self.access_rules(tenant).await?.len() >= MAX_RULES {
+        let count = sqlx::query_scalar!(
+            r#"select count(*) as "count!" from access_rules where tenant_id = $1"#,
+            tenant
+        );
+        let count = count.fetch_one(&mut *self.tx).await;
+        let count = count.map_err(query("count access rules"))?;
+        if usize::try_from(count).unwrap_or(MAX_RULES) >= MAX_RULES {
             return Err(AccessError::TooMany.into());
         }
         let who: Vec<String> = terms.who.iter().map(Who::to_string).collect();
