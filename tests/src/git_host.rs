@@ -2,6 +2,7 @@
 
 mod api;
 mod app;
+mod other_hosts;
 
 use std::{
     net::SocketAddr,
@@ -27,6 +28,7 @@ use crate::{Repo, git, tls};
 
 pub use api::send_hook;
 pub use app::GivenToken;
+pub use other_hosts::{send_gitea_push, send_gitlab_push};
 
 /// A host whose repositories need a user and a password. It ends when it is dropped.
 pub struct GitHost {

@@ -48,7 +48,9 @@ pub use embeddings::{EmbeddingRequest, Embeddings, Mishap};
 pub use fixture::HangEvent;
 pub use generated_history::GeneratedHistory;
 pub use git::git;
-pub use git_host::{GitHost, GivenToken, credentials, send_hook};
+pub use git_host::{
+    GitHost, GivenToken, credentials, send_gitea_push, send_gitlab_push, send_hook,
+};
 pub use issuer::Issuer;
 pub use proxy::Proxy;
 pub use qdrant::Qdrant;

@@ -68,6 +68,22 @@ fn what_connections_put_out_of_use_is_listed_with_its_reason() {
 }
 
 #[test]
+fn a_wait_for_a_host_that_limits_us_ends_with_its_message() {
+    let installation = Installation::new();
+    installation.run("tenant create acme").ok();
+    let add = "connection add acme org --github acme --credential host";
+    installation.run(add).ok();
+    // As a listing records a host that limits the rate.
+    installation.sql(
+        "update listings set tried_at = now(), message = 'the host asks to wait until noon', \
+         next_at = now() + interval '30 minutes', not_before = now() + interval '30 minutes'",
+    );
+    let refusal = installation.run("sync run acme --wait").refusal();
+    let expected = "connection org: the host asks to wait until noon";
+    assert!(refusal.contains(expected), "{refusal}");
+}
+
+#[test]
 fn options_of_a_repository_need_its_url() {
     let installation = Installation::new();
     installation.run("tenant create acme").ok();

@@ -143,6 +143,8 @@ mod tests {
             seen.0.run_pending_tasks();
         }
         assert_eq!(seen.0.entry_count(), MAX_DELIVERIES);
+        let day = Duration::from_secs(24 * 60 * 60);
+        assert_eq!(seen.0.policy().time_to_live(), Some(day));
         assert!(seen.contains(Some(&delivery(MAX_DELIVERIES * 2 - 1))));
         assert!(!seen.contains(Some(&delivery(0))));
     }

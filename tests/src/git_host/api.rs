@@ -14,7 +14,7 @@ use hyper::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{GitHost, HostState};
+use super::{GitHost, HostState, other_hosts::LISTINGS};
 use crate::http;
 
 /// Repositories on a page.
@@ -28,7 +28,7 @@ impl GitHost {
     }
 }
 
-/// The answer of GitHub's API: a listing of an organisation, or a token of an App; `None` for another request.
+/// The answer of a host's API: a listing of an organisation, or a token of an App; `None` for another request.
 pub(super) fn answer(
     request: &Request<Incoming>,
     state: &HostState,
@@ -43,7 +43,8 @@ pub(super) fn answer(
         return exchanged;
     }
     let path = request.uri().path();
-    let is_listing = path.starts_with("/api/v3/orgs/") && path.ends_with("/repos");
+    let of_github = path.starts_with("/api/v3/orgs/") && path.ends_with("/repos");
+    let is_listing = of_github || LISTINGS.contains(&path);
     let listing = state.listing.lock();
     let entries = listing.as_ref().filter(|_| is_listing)?;
     if let Some((status, seconds)) = *state.limit.lock() {
@@ -101,13 +102,7 @@ pub async fn send_hook(
     (event, id, full_name): (&str, u64, &str),
 ) -> u16 {
     let body = json!({ "repository": { "id": id, "full_name": full_name } }).to_string();
-    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
-    let tag = hmac::sign(&key, body.as_bytes());
-    let tag: String = tag
-        .as_ref()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let tag = signature(secret, &body);
     let request = http::Request::new("POST", path)
         .header("Content-Type", "application/json")
         .header("X-GitHub-Event", event)
@@ -115,4 +110,12 @@ pub async fn send_hook(
         .header("X-Hub-Signature-256", &format!("sha256={tag}"))
         .body(&body);
     request.send(to).await.status
+}
+
+/// The HMAC-SHA256 of a webhook's body, in hexadecimal.
+pub(super) fn signature(secret: &str, body: &str) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+    let tag = hmac::sign(&key, body.as_bytes());
+    let bytes = tag.as_ref().iter();
+    bytes.map(|byte| format!("{byte:02x}")).collect()
 }

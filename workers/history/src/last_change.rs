@@ -1,13 +1,15 @@
-//! Finds the commits that gave files their content at HEAD, for many files in one walk.
+//! Finds the commits that gave files their content at HEAD.
 //!
-//! Each commit is first tested for changes of the files' folders: most commits change none of them.
-//! Files that are not found in time stay unknown, and so do those that predate the end of a shallow
-//! clone.
+//! The ledger says which commits changed a file. Without one, all files are searched in one walk: each commit
+//! is first tested for changes of the files' folders, since most commits change none of them. Files that
+//! are not found in time stay unknown, and so do those that predate the end of a shallow clone.
 
 use archway_repo::{Cancel, RepoPath};
 use gix::ObjectId;
+use tokio::time::{Duration, Instant};
 
 use super::frontier::Frontier;
+use super::path_history::PathHistory;
 use super::path_limiter::PathLimiter;
 use super::walk_node::WalkNode;
 use super::{History, HistoryError, Side};
@@ -23,17 +25,64 @@ pub struct LastChange {
 
 impl History {
     /// The commit that gave each of these files its content at HEAD. A file is its path and its blob at HEAD.
+    /// The search takes at most `limit`; a ledger's index, which is made once for all calls, comes before it.
     ///
     /// # Errors
-    /// If an object can't be read. A stopped call is not an error: commits not found yet are `None`.
+    /// If an object can't be read, or the call has to stop. Commits not found within the limit are `None`.
     pub fn last_changes(
         &self,
         files: &[(&RepoPath, ObjectId)],
+        limit: Duration,
+        cancel: &Cancel,
+    ) -> Result<Vec<Option<LastChange>>, HistoryError> {
+        let head: Vec<ObjectId> = self.head().into_iter().collect();
+        let has_ledger = PathHistory::from(self, &head, cancel)?.is_some();
+        let bounded = cancel.until(Instant::now() + limit);
+        let found = match has_ledger {
+            true => {
+                let files = files.iter();
+                let found = files.map(|file| self.last_change(*file, &head, &bounded));
+                found.collect()
+            }
+            false => self.last_changes_by_walk(files, &head, &bounded),
+        };
+        cancel.check()?;
+        found
+    }
+
+    /// The last change of one file, by the ledger.
+    fn last_change(
+        &self,
+        (path, blob): (&RepoPath, ObjectId),
+        head: &[ObjectId],
+        cancel: &Cancel,
+    ) -> Result<Option<LastChange>, HistoryError> {
+        let Some(mut commits) = PathHistory::from(self, head, cancel)? else {
+            return Ok(None);
+        };
+        let mut limiter = PathLimiter::of(path.clone());
+        loop {
+            let node = match commits.next(path, cancel) {
+                Ok(Some(node)) => node,
+                Ok(None) => return Ok(None),
+                Err(error) if error.is_deadline() => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            let entry = changed_entry(&mut limiter, self, &node)?;
+            if entry.is_some_and(|side| side.id == blob) {
+                return Ok(Some(LastChange::of(self, &node)));
+            }
+        }
+    }
+
+    fn last_changes_by_walk(
+        &self,
+        files: &[(&RepoPath, ObjectId)],
+        head: &[ObjectId],
         cancel: &Cancel,
     ) -> Result<Vec<Option<LastChange>>, HistoryError> {
         let mut search = FileSearch::of(files);
-        let head: Vec<ObjectId> = self.head().into_iter().collect();
-        let mut frontier = Frontier::starting_at(self, &head)?;
+        let mut frontier = Frontier::starting_at(self, head)?;
         while !search.folders.is_empty() && cancel.check().is_ok() {
             let Some(node) = frontier.pop() else {
                 break;
@@ -46,6 +95,15 @@ impl History {
             }
         }
         Ok(search.found)
+    }
+}
+
+impl LastChange {
+    fn of(history: &History, node: &WalkNode) -> LastChange {
+        LastChange {
+            commit: history.id_of(node.key),
+            time: node.time,
+        }
     }
 }
 
@@ -99,10 +157,7 @@ impl FileSearch {
                 match self.found.get_mut(file.at) {
                     // A change that was undone since, or lost in a merge, does not count.
                     Some(found) if changed_entry.is_some_and(|side| side.id == file.blob) => {
-                        *found = Some(LastChange {
-                            commit: history.id_of(node.key),
-                            time: node.time,
-                        });
+                        *found = Some(LastChange::of(history, node));
                     }
                     _ => left.push(file),
                 }
@@ -144,8 +199,7 @@ mod tests {
     use archway_repo::testing::{Sandbox, cancel, git, path};
 
     use super::*;
-    use crate::{Histories, fixtures::history};
-    use tokio::time::Instant;
+    use crate::fixtures::history;
 
     /// The marks of a commit's parents, and the files that it writes.
     type CommitSpec<'a> = (&'a [usize], &'a [(&'a str, &'a str)]);
@@ -173,17 +227,19 @@ mod tests {
         app
     }
 
-    /// When the files were last changed, as far as is found until the deadline.
-    fn changed(app: &Sandbox, names: &[&str], cancel: &Cancel) -> Vec<Option<i64>> {
-        let repo = app.repo();
-        let history = History::of(&repo, &Histories::new(), cancel).unwrap();
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// When the files were last changed.
+    fn changed(app: &Sandbox, names: &[&str]) -> Vec<Option<i64>> {
+        let history = history(app);
         let blob = |name: &str| {
             let found = git(&app.root(), &["rev-parse", &format!("HEAD:{name}")]);
             ObjectId::from_hex(found.as_bytes()).unwrap()
         };
         let paths: Vec<_> = names.iter().map(|name| (path(name), blob(name))).collect();
         let files: Vec<_> = paths.iter().map(|(path, blob)| (path, *blob)).collect();
-        let changes = history.last_changes(&files, cancel).unwrap();
+        let changes = history.last_changes(&files, PATIENCE, &cancel());
+        let changes = changes.unwrap();
         let time = |change: LastChange| {
             let id = change.commit.to_string();
             let time = git(&app.root(), &["show", "-s", "--format=%ct", &id]);
@@ -204,7 +260,7 @@ mod tests {
         ]);
         let names = ["adr/a", "adr/b", "c", "src/x"];
         let expected = [Some(400), Some(200), Some(100), Some(500)];
-        assert_eq!(changed(&app, &names, &cancel()), expected);
+        assert_eq!(changed(&app, &names), expected);
     }
 
     #[test]
@@ -217,23 +273,22 @@ mod tests {
             (&[2, 3], &[("c", "4"), ("b", "1")]),
         ]);
         let expected = [Some(200), Some(100), Some(400)];
-        assert_eq!(changed(&app, &["a", "b", "c"], &cancel()), expected);
+        assert_eq!(changed(&app, &["a", "b", "c"]), expected);
     }
 
     #[test]
-    fn times_past_the_deadline_or_shallow_end_are_unknown() {
+    fn times_past_the_limit_or_shallow_end_are_unknown() {
         let app = repository_of(&[
             (&[], &[("a", "1"), ("b", "1")]),
             (&[1], &[("a", "2")]),
             (&[2], &[("x", "1")]),
         ]);
-        let late = cancel();
-        let late = Cancel::new(Instant::now(), late.token.clone());
         let history = history(&app);
         let (a, id) = (path("a"), ObjectId::empty_blob(gix::hash::Kind::Sha1));
-        assert_eq!(history.last_changes(&[(&a, id)], &late).unwrap(), [None]);
+        let late = history.last_changes(&[(&a, id)], Duration::ZERO, &cancel());
+        assert_eq!(late.unwrap(), [None]);
         let second = git(&app.root(), &["rev-parse", "HEAD~1"]);
         std::fs::write(app.root().join(".git/shallow"), second + "\n").unwrap();
-        assert_eq!(changed(&app, &["a", "x"], &cancel()), [None, Some(300)]);
+        assert_eq!(changed(&app, &["a", "x"]), [None, Some(300)]);
     }
 }

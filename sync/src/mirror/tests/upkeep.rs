@@ -21,6 +21,26 @@ async fn many_small_fetches_leave_few_packs() {
 }
 
 #[tokio::test]
+async fn the_commit_graphs_of_a_mirror_have_the_changed_paths() {
+    let sandbox = Sandbox::new();
+    for text in ["first", "second", "third"] {
+        sandbox.commit(text);
+        sandbox.sync(None).await.unwrap();
+        sandbox.mirror(&["commit-graph", "verify"]);
+        let mirror = sandbox.mirrors.place("acme", "site");
+        let graphs = fs::read_dir(mirror.join("objects/info/commit-graphs")).unwrap();
+        let files = graphs.flatten().map(|file| file.path());
+        let graphs = files.filter(|file| file.extension().is_some_and(|end| end == "graph"));
+        let graphs: Vec<_> = graphs.map(|file| fs::read(file).unwrap()).collect();
+        assert!(!graphs.is_empty(), "after {text}");
+        for (graph, chunk) in graphs.iter().flat_map(|it| [(it, b"BIDX"), (it, b"BDAT")]) {
+            let has_chunk = graph.windows(4).any(|four| four == chunk);
+            assert!(has_chunk, "after {text}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn upkeep_that_a_run_did_not_do_is_done_by_a_later_one() {
     let sandbox = Sandbox::new();
     sandbox.commit("first");

@@ -10,7 +10,7 @@ use archway_history::{Histories, History, HistoryError};
 use archway_proto::chain::Chain;
 use archway_repo::{Cancel, Repo, RepoPath};
 use jiff::Timestamp;
-use tokio::time::{Duration, Instant};
+use tokio::time::Duration;
 
 use super::Library;
 use crate::document::Document;
@@ -55,11 +55,9 @@ impl Library {
         cancel: &Cancel,
     ) -> Result<HashMap<RepoPath, Timestamp>, HistoryError> {
         let history = History::of(repo, histories, cancel)?;
-        let until = cancel.deadline.min(Instant::now() + HISTORY_TIMEOUT);
-        let bounded = Cancel::new(until, cancel.token.clone());
         let documents = self.documents.iter();
         let files: Vec<_> = documents.map(|it| (&it.path, it.blob)).collect();
-        let changes = history.last_changes(&files, &bounded)?;
+        let changes = history.last_changes(&files, HISTORY_TIMEOUT, cancel)?;
         let changes = files.into_iter().zip(changes);
         let changes = changes.filter_map(|((path, _), change)| {
             let time = Timestamp::from_second(change?.time).ok()?;

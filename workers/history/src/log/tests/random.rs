@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use archway_repo::testing::{Sandbox, cancel, git};
+use archway_repo::testing::{Sandbox, cancel, git, path};
+use gix::ObjectId;
 use jiff::Timestamp;
+use tokio::time::Duration;
 
 use super::super::super::fixtures;
 use super::super::super::git_comparison::Random;
@@ -149,6 +151,34 @@ fn logs_by_path_history_match_git() {
 fn logs_by_an_outdated_path_history_match_git() {
     assert_logs_match(false, 12..15, 80);
     assert_logs_match(true, 15..18, 80);
+}
+
+#[test]
+fn last_changes_by_the_ledger_are_those_of_a_walk() {
+    for (seed, (is_skewed, indexed)) in
+        (18..).zip([(false, 120), (true, 120), (false, 80), (true, 80)])
+    {
+        let app = Sandbox::new();
+        app.git(&["init", "-q", "-b", "main"]);
+        generate(&app.root(), seed, indexed, is_skewed);
+        let indexes = Indexes::of(&app);
+        generate(&app.root(), seed, 120, is_skewed);
+        let tree = git(&app.root(), &["ls-tree", "-r", "-z", "main"]);
+        let entries = tree.split('\0').filter_map(|entry| entry.split_once('\t'));
+        let files = entries.map(|(about, name)| {
+            let id = about.split(' ').next_back().unwrap();
+            (path(name), ObjectId::from_hex(id.as_bytes()).unwrap())
+        });
+        let files: Vec<_> = files.collect();
+        let files: Vec<_> = files.iter().map(|(path, blob)| (path, *blob)).collect();
+        let changes = |history: History| {
+            let found = history.last_changes(&files, Duration::from_secs(60), &cancel());
+            found.unwrap()
+        };
+        let by_walk = changes(history(&app));
+        assert!(by_walk.len() > 5 && by_walk.iter().all(Option::is_some));
+        assert_eq!(changes(indexes.history(&app)), by_walk, "seed {seed}");
+    }
 }
 
 #[test]

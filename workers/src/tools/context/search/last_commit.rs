@@ -5,7 +5,7 @@ use archway_repo::{Cancel, Repo, RepoPath};
 use gix::ObjectId;
 use schemars::JsonSchema;
 use serde::Serialize;
-use tokio::time::{Duration, Instant};
+use tokio::time::Duration;
 
 use crate::tools::git::subject;
 
@@ -31,8 +31,7 @@ pub(super) fn last_commits(
     files: &[(&RepoPath, ObjectId)],
     cancel: &Cancel,
 ) -> Vec<Option<LastCommit>> {
-    let cancel = cancel.until(Instant::now() + TIMEOUT);
-    search(repo, histories, files, &cancel).unwrap_or_else(|_decoration| vec![None; files.len()])
+    search(repo, histories, files, cancel).unwrap_or_else(|_decoration| vec![None; files.len()])
 }
 
 fn search(
@@ -42,7 +41,7 @@ fn search(
     cancel: &Cancel,
 ) -> Result<Vec<Option<LastCommit>>, HistoryError> {
     let history = History::of(repo, histories, cancel)?;
-    let changes = history.last_changes(files, cancel)?.into_iter();
+    let changes = history.last_changes(files, TIMEOUT, cancel)?.into_iter();
     let commit = |id: ObjectId| {
         let message = history.commit_info(id)?.message;
         let subject = subject(message.as_ref());
