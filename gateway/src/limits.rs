@@ -80,7 +80,7 @@ impl Limits {
             ),
             gateway_count: GatewayCount::new(config.gateway_service.clone(), metrics.clone()),
             delay: RefusalDelay::new(),
-            months: Months::default(),
+            months: Months::new(metrics.limits().quotas_nearly_spent().clone()),
             epoch: Instant::now(),
             metrics,
         })

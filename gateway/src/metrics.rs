@@ -96,10 +96,10 @@ impl Metrics {
                 "issuer_key_reads",
                 "Fetches of OIDC issuers' keys, by outcome",
             ),
-            dropped_logs: registered(
+            dropped_logs: counted_by_reason(
                 own,
-                "log_events_dropped",
-                "Log events of tools that a client asked for and did not get, by reason",
+                DROPPED_LOGS,
+                ["malformed", "oversized", "excess"],
             ),
             connections: registered(own, "connections", "Open client connections"),
             admin_connections: registered(
@@ -266,4 +266,24 @@ fn registered<M: Metric + Clone + Default>(
     let metric = M::default();
     registry.register(name, help, metric.clone());
     metric
+}
+
+/// Name and help of the log events that a client did not get.
+const DROPPED_LOGS: (&str, &str) = (
+    "log_events_dropped",
+    "Log events of tools that a client asked for and did not get, by reason",
+);
+
+/// A counter with these values of the label `reason`, each beginning at 0. A counter that begins with its first event
+/// hides that event from `increase`.
+fn counted_by_reason<const N: usize>(
+    registry: &mut Registry,
+    (name, help): (&'static str, &'static str),
+    reasons: [&'static str; N],
+) -> Family<ReasonLabel, Counter> {
+    let counters: Family<ReasonLabel, Counter> = registered(registry, name, help);
+    for reason in reasons {
+        drop(counters.get_or_create(&ReasonLabel { reason }));
+    }
+    counters
 }

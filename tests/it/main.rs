@@ -1,5 +1,6 @@
 //! Archway's tests through the real path: one binary, so that one database cluster serves them all.
 
+mod alerts;
 mod architecture;
 mod audit;
 mod big_tree;

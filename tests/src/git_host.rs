@@ -142,6 +142,7 @@ impl GitHost {
             "fork": false,
             "private": true,
             "pushed_at": format!("2026-01-01T00:00:{pushed:02}Z"),
+            "updated_at": format!("2026-01-01T00:00:{pushed:02}Z"),
             "owner": { "login": "acme" },
         })
     }

@@ -52,7 +52,7 @@ enum LimitsCommand {
 /// A tenant, and names that limits are set for.
 #[derive(Debug, clap::Args)]
 struct LimitNames {
-    /// The tenant's slug, then tools, `prompts/get` or `total`.
+    /// The tenant's slug, then tools, `prompts/get`, `total` or `month`.
     #[arg(value_name = "TENANT|NAME", required_unless_present = "tenant")]
     words: Vec<String>,
     /// The tenant, by name.

@@ -12,7 +12,8 @@ use std::{
 
 use archway_proto::{chain::Chain, failure::Failure, fault::Fault};
 use http::{HeaderMap, HeaderValue, header::RETRY_AFTER};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
+use prometheus_client::metrics::gauge::Gauge;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -32,9 +33,18 @@ const OLDEST: Duration = Duration::from_secs(60);
 /// From this part of a quota on, answers name it: four fifths.
 const NAMED_FROM: (u64, u64) = (4, 5);
 
-/// The sums that were read last.
+/// How long a tenant is counted whose quota is nearly spent, after its last message.
+const COUNTED_FOR: Duration = Duration::from_secs(10 * 60);
+
+/// The sums that were read last, and the tenants that they are about to stop.
 #[derive(Default)]
-pub(super) struct Months(RwLock<Option<ReadSums>>);
+pub(super) struct Months {
+    read: RwLock<Option<ReadSums>>,
+    /// When tenants called last whose quota is nearly spent.
+    nearly_spent: Mutex<HashMap<Uuid, Instant>>,
+    /// How many of them there are.
+    count: Gauge,
+}
 
 struct ReadSums {
     at: Instant,
@@ -57,18 +67,43 @@ pub(crate) struct MonthQuota {
 }
 
 impl Months {
+    pub(super) fn new(count: Gauge) -> Months {
+        Months {
+            count,
+            ..Months::default()
+        }
+    }
+
     /// The quota of the caller's tenant. `None` if it has none, or if the sums are too old.
     pub(super) fn of(&self, who: &Principal) -> Option<MonthQuota> {
         let limit = who.terms().of_month().per_minute?;
-        let read = self.0.read();
+        let read = self.read.read();
         let sums = read.as_ref().filter(|read| read.at.elapsed() < OLDEST)?;
         let ends_in = sums.ends.duration_since(SystemTime::now()).ok()?;
-        Some(MonthQuota {
+        let quota = MonthQuota {
             limit,
             units: *sums.units.get(&who.tenant_id())?,
             ends_in: ends_in.as_secs().max(1),
             next: sums.next.clone(),
-        })
+        };
+        if quota.is_named() {
+            let mut tenants = self.nearly_spent.lock();
+            tenants.insert(who.tenant_id(), Instant::now());
+            self.show(&tenants);
+        }
+        Some(quota)
+    }
+
+    /// Forgets tenants that no longer call.
+    fn sweep(&self) {
+        let mut tenants = self.nearly_spent.lock();
+        tenants.retain(|_, last| last.elapsed() < COUNTED_FOR);
+        self.show(&tenants);
+    }
+
+    fn show(&self, tenants: &HashMap<Uuid, Instant>) {
+        let count = i64::try_from(tenants.len()).unwrap_or(i64::MAX);
+        self.count.set(count);
     }
 
     /// Reads the sums for as long as it is polled.
@@ -76,6 +111,7 @@ impl Months {
         let mut ticks = tokio::time::interval(READ_EVERY);
         loop {
             ticks.tick().await;
+            self.sweep();
             match stores.month_sums().await {
                 Ok(sums) => self.set(sums),
                 // `/readyz` reports an unavailable Postgres.
@@ -87,7 +123,7 @@ impl Months {
     }
 
     fn set(&self, sums: MonthSums) {
-        *self.0.write() = Some(ReadSums {
+        *self.read.write() = Some(ReadSums {
             at: Instant::now(),
             ends: sums.ends,
             next: sums.next.into(),
@@ -198,6 +234,24 @@ mod tests {
                 "{units}"
             );
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn tenants_whose_quota_is_nearly_spent_are_counted_while_they_call() {
+        let count = |months: &Months| {
+            months.sweep();
+            months.count.get()
+        };
+        let who = Principal::with_quota_for_tests(100);
+        let early = months(79, SystemTime::now() + DAY);
+        early.of(&who).unwrap();
+        assert_eq!(count(&early), 0);
+        let late = months(80, SystemTime::now() + DAY);
+        late.of(&who).unwrap();
+        late.of(&who).unwrap();
+        assert_eq!(count(&late), 1);
+        tokio::time::advance(COUNTED_FOR).await;
+        assert_eq!(count(&late), 0);
     }
 
     #[tokio::test]

@@ -11,7 +11,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::{ReasonLabel, registered};
+use super::{ReasonLabel, counted_by_reason, registered};
 use crate::recent::Refusals;
 
 /// Labels of the circuits of one family in one pool.
@@ -111,10 +111,13 @@ impl BreakerMetrics {
                 "calls_queued",
                 "Calls that wait for a bulkhead permit of their tenant",
             ),
-            bulkhead_refused: registered(
+            bulkhead_refused: counted_by_reason(
                 registry,
-                "bulkhead_refusals",
-                "Calls that got no bulkhead permit, by reason",
+                (
+                    "bulkhead_refusals",
+                    "Calls that got no bulkhead permit, by reason",
+                ),
+                ["full", "stalled", "waited"],
             ),
             lately,
         }
@@ -126,6 +129,12 @@ impl BreakerMetrics {
         self.states.get_or_create(labels).set(state);
         let gauge = self.tenants_open.get_or_create(labels);
         gauge.set(i64::try_from(tenants_open).unwrap_or(i64::MAX));
+        for kind in [CircuitKind::Shared, CircuitKind::Tenant] {
+            let labels = CircuitKindLabels::new(labels, kind);
+            // A counter begins at 0, not with its first event, which an increase would miss.
+            drop(self.opened.get_or_create(&labels));
+            drop(self.refused.get_or_create(&labels));
+        }
     }
 
     /// Removes the gauges of one family. Its counters stay.

@@ -23,6 +23,7 @@ pub(crate) struct LimitMetrics {
     buckets: Gauge,
     unbounded: Counter,
     replicas: Gauge,
+    quotas_nearly_spent: Gauge,
     lately: Arc<Refusals>,
 }
 
@@ -49,6 +50,11 @@ impl LimitMetrics {
                 "limit_replicas",
                 "Number of gateways that limits are divided by when they are not shared",
             ),
+            quotas_nearly_spent: registered(
+                registry,
+                "month_quotas_nearly_spent",
+                "Tenants that have spent four fifths of their month's quota and called within ten minutes",
+            ),
             lately,
         }
     }
@@ -69,6 +75,11 @@ impl LimitMetrics {
     /// Calls whose session got no bucket.
     pub(crate) fn unbounded(&self) -> &Counter {
         &self.unbounded
+    }
+
+    /// Tenants whose quota of the month is nearly spent.
+    pub(crate) fn quotas_nearly_spent(&self) -> &Gauge {
+        &self.quotas_nearly_spent
     }
 
     /// Sets the number of gateways that limits are divided by.

@@ -6,7 +6,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::{ReasonLabel, registered};
+use super::{ReasonLabel, counted_by_reason, registered};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct PoolLabel {
@@ -45,10 +45,13 @@ impl UpstreamMetrics {
                 "upstream_dns_failures",
                 "DNS lookups of workers' addresses that failed, by pool",
             ),
-            retries: registered(
+            retries: counted_by_reason(
                 own,
-                "upstream_retries",
-                "Calls that were sent to another worker, by reason",
+                (
+                    "upstream_retries",
+                    "Calls that were sent to another worker, by reason",
+                ),
+                ["not_begun", "connection_lost", "stream_reset"],
             ),
             budget_exhausted: registered(
                 own,
@@ -71,8 +74,12 @@ impl UpstreamMetrics {
     /// Sets the number of a pool's workers in a state: `starting`, `ready`, `draining` or `away`.
     pub(crate) fn replicas(&self, pool: &str, state: &'static str, count: usize) {
         let pool = pool.to_owned();
+        let of_pool = PoolLabel { pool: pool.clone() };
         let gauge = self.replicas.get_or_create(&ReplicaLabels { pool, state });
         gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+        // A counter begins at 0, not with its first event, which an increase would miss.
+        drop(self.connections_lost.get_or_create(&of_pool));
+        drop(self.dns_failures.get_or_create(&of_pool));
     }
 
     /// Counts a broken connection to a ready worker.

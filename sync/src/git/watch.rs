@@ -36,7 +36,10 @@ impl RunLimits {
     pub(crate) fn check_size(self, bytes: u64) -> Result<(), SyncFailure> {
         match bytes > self.bytes {
             true => {
-                let text = format!("the mirror is larger than {} bytes", self.bytes);
+                let text = format!(
+                    "the mirror is larger than {} bytes, which --mirror-bytes or --volume-bytes leaves",
+                    self.bytes
+                );
                 Err(stopped_by(SyncState::TooLarge, text))
             }
             false => Ok(()),

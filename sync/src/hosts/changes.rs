@@ -55,14 +55,20 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// How many repositories would go out of use.
+    /// How many repositories would go out of use, without those that their host lists as archived.
     pub fn lost(&self) -> usize {
-        self.excluded.len() + self.gone.len()
+        self.lost_ids().count()
+    }
+
+    fn lost_ids(&self) -> impl Iterator<Item = &String> {
+        let excluded = self.excluded.iter();
+        let lost = excluded.filter(|(_, exclusion)| **exclusion != Exclusion::Archived);
+        lost.map(|(id, _)| id).chain(&self.gone)
     }
 
     /// The same for the same repositories.
     fn fingerprint(&self) -> String {
-        let ids: BTreeSet<&String> = self.excluded.keys().chain(&self.gone).collect();
+        let ids: BTreeSet<&String> = self.lost_ids().collect();
         let mut digest = Context::new(&SHA256);
         for id in ids {
             digest.update(id.as_bytes());

@@ -8,8 +8,10 @@ use crate::remote::{AllowedProtocols, RemoteUrl};
 const LONGEST_PATH: usize = 512;
 const LONGEST_BRANCH: usize = 255;
 const LONGEST_DESCRIPTION: usize = 200;
-const LONGEST_TOPIC: usize = 50;
-const MOST_TOPICS: usize = 10;
+/// GitLab's topics have at most 255 characters, and GitHub gives 20 to a repository. Access rules name topics, and a
+/// cut list would hide one that a rule denies: a repository with more is not used.
+const LONGEST_TOPIC: usize = 255;
+const MOST_TOPICS: usize = 100;
 
 /// A repository that a host lists, checked: bounded, and with text that misleads nobody.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +26,7 @@ pub struct HostedRepository {
     pub default_branch: Option<String>,
     /// One line of at most 200 characters, misleading ones escaped.
     pub description: Option<String>,
-    /// At most 10, of 50 characters each.
+    /// At most 100, of 255 characters each.
     pub topics: Vec<String>,
     /// Whether it is archived.
     pub archived: bool,
@@ -52,7 +54,7 @@ pub(super) struct HostEntry {
 }
 
 impl HostEntry {
-    /// The checked repository; `None` if its path or its clone URL cannot be used, or the URL is not on
+    /// The checked repository; `None` if its path, its clone URL or its topics cannot be used, or the URL is not on
     /// `origin`.
     pub(super) fn checked(
         self,
@@ -60,7 +62,7 @@ impl HostEntry {
         allowed: &AllowedProtocols,
     ) -> Option<HostedRepository> {
         let clone_url = RemoteUrl::parse(&self.clone_url, allowed).ok()?;
-        if clone_url.origin() != origin || !is_path(&self.path) {
+        if clone_url.origin() != origin || !is_path(&self.path) || !has_bounded(&self.topics) {
             return None;
         }
         let description = self.description.as_deref().unwrap_or_default();
@@ -73,10 +75,7 @@ impl HostEntry {
             clone_url,
             default_branch: self.default_branch.filter(is_branch),
             description: description.filter(|text| !text.is_empty()),
-            topics: topics
-                .filter(|topic| !topic.is_empty())
-                .take(MOST_TOPICS)
-                .collect(),
+            topics: topics.filter(|topic| !topic.is_empty()).collect(),
             archived: self.archived,
             fork: self.fork,
             is_private: self.is_private,
@@ -101,6 +100,11 @@ impl HostedRepository {
             pushed_at: None,
         }
     }
+}
+
+fn has_bounded(topics: &[String]) -> bool {
+    let is_short = |topic: &String| topic.chars().count() <= LONGEST_TOPIC;
+    topics.len() <= MOST_TOPICS && topics.iter().all(is_short)
 }
 
 fn is_path(path: &str) -> bool {

@@ -55,7 +55,7 @@ impl Mirrored {
         }
     }
 
-    pub(super) async fn execute(&self, sql: &str) {
+    pub(crate) async fn execute(&self, sql: &str) {
         let owner = self.stack.database().owner();
         let mut owner = PgConnection::connect_with(&owner).await.unwrap();
         let sql = AssertSqlSafe(sql.to_owned());

@@ -16,36 +16,36 @@ use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 /// How long a run may take: one may be due 10 s after the last.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An installation with a host, and a process of `archway sync`.
-pub(super) struct Mirrored {
-    pub(super) stack: Stack,
-    pub(super) host: GitHost,
-    pub(super) credentials: TempDir,
-    pub(super) sync: Option<RunningSync>,
+pub(crate) struct Mirrored {
+    pub(crate) stack: Stack,
+    pub(crate) host: GitHost,
+    pub(crate) credentials: TempDir,
+    pub(crate) sync: Option<RunningSync>,
     /// More options of sync, when it is started next.
-    pub(super) options: &'static [&'static str],
+    pub(crate) options: &'static [&'static str],
 }
 
-pub(super) struct RunningSync {
-    pub(super) stop: CancellationToken,
-    pub(super) serving: JoinHandle<()>,
-    pub(super) admin: SocketAddr,
-    pub(super) hooks: SocketAddr,
+pub(crate) struct RunningSync {
+    pub(crate) stop: CancellationToken,
+    pub(crate) serving: JoinHandle<()>,
+    pub(crate) admin: SocketAddr,
+    pub(crate) hooks: SocketAddr,
 }
 
 // A test's own option replaces the one of all tests.
 #[derive(Parser)]
 #[command(args_override_self = true)]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     #[command(flatten)]
     config: SyncConfig,
 }
 
 impl Arguments {
     /// The configuration of these arguments. git's helper is a program, which this test is not.
-    pub(super) fn config_of<'a>(arguments: impl IntoIterator<Item = &'a str>) -> SyncConfig {
+    pub(crate) fn config_of<'a>(arguments: impl IntoIterator<Item = &'a str>) -> SyncConfig {
         let mut config = Arguments::parse_from(arguments).config;
         config.helper = Helper::at(env!("CARGO_BIN_EXE_git-helper").into());
         config
@@ -53,12 +53,12 @@ impl Arguments {
 }
 
 impl Mirrored {
-    pub(super) async fn start() -> Mirrored {
+    pub(crate) async fn start() -> Mirrored {
         Mirrored::start_with(&[]).await
     }
 
     /// Starts it with more options of sync.
-    pub(super) async fn start_with(options: &'static [&'static str]) -> Mirrored {
+    pub(crate) async fn start_with(options: &'static [&'static str]) -> Mirrored {
         let stack = Harness::new().tenant(Tenant::new("acme")).start().await;
         let mut mirrored = Mirrored {
             stack,
@@ -75,7 +75,7 @@ impl Mirrored {
         mirrored
     }
 
-    pub(super) fn start_sync(&mut self) {
+    pub(crate) fn start_sync(&mut self) {
         let folder = self.credentials.path().to_str().unwrap().to_owned();
         let arguments = ["sync", "--volume-percent", "100", "--credentials", &folder];
         let arguments = arguments.into_iter().chain(self.options.iter().copied());
@@ -101,14 +101,14 @@ impl Mirrored {
         });
     }
 
-    pub(super) async fn stop_sync(&mut self) {
+    pub(crate) async fn stop_sync(&mut self) {
         let running = self.sync.take().unwrap();
         running.stop.cancel();
         running.serving.await.unwrap();
     }
 
     /// Adds the project `slug` of `acme`, mirrored from a repository of the host.
-    pub(super) async fn add(
+    pub(crate) async fn add(
         &self,
         slug: &str,
         url: &str,
@@ -133,7 +133,7 @@ impl Mirrored {
         tx.commit().await.unwrap();
     }
 
-    pub(super) async fn mirror(&self, slug: &str) -> Option<MirrorRow> {
+    pub(crate) async fn mirror(&self, slug: &str) -> Option<MirrorRow> {
         let mut tx = self.stack.tenants().begin().await.unwrap();
         let tenant = tx.find_tenant("acme").await.unwrap();
         let mirrors = tx.mirrors(tenant).await.unwrap().into_iter();
@@ -141,7 +141,7 @@ impl Mirrored {
     }
 
     /// Waits until a run of the mirror has ended, in this state.
-    pub(super) async fn until(&self, slug: &str, state: &str) -> MirrorRow {
+    pub(crate) async fn until(&self, slug: &str, state: &str) -> MirrorRow {
         let has_ended = |row: &MirrorRow| row.tried_at.is_some() && !row.is_running;
         let is_it = |row: &MirrorRow| row.state == state && has_ended(row);
         let mut last = None;
@@ -159,20 +159,20 @@ impl Mirrored {
         panic!("{slug} is not {state}: {last:?}; connections: {connections:?}");
     }
 
-    pub(super) async fn run(&self, slug: &str) {
+    pub(crate) async fn run(&self, slug: &str) {
         let mut tx = self.stack.tenants().begin().await.unwrap();
         let tenant = tx.find_tenant("acme").await.unwrap();
         tx.request_sync(tenant, Some(slug)).await.unwrap();
         tx.commit().await.unwrap();
     }
 
-    pub(super) fn place(&self, slug: &str) -> PathBuf {
+    pub(crate) fn place(&self, slug: &str) -> PathBuf {
         self.stack.folder("acme", slug)
     }
 }
 
 /// Matching lines in a project; `None` while it is not served.
-pub(super) async fn found(client: &Client, project: &str, pattern: &str) -> Option<u64> {
+pub(crate) async fn found(client: &Client, project: &str, pattern: &str) -> Option<u64> {
     let arguments = json!({ "project": project, "pattern": pattern });
     let reply = client.call("grep_codebase", arguments).await;
     reply.structured()["totalMatches"].as_u64()

@@ -31,8 +31,14 @@ async fn connected(kind: &str, owner: &str, path: &str, slug: &str) -> Mirrored 
     mirrored
 }
 
-/// Pushes what neither a listing nor the schedule will notice, and sends the webhook with a secret.
-async fn is_followed(mirrored: &Mirrored, path: &str, slug: &str, send: impl AsyncFn(&str) -> u16) {
+/// Pushes what neither a listing nor the schedule will notice, and sends the webhook with a wrong secret, then with
+/// the connection's, `hush`. The first changes nothing; after the second, what was pushed is found.
+async fn push_and_send(
+    mirrored: &Mirrored,
+    path: &str,
+    slug: &str,
+    send: impl AsyncFn(&str) -> u16,
+) {
     for sql in [
         "update listings set next_at = now() + interval '1 hour'",
         "update mirrors set next_at = now() + interval '1 hour', tried_at = now() - interval '1 minute'",
@@ -71,7 +77,7 @@ async fn a_gitlab_group_is_mirrored_and_its_pushes_are_followed() {
     let hooks = mirrored.sync.as_ref().unwrap().hooks;
     let send =
         async |token: &str| send_gitlab_push(hooks, "/hooks/acme/org", token, (7, path)).await;
-    is_followed(&mirrored, path, slug, send).await;
+    push_and_send(&mirrored, path, slug, send).await;
 }
 
 #[tokio::test]
@@ -82,5 +88,5 @@ async fn a_gitea_organisation_is_mirrored_and_its_pushes_are_followed() {
     let hooks = mirrored.sync.as_ref().unwrap().hooks;
     let send =
         async |secret: &str| send_gitea_push(hooks, "/hooks/acme/org", secret, (7, path)).await;
-    is_followed(&mirrored, path, slug, send).await;
+    push_and_send(&mirrored, path, slug, send).await;
 }

@@ -42,7 +42,7 @@ pub async fn send_gitlab_push(
         .header("X-Gitlab-Event", "Push Hook")
         .header("X-Gitlab-Event-UUID", &Uuid::new_v4().to_string())
         .header("X-Gitlab-Token", token)
-        .body(&body.to_string());
+        .body(body.to_string());
     request.send(to).await.status
 }
 

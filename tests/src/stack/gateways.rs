@@ -69,6 +69,16 @@ impl Gateways {
         sockets.map(|it| it.local_addr().unwrap()).collect()
     }
 
+    /// Stops a gateway gracefully, and closes its sockets.
+    pub(super) async fn stop(&mut self, index: usize) {
+        let old = self.running.remove(index);
+        drop(old.stop);
+        timeout(PATIENCE, old.serving)
+            .await
+            .expect("the gateway ends in time")
+            .unwrap();
+    }
+
     /// Stops a gateway gracefully and starts a new one at the same addresses, with empty caches.
     pub(super) async fn restart(&mut self, index: usize) {
         let old = self.running.remove(index);

@@ -136,6 +136,16 @@ impl Drop for Probes {
 }
 
 impl Stack {
+    /// Stops the workers.
+    pub fn stop_workers(&mut self) {
+        (0..self.workers.len()).for_each(|worker| self.stop_worker(worker));
+    }
+
+    /// Stops one of them.
+    pub fn stop_worker(&mut self, worker: usize) {
+        self.workers[worker] = Worker::None;
+    }
+
     /// Stops the real workers and starts new ones at the same addresses, with empty caches.
     pub async fn restart_workers(&mut self) {
         for (worker, address) in self.workers.iter_mut().zip(&self.addresses) {

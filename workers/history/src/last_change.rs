@@ -36,15 +36,15 @@ impl History {
         cancel: &Cancel,
     ) -> Result<Vec<Option<LastChange>>, HistoryError> {
         let head: Vec<ObjectId> = self.head().into_iter().collect();
-        let has_ledger = PathHistory::from(self, &head, cancel)?.is_some();
+        let mut by_path = PathHistory::from(self, &head, cancel)?;
         let bounded = cancel.until(Instant::now() + limit);
-        let found = match has_ledger {
-            true => {
+        let found = match &mut by_path {
+            Some(by_path) => {
                 let files = files.iter();
-                let found = files.map(|file| self.last_change(*file, &head, &bounded));
+                let found = files.map(|file| self.last_change(*file, by_path, &bounded));
                 found.collect()
             }
-            false => self.last_changes_by_walk(files, &head, &bounded),
+            None => self.last_changes_by_walk(files, &head, &bounded),
         };
         cancel.check()?;
         found
@@ -54,12 +54,10 @@ impl History {
     fn last_change(
         &self,
         (path, blob): (&RepoPath, ObjectId),
-        head: &[ObjectId],
+        commits: &mut PathHistory<'_>,
         cancel: &Cancel,
     ) -> Result<Option<LastChange>, HistoryError> {
-        let Some(mut commits) = PathHistory::from(self, head, cancel)? else {
-            return Ok(None);
-        };
+        commits.rewind();
         let mut limiter = PathLimiter::of(path.clone());
         loop {
             let node = match commits.next(path, cancel) {

@@ -70,9 +70,11 @@ impl HistoryMetrics {
 
     /// Records a cache lookup.
     pub(crate) fn record_lookup(&self, kind: &'static str, is_hit: bool) {
-        let outcome = if is_hit { "hit" } else { "miss" };
-        let lookups = self.lookups.get_or_create(&LookupLabels { kind, outcome });
-        lookups.inc();
+        for (outcome, count) in [("hit", u64::from(is_hit)), ("miss", u64::from(!is_hit))] {
+            // Both begin with the first lookup: their share is shown.
+            let lookups = self.lookups.get_or_create(&LookupLabels { kind, outcome });
+            lookups.inc_by(count);
+        }
     }
 }
 

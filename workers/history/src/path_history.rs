@@ -142,6 +142,11 @@ impl<'a> PathHistory<'a> {
         }))
     }
 
+    /// Begins again with the first commit.
+    pub(super) fn rewind(&mut self) {
+        (self.at, self.before, self.path) = (0, 0, None);
+    }
+
     /// Continues after `commit`. Returns false if the order lacks it.
     ///
     /// # Errors

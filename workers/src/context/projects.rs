@@ -109,6 +109,13 @@ fn not_found(slug: &str, readable: &[Arc<Project>]) -> Failure {
 
 /// The refusal of a call that has to name one of these projects.
 fn project_required(readable: &[Arc<Project>]) -> Failure {
+    if readable.is_empty() {
+        return Failure::new(
+            Fault::ProjectNotFound,
+            "there is no project that you may read",
+            "ask the operator for access to a project",
+        );
+    }
     let named = readable.iter().take(MAX_NAMED);
     let slugs: Vec<&str> = named.map(|project| project.slug.as_str()).collect();
     let others = readable.len() - slugs.len();

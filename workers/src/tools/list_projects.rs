@@ -37,6 +37,9 @@ enum Sort {
     Recent,
 }
 
+/// Topics of a project that are listed.
+const MAX_TOPICS: usize = 10;
+
 #[derive(Serialize, JsonSchema)]
 pub(super) struct ProjectList {
     projects: Vec<ListedProject>,
@@ -95,7 +98,7 @@ impl ListedProject {
         ListedProject {
             description: hosted.description,
             default_branch: hosted.default_branch,
-            topics: hosted.topics,
+            topics: hosted.topics.into_iter().take(MAX_TOPICS).collect(),
             default: default == Some(&project.slug),
             commit: head.map(|head| HeadCommit {
                 id: head.commit,

@@ -27,6 +27,10 @@ use archway_symbols::Kind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// What an answer without items says if the time was up before all files were looked at.
+const LATE: &str =
+    "the time was up before all files were looked at: call again, or narrow it by path_glob";
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum SymbolKind {

@@ -8,6 +8,10 @@ use crate::tenants::{MirrorRow, OutOfUseRow};
 /// Characters of a commit id that people are shown.
 const SHORT_COMMIT: usize = 12;
 
+/// Why a run did not fetch what it should, though git did not fail.
+const REF_GONE: &str =
+    "the remote no longer has this branch or tag: its last commit is still served";
+
 /// The mirrors of one tenant, or of all.
 #[derive(Serialize)]
 pub(super) struct MirrorList {
@@ -70,6 +74,7 @@ pub(super) struct ListedMirror {
 
 impl ListedMirror {
     pub(super) fn of(tenant: &str, row: MirrorRow) -> ListedMirror {
+        let gone = (row.state == "ref_gone").then(|| REF_GONE.to_owned());
         ListedMirror {
             tenant: tenant.to_owned(),
             project: row.project,
@@ -78,7 +83,7 @@ impl ListedMirror {
             state: row.state,
             since: moment(row.since),
             attempts: row.attempts,
-            message: row.message,
+            message: row.message.or(gone),
             head: row.head,
             bytes: row.bytes,
             percent: row.percent,

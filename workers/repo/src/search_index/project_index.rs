@@ -112,8 +112,10 @@ impl ProjectIndex {
         if self.store.folder().is_none() {
             return;
         }
-        let (names, open) = match self.store.names() {
-            Ok(names) => (names, self.segments()),
+        // Before the names: if a build replaces segments meanwhile, the next refresh opens what it wrote.
+        let open = self.segments();
+        let names = match self.store.names() {
+            Ok(names) => names,
             Err(error) => {
                 let error = error.kind();
                 tracing::debug!(%error, "the folder of a search index can't be read");
@@ -127,7 +129,10 @@ impl ProjectIndex {
         let before = list.len();
         list.extend(new.filter_map(|name| self.open_segment(name)));
         if list.len() != before || before != open.list.len() {
-            *self.segments.lock() = Arc::new(Segments::new(list));
+            let mut segments = self.segments.lock();
+            if Arc::ptr_eq(&segments, &open) {
+                *segments = Arc::new(Segments::new(list));
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    LATE,
     confidence::Confidence,
     references::{Asked, DefinitionPlace, FileCount, FoundReferences, Reference, references},
     sources::Sources,
@@ -121,8 +122,8 @@ impl Tool for FindReferences {
 fn message(found: &FoundReferences) -> Option<String> {
     let wider = "with any path_glob and the confidence `name` there may be uses";
     let message = match (found.definitions.is_empty(), found.references.is_empty()) {
-        _ if found.is_late => return None,
         (false, false) => return None,
+        _ if found.is_late => LATE.to_owned(),
         (true, false) => format!(
             "no definition of {} is known: these are uses of the name {}",
             text::shown(&found.asked),

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    SymbolKind,
+    LATE, SymbolKind,
     every_project::EveryProjectSymbols,
     find::{FoundSymbol, FoundSymbols, Wanted, find},
     place::file_alone,
@@ -108,8 +108,10 @@ impl Tool for FindSymbol {
                     skip.saturating_add(limit),
                 )?;
                 let is_late = found.is_late;
-                let none = found.total == 0 && !is_late;
-                let message = none.then(|| nothing_found(&wanted, &found.elsewhere));
+                let message = (found.total == 0).then(|| match is_late {
+                    true => LATE.to_owned(),
+                    false => nothing_found(&wanted, &found.elsewhere),
+                });
                 let (mut body, next) = page(found, (skip, limit), budget, &basis);
                 body.message = message;
                 Ok(((body, next), is_late))
@@ -133,9 +135,13 @@ async fn all(
     let files: Vec<String> = page.symbols.iter().map(FoundSymbol::file).collect();
     let is_whole = every.next.is_none() && every.skipped.is_empty();
     // Later pages and skipped projects may have some.
-    let has_none = page.total == 0 && is_whole && !every.is_late && cursor.is_none();
+    let has_none = page.total == 0 && is_whole && cursor.is_none();
+    let message = has_none.then(|| match every.is_late {
+        true => LATE.to_owned(),
+        false => nothing_found(&page.wanted, &page.elsewhere),
+    });
     let body = SymbolList {
-        message: has_none.then(|| nothing_found(&page.wanted, &page.elsewhere)),
+        message,
         symbols: page.symbols,
         total: page.total,
         truncated: !is_whole || every.is_late || page.is_incomplete,
