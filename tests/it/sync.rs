@@ -6,6 +6,7 @@ mod connections;
 mod https_mirror;
 mod leases;
 mod mirrored;
+mod permissions;
 pub(crate) mod places;
 mod proxied;
 mod readers;

@@ -4,6 +4,7 @@ mod api;
 mod app;
 
 use std::{
+    collections::BTreeMap,
     net::SocketAddr,
     path::{Path, PathBuf},
     process::Stdio,
@@ -25,7 +26,7 @@ use tokio::{io::AsyncWriteExt as _, net::TcpListener, process::Command};
 
 use crate::{Repo, git, tls};
 
-pub use api::send_hook;
+pub use api::{send_hook, send_payload};
 pub use app::GivenToken;
 
 /// A host whose repositories need a user and a password. It ends when it is dropped.
@@ -51,6 +52,8 @@ struct HostState {
     seen_processes: Mutex<String>,
     /// What its API lists for an organisation, as GitHub does; `None` if it has no API.
     listing: Mutex<Option<Vec<Value>>>,
+    /// Who may read each repository, by number and login.
+    readers: Mutex<BTreeMap<String, Vec<(i64, String)>>>,
     /// With which status its API refuses to list, and for how many seconds.
     limit: Mutex<Option<(StatusCode, u32)>>,
     /// An answer instead of git's own: `503 Service Unavailable`, or a redirect.

@@ -48,7 +48,7 @@ pub use embeddings::{EmbeddingRequest, Embeddings, Mishap};
 pub use fixture::HangEvent;
 pub use generated_history::GeneratedHistory;
 pub use git::git;
-pub use git_host::{GitHost, GivenToken, credentials, send_hook};
+pub use git_host::{GitHost, GivenToken, credentials, send_hook, send_payload};
 pub use issuer::Issuer;
 pub use proxy::Proxy;
 pub use qdrant::Qdrant;
